@@ -1,0 +1,5 @@
+"""FlexASR, an accelerator for speech models: ILA, numerics, data layouts and assembler.
+
+The model is trusted to describe FlexASR at its MMIO interface, down to its AdaptivFloat numerics.
+Nothing is proved here; the mappings in ``rewrites`` are proved against what is written here.
+"""

@@ -1,0 +1,7 @@
+"""How data and reductions become SMT terms.
+
+Data: uninterpreted values, abstract floats, bits. Reductions: hash sums, multisets, unrolled sums.
+Every encoding is one more interpretation of the expressions and kernels of ``ila_lang``. The
+package trusts ``ila_lang``, pySMT's terms and printer, and the solvers' answers. It proves the
+lemmas and the soundness facts that the encodings rest on.
+"""
