@@ -1,0 +1,67 @@
+# ilaverify: `make help` lists the targets.
+
+PYTHON ?= python3
+WORKERS ?= auto
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
+
+# A PYTHON given by the user is taken as it is; otherwise versioned names are tried after python3.
+PYTHONS := $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 python3.11)
+NEW_ENOUGH := import ensurepip, sys; sys.exit(sys.version_info < (3, 11))
+
+.DEFAULT_GOAL := help
+.PHONY: help prove test test-slow lint format types bench clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+
+prove: $(VENV)/installed ## prove the FlexASR MaxPool mapping for every size
+	$(BIN)/ilaverify mapping flexasr_maxpool --method chc
+
+test: $(VENV)/installed-dev ## run the tests and doctests that take seconds
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+test-slow: $(VENV)/installed-dev ## run the tests marked slow
+	$(BIN)/python -m pytest -n $(WORKERS) -m slow
+
+lint: $(VENV)/installed-dev ## check style and formatting
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+format: $(VENV)/installed-dev ## rewrite the files in the project's format
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+types: $(VENV)/installed-dev ## check the types
+	$(BIN)/mypy
+
+bench: $(VENV)/installed-dev ## run the benchmarks
+	$(BIN)/python -m benchmarks
+
+clean: ## remove everything that make, the tools and the tests have made
+	rm -rf $(VENV) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# An environment that still works is brought up to date; otherwise it is made anew.
+$(VENV)/installed: pyproject.toml constraints.txt
+	@$(BIN)/python -c '$(NEW_ENOUGH)' 2>/dev/null && exit; \
+	for python in $(PYTHONS); do \
+	  if "$$python" -c '$(NEW_ENOUGH)' >/dev/null 2>&1; then \
+	    echo "Making $(VENV) with $$("$$python" --version)"; \
+	    exec "$$python" -m venv --clear $(VENV); \
+	  fi; \
+	done; \
+	echo "error: ilaverify needs Python 3.11 or newer with its venv module; tried: $(strip $(PYTHONS))" >&2; \
+	echo "       name one with: make PYTHON=/path/to/python3" >&2; \
+	exit 1
+	@echo "Installing ilaverify into $(VENV)"
+	@$(PIP_INSTALL) setuptools
+	@$(PIP_INSTALL) --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	@echo "Installing the tools for tests and checks"
+	@$(PIP_INSTALL) --no-build-isolation --editable '.[test,dev,plot]'
+	@touch $@
