@@ -144,7 +144,8 @@ def product() -> list[Module]:
 
 
 def test_every_package_is_read(product: list[Module]) -> None:
-    assert {module.package for module in product} == MAY_IMPORT.keys()
+    found = {path.parent.name for root in (ROOT, ROOT / "encodings") for path in root.glob("*/__init__.py")}
+    assert {module.package for module in product} == found - NO_PART_OF_THE_PRODUCT
 
 
 def test_folders_import_only_what_stands_below_them(product: list[Module]) -> None:
