@@ -1,0 +1,328 @@
+"""Programs as sequences of loop nests: what is left of a fragment once its commands are decoded.
+
+A fragment with symbolic sizes issues commands inside host loops, and some commands start kernels.  Decoding is by
+partial evaluation: the inputs of a command are substituted into every decode condition, and exactly one of them must
+become true while all others become false.  What remains is a sequence of nests, each a list of loops around stores
+whose values contain the loads they depend on.
+
+Data movement that a command spells out word by word (16 stores with literal offsets) is rolled back into one loop;
+each of the 16 stores is checked to be an instance of the rolled one, so nothing is assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from ila_lang import (
+    BOOL,
+    Command,
+    Expr,
+    For,
+    Fragment,
+    Let,
+    Load,
+    MemSort,
+    Statement,
+    Store,
+    const,
+    postorder,
+    substitute,
+    var,
+)
+from ila_lang.build import coerce
+from ila_lang.expr import bv_const
+from ila_lang.kernel import map_statement, walk
+from ila_lang.machine import store_plan
+
+__all__ = ["Nest", "Unsupported", "decode_command", "nests_of"]
+
+MAX_UNROLL = 64
+"""Largest constant extent of a reduction loop that is unrolled into the value of a store."""
+
+
+class Unsupported(Exception):
+    """A program shape that this method does not cover; the answer is UNKNOWN, never PROVED."""
+
+
+@dataclass(frozen=True)
+class Nest:
+    """``for c1 < e1: ... for cn < en: stores`` with the loads inside the stored values.
+
+    Every load reads the memory as it is just before the stores of the same iteration.
+    """
+
+    label: str
+    loops: tuple[tuple[Expr, Expr], ...]
+    stores: tuple[Store, ...]
+
+    @property
+    def counters(self) -> tuple[Expr, ...]:
+        """The loop counters, outermost first."""
+        return tuple(c for c, _ in self.loops)
+
+    def writes(self, memory: Expr) -> list[Store]:
+        """The stores to one memory."""
+        return [s for s in self.stores if s.memory is memory]
+
+
+@dataclass
+class _State:
+    """What is known while walking a fragment: scalar state as terms, and the nests so far."""
+
+    fragment: Fragment
+    scalars: dict[Expr, Expr]
+    nests: list[Nest] = field(default_factory=list)
+    loops: tuple[tuple[Expr, Expr], ...] = ()
+    havocs: int = 0
+
+
+def nests_of(fragment: Fragment) -> list[Nest]:
+    """The loop nests of a fragment, run from any idle state of its device.
+
+    Scalar state has unknown initial values (fresh variables) but for what ``fragment.idle`` gives.
+    Raises Unsupported where a command cannot be decoded or a loop has another shape than described above.
+    """
+    initial: dict[Expr, Expr] = {}
+    for name, state in fragment.ila.states.items():
+        if not isinstance(state.sort, MemSort):
+            known = fragment.idle.get(name)
+            initial[state] = (
+                _unknown(f"initial.{name}", state) if known is None else coerce(bool(known) if state.sort == BOOL else known, state.sort, name)
+            )
+    walked = _State(fragment, initial)
+    _top(walked, fragment.program.body)
+    return walked.nests
+
+
+def _unknown(name: str, like: Expr) -> Expr:
+    return var(name, like.sort)
+
+
+def _top(state: _State, body: Iterable[Statement]) -> None:
+    """Statements outside loops, and whole loops."""
+    for statement in body:
+        match statement:
+            case Command():
+                stores, updates, kernel = decode_command(state.fragment, statement, state.scalars)
+                if stores:
+                    state.nests.append(_nest(state, statement.note or "command", (), stores))
+                state.scalars |= updates
+                if kernel is not None:
+                    _kernel(state, kernel)
+            case For():
+                _havoc(state, statement)
+                label = next((s.note for s in walk(statement.body) if isinstance(s, Command) and s.note), "host loop")
+                _loop(state, statement, (), {}, label)
+            case Let(target=target, value=value):
+                state.scalars[target] = substitute(value, state.scalars)
+            case _:
+                raise Unsupported(f"a {type(statement).__name__.lower()} outside loops in {state.fragment.name}")
+
+
+def _kernel(state: _State, kernel: object) -> None:
+    from ila_lang import Kernel
+
+    assert isinstance(kernel, Kernel)
+    for statement in kernel.body:
+        if not isinstance(statement, For):
+            raise Unsupported(f"kernel {kernel.name} must be made of loops")
+        _loop(state, statement, (), {}, f"{state.fragment.ila.name} {kernel.name}")
+    for name, term in kernel.on_done.items():
+        state.scalars[state.fragment.ila.states[name]] = substitute(term, state.scalars)
+
+
+def _havoc(state: _State, loop: For) -> None:
+    """Forgets the scalar state that commands inside a loop change; it may differ between iterations."""
+    local: dict[Expr, Expr] = {}
+    for statement in walk(loop.body):
+        if isinstance(statement, Let):
+            local[statement.target] = substitute(statement.value, local)
+        if not isinstance(statement, Command):
+            continue
+        command = map_statement(statement, local)
+        assert isinstance(command, Command)
+        _, updates, kernel = decode_command(state.fragment, command, state.scalars)
+        if kernel is not None:
+            raise Unsupported(f"a start command inside a host loop of {state.fragment.name}")
+        for target in updates:
+            state.havocs += 1
+            state.scalars[target] = _unknown(f"havoc{state.havocs}.{target.name}", target)
+
+
+def _loop(
+    state: _State,
+    loop: For,
+    outer: tuple[tuple[Expr, Expr], ...],
+    local: dict[Expr, Expr],
+    label: str,
+) -> None:
+    known = state.scalars | local
+    loops = (*outer, (loop.counter, substitute(loop.extent, known)))
+    if loops[-1][1].width > 32 or loop.counter.width > 32:
+        raise Unsupported(f"loop {loop.counter.name} is counted with more than 32 bits")
+    stores: list[Store] = []
+    scalars, local = dict(state.scalars), dict(local)
+    inner_loops = 0
+    for statement in loop.body:
+        inner_state = replace(state, scalars=scalars)
+        match statement:
+            case For() if _reduces(statement):
+                _straight([statement], inner_state, scalars, local, stores)
+            case For():
+                inner_loops += 1
+                if stores:
+                    raise Unsupported(f"loop {statement.counter.name} stands beside stores in {loop.counter.name}")
+                _loop(inner_state, statement, loops, local, label)
+            case _:
+                _straight([statement], inner_state, scalars, local, stores)
+    if stores and inner_loops:
+        raise Unsupported(f"stores stand beside a loop in {loop.counter.name}")
+    if stores:
+        state.nests.append(_nest(state, label, loops, stores))
+
+
+def _reduces(loop: For) -> bool:
+    """Whether a loop carries a register from one iteration to the next."""
+    return any(isinstance(s, Let) and s.update for s in walk(loop.body))
+
+
+def _straight(
+    body: Sequence[Statement],
+    state: _State,
+    scalars: dict[Expr, Expr],
+    local: dict[Expr, Expr],
+    stores: list[Store],
+) -> None:
+    """Executes straight-line code symbolically; reduction loops of literal extent are unrolled."""
+    for statement in body:
+        known = scalars | local
+        match statement:
+            case Let(target=target, value=value):
+                local[target] = _reading(substitute(value, known), stores)
+            case Load(target=target, memory=memory, address=address):
+                local[target] = _reading(memory.load(substitute(address, known)), stores)
+            case Store(memory=memory, address=address, value=value):
+                term = _reading(substitute(value, known), stores)
+                stores.append(Store(memory, substitute(address, known), term))
+            case Command():
+                mapped = map_statement(statement, local)
+                assert isinstance(mapped, Command)
+                moved, updates, _ = decode_command(state.fragment, mapped, scalars)
+                for store in moved:
+                    _reading(store.value, stores)
+                stores += moved
+                for target, value in updates.items():
+                    scalars[target] = _reading(value, stores)
+            case For(counter=counter, extent=extent, body=inner):
+                limit = substitute(extent, known)
+                if not limit.is_const or limit.value > MAX_UNROLL:
+                    raise Unsupported(f"reduction loop {counter.name} must have a literal extent up to {MAX_UNROLL}")
+                for k in range(limit.value):
+                    local[counter] = bv_const(k, counter.width)
+                    _straight(inner, state, scalars, local, stores)
+
+
+def _reading(value: Expr, stores: list[Store]) -> Expr:
+    """``value``, checked to load only from memories that the iteration has not written yet."""
+    written = {s.memory for s in stores}
+    for node in postorder([value]):
+        if node.op == "load" and node.args[0] in written:
+            raise Unsupported(f"{node.args[0].name} is read after it is written in one iteration")
+    return value
+
+
+def decode_command(
+    fragment: Fragment, command: Command, scalars: dict[Expr, Expr]
+) -> tuple[list[Store], dict[Expr, Expr], object]:
+    """The stores and scalar updates of one command, and the kernel it starts (None if none).
+
+    Raises Unsupported unless exactly one instruction decodes it by partial evaluation.
+    """
+    ila = fragment.ila
+    given = dict(command.inputs)
+    inputs = {v: given.get(n, const(0, v.width) if v.sort != BOOL else ~(v == v)) for n, v in ila.inputs.items()}
+    known = scalars | inputs
+    hits, open_ones = [], []
+    for instruction in ila.instructions.values():
+        condition = substitute(instruction.decode, known)
+        if not condition.is_const:
+            open_ones.append(instruction.name)
+        elif condition.value:
+            hits.append(instruction)
+    what = command.note or "a command"
+    if open_ones or len(hits) != 1:
+        names = ", ".join([*(h.name for h in hits), *open_ones]) or "none"
+        raise Unsupported(f"{what} of {fragment.name} must select exactly one instruction for all sizes; candidates: {names}")
+    valid = substitute(ila.valid, known)
+    if not (valid.is_const and valid.value):
+        raise Unsupported(f"{what} of {fragment.name} is not shown to be a valid command")
+    instruction = hits[0]
+    if getattr(instruction, "reserved", ""):
+        raise Unsupported(f"{what} of {fragment.name} selects {instruction.name}: {instruction.reserved}")
+    stores: list[Store] = []
+    updates: dict[Expr, Expr] = {}
+    for name, term in instruction.updates.items():
+        value = substitute(term, known)
+        target = ila.states[name]
+        if isinstance(target.sort, MemSort):
+            base, plan = store_plan(value)
+            if base is not target or any(not (g.is_const and g.value) for g, _, _ in plan):
+                raise Unsupported(f"{what} of {fragment.name} writes {name} under a condition that stays open")
+            stores += [Store(target, address, data) for _, address, data in plan]
+        else:
+            updates[target] = value
+    kernel = None
+    if instruction.kernel is not None:
+        guard = substitute(instruction.kernel_guard, known | updates)
+        if not guard.is_const:
+            raise Unsupported(f"{what} of {fragment.name} starts {instruction.kernel.name} only if {guard!r}")
+        kernel = instruction.kernel if guard.value else None
+    return stores, updates, kernel
+
+
+# -- rolling word-by-word data movement back into a loop -------------------------------------------
+
+
+def _nest(state: _State, label: str, loops: tuple[tuple[Expr, Expr], ...], stores: list[Store]) -> Nest:
+    targets = {s.memory for s in stores}
+    if len(stores) > 1:
+        rolled = _roll(stores)
+        reads = {n.args[0] for s in stores for n in postorder([s.value]) if n.op == "load"}
+        if rolled is not None and not (reads & targets):
+            lane, store = rolled
+            return Nest(label, (*loops, (lane, bv_const(len(stores), 8))), (store,))
+    return Nest(label, loops, tuple(stores))
+
+
+def _roll(stores: list[Store]) -> tuple[Expr, Store] | None:
+    """A counter and a store of which ``stores`` are the instances 0, 1, 2, ...; None if there is none."""
+    if len({s.memory for s in stores}) != 1 or len(stores) < 3:
+        return None
+    lane = var("lane", bv_const(0, 8).sort)
+    parts = []
+    for pick in (lambda s: s.address, lambda s: s.value):
+        pattern = _generalise(pick(stores[1]), pick(stores[2]), lane)
+        if pattern is None:
+            return None
+        for k, store in enumerate(stores):
+            if substitute(pattern, {lane: bv_const(k, 8)}) is not pick(store):
+                return None
+        parts.append(pattern)
+    return lane, Store(stores[0].memory, parts[0], parts[1])
+
+
+def _generalise(one: Expr, two: Expr, lane: Expr) -> Expr | None:
+    """A term that is ``one`` at lane = 1 and ``two`` at lane = 2."""
+    from ila_lang.expr import rebuild, resize
+
+    if one is two:
+        return one
+    if one.is_const and two.is_const and one.value == 1 and two.value == 2 and one.sort != BOOL:
+        return resize(lane, one.width)
+    if one.op != two.op or one.params != two.params or one.func is not two.func or len(one.args) != len(two.args):
+        return None
+    args = [_generalise(a, b, lane) for a, b in zip(one.args, two.args, strict=True)]
+    if any(a is None for a in args):
+        return None
+    return rebuild(one, tuple(a for a in args if a is not None))

@@ -1,0 +1,109 @@
+"""What provers answer: verdicts, claims and obligations.
+
+A verdict is never a Boolean.  ``bool(verdict)`` raises, so that no caller can mistake UNKNOWN for PROVED.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NoReturn
+
+__all__ = ["Answer", "Claim", "Equality", "Interpretation", "Obligation", "Status", "Verdict"]
+
+
+class Status(Enum):
+    """The five possible answers of a proof attempt."""
+
+    PROVED = "PROVED"
+    """Every obligation was discharged, and a second solver agreed."""
+    REFUTED = "REFUTED"
+    """A counterexample exists and was replayed on the interpreter."""
+    UNKNOWN = "UNKNOWN"
+    """Neither proof nor counterexample; the reason is given."""
+    VACUOUS = "VACUOUS"
+    """No size satisfies the precondition: the claim says nothing."""
+    ERROR = "ERROR"
+    """The attempt itself failed."""
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("A verdict has no truth value; compare its status, e.g. `status is Status.PROVED`")
+
+
+class Equality(Enum):
+    """The sense in which both sides of a claim are equal."""
+
+    BIT_EXACT = "bit_exact"
+    OVER_REALS = "over_reals"
+    UP_TO_REDUCTION_ORDER = "up_to_reduction_order"
+    WITHIN = "within"
+
+
+class Interpretation(Enum):
+    """How data operations are understood in a proof."""
+
+    UNINTERPRETED = "uninterpreted"
+    """Data functions are symbols; the result holds for every choice of them that satisfies the lemmas."""
+    BITS = "bits"
+    """Data functions are their closed forms on bit-vectors."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One solver's answer: ``status`` is "sat", "unsat" or "unknown"; ``model`` maps symbols to values."""
+
+    status: str
+    seconds: float
+    solver: str
+    reason: str = ""
+    model: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Obligation:
+    """A closed SMT-LIB question whose answer is part of a proof.
+
+    ``smtlib`` is a complete script up to and including ``(check-sat)``; ``expected`` is "unsat" for a theorem
+    (its negation has no model) and "sat" for a health check.
+    """
+
+    name: str
+    group: str
+    smtlib: str
+    expected: str
+    meaning: str
+    answers: tuple[Answer, ...] = ()
+
+    @property
+    def discharged(self) -> bool:
+        """Whether solvers were asked, and all of them gave the expected answer."""
+        return bool(self.answers) and all(a.status == self.expected for a in self.answers)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is claimed, in full; printed next to every verdict."""
+
+    subject: str
+    statement: str
+    size_domain: str
+    equality: Equality
+    interpretation: Interpretation
+    assumptions: tuple[str, ...]
+
+
+@dataclass
+class Verdict:
+    """The outcome of a proof attempt."""
+
+    status: Status
+    claim: Claim
+    method: str
+    seconds: float
+    reason: str = ""
+    obligations: list[Obligation] = field(default_factory=list)
+    invariants: dict[str, list[str]] = field(default_factory=dict)
+    details: dict[str, object] = field(default_factory=dict)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("A verdict has no truth value; compare its status, e.g. `verdict.status is Status.PROVED`")

@@ -1,0 +1,209 @@
+"""Index arithmetic over the integers: bit-vector expressions as integer terms, and the proof that this is exact.
+
+Addresses and counters are bit-vectors in a model.  Solvers are far better at the same arithmetic over the integers,
+and both agree exactly where no operation leaves its width.  So every operation is translated to its integer
+counterpart together with the condition "the result fits"; each condition is proved when it is met, and collected,
+so that the certificate carries it.  A truncation that provably drops only zeros is the identity; any other one
+becomes a remainder.  Quotients and remainders by constants enter as constrained variables (pySMT has no integer
+``div``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ila_lang import BOOL, BvSort, Expr, postorder
+from pysmt.fnode import FNode
+from pysmt.shortcuts import (
+    LE,
+    LT,
+    And,
+    Bool,
+    Equals,
+    Iff,
+    Int,
+    Ite,
+    Minus,
+    Not,
+    Or,
+    Plus,
+    Symbol,
+    Times,
+)
+from pysmt.typing import BOOL as SMT_BOOL
+from pysmt.typing import INT
+
+__all__ = ["IntegerEncoding", "NotLinearizable"]
+
+Decide = Callable[[list[FNode], FNode], bool]
+
+
+class NotLinearizable(Exception):
+    """An expression without an integer counterpart, or an operation that may leave its width."""
+
+
+class IntegerEncoding:
+    """Translates expressions under growing hypotheses.
+
+    ``decide(hypotheses, goal)`` answers whether the goal is proved to follow (False also where it is not known).
+    :attr:`fits` collects the proved no-overflow conditions with the hypotheses they were proved under.
+    """
+
+    def __init__(self, decide: Decide) -> None:
+        self.decide = decide
+        self.hypotheses: list[FNode] = []
+        self.fits: list[FNode] = []
+        self.count = 0
+        self._memo: dict[Expr, FNode] = {}
+        self._bounds: dict[Expr, int] = {}
+        self._divisions: dict[tuple[FNode, int], tuple[FNode, FNode]] = {}
+
+    # -- hypotheses -----------------------------------------------------------------------------
+
+    def assume(self, condition: Expr) -> None:
+        """Adds a Boolean expression to the hypotheses."""
+        self.hypotheses.append(self.term(condition))
+
+    def symbol(self, variable: Expr) -> FNode:
+        """The integer (or Boolean) symbol of a variable; its range joins the hypotheses at first use."""
+        if variable not in self._memo:
+            if variable.sort == BOOL:
+                self._memo[variable] = Symbol(variable.name, SMT_BOOL)
+            else:
+                symbol = Symbol(variable.name, INT)
+                self._memo[variable] = symbol
+                self._range(symbol, variable.width)
+        return self._memo[variable]
+
+    def _range(self, symbol: FNode, width: int) -> None:
+        self.hypotheses.append(And(LE(Int(0), symbol), LT(symbol, Int(1 << width))))
+
+    # -- translation ----------------------------------------------------------------------------
+
+    def term(self, root: Expr) -> FNode:
+        """The integer term of ``root``, equal to its unsigned value wherever the hypotheses hold.
+
+        Raises NotLinearizable where an operation has no integer counterpart or is not proved to fit.
+        """
+        for node in postorder([root]):
+            if node not in self._memo:
+                self._memo[node] = self._node(node, [self._memo[a] for a in node.args])
+        return self._memo[root]
+
+    def _node(self, node: Expr, args: list[FNode]) -> FNode:
+        if node.op == "var":
+            return self.symbol(node)
+        if node.op == "const":
+            return Bool(bool(node.value)) if node.sort == BOOL else Int(node.value)
+        handler = _SIMPLE.get(node.op)
+        if handler is not None:
+            return handler(args, node)
+        match node.op:
+            case "bvadd":
+                return self._fitting(node, Plus(args))
+            case "bvmul":
+                return self._fitting(node, Times(args))
+            case "bvshl" if node.args[1].is_const:
+                return self._fitting(node, Times(args[0], Int(1 << node.args[1].value)))
+            case "bvsub":
+                self._require(node, LE(args[1], args[0]))
+                return Minus(args[0], args[1])
+            case "concat":
+                return Plus(Times(args[0], Int(1 << node.args[1].width)), args[1])
+            case "extract":
+                return self._extract(node, args[0])
+            case "bvudiv" | "bvurem" if node.args[1].is_const and node.args[1].value:
+                quotient, remainder = self._divide(args[0], node.args[1].value)
+                return quotient if node.op == "bvudiv" else remainder
+        raise NotLinearizable(f"operator '{node.op}' in an index has no integer counterpart: {node!r}")
+
+    def _extract(self, node: Expr, value: FNode) -> FNode:
+        hi, lo = int(node.params[0]), int(node.params[1])
+        source = node.args[0]
+        if lo:
+            value, _ = self._divide(value, 1 << lo)
+        width = hi - lo + 1
+        if self.upper(source) >> lo < 1 << width:
+            return value
+        fits = And(LE(Int(0), value), LT(value, Int(1 << width)))
+        if self.decide(self.hypotheses, fits):
+            self._record(fits)
+            return value
+        return self._divide(value, 1 << width)[1]
+
+    def _divide(self, value: FNode, divisor: int) -> tuple[FNode, FNode]:
+        """Quotient and remainder of a non-negative term by a positive constant."""
+        if value.is_constant():
+            quotient, remainder = divmod(int(value.constant_value()), divisor)
+            return Int(quotient), Int(remainder)
+        key = (value, divisor)
+        if key not in self._divisions:
+            n = len(self._divisions)
+            label = value.symbol_name() if value.is_symbol() else f"e{n}"
+            quotient = Symbol(f"{label}.div{divisor}" if value.is_symbol() else f"{label}.quo", INT)
+            remainder = Symbol(f"{label}.mod{divisor}" if value.is_symbol() else f"{label}.rem", INT)
+            self.hypotheses.append(
+                And(
+                    Equals(value, Plus(Times(quotient, Int(divisor)), remainder)),
+                    LE(Int(0), remainder),
+                    LT(remainder, Int(divisor)),
+                    LE(Int(0), quotient),
+                )
+            )
+            self._divisions[key] = (quotient, remainder)
+        return self._divisions[key]
+
+    def _fitting(self, node: Expr, value: FNode) -> FNode:
+        if self.upper(node) >= 1 << node.width:
+            self._require(node, LT(value, Int(1 << node.width)))
+        return value
+
+    def _require(self, node: Expr, condition: FNode) -> None:
+        if not self.decide(self.hypotheses, condition):
+            raise NotLinearizable(f"this operation may leave its {node.width} bits: {node!r}")
+        self._record(condition)
+
+    def _record(self, condition: FNode) -> None:
+        if condition not in self.fits:
+            self.fits.append(condition)
+
+    def upper(self, node: Expr) -> int:
+        """An upper bound on the exact (unwrapped) value that follows from widths and literals alone."""
+        if node not in self._bounds:
+            self._bounds[node] = self._upper(node)
+        return self._bounds[node]
+
+    def _upper(self, node: Expr) -> int:
+        if not isinstance(node.sort, BvSort):
+            return 1
+        limit = (1 << node.width) - 1
+        if node.op == "const":
+            return node.value
+        inner = [min(self.upper(a), (1 << a.width) - 1) for a in node.args if isinstance(a.sort, BvSort)]
+        match node.op:
+            case "bvadd":
+                return inner[0] + inner[1]
+            case "bvmul":
+                return inner[0] * inner[1]
+            case "bvshl" if node.args[1].is_const:
+                return inner[0] << node.args[1].value
+            case "zext":
+                return inner[0]
+            case "extract":
+                return min(limit, inner[0] >> int(node.params[1]))
+            case "ite":
+                return max(inner)
+        return limit
+
+
+_SIMPLE: dict[str, Callable[[list[FNode], Expr], FNode]] = {
+    "not": lambda a, _: Not(a[0]),
+    "and": lambda a, _: And(a),
+    "or": lambda a, _: Or(a),
+    "xor": lambda a, _: Not(Iff(a[0], a[1])),
+    "eq": lambda a, n: Iff(a[0], a[1]) if n.args[0].sort == BOOL else Equals(a[0], a[1]),
+    "ite": lambda a, _: Ite(a[0], a[1], a[2]),
+    "bvult": lambda a, _: LT(a[0], a[1]),
+    "bvule": lambda a, _: LE(a[0], a[1]),
+    "zext": lambda a, _: a[0],
+}

@@ -1,0 +1,100 @@
+"""The one module that touches z3: SMT-LIB text in, answers out; Horn clauses in, invariants out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import z3
+
+from .claims import Answer
+
+__all__ = ["HornAnswer", "check", "solve_horn", "version"]
+
+
+def version() -> str:
+    """Name and version of the solver."""
+    return "z3 " + ".".join(map(str, z3.get_version()[:3]))
+
+
+def check(smtlib: str, timeout: float) -> Answer:
+    """Answers one SMT-LIB script (its commands after ``(check-sat)`` are ignored); ``timeout`` in seconds.
+
+    Raises ValueError where z3's parser rejects the text.
+    """
+    start = time.perf_counter()
+    context = z3.Context()
+    solver = z3.Solver(ctx=context)
+    solver.set("timeout", max(1, int(timeout * 1000)))
+    try:
+        solver.from_string(smtlib)
+    except z3.Z3Exception as error:
+        raise ValueError(f"z3 must be given well-formed SMT-LIB; it says: {error}") from error
+    result = str(solver.check())
+    model: dict[str, int] = {}
+    if result == "sat":
+        found = solver.model()
+        for declaration in found.decls():
+            value = found[declaration]
+            if declaration.arity() == 0 and (z3.is_bv_value(value) or z3.is_int_value(value)):
+                model[declaration.name()] = value.as_long()
+            elif declaration.arity() == 0 and z3.is_bool(value):
+                model[declaration.name()] = int(z3.is_true(value))
+    reason = solver.reason_unknown() if result == "unknown" else ""
+    return Answer(result, time.perf_counter() - start, version(), reason, model)
+
+
+@dataclass(frozen=True)
+class HornAnswer:
+    """Spacer's answer: "sat" with one invariant per predicate, "unsat" (the bad state is reachable) or "unknown".
+
+    An invariant is SMT-LIB text over the argument names given to :func:`solve_horn`.
+    """
+
+    status: str
+    seconds: float
+    invariants: dict[str, list[str]]
+    reason: str = ""
+
+
+def solve_horn(smtlib: str, arguments: dict[str, list[str]], timeout: float) -> HornAnswer:
+    """Asks Spacer for a model of a system of Horn clauses.
+
+    ``arguments`` names each predicate's arguments; the invariants, one SMT-LIB term per conjunct, use these names.
+    """
+    start = time.perf_counter()
+    context = z3.Context()
+    solver = z3.SolverFor("HORN", ctx=context)
+    solver.set("timeout", max(1, int(timeout * 1000)))
+    solver.from_string(smtlib)
+    result = str(solver.check())
+    invariants: dict[str, list[str]] = {}
+    if result == "sat":
+        model = solver.model()
+        for declaration in model.decls():
+            if declaration.name() not in arguments:
+                continue
+            names = arguments[declaration.name()]
+            interpretation = model[declaration]
+            if declaration.arity() == 0:
+                body = interpretation
+            else:
+                # a universal interpretation: its else branch over de Bruijn variables
+                sorts = [declaration.domain(i) for i in range(declaration.arity())]
+                constants = [z3.Const(n, s) for n, s in zip(names, sorts, strict=True)]
+                body = z3.substitute_vars(interpretation.else_value(), *constants)
+            body = z3.simplify(body, arith_lhs=False)
+            conjuncts = body.children() if z3.is_and(body) else [body]
+            invariants[declaration.name()] = [_text(c) for c in conjuncts]
+    reason = solver.reason_unknown() if result == "unknown" else ""
+    return HornAnswer(result, time.perf_counter() - start, invariants, reason)
+
+
+def _text(term: z3.ExprRef) -> str:
+    """SMT-LIB text on one line, without ``let``."""
+    if z3.is_int_value(term):
+        value = term.as_long()
+        return str(value) if value >= 0 else f"(- {-value})"
+    if not term.children():
+        return str(term.decl().name())
+    return f"({term.decl().name()} {' '.join(_text(c) for c in term.children())})"

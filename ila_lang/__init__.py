@@ -1,0 +1,67 @@
+"""The language in which accelerators, tensor operators and programs are described.
+
+Typed expressions, instruction-level abstractions (ILAs), kernels (loop nests) and program fragments, with the
+scalar interpreter that gives them meaning.  This package trusts only Python and NumPy; it proves nothing itself
+and imports no solver.  All other packages interpret what is written here.
+"""
+
+from .build import all_of, any_of, concat, const, false, ite, load_bytes, store_bytes, true
+from .compile import Memory, compile_function, compile_kernel, compile_terms
+from .expr import Expr, free_variables, postorder, resize, substitute, var
+from .fragment import Fragment
+from .function import Function, inline, primitive, uninterpreted
+from .kernel import Command, For, Kernel, Let, Load, Statement, Store, walk
+from .listing import show_expr, show_ila, show_statements
+from .machine import CommandError, Machine, run_fragment
+from .model import Ila, Instruction
+from .sorts import BOOL, BoolSort, BvSort, MemSort, Sort, bv, mem
+
+__all__ = [
+    "BOOL",
+    "BoolSort",
+    "BvSort",
+    "Command",
+    "CommandError",
+    "Expr",
+    "For",
+    "Fragment",
+    "Function",
+    "Ila",
+    "Instruction",
+    "Kernel",
+    "Let",
+    "Load",
+    "Machine",
+    "MemSort",
+    "Memory",
+    "Sort",
+    "Statement",
+    "Store",
+    "all_of",
+    "any_of",
+    "bv",
+    "compile_function",
+    "compile_kernel",
+    "compile_terms",
+    "concat",
+    "const",
+    "false",
+    "free_variables",
+    "inline",
+    "ite",
+    "load_bytes",
+    "mem",
+    "postorder",
+    "primitive",
+    "resize",
+    "run_fragment",
+    "show_expr",
+    "show_ila",
+    "show_statements",
+    "store_bytes",
+    "substitute",
+    "true",
+    "uninterpreted",
+    "var",
+    "walk",
+]

@@ -1,0 +1,224 @@
+"""Expressions and kernels as Python functions on integers.
+
+The generated source applies the operator table of :mod:`ila_lang.ops` node by node, so running a model and
+folding its constants are the same meaning.  Loop-invariant index arithmetic is computed once, outside the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from .expr import Expr, free_variables, postorder
+from .function import Function
+from .kernel import Command, For, Kernel, Let, Load, Statement, Store, terms, walk
+from .ops import SCALAR, VECTOR, template
+from .sorts import BvSort, MemSort
+
+__all__ = ["Memory", "compile_function", "compile_kernel", "compile_terms", "loads_resolved"]
+
+
+class Memory(dict[int, int]):
+    """The contents of a memory: words by address; words never written hold ``default``."""
+
+    def __init__(self, default: int = 0, contents: Mapping[int, int] | None = None) -> None:
+        super().__init__(contents or {})
+        self.default = default
+
+    def __missing__(self, address: int) -> int:
+        return self.default
+
+
+def loads_resolved(root: Expr) -> Expr:
+    """``root`` with loads pushed through stores and conditionals down to memory variables."""
+    from . import build
+    from .expr import rebuild
+
+    def resolve(memory: Expr, address: Expr) -> Expr:
+        if memory.op == "store":
+            base, stored_at, data = memory.args
+            return build.ite(stored_at == address, data, resolve(base, address))
+        if memory.op == "ite":
+            condition, then, otherwise = memory.args
+            return build.ite(condition, resolve(then, address), resolve(otherwise, address))
+        return memory.load(address)
+
+    done: dict[Expr, Expr] = {}
+    for node in postorder([root]):
+        args = tuple(done[a] for a in node.args)
+        if node.op == "load":
+            done[node] = resolve(*args)
+        else:
+            done[node] = rebuild(node, args) if args else node
+    return done[root]
+
+
+class _Writer:
+    """Emits assignments for expression nodes; a memo per open block lets blocks reuse outer values."""
+
+    def __init__(self, table: dict[str, str], volatile: frozenset[str] = frozenset()) -> None:
+        self.table = table
+        self.volatile = volatile
+        self.lines: list[str] = []
+        self.indent = 1
+        self.scopes: list[dict[Expr, str]] = [{}]
+        self.names: dict[str, str] = {}
+        self.namespace: dict[str, Any] = {}
+        self.count = 0
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.indent + text)
+
+    def fresh(self) -> str:
+        self.count += 1
+        return f"t{self.count}"
+
+    def name(self, variable: Expr) -> str:
+        return self.names.setdefault(variable.name, f"v{len(self.names)}_{variable.name.replace('.', '_')}")
+
+    def find(self, node: Expr) -> str | None:
+        return next((scope[node] for scope in reversed(self.scopes) if node in scope), None)
+
+    def emit(self, root: Expr) -> str:
+        """Source text of the value of ``root``; emits what is not yet computed."""
+        for node in postorder([root]):
+            if self.find(node) is None:
+                source = self.source(node)
+                if node.op in ("var", "const"):
+                    self.scopes[-1][node] = source
+                else:
+                    self.scopes[-1][node] = name = self.fresh()
+                    self.line(f"{name} = {source}")
+        found = self.find(root)
+        assert found is not None
+        if self.volatile and any(n in self.volatile for n in free_variables(root)):
+            for node in postorder([root]):
+                if any(n in self.volatile for n in free_variables(node)):
+                    self.scopes[-1].pop(node, None)
+        return found
+
+    def source(self, node: Expr) -> str:
+        if node.op == "const":
+            return str(node.value)
+        if node.op == "var":
+            return f"S[{node.name!r}]" if node.name in self.volatile else self.name(node)
+        operands = [self.find(a) or "" for a in node.args]
+        if node.op == "load":
+            return f"{operands[0]}[{operands[1]}]"
+        if node.op == "apply":
+            assert node.func is not None
+            name = f"f_{node.func.name.replace('.', '_')}"
+            self.namespace[name] = compile_function(node.func, vector=self.table is VECTOR)
+            return f"{name}({', '.join(operands)})"
+        widths = [a.sort.width if isinstance(a.sort, BvSort) else 0 for a in node.args]
+        result = node.sort.width if isinstance(node.sort, BvSort) else 0
+        return template(self.table, node.op, operands, node.params, widths, result)
+
+    def build(self, parameters: Sequence[str]) -> Callable[..., Any]:
+        import numpy as np
+
+        text = f"def compiled({', '.join(parameters)}):\n" + "\n".join(self.lines or ["    pass"])
+        self.namespace["np"] = np
+        exec(compile(text, "<compiled model>", "exec"), self.namespace)
+        compiled: Callable[..., Any] = self.namespace["compiled"]
+        return compiled
+
+
+def compile_terms(parameters: Sequence[Expr], roots: Iterable[Expr], *, vector: bool = False) -> Callable[..., Any]:
+    """A Python function of the parameters' values that returns the roots' values as a tuple.
+
+    With ``vector`` the arguments may be NumPy int64 arrays (every width must then stay below 63 bits).
+    """
+    writer = _Writer(VECTOR if vector else SCALAR)
+    names = [writer.name(p) for p in parameters]
+    values = [writer.emit(loads_resolved(root)) for root in roots]
+    writer.line(f"return ({', '.join(values)},)" if values else "return ()")
+    return writer.build(names)
+
+
+@lru_cache(maxsize=None)
+def compile_function(function: Function, vector: bool = False) -> Callable[..., Any]:
+    """A function with a body as a Python function on integers (or, with ``vector``, on NumPy arrays).
+
+    Raises ValueError on an uninterpreted function.
+    """
+    if function.body is None:
+        raise ValueError(f"Function {function.name} must have a body to be run; give it one or run another model")
+    inner = compile_terms(function.params, [function.body], vector=vector)
+    return lambda *args: inner(*args)[0]
+
+
+def compile_kernel(kernel: Kernel, volatile: frozenset[str] = frozenset()) -> Callable[..., None]:
+    """A Python function ``(values, memories, issue)`` that runs the kernel on integers.
+
+    ``values`` maps the external scalars to their values (names in ``volatile`` are read again at each use),
+    ``memories`` maps memories to :class:`Memory`, ``issue`` receives the inputs of each command.
+    """
+    writer = _Writer(SCALAR, volatile)
+    external = kernel.external_variables()
+    for name, variable in external.items():
+        if isinstance(variable.sort, MemSort):
+            writer.line(f"{writer.name(variable)} = M[{name!r}]")
+        elif name not in volatile:
+            writer.line(f"{writer.name(variable)} = S[{name!r}]")
+    carried = {s.target.name for s in walk(kernel.body) if isinstance(s, Let) and s.update}
+    bound = set(external) - volatile
+    _block(writer, tuple(kernel.body), bound, carried)
+    return writer.build(["S", "M", "issue"])
+
+
+def _block(writer: _Writer, body: tuple[Statement, ...], bound: set[str], carried: set[str]) -> None:
+    """Emits the statements of one block; ``bound`` are the variables with one value throughout it."""
+    bound = set(bound)
+    for statement in body:
+        match statement:
+            case For(counter=counter, extent=extent, body=inner):
+                limit = writer.emit(loads_resolved(extent))
+                _hoist(writer, inner, bound)
+                writer.line(f"for {writer.name(counter)} in range({limit}):")
+                writer.indent += 1
+                writer.scopes.append({})
+                mark = len(writer.lines)
+                _block(writer, inner, bound | {counter.name}, carried)
+                if len(writer.lines) == mark:
+                    writer.line("pass")
+                writer.scopes.pop()
+                writer.indent -= 1
+            case Let(target=target, value=value):
+                writer.line(f"{writer.name(target)} = {writer.emit(loads_resolved(value))}")
+                _bind(writer, target, bound, carried)
+            case Load(target=target, memory=memory, address=address):
+                writer.line(f"{writer.name(target)} = {writer.emit(memory)}[{writer.emit(address)}]")
+                _bind(writer, target, bound, carried)
+            case Store(memory=memory, address=address, value=value):
+                where, what = writer.emit(address), writer.emit(loads_resolved(value))
+                writer.line(f"{writer.emit(memory)}[{where}] = {what}")
+            case Command(inputs=inputs, note=note):
+                pairs = ", ".join(f"{n!r}: {writer.emit(v)}" for n, v in inputs)
+                writer.line(f"issue({{{pairs}}}, {note!r})")
+
+
+def _bind(writer: _Writer, target: Expr, bound: set[str], carried: set[str]) -> None:
+    """A register just got a value: forget what was computed from an older one."""
+    if target.name in carried:
+        for scope in writer.scopes:
+            for node in [n for n in scope if n.op != "var" and target.name in free_variables(n)]:
+                del scope[node]
+    else:
+        bound.add(target.name)
+
+
+def _hoist(writer: _Writer, body: tuple[Statement, ...], bound: set[str]) -> None:
+    """Computes the index arithmetic of a loop body that does not change while the loop runs."""
+    for statement in walk(body):
+        if isinstance(statement, Command):
+            continue
+        for root in terms(statement):
+            for node in postorder([root]):
+                if (
+                    node.args
+                    and not any(n.op in ("load", "store", "apply") for n in postorder([node]))
+                    and set(free_variables(node)) <= bound
+                ):
+                    writer.emit(node)

@@ -1,0 +1,321 @@
+"""Expressions: typed, width-checked when they are built, and hash-consed.
+
+Two structurally equal expressions are the same object, so ``is`` decides syntactic equality and a
+dictionary may be keyed by expressions.  Operators are **unsigned by default** (``<``, ``>>``, ``/``);
+signed ones have names (``slt``, ``ashr``, ...).  ``==`` builds an equation; it does not compare.
+
+The meaning of every operator is the SMT-LIB 2.6 meaning of the operator of the same name in the
+theories Core, FixedSizeBitVectors and ArraysEx; division by zero gives all ones, as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NoReturn
+from weakref import WeakValueDictionary
+
+from .sorts import BOOL, BoolSort, BvSort, MemSort, Sort, bv
+
+if TYPE_CHECKING:
+    from .function import Function
+
+__all__ = ["Expr", "Operand", "free_variables", "postorder", "rebuild", "substitute", "var"]
+
+Param = int | str
+_Key = tuple[object, ...]
+
+
+class Expr:
+    """One node of an expression DAG.
+
+    ``op`` names the operator, ``args`` are the operands, ``params`` the literal parameters
+    (a constant's value, a variable's name, the bounds of an extract), ``sort`` the type.
+    Build expressions with operators and with the functions of :mod:`ila_lang`, not with this class.
+    """
+
+    __slots__ = ("__weakref__", "args", "func", "op", "params", "sort")
+    op: str
+    args: tuple[Expr, ...]
+    params: tuple[Param, ...]
+    sort: Sort
+    func: Function | None
+
+    _interned: WeakValueDictionary[_Key, Expr] = WeakValueDictionary()
+
+    @staticmethod
+    def _make(
+        op: str,
+        args: tuple[Expr, ...],
+        params: tuple[Param, ...],
+        sort: Sort,
+        func: Function | None = None,
+    ) -> Expr:
+        key: _Key = (op, tuple(map(id, args)), params, sort, id(func) if func else None)
+        found = Expr._interned.get(key)
+        if found is not None:
+            return found
+        node = object.__new__(Expr)
+        node.op, node.args, node.params, node.sort, node.func = op, args, params, sort, func
+        Expr._interned[key] = node
+        return node
+
+    # -- inspection ---------------------------------------------------------------------------
+
+    @property
+    def width(self) -> int:
+        """Width in bits; raises TypeError on a Boolean or a memory."""
+        if not isinstance(self.sort, BvSort):
+            raise TypeError(f"Only a bit-vector has a width, not {self.describe()} of sort {self.sort}")
+        return self.sort.width
+
+    @property
+    def name(self) -> str:
+        """Name of a variable; raises TypeError on any other expression."""
+        if self.op != "var":
+            raise TypeError(f"Only a variable has a name, not {self.describe()}")
+        return str(self.params[0])
+
+    @property
+    def is_const(self) -> bool:
+        """Whether this is a literal."""
+        return self.op == "const"
+
+    @property
+    def value(self) -> int:
+        """Value of a literal (Booleans as 0 and 1); raises TypeError on any other expression."""
+        if self.op != "const":
+            raise TypeError(f"Only a literal has a value, not {self.describe()}")
+        return int(self.params[0])
+
+    def describe(self) -> str:
+        """A short name for messages: the variable's name, the literal, or the operator."""
+        if self.op == "var":
+            return str(self.params[0])
+        if self.op == "const":
+            return hex(self.value) if self.sort != BOOL else str(bool(self.value)).lower()
+        return f"'{self.op}'"
+
+    def __repr__(self) -> str:
+        from .listing import show_expr
+
+        return show_expr(self)
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"The truth of {self.describe()} is not known while a model is built; "
+            "use ila.ite(...), & and | instead of if, and, or"
+        )
+
+    def __iter__(self) -> Iterator[Expr]:
+        raise TypeError(f"{self.describe()} is not iterable; use x[hi:lo] for bits and memory.load(address)")
+
+    # -- operators (built in ila_lang.build) -----------------------------------------------------
+
+    def _bin(self, op: str, other: Operand) -> Expr:
+        from . import build
+
+        return build.binary(op, self, other)
+
+    def _rbin(self, op: str, other: Operand) -> Expr:
+        from . import build
+
+        return build.binary(op, build.coerce(other, self.sort, op), self)
+
+    def __add__(self, other: Operand) -> Expr:
+        return self._bin("bvadd", other)
+
+    def __radd__(self, other: Operand) -> Expr:
+        return self._rbin("bvadd", other)
+
+    def __sub__(self, other: Operand) -> Expr:
+        return self._bin("bvsub", other)
+
+    def __rsub__(self, other: Operand) -> Expr:
+        return self._rbin("bvsub", other)
+
+    def __mul__(self, other: Operand) -> Expr:
+        return self._bin("bvmul", other)
+
+    def __rmul__(self, other: Operand) -> Expr:
+        return self._rbin("bvmul", other)
+
+    def __floordiv__(self, other: Operand) -> Expr:
+        return self._bin("bvudiv", other)
+
+    def __mod__(self, other: Operand) -> Expr:
+        return self._bin("bvurem", other)
+
+    def __and__(self, other: Operand) -> Expr:
+        return self._bin("and" if self.sort == BOOL else "bvand", other)
+
+    def __or__(self, other: Operand) -> Expr:
+        return self._bin("or" if self.sort == BOOL else "bvor", other)
+
+    def __xor__(self, other: Operand) -> Expr:
+        return self._bin("xor" if self.sort == BOOL else "bvxor", other)
+
+    def __invert__(self) -> Expr:
+        from . import build
+
+        return build.invert(self)
+
+    def __neg__(self) -> Expr:
+        from . import build
+
+        return build.negate(self)
+
+    def __lshift__(self, other: Operand) -> Expr:
+        return self._bin("bvshl", other)
+
+    def __rshift__(self, other: Operand) -> Expr:
+        return self._bin("bvlshr", other)
+
+    def ashr(self, other: Operand) -> Expr:
+        """Arithmetic (sign-preserving) shift right."""
+        return self._bin("bvashr", other)
+
+    def __eq__(self, other: object) -> Expr:  # type: ignore[override]
+        return self._bin("eq", other)  # type: ignore[arg-type]
+
+    def __ne__(self, other: object) -> Expr:  # type: ignore[override]
+        return ~(self == other)
+
+    def __lt__(self, other: Operand) -> Expr:
+        return self._bin("bvult", other)
+
+    def __le__(self, other: Operand) -> Expr:
+        return self._bin("bvule", other)
+
+    def __gt__(self, other: Operand) -> Expr:
+        return ~self._bin("bvule", other)
+
+    def __ge__(self, other: Operand) -> Expr:
+        return ~self._bin("bvult", other)
+
+    def slt(self, other: Operand) -> Expr:
+        """Signed (two's complement) less-than."""
+        return self._bin("bvslt", other)
+
+    def sle(self, other: Operand) -> Expr:
+        """Signed (two's complement) at-most."""
+        return self._bin("bvsle", other)
+
+    def implies(self, other: Operand) -> Expr:
+        """Boolean implication."""
+        return ~self | other
+
+    def __getitem__(self, index: slice | int) -> Expr:
+        """``x[hi:lo]`` selects bits *hi* down to *lo*, both included; ``x[i]`` selects one bit."""
+        from . import build
+
+        if isinstance(index, slice):
+            if index.step is not None or not isinstance(index.start, int) or not isinstance(index.stop, int):
+                raise TypeError(f"Bits must be selected as x[hi:lo] with two integers, not {index!r}")
+            return build.extract(self, index.start, index.stop)
+        return build.extract(self, index, index)
+
+    def zext(self, width: int) -> Expr:
+        """This bit-vector with zeros put before it, up to ``width`` bits in all."""
+        from . import build
+
+        return build.extend("zext", self, width)
+
+    def sext(self, width: int) -> Expr:
+        """This bit-vector with copies of its sign bit put before it, up to ``width`` bits in all."""
+        from . import build
+
+        return build.extend("sext", self, width)
+
+    def load(self, address: Operand) -> Expr:
+        """The word of this memory at ``address``."""
+        from . import build
+
+        return build.load(self, address)
+
+    def store(self, address: Operand, data: Operand) -> Expr:
+        """This memory with the word at ``address`` replaced by ``data``."""
+        from . import build
+
+        return build.store(self, address, data)
+
+
+Operand = Expr | int | bool
+
+
+def var(name: str, sort: Sort) -> Expr:
+    """A variable of the given name and sort.
+
+    Raises ValueError if the name is not an identifier (letters, digits, ``_`` and ``.``).
+    """
+    if not isinstance(name, str) or not name or not name.replace(".", "_").isidentifier():
+        raise ValueError(f"Name of a variable must be an identifier, not {name!r}")
+    if not isinstance(sort, BoolSort | BvSort | MemSort):
+        raise TypeError(f"Sort of variable {name} must be a sort, not {sort!r}")
+    return Expr._make("var", (), (name,), sort)
+
+
+def postorder(roots: Iterable[Expr]) -> list[Expr]:
+    """Every node reachable from ``roots``, operands before users, each once."""
+    seen: set[int] = set()
+    order: list[Expr] = []
+    for root in roots:
+        stack: list[tuple[Expr, bool]] = [(root, False)]
+        while stack:
+            node, done = stack.pop()
+            if done:
+                order.append(node)
+            elif id(node) not in seen:
+                seen.add(id(node))
+                stack.append((node, True))
+                stack.extend((a, False) for a in reversed(node.args))
+    return order
+
+
+def free_variables(*roots: Expr) -> dict[str, Expr]:
+    """The variables that occur in ``roots``, by name, in order of first occurrence."""
+    return {n.name: n for n in postorder(roots) if n.op == "var"}
+
+
+def rebuild(node: Expr, args: tuple[Expr, ...]) -> Expr:
+    """The same operator applied to other operands, simplified again."""
+    from . import build
+
+    if len(args) == len(node.args) and all(a is b for a, b in zip(args, node.args, strict=True)):
+        return node
+    return build.apply_op(node.op, args, node.params, node.sort, node.func)
+
+
+def substitute(root: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
+    """``root`` with every occurrence of a key replaced by its value, simplified.
+
+    Raises TypeError if a replacement has another sort than what it replaces.
+    """
+    for old, new in mapping.items():
+        if old.sort != new.sort:
+            raise TypeError(f"{old.describe()} of sort {old.sort} cannot be replaced by a term of sort {new.sort}")
+    done: dict[Expr, Expr] = dict(mapping)
+    for node in postorder([root]):
+        if node not in done:
+            done[node] = rebuild(node, tuple(done[a] for a in node.args)) if node.args else node
+    return done[root]
+
+
+def resize(value: Expr, width: int) -> Expr:
+    """``value`` zero-extended or truncated to ``width`` bits."""
+    if value.width == width:
+        return value
+    return value.zext(width) if value.width < width else value[width - 1 : 0]
+
+
+def bv_const(value: int, width: int) -> Expr:
+    """The bit-vector literal ``value``; raises ValueError if it does not fit ``width`` bits unsigned."""
+    if not 0 <= value < 1 << width:
+        raise ValueError(f"Constant must fit in {width} bits unsigned, not {value}")
+    return Expr._make("const", (), (value,), bv(width))
+
+
+def bool_const(value: bool) -> Expr:
+    """The Boolean literal ``value``."""
+    return Expr._make("const", (), (int(value),), BOOL)

@@ -1,0 +1,102 @@
+"""Functions: named numeric primitives, with or without a body.
+
+A function with a body is written once, as an expression over its parameters.  Interpreters inline it,
+bit-exact encodings inline it, and structural encodings treat its name as an uninterpreted symbol.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+
+from .build import apply_op, coerce
+from .expr import Expr, Operand, free_variables, substitute, var
+from .sorts import Sort
+
+__all__ = ["Function", "inline", "primitive", "uninterpreted"]
+
+
+class Function:
+    """A named function from sorted parameters to one result.
+
+    ``body`` is an expression over :attr:`params`, or None for an uninterpreted function.
+    """
+
+    def __init__(self, name: str, params: Mapping[str, Sort], result: Sort, body: Expr | None, doc: str = "") -> None:
+        self.name = name
+        self.params = tuple(var(f"{name}.{p}", sort) for p, sort in params.items())
+        self.result = result
+        self.body = body
+        self.doc = doc
+
+    def __call__(self, *args: Operand) -> Expr:
+        """The application of this function; raises TypeError on a wrong number or sort of arguments."""
+        if len(args) != len(self.params):
+            raise TypeError(f"{self.name} must be given {len(self.params)} arguments, not {len(args)}")
+        checked = []
+        for param, arg in zip(self.params, args, strict=True):
+            value = coerce(arg, param.sort, self.name)
+            if value.sort != param.sort:
+                raise TypeError(
+                    f"Argument {param.name} must have sort {param.sort}, not {value.sort} ({value.describe()})"
+                )
+            checked.append(value)
+        return apply_op("apply", tuple(checked), (self.name,), self.result, self)
+
+    def unfold(self, args: tuple[Expr, ...]) -> Expr:
+        """The body with ``args`` in place of the parameters; raises ValueError where there is no body."""
+        if self.body is None:
+            raise ValueError(f"Function {self.name} is uninterpreted: it has no body to unfold")
+        return substitute(self.body, dict(zip(self.params, args, strict=True)))
+
+    def __repr__(self) -> str:
+        return f"<Function {self.name}/{len(self.params)}>"
+
+
+def primitive(result: Sort | None = None, *, name: str | None = None, **params: Sort) -> Callable[..., Function]:
+    """Decorator: a Python function over expressions becomes a :class:`Function` of the same name.
+
+    >>> from ila_lang import bv, ite
+    >>> @primitive(a=bv(8), b=bv(8))
+    ... def larger(a, b):
+    ...     return ite(a < b, b, a)
+    >>> larger
+    <Function larger/2>
+
+    Raises TypeError if the parameters differ from the decorated function's or the body's sort from ``result``.
+    """
+
+    def wrap(python: Callable[..., Expr]) -> Function:
+        given = tuple(inspect.signature(python).parameters)
+        if given != tuple(params):
+            raise TypeError(f"Parameters of {python.__name__} must be {tuple(params)}, not {given}")
+        label = name or python.__name__
+        shell = Function(label, params, result or next(iter(params.values())), None, inspect.getdoc(python) or "")
+        body = python(*shell.params)
+        if result is not None and body.sort != result:
+            raise TypeError(f"Body of {label} must have sort {result}, not {body.sort}")
+        stray = [n for n in free_variables(body) if n not in {p.name for p in shell.params}]
+        if stray:
+            raise ValueError(f"Body of {label} must use only its parameters, not {', '.join(stray)}")
+        shell.body, shell.result = body, body.sort
+        return shell
+
+    return wrap
+
+
+def uninterpreted(name: str, result: Sort, **params: Sort) -> Function:
+    """A function of which nothing is known but its sorts."""
+    return Function(name, params, result, None)
+
+
+def inline(root: Expr, keep: frozenset[str] = frozenset()) -> Expr:
+    """``root`` with every application unfolded whose function has a body and is not named in ``keep``."""
+    from .expr import postorder, rebuild
+
+    done: dict[Expr, Expr] = {}
+    for node in postorder([root]):
+        new = rebuild(node, tuple(done[a] for a in node.args)) if node.args else node
+        if new.op == "apply" and new.func is not None and new.func.body is not None and new.func.name not in keep:
+            new = inline(new.func.unfold(new.args), keep)
+        done[node] = new
+    return done[root]

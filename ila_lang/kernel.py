@@ -1,0 +1,223 @@
+"""Kernels: structured bodies of multi-step operations.
+
+A kernel is a list of statements: counted loops, loads, stores, local registers and (in program fragments)
+commands to a device.  From this one text come the scalar interpreter, the vectorised reference, the unrolled
+BMC terms, the Horn clauses, and the flat child-ILA.
+
+A loop runs its body ``extent`` times with its counter at 0, 1, ..., ``extent`` - 1.  The extent is read when the
+loop is entered; it may use state, parameters and locals, not counters of loops inside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from .build import coerce
+from .expr import Expr, Operand, free_variables, substitute, var
+from .sorts import MemSort, bv
+
+__all__ = ["Command", "For", "Kernel", "Let", "Load", "Statement", "Store", "map_statement", "walk"]
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """``for counter in 0 .. extent - 1: body``."""
+
+    counter: Expr
+    extent: Expr
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """Sets the local register ``target``; ``update`` marks a second assignment (a loop-carried register)."""
+
+    target: Expr
+    value: Expr
+    update: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Reads one word of ``memory`` into the local register ``target``."""
+
+    target: Expr
+    memory: Expr
+    address: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Writes one word of ``memory``."""
+
+    memory: Expr
+    address: Expr
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command at a device's interface: a value for each of the device's inputs that matter."""
+
+    inputs: tuple[tuple[str, Expr], ...]
+    note: str = ""
+
+
+Statement = For | Let | Load | Store | Command
+
+
+@dataclass
+class Kernel:
+    """A named kernel under construction or complete.
+
+    >>> from ila_lang import mem, var
+    >>> k = Kernel("copy")
+    >>> source, target = var("source", mem(8, 8)), var("target", mem(8, 8))
+    >>> with k.loop("i", bv_const(4, 8)) as i:
+    ...     k.store(target, i, k.load("word", source, i))
+    >>> print(k.listing())
+    for i in 0 .. 0x4 - 1:
+      word := source[i]
+      target[i] := word
+    """
+
+    name: str
+    doc: str = ""
+    body: list[Statement] = field(default_factory=list)
+    on_done: dict[str, Expr] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._open: list[list[Statement]] = [self.body]
+        self._counters: list[Expr] = []
+        self._names: set[str] = set()
+        self._locals: dict[str, Expr] = {}
+
+    # -- building -------------------------------------------------------------------------------
+
+    @contextmanager
+    def loop(self, name: str, extent: Expr, width: int | None = None) -> Iterator[Expr]:
+        """Opens a loop; its counter has ``width`` bits (default: the extent's width)."""
+        counter = self._fresh(name, width or extent.width)
+        block: list[Statement] = []
+        self._open.append(block)
+        self._counters.append(counter)
+        yield counter
+        self._open.pop()
+        self._counters.pop()
+        self._open[-1].append(For(counter, extent, tuple(block)))
+
+    def let(self, name: str, value: Expr) -> Expr:
+        """Introduces a local register with an initial value."""
+        target = self._fresh(name, value.width)
+        self._open[-1].append(Let(target, value))
+        return target
+
+    def assign(self, target: Expr, value: Operand) -> None:
+        """Gives an existing local register a new value."""
+        if self._locals.get(target.name) is not target:
+            raise ValueError(f"Register {target.name} must be introduced with let before kernel {self.name} assigns it")
+        term = coerce(value, target.sort, "assign")
+        if term.sort != target.sort:
+            raise TypeError(f"Value of register {target.name} must have sort {target.sort}, not {term.sort}")
+        self._open[-1].append(Let(target, term, update=True))
+
+    def load(self, name: str, memory: Expr, address: Expr) -> Expr:
+        """Reads a word of ``memory`` into a new local register."""
+        word = memory.load(address)  # checks the sorts
+        target = self._fresh(name, word.width)
+        self._open[-1].append(Load(target, memory, address))
+        return target
+
+    def store(self, memory: Expr, address: Expr, value: Operand) -> None:
+        """Writes a word of ``memory``."""
+        assert isinstance(memory.sort, MemSort) or memory.load(address)
+        term = coerce(value, bv(memory.sort.data_width), "store")
+        memory.store(address, term)  # checks the sorts
+        self._open[-1].append(Store(memory, address, term))
+
+    def command(self, note: str = "", **inputs: Expr) -> None:
+        """Issues a command to the device (program fragments only)."""
+        self._open[-1].append(Command(tuple(inputs.items()), note))
+
+    def done(self, state: Expr, value: Operand) -> None:
+        """Sets a state variable when the kernel completes."""
+        if state.name in self.on_done:
+            raise ValueError(f"State {state.name} must be set at most once at the end of {self.name}")
+        self.on_done[state.name] = coerce(value, state.sort, "done")
+
+    def _fresh(self, name: str, width: int) -> Expr:
+        if name in self._names:
+            raise ValueError(f"Name {name} must be introduced once in kernel {self.name}, not twice")
+        self._names.add(name)
+        self._locals[name] = var(name, bv(width))
+        return self._locals[name]
+
+    # -- inspection -----------------------------------------------------------------------------
+
+    def external_variables(self) -> dict[str, Expr]:
+        """Variables that the kernel uses but does not bind: state, memories, parameters."""
+        bound: set[str] = set()
+        used: dict[str, Expr] = {}
+        for statement in walk(self.body):
+            for term in terms(statement):
+                used |= free_variables(term)
+            match statement:
+                case For(counter=c):
+                    bound.add(c.name)
+                case Let(target=t) | Load(target=t):
+                    bound.add(t.name)
+                case _:
+                    pass
+        for term in self.on_done.values():
+            used |= free_variables(term)
+        return {n: v for n, v in used.items() if n not in bound}
+
+    def listing(self) -> str:
+        """The kernel as indented text."""
+        from .listing import show_statements
+
+        return "\n".join(show_statements(self.body))
+
+
+def terms(statement: Statement) -> tuple[Expr, ...]:
+    """The expressions that stand directly in a statement, memories included, bound registers excluded."""
+    match statement:
+        case For(extent=extent):
+            return (extent,)
+        case Let(value=value):
+            return (value,)
+        case Load(memory=memory, address=address):
+            return (memory, address)
+        case Store(memory=memory, address=address, value=value):
+            return (memory, address, value)
+        case Command(inputs=inputs):
+            return tuple(value for _, value in inputs)
+
+
+def walk(body: list[Statement] | tuple[Statement, ...]) -> Iterator[Statement]:
+    """Every statement of a body, loops before their contents."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, For):
+            yield from walk(statement.body)
+
+
+def map_statement(statement: Statement, mapping: Mapping[Expr, Expr]) -> Statement:
+    """The statement with every expression substituted; bound counters and registers too if mapped."""
+
+    def go(term: Expr) -> Expr:
+        return substitute(term, mapping)
+
+    match statement:
+        case For(counter=counter, extent=extent, body=body):
+            return For(go(counter), go(extent), tuple(map_statement(s, mapping) for s in body))
+        case Let(target=target, value=value, update=update):
+            return Let(go(target), go(value), update)
+        case Load(target=target, memory=memory, address=address):
+            return Load(go(target), go(memory), go(address))
+        case Store(memory=memory, address=address, value=value):
+            return Store(go(memory), go(address), go(value))
+        case Command(inputs=inputs, note=note):
+            return Command(tuple((n, go(v)) for n, v in inputs), note)

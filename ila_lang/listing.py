@@ -1,0 +1,110 @@
+"""Printed listings: expressions, kernels and whole models as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .expr import Expr
+from .kernel import Command, For, Let, Load, Statement, Store
+from .model import Ila
+
+__all__ = ["show_expr", "show_ila", "show_statements"]
+
+INFIX = {
+    "and": "and", "or": "or", "xor": "xor", "eq": "==", "bvadd": "+", "bvsub": "-", "bvmul": "*", "bvudiv": "/",
+    "bvurem": "%", "bvand": "&", "bvor": "|", "bvxor": "^", "bvshl": "<<", "bvlshr": ">>", "bvashr": ">>s",
+    "bvult": "<", "bvule": "<=", "bvslt": "<s", "bvsle": "<=s", "concat": "++",
+}  # fmt: skip
+PREFIX = {"not": "not ", "bvnot": "~", "bvneg": "-"}
+
+
+def show_expr(root: Expr, limit: int = 4000) -> str:
+    """One line of text; operators as in Python, signed ones with an ``s``, ``++`` for concatenation.
+
+    Text beyond ``limit`` characters is cut, with the number of characters left out.
+    """
+    text = _show(root, {})
+    if text.startswith("(") and root.op in INFIX:
+        text = text[1:-1]
+    return text if len(text) <= limit else f"{text[:limit]} ... ({len(text) - limit} more characters)"
+
+
+def _show(root: Expr, memo: dict[Expr, str]) -> str:
+    from .expr import postorder
+
+    for node in postorder([root]):
+        if node not in memo:
+            memo[node] = _node(node, [memo[a] for a in node.args])
+    return memo[root]
+
+
+def _node(node: Expr, args: list[str]) -> str:
+    if node.op == "var":
+        return node.name
+    if node.op == "const":
+        return node.describe()
+    if node.op in INFIX:
+        return f"({args[0]} {INFIX[node.op]} {args[1]})"
+    if node.op in PREFIX:
+        if node.op == "not" and node.args[0].op == "eq":
+            return args[0].replace(" == ", " != ", 1) if args[0].count(" == ") == 1 else f"(not {args[0]})"
+        return f"({PREFIX[node.op]}{args[0]})"
+    if node.op == "extract":
+        hi, lo = node.params
+        return f"{args[0]}[{hi}]" if hi == lo else f"{args[0]}[{hi}:{lo}]"
+    if node.op == "load":
+        return f"{args[0]}[{args[1].strip('()') if args[1].count('(') <= 1 else args[1]}]"
+    if node.op == "apply":
+        return f"{node.params[0]}({', '.join(args)})"
+    if node.op == "ite":
+        return f"({args[1]} if {args[0]} else {args[2]})"
+    return f"{node.op}({', '.join([*args, *(str(p) for p in node.params)])})"
+
+
+def show_statements(body: Iterable[Statement], indent: int = 0) -> list[str]:
+    """The statements of a kernel as indented lines."""
+    pad = "  " * indent
+    lines: list[str] = []
+    for statement in body:
+        match statement:
+            case For(counter=counter, extent=extent, body=inner):
+                lines.append(f"{pad}for {counter.name} in 0 .. {show_expr(extent)} - 1:")
+                lines += show_statements(inner, indent + 1)
+            case Let(target=target, value=value):
+                lines.append(f"{pad}{target.name} := {show_expr(value)}")
+            case Load(target=target, memory=memory, address=address):
+                lines.append(f"{pad}{target.name} := {show_expr(memory)}[{show_expr(address)}]")
+            case Store(memory=memory, address=address, value=value):
+                lines.append(f"{pad}{show_expr(memory)}[{show_expr(address)}] := {show_expr(value)}")
+            case Command(inputs=inputs, note=note):
+                shown = ", ".join(f"{n}={show_expr(v, 120)}" for n, v in inputs)
+                lines.append(f"{pad}issue {shown}" + (f"  -- {note}" if note else ""))
+    return lines
+
+
+def show_ila(ila: Ila) -> str:
+    """The listing of a model: inputs, states with widths and reset values, instructions, kernels."""
+    lines = [f"ILA {ila.name}"]
+    if ila.doc:
+        lines += ["  " + line for line in ila.doc.splitlines()]
+    lines += ["", "inputs"]
+    lines += [f"  {n:<28} {v.sort}" for n, v in ila.inputs.items()]
+    lines += ["", "states"]
+    for name, state in ila.states.items():
+        reset = f"reset {ila.inits[name]:#x}" if name in ila.inits else "no reset value"
+        lines.append(f"  {name:<28} {state.sort!s:<10} {reset:<15} {ila.state_docs[name]}".rstrip())
+    lines += ["", f"valid  {show_expr(ila.valid)}", "", "instructions"]
+    for instruction in ila.instructions.values():
+        lines.append(f"  {instruction.name}" + (f"  -- {instruction.doc}" if instruction.doc else ""))
+        lines.append(f"    decode  {show_expr(instruction.decode, 400)}")
+        for name, term in instruction.updates.items():
+            lines.append(f"    {name}' = {show_expr(term, 400)}")
+        if instruction.kernel is not None:
+            guard = instruction.kernel_guard
+            when = "" if guard.op == "const" else f" when {show_expr(guard)}"
+            lines.append(f"    starts kernel {instruction.kernel.name}{when}")
+    for kernel in ila.kernels.values():
+        lines += ["", f"kernel {kernel.name}" + (f"  -- {kernel.doc}" if kernel.doc else "")]
+        lines += show_statements(kernel.body, 1)
+        lines += [f"  at the end {n} := {show_expr(t)}" for n, t in kernel.on_done.items()]
+    return "\n".join(lines)

@@ -1,0 +1,110 @@
+"""Mappings: the claim that a device program computes what an IR fragment computes.
+
+A mapping is data: two fragments over the same size parameters, the size domain, which tensors correspond at both
+ends, and lemmas that relate the two sides' data functions.  It says nothing about how it is proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from .build import all_of
+from .compile import compile_terms
+from .expr import Expr, free_variables
+from .fragment import Fragment
+
+__all__ = ["Lemma", "SizeError", "TensorMapping"]
+
+
+class SizeError(ValueError):
+    """Sizes outside a mapping's domain."""
+
+
+@dataclass(frozen=True)
+class Lemma:
+    """``left == right`` for all values of the variables that occur; proved bit by bit, used in structural proofs.
+
+    ``left`` must be one application of the device's function to distinct variables.
+    """
+
+    name: str
+    left: Expr
+    right: Expr
+    doc: str = ""
+
+    def __post_init__(self) -> None:
+        if self.left.op != "apply" or any(a.op != "var" for a in self.left.args):
+            raise TypeError(f"Left side of lemma {self.name} must be a function applied to variables, not {self.left!r}")
+        if self.left.sort != self.right.sort:
+            raise TypeError(f"Sides of lemma {self.name} must have one sort, not {self.left.sort} and {self.right.sort}")
+
+
+@dataclass
+class TensorMapping:
+    """An IR fragment, a device fragment, and how their tensors and sizes correspond.
+
+    ``parameters`` are the size variables (bit-vectors), ``domain`` their constraints with a text each; ``rows`` and
+    ``columns`` the extents of the row-major output tensor (32 bits).  ``inputs`` and ``output`` pair device-side host
+    tensors with IR memories of equal contents.  ``functions`` are the data functions of both sides by name.
+    ``sizes_of`` gives parameter values for a shape (rows, columns) of the *input* tensor and raises
+    :class:`SizeError` where the shape is outside the domain.
+    """
+
+    name: str
+    ir: Fragment
+    device: Fragment
+    parameters: Mapping[str, Expr]
+    domain: tuple[tuple[str, Expr], ...]
+    rows: Expr
+    columns: Expr
+    inputs: tuple[tuple[str, str], ...]
+    output: tuple[str, str]
+    lemmas: tuple[Lemma, ...]
+    abstract: frozenset[str]
+    sizes_of: Callable[[int, int], dict[str, int]]
+    statement: str
+    doc: str = ""
+    assumptions: tuple[str, ...] = ()
+    show_element: Callable[[int], str] = hex
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for what, term in (*self.domain, ("rows", self.rows), ("columns", self.columns)):
+            for name, variable in free_variables(term).items():
+                if self.parameters.get(name) is not variable:
+                    raise ValueError(f"Size domain of {self.name} must use only its parameters; '{what}' uses {name}")
+        self._check = compile_terms(list(self.parameters.values()), [c for _, c in self.domain])
+        self._extents = compile_terms(list(self.parameters.values()), [self.rows, self.columns])
+
+    @property
+    def precondition(self) -> Expr:
+        """The size domain as one condition."""
+        return all_of([c for _, c in self.domain])
+
+    @property
+    def size_domain(self) -> str:
+        """The size domain in words."""
+        return ", ".join(text for text, _ in self.domain)
+
+    def require(self, sizes: Mapping[str, int]) -> None:
+        """Raises SizeError, naming the first violated constraint, if ``sizes`` lie outside the domain."""
+        for name, variable in self.parameters.items():
+            if not 0 <= sizes[name] < 1 << variable.width:
+                raise SizeError(
+                    f"Size {name} of mapping {self.name} must fit in {variable.width} bits, not {sizes[name]}"
+                )
+        holds = self._check(*(sizes[n] for n in self.parameters))
+        for (text, _), ok in zip(self.domain, holds, strict=True):
+            if not ok:
+                given = ", ".join(f"{n} = {sizes[n]}" for n in self.parameters)
+                raise SizeError(f"Sizes of mapping {self.name} must satisfy: {text}; given {given}")
+
+    def output_extents(self, sizes: Mapping[str, int]) -> tuple[int, int]:
+        """Rows and columns of the output tensor at concrete sizes."""
+        rows, columns = self._extents(*(sizes[n] for n in self.parameters))
+        return int(rows), int(columns)
+
+    def output_index(self, row: Expr, column: Expr) -> Expr:
+        """Row-major index of an output element (32 bits)."""
+        return row * self.columns + column
