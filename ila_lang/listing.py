@@ -97,6 +97,8 @@ def show_ila(ila: Ila) -> str:
     for instruction in ila.instructions.values():
         lines.append(f"  {instruction.name}" + (f"  -- {instruction.doc}" if instruction.doc else ""))
         lines.append(f"    decode  {show_expr(instruction.decode, 400)}")
+        if instruction.reserved:
+            lines.append(f"    reserved: {instruction.reserved}")
         for name, term in instruction.updates.items():
             lines.append(f"    {name}' = {show_expr(term, 400)}")
         if instruction.kernel is not None:

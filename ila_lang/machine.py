@@ -24,7 +24,7 @@ StorePlan = list[tuple[Expr, Expr, Expr]]
 
 
 class CommandError(Exception):
-    """A command that the model does not accept: not valid, not decoded, or decoded twice."""
+    """A command that the model does not accept: not valid, not decoded, decoded twice, or reserved."""
 
 
 def store_plan(term: Expr, guard: Expr = true) -> tuple[Expr, StorePlan]:
@@ -99,6 +99,8 @@ class Machine:
     def step(self, inputs: Mapping[str, int]) -> Instruction:
         """Executes one command, with the kernel it starts run to completion; returns its instruction."""
         instruction = self.decode(inputs)
+        if instruction.reserved:
+            raise CommandError(f"{_show(inputs)} selects {instruction.name}: {instruction.reserved}")
         code = self._code(instruction)
         arguments = self._arguments(inputs)
         results = code.updates(*arguments)

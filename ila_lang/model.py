@@ -21,12 +21,17 @@ __all__ = ["Ila", "Instruction"]
 
 
 class Instruction:
-    """One instruction of an ILA; build it with :meth:`Ila.instruction`."""
+    """One instruction of an ILA; build it with :meth:`Ila.instruction`.
+
+    ``reserved``, where not empty, says why the device's answer to such a command is not described: the
+    command is decoded, so that decodes are complete, but the simulator refuses it.
+    """
 
     def __init__(self, ila: Ila, name: str, doc: str) -> None:
         self.ila = ila
         self.name = name
         self.doc = doc
+        self.reserved = ""
         self.decode: Expr = true
         self.updates: dict[str, Expr] = {}
         self.kernel: Kernel | None = None

@@ -1,0 +1,158 @@
+"""FlexASR's configuration words, bit by bit: packing as integers and as expressions, and unpacking.
+
+One table of fields per word.  Bits that belong to no field are written as 0 and ignored when read.
+
+Source: the FlexASR SystemC design (``GBControlConfig`` and its siblings, ``MemoryManager``); the field
+positions of the published ILA model are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ila_lang import BOOL, Expr, concat, const, ite
+
+__all__ = [
+    "LARGE_MANAGER_WORD",
+    "SMALL_MANAGER_WORD",
+    "UNIT_WORD",
+    "WORD_BITS",
+    "ConfigWord",
+    "Field",
+    "pack_large_manager",
+    "pack_small_manager",
+    "pack_unit",
+]
+
+WORD_BITS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Bits ``low + width - 1`` down to ``low`` of a configuration word, and the field's reset value."""
+
+    low: int
+    width: int
+    reset: int = 0
+
+
+@dataclass(frozen=True)
+class ConfigWord:
+    """The layout of one 128-bit configuration word: its fields by name."""
+
+    name: str
+    fields: Mapping[str, Field]
+
+    def pack(self, **values: int) -> int:
+        """The word with the given field values; fields not named are 0, as published drivers write them.
+
+        Raises ValueError where a value does not fit its field or a field is unknown.
+
+        >>> hex(UNIT_WORD.pack(is_valid=1, num_vector_1=2, num_timestep_1=20))
+        '0x140002000000000001'
+        """
+        word = 0
+        for name in values:
+            self._field(name)
+        for name, field in self.fields.items():
+            value = values.get(name, 0)
+            if not 0 <= value < 1 << field.width:
+                raise ValueError(f"{name} must fit in {_bits(field.width)}, not {value}")
+            word |= int(value) << field.low
+        return word
+
+    def pack_expr(self, **values: Expr | int) -> Expr:
+        """The word (128 bits) as an expression; a one-bit field also takes a Boolean.
+
+        Raises ValueError where an integer does not fit and TypeError where an expression has another width.
+        """
+        parts: list[Expr] = []
+        top = WORD_BITS
+        for name in values:
+            self._field(name)
+        for name, field in sorted(self.fields.items(), key=lambda item: -item[1].low):
+            end = field.low + field.width
+            if end < top:
+                parts.append(const(0, top - end))
+            parts.append(self._part(name, field, values.get(name, 0)))
+            top = field.low
+        if top:
+            parts.append(const(0, top))
+        return concat(*parts)
+
+    def unpack(self, word: int) -> dict[str, int]:
+        """The field values of a word."""
+        return {name: word >> f.low & ((1 << f.width) - 1) for name, f in self.fields.items()}
+
+    def select(self, word: Expr, name: str) -> Expr:
+        """One field of a word (an expression of 128 bits), as a bit-vector of the field's width."""
+        field = self._field(name)
+        return word[field.low + field.width - 1 : field.low]
+
+    def _field(self, name: str) -> Field:
+        if name not in self.fields:
+            raise ValueError(f"Field of the {self.name} must be one of {', '.join(self.fields)}, not {name}")
+        return self.fields[name]
+
+    def _part(self, name: str, field: Field, value: Expr | int) -> Expr:
+        if isinstance(value, int):
+            if not 0 <= value < 1 << field.width:
+                raise ValueError(f"{name} must fit in {_bits(field.width)}, not {value}")
+            return const(int(value), field.width)
+        if value.sort == BOOL and field.width == 1:
+            return ite(value, const(1, 1), const(0, 1))
+        if value.width != field.width:
+            raise TypeError(f"{name} must have {_bits(field.width)}, not {value.width}")
+        return value
+
+
+def _bits(count: int) -> str:
+    return "1 bit" if count == 1 else f"{count} bits"
+
+
+# Regions 7 .. B.  Each unit reads the fields that mean something to it.
+UNIT_WORD = ConfigWord(
+    "unit configuration word",
+    {
+        "is_valid": Field(0, 1),
+        "mode": Field(8, 3),  # LayerReduce: 0 max, 1 mean, others add
+        "is_rnn": Field(16, 1),
+        "memory_index_1": Field(32, 3),  # the large buffer's port has only the low two bits
+        "memory_index_2": Field(40, 3),
+        "num_vector_1": Field(48, 8, 1),
+        "num_vector_2": Field(56, 8, 1),
+        "num_timestep_1": Field(64, 16, 1),
+        "num_timestep_2": Field(80, 16, 1),
+        "adpbias_1": Field(96, 3),
+        "adpbias_2": Field(104, 3),
+        "adpbias_3": Field(112, 3),
+        "adpbias_4": Field(120, 3),
+    },
+)
+
+LARGE_MANAGER_WORD = ConfigWord(
+    "large-buffer manager word",
+    {f"num_vector_{i}": Field(32 * i, 8, 1) for i in range(4)}
+    | {f"base_large_{i}": Field(32 * i + 16, 16) for i in range(4)},
+)
+
+SMALL_MANAGER_WORD = ConfigWord(
+    "small-buffer manager word", {f"base_small_{i}": Field(16 * i, 16) for i in range(8)}
+)
+
+
+def pack_unit(**values: int) -> int:
+    """The configuration word of a unit, regions 7 .. B; see :data:`UNIT_WORD`."""
+    return UNIT_WORD.pack(**values)
+
+
+def pack_large_manager(num_vector: Mapping[int, int], base: Mapping[int, int]) -> int:
+    """The large manager word from strides and bases by entry (0..3); other entries are 0."""
+    strides = {f"num_vector_{i}": n for i, n in num_vector.items()}
+    return LARGE_MANAGER_WORD.pack(**strides, **{f"base_large_{i}": b for i, b in base.items()})
+
+
+def pack_small_manager(base: Mapping[int, int]) -> int:
+    """The small manager word from bases by entry (0..7); other entries are 0."""
+    return SMALL_MANAGER_WORD.pack(**{f"base_small_{i}": b for i, b in base.items()})
