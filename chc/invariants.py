@@ -1,0 +1,206 @@
+"""Inferring, re-checking and printing the invariant of one loop level.
+
+Spacer answers first; its invariant is re-checked clause by clause (never skipped) and thinned to an irredundant set
+of conjuncts.  Where Spacer gives up, the candidates read off the loop are filtered to their largest inductive subset
+(Houdini); the result goes through the same re-check.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pysmt.shortcuts as smt
+from pysmt.exceptions import PysmtException
+from pysmt.fnode import FNode
+from pysmt.smtlib.parser import SmtLibParser
+from smt_encodings import solver_z3
+from smt_encodings.printer import declarations, script
+
+from .levels import LevelSystem
+
+__all__ = ["Inferred", "infer", "parse_term", "show_invariant"]
+
+Valid = Callable[[list[FNode]], bool]
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """An invariant that passed the re-check: its conjuncts, how it was found, and the time it took."""
+
+    conjuncts: tuple[FNode, ...]
+    found_by: str
+    seconds: float
+
+    @property
+    def term(self) -> FNode:
+        """The conjunction."""
+        return smt.And(self.conjuncts)
+
+
+def infer(system: LevelSystem, timeout: float) -> Inferred | str:
+    """The invariant of a level, or the reason why none was found; ``timeout`` in seconds for Spacer."""
+    answer = solver_z3.solve_horn(system.horn(), {system.PREDICATE: list(system.arguments)}, timeout)
+    if answer.status == "unsat":
+        return f"Spacer: the bad states of level {system.name} are reachable"
+    if answer.status == "sat":
+        try:
+            conjuncts = [parse_term(t, system.arguments) for t in answer.invariants[system.PREDICATE]]
+        except (PysmtException, KeyError):
+            conjuncts = []
+        if conjuncts and _proves(system, conjuncts):
+            return Inferred(tuple(_thin(system, conjuncts)), "Spacer", answer.seconds)
+    kept = _houdini(system, system.seeds())
+    if _proves(system, kept):
+        return Inferred(tuple(_thin(system, kept)), "candidates read off the loop", answer.seconds)
+    return f"no invariant found for level {system.name} (Spacer: {answer.status} {answer.reason})"
+
+
+def parse_term(text: str, symbols: Mapping[str, FNode]) -> FNode:
+    """An SMT-LIB term over the given symbols; raises PysmtException where it is not one."""
+    source = "\n".join([*declarations(symbols.values()), f"(assert {text})"])
+    parsed = SmtLibParser().get_script(io.StringIO(source))
+    return parsed.get_last_formula()
+
+
+def _unsat(assertions: list[FNode]) -> bool:
+    return solver_z3.check(script(assertions), 10).status == "unsat"
+
+
+def _proves(system: LevelSystem, conjuncts: list[FNode]) -> bool:
+    return all(_unsat(condition) for condition in system.conditions(smt.And(conjuncts)).values())
+
+
+def _thin(system: LevelSystem, conjuncts: list[FNode]) -> list[FNode]:
+    """An irredundant subset that still proves the system."""
+    kept = list(conjuncts)
+    for conjunct in sorted(conjuncts, key=lambda c: -c.size()):
+        rest = [c for c in kept if c is not conjunct]
+        if len(rest) < len(kept) and rest and _proves(system, rest):
+            kept = rest
+    return kept
+
+
+def _houdini(system: LevelSystem, candidates: list[FNode]) -> list[FNode]:
+    """The candidates that hold at the start and are kept by every iteration, together."""
+    kept = [c for c in candidates if _unsat([system.init, smt.Not(c)])]
+    while True:
+        together = smt.And(kept)
+        stable = [c for c in kept if _unsat([together, system.guard, smt.Not(c.substitute(system.next))])]
+        if len(stable) == len(kept):
+            return kept
+        kept = stable
+
+
+# -- printing ---------------------------------------------------------------------------------------
+
+
+def show_invariant(conjuncts: tuple[FNode, ...], names: Mapping[str, str]) -> list[str]:
+    """The conjuncts as readable lines; ``names`` gives the text of parameters.
+
+    Linear atoms are written with positive coefficients on both sides; a pair of opposite inequalities becomes one
+    equation; clauses become implications.
+    """
+    lines = list(dict.fromkeys(_show(c, names) for c in conjuncts))
+    merged: list[str] = []
+    for line in lines:
+        left, op, right = _split(line)
+        opposite = {f"{right} <= {left}", f"{left} >= {right}"} if op == "<=" else {f"{right} >= {left}", f"{left} <= {right}"}
+        if op in ("<=", ">=") and opposite & set(lines):
+            line = f"{min(left, right, key=len)} = {max(left, right, key=len)}" if left != right else line
+            line = f"{left} = {right}"
+            if f"{right} = {left}" in merged:
+                continue
+        if line not in merged:
+            merged.append(line)
+    return merged
+
+
+def _split(line: str) -> tuple[str, str, str]:
+    for op in ("<=", ">="):
+        if line.count(f" {op} ") == 1 and "=>" not in line and " or " not in line:
+            left, right = line.split(f" {op} ")
+            return left, op, right
+    return line, "", ""
+
+
+def _show(term: FNode, names: Mapping[str, str], negated: bool = False) -> str:
+    if term.is_not():
+        return _show(term.arg(0), names, not negated)
+    if term.is_symbol():
+        text = names.get(term.symbol_name(), term.symbol_name())
+        return f"not {text}" if negated else text
+    if term.is_bool_constant():
+        return str(term.constant_value() != negated).lower()
+    if term.is_and() or term.is_or():
+        if term.is_or() != negated:
+            return _clause(term.args(), names, negated)
+        return " and ".join(_atom(a, names, negated) for a in term.args())
+    if term.is_implies() and not negated:
+        return f"{_atom(term.arg(0), names, False)} => {_atom(term.arg(1), names, False)}"
+    if term.is_iff():
+        return f"{_atom(term.arg(0), names, negated)} <=> {_atom(term.arg(1), names, False)}"
+    if term.is_le() or term.is_lt() or term.is_equals():
+        return _linear(term, names, negated)
+    if term.is_ite():
+        a, b, c = (_atom(x, names, False) for x in term.args())
+        return f"(if {a} then {b} else {c})"
+    return str(term)
+
+
+def _atom(term: FNode, names: Mapping[str, str], negated: bool) -> str:
+    text = _show(term, names, negated)
+    return f"({text})" if " and " in text or " or " in text or "=>" in text else text
+
+
+def _clause(args: tuple[FNode, ...], names: Mapping[str, str], negated: bool) -> str:
+    """A disjunction as an implication from its negated-looking atoms to the last one."""
+    if len(args) == 2:
+        return f"{_atom(args[0], names, not negated)} => {_atom(args[1], names, negated)}"
+    return " or ".join(_atom(a, names, negated) for a in args)
+
+
+def _linear(term: FNode, names: Mapping[str, str], negated: bool) -> str:
+    coefficients: dict[str, int] = {}
+    constant = _collect(term.arg(0), 1, coefficients, names) + _collect(term.arg(1), -1, coefficients, names)
+    op = "=" if term.is_equals() else "<=" if term.is_le() else "<"
+    if negated:
+        op = {"=": "!=", "<=": ">", "<": ">="}[op]
+    if op == "<" or (op == ">" and constant == 1):
+        op, constant = ("<=", constant + 1) if op == "<" else (">=", constant - 1)
+    left = [_product(c, n) for n, c in coefficients.items() if c > 0]
+    right = [_product(-c, n) for n, c in coefficients.items() if c < 0]
+    if constant > 0:
+        left.append(str(constant))
+    elif constant < 0:
+        right.append(str(-constant))
+    if op == ">=" or op == ">":
+        flip = {">=": "<=", ">": "<"}
+        left, right, op = right, left, flip[op]
+    text_left, text_right = " + ".join(left) or "0", " + ".join(right) or "0"
+    if op == "<=" and left and left[-1] == "1" and len(left) > 1:
+        text_left, op = " + ".join(left[:-1]), "<"
+    return f"{text_left} {op} {text_right}"
+
+
+def _product(coefficient: int, name: str) -> str:
+    return name if coefficient == 1 else f"{coefficient}*{name}"
+
+
+def _collect(term: FNode, factor: int, into: dict[str, int], names: Mapping[str, str]) -> int:
+    """Adds ``factor * term`` to the coefficients; returns the constant part."""
+    if term.is_int_constant():
+        return factor * int(term.constant_value())
+    if term.is_plus():
+        return sum(_collect(a, factor, into, names) for a in term.args())
+    if term.is_minus():
+        return _collect(term.arg(0), factor, into, names) + _collect(term.arg(1), -factor, into, names)
+    if term.is_times() and term.arg(0).is_int_constant():
+        return _collect(term.arg(1), factor * int(term.arg(0).constant_value()), into, names)
+    if term.is_symbol():
+        name = names.get(term.symbol_name(), term.symbol_name())
+    else:
+        name = _atom(term, names, False)
+    into[name] = into.get(name, 0) + factor
+    return 0

@@ -1,0 +1,168 @@
+"""Horn clauses, one system per loop level.
+
+At each level of a nest one loop runs from 0 to its symbolic extent, in lock-step with the corresponding loop of the
+other side where there is one.  The hits of a nest on a tracked cell happen exactly where all counters equal the
+cell's witness (obligations *hit* and *only writer*), so at one level a hit is "counter = component of the witness".
+The system's bad states are: the loops end at different times or out of step, a tracked cell is not written exactly
+once, or a source cell is overwritten in an earlier iteration than the one that reads it.
+
+A nest follows from its levels: an event at witness (g1, ..., gn) happens once because at every level exactly one
+iteration matches; a read at r precedes a write at h because at the first level where r and h differ it does, and in
+one and the same iteration loads precede the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pysmt.shortcuts as smt
+from pysmt.fnode import FNode
+from pysmt.typing import BOOL, INT
+from smt_encodings.printer import term_text
+
+__all__ = ["Event", "Hazard", "LevelSystem", "Side"]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side's loop at this level: the counter's full name, its extent's name, and the writes that are tracked."""
+
+    counter: str
+    extent: str
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True)
+class Event:
+    """A tracked write: ``name`` of its ghost counter, ``at`` the name of the iteration that performs it."""
+
+    name: str
+    at: str
+
+
+@dataclass(frozen=True)
+class Hazard:
+    """A cell read at iteration ``reader`` and overwritten at iteration ``writer`` (names of parameters)."""
+
+    name: str
+    reader: str
+    writer: str
+
+
+class LevelSystem:
+    """The transition system of one loop level, its Horn clauses, and the obligations of a candidate invariant.
+
+    ``equal`` are pairs of parameters known to be equal and ``ordered`` pairs known to satisfy ``<=``; each is an
+    obligation of its own.
+    """
+
+    PREDICATE = "Inv"
+
+    def __init__(
+        self,
+        name: str,
+        sides: Sequence[Side],
+        hazards: Sequence[Hazard],
+        equal: Sequence[tuple[str, str]],
+        ordered: Sequence[tuple[str, str]],
+    ) -> None:
+        self.name = name
+        self.sides = list(sides)
+        self.hazards = list(hazards)
+        zero, one = smt.Int(0), smt.Int(1)
+        self.counters = {s.counter: smt.Symbol(s.counter, INT) for s in sides}
+        self.ghosts = {e.name: smt.Symbol(e.name, INT) for s in sides for e in s.events}
+        self.flags = {
+            f"{h.name}.{what}": smt.Symbol(f"{h.name}.{what}", BOOL) for h in hazards for what in ("overwritten", "stale")
+        }
+        names = [s.extent for s in sides] + [e.at for s in sides for e in s.events]
+        names += [n for h in hazards for n in (h.reader, h.writer)]
+        self.parameters = {n: smt.Symbol(n, INT) for n in dict.fromkeys(names)}
+        p = self.parameters
+        facts = [smt.Equals(p[a], p[b]) for a, b in equal if p[a] is not p[b]]
+        facts += [smt.LE(p[a], p[b]) for a, b in ordered if p[a] is not p[b]]
+        for side in sides:
+            for event in side.events:
+                facts += [smt.LE(zero, p[event.at]), smt.LT(p[event.at], p[side.extent])]
+        self.facts = smt.And(facts) if facts else smt.TRUE()
+        start = [smt.Equals(c, zero) for c in (*self.counters.values(), *self.ghosts.values())]
+        self.init = smt.And(self.facts, *start, *(smt.Not(f) for f in self.flags.values()))
+        running = [smt.LT(self.counters[s.counter], p[s.extent]) for s in sides]
+        self.guard = smt.And(running)
+        self.next: dict[FNode, FNode] = {}
+        for side in sides:
+            counter = self.counters[side.counter]
+            self.next[counter] = smt.Plus(counter, one)
+            for event in side.events:
+                ghost = self.ghosts[event.name]
+                self.next[ghost] = smt.Ite(smt.Equals(counter, p[event.at]), smt.Plus(ghost, one), ghost)
+        first = self.counters[sides[0].counter]
+        for hazard in hazards:
+            overwritten, stale = self.flags[f"{hazard.name}.overwritten"], self.flags[f"{hazard.name}.stale"]
+            self.next[overwritten] = smt.Or(overwritten, smt.Equals(first, p[hazard.writer]))
+            self.next[stale] = smt.Or(stale, smt.And(overwritten, smt.Equals(first, p[hazard.reader])))
+        good = [smt.GE(self.counters[s.counter], p[s.extent]) for s in sides]
+        good += [smt.Equals(first, c) for c in list(self.counters.values())[1:]]
+        good += [smt.Equals(g, one) for g in self.ghosts.values()]
+        good += [smt.Not(f) for n, f in self.flags.items() if n.endswith(".stale")]
+        self.bad = smt.And(smt.Not(self.guard), smt.Not(smt.And(good)))
+
+    @property
+    def arguments(self) -> dict[str, FNode]:
+        """The predicate's arguments in order, by name: counters, ghosts, flags, parameters."""
+        return {**self.counters, **self.ghosts, **self.flags, **self.parameters}
+
+    def horn(self) -> str:
+        """The system as SMT-LIB text of three Horn clauses."""
+        symbols = list(self.arguments.values())
+        sorts = " ".join("Bool" if s.symbol_type() == BOOL else "Int" for s in symbols)
+        bound = " ".join(f"({term_text(s)} {'Bool' if s.symbol_type() == BOOL else 'Int'})" for s in symbols)
+        here = f"({self.PREDICATE} {' '.join(term_text(s) for s in symbols)})"
+        there = f"({self.PREDICATE} {' '.join(_plain(self.next.get(s, s)) for s in symbols)})"
+        return "\n".join(
+            [
+                "(set-logic HORN)",
+                f"(declare-fun {self.PREDICATE} ({sorts}) Bool)",
+                f"(assert (forall ({bound}) (=> {_plain(self.init)} {here})))",
+                f"(assert (forall ({bound}) (=> (and {here} {_plain(self.guard)}) {there})))",
+                f"(assert (forall ({bound}) (=> (and {here} {_plain(self.bad)}) false)))",
+                "(check-sat)",
+                "",
+            ]
+        )
+
+    def conditions(self, invariant: FNode) -> dict[str, list[FNode]]:
+        """The three conditions under which ``invariant`` proves the system: each list must be unsatisfiable."""
+        moved = invariant.substitute(self.next)
+        return {
+            "holds at the start": [self.init, smt.Not(invariant)],
+            "kept by every iteration": [invariant, self.guard, smt.Not(moved)],
+            "excludes the bad states": [invariant, self.bad],
+        }
+
+    def seeds(self) -> list[FNode]:
+        """Candidate invariants read off the loop: an event has happened iff the counter is past its iteration."""
+        zero, one = smt.Int(0), smt.Int(1)
+        found: list[FNode] = [self.facts]
+        counters = list(self.counters.values())
+        found += [smt.Equals(counters[0], c) for c in counters[1:]]
+        for side in self.sides:
+            counter, extent = self.counters[side.counter], self.parameters[side.extent]
+            found += [smt.LE(zero, counter), smt.LE(counter, extent)]
+            for event in side.events:
+                past = smt.GT(counter, self.parameters[event.at])
+                found.append(smt.Equals(self.ghosts[event.name], smt.Ite(past, one, zero)))
+        for hazard in self.hazards:
+            past = smt.GT(counters[0], self.parameters[hazard.writer])
+            found.append(smt.Iff(self.flags[f"{hazard.name}.overwritten"], smt.And(past, smt.GE(self.parameters[hazard.writer], zero))))
+            found.append(smt.Implies(self.flags[f"{hazard.name}.overwritten"], past))
+            found.append(smt.Not(self.flags[f"{hazard.name}.stale"]))
+        return found
+
+
+def _plain(term: FNode) -> str:
+    """SMT-LIB text without ``let``; these terms are small."""
+    from pysmt.smtlib.printers import to_smtlib
+
+    return str(to_smtlib(term, daggify=False))
