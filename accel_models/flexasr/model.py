@@ -120,7 +120,7 @@ def flexasr(options: FlexAsrOptions | None = None) -> Ila:
 
 @cache
 def _build(options: FlexAsrOptions) -> Ila:
-    ila = Ila("flexasr_gb", "The global buffer of FlexASR at its AXI port.")
+    ila = Ila("flexasr", "The global buffer of FlexASR at its AXI port.")
     bus = _Bus(ila)
     ila.state("data_out", bv(128), 0, "the word of the last read of a buffer")
     ila.state("top_interrupt_request", BOOL, 0, "an operation has finished")

@@ -166,7 +166,7 @@ def adpfloat_add(a: Expr, b: Expr) -> Expr:
 
 @primitive(bv(POOL_WIDTH), code=bv(8))
 def adpfloat_pool_first(code: Expr) -> Expr:
-    """The first element of a pooling window as an accumulator: its value at bias 0 times 2^14, signed, exact."""
+    """The first element of a pooling window as an accumulator: its value at bias 0 times 2^14, exact."""
     return _decode(code, None, 13).sext(POOL_WIDTH)
 
 
@@ -178,7 +178,7 @@ def adpfloat_pool_max_step(acc: Expr, x: Expr) -> Expr:
 
 @primitive(bv(POOL_WIDTH), acc=bv(POOL_WIDTH), x=bv(POOL_WIDTH))
 def adpfloat_pool_add_step(acc: Expr, x: Expr) -> Expr:
-    """The sum of accumulator and element; exact for windows of up to 2^16 elements.  Sum and mean pooling use it."""
+    """The sum of accumulator and element, for sum and mean pooling; exact for up to 2^16 elements."""
     return acc + x
 
 
