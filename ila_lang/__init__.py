@@ -8,13 +8,28 @@ and imports no solver.  All other packages interpret what is written here.
 from .build import all_of, any_of, concat, const, false, ite, load_bytes, store_bytes, true
 from .compile import Memory, compile_function, compile_kernel, compile_terms
 from .expr import Expr, free_variables, postorder, resize, substitute, var
+from .flatten import child_differs, child_ila, run_child
 from .fragment import Fragment
 from .function import Function, inline, primitive, uninterpreted
 from .kernel import Command, For, Kernel, Let, Load, Statement, Store, walk
 from .listing import show_expr, show_ila, show_statements
 from .machine import CommandError, Machine, run_fragment
 from .model import Ila, Instruction
+from .portable import (
+    PortableError,
+    canonical_text,
+    digest,
+    fragment_from_json,
+    fragment_to_json,
+    function_from_json,
+    function_to_json,
+    ila_from_json,
+    ila_to_json,
+    kernel_from_json,
+    kernel_to_json,
+)
 from .sorts import BOOL, BoolSort, BvSort, MemSort, Sort, bv, mem
+from .vectorise import run_vectorised
 
 __all__ = [
     "BOOL",
@@ -34,27 +49,42 @@ __all__ = [
     "Machine",
     "MemSort",
     "Memory",
+    "PortableError",
     "Sort",
     "Statement",
     "Store",
     "all_of",
     "any_of",
     "bv",
+    "canonical_text",
+    "child_differs",
+    "child_ila",
     "compile_function",
     "compile_kernel",
     "compile_terms",
     "concat",
     "const",
+    "digest",
     "false",
+    "fragment_from_json",
+    "fragment_to_json",
     "free_variables",
+    "function_from_json",
+    "function_to_json",
+    "ila_from_json",
+    "ila_to_json",
     "inline",
     "ite",
+    "kernel_from_json",
+    "kernel_to_json",
     "load_bytes",
     "mem",
     "postorder",
     "primitive",
     "resize",
+    "run_child",
     "run_fragment",
+    "run_vectorised",
     "show_expr",
     "show_ila",
     "show_statements",

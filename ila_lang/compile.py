@@ -65,6 +65,8 @@ class _Writer:
         self.scopes: list[dict[Expr, str]] = [{}]
         self.names: dict[str, str] = {}
         self.namespace: dict[str, Any] = {}
+        self.functions: dict[Function, str] = {}
+        self.uses: dict[Expr, frozenset[str]] = {}
         self.count = 0
 
     def line(self, text: str) -> None:
@@ -79,6 +81,20 @@ class _Writer:
 
     def find(self, node: Expr) -> str | None:
         return next((scope[node] for scope in reversed(self.scopes) if node in scope), None)
+
+    def names_in(self, node: Expr) -> frozenset[str]:
+        """Names of the variables that occur in ``node``."""
+        if node not in self.uses:
+            for n in postorder([node]):
+                own = [n.name] if n.op == "var" else []
+                self.uses[n] = frozenset(own).union(*(self.uses[a] for a in n.args))
+        return self.uses[node]
+
+    def forget(self, changed: frozenset[str] | set[str]) -> None:
+        """Drops what was computed from registers and memories that have other values from here on."""
+        for scope in self.scopes:
+            for node in [n for n in scope if n.args and self.names_in(n) & changed]:
+                del scope[node]
 
     def emit(self, root: Expr) -> str:
         """Source text of the value of ``root``; emits what is not yet computed."""
@@ -102,13 +118,15 @@ class _Writer:
         if node.op == "const":
             return str(node.value)
         if node.op == "var":
-            return f"S[{node.name!r}]" if node.name in self.volatile else self.name(node)
+            read_again = node.name in self.volatile and not isinstance(node.sort, MemSort)
+            return f"S[{node.name!r}]" if read_again else self.name(node)
         operands = [self.find(a) or "" for a in node.args]
         if node.op == "load":
             return f"{operands[0]}[{operands[1]}]"
         if node.op == "apply":
             assert node.func is not None
-            name = f"f_{node.func.name.replace('.', '_')}"
+            # two functions may have one name
+            name = self.functions.setdefault(node.func, f"f{len(self.functions)}_{node.func.name.replace('.', '_')}")
             self.namespace[name] = compile_function(node.func, vector=self.table is VECTOR)
             return f"{name}({', '.join(operands)})"
         widths = [a.sort.width if isinstance(a.sort, BvSort) else 0 for a in node.args]
@@ -175,6 +193,8 @@ def _block(writer: _Writer, body: tuple[Statement, ...], bound: set[str], carrie
         match statement:
             case For(counter=counter, extent=extent, body=inner):
                 limit = writer.emit(loads_resolved(extent))
+                # from the second iteration on, these do not hold what they held before the loop
+                writer.forget(_changed(inner))
                 _hoist(writer, inner, bound)
                 writer.line(f"for {writer.name(counter)} in range({limit}):")
                 writer.indent += 1
@@ -189,24 +209,39 @@ def _block(writer: _Writer, body: tuple[Statement, ...], bound: set[str], carrie
                 writer.line(f"{writer.name(target)} = {writer.emit(loads_resolved(value))}")
                 _bind(writer, target, bound, carried)
             case Load(target=target, memory=memory, address=address):
-                writer.line(f"{writer.name(target)} = {writer.emit(memory)}[{writer.emit(address)}]")
+                if memory.op == "var":
+                    word = f"{writer.emit(memory)}[{writer.emit(loads_resolved(address))}]"
+                else:
+                    word = writer.emit(loads_resolved(memory.load(address)))
+                writer.line(f"{writer.name(target)} = {word}")
                 _bind(writer, target, bound, carried)
             case Store(memory=memory, address=address, value=value):
-                where, what = writer.emit(address), writer.emit(loads_resolved(value))
+                where, what = writer.emit(loads_resolved(address)), writer.emit(loads_resolved(value))
                 writer.line(f"{writer.emit(memory)}[{where}] = {what}")
+                writer.forget(writer.names_in(memory))
             case Command(inputs=inputs, note=note):
-                pairs = ", ".join(f"{n!r}: {writer.emit(v)}" for n, v in inputs)
+                pairs = ", ".join(f"{n!r}: {writer.emit(loads_resolved(v))}" for n, v in inputs)
                 writer.line(f"issue({{{pairs}}}, {note!r})")
 
 
 def _bind(writer: _Writer, target: Expr, bound: set[str], carried: set[str]) -> None:
     """A register just got a value: forget what was computed from an older one."""
     if target.name in carried:
-        for scope in writer.scopes:
-            for node in [n for n in scope if n.op != "var" and target.name in free_variables(n)]:
-                del scope[node]
+        writer.forget({target.name})
     else:
         bound.add(target.name)
+
+
+def _changed(body: tuple[Statement, ...]) -> set[str]:
+    """Registers that ``body`` assigns and memories that it stores to."""
+    changed: set[str] = set()
+    for statement in walk(body):
+        match statement:
+            case Let(target=target, update=True):
+                changed.add(target.name)
+            case Store(memory=memory):
+                changed |= free_variables(memory).keys()
+    return changed
 
 
 def _hoist(writer: _Writer, body: tuple[Statement, ...], bound: set[str]) -> None:

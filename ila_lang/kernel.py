@@ -93,6 +93,13 @@ class Kernel:
         self._counters: list[Expr] = []
         self._names: set[str] = set()
         self._locals: dict[str, Expr] = {}
+        for statement in walk(self.body):
+            match statement:
+                case For(counter=counter):
+                    self._names.add(counter.name)
+                case Let(target=target) | Load(target=target):
+                    self._names.add(target.name)
+                    self._locals[target.name] = target
 
     # -- building -------------------------------------------------------------------------------
 
@@ -100,6 +107,7 @@ class Kernel:
     def loop(self, name: str, extent: Expr, width: int | None = None) -> Iterator[Expr]:
         """Opens a loop; its counter has ``width`` bits (default: the extent's width)."""
         counter = self._fresh(name, width or extent.width)
+        del self._locals[name]  # a counter is not to be assigned
         block: list[Statement] = []
         self._open.append(block)
         self._counters.append(counter)

@@ -53,7 +53,8 @@ def _node(node: Expr, args: list[str]) -> str:
         hi, lo = node.params
         return f"{args[0]}[{hi}]" if hi == lo else f"{args[0]}[{hi}:{lo}]"
     if node.op == "load":
-        return f"{args[0]}[{args[1].strip('()') if args[1].count('(') <= 1 else args[1]}]"
+        address = args[1]
+        return f"{args[0]}[{address[1:-1] if node.args[1].op in INFIX else address}]"
     if node.op == "apply":
         return f"{node.params[0]}({', '.join(args)})"
     if node.op == "ite":

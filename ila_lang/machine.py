@@ -52,7 +52,7 @@ class _Compiled:
     """One instruction, ready to run."""
 
     scalars: list[str]
-    memories: list[tuple[str, int]]
+    memories: list[tuple[str, str, int]]
     updates: Callable[..., Any]
     guard: Callable[..., Any] | None
     kernel: Callable[..., None] | None
@@ -106,12 +106,19 @@ class Machine:
         results = code.updates(*arguments)
         writes: list[tuple[str, int, int]] = []
         at = len(code.scalars)
-        for name, count in code.memories:
+        copies = {}
+        for name, base, count in code.memories:
+            if base != name:
+                copies[name] = Memory(self.memories[base].default, self.memories[base])
             for guard, address, data in (results[at + 3 * k : at + 3 * k + 3] for k in range(count)):
                 if guard:
                     writes.append((name, address, data))
             at += 3 * count
         self.values.update(zip(code.scalars, results, strict=False))
+        for name, copy in copies.items():
+            self.memories[name].clear()
+            self.memories[name].update(copy)
+            self.memories[name].default = copy.default
         for name, address, data in writes:
             self.memories[name][address] = data
         if code.kernel is not None and code.guard is not None and code.guard(*self._arguments(inputs))[0]:
@@ -136,8 +143,8 @@ class Machine:
         scalars, memories, roots, stores = [], [], [], []
         for name, term in instruction.updates.items():
             if isinstance(term.sort, MemSort):
-                _, plan = store_plan(term)
-                memories.append((name, len(plan)))
+                base, plan = store_plan(term)
+                memories.append((name, base.name, len(plan)))
                 stores += [x for entry in plan for x in entry]
             else:
                 scalars.append(name)

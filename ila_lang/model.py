@@ -66,6 +66,12 @@ class Instruction:
         for name, variable in kernel.external_variables().items():
             if self.ila.states.get(name) is not variable:
                 raise ValueError(f"Kernel {kernel.name} must use only states of {self.ila.name}, not {name}")
+        for name, term in kernel.on_done.items():
+            state = self.ila.states.get(name)
+            if state is None or state.sort != term.sort:
+                want = f"sort {state.sort}" if state is not None else "a declared state"
+                raise TypeError(f"State {name} at the end of {kernel.name} must have {want}, not {term.sort}")
+            self.ila._check_term(f"End value of {name} in {kernel.name}", term, term.sort)
         self.kernel, self.kernel_guard = kernel, when
         return self
 
