@@ -72,7 +72,7 @@ def parse_program(text: str) -> Program:
     Raises ProgramError where the text is not JSON or not a program, with the number of the command.
 
     >>> parse_program('{"program fragment": [{"addr": "0x33500000", "data": "0xff", "mode": "W"}]}').commands
-    (ProgramCommand(mode='W', addr=861929472, data=255),)
+    (ProgramCommand(mode='W', addr=860880896, data=255),)
     """
     try:
         root = json.loads(text)
@@ -232,22 +232,22 @@ def _number(number: int, entry: dict[str, object], key: str, bits: int, example:
 
 def _explain(number: int, command: ProgramCommand, machine: Machine, inputs: dict[str, int]) -> NoReturn:
     """Raises the error for a command that the model refused."""
-    start = f"Command {number} must"
+    given = f"0x{command.addr:08x} ({'a write' if command.mode == 'W' else 'a read'})"
     if command.addr >> 24 != GB_PARTITION:
         low = GB_PARTITION << 24
         raise ProgramError(
-            f"{start} address the global buffer, 0x{low:08x} .. 0x{low | 0xFFFFFF:08x}, not be "
-            f"{_show(command)}: the rest of FlexASR is not modelled; remove it"
+            f"addr of command {number} must lie in the global buffer, 0x{low:08x} .. 0x{low | 0xFFFFFF:08x}, "
+            f"not {given}: the rest of FlexASR is not modelled; remove the command"
         )
     instruction: Instruction = machine.decode(inputs)
     if instruction.name == "GB_RESERVED":
         raise ProgramError(
-            f"{start} address a register or buffer of the global buffer, not be {_show(command)}: "
-            "nothing answers there; correct the address"
+            f"addr of command {number} must be a register or a vector of the global buffer, not {given}: "
+            "nothing answers there; correct it"
         )
     raise ProgramError(
-        f"{start} start a unit that is modelled (LayerReduce), not {_show(command)}, which is "
-        f"{instruction.name}; remove it"
+        f"Command {number} must start LayerReduce, not {instruction.name}: {instruction.reserved}; "
+        "remove the command"
     )
 
 
