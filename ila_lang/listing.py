@@ -24,7 +24,7 @@ def show_expr(root: Expr, limit: int = 4000) -> str:
     Text beyond ``limit`` characters is cut, with the number of characters left out.
     """
     text = _show(root, {})
-    if text.startswith("(") and root.op in INFIX:
+    if text.startswith("(") and (root.op in INFIX or root.op == "not"):
         text = text[1:-1]
     return text if len(text) <= limit else f"{text[:limit]} ... ({len(text) - limit} more characters)"
 

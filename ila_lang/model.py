@@ -145,7 +145,8 @@ class Ila:
 
     def _check_term(self, what: str, term: object, sort: Sort) -> None:
         if not isinstance(term, Expr) or term.sort != sort:
-            raise TypeError(f"{what} must have sort {sort}, not {term.sort if isinstance(term, Expr) else term!r}")
+            found = str(term.sort) if isinstance(term, Expr) else repr(term)
+            raise TypeError(f"{what} must have sort {sort}, not {found}")
         for name, variable in free_variables(term).items():
             if self.inputs.get(name) is not variable and self.states.get(name) is not variable:
                 raise ValueError(f"{what} must use only inputs and states of {self.name}, not {name}")

@@ -302,7 +302,7 @@ def _serial_counters(kernel: Kernel) -> set[Expr]:
             case Let(target=t) | Load(target=t):
                 found = sources.setdefault(t.name, set())
                 for term in terms(statement):
-                    found |= free_variables(term).keys()
+                    found.update(free_variables(term))
     for loop in loops:
         open_names = set[str]()
         for inner in walk(loop.body):

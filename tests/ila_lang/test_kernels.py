@@ -1,0 +1,293 @@
+"""Kernels: compiled, vectorised and flattened, each against the plain walker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import ila_lang as il
+from ila_lang import BOOL, Expr, Ila, Kernel, Memory, bv, const, var
+from tests.ila_lang.oracle import COUNT, DST, SCALE, SRC, kernels, run_kernel, scalars, words
+
+LARGE = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=150)
+
+
+def walk_and_compile(kernel: Kernel, values: dict[str, int], memories: dict[str, dict[int, int]]) -> Any:
+    """The memories after the compiled run, which must be those after the walk."""
+    walked = {n: dict(m) for n, m in memories.items()}
+    compiled = {n: Memory(0, m) for n, m in memories.items()}
+    run_kernel(kernel, values, walked)
+    il.compile_kernel(kernel)(dict(values), compiled, None)
+    assert {n: dict(m) for n, m in compiled.items()} == walked, kernel.listing()
+    return walked
+
+
+@given(kernels(), scalars, words, words)
+@LARGE
+def test_compiled_kernels(kernel: Kernel, values: dict[str, int], src: Any, dst: Any) -> None:
+    walk_and_compile(kernel, values, {"src": src, "dst": dst})
+
+
+@given(kernels(separate=True), scalars, words, st.sampled_from([1, 7, 1 << 20]))
+@LARGE
+def test_vectorised_kernels(kernel: Kernel, values: dict[str, int], src: dict[int, int], points: int) -> None:
+    walked = walk_and_compile(kernel, values, {"src": src, "dst": {}})
+    arrays = {"src": dense(src, 16), "dst": dense({}, 512)}
+    il.run_vectorised(kernel, values, arrays, points)
+    assert (arrays["dst"] == dense(walked["dst"], 512)).all(), kernel.listing()
+
+
+@given(kernels(), scalars, words, words)
+@LARGE
+def test_vectorised_kernels_are_right_or_refused(
+    kernel: Kernel, values: dict[str, int], src: dict[int, int], dst: dict[int, int]
+) -> None:
+    walked = walk_and_compile(kernel, values, {"src": src, "dst": dst})
+    arrays = {"src": dense(src, 16), "dst": dense(dst, 512)}
+    try:
+        il.run_vectorised(kernel, values, arrays)
+    except ValueError as error:
+        assert "cannot be vectorised on this data" in str(error)
+        assert (arrays["dst"] == dense(dst, 512)).all()
+    else:
+        assert (arrays["dst"] == dense(walked["dst"], 512)).all(), kernel.listing()
+
+
+def dense(contents: dict[int, int], size: int) -> Any:
+    array = np.zeros(size, np.uint8)
+    for address, word in contents.items():
+        array[address] = word
+    return array
+
+
+def device(kernel: Kernel) -> Ila:
+    ila = Ila("device")
+    go, more = ila.input("go", BOOL), ila.input("more", bv(4))
+    for variable in (COUNT, SCALE, SRC, DST):
+        ila.state(variable.name, variable.sort)
+    kernel.done(SCALE, SRC.load(SCALE) + COUNT)
+    run = ila.instruction("run").set_decode(go).update(COUNT, (COUNT + more) & 3)
+    run.update(DST, DST.store(3, more))
+    run.start(kernel, (COUNT != 1) | (SCALE > 3))
+    return ila
+
+
+@given(kernels(), scalars, words, words, st.integers(0, 15))
+@LARGE
+def test_child_ilas_do_what_kernels_do(
+    kernel: Kernel, values: dict[str, int], src: Any, dst: Any, more: int
+) -> None:
+    ila = device(kernel)
+    inputs = {"go": 1, "more": more}
+    assert il.child_differs(ila, "run", inputs, values, {"src": src, "dst": dst}) is None, kernel.listing()
+
+
+# -- what went wrong once, or would be easy to get wrong -------------------------------------------------
+
+
+def test_an_invariant_of_a_carried_register_is_computed_again() -> None:
+    kernel = Kernel("k")
+    acc = kernel.let("acc", const(0, 4))
+    kernel.let("before", acc + 1)
+    with kernel.loop("i", COUNT) as i:
+        kernel.store(DST, i.zext(9), acc + 1)
+        kernel.assign(acc, acc + 1)
+    kernel.store(DST, const(9, 9), acc + 1)
+    walked = walk_and_compile(kernel, {"count": 3}, {"dst": {}})
+    assert walked["dst"] == {0: 1, 1: 2, 2: 3, 9: 4}
+
+
+def test_a_load_after_a_store_sees_it() -> None:
+    kernel = Kernel("k")
+    place = const(5, 9)
+    kernel.let("before", DST.load(place))
+    with kernel.loop("i", COUNT):
+        kernel.store(DST, place, DST.load(place) + 1)
+    kernel.store(DST, const(6, 9), DST.load(place))
+    assert walk_and_compile(kernel, {"count": 3}, {"dst": {5: 2}})["dst"] == {5: 5, 6: 5}
+
+
+def test_extents_are_read_when_a_loop_is_entered() -> None:
+    kernel = Kernel("k")
+    limit = kernel.let("limit", COUNT)
+    with kernel.loop("i", limit) as i:
+        kernel.assign(limit, limit + 5)
+        with kernel.loop("j", limit & 3) as j:
+            kernel.store(DST, (i * 4 + j).zext(9), limit)
+    walk_and_compile(kernel, {"count": 3}, {"dst": {}})
+    assert il.child_differs(device(kernel), "run", {"go": 1, "more": 0}, {"count": 3}) is None
+
+
+def matmul(width: int = 16) -> Kernel:
+    """``c = a * b`` for square matrices of size ``n``."""
+    kernel, n = Kernel("matmul"), var("n", bv(8))
+    a, b, c = (var(name, il.mem(12, width)) for name in "abc")
+
+    def at(row: Expr, column: Expr) -> Expr:
+        return row.zext(12) * n.zext(12) + column.zext(12)
+
+    with kernel.loop("i", n) as i, kernel.loop("j", n) as j:
+        acc = kernel.let("acc", const(0, width))
+        with kernel.loop("k", n) as k:
+            kernel.assign(acc, acc + kernel.load("x", a, at(i, k)) * kernel.load("y", b, at(k, j)))
+        kernel.store(c, at(i, j), acc)
+    return kernel
+
+
+@pytest.mark.parametrize("points", [1, 20, 1 << 20])
+@pytest.mark.parametrize("n", [0, 1, 7])
+def test_a_matrix_product(n: int, points: int) -> None:
+    rng = np.random.default_rng(n)
+    a, b = (rng.integers(0, 1 << 16, 49) for _ in "ab")
+    arrays = {"a": a, "b": b, "c": np.zeros(49, np.int64)}
+    il.run_vectorised(matmul(), {"n": n}, arrays, points)
+    square = a[: n * n].reshape(n, n) @ b[: n * n].reshape(n, n) % (1 << 16)
+    assert (arrays["c"][: n * n] == square.ravel()).all()
+
+
+def in_place(kernel: Kernel, read: Expr, written: Expr) -> Kernel:
+    with kernel.loop("i", COUNT) as i:
+        kernel.store(DST, written + i.zext(9), kernel.load("w", DST, read + i.zext(9)))
+    return kernel
+
+
+def test_loads_and_stores_of_one_memory() -> None:
+    arrays = {"dst": np.arange(512, dtype=np.int64) % 16}
+    with pytest.raises(ValueError, match=r"it loads and stores dst\[0x2\]"):
+        il.run_vectorised(in_place(Kernel("k"), const(0, 9), const(2, 9)), {"count": 3}, arrays)
+    assert (arrays["dst"] == np.arange(512) % 16).all()
+    il.run_vectorised(in_place(Kernel("k"), const(0, 9), const(3, 9)), {"count": 3}, arrays)
+    assert arrays["dst"][:6].tolist() == [0, 1, 2, 0, 1, 2]
+
+
+def message(kernel: Kernel, values: dict[str, int], arrays: dict[str, Any]) -> str:
+    with pytest.raises(ValueError) as caught:
+        il.run_vectorised(kernel, values, arrays)
+    return str(caught.value)
+
+
+def test_what_vectorised_runs_refuse() -> None:
+    zeros = {"dst": np.zeros(4, np.uint8), "src": np.zeros(16, np.uint8)}
+    fixed = Kernel("k")
+    with fixed.loop("i", COUNT):
+        fixed.store(DST, const(0, 9), SCALE)
+    assert message(fixed, {"count": 2, "scale": 1}, zeros) == (
+        "Kernel k cannot be vectorised on this data: it stores a word of dst twice"
+    )
+    il.run_vectorised(fixed, {"count": 1, "scale": 1}, zeros)
+    assert message(fixed, {"count": 2}, zeros) == "Kernel k must be given the value scale"
+    assert message(fixed, {"count": 2, "scale": 1}, {}) == "Kernel k must be given the memory dst"
+
+    away = Kernel("k")
+    away.store(DST, const(4, 9), SCALE)
+    assert message(away, {"scale": 1}, zeros) == (
+        "Address 0x4 must lie in the array of dst, which has 4 words"
+    )
+    wrong = {"dst": np.full(4, 16, np.uint8)}
+    assert message(away, {"scale": 1}, wrong) == "Words of dst must lie in 0 .. 15"
+    shared = np.zeros(16, np.uint8)
+    assert message(in_place_from_src(), {"count": 1}, {"dst": shared, "src": shared}) == (
+        "Memories dst and src must be separate arrays"
+    )
+    assert message(matmul(63), {"n": 1}, {}) == (
+        "Terms of matmul must have at most 62 bits to be vectorised, not 63 (0x0)"
+    )
+    talks = Kernel("k")
+    talks.command(go=SCALE)
+    assert message(talks, {"scale": 1}, {}) == "Kernel k must not issue commands to be vectorised"
+
+
+def in_place_from_src() -> Kernel:
+    kernel = Kernel("k")
+    with kernel.loop("i", COUNT) as i:
+        kernel.store(DST, i.zext(9), kernel.load("w", SRC, i))
+    return kernel
+
+
+def test_the_micro_instructions() -> None:
+    ila = Ila("acc")
+    go = ila.input("go", BOOL)
+    n, mem = ila.state("n", 8), ila.memory("mem", 8, 8)
+    kernel = Kernel("sum")
+    total = kernel.let("total", const(0, 8))
+    with kernel.loop("i", n) as i:
+        kernel.assign(total, total + kernel.load("word", mem, i))
+    kernel.store(mem, const(0xFF, 8), total)
+    kernel.done(n, 0)
+    ila.instruction("run").set_decode(go).start(kernel, n < 0x80)
+    child = il.child_ila(ila, "run")
+    assert list(child.inputs) == ["go", "step"]
+    assert list(child.states) == [
+        "n", "mem", "sum_valid", "sum_state", "sum_total", "sum_i", "sum_i_limit", "sum_word",
+    ]  # fmt: skip
+    assert list(child.instructions) == [
+        "run", "segment_0", "i_enter", "segment_1", "i_next", "i_leave", "segment_2", "done",
+    ]  # fmt: skip
+
+    machine = il.Machine(child)
+    machine.values["n"] = 3
+    machine.memories["mem"].update({0: 4, 1: 5, 2: 6})
+    with pytest.raises(il.CommandError, match="not a valid command"):
+        machine.step({"step": 1})
+    assert il.run_child(machine, "sum", {"go": 1}) == 2 + 3 * 2 + 2
+    assert machine.memories["mem"][0xFF] == 15
+    assert machine.values["n"] == machine.values["sum_valid"] == 0
+    assert il.run_child(machine, "sum", {"go": 1}) == 4  # the loop is skipped
+    machine.values["n"] = 0x80
+    assert il.run_child(machine, "sum", {"go": 1}) == 0  # the start condition does not hold
+    machine.values["n"] = 9
+    with pytest.raises(RuntimeError, match="Kernel sum did not end within 3 micro-instructions"):
+        il.run_child(machine, "sum", {"go": 1}, limit=3)
+    with pytest.raises(il.CommandError, match="not a valid command"):
+        machine.step({"go": 1, "step": 0})
+
+
+def test_exactly_one_micro_instruction_decodes() -> None:
+    kernel = Kernel("k")
+    with kernel.loop("i", COUNT) as i, kernel.loop("j", i) as j:
+        kernel.store(DST, j.zext(9), kernel.load("w", SRC, i))
+    child = il.child_ila(device(kernel), "run")
+    parameters = [*child.inputs.values(), *child.states.values()]
+    decodes = [i.decode for i in child.instructions.values()]
+    run = il.compile_terms(parameters, [child.valid, *decodes])
+    rng = np.random.default_rng(0)
+    accepted = 0
+    for _ in range(3000):
+        arguments = [
+            Memory() if isinstance(p.sort, il.MemSort)
+            else int(rng.integers(0, 2 if p.sort == BOOL else 1 << p.width))
+            for p in parameters
+        ]  # fmt: skip
+        valid, *hits = run(*arguments)
+        accepted += bool(valid)
+        assert not valid or sum(map(bool, hits)) == 1
+    assert accepted > 500
+
+
+def test_what_has_no_child() -> None:
+    ila = device(Kernel("k"))
+    ila.instruction("nop").set_decode(il.false)
+    with pytest.raises(ValueError, match=r"^device has no instruction walk$"):
+        il.child_ila(ila, "walk")
+    with pytest.raises(ValueError, match=r"^Instruction nop must start a kernel to have a child-ILA$"):
+        il.child_ila(ila, "nop")
+
+
+def test_differences_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = Kernel("k")
+    kernel.store(DST, const(1, 9), SCALE)
+    ila = device(kernel)
+    real = il.child_ila(ila, "run")
+    segment = real.instructions["segment_0"]
+    segment.updates["dst"] = DST.store(1, 7)
+    monkeypatch.setattr("ila_lang.flatten.child_ila", lambda *_: real)
+    assert il.child_differs(ila, "run", {"go": 1, "more": 2}) == "dst[0x1]: kernel 0x0, child 0x7"
+
+
+def test_flexasr_layer_reduce() -> None:
+    model = pytest.importorskip("accel_models.flexasr.model")
+    assert model is not None
