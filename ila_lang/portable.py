@@ -35,7 +35,7 @@ from .expr import Expr, postorder
 from .fragment import Fragment
 from .function import Function
 from .kernel import Command, For, Kernel, Let, Load, Statement, Store
-from .model import Ila
+from .model import Ila, Instruction
 from .portable_read import (
     BOOL_KIND,
     BV_KIND,
@@ -204,16 +204,15 @@ class _Writer:
             **self.texts(doc=ila.doc),
         }
 
-    def instruction(self, instruction: Any) -> Json:
+    def instruction(self, instruction: Instruction) -> Json:
         written: Json = {
             "n": instruction.name,
             "d": self.term(instruction.decode),
             "u": self.named(instruction.updates.items()),
             **self.texts(doc=instruction.doc),
         }
-        reserved = getattr(instruction, "reserved", "")
-        if reserved:
-            written["reserved"] = reserved if self.docs else True
+        if instruction.reserved:
+            written["reserved"] = instruction.reserved if self.docs else True
         if instruction.kernel is not None:
             written["k"] = self.kernel(instruction.kernel)
             written["g"] = self.term(instruction.kernel_guard)

@@ -289,7 +289,7 @@ class _Reader:
             with _at(entry.path):
                 instruction.update(ila.states[name], value)
         if "reserved" in item:
-            setattr(instruction, "reserved", item["reserved"].text())  # noqa: B010
+            instruction.reserved = item["reserved"].text()
         if ("k" in item) != ("g" in item):
             raise item.fail("must have both a kernel k and its start condition g, or neither")
         if "k" in item:

@@ -4,14 +4,15 @@ A loop becomes an axis when its iterations do not depend on each other.  It runs
 the whole arrays of the loops around it) when it carries a register from one iteration to the next, or when an
 extent inside it depends on its counter.
 
-The result is that of the scalar interpreter, bit for bit, or there is none: all loads read the memories as
-they were before the run, so a run is refused when one of its stores hits a word that it also loads or that
-another store hits.  The check is on the addresses of the run; a refused run leaves the memories unchanged.
+The result is that of the scalar interpreter, bit for bit, or there is none.  All loads read the memories as
+they were before the run, so a run is refused when a store hits a word that another store hits, or that is
+loaded later in the scalar order; loading a word before it is overwritten is sound (an operation in place).
+The check is on the addresses of the run; a refused run leaves the memories unchanged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +33,8 @@ Words = NDArray[Any]
 WIDEST = 62
 #: Loops are cut so that a grid has about this many points at most.
 POINTS = 1 << 21
+#: Later than every time.
+NEVER = np.int64((1 << 63) - 1)
 
 
 def run_vectorised(
@@ -43,7 +46,8 @@ def run_vectorised(
     which may stop short of the memory's last address; ``points`` bounds the grid.  Final values of states
     (:attr:`Kernel.on_done`) are not applied.  Raises ValueError if the kernel issues commands, stores to a
     conditional memory or uses a width above 62 bits; if an argument is missing, or an array does not fit
-    its memory; or if the run loads a word that it stores, stores one twice, or leaves an array.
+    its memory; if an extent does not fit its counter; or if the run loads a word after storing it, stores
+    one twice, or leaves an array.
     """
     _Run(kernel, values, memories, points).run()
 
@@ -59,11 +63,42 @@ class _Term:
 
 @dataclass
 class _Accesses:
-    """What a run has done to one memory so far."""
+    """What a run has done so far to a memory that it stores to: when each word was written and last read."""
 
-    written: NDArray[np.bool_]
-    read: NDArray[np.bool_]
+    written: NDArray[np.int64]
+    read: NDArray[np.int64]
     stores: list[tuple[Words, Words]] = field(default_factory=list)
+
+
+class _Clock:
+    """Scalar time as one number: per loop level the statement's position in its block, then the counter.
+
+    ``positions`` and ``counters`` are the shifts of these digits by level; where they do not fit 62 bits
+    all are 0 and ``exact`` is false: then nothing is known about the order.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        widths: list[tuple[int, int]] = []
+
+        def measure(body: Sequence[Statement], depth: int) -> None:
+            if depth == len(widths):
+                widths.append((0, 0))
+            digits, counter = widths[depth]
+            loops = [s for s in body if isinstance(s, For)]
+            counter = max(counter, *(s.counter.width for s in loops)) if loops else counter
+            widths[depth] = max(digits, len(body).bit_length()), counter
+            for loop in loops:
+                measure(loop.body, depth + 1)
+
+        measure(kernel.body, 0)
+        at = sum(a + b for a, b in widths)
+        self.exact = at <= WIDEST
+        self.positions: list[int] = []
+        self.counters: list[int] = []
+        for digits, counter in widths:
+            self.positions.append(at - digits if self.exact else 0)
+            self.counters.append(at - digits - counter if self.exact else 0)
+            at -= digits + counter
 
 
 class _Run:
@@ -78,6 +113,9 @@ class _Run:
         self.serial = _serial_counters(kernel)
         self.env: dict[str, Any] = {}
         self.grid: tuple[int, ...] = ()
+        self.clock = _Clock(kernel)
+        self.now: Any = 0
+        self.depth = 0
         self.memories: dict[str, Words] = {}
         self.accesses: dict[str, _Accesses] = {}
         _check_widths(kernel)
@@ -103,25 +141,27 @@ class _Run:
             for other, theirs in self.memories.items():
                 if other != name and np.may_share_memory(words, theirs):
                     raise ValueError(f"Memories {name} and {other} must be separate arrays")
-            self.accesses[name] = _Accesses(np.zeros(len(words), bool), np.zeros(len(words), bool))
+            self.accesses[name] = _Accesses(np.full(len(words), NEVER), np.full(len(words), np.int64(-1)))
 
     def run(self) -> None:
         # products wrap around on purpose; NumPy warns about it on single numbers
         with np.errstate(over="ignore"):
             self.block(tuple(self.kernel.body))
         for name, accesses in self.accesses.items():
-            both = accesses.written & accesses.read
-            if both.any():
+            late = accesses.read > accesses.written
+            if late.any():
                 raise ValueError(
-                    f"Kernel {self.kernel.name} cannot be vectorised on this data: it loads and stores "
-                    f"{name}[{int(both.argmax()):#x}]"
+                    f"Kernel {self.kernel.name} cannot be vectorised on this data: it loads "
+                    f"{name}[{int(late.argmax()):#x}] after it stores it"
                 )
         for name, accesses in self.accesses.items():
             for addresses, words in accesses.stores:
                 self.memories[name][addresses] = words
 
     def block(self, body: tuple[Statement, ...]) -> None:
-        for statement in body:
+        start = self.now
+        for position, statement in enumerate(body):
+            self.now = start | position << self.clock.positions[self.depth]
             match statement:
                 case For():
                     self.loop(statement)
@@ -131,20 +171,29 @@ class _Run:
                     self.env[target.name] = self.value(memory.load(address))
                 case Store(memory=memory, address=address, value=value):
                     self.store(memory.name, self.value(address), self.value(value))
+        self.now = start
 
     def loop(self, loop: For) -> None:
         limits = np.asarray(self.value(loop.extent))
         extent = int(limits.flat[0])
         # no counter decides an extent inside its own axis (see _serial_counters), so the grid agrees on it
         assert (limits == extent).all()
-        outer, grid = self.env, self.grid
+        if extent > 1 << loop.counter.width:
+            raise ValueError(
+                f"Extent {extent} must fit the counter {loop.counter.name} of {self.kernel.name}"
+            )
+        outer, grid, start = self.env, self.grid, self.now
+        shift = self.clock.counters[self.depth]
+        self.depth += 1
         if loop.counter in self.serial:
             inside = _introduced(loop.body)
             for i in range(extent):
                 self.env[loop.counter.name] = i
+                self.now = start | i << shift
                 self.block(loop.body)
             for name in inside | {loop.counter.name}:
                 self.env.pop(name, None)
+            self.depth -= 1
             return
         size = int(np.prod(grid, dtype=np.int64))
         chunk = max(1, self.points // size)
@@ -154,18 +203,19 @@ class _Run:
             count = min(chunk, extent - first)
             axis = np.arange(first, first + count, dtype=np.int64).reshape((1,) * len(grid) + (count,))
             self.env, self.grid = {**inner, loop.counter.name: axis}, (*grid, count)
+            self.now = (start[..., None] if isinstance(start, np.ndarray) else start) | axis << shift
             self.block(loop.body)
         self.env, self.grid = outer, grid
+        self.depth -= 1
 
     def store(self, name: str, address: Any, value: Any) -> None:
         accesses = self.accesses[name]
         addresses = np.broadcast_to(np.asarray(address, dtype=np.int64), self.grid).ravel()
         words = np.broadcast_to(np.asarray(value, dtype=np.int64), self.grid).ravel()
         self.check_range(name, addresses)
-        hit = accesses.written[addresses].any()
-        accesses.written[addresses] = True
+        hit = (accesses.written[addresses] != NEVER).any()
+        accesses.written[addresses] = np.broadcast_to(self.now, self.grid).ravel()
         if not hit and addresses.size > 1:
-            # whoever wrote last stands here: someone else, where two stores meet
             order = np.sort(addresses)
             hit = (order[1:] == order[:-1]).any()
         if hit:
@@ -179,15 +229,15 @@ class _Run:
         addresses = np.asarray(address, dtype=np.int64)
         self.check_range(name, addresses)
         if name in self.accesses:
-            self.accesses[name].read[addresses] = True
+            when = self.now if self.clock.exact else NEVER - 1
+            np.maximum.at(self.accesses[name].read, *map(np.ravel, np.broadcast_arrays(addresses, when)))
         return self.memories[name][addresses].astype(np.int64)
 
     def check_range(self, name: str, addresses: Words) -> None:
         length = len(self.memories[name])
         if addresses.size and int(addresses.max()) >= length:
             raise ValueError(
-                f"Address {int(addresses.max()):#x} must lie in the array of {name}, "
-                f"which has {length} words"
+                f"Address {int(addresses.max()):#x} must lie in the array of {name}, which has {length} words"
             )
 
     def value(self, term: Expr) -> Any:
@@ -201,7 +251,9 @@ class _Run:
             if name in found:
                 return found[name]
             if name not in self.env:
-                raise ValueError(f"Register {name} of {self.kernel.name} must be set in the loop that uses it")
+                raise ValueError(
+                    f"Register {name} of {self.kernel.name} must be set in the loop that uses it"
+                )
             return self.env[name]
 
         for target, memory, address, names in code.loads:
@@ -316,4 +368,3 @@ def _serial_counters(kernel: Kernel) -> set[Expr]:
         if loop.counter.name in reached:
             serial.add(loop.counter)
     return serial
-

@@ -156,12 +156,34 @@ def in_place(kernel: Kernel, read: Expr, written: Expr) -> Kernel:
 
 
 def test_loads_and_stores_of_one_memory() -> None:
-    arrays = {"dst": np.arange(512, dtype=np.int64) % 16}
-    with pytest.raises(ValueError, match=r"it loads and stores dst\[0x2\]"):
+    start = np.arange(512, dtype=np.int64) % 16
+    arrays = {"dst": start.copy()}
+    with pytest.raises(ValueError, match=r"it loads dst\[0x2\] after it stores it"):
         il.run_vectorised(in_place(Kernel("k"), const(0, 9), const(2, 9)), {"count": 3}, arrays)
-    assert (arrays["dst"] == np.arange(512) % 16).all()
+    assert (arrays["dst"] == start).all()
     il.run_vectorised(in_place(Kernel("k"), const(0, 9), const(3, 9)), {"count": 3}, arrays)
     assert arrays["dst"][:6].tolist() == [0, 1, 2, 0, 1, 2]
+    # each word is read before it is overwritten
+    arrays = {"dst": start.copy()}
+    il.run_vectorised(in_place(Kernel("k"), const(1, 9), const(0, 9)), {"count": 3}, arrays)
+    assert arrays["dst"][:4].tolist() == [1, 2, 3, 3]
+
+
+@pytest.mark.parametrize("points", [1, 1 << 20])
+def test_order_of_statements_in_place(points: int) -> None:
+    """A later statement of the same iteration sees a store; an earlier one does not."""
+    early, late = Kernel("k"), Kernel("k")
+    for kernel, first in ((early, True), (late, False)):
+        with kernel.loop("i", COUNT) as i:
+            if not first:
+                kernel.store(DST, i.zext(9), SCALE)
+            word = kernel.load("w", DST, i.zext(9))
+            kernel.store(DST, i.zext(9) + (0 if first else 64), word + 1)
+    arrays = {"dst": np.zeros(512, np.int64)}
+    il.run_vectorised(early, {"count": 3}, arrays, points)
+    assert arrays["dst"][:4].tolist() == [1, 1, 1, 0]
+    with pytest.raises(ValueError, match=r"loads dst\[0x0\] after"):
+        il.run_vectorised(late, {"count": 3, "scale": 2}, arrays, points)
 
 
 def message(kernel: Kernel, values: dict[str, int], arrays: dict[str, Any]) -> str:
@@ -288,6 +310,47 @@ def test_differences_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert il.child_differs(ila, "run", {"go": 1, "more": 2}) == "dst[0x1]: kernel 0x0, child 0x7"
 
 
-def test_flexasr_layer_reduce() -> None:
+@pytest.mark.parametrize(
+    ("timesteps", "vectors", "mode"), [(4, 2, 0), (5, 1, 1), (2, 1, 2), (0, 0, 0), (7, 3, 2)]
+)
+def test_flexasr_layer_reduce(timesteps: int, vectors: int, mode: int) -> None:
+    """The child-ILA and the vectorised run of a real kernel in place."""
     model = pytest.importorskip("accel_models.flexasr.model")
-    assert model is not None
+    ila = model.flexasr()
+    run = ila.instructions["GB_LAYER_REDUCE_START"]
+    rng = np.random.default_rng(timesteps)
+    values = {
+        "gb_layer_reduce_is_valid": 1,
+        "gb_layer_reduce_mode": mode,
+        "gb_layer_reduce_num_timestep_1": timesteps,
+        "gb_layer_reduce_num_vector_1": vectors,
+        "gb_core_mem_mngr_large_base_large_0": 3,
+        "gb_core_mem_mngr_large_num_vector_0": vectors,
+    }
+    assert values.keys() <= ila.states.keys()
+    buffer = "gb_core_large_buffer"
+    array = rng.integers(0, 256, 1 << ila.states[buffer].sort.addr_width).astype(np.uint8)
+    contents = dict(enumerate(array[:8192].tolist()))
+    start = {"if_axi_wr": 1, "addr_in": find_start(ila, run)}
+    assert il.child_differs(ila, run.name, start, values, {buffer: contents}) is None
+
+    machine = il.Machine(ila)
+    machine.values.update(values)
+    machine.memories[buffer].update(enumerate(array.tolist()))
+    il.run_vectorised(run.kernel, machine.values, {buffer: array})
+    machine.step(start)
+    assert machine.values["top_interrupt_request"]
+    words = machine.memories[buffer]
+    assert array.tolist() == [words[i] for i in range(len(array))]
+
+
+def find_start(ila: Ila, instruction: il.Instruction) -> int:
+    """The first address whose write the instruction decodes: the start registers are few."""
+    decode = il.compile_terms(list(ila.inputs.values()), [ila.valid & instruction.decode])
+    for region in range(16):
+        for index in range(32):
+            for top in (0x33, 0x34):
+                address = top << 24 | region << 20 | index << 4
+                if decode(*({"if_axi_wr": 1, "addr_in": address}.get(n, 0) for n in ila.inputs))[0]:
+                    return address
+    raise AssertionError(instruction.name)

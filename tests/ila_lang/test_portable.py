@@ -127,11 +127,11 @@ def test_digests_see_meaning_and_not_documentation() -> None:
 def test_reserved_instructions_round_trip() -> None:
     def reserved(reason: str) -> Ila:
         ila = small()
-        setattr(ila.instructions["low"], "reserved", reason)  # noqa: B010
+        ila.instructions["low"].reserved = reason
         return ila
 
     back = il.ila_from_json(il.ila_to_json(reserved("not modelled")))
-    assert getattr(back.instructions["low"], "reserved", "") == "not modelled"
+    assert back.instructions["low"].reserved == "not modelled"
     assert il.digest(reserved("one reason")) == il.digest(reserved("another")) != il.digest(small())
 
 
@@ -182,7 +182,8 @@ def edited(path: list[Any], value: Any) -> Any:
         (["a", 1, "v"], "15", "a[1].v: must be hexadecimal text such as 0x1f, not '15'"),
         (["a", 2, "a"], [0, 2], "a[2].a[1]: must name one of the 2 nodes before it, not 2"),
         (["a", 2, "a"], [0], "a[2]: operator 'eq' must fit its operands, not bv4 with parameters []"),
-        (["a", 2, "o"], "bvpow", "a[2]: operator 'bvpow' must fit its operands, not bv4, bv4 with parameters []"),
+        (["a", 2, "o"], "bvpow",
+         "a[2]: operator 'bvpow' must fit its operands, not bv4, bv4 with parameters []"),
         (["a", 2, "s"], {"u": 2, "w": 4}, "a[2].s: must be bool, the sort of eq, not bv4"),
         (["t", "v"], 0, "t.v: Valid condition of small must have sort bool, not bv4"),
         (["t", "i", 1, "n"], "op", "t.i[1]: Name op must be declared once in small, not twice"),
@@ -190,13 +191,15 @@ def edited(path: list[Any], value: Any) -> Any:
         (["t", "init", 0, 0], "arg", "t.init: must name states only, not arg"),
         (["t", "instr", 0, "u", 0, 0], "op", "t.instr[0].u[0]: must update a state of small, not op"),
         (["t", "instr", 0, "d"], 0, "t.instr[0]: Decode of swap must have sort bool, not bv4"),
-        (["t", "instr", 4, "g"], ..., "t.instr[4]: must have both a kernel k and its start condition g, or neither"),
+        (["t", "instr", 4, "g"], ...,
+         "t.instr[4]: must have both a kernel k and its start condition g, or neither"),
         (["t", "instr", 4, "k", "b", 0, "o"], "while",
          "t.instr[4].k.b[0]: must have an o of for, let, load, store or command"),
         (["t", "instr", 4, "k", "b", 0, "c"], 1, "t.instr[4].k.b[0].c: must name a variable, not 0xf"),
         (["t", "instr", 4, "k", "b", 0, "b", 0, "t"], 0,
          "t.instr[4].k.b[0].b[0]: must give its target a value of sort bv4, not bv8"),
-        (["t", "instr", 4, "k", "e", 0, 0], "op", "t.instr[4].k.e: must set states of small at their sorts, not op"),
+        (["t", "instr", 4, "k", "e", 0, 0], "op",
+         "t.instr[4].k.e: must set states of small at their sorts, not op"),
     ],
 )  # fmt: skip
 def test_malformed_documents(path: list[Any], value: Any, message: str) -> None:
