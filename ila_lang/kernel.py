@@ -72,10 +72,10 @@ Statement = For | Let | Load | Store | Command
 class Kernel:
     """A named kernel under construction or complete.
 
-    >>> from ila_lang import mem, var
+    >>> from ila_lang import const, mem, var
     >>> k = Kernel("copy")
     >>> source, target = var("source", mem(8, 8)), var("target", mem(8, 8))
-    >>> with k.loop("i", bv_const(4, 8)) as i:
+    >>> with k.loop("i", const(4, 8)) as i:
     ...     k.store(target, i, k.load("word", source, i))
     >>> print(k.listing())
     for i in 0 .. 0x4 - 1:
