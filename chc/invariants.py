@@ -75,7 +75,7 @@ def _proves(system: LevelSystem, conjuncts: list[FNode]) -> bool:
 def _thin(system: LevelSystem, conjuncts: list[FNode]) -> list[FNode]:
     """An irredundant subset that still proves the system."""
     kept = list(conjuncts)
-    for conjunct in sorted(conjuncts, key=lambda c: -c.size()):
+    for conjunct in sorted(conjuncts, key=lambda c: -len(str(c))):
         rest = [c for c in kept if c is not conjunct]
         if len(rest) < len(kept) and rest and _proves(system, rest):
             kept = rest

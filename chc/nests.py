@@ -184,7 +184,8 @@ def _loop(
 
 def _reduces(loop: For) -> bool:
     """Whether a loop carries a register from one iteration to the next."""
-    return any(isinstance(s, Let) and s.update for s in walk(loop.body))
+    own = {s.target for s in walk(loop.body) if isinstance(s, Let) and not s.update}
+    return any(isinstance(s, Let) and s.update and s.target not in own for s in walk(loop.body))
 
 
 def _straight(

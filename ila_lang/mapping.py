@@ -100,6 +100,14 @@ class TensorMapping:
                 given = ", ".join(f"{n} = {sizes[n]}" for n in self.parameters)
                 raise SizeError(f"Sizes of mapping {self.name} must satisfy: {text}; given {given}")
 
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Whether ``sizes`` lie inside the domain."""
+        try:
+            self.require(sizes)
+        except SizeError:
+            return False
+        return True
+
     def output_extents(self, sizes: Mapping[str, int]) -> tuple[int, int]:
         """Rows and columns of the output tensor at concrete sizes."""
         rows, columns = self._extents(*(sizes[n] for n in self.parameters))

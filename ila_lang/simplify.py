@@ -187,6 +187,8 @@ def _arithmetic(op: str, args: tuple[Expr, ...]) -> Expr | None:
         return left[width - 1 : value].zext(width) if value < width else bv_const(0, width)
     if op == "bvshl" and value >= width:
         return bv_const(0, width)
+    if op == "bvadd" and left.op == "bvsub" and left.args[1] is right:
+        return left.args[0]
     if op == "bvadd" and left.op == "bvadd" and left.args[1].op == "const":
         combined = left.args[1].value + value
         return left.args[0] + combined if combined <= ones else None

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from ila_lang import BOOL, Expr, Function, Ila, Kernel, const, ite, mem, resize, run_vectorised
+from ila_lang import BOOL, Expr, Function, Ila, Kernel, const, ite, mem, resize
 
 __all__ = ["ELEMENT_WIDTH", "POOL_CODES", "PoolOperator", "pool2d_kernel", "pool2d_reference", "tensor_ir"]
 
@@ -108,5 +108,7 @@ def pool2d_reference(
         height=height, width=width, pool_y=pool_y, pool_x=pool_x, stride_y=stride_y, stride_x=stride_x
     )
     memories = {"tensor_in": tensor.astype(np.int64).ravel(), "tensor_out": np.zeros(rows * columns, np.int64)}
+    from ila_lang.vectorise import run_vectorised
+
     run_vectorised(ila.kernels[name], values, memories)
     return memories["tensor_out"].astype(tensor.dtype).reshape(rows, columns)

@@ -88,7 +88,7 @@ class Claim:
     statement: str
     size_domain: str
     equality: Equality
-    interpretation: Interpretation
+    interpretations: tuple[Interpretation, ...]
     assumptions: tuple[str, ...]
 
 

@@ -3,7 +3,8 @@
 Addresses and counters are bit-vectors in a model.  Solvers are far better at the same arithmetic over the integers,
 and both agree exactly where no operation leaves its width.  So every operation is translated to its integer
 counterpart together with the condition "the result fits"; each condition is proved when it is met, and collected,
-so that the certificate carries it.  A truncation that provably drops only zeros is the identity; any other one
+so that the certificate carries it.  A conditional whose condition is decided by the size domain is its branch, under
+the same rule.  A truncation that provably drops only zeros is the identity; any other one
 becomes a remainder.  Quotients and remainders by constants enter as constrained variables (pySMT has no integer
 ``div``).
 """
@@ -46,14 +47,15 @@ class IntegerEncoding:
     """Translates expressions under growing hypotheses.
 
     ``decide(hypotheses, goal)`` answers whether the goal is proved to follow (False also where it is not known).
-    :attr:`fits` collects the proved no-overflow conditions with the hypotheses they were proved under.
+    :attr:`fits` collects the proved no-overflow conditions with the hypotheses they were proved under, which never
+    include anything translated later.
     """
 
-    def __init__(self, decide: Decide) -> None:
+    def __init__(self, decide: Decide, namespace: str = "") -> None:
         self.decide = decide
+        self.namespace = namespace
         self.hypotheses: list[FNode] = []
-        self.fits: list[FNode] = []
-        self.count = 0
+        self.fits: list[tuple[tuple[FNode, ...], FNode]] = []
         self._memo: dict[Expr, FNode] = {}
         self._bounds: dict[Expr, int] = {}
         self._divisions: dict[tuple[FNode, int], tuple[FNode, FNode]] = {}
@@ -62,7 +64,8 @@ class IntegerEncoding:
 
     def assume(self, condition: Expr) -> None:
         """Adds a Boolean expression to the hypotheses."""
-        self.hypotheses.append(self.term(condition))
+        term = self.term(condition)  # first: translating it may add the ranges of new variables
+        self.hypotheses.append(term)
 
     def symbol(self, variable: Expr) -> FNode:
         """The integer (or Boolean) symbol of a variable; its range joins the hypotheses at first use."""
@@ -108,6 +111,8 @@ class IntegerEncoding:
             case "bvsub":
                 self._require(node, LE(args[1], args[0]))
                 return Minus(args[0], args[1])
+            case "ite":
+                return self._choose(args)
             case "concat":
                 return Plus(Times(args[0], Int(1 << node.args[1].width)), args[1])
             case "extract":
@@ -131,6 +136,15 @@ class IntegerEncoding:
             return value
         return self._divide(value, 1 << width)[1]
 
+    def _choose(self, args: list[FNode]) -> FNode:
+        """A conditional, or the branch that the hypotheses decide."""
+        condition, then, otherwise = args
+        for outcome, branch in ((condition, then), (Not(condition), otherwise)):
+            if self.decide(self.hypotheses, outcome):
+                self._record(outcome)
+                return branch
+        return Ite(condition, then, otherwise)
+
     def _divide(self, value: FNode, divisor: int) -> tuple[FNode, FNode]:
         """Quotient and remainder of a non-negative term by a positive constant."""
         if value.is_constant():
@@ -138,10 +152,8 @@ class IntegerEncoding:
             return Int(quotient), Int(remainder)
         key = (value, divisor)
         if key not in self._divisions:
-            n = len(self._divisions)
-            label = value.symbol_name() if value.is_symbol() else f"e{n}"
-            quotient = Symbol(f"{label}.div{divisor}" if value.is_symbol() else f"{label}.quo", INT)
-            remainder = Symbol(f"{label}.mod{divisor}" if value.is_symbol() else f"{label}.rem", INT)
+            label = value.symbol_name() if value.is_symbol() else f"{self.namespace}.e{len(self._divisions)}"
+            quotient, remainder = Symbol(f"{label}.div{divisor}", INT), Symbol(f"{label}.mod{divisor}", INT)
             self.hypotheses.append(
                 And(
                     Equals(value, Plus(Times(quotient, Int(divisor)), remainder)),
@@ -152,6 +164,18 @@ class IntegerEncoding:
             )
             self._divisions[key] = (quotient, remainder)
         return self._divisions[key]
+
+    def instance(self, generic: IntegerEncoding, term: FNode, point: dict[FNode, FNode]) -> FNode:
+        """``term``, translated by ``generic`` for arbitrary values, at the values that ``point`` gives its symbols.
+
+        Both must be forks of one encoding.  The result is exact wherever the point satisfies the hypotheses of
+        ``generic``; proving that is the caller's business.  Equal quotients get equal symbols.
+        """
+        mapping = dict(point)
+        for (value, divisor), (quotient, remainder) in generic._divisions.items():
+            moved = self._divide(value.substitute(mapping), divisor)
+            mapping |= dict(zip((quotient, remainder), moved, strict=True))
+        return term.substitute(mapping)
 
     def _fitting(self, node: Expr, value: FNode) -> FNode:
         if self.upper(node) >= 1 << node.width:
@@ -164,8 +188,22 @@ class IntegerEncoding:
         self._record(condition)
 
     def _record(self, condition: FNode) -> None:
-        if condition not in self.fits:
-            self.fits.append(condition)
+        entry = (tuple(self.hypotheses), condition)
+        if entry not in self.fits:
+            self.fits.append(entry)
+
+    def fork(self, namespace: str = "") -> IntegerEncoding:
+        """A copy that can take more hypotheses without changing this one.
+
+        Forks whose hypotheses are to be combined need different ``namespace`` for the symbols they introduce.
+        """
+        other = IntegerEncoding(self.decide, namespace)
+        other.hypotheses = list(self.hypotheses)
+        other.fits = list(self.fits)
+        other._memo = dict(self._memo)
+        other._bounds = self._bounds
+        other._divisions = dict(self._divisions)
+        return other
 
     def upper(self, node: Expr) -> int:
         """An upper bound on the exact (unwrapped) value that follows from widths and literals alone."""
@@ -202,7 +240,6 @@ _SIMPLE: dict[str, Callable[[list[FNode], Expr], FNode]] = {
     "or": lambda a, _: Or(a),
     "xor": lambda a, _: Not(Iff(a[0], a[1])),
     "eq": lambda a, n: Iff(a[0], a[1]) if n.args[0].sort == BOOL else Equals(a[0], a[1]),
-    "ite": lambda a, _: Ite(a[0], a[1], a[2]),
     "bvult": lambda a, _: LT(a[0], a[1]),
     "bvule": lambda a, _: LE(a[0], a[1]),
     "zext": lambda a, _: a[0],

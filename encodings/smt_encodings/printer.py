@@ -30,6 +30,12 @@ def declarations(terms: Iterable[FNode]) -> list[str]:
     ]
 
 
+def _logic(terms: Iterable[FNode]) -> str:
+    """QF_BV where only bit-vectors and Booleans occur (solvers then use their bit-vector engines), else ALL."""
+    kinds = [s.symbol_type() for t in terms for s in t.get_free_variables()]
+    return "QF_BV" if kinds and all(k.is_bv_type() for k in kinds) else "ALL"
+
+
 def _quoted(symbol: FNode) -> str:
     return str(to_smtlib(symbol, daggify=False)) if not symbol.symbol_type().is_function_type() else _name(symbol)
 
@@ -47,7 +53,7 @@ def script(assertions: Iterable[FNode], *, comment: str = "", definitions: Itera
     """
     terms = list(assertions)
     lines = [f"; {line}" for line in comment.splitlines()]
-    lines.append("(set-logic ALL)")
+    lines.append(f"(set-logic {_logic(terms)})")
     lines += declarations(terms)
     lines += definitions
     lines += [f"(assert {term_text(t)})" for t in terms]

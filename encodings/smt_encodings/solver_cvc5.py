@@ -24,6 +24,9 @@ def check(smtlib: str, timeout: float) -> Answer:
     start = time.perf_counter()
     solver = cvc5.Solver()
     solver.setOption("tlimit-per", str(max(1, int(timeout * 1000))))
+    if "(set-logic QF_BV)" in smtlib:
+        # lazy bit-blasting does not finish on 16-bit equivalences that the eager one answers in seconds
+        solver.setOption("bitblast", "eager")
     parser = cvc5.InputParser(solver)
     parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, smtlib, "obligation")
     symbols = parser.getSymbolManager()

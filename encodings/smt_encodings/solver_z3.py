@@ -9,7 +9,7 @@ import z3
 
 from .claims import Answer
 
-__all__ = ["HornAnswer", "check", "solve_horn", "version"]
+__all__ = ["HornAnswer", "check", "core", "solve_horn", "version"]
 
 
 def version() -> str:
@@ -23,8 +23,7 @@ def check(smtlib: str, timeout: float) -> Answer:
     Raises ValueError where z3's parser rejects the text.
     """
     start = time.perf_counter()
-    context = z3.Context()
-    solver = z3.Solver(ctx=context)
+    solver = z3.Solver()
     solver.set("timeout", max(1, int(timeout * 1000)))
     try:
         solver.from_string(smtlib)
@@ -42,6 +41,20 @@ def check(smtlib: str, timeout: float) -> Answer:
                 model[declaration.name()] = int(z3.is_true(value))
     reason = solver.reason_unknown() if result == "unknown" else ""
     return Answer(result, time.perf_counter() - start, version(), reason, model)
+
+
+def core(smtlib: str, timeout: float) -> list[int] | None:
+    """Positions of assertions of a script that are unsatisfiable together; None unless z3 answers unsat."""
+    solver = z3.Solver()
+    solver.set("timeout", max(1, int(timeout * 1000)))
+    labels = {}
+    for position, assertion in enumerate(z3.parse_smt2_string(smtlib)):
+        label = z3.Bool(f"assertion!{position}")
+        labels[label.get_id()] = position
+        solver.assert_and_track(assertion, label)
+    if str(solver.check()) != "unsat":
+        return None
+    return sorted(labels[label.get_id()] for label in solver.unsat_core())
 
 
 @dataclass(frozen=True)
@@ -63,8 +76,7 @@ def solve_horn(smtlib: str, arguments: dict[str, list[str]], timeout: float) -> 
     ``arguments`` names each predicate's arguments; the invariants, one SMT-LIB term per conjunct, use these names.
     """
     start = time.perf_counter()
-    context = z3.Context()
-    solver = z3.SolverFor("HORN", ctx=context)
+    solver = z3.SolverFor("HORN")
     solver.set("timeout", max(1, int(timeout * 1000)))
     solver.from_string(smtlib)
     result = str(solver.check())

@@ -1,0 +1,453 @@
+"""The CHC method: a mapping proved for every size of its domain, without unrolling and without given invariants.
+
+The theorem is about one arbitrary output cell (``row``, ``column``): after both programs ran, the cells are equal.
+Its parts, each an obligation that z3 and cvc5 answer (:mod:`chc.trace` and :mod:`chc.levels` say why they suffice):
+
+1. the precondition is satisfiable;
+2. index arithmetic stays within its bit widths;
+3. every demanded cell is written by its witness iteration, and by no other; source cells are overwritten later only;
+4. per loop level, the invariants that Spacer inferred hold at the start, are kept, and exclude the bad states;
+5. both sides read the same cells of the same input tensor;
+6. the values are equal for every choice of the data functions that satisfies the lemmas.  The lemmas are proved for
+   the functions' closed forms, bit by bit, so the closed forms are such a choice and the claim is bit-exact.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pysmt.shortcuts as smt
+from ila_lang import Expr, Fragment, Store, all_of, bv, const, resize, substitute, true, var
+from ila_lang.mapping import TensorMapping
+from pysmt.exceptions import PysmtException
+from pysmt.fnode import FNode
+from smt_encodings.bits import BitEncoding
+from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
+from smt_encodings.discharge import Discharger, NotDischarged, decide
+from smt_encodings.integers import IntegerEncoding, NotLinearizable
+from smt_encodings.printer import term_text
+from smt_encodings.values import differ, lemma_instances, prove_lemmas
+
+from .align import AlignedLevel, align
+from .boxes import Box, less
+from .invariants import Inferred, infer, parse_term, show_invariant
+from .nests import Nest, Unsupported, nests_of
+from .systems import LevelPlan, Names, plan_levels
+from .trace import Read, Samples, SourceCell, Trace, Tracer, sample_sizes
+
+__all__ = ["COLUMN", "ROW", "claim_of", "prove"]
+
+ROW, COLUMN = var("row", bv(32)), var("column", bv(32))
+"""The distinguished output cell."""
+
+
+def claim_of(mapping: TensorMapping) -> Claim:
+    """What a PROVED of this method says."""
+    return Claim(
+        subject=mapping.name,
+        statement=mapping.statement,
+        size_domain=mapping.size_domain,
+        equality=Equality.BIT_EXACT,
+        interpretations=(Interpretation.UNINTERPRETED, Interpretation.BITS),
+        assumptions=mapping.assumptions,
+    )
+
+
+@dataclass
+class _Side:
+    """One fragment on its way through the method."""
+
+    prefix: str
+    fragment: Fragment
+    nests: list[Nest]
+    trace: Trace
+    boxes: dict[int, Box] = field(default_factory=dict)
+    """Per nest, an iteration within the bounds of everything that matters (overwrites beyond the loops included)."""
+    readers: dict[int, Box] = field(default_factory=dict)
+    """Per nest, an iteration within the loops."""
+
+
+@dataclass
+class _Proof:
+    """Shared context of one proof attempt."""
+
+    mapping: TensorMapping
+    discharger: Discharger
+    horn_timeout: float
+    given: Mapping[str, Sequence[str]] | None
+    base: IntegerEncoding = field(default_factory=lambda: IntegerEncoding(decide, "size"))
+    names: Names = field(default_factory=Names)
+    invariants: dict[str, list[str]] = field(default_factory=dict)
+    levels: dict[str, dict[str, object]] = field(default_factory=dict)
+    fits_seen: set[tuple[object, object]] = field(default_factory=set)
+
+    def theorem(self, group: str, name: str, goal: Expr, meaning: str, given: Sequence[Expr] = ()) -> None:
+        """Proves ``goal`` over the integers for all sizes and coordinates, under extra range conditions ``given``."""
+        encoding = self.base.fork("goal")
+        for condition in given:
+            encoding.assume(condition)
+        term = encoding.term(goal)
+        self.fits(encoding, name)
+        self.ask_box(group, name, encoding.hypotheses, term, meaning)
+
+    def ask_box(self, group: str, name: str, hypotheses: Sequence[FNode], goal: FNode, meaning: str) -> None:
+        """Proves that ``goal`` follows from ``hypotheses``."""
+        self.discharger.follows(group, name, hypotheses, goal, meaning)
+
+    def fits(self, encoding: IntegerEncoding, name: str) -> None:
+        """Adds the obligations that the operations translated by ``encoding`` stay within their widths."""
+        for hypotheses, condition in encoding.fits:
+            key = (hypotheses, condition)
+            if key not in self.fits_seen:
+                self.fits_seen.add(key)
+                self.discharger.follows(
+                    "no overflow",
+                    f"{name}: operation {len(self.fits_seen)}",
+                    hypotheses,
+                    condition,
+                    "this operation's exact result fits its bit width, so integer arithmetic is exact here",
+                )
+
+    def proves(self, condition: Expr) -> bool:
+        """Whether a condition over sizes is a theorem (used to choose an alignment; not recorded)."""
+        encoding = self.base.fork("goal")
+        try:
+            return decide(encoding.hypotheses, encoding.term(condition))
+        except NotLinearizable:
+            return False
+
+
+def prove(
+    mapping: TensorMapping,
+    *,
+    discharger: Discharger | None = None,
+    horn_timeout: float = 10.0,
+    invariants: Mapping[str, Sequence[str]] | None = None,
+) -> Verdict:
+    """Proves a mapping for every size of its domain.
+
+    The answer is PROVED, VACUOUS or UNKNOWN; this method does not search for counterexamples.  With ``invariants``
+    (SMT-LIB conjuncts by level) Spacer is not asked; what is given is checked like what is inferred.
+    """
+    start = time.perf_counter()
+    proof = _Proof(mapping, discharger or Discharger(), horn_timeout, invariants)
+    status, reason = Status.PROVED, ""
+    try:
+        if not _precondition(proof):
+            status, reason = Status.VACUOUS, "no size satisfies the precondition"
+        else:
+            _run(proof)
+    except NotDischarged as error:
+        status, reason = Status.UNKNOWN, str(error)
+    except (Unsupported, NotLinearizable) as error:
+        status, reason = Status.UNKNOWN, str(error)
+    return Verdict(
+        status,
+        claim_of(mapping),
+        "chc",
+        time.perf_counter() - start,
+        reason,
+        proof.discharger.obligations,
+        proof.invariants,
+        {"levels": proof.levels},
+    )
+
+
+def _precondition(proof: _Proof) -> bool:
+    encoding = proof.base
+    for _, condition in proof.mapping.domain:
+        encoding.assume(condition)
+    try:
+        proof.discharger.ask(
+            "health", "precondition satisfiable", encoding.hypotheses, "some size satisfies the precondition", expected="sat"
+        )
+    except NotDischarged as error:
+        if any(a.status == "unsat" for a in error.obligation.answers):
+            return False
+        raise
+    return True
+
+
+def _run(proof: _Proof) -> None:
+    mapping = proof.mapping
+    proof.base.assume((mapping.rows > ROW) & (mapping.columns > COLUMN))
+    prove_lemmas(proof.discharger, mapping.lemmas)
+    samples = sample_sizes(mapping, ROW, COLUMN)
+    if not samples.rows:
+        raise Unsupported("no sample shape lies in the size domain")
+    device_nests, ir_nests = nests_of(mapping.device), nests_of(mapping.ir)
+    pool = _pool([*device_nests, *ir_nests])
+    output, ir_output = mapping.device.tensors[mapping.output[0]], mapping.ir.ila.states[mapping.output[1]]
+    index = mapping.output_index(ROW, COLUMN)
+    sides = []
+    for prefix, fragment, nests, memory in (
+        (mapping.device.ila.name, mapping.device, device_nests, output),
+        ("ir", mapping.ir, ir_nests, ir_output),
+    ):
+        trace = Tracer(prefix, nests, samples, pool).run(memory, index)
+        sides.append(_Side(prefix, fragment, nests, trace))
+    device, ir = sides
+    for side in sides:
+        _address_theorems(proof, side)
+    _level_theorems(proof, device, ir)
+    pairs = _source_theorems(proof, samples, device, ir)
+    _value_theorems(proof, device, ir, pairs)
+
+
+def _pool(nests: Sequence[Nest]) -> list[Expr]:
+    """Terms over the distinguished cell that witnesses are tried from: coordinates, and their digits."""
+    pool = [ROW, COLUMN]
+    radices = {e.value for nest in nests for _, e in nest.loops if e.is_const and e.value > 1}
+    for k in sorted(radices):
+        for coordinate in (COLUMN, ROW):
+            pool += [coordinate // const(k, 32), coordinate % const(k, 32)]
+    return [*pool, const(0, 32)]
+
+
+def _address_theorems(proof: _Proof, side: _Side) -> None:
+    """Layouts, witnesses and untouched cells of one side."""
+    for extent in (resize(e, 40) for nest in side.nests for _, e in nest.loops):
+        proof.base.term(extent)  # once, before the boxes copy what is known
+    proof.fits(proof.base, f"{side.prefix}: loop extents")
+    boxes = {n: Box(proof.base, side.prefix, n, side.nests[n], _bounds(proof, side, n)) for n in _traced(side)}
+    side.boxes = boxes
+    side.readers = {
+        n: b if b.within_loops else Box(proof.base, side.prefix, n, b.nest, None, "reader") for n, b in boxes.items()
+    }
+    for box in boxes.values():
+        if not box.within_loops:
+            covered = [resize(e, 40) <= resize(b, 40) for b, (_, e) in zip(box.bounds, box.nest.loops, strict=True)]
+            what = f"{box.nest.label}: all iterations are within the bounds"
+            proof.theorem(f"{side.prefix}: layout", what, all_of(covered), "the layout theorem covers every iteration")
+        for store in box.nest.stores:
+            steps = box.injectivity(store)
+            proof.fits(box.encoding, f"{box.nest.label}: addresses")
+            for name, hypotheses, goal in steps:
+                what = f"{box.nest.label} writes {store.memory.name} injectively: {name}"
+                meaning = "two iterations that write the same address are the same iteration"
+                proof.ask_box(f"{side.prefix}: layout", what, hypotheses, goal, meaning)
+    group = f"{side.prefix}: cells"
+    for number, demand in enumerate(side.trace.demands):
+        what = f"{side.nests[demand.nest].label}, cell {number}"
+        box, inside = boxes[demand.nest], side.nests[demand.nest].loops
+        _within(proof, group, what, demand.witness, [e for _, e in inside], box.bounds)
+        _same_address(proof, side, group, what, box, demand.store, demand.witness, demand.read, demand.address)
+    for number, clobber in enumerate(side.trace.clobbers):
+        what = f"{side.nests[clobber.nest].label}, overwriting operand {number}"
+        box = boxes[clobber.nest]
+        _within(proof, group, what, clobber.writer, box.bounds, box.bounds)
+        _same_address(proof, side, group, what, box, clobber.store, clobber.writer, clobber.read, None)
+    for index, store, address in side.trace.untouched:
+        box = boxes.get(index) or Box(proof.base, side.prefix, index, side.nests[index])
+        goal = smt.Not(smt.Equals(box.term(store.address), box.encoding.term(address)))
+        proof.fits(box.encoding, f"{box.nest.label}: untouched")
+        proof.ask_box(group, f"{box.nest.label}: untouched", box.encoding.hypotheses, goal, "no iteration writes this cell")
+
+
+def _traced(side: _Side) -> list[int]:
+    found = {d.nest for d in side.trace.demands} | {c.nest for c in side.trace.clobbers}
+    return sorted(found)
+
+
+def _bounds(proof: _Proof, side: _Side, index: int) -> list[Expr]:
+    """Per level, the smallest known extent that bounds every witness of the nest.
+
+    That is the loop's own extent, unless a witness is an iteration beyond it (an overwrite that never happens).
+    """
+    extents = [e for _, e in side.nests[index].loops]
+    others = [e for n in side.nests for _, e in n.loops]
+    witnesses = [d.witness for d in side.trace.demands if d.nest == index]
+    witnesses += [c.writer for c in side.trace.clobbers if c.nest == index]
+    bounds = []
+    for level, own in enumerate(extents):
+        terms = list(dict.fromkeys(w[level] for w in witnesses))
+        fitting = (e for e in [own, *others] if all(proof.proves(less(t, e)) for t in terms))
+        bound = next(fitting, None)
+        if bound is None:
+            raise Unsupported(f"no known extent bounds the iterations of {side.nests[index].label} that matter")
+        bounds.append(bound)
+    return bounds
+
+
+def _within(
+    proof: _Proof,
+    group: str,
+    what: str,
+    witness: Sequence[Expr],
+    extents: Sequence[Expr],
+    bounds: Sequence[Expr],
+) -> None:
+    limits = [less(w, e) for w, e in zip(witness, extents, strict=True)]
+    limits += [less(w, b) for w, b, e in zip(witness, bounds, extents, strict=True) if b is not e]
+    proof.theorem(group, f"{what}: in range", all_of(limits), "the witness iteration lies within the loops")
+
+
+def _same_address(
+    proof: _Proof,
+    side: _Side,
+    group: str,
+    what: str,
+    box: Box,
+    store: Store,
+    witness: Sequence[Expr],
+    read: Read | None,
+    address: Expr | None,
+) -> None:
+    """The witness iteration writes the cell that ``read`` loads (or, for the output, the cell ``address``)."""
+    left = box.term_at(store.address, witness)
+    if read is not None:
+        reader = side.readers[read.nest]
+        right = reader.term_at(read.address, read.witness)
+        proof.fits(reader.encoding, what)
+    else:
+        assert address is not None
+        right = proof.base.term(address)
+    proof.fits(proof.base, what)
+    meaning = "the witness iteration writes exactly the cell that is needed"
+    proof.ask_box(group, f"{what}: same address", proof.base.hypotheses, smt.Equals(left, right), meaning)
+
+
+# -- loop levels ------------------------------------------------------------------------------------
+
+
+def _level_theorems(proof: _Proof, device: _Side, ir: _Side) -> None:
+    """Invariants of every level of every nest that writes a demanded cell, in lock-step where loops correspond."""
+    aligned = _alignment(proof, device, ir)
+    for index in sorted({d.nest for d in device.trace.demands}):
+        demands = [d for d in device.trace.demands if d.nest == index]
+        clobbers = [c for c in device.trace.clobbers if c.nest == index]
+        partner = None
+        if aligned is not None and aligned[0] == index and len(demands) == 1:
+            partner = (aligned[2], [d for d in ir.trace.demands if d.nest == aligned[1]])
+        nest = device.nests[index]
+        prefix = device.prefix if partner or clobbers else "host"
+        for plan in plan_levels(nest, prefix, demands, clobbers, proof.names, partner):
+            _level(proof, nest, plan, partner is not None)
+    for index in sorted({d.nest for d in ir.trace.demands}):
+        if aligned is not None and aligned[1] == index:
+            continue
+        demands = [d for d in ir.trace.demands if d.nest == index]
+        clobbers = [c for c in ir.trace.clobbers if c.nest == index]
+        for plan in plan_levels(ir.nests[index], "ir", demands, clobbers, proof.names):
+            _level(proof, ir.nests[index], plan, False)
+
+
+def _alignment(proof: _Proof, device: _Side, ir: _Side) -> tuple[int, int, list[AlignedLevel]] | None:
+    """The device nest and the IR nest that compute, and their loops in lock-step."""
+    if len(ir.trace.demands) != 1 or ir.trace.clobbers:
+        return None
+    theirs = ir.trace.demands[0].nest
+    for demand in device.trace.demands:
+        if demand.store.value.op != "load":
+            levels = align(device.nests[demand.nest], ir.nests[theirs], proof.proves)
+            if levels is not None:
+                return demand.nest, theirs, levels
+    return None
+
+
+def _level(proof: _Proof, nest: Nest, plan: LevelPlan, relational: bool) -> None:
+    system = plan.system
+    key = f"{nest.label}: {' with '.join(system.counters)}"
+    for name, fact in plan.facts:
+        if fact is not true:
+            proof.theorem("loop facts", f"{nest.label}: {name}", fact, name)
+    found = _invariant(proof, key, plan)
+    if isinstance(found, str):
+        raise Unsupported(found)
+    kind = "lock-step" if relational else "single loop"
+    for name, assertions in system.conditions(found.term).items():
+        proof.discharger.ask(f"invariant of {key}", name, assertions, f"{kind}: the inferred invariant {name}")
+    parameters = set(system.parameters.values())
+    about_state = tuple(c for c in found.conjuncts if not c.get_free_variables() <= parameters)
+    proof.invariants[key] = show_invariant(about_state, proof.names.texts)
+    proof.levels[key] = {
+        "found_by": found.found_by,
+        "seconds": found.seconds,
+        "horn": system.horn(),
+        "invariant": [term_text(c) for c in found.conjuncts],
+        "names": {n: proof.names.texts[n] for n in system.parameters},
+    }
+
+
+def _invariant(proof: _Proof, key: str, plan: LevelPlan) -> Inferred | str:
+    if proof.given is None:
+        return infer(plan.system, proof.horn_timeout)
+    if key not in proof.given:
+        return f"no invariant is given for {key}"
+    try:
+        conjuncts = tuple(parse_term(t, plan.system.arguments) for t in proof.given[key])
+    except (PysmtException, KeyError) as error:
+        return f"the invariant given for {key} cannot be read: {error}"
+    return Inferred(conjuncts, "given", 0.0)
+
+
+# -- sources and values ------------------------------------------------------------------------------
+
+
+def _source_theorems(proof: _Proof, samples: Samples, device: _Side, ir: _Side) -> dict[Expr, Expr]:
+    """Every device source cell is the IR source cell of the same index; maps device symbols to IR symbols."""
+    mapping = proof.mapping
+    tensors = {mapping.device.tensors[a]: mapping.ir.ila.states[b] for a, b in mapping.inputs}
+    pairs: dict[Expr, Expr] = {}
+    for number, cell in enumerate(device.trace.sources):
+        if cell.memory not in tensors:
+            raise Unsupported(f"the result depends on {cell.memory.name} as it was before the program")
+        partner = _same_cell(samples, cell, tensors[cell.memory], ir.trace.sources)
+        if partner is None:
+            raise Unsupported(f"the IR does not read the cell that {device.prefix} reads as operand {number}")
+        _same_source(proof, device, ir, cell, partner, number)
+        pairs[cell.symbol] = partner.symbol
+    inputs = set(tensors.values())
+    for cell in ir.trace.sources:
+        if cell.memory not in inputs:
+            raise Unsupported(f"the IR reads {cell.memory.name}, which no device tensor corresponds to")
+    return pairs
+
+
+def _same_source(
+    proof: _Proof, device: _Side, ir: _Side, cell: SourceCell, partner: SourceCell, number: int
+) -> None:
+    terms = []
+    for side, source in ((device, cell), (ir, partner)):
+        if source.read is None:
+            raise Unsupported(f"{side.prefix} does not compute the output cell at all")
+        box = side.readers[source.read.nest]
+        terms.append(box.term_at(source.read.address, source.read.witness))
+        proof.fits(box.encoding, f"operand {number}")
+    proof.fits(proof.base, f"operand {number}")
+    meaning = "both sides read the same element of the input tensor"
+    proof.ask_box("sources", f"operand {number}", proof.base.hypotheses, smt.Equals(*terms), meaning)
+
+
+def _same_cell(samples: Samples, cell: SourceCell, memory: Expr, others: Sequence[SourceCell]) -> SourceCell | None:
+    for other in others:
+        if other.memory is memory:
+            values = samples.evaluate([cell.address, other.address])
+            if all(a == b for a, b in values):
+                return other
+    return None
+
+
+def _value_theorems(proof: _Proof, device: _Side, ir: _Side, pairs: Mapping[Expr, Expr]) -> None:
+    mapping = proof.mapping
+    left, right = substitute(device.trace.value, pairs), ir.trace.value
+    structure = BitEncoding(mapping.abstract)
+    lemmas = lemma_instances(mapping.lemmas, [left, right], structure)
+    proof.discharger.ask(
+        "values",
+        "equal for uninterpreted functions",
+        [*lemmas, differ(structure, left, right)],
+        "both sides are the same term, for every choice of the data functions that satisfies the lemmas",
+    )
+    if pairs:
+        first = next(iter(pairs.values()))
+        unrelated = substitute(left, {first: var("unrelated", first.sort)})
+        proof.discharger.ask(
+            "health",
+            "conclusion falsifiable",
+            [differ(BitEncoding(), unrelated, right)],
+            "with an unrelated operand the sides differ, so equality is not trivial",
+            expected="sat",
+        )

@@ -1,0 +1,37 @@
+"""Data values: lemmas about data functions, proved bit by bit and used where the functions are only symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pysmt.shortcuts as smt
+from ila_lang import Expr, postorder, substitute
+from ila_lang.mapping import Lemma
+from pysmt.fnode import FNode
+
+from .bits import BitEncoding
+from .discharge import Discharger
+
+__all__ = ["differ", "lemma_instances", "prove_lemmas"]
+
+
+def prove_lemmas(discharger: Discharger, lemmas: Iterable[Lemma]) -> None:
+    """Adds one obligation per lemma: both sides' closed forms are equal for all values of the variables."""
+    for lemma in lemmas:
+        discharger.ask("lemmas", lemma.name, [differ(BitEncoding(), lemma.left, lemma.right)], lemma.doc or lemma.name)
+
+
+def differ(encoding: BitEncoding, left: Expr, right: Expr) -> FNode:
+    """The term that says two data terms are different."""
+    return smt.Not(smt.EqualsOrIff(encoding.term(left), encoding.term(right)))
+
+
+def lemma_instances(lemmas: Sequence[Lemma], terms: Iterable[Expr], encoding: BitEncoding) -> list[FNode]:
+    """The lemmas at every application of their functions inside ``terms``."""
+    instances = []
+    for node in postorder(terms):
+        for lemma in lemmas:
+            if node.op == "apply" and node.func is lemma.left.func:
+                at = dict(zip(lemma.left.args, node.args, strict=True))
+                instances.append(smt.EqualsOrIff(encoding.term(node), encoding.term(substitute(lemma.right, at))))
+    return instances
