@@ -75,5 +75,5 @@ class Box:
         for counter, bound in zip(fresh, self.bounds, strict=True):
             other.assume(less(counter, bound))
         pairs = [(self.encoding.term(a), other.term(b)) for a, b in zip(self.counters, fresh, strict=True)]
-        theirs = other.instance(self.encoding, mine, dict(pairs))
-        return injectivity_steps(other.hypotheses, (mine, theirs), pairs)
+        renamed = other.renaming(self.encoding, dict(pairs))
+        return injectivity_steps(other.hypotheses, mine, renamed, pairs)

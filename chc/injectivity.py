@@ -1,21 +1,22 @@
 """Layouts are injective: the one nonlinear theorem of the method, in steps that solvers find easy.
 
 "``address(i) = address(j)`` implies ``i = j``" mixes remainders, quotients and a product with a symbolic stride; asked
-at once, solvers answer in milliseconds or never.  The steps are always the same:
+at once, solvers answer in milliseconds or never.  The steps follow how addresses are built:
 
-1. *Linear stones.*  Every product of two variables is replaced by a fresh variable (which only makes the claim
-   stronger).  What follows about corresponding parts of the two addresses by linear arithmetic is collected:
-   equal lanes, equal remainders, equal tile offsets.
-2. *Digits.*  A stone such as ``q*n + v = q'*n + v'`` gives ``q = q'`` and ``v = v'`` from the ranges of its own
-   variables and nothing else.
-3. The counters follow from their digits, again linearly.
+1. *Digits of literal weight.*  An address is ``m*high + digit`` with ``0 <= digit < m`` (a lane, a row of a tile).
+   Equal addresses then have equal digits and equal high parts, whatever these are; the digit is peeled off and the
+   high part goes on.
+2. *Digits of symbolic weight.*  What is left, such as ``q*n + v = q'*n + v'``, gives ``q = q'`` and ``v = v'`` from the
+   ranges of these variables and nothing else.
+3. The counters follow from their digits, linearly.
 
-Each step is an obligation of its own.
+Each step is an obligation of its own, and so is the identity that writes the address in this form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from math import gcd
 
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
@@ -29,51 +30,131 @@ __all__ = ["Step", "injectivity_steps"]
 Step = tuple[str, list[FNode], FNode]
 """Name, hypotheses and goal of one step."""
 
+Polynomial = dict[tuple[FNode, ...], int]
+"""Coefficients of products of atoms; the empty product is the constant."""
+
 
 def injectivity_steps(
     hypotheses: Sequence[FNode],
-    addresses: tuple[FNode, FNode],
+    address: FNode,
+    renamed: dict[FNode, FNode],
     counters: Sequence[tuple[FNode, FNode]],
 ) -> list[Step]:
     """The steps that prove "equal addresses have equal counters" under ``hypotheses``.
 
-    ``addresses`` must be one expression over two sets of counters.  Raises Unsupported where a step is not found.
+    The other address is ``address`` with its symbols ``renamed``; symbols that are not renamed are common to both.
+    Raises Unsupported where a step is not found.
     """
     known = conjuncts(hypotheses)
-    equation = smt.Equals(*addresses)
-    abstract = _Abstraction()
-    linear = [h for h in _about(known, equation.get_free_variables()) if _is_linear(h)]
+    whole = _expand(address)
+    common = {m: c for m, c in whole.items() if not any(s in renamed for a in m for s in a.get_free_variables())}
+    rest = {m: c for m, c in whole.items() if m not in common}
     steps: list[Step] = []
     stones: list[FNode] = []
-    pairs = [
-        (a, b)
-        for a, b in dict.fromkeys(_corresponding(*addresses))
-        if a.is_symbol() or (a.is_plus() and not _is_linear(a))
-    ]
-    for left, right in pairs:
-        goal = smt.Equals(left, right)
-        given = [*linear, abstract(equation)]
-        if decide(given, abstract(goal), 2.0):
-            steps.append((f"linear: {_label(left)}", given, abstract(goal)))
+    unit = _content(rest)
+    high = {m: c // unit for m, c in rest.items()}
+    layers: list[tuple[FNode, int]] = []
+    while (peeled := _low_digit(high)) is not None:
+        digit, modulus, above = peeled
+        moved = digit.substitute(renamed)
+        step = _peel(known, digit, moved, modulus, len(layers))
+        if step is None:
+            break
+        steps.append(step)
+        stones.append(smt.Equals(digit, moved))
+        layers.append((digit, modulus))
+        high = above
+    form = _term(high)
+    stone = smt.Equals(form, form.substitute(renamed))
+    for digit, modulus in reversed(layers):
+        form = smt.Plus(smt.Times(smt.Int(modulus), form), digit)
+    form = smt.Plus(smt.Times(smt.Int(unit), form), _term(common))
+    steps.insert(0, ("the address, digit by digit", [], smt.Equals(_opaque(address), _opaque(form))))
+    for symbol in (s for s in stone.get_free_variables() if s in renamed):
+        goal = smt.Equals(symbol, renamed[symbol])
+        given = [*_about(known, stone.get_free_variables()), stone]
+        if decide(given, goal, 2.0):
+            steps.append((f"digit {symbol.symbol_name()}", given, goal))
             stones.append(goal)
-    for left, right in pairs:
-        goal = smt.Equals(left, right)
-        if goal in stones or not left.is_symbol():
-            continue
-        for stone in list(stones):
-            if goal.get_free_variables() <= stone.get_free_variables():
-                given = [*_about(known, stone.get_free_variables()), stone]
-                if decide(given, goal, 2.0):
-                    steps.append((f"digit: {_label(left)}", given, goal))
-                    stones.append(goal)
-                    break
     goal = smt.And([smt.Equals(a, b) for a, b in counters])
     reach = _about(known, _reach(known, goal.get_free_variables()))
-    given = [*(h for h in reach if _is_linear(h)), *(s for s in stones if _is_linear(s))]
+    given = [*(h for h in reach if _is_linear(h)), *stones]
     if not decide(given, goal, 2.0):
         raise Unsupported("an address map is not shown to be injective: two iterations may write one cell")
     steps.append(("counters", given, goal))
     return steps
+
+
+def _peel(known: Sequence[FNode], digit: FNode, moved: FNode, modulus: int, layer: int) -> Step | None:
+    """``m*high + digit`` determines ``digit`` and ``high``, for any integers ``high``."""
+    here, there = smt.Symbol(f"high{layer}", INT), smt.Symbol(f"high{layer}.other", INT)
+    ranges = _about(known, {*digit.get_free_variables(), *moved.get_free_variables()})
+    equation = smt.Equals(
+        smt.Plus(smt.Times(smt.Int(modulus), here), digit), smt.Plus(smt.Times(smt.Int(modulus), there), moved)
+    )
+    goal = smt.And(smt.Equals(digit, moved), smt.Equals(here, there))
+    given = [*ranges, equation]
+    return (f"digit {digit.symbol_name()} below {modulus}", given, goal) if decide(given, goal, 2.0) else None
+
+
+def _low_digit(polynomial: Polynomial) -> tuple[FNode, int, Polynomial] | None:
+    """A symbol of coefficient 1, the common divisor of all other coefficients, and their quotients."""
+    single = [m for m, c in polynomial.items() if c == 1 and len(m) == 1 and m[0].is_symbol()]
+    for monomial in single:
+        others = {m: c for m, c in polynomial.items() if m != monomial}
+        modulus = _content(others)
+        if others and modulus > 1:
+            return monomial[0], modulus, {m: c // modulus for m, c in others.items()}
+    return None
+
+
+def _content(polynomial: Polynomial) -> int:
+    return gcd(*polynomial.values()) or 1 if polynomial else 1
+
+
+def _expand(term: FNode) -> Polynomial:
+    """The polynomial of a term over its atoms (symbols and whatever is neither sum nor product)."""
+    if term.is_int_constant():
+        value = int(term.constant_value())
+        return {(): value} if value else {}
+    if term.is_plus() or term.is_minus():
+        signs = [1, -1] if term.is_minus() else [1] * len(term.args())
+        result: Polynomial = {}
+        for sign, argument in zip(signs, term.args(), strict=True):
+            for monomial, coefficient in _expand(argument).items():
+                result[monomial] = result.get(monomial, 0) + sign * coefficient
+        return {m: c for m, c in result.items() if c}
+    if term.is_times():
+        result = {(): 1}
+        for argument in term.args():
+            factor = _expand(argument)
+            product: Polynomial = {}
+            for a, x in result.items():
+                for b, y in factor.items():
+                    key = tuple(sorted((*a, *b), key=str))
+                    product[key] = product.get(key, 0) + x * y
+            result = product
+        return {m: c for m, c in result.items() if c}
+    return {(term,): 1}
+
+
+def _term(polynomial: Polynomial) -> FNode:
+    """A polynomial as a term."""
+    parts = []
+    for monomial, coefficient in polynomial.items():
+        factors = list(monomial) if coefficient == 1 and monomial else [smt.Int(coefficient), *monomial]
+        parts.append(smt.Times(factors) if len(factors) > 1 else factors[0])
+    return smt.Plus(parts) if len(parts) > 1 else parts[0] if parts else smt.Int(0)
+
+
+def _opaque(term: FNode) -> FNode:
+    """The expanded term with every product of atoms as one variable."""
+    parts: Polynomial = {}
+    for monomial, coefficient in _expand(term).items():
+        name = ".times.".join(str(a) for a in monomial)
+        key = monomial if len(monomial) < 2 else (smt.Symbol(f"product.{name}", INT),)
+        parts[key] = coefficient
+    return _term(parts)
 
 
 def _about(terms: Iterable[FNode], symbols: Iterable[FNode]) -> list[FNode]:
@@ -91,67 +172,8 @@ def _reach(terms: Sequence[FNode], symbols: Iterable[FNode]) -> set[FNode]:
     return reached
 
 
-def _corresponding(left: FNode, right: FNode) -> list[tuple[FNode, FNode]]:
-    """Pairs of different subterms at the same place of two terms of one shape, parts before wholes."""
-    if left is right:
-        return []
-    if len(left.args()) != len(right.args()) or left.node_type() != right.node_type():
-        raise Unsupported("the two addresses of a layout must have one shape")
-    inner = [p for a, b in zip(left.args(), right.args(), strict=True) for p in _corresponding(a, b)]
-    return [*inner, (left, right)]
-
-
 def _is_linear(term: FNode) -> bool:
     """Whether no product of two non-constants occurs."""
-    if term.is_times() and len(_factors(term)[1]) > 1:
+    if term.is_times() and sum(not a.is_constant() for a in term.args()) > 1:
         return False
     return all(_is_linear(a) for a in term.args())
-
-
-def _label(term: FNode) -> str:
-    return str(term.symbol_name()) if term.is_symbol() else str(term)
-
-
-def _factors(term: FNode) -> tuple[int, tuple[FNode, ...]]:
-    """A product as its constant factor and its other factors, in a fixed order."""
-    if term.is_int_constant():
-        return int(term.constant_value()), ()
-    if not term.is_times():
-        return 1, (term,)
-    constant, factors = 1, []
-    for argument in term.args():
-        inner, others = _factors(argument)
-        constant *= inner
-        factors += others
-    return constant, tuple(sorted(factors, key=str))
-
-
-class _Abstraction:
-    """Replaces products of non-constants by fresh integer variables, the same product by the same variable."""
-
-    def __init__(self) -> None:
-        self._products: dict[tuple[FNode, ...], FNode] = {}
-
-    def __call__(self, term: FNode) -> FNode:
-        if _is_linear(term):
-            return term
-        if term.is_times():
-            constant, factors = _factors(term)
-            if len(factors) == 1:
-                return smt.Times(smt.Int(constant), self(factors[0]))
-            if factors not in self._products:
-                self._products[factors] = smt.Symbol(f"product.{len(self._products)}", INT)
-            product = self._products[factors]
-            return product if constant == 1 else smt.Times(smt.Int(constant), product)
-        rebuild: Callable[..., FNode] = {
-            "plus": smt.Plus, "minus": smt.Minus, "times": smt.Times, "equals": smt.Equals, "le": smt.LE,
-            "lt": smt.LT, "not": smt.Not, "ite": smt.Ite, "implies": smt.Implies, "or": smt.Or,
-        }[_kind(term)]  # fmt: skip
-        return rebuild(*(self(a) for a in term.args()))
-
-
-def _kind(term: FNode) -> str:
-    for kind in ("plus", "minus", "times", "equals", "le", "lt", "not", "ite", "implies", "or"):
-        if getattr(term, f"is_{kind}")():
-            return kind
-    raise Unsupported(f"a term of kind {term.node_type()} in an address")

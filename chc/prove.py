@@ -98,23 +98,27 @@ class _Proof:
 
     def fits(self, encoding: IntegerEncoding, name: str) -> None:
         """Adds the obligations that the operations translated by ``encoding`` stay within their widths."""
-        for hypotheses, condition in encoding.fits:
-            key = (hypotheses, condition)
-            if key not in self.fits_seen:
-                self.fits_seen.add(key)
-                self.discharger.follows(
-                    "no overflow",
-                    f"{name}: operation {len(self.fits_seen)}",
-                    hypotheses,
-                    condition,
-                    "this operation's exact result fits its bit width, so integer arithmetic is exact here",
-                )
+        new: dict[tuple[FNode, ...], list[FNode]] = {}
+        for assumed, condition in encoding.fits:
+            if (assumed, condition) not in self.fits_seen:
+                self.fits_seen.add((assumed, condition))
+                new.setdefault(assumed, []).append(condition)
+        for number, (assumed, conditions) in enumerate(new.items(), 1):
+            count = "1 operation" if len(conditions) == 1 else f"{len(conditions)} operations"
+            self.discharger.follows(
+                "no overflow",
+                f"{name} ({number}: {count})",
+                [*encoding.definitions, *assumed],
+                smt.And(conditions),
+                "the exact results fit their bit widths (and conditions decided by the sizes are), so the integers agree",
+            )
 
     def proves(self, condition: Expr) -> bool:
         """Whether a condition over sizes is a theorem (used to choose an alignment; not recorded)."""
         encoding = self.base.fork("goal")
         try:
-            return decide(encoding.hypotheses, encoding.term(condition))
+            term = encoding.term(condition)
+            return decide(encoding.hypotheses, term)
         except NotLinearizable:
             return False
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import pysmt.shortcuts as smt
@@ -13,7 +12,7 @@ from . import solver_cvc5, solver_z3
 from .claims import Answer, Obligation
 from .printer import script
 
-__all__ = ["Discharger", "NotDischarged", "conjuncts", "decide"]
+__all__ = ["Discharger", "NotDischarged", "Requirement", "Requirements", "conjuncts", "decide"]
 
 
 class NotDischarged(Exception):
@@ -25,6 +24,10 @@ class NotDischarged(Exception):
         super().__init__(
             f"obligation '{obligation.name}' ({obligation.group}) needs the answer {obligation.expected}; {answers}"
         )
+
+
+QUICK = 1.0
+"""Seconds per solver for an obligation that has an alternative."""
 
 
 def conjuncts(terms: Iterable[FNode]) -> list[FNode]:
@@ -41,7 +44,7 @@ def conjuncts(terms: Iterable[FNode]) -> list[FNode]:
 
 
 def _enough(hypotheses: list[FNode], goal: FNode) -> list[FNode]:
-    """The first of a few growing sets of hypotheses, by symbols shared with the goal, that z3 proves the goal from."""
+    """The first of a few growing sets of hypotheses, by symbols shared with the goal, that a solver proves the goal from."""
     reached = set(goal.get_free_variables())
     chosen: list[FNode] = []
     for _ in range(4):
@@ -57,8 +60,15 @@ def _enough(hypotheses: list[FNode], goal: FNode) -> list[FNode]:
 
 
 def decide(hypotheses: list[FNode], goal: FNode, timeout: float = 3.0) -> bool:
-    """Whether z3 proves that ``goal`` follows from ``hypotheses``; False also where it does not know."""
-    return solver_z3.check(script([*hypotheses, smt.Not(goal)]), timeout).status == "unsat"
+    """Whether a solver proves that ``goal`` follows from ``hypotheses``; False also where none knows.
+
+    cvc5 is asked first, briefly: it is the faster one on the nonlinear questions of index arithmetic.
+    """
+    text = script([*hypotheses, smt.Not(goal)])
+    quick = solver_cvc5.check(text, min(0.3, timeout)).status
+    if quick != "unknown":
+        return quick == "unsat"
+    return solver_z3.check(text, timeout).status == "unsat"
 
 
 @dataclass
@@ -88,24 +98,40 @@ class Discharger:
         return self.ask_text(Obligation(name, group, text, expected, meaning))
 
     def follows(self, group: str, name: str, hypotheses: Sequence[FNode], goal: FNode, meaning: str) -> Obligation:
-        """Asks whether ``goal`` follows from ``hypotheses``, of which only the ones needed are kept.
+        """Asks whether ``goal`` follows from ``hypotheses``; the obligation may use fewer of them.
 
-        Dropping hypotheses makes the theorem stronger, the obligation shorter, and the second solver's work easier.
+        Dropping hypotheses makes the theorem stronger and usually the solvers' work easier; where it does not, a larger
+        set is tried.
         """
-        assertions = [smt.Not(goal), *conjuncts(hypotheses)]
-        needed = solver_z3.core(script(assertions), 0.3)
-        if needed is None:
-            assertions = [smt.Not(goal), *_enough(assertions[1:], goal)]
-        else:
-            assertions = [assertions[i] for i in needed]
-        return self.ask(group, name, assertions, meaning)
+        negated = smt.Not(goal)
+        everything = conjuncts(hypotheses)
+        for chosen in self._selections(negated, everything):
+            text = script([negated, *chosen], comment=f"{group}: {name}\n{meaning}")
+            tried = self._answers(Obligation(name, group, text, "unsat", meaning), QUICK)
+            if tried.discharged or any(a.status == "sat" for a in tried.answers):
+                return self._finish(tried)
+        return self.ask(group, name, [negated, *everything], meaning)
+
+    def _selections(self, negated: FNode, hypotheses: list[FNode]) -> Iterator[list[FNode]]:
+        """Sets of hypotheses to try, the most promising one first; the last one is everything."""
+        enough = _enough(hypotheses, smt.Not(negated))
+        yield enough
+        needed = solver_z3.core(script([negated, *enough]), 0.3)
+        if needed is not None:
+            yield [enough[i - 1] for i in needed if i > 0]
+        yield hypotheses
 
     def ask_text(self, obligation: Obligation) -> Obligation:
         """As :meth:`ask`, for an obligation whose script is already written."""
-        answers: list[Answer] = [solver_z3.check(obligation.smtlib, self.timeout)]
+        return self._finish(self._answers(obligation, self.timeout))
+
+    def _answers(self, obligation: Obligation, timeout: float) -> Obligation:
+        answers: list[Answer] = [solver_z3.check(obligation.smtlib, min(timeout, self.timeout))]
         if self.second and answers[0].status == obligation.expected:
-            answers.append(solver_cvc5.check(obligation.smtlib, self.timeout))
-        answered = replace(obligation, answers=tuple(answers))
+            answers.append(solver_cvc5.check(obligation.smtlib, min(timeout, self.timeout)))
+        return replace(obligation, answers=tuple(answers))
+
+    def _finish(self, answered: Obligation) -> Obligation:
         self.obligations.append(answered)
         if self.progress is not None:
             self.progress(answered)
@@ -113,7 +139,47 @@ class Discharger:
             raise NotDischarged(answered)
         return answered
 
-    def stopwatch(self) -> Callable[[], float]:
-        """Seconds since this call."""
-        start = time.perf_counter()
-        return lambda: time.perf_counter() - start
+
+@dataclass
+class Requirements(Discharger):
+    """Writes down what would be asked, without asking: what a certificate's obligations are compared with."""
+
+    required: list[Requirement] = field(default_factory=list)
+
+    def ask_text(self, obligation: Obligation) -> Obligation:
+        """Notes an obligation that must appear exactly as it is."""
+        self.required.append(Requirement(obligation.group, obligation.name, obligation.expected, obligation.smtlib, True))
+        return obligation
+
+    def follows(self, group: str, name: str, hypotheses: Sequence[FNode], goal: FNode, meaning: str) -> Obligation:
+        """Notes an obligation of which hypotheses may be left out."""
+        text = script([smt.Not(goal), *conjuncts(hypotheses)], comment=f"{group}: {name}\n{meaning}")
+        self.required.append(Requirement(group, name, "unsat", text, False))
+        return Obligation(name, group, text, "unsat", meaning)
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One obligation that a proof of a claim must contain; its first assertion is the negated goal.
+
+    With ``exact`` the script must be this one; otherwise assertions after the first may be missing.
+    """
+
+    group: str
+    name: str
+    expected: str
+    smtlib: str
+    exact: bool
+
+    def met_by(self, smtlib: str) -> bool:
+        """Whether a script is this obligation or a stronger one."""
+        if self.exact:
+            return _lines(smtlib) == _lines(self.smtlib)
+        given, wanted = _lines(smtlib), _lines(self.smtlib)
+        goals = [next((x for x in lines if x.startswith("(assert ")), None) for lines in (given, wanted)]
+        allowed = {*wanted, "(set-logic ALL)", "(set-logic QF_BV)"}
+        return goals[0] is not None and goals[0] == goals[1] and all(x in allowed for x in given)
+
+
+def _lines(smtlib: str) -> list[str]:
+    return [line for line in smtlib.splitlines() if line and not line.startswith(";")]

@@ -47,14 +47,16 @@ class IntegerEncoding:
     """Translates expressions under growing hypotheses.
 
     ``decide(hypotheses, goal)`` answers whether the goal is proved to follow (False also where it is not known).
-    :attr:`fits` collects the proved no-overflow conditions with the hypotheses they were proved under, which never
-    include anything translated later.
+    :attr:`fits` collects the proved no-overflow conditions, each with the conditions assumed before it.  What is
+    assumed later may rely on it, so it must not be proved from that; ranges of variables and definitions of quotients
+    hold in any case (:attr:`definitions`).
     """
 
     def __init__(self, decide: Decide, namespace: str = "") -> None:
         self.decide = decide
         self.namespace = namespace
-        self.hypotheses: list[FNode] = []
+        self.assumed: tuple[FNode, ...] = ()
+        self.definitions: list[FNode] = []
         self.fits: list[tuple[tuple[FNode, ...], FNode]] = []
         self._memo: dict[Expr, FNode] = {}
         self._bounds: dict[Expr, int] = {}
@@ -62,10 +64,30 @@ class IntegerEncoding:
 
     # -- hypotheses -----------------------------------------------------------------------------
 
+    @property
+    def hypotheses(self) -> list[FNode]:
+        """Everything that may be used: definitions and assumptions."""
+        return [*self.definitions, *self.assumed]
+
     def assume(self, condition: Expr) -> None:
         """Adds a Boolean expression to the hypotheses."""
         term = self.term(condition)  # first: translating it may add the ranges of new variables
-        self.hypotheses.append(term)
+        self.assumed = (*self.assumed, term)
+        self._note_bound(condition)
+
+    def _note_bound(self, condition: Expr) -> None:
+        """Learns ``variable <= literal`` from a hypothesis of that form, and from conjunctions of such."""
+        if condition.op == "and":
+            for part in condition.args:
+                self._note_bound(part)
+        elif condition.op in ("bvule", "bvult") or (condition.op == "not" and condition.args[0].op == "bvule"):
+            strict = condition.op != "bvule"
+            left, right = condition.args if condition.op != "not" else condition.args[0].args[::-1]
+            while left.op == "zext":
+                left = left.args[0]
+            if left.op == "var":
+                limit = min(self.upper(right), (1 << right.width) - 1) - strict
+                self._bounds[left] = min(self.upper(left), max(limit, 0))
 
     def symbol(self, variable: Expr) -> FNode:
         """The integer (or Boolean) symbol of a variable; its range joins the hypotheses at first use."""
@@ -79,7 +101,7 @@ class IntegerEncoding:
         return self._memo[variable]
 
     def _range(self, symbol: FNode, width: int) -> None:
-        self.hypotheses.append(And(LE(Int(0), symbol), LT(symbol, Int(1 << width))))
+        self.definitions.append(And(LE(Int(0), symbol), LT(symbol, Int(1 << width))))
 
     # -- translation ----------------------------------------------------------------------------
 
@@ -128,10 +150,9 @@ class IntegerEncoding:
         if lo:
             value, _ = self._divide(value, 1 << lo)
         width = hi - lo + 1
-        if self.upper(source) >> lo < 1 << width:
-            return value
         fits = And(LE(Int(0), value), LT(value, Int(1 << width)))
-        if self.decide(self.hypotheses, fits):
+        bounded = min(self.upper(source), (1 << source.width) - 1) >> lo < 1 << width
+        if bounded or self.decide(self.hypotheses, fits):
             self._record(fits)
             return value
         return self._divide(value, 1 << width)[1]
@@ -154,12 +175,12 @@ class IntegerEncoding:
         if key not in self._divisions:
             label = value.symbol_name() if value.is_symbol() else f"{self.namespace}.e{len(self._divisions)}"
             quotient, remainder = Symbol(f"{label}.div{divisor}", INT), Symbol(f"{label}.mod{divisor}", INT)
-            self.hypotheses.append(
+            # total for every integer value, so it assumes nothing (in particular not that the value is >= 0)
+            self.definitions.append(
                 And(
                     Equals(value, Plus(Times(quotient, Int(divisor)), remainder)),
                     LE(Int(0), remainder),
                     LT(remainder, Int(divisor)),
-                    LE(Int(0), quotient),
                 )
             )
             self._divisions[key] = (quotient, remainder)
@@ -171,24 +192,28 @@ class IntegerEncoding:
         Both must be forks of one encoding.  The result is exact wherever the point satisfies the hypotheses of
         ``generic``; proving that is the caller's business.  Equal quotients get equal symbols.
         """
+        return term.substitute(self.renaming(generic, point))
+
+    def renaming(self, generic: IntegerEncoding, point: dict[FNode, FNode]) -> dict[FNode, FNode]:
+        """What every symbol of ``generic`` becomes at a point, its quotients and remainders included."""
         mapping = dict(point)
-        for (value, divisor), (quotient, remainder) in generic._divisions.items():
+        for (value, divisor), symbols in generic._divisions.items():
             moved = self._divide(value.substitute(mapping), divisor)
-            mapping |= dict(zip((quotient, remainder), moved, strict=True))
-        return term.substitute(mapping)
+            mapping |= {s: m for s, m in zip(symbols, moved, strict=True) if s is not m}
+        return mapping
 
     def _fitting(self, node: Expr, value: FNode) -> FNode:
-        if self.upper(node) >= 1 << node.width:
-            self._require(node, LT(value, Int(1 << node.width)))
+        self._require(node, LT(value, Int(1 << node.width)), self.upper(node) < 1 << node.width)
         return value
 
-    def _require(self, node: Expr, condition: FNode) -> None:
-        if not self.decide(self.hypotheses, condition):
+    def _require(self, node: Expr, condition: FNode, bounded: bool = False) -> None:
+        """Records ``condition``; literal bounds may already say that it holds (it becomes an obligation all the same)."""
+        if not bounded and not self.decide(self.hypotheses, condition):
             raise NotLinearizable(f"this operation may leave its {node.width} bits: {node!r}")
         self._record(condition)
 
     def _record(self, condition: FNode) -> None:
-        entry = (tuple(self.hypotheses), condition)
+        entry = (self.assumed, condition)
         if entry not in self.fits:
             self.fits.append(entry)
 
@@ -198,10 +223,10 @@ class IntegerEncoding:
         Forks whose hypotheses are to be combined need different ``namespace`` for the symbols they introduce.
         """
         other = IntegerEncoding(self.decide, namespace)
-        other.hypotheses = list(self.hypotheses)
+        other.assumed, other.definitions = self.assumed, list(self.definitions)
         other.fits = list(self.fits)
         other._memo = dict(self._memo)
-        other._bounds = self._bounds
+        other._bounds = dict(self._bounds)
         other._divisions = dict(self._divisions)
         return other
 
@@ -212,6 +237,7 @@ class IntegerEncoding:
         return self._bounds[node]
 
     def _upper(self, node: Expr) -> int:
+        # a bound noted later may be tighter; what is cached here stays valid
         if not isinstance(node.sort, BvSort):
             return 1
         limit = (1 << node.width) - 1

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from pysmt.fnode import FNode
 from pysmt.smtlib.printers import to_smtlib
 from pysmt.typing import PySMTType
+from pysmt.utils import quote
 
 __all__ = ["declarations", "script", "sort_text", "term_text"]
 
 
+SMALL = 300
+"""Terms up to this many nodes, written as trees, are printed without ``let``."""
+
+
+@lru_cache(maxsize=100_000)
 def term_text(term: FNode) -> str:
-    """One term; shared subterms become ``let``."""
-    return str(to_smtlib(term, daggify=True))
+    """One term; shared subterms of large terms become ``let``."""
+    return str(to_smtlib(term, daggify=_tree_size(term, SMALL) > SMALL))
+
+
+def _tree_size(term: FNode, limit: int) -> int:
+    """Number of nodes of the term as a tree, or something beyond ``limit``."""
+    count, stack = 0, [term]
+    while stack and count <= limit:
+        count += 1
+        stack.extend(stack.pop().args())
+    return count
 
 
 def sort_text(sort: PySMTType) -> str:
@@ -24,26 +40,18 @@ def sort_text(sort: PySMTType) -> str:
 def declarations(terms: Iterable[FNode]) -> list[str]:
     """``declare-fun`` lines for the symbols of ``terms``, sorted by name."""
     symbols = {s for t in terms for s in t.get_free_variables()}
-    return [
-        f"(declare-fun {_quoted(s)} {s.symbol_type().as_smtlib(funstyle=True)})"
-        for s in sorted(symbols, key=lambda s: str(s.symbol_name()))
-    ]
+    return [_declaration(s) for s in sorted(symbols, key=lambda s: str(s.symbol_name()))]
+
+
+@lru_cache(maxsize=100_000)
+def _declaration(symbol: FNode) -> str:
+    return f"(declare-fun {quote(symbol.symbol_name())} {symbol.symbol_type().as_smtlib(funstyle=True)})"
 
 
 def _logic(terms: Iterable[FNode]) -> str:
     """QF_BV where only bit-vectors and Booleans occur (solvers then use their bit-vector engines), else ALL."""
     kinds = [s.symbol_type() for t in terms for s in t.get_free_variables()]
     return "QF_BV" if kinds and all(k.is_bv_type() for k in kinds) else "ALL"
-
-
-def _quoted(symbol: FNode) -> str:
-    return str(to_smtlib(symbol, daggify=False)) if not symbol.symbol_type().is_function_type() else _name(symbol)
-
-
-def _name(symbol: FNode) -> str:
-    from pysmt.utils import quote
-
-    return str(quote(symbol.symbol_name()))
 
 
 def script(assertions: Iterable[FNode], *, comment: str = "", definitions: Iterable[str] = ()) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import z3
 
 from .claims import Answer
 
 __all__ = ["HornAnswer", "check", "core", "solve_horn", "version"]
+
+
+FIRST_ATTEMPT = 1.0
+"""Seconds of the first attempt at a question."""
 
 
 def version() -> str:
@@ -20,11 +24,23 @@ def version() -> str:
 def check(smtlib: str, timeout: float) -> Answer:
     """Answers one SMT-LIB script (its commands after ``(check-sat)`` are ignored); ``timeout`` in seconds.
 
-    Raises ValueError where z3's parser rejects the text.
+    Nonlinear questions are answered at once or not at all, depending on the random seed; so the time is spent on
+    attempts of growing length with different seeds.  Raises ValueError where z3's parser rejects the text.
     """
     start = time.perf_counter()
-    solver = z3.Solver()
+    answer = _attempt(smtlib, min(FIRST_ATTEMPT, timeout), 0, None)
+    seed, share = 1, FIRST_ATTEMPT
+    while answer.status == "unknown" and (left := timeout - (time.perf_counter() - start)) > 0.01:
+        answer = _attempt(smtlib, min(share, left), seed, z3.Context())
+        seed, share = seed + 1, share * 1.5
+    return replace(answer, seconds=time.perf_counter() - start)
+
+
+def _attempt(smtlib: str, timeout: float, seed: int, context: z3.Context | None) -> Answer:
+    solver = z3.Solver(ctx=context)
     solver.set("timeout", max(1, int(timeout * 1000)))
+    if seed:
+        solver.set("random_seed", seed)
     try:
         solver.from_string(smtlib)
     except z3.Z3Exception as error:
@@ -40,7 +56,7 @@ def check(smtlib: str, timeout: float) -> Answer:
             elif declaration.arity() == 0 and z3.is_bool(value):
                 model[declaration.name()] = int(z3.is_true(value))
     reason = solver.reason_unknown() if result == "unknown" else ""
-    return Answer(result, time.perf_counter() - start, version(), reason, model)
+    return Answer(result, 0.0, version(), reason, model)
 
 
 def core(smtlib: str, timeout: float) -> list[int] | None:

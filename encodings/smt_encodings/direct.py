@@ -1,0 +1,166 @@
+"""Expressions printed straight as SMT-LIB text, for questions about thousands of cells.
+
+pySMT needs seconds to build and print such a question; this printer needs a fraction of one.  It is one operator to
+one SMT-LIB operator, like :mod:`smt_encodings.bits`, and is tested against it term by term.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from ila_lang import BOOL, BvSort, Expr, Function, MemSort, Sort, free_variables, postorder
+from ila_lang.mapping import Lemma
+
+__all__ = ["CannotPrint", "miter_script", "sort_name"]
+
+
+class CannotPrint(ValueError):
+    """A question that this printer does not write: clashing names, or definitions that depend on each other."""
+
+
+def sort_name(sort: Sort) -> str:
+    """The SMT-LIB sort of an expression sort."""
+    if isinstance(sort, BvSort):
+        return f"(_ BitVec {sort.width})"
+    if isinstance(sort, MemSort):
+        return f"(Array (_ BitVec {sort.addr_width}) (_ BitVec {sort.data_width}))"
+    return "Bool"
+
+
+def miter_script(
+    pairs: Sequence[tuple[Expr, Expr]],
+    *,
+    keep: frozenset[str] = frozenset(),
+    lemmas: Sequence[Lemma] = (),
+    comment: str = "",
+) -> str:
+    """A script that is satisfiable iff the two terms of some pair can differ.
+
+    The function at the left of a lemma is *defined* by the lemma's right side; of the others, those named in
+    ``keep`` are declared without a meaning and the rest are defined by their bodies.
+
+    Raises CannotPrint where one name stands for two things, or definitions depend on each other, and ValueError on
+    a function with neither a body nor leave to stay abstract.
+    """
+    functions = _Functions(keep, lemmas)
+    roots = [t for pair in pairs for t in pair]
+    functions.use(roots)
+    variables = free_variables(*roots)
+    clash = next((n for n in variables if n in functions.names), None)
+    if clash is not None:
+        raise CannotPrint(f"the name {clash} stands for a variable and for a function")
+    lines = [f"; {line}" for line in comment.splitlines()]
+    lines.append("(set-logic ALL)")
+    lines += [f"(declare-fun {n} () {sort_name(v.sort)})" for n, v in sorted(variables.items())]
+    lines += functions.lines
+    shared = _shared(roots)
+    texts: dict[Expr, str] = {}
+    for node in postorder(roots):
+        text = _node(node, [texts[a] for a in node.args])
+        if node in shared:
+            name = f"shared!{len(lines)}"
+            lines.append(f"(define-fun {name} () {sort_name(node.sort)} {text})")
+            text = name
+        texts[node] = text
+    differences = [f"(not (= {texts[a]} {texts[b]}))" for a, b in pairs]
+    body = differences[0] if len(differences) == 1 else "(or\n" + "\n".join(differences or ["false"]) + ")"
+    return "\n".join([*lines, f"(assert {body})", "(check-sat)"]) + "\n"
+
+
+class _Functions:
+    """Declarations and definitions of functions, each before its first use."""
+
+    def __init__(self, keep: frozenset[str], lemmas: Sequence[Lemma]) -> None:
+        self.keep = keep
+        self.lemmas = {lemma.left.func: lemma for lemma in lemmas}
+        self.names: dict[str, Function] = {}
+        self.lines: list[str] = []
+        self._open: set[str] = set()
+
+    def use(self, roots: Iterable[Expr]) -> None:
+        for node in postorder(roots):
+            if node.op == "apply":
+                assert node.func is not None
+                self._need(node.func)
+
+    def _need(self, function: Function) -> None:
+        known = self.names.get(function.name)
+        if known is not None and known is not function:
+            raise CannotPrint(f"the name {function.name} stands for two functions")
+        if function.name in self._open:
+            raise CannotPrint(f"the definition of {function.name} depends on itself")
+        if known is not None:
+            return
+        self.names[function.name] = function
+        self._open.add(function.name)
+        lemma = self.lemmas.get(function)
+        if lemma is not None:
+            self._define(function, lemma.left.args, lemma.right)
+        elif function.name in self.keep:
+            sorts = " ".join(sort_name(p.sort) for p in function.params)
+            self.lines.append(f"(declare-fun {function.name} ({sorts}) {sort_name(function.result)})")
+        elif function.body is not None:
+            self._define(function, function.params, function.body)
+        else:
+            raise ValueError(f"Function {function.name} must have a body or stay uninterpreted")
+        self._open.discard(function.name)
+
+    def _define(self, function: Function, parameters: Sequence[Expr], body: Expr) -> None:
+        self.use([body])
+        stray = set(free_variables(body)) - {p.name for p in parameters}
+        if stray:
+            raise CannotPrint(f"the definition of {function.name} uses {', '.join(sorted(stray))}")
+        bound = " ".join(f"({p.name} {sort_name(p.sort)})" for p in parameters)
+        result = sort_name(function.result)
+        self.lines.append(f"(define-fun {function.name} ({bound}) {result} {_with_lets(body)})")
+
+
+def _with_lets(root: Expr) -> str:
+    """One term, in which every shared subterm is bound by a ``let`` of its own."""
+    shared, texts, bindings = _shared([root]), dict[Expr, str](), list[str]()
+    for node in postorder([root]):
+        text = _node(node, [texts[a] for a in node.args])
+        if node in shared and node is not root:
+            bindings.append(f"(let ((let!{len(bindings)} {text})) ")
+            text = f"let!{len(bindings) - 1}"
+        texts[node] = text
+    return "".join(bindings) + texts[root] + ")" * len(bindings)
+
+
+def _shared(roots: Sequence[Expr]) -> set[Expr]:
+    """Nodes with operands that are used more than once."""
+    uses: Counter[Expr] = Counter(r for r in roots if r.args)
+    for node in postorder(roots):
+        uses.update(a for a in node.args if a.args)
+    return {n for n, count in uses.items() if count > 1}
+
+
+def _node(node: Expr, args: list[str]) -> str:
+    special = _SPECIAL.get(node.op)
+    if special is not None:
+        return special(node, args)
+    return f"({_NAMES.get(node.op, node.op)} {' '.join(args)})"
+
+
+def _const(node: Expr, _: list[str]) -> str:
+    if node.sort == BOOL:
+        return "true" if node.value else "false"
+    return f"#x{node.value:0{node.width // 4}x}" if node.width % 4 == 0 else f"#b{node.value:0{node.width}b}"
+
+
+def _extension(node: Expr, args: list[str]) -> str:
+    name = "zero_extend" if node.op == "zext" else "sign_extend"
+    return f"((_ {name} {node.width - node.args[0].width}) {args[0]})"
+
+
+# Every operator that is not here has its SMT-LIB name.
+_NAMES: Mapping[str, str] = {"eq": "=", "load": "select"}
+_SPECIAL: Mapping[str, Callable[[Expr, list[str]], str]] = {
+    "var": lambda node, _: node.name,
+    "const": _const,
+    "apply": lambda node, args: f"({node.params[0]} {' '.join(args)})" if args else str(node.params[0]),
+    "extract": lambda node, args: f"((_ extract {node.params[0]} {node.params[1]}) {args[0]})",
+    "zext": _extension,
+    "sext": _extension,
+}
