@@ -106,22 +106,28 @@ def show_invariant(conjuncts: tuple[FNode, ...], names: Mapping[str, str]) -> li
     merged: list[str] = []
     for line in lines:
         left, op, right = _split(line)
-        opposite = {f"{right} <= {left}", f"{left} >= {right}"} if op == "<=" else {f"{right} >= {left}", f"{left} <= {right}"}
-        if op in ("<=", ">=") and opposite & set(lines):
-            line = f"{min(left, right, key=len)} = {max(left, right, key=len)}" if left != right else line
-            line = f"{left} = {right}"
-            if f"{right} = {left}" in merged:
-                continue
-        if line not in merged:
+        if op == "<=" and f"{right} <= {left}" in lines:
+            merged.append(f"{max(left, right)} = {min(left, right)}")
+        elif op == "<=" and left == "0" and f"{right} < 2" in lines:
+            merged.append(f"{right} is 0 or 1")
+        elif not (line.endswith(" < 2") and f"0 <= {line.removesuffix(' < 2')}" in lines):
             merged.append(line)
-    return merged
+    return sorted(dict.fromkeys(merged), key=_rank)
+
+
+def _rank(line: str) -> tuple[int, str]:
+    """Equations between counters first, then bounds, then implications."""
+    if "=>" in line or " or " in line.replace(" is 0 or 1", ""):
+        return 3, line
+    if " = " in line:
+        return 0, line
+    return (1 if "writes" in line else 2), line
 
 
 def _split(line: str) -> tuple[str, str, str]:
-    for op in ("<=", ">="):
-        if line.count(f" {op} ") == 1 and "=>" not in line and " or " not in line:
-            left, right = line.split(f" {op} ")
-            return left, op, right
+    if line.count(" <= ") == 1 and "=>" not in line and " or " not in line:
+        left, right = line.split(" <= ")
+        return left, "<=", right
     return line, "", ""
 
 

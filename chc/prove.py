@@ -143,6 +143,7 @@ def prove(
             status, reason = Status.VACUOUS, "no size satisfies the precondition"
         else:
             _run(proof)
+            proof.discharger.settle()
     except NotDischarged as error:
         status, reason = Status.UNKNOWN, str(error)
     except (Unsupported, NotLinearizable) as error:
@@ -177,7 +178,7 @@ def _precondition(proof: _Proof) -> bool:
 def _run(proof: _Proof) -> None:
     mapping = proof.mapping
     proof.base.assume((mapping.rows > ROW) & (mapping.columns > COLUMN))
-    prove_lemmas(proof.discharger, mapping.lemmas)
+    prove_lemmas(proof.discharger, mapping.lemmas, background=True)
     samples = sample_sizes(mapping, ROW, COLUMN)
     if not samples.rows:
         raise Unsupported("no sample shape lies in the size domain")

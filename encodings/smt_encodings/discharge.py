@@ -82,6 +82,7 @@ class Discharger:
     second: bool = True
     progress: Callable[[Obligation], None] | None = None
     obligations: list[Obligation] = field(default_factory=list)
+    _pending: list[tuple[int, Answer, Callable[[], Answer]]] = field(default_factory=list)
 
     def ask(
         self,
@@ -125,6 +126,30 @@ class Discharger:
         """As :meth:`ask`, for an obligation whose script is already written."""
         return self._finish(self._answers(obligation, self.timeout))
 
+    def ask_in_background(self, obligation: Obligation) -> None:
+        """Puts a question to z3 now and to cvc5 in another process; :meth:`settle` must follow.
+
+        Raises NotDischarged where z3 does not give the expected answer.
+        """
+        waiting = solver_cvc5.start(obligation.smtlib, self.timeout) if self.second else None
+        answer = solver_z3.check(obligation.smtlib, self.timeout)
+        if waiting is None or answer.status != obligation.expected:
+            self._finish(replace(obligation, answers=(answer,)))
+        else:
+            self.obligations.append(obligation)
+            self._pending.append((len(self.obligations) - 1, answer, waiting))
+
+    def settle(self) -> None:
+        """Waits for all background answers; raises NotDischarged where one is not the expected one."""
+        while self._pending:
+            position, first, waiting = self._pending.pop(0)
+            answered = replace(self.obligations[position], answers=(first, waiting()))
+            self.obligations[position] = answered
+            if self.progress is not None:
+                self.progress(answered)
+            if not answered.discharged:
+                raise NotDischarged(answered)
+
     def _answers(self, obligation: Obligation, timeout: float) -> Obligation:
         answers: list[Answer] = [solver_z3.check(obligation.smtlib, min(timeout, self.timeout))]
         if self.second and answers[0].status == obligation.expected:
@@ -150,6 +175,10 @@ class Requirements(Discharger):
         """Notes an obligation that must appear exactly as it is."""
         self.required.append(Requirement(obligation.group, obligation.name, obligation.expected, obligation.smtlib, True))
         return obligation
+
+    def ask_in_background(self, obligation: Obligation) -> None:
+        """As :meth:`ask_text`."""
+        self.ask_text(obligation)
 
     def follows(self, group: str, name: str, hypotheses: Sequence[FNode], goal: FNode, meaning: str) -> Obligation:
         """Notes an obligation of which hypotheses may be left out."""

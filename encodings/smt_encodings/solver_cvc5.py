@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
+from collections.abc import Callable
 
 import cvc5
 
 from .claims import Answer
 
-__all__ = ["check", "version"]
+__all__ = ["check", "start", "version"]
 
 
 def version() -> str:
@@ -43,3 +47,34 @@ def check(smtlib: str, timeout: float) -> Answer:
     status = words[-1] if words and words[-1] in ("sat", "unsat") else "unknown"
     reason = "" if status != "unknown" else output.strip()
     return Answer(status, time.perf_counter() - start, version(), reason)
+
+
+def start(smtlib: str, timeout: float) -> Callable[[], Answer]:
+    """Starts answering a script in a process of its own; the returned function waits for the answer.
+
+    Raises RuntimeError from that function where the process fails.
+    """
+    command = [sys.executable, "-c", "from smt_encodings import solver_cvc5; solver_cvc5.serve()"]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    process.stdin.write(json.dumps({"smtlib": smtlib, "timeout": timeout}))
+    process.stdin.close()
+    process.stdin = None
+
+    def wait() -> Answer:
+        output, errors = process.communicate()
+        if process.returncode != 0:
+            raise RuntimeError(f"the cvc5 process ended with {process.returncode}: {errors.strip()[-300:]}")
+        return Answer(**json.loads(output))
+
+    return wait
+
+
+def serve() -> None:
+    """Answers one question from standard input, as JSON on standard output (the other end of :func:`start`)."""
+    question = json.load(sys.stdin)
+    answer = check(question["smtlib"], question["timeout"])
+    fields = {"status": answer.status, "seconds": answer.seconds, "solver": answer.solver, "reason": answer.reason}
+    json.dump(fields, sys.stdout)

@@ -10,15 +10,26 @@ from ila_lang.mapping import Lemma
 from pysmt.fnode import FNode
 
 from .bits import BitEncoding
+from .claims import Obligation
 from .discharge import Discharger
+from .printer import script
 
 __all__ = ["differ", "lemma_instances", "prove_lemmas"]
 
 
-def prove_lemmas(discharger: Discharger, lemmas: Iterable[Lemma]) -> None:
-    """Adds one obligation per lemma: both sides' closed forms are equal for all values of the variables."""
+def prove_lemmas(discharger: Discharger, lemmas: Iterable[Lemma], *, background: bool = False) -> None:
+    """Adds one obligation per lemma: both sides' closed forms are equal for all values of the variables.
+
+    With ``background`` the second solver's answer is waited for by ``discharger.settle()``.
+    """
     for lemma in lemmas:
-        discharger.ask("lemmas", lemma.name, [differ(BitEncoding(), lemma.left, lemma.right)], lemma.doc or lemma.name)
+        meaning = lemma.doc or lemma.name
+        text = script([differ(BitEncoding(), lemma.left, lemma.right)], comment=f"lemmas: {lemma.name}\n{meaning}")
+        obligation = Obligation(lemma.name, "lemmas", text, "unsat", meaning)
+        if background:
+            discharger.ask_in_background(obligation)
+        else:
+            discharger.ask_text(obligation)
 
 
 def differ(encoding: BitEncoding, left: Expr, right: Expr) -> FNode:

@@ -1,0 +1,68 @@
+"""The names that the command line knows: models and mappings, built when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import TypeVar
+
+from ila_lang import Ila
+from ila_lang.mapping import TensorMapping
+
+from .errors import UsageError
+
+T = TypeVar("T")
+
+__all__ = ["MAPPINGS", "MODELS", "find_mapping", "find_model"]
+
+
+def _pooling(kind: str) -> Callable[[], TensorMapping]:
+    def build() -> TensorMapping:
+        from rewrites.flexasr_pooling import pooling_mapping
+
+        return pooling_mapping(kind)
+
+    return build
+
+
+def _flexasr() -> Ila:
+    from accel_models.flexasr.model import flexasr
+
+    return flexasr()
+
+
+def _ir() -> Ila:
+    from rewrites.flexasr_pooling import ir_model
+
+    return ir_model()
+
+
+MODELS: Mapping[str, tuple[str, Callable[[], Ila]]] = {
+    "flexasr": ("FlexASR's global buffer and LayerReduce unit at the AXI port", _flexasr),
+    "ir": ("the tensor IR, one instruction per operator", _ir),
+}
+"""Models by name: one line about each, and how to build it."""
+
+MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = {
+    f"flexasr_{kind}pool": (f"{kind} pooling, window and stride (2, 1), on FlexASR's LayerReduce", _pooling(kind))
+    for kind in ("max", "mean", "add")
+}
+"""Mappings by name: one line about each, and how to build it."""
+
+
+def find_model(name: str) -> Ila:
+    """The model of that name; raises UsageError with the known names otherwise."""
+    return _find("model", name, MODELS)
+
+
+def find_mapping(name: str) -> TensorMapping:
+    """The mapping of that name; raises UsageError with the known names otherwise."""
+    return _find("mapping", name, MAPPINGS)
+
+
+def _find(what: str, name: str, known: Mapping[str, tuple[str, Callable[[], T]]]) -> T:
+    if name not in known:
+        close = get_close_matches(name, known, 1)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        raise UsageError(f"{what} must be one of {', '.join(known)}, not '{name}'{hint}")
+    return known[name][1]()

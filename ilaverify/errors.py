@@ -1,0 +1,27 @@
+"""Exit codes, and the error that a user's input causes."""
+
+from __future__ import annotations
+
+from smt_encodings.claims import Status
+
+__all__ = ["EXIT_BAD_USAGE", "EXIT_PROVED", "EXIT_REFUTED", "EXIT_UNPROVED", "UsageError", "exit_code"]
+
+EXIT_PROVED = 0
+"""Everything asked for was proved (or done)."""
+EXIT_REFUTED = 1
+"""Something was refuted."""
+EXIT_UNPROVED = 2
+"""Something is unproved or broken."""
+EXIT_BAD_USAGE = 64
+"""The command or its input is wrong; nothing was written."""
+
+
+class UsageError(Exception):
+    """Input that cannot be worked with; the message says what must hold and what was given."""
+
+
+def exit_code(status: Status) -> int:
+    """The exit code of a verdict."""
+    if status is Status.PROVED:
+        return EXIT_PROVED
+    return EXIT_REFUTED if status is Status.REFUTED else EXIT_UNPROVED

@@ -1,0 +1,97 @@
+"""Verdicts as text for people: what was proved, how, under what assumptions, and what it does not mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from textwrap import wrap
+
+from smt_encodings.claims import Obligation, Status, Verdict
+
+from .verify import counterexample_of
+
+__all__ = ["show_verdict"]
+
+WIDTH = 100
+
+_INTERPRETATION = {
+    "uninterpreted": "uninterpreted functions (any that satisfy the lemmas)",
+    "bits": "closed forms, bit by bit",
+}
+
+
+def show_verdict(verdict: Verdict, *, full: bool = False) -> str:
+    """The report on one verdict; with ``full`` every obligation has a line of its own."""
+    return "\n".join(_lines(verdict, full))
+
+
+def _lines(verdict: Verdict, full: bool) -> Iterator[str]:
+    claim = verdict.claim
+    yield f"{verdict.status.value}  {claim.subject}  ({verdict.method}, {verdict.seconds:.1f} s)"
+    if verdict.reason:
+        yield from _field("reason", verdict.reason)
+    yield from _field("claim", claim.statement)
+    yield from _field("sizes", claim.size_domain)
+    how = ", then ".join(_INTERPRETATION[i.value] for i in claim.interpretations)
+    yield from _field("equality", f"{claim.equality.value}; data: {how}")
+    yield ""
+    yield from _obligations(verdict.obligations, full)
+    if verdict.invariants:
+        yield ""
+        yield "inferred invariants (row, column: the arbitrary output cell; writes: how often it was written so far)"
+        for level, lines in verdict.invariants.items():
+            yield f"  {level}"
+            yield from (f"      {line}" for line in lines)
+    yield ""
+    yield from _assumptions(verdict)
+    found = counterexample_of(verdict)
+    if found is not None:
+        yield ""
+        yield "counterexample (replayed on the interpreter)"
+        yield f"  {found.summary()}"
+
+
+def _field(name: str, text: str) -> Iterator[str]:
+    for i, line in enumerate(wrap(text, WIDTH - 12) or [""]):
+        yield f"  {name if i == 0 else '':<9} {line}"
+
+
+def _obligations(obligations: list[Obligation], full: bool) -> Iterator[str]:
+    """One line per group (or per obligation), with the time each solver took."""
+    solvers = list(dict.fromkeys(a.solver for o in obligations for a in o.answers))
+    yield f"{'obligations':<62}{''.join(f'{s:>14}' for s in solvers)}"
+    groups: dict[str, list[Obligation]] = {}
+    for obligation in obligations:
+        groups.setdefault(obligation.group, []).append(obligation)
+    for group, members in groups.items():
+        discharged = sum(o.discharged for o in members)
+        yield f"  {_tally(group, discharged, len(members)):<60}{_times(members, solvers)}"
+        for obligation in members:
+            if full or not obligation.discharged:
+                mark = "" if obligation.discharged else "  NOT DISCHARGED"
+                yield f"    {obligation.name[:57]:<58}{_times([obligation], solvers)}{mark}"
+
+
+def _tally(group: str, discharged: int, count: int) -> str:
+    return f"{group[:46]} ({discharged} of {count})"
+
+
+def _times(obligations: list[Obligation], solvers: list[str]) -> str:
+    cells = []
+    for solver in solvers:
+        seconds = [a.seconds for o in obligations for a in o.answers if a.solver == solver]
+        cells.append(f"{sum(seconds):>12.3f} s" if seconds else f"{'-':>14}")
+    return "".join(cells)
+
+
+def _assumptions(verdict: Verdict) -> Iterator[str]:
+    yield "assumptions"
+    for text in verdict.claim.assumptions:
+        yield f"  {text}"
+    lemmas = [o for o in verdict.obligations if o.group == "lemmas"]
+    for lemma in lemmas:
+        state = "proved above for all operand codes" if lemma.discharged else "NOT PROVED"
+        yield f"  lemma: {lemma.name} ({state})"
+    if verdict.status is Status.PROVED:
+        yield "not claimed"
+        yield "  that the model is the hardware (VT3), that the IR is the compiler's (VT1), and anything about timing;"
+        yield "  real-number error: the equality is between codes, not with the operator on real numbers"

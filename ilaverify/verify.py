@@ -1,0 +1,65 @@
+"""Proving a mapping by name of method, with a counterexample where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import bmc.prove
+import chc.prove
+from bmc.counterexample import Counterexample, replays, search
+from ila_lang.mapping import TensorMapping
+from smt_encodings.claims import Obligation, Status, Verdict
+from smt_encodings.discharge import Discharger
+
+__all__ = ["METHODS", "counterexample_of", "verify"]
+
+METHODS = ("auto", "chc", "bmc")
+"""Proof methods by name."""
+
+Progress = Callable[[Obligation], None]
+
+
+def verify(
+    mapping: TensorMapping,
+    method: str = "auto",
+    *,
+    shape: tuple[int, int] | None = None,
+    data: str = "auto",
+    memory: str = "resolved",
+    timeout: float = 60.0,
+    progress: Progress | None = None,
+    invariants: Mapping[str, Sequence[str]] | None = None,
+) -> Verdict:
+    """The verdict on a mapping.
+
+    ``method`` is "chc" (every size), "bmc" (one ``shape`` of the input tensor) or "auto": BMC where a shape is given,
+    else CHC.  What CHC leaves UNKNOWN is searched for a counterexample at small shapes; REFUTED is said only after the
+    counterexample was replayed.
+
+    Raises ValueError on another method or a missing shape, SizeError on a shape outside the mapping's domain.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+    chosen = method if method != "auto" else "bmc" if shape is not None else "chc"
+    discharger = Discharger(timeout=timeout, progress=progress)
+    if chosen == "bmc":
+        if shape is None:
+            raise ValueError("method bmc must be given a shape, e.g. --shape 16x64")
+        return bmc.prove.prove(
+            mapping, shape, data=data, memory=memory, discharger=discharger, timeout=timeout  # type: ignore[arg-type]
+        )
+    verdict = chc.prove.prove(mapping, discharger=discharger, invariants=invariants)
+    if verdict.status is Status.UNKNOWN:
+        found = search(mapping, budget_seconds=10.0)
+        if found is not None and replays(mapping, found):
+            verdict.details["counterexample"] = found
+            verdict.details["unproved"] = verdict.reason
+            verdict.status, verdict.reason = Status.REFUTED, found.summary()
+    return verdict
+
+
+def counterexample_of(verdict: Verdict) -> Counterexample | None:
+    """The replayed counterexample of a REFUTED verdict."""
+    found: Any = verdict.details.get("counterexample")
+    return found if isinstance(found, Counterexample) else None

@@ -1,0 +1,200 @@
+"""Certificates: what a proof leaves behind, as canonical JSON.
+
+A certificate holds the claim, digests of both sides' semantics, every obligation as a complete SMT-LIB script with its
+expected answer and the answers given, the inferred invariants, and solver names, versions and times.  The file is the
+canonical text of its content and nothing else: any other byte makes :func:`read_certificate` refuse it.
+
+The self-digest finds accidents.  What finds forgeries is that checking asks solvers again and compares the
+obligations with the ones that the claim needs (:mod:`ilaverify.binding`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ila_lang import Expr, Function, canonical_text, digest, free_variables, substitute
+from ila_lang.mapping import TensorMapping
+from smt_encodings.claims import Claim, Obligation, Status, Verdict
+
+__all__ = [
+    "SCHEMA",
+    "CertificateError",
+    "certificate_of",
+    "certificate_text",
+    "claim_json",
+    "content_digest",
+    "read_certificate",
+    "semantics_of",
+    "write_atomically",
+]
+
+SCHEMA = "ilaverify-certificate-1"
+"""Version of the format; the published schema is ``reports/certificate.schema.json``."""
+
+_TOP = {
+    "schema": str, "tool": str, "method": str, "parameters": dict, "claim": dict, "semantics": dict,
+    "obligations": list, "invariants": dict, "seconds": (int, float), "digest": str,
+}  # fmt: skip
+_OBLIGATION = {"group": str, "name": str, "meaning": str, "expected": str, "smtlib": str, "answers": list}
+
+
+class CertificateError(ValueError):
+    """A file that is not an intact certificate."""
+
+
+def semantics_of(mapping: TensorMapping) -> dict[str, str]:
+    """Digests (SHA-256) of what a mapping means: both fragments with their models, and the relation between them."""
+    relation = [
+        _as_function(f"domain{i}", condition) for i, (_, condition) in enumerate(mapping.domain)
+    ]
+    relation += [_as_function("rows", mapping.rows), _as_function("columns", mapping.columns)]
+    for i, lemma in enumerate(mapping.lemmas):
+        relation += [_as_function(f"lemma{i}.left", lemma.left), _as_function(f"lemma{i}.right", lemma.right)]
+    ends = canonical_text(
+        {
+            "inputs": [list(p) for p in mapping.inputs],
+            "output": list(mapping.output),
+            "abstract": sorted(mapping.abstract),
+            "relation": digest(*relation),
+        }
+    )
+    return {
+        "device": digest(mapping.device),
+        "ir": digest(mapping.ir),
+        "relation": hashlib.sha256(ends.encode()).hexdigest(),
+    }
+
+
+def _as_function(name: str, term: Expr) -> Function:
+    """A closed function with the term as body, so that it has a digest."""
+    variables = free_variables(term)
+    shell = Function(name, {n: v.sort for n, v in variables.items()}, term.sort, None)
+    shell.body = substitute(term, dict(zip(variables.values(), shell.params, strict=True)))
+    return shell
+
+
+def certificate_of(mapping: TensorMapping, verdict: Verdict, parameters: Mapping[str, Any], tool: str) -> dict[str, Any]:
+    """The certificate of a proof.  ``parameters`` are what the method was asked for (shape, data, ...).
+
+    Raises CertificateError unless the verdict is PROVED.
+    """
+    if verdict.status is not Status.PROVED:
+        raise CertificateError(f"a certificate must be of a PROVED claim, not {verdict.status.value}")
+    content: dict[str, Any] = {
+        "schema": SCHEMA,
+        "tool": tool,
+        "method": verdict.method,
+        "parameters": dict(parameters),
+        "claim": claim_json(verdict.claim),
+        "semantics": semantics_of(mapping),
+        "obligations": [_obligation(o) for o in verdict.obligations],
+        "invariants": verdict.details.get("levels", {}),
+        "seconds": round(verdict.seconds, 3),
+    }
+    content["digest"] = content_digest(content)
+    return content
+
+
+def claim_json(claim: Claim) -> dict[str, Any]:
+    """A claim as it stands in certificates and machine-readable output."""
+    return {
+        "subject": claim.subject,
+        "statement": claim.statement,
+        "size_domain": claim.size_domain,
+        "equality": claim.equality.value,
+        "interpretations": [i.value for i in claim.interpretations],
+        "assumptions": list(claim.assumptions),
+    }
+
+
+def _obligation(obligation: Obligation) -> dict[str, Any]:
+    return {
+        "group": obligation.group,
+        "name": obligation.name,
+        "meaning": obligation.meaning,
+        "expected": obligation.expected,
+        "smtlib": obligation.smtlib,
+        "answers": [
+            {"solver": a.solver, "status": a.status, "seconds": round(a.seconds, 4)} for a in obligation.answers
+        ],
+    }
+
+
+def content_digest(content: Mapping[str, Any]) -> str:
+    """SHA-256 of the canonical text of a certificate without its ``digest``."""
+    body = {k: v for k, v in content.items() if k != "digest"}
+    return hashlib.sha256(canonical_text(body).encode()).hexdigest()
+
+
+def certificate_text(content: Mapping[str, Any]) -> str:
+    """The file's text: canonical JSON and a line end."""
+    return canonical_text(dict(content)) + "\n"
+
+
+def read_certificate(path: Path) -> dict[str, Any]:
+    """The certificate in a file.
+
+    Raises CertificateError where the file cannot be read, is not canonical, has another form, or was changed.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise CertificateError(f"{path}: a certificate must be a readable file: {error.strerror}") from error
+    try:
+        content = json.loads(data.decode("ascii"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise CertificateError(f"{path}: a certificate must be JSON text: {error}") from error
+    _check_form(path, content)
+    if certificate_text(content).encode() != data:
+        raise CertificateError(f"{path}: a certificate must be in canonical form; the file was edited or reformatted")
+    if content["digest"] != content_digest(content):
+        raise CertificateError(f"{path}: the digest must match the content; the file was changed after it was written")
+    return dict(content)
+
+
+def _check_form(path: Path, content: object) -> None:
+    def need(what: str, value: object, kind: Any) -> None:
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise CertificateError(f"{path}: {what} must be present and of the published form, not {value!r:.60}")
+
+    need("the certificate", content, dict)
+    assert isinstance(content, dict)
+    if content.get("schema") != SCHEMA:
+        raise CertificateError(f"{path}: schema must be {SCHEMA}, not {content.get('schema')!r}")
+    for key, kind in _TOP.items():
+        need(key, content.get(key), kind)
+    if set(content) != set(_TOP):
+        raise CertificateError(f"{path}: keys must be exactly {', '.join(sorted(_TOP))}")
+    if not content["obligations"]:
+        raise CertificateError(f"{path}: obligations must not be empty")
+    for number, obligation in enumerate(content["obligations"]):
+        need(f"obligation {number}", obligation, dict)
+        for key, kind in _OBLIGATION.items():
+            need(f"obligation {number}: {key}", obligation.get(key), kind)
+        if obligation["expected"] not in ("sat", "unsat"):
+            raise CertificateError(f"{path}: obligation {number}: expected must be sat or unsat")
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Writes a file through a temporary one beside it, so that a reader never sees half of it.
+
+    Raises OSError as the file system does; the temporary file is then removed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
