@@ -164,10 +164,10 @@ def _precondition(proof: _Proof) -> bool:
     encoding = proof.base
     for _, condition in proof.mapping.domain:
         encoding.assume(condition)
+    encoding.assume((proof.mapping.rows > ROW) & (proof.mapping.columns > COLUMN))
+    meaning = "some size satisfies the precondition and has an output cell"
     try:
-        proof.discharger.ask(
-            "health", "precondition satisfiable", encoding.hypotheses, "some size satisfies the precondition", expected="sat"
-        )
+        proof.discharger.ask("health", "precondition satisfiable", encoding.hypotheses, meaning, expected="sat")
     except NotDischarged as error:
         if any(a.status == "unsat" for a in error.obligation.answers):
             return False
@@ -177,7 +177,6 @@ def _precondition(proof: _Proof) -> bool:
 
 def _run(proof: _Proof) -> None:
     mapping = proof.mapping
-    proof.base.assume((mapping.rows > ROW) & (mapping.columns > COLUMN))
     prove_lemmas(proof.discharger, mapping.lemmas, background=True)
     samples = sample_sizes(mapping, ROW, COLUMN)
     if not samples.rows:
@@ -216,6 +215,8 @@ def _address_theorems(proof: _Proof, side: _Side) -> None:
     for extent in (resize(e, 40) for nest in side.nests for _, e in nest.loops):
         proof.base.term(extent)  # once, before the boxes copy what is known
     proof.fits(proof.base, f"{side.prefix}: loop extents")
+    for index in _traced(side):
+        _counters_hold(proof, side, side.nests[index])
     boxes = {n: Box(proof.base, side.prefix, n, side.nests[n], _bounds(proof, side, n)) for n in _traced(side)}
     side.boxes = boxes
     side.readers = {
@@ -249,6 +250,17 @@ def _address_theorems(proof: _Proof, side: _Side) -> None:
         goal = smt.Not(smt.Equals(box.term(store.address), box.encoding.term(address)))
         proof.fits(box.encoding, f"{box.nest.label}: untouched")
         proof.ask_box(group, f"{box.nest.label}: untouched", box.encoding.hypotheses, goal, "no iteration writes this cell")
+
+
+def _counters_hold(proof: _Proof, side: _Side, nest: Nest) -> None:
+    """Every iteration of a nest has a number that fits its counter; without this a counter could start over."""
+    for counter, extent in nest.loops:
+        if extent.width > counter.width or extent.is_const:
+            wide = max(extent.width, counter.width) + 1
+            goal = resize(extent, wide) <= (1 << counter.width)
+            if goal is not true:
+                what = f"{nest.label}: counter {counter.name} is wide enough"
+                proof.theorem("loop facts", what, goal, "the loop's extent fits its counter")
 
 
 def _traced(side: _Side) -> list[int]:

@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from .errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_UNPROVED, UsageError
+from .errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
+    from ila_lang import Ila
     from ila_lang.mapping import TensorMapping
     from smt_encodings.claims import Obligation, Verdict
 
@@ -58,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
 
     show = verbs.add_parser("show", help="print a model: states, instructions, kernels")
     show.add_argument("model", metavar="MODEL")
+    show.add_argument("--check", action="store_true", help="check decodes and loops by SMT instead of printing")
     show.set_defaults(run=_show)
 
     mapping = verbs.add_parser("mapping", help="prove or refute a mapping")
@@ -127,11 +129,29 @@ def _show(options: argparse.Namespace) -> int:
     from .catalogue import find_model
 
     ila = find_model(options.model)
+    if options.check:
+        return _well_formed(ila, options.json)
     if options.json:
         _emit_json(ila_to_json(ila))
     else:
         print(show_ila(ila))
     return EXIT_PROVED
+
+
+def _well_formed(ila: Ila, as_json: bool) -> int:
+    from smt_encodings.claims import Status
+    from smt_encodings.wellformed import check_ila
+
+    findings = check_ila(ila)
+    if as_json:
+        _emit_json([{"check": f.check, "status": f.status.value, "witness": f.witness} for f in findings])
+    else:
+        for finding in findings:
+            shown = ", ".join(f"{n} = {v:#x}" for n, v in finding.witness.items())
+            print(f"{finding.status.value:<8} {finding.check}" + (f"  [{shown}]" if shown else ""))
+    if any(f.status is Status.REFUTED for f in findings):
+        return EXIT_REFUTED
+    return EXIT_PROVED if all(f.status is Status.PROVED for f in findings) else EXIT_UNPROVED
 
 
 # -- mapping ----------------------------------------------------------------------------------------
