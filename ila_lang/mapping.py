@@ -17,6 +17,9 @@ from .fragment import Fragment
 __all__ = ["Lemma", "SizeError", "TensorMapping"]
 
 
+SetupCommands = Callable[[Mapping[str, int], Mapping[str, Mapping[int, int]]], list[Mapping[str, int]]]
+
+
 class SizeError(ValueError):
     """Sizes outside a mapping's domain."""
 
@@ -49,6 +52,9 @@ class TensorMapping:
     tensors with IR memories of equal contents.  ``functions`` are the data functions of both sides by name.
     ``sizes_of`` gives parameter values for a shape (rows, columns) of the *input* tensor and raises
     :class:`SizeError` where the shape is outside the domain.
+
+    ``program_file`` writes commands in the device's own file form; ``setup_commands`` gives the commands that put
+    registers and memory words (by memory and address) in given contents after a reset.  Either may be missing.
     """
 
     name: str
@@ -68,6 +74,8 @@ class TensorMapping:
     assumptions: tuple[str, ...] = ()
     show_element: Callable[[int], str] = hex
     notes: dict[str, str] = field(default_factory=dict)
+    program_file: Callable[[list[Mapping[str, int]]], str] | None = None
+    setup_commands: SetupCommands | None = None
 
     def __post_init__(self) -> None:
         for what, term in (*self.domain, ("rows", self.rows), ("columns", self.columns)):

@@ -1,0 +1,371 @@
+"""Counterexamples: concrete inputs and initial state on which the two sides of a mapping differ.
+
+The search runs both fragments on the scalar interpreter, smallest shapes first, with deterministic data and *dirty*
+initial state: every register and every memory word that is read before it is written holds an arbitrary value.
+What is found is shrunk, and counts only if :func:`replays` finds the same difference again from the data alone.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ila_lang import BvSort, CommandError, Expr, Fragment, Machine, MemSort, run_fragment
+from ila_lang.compile import Memory
+from ila_lang.mapping import SizeError, TensorMapping
+
+from .unroll import Cell
+
+__all__ = ["Counterexample", "Initial", "Outcome", "Runner", "replays", "search", "search_at"]
+
+Initial = Mapping[Cell, int]
+"""Initial contents of cells; every cell that is not named holds its reset value, or 0."""
+
+_SMALL_ROWS, _SMALL_COLUMNS = 36, 64
+_MOST_ELEMENTS = 2304
+_VARIATIONS = (1, 3, 16, 1000)
+_SMALL_VALUES = (1, 2, 3, 4, 8, 16, 32, 64)
+
+
+@dataclass(frozen=True, eq=False)
+class Counterexample:
+    """A difference between both sides, with everything needed to see it again.
+
+    ``initial`` holds input elements (cells of side "input") and initial state.  ``row``, ``column``, ``device`` and
+    ``ir`` describe the first differing output element (values as codes), ``shown`` both values for people.
+    ``error`` is the interpreter's message where one side does not accept its program; then there are no values.
+    """
+
+    mapping: str
+    sizes: dict[str, int]
+    shape: tuple[int, int] | None
+    initial: dict[Cell, int]
+    row: int
+    column: int
+    device: int
+    ir: int
+    shown: tuple[str, str]
+    differing: int
+    elements: int
+    error: str = ""
+
+    @property
+    def inputs(self) -> dict[str, dict[int, int]]:
+        """The non-zero input elements by tensor and row-major index."""
+        found: dict[str, dict[int, int]] = {}
+        for cell, value in self.initial.items():
+            if cell.side == "input" and cell.address is not None:
+                found.setdefault(cell.owner, {})[cell.address] = value
+        return found
+
+    def summary(self) -> str:
+        """One line for people."""
+        where = f"input {self.shape[0]}x{self.shape[1]}" if self.shape else "sizes"
+        values = ", ".join(f"{n} = {v}" for n, v in self.sizes.items())
+        if self.error:
+            return f"{where} ({values}): {self.error}"
+        return (
+            f"{where} ({values}): output element ({self.row}, {self.column}) is {self.shown[0]} on the device and "
+            f"{self.shown[1]} in the IR; {self.differing} of {self.elements} elements differ"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Outputs of one run of both sides, and the initial contents that the run read (registers: all of them)."""
+
+    device: list[int]
+    ir: list[int]
+    error: str
+    read: dict[Cell, int]
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run is a counterexample."""
+        return bool(self.error) or self.device != self.ir
+
+
+class _Lazy(Memory):
+    """A memory whose initial words are drawn, and noted, when they are first read."""
+
+    def __init__(self, draw: Callable[[int], int]) -> None:
+        super().__init__()
+        self.draw = draw
+
+    def __missing__(self, address: int) -> int:
+        self[address] = value = self.draw(address)
+        return value
+
+
+class Runner:
+    """Runs both sides of one mapping on the scalar interpreter, from any initial contents."""
+
+    def __init__(self, mapping: TensorMapping) -> None:
+        self.mapping = mapping
+        self.machines = {"device": Machine(mapping.device.ila), "ir": Machine(mapping.ir.ila)}
+        self.partners = {theirs: ours for ours, theirs in mapping.inputs}
+
+    def run(self, sizes: Mapping[str, int], draw: Callable[[Cell, int], int]) -> Outcome:
+        """One run; ``draw`` gives the initial value of a cell of so many bits."""
+        read: dict[Cell, int] = {}
+        rows, columns = self.mapping.output_extents(sizes)
+        outputs, error = [], ""
+        for side, fragment in (("device", self.mapping.device), ("ir", self.mapping.ir)):
+            memories = self._prepare(side, fragment, draw, read)
+            try:
+                run_fragment(fragment, sizes, memories, self.machines[side])
+            except CommandError as refused:
+                error = error or f"{fragment.name}: {refused}"
+                for name in sizes:
+                    self.machines[side].values.pop(name, None)
+            name = self.mapping.output[0 if side == "device" else 1]
+            memory = memories.get(name, self.machines[side].memories.get(name))
+            assert memory is not None
+            outputs.append([memory[i] for i in range(rows * columns)])
+        return Outcome(outputs[0], outputs[1], error, read)
+
+    def run_from(self, sizes: Mapping[str, int], initial: Initial) -> Outcome:
+        """One run from given contents."""
+        return self.run(sizes, lambda cell, _: initial[cell] if cell in initial else self.reset(cell))
+
+    def reset(self, cell: Cell) -> int:
+        """The reset value of a cell, 0 where it has none."""
+        fragment = self.mapping.ir if cell.side == "ir" else self.mapping.device
+        return fragment.ila.inits.get(cell.owner, 0) if cell.side in ("ir", "device") else 0
+
+    def _prepare(
+        self, side: str, fragment: Fragment, draw: Callable[[Cell, int], int], read: dict[Cell, int]
+    ) -> dict[str, Memory]:
+        """Puts initial contents into the machine; returns the host tensors."""
+        machine = self.machines[side]
+        inputs = {ours: ours for ours in self.partners.values()} if side == "device" else self.partners
+
+        def lazy(owner: str, name: str, variable: Expr) -> _Lazy:
+            sort = variable.sort
+            assert isinstance(sort, MemSort)
+            label, name = ("input", inputs[name]) if name in inputs else (owner, name)
+
+            def take(address: int) -> int:
+                cell = Cell(label, name, address)
+                read[cell] = draw(cell, sort.data_width) & ((1 << sort.data_width) - 1)
+                return read[cell]
+
+            return _Lazy(take)
+
+        for name, state in fragment.ila.states.items():
+            if isinstance(state.sort, MemSort):
+                machine.memories[name] = lazy(side, name, state)
+            elif name in fragment.idle:
+                machine.values[name] = fragment.idle[name]
+            else:
+                cell, width = Cell(side, name), state.sort.width if isinstance(state.sort, BvSort) else 1
+                read[cell] = machine.values[name] = draw(cell, width) & ((1 << width) - 1)
+        return {name: lazy("host", name, tensor) for name, tensor in fragment.tensors.items()}
+
+
+def search(
+    mapping: TensorMapping,
+    *,
+    shapes: Iterable[tuple[int, int]] | None = None,
+    budget_seconds: float = 10.0,
+    seed: int = 0,
+) -> Counterexample | None:
+    """The first counterexample over ``shapes`` of the input tensor (default: small shapes, smallest first), shrunk.
+
+    At each shape the other parameters are varied within the domain, too.  None if there is none within the budget,
+    which says nothing about the mapping.
+    """
+    deadline = time.perf_counter() + budget_seconds
+    runner = Runner(mapping)
+    for rows, columns in _small_shapes() if shapes is None else shapes:
+        try:
+            sizes = mapping.sizes_of(rows, columns)
+            mapping.require(sizes)
+        except SizeError:
+            continue
+        for varied in [dict(sizes), *_variations(mapping, sizes)]:
+            found = _try(runner, varied, (rows, columns), deadline, seed, ())
+            if found is not None:
+                return found
+            if time.perf_counter() > deadline:
+                return None
+    return None
+
+
+def search_at(
+    mapping: TensorMapping,
+    sizes: Mapping[str, int],
+    *,
+    shape: tuple[int, int] | None = None,
+    budget_seconds: float = 10.0,
+    seed: int = 0,
+    models: Sequence[Initial] = (),
+) -> Counterexample | None:
+    """A shrunk counterexample at these sizes, or None; ``models`` (of a solver) are tried first."""
+    deadline = time.perf_counter() + budget_seconds
+    return _try(Runner(mapping), dict(sizes), shape, deadline, seed, models, rounds=8)
+
+
+def replays(mapping: TensorMapping, found: Counterexample) -> bool:
+    """Whether a run from the counterexample's data alone shows the same difference, on new machines."""
+    outcome = Runner(mapping).run_from(found.sizes, found.initial)
+    if not outcome.failed:
+        return False
+    again = _describe(mapping, found.sizes, found.shape, found.initial, outcome)
+    return (again.row, again.column, again.device, again.ir, again.differing, again.error) == (
+        found.row,
+        found.column,
+        found.device,
+        found.ir,
+        found.differing,
+        found.error,
+    )
+
+
+# -- where to look ------------------------------------------------------------------------------------
+
+
+def _small_shapes() -> list[tuple[int, int]]:
+    shapes = [(r, c) for r in range(1, _SMALL_ROWS + 1) for c in range(1, _SMALL_COLUMNS + 1)]
+    return sorted((s for s in shapes if s[0] * s[1] <= _MOST_ELEMENTS), key=lambda s: (s[0] * s[1], s))
+
+
+def _variations(mapping: TensorMapping, sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """The same output shape with one other parameter (a base address, for example) moved."""
+    extents = mapping.output_extents(sizes)
+    for name in mapping.parameters:
+        for step in _VARIATIONS:
+            varied = {**sizes, name: sizes[name] + step}
+            if mapping.holds(varied) and mapping.output_extents(varied) == extents:
+                yield varied
+
+
+def _patterns(seed: int, rounds: int) -> Iterator[Callable[[Cell, int], int]]:
+    """Initial contents: distinct, random and boundary codes as input, always with dirty state."""
+
+    def mixed(number: int, cell: Cell) -> int:
+        address = -1 if cell.address is None else cell.address
+        text = f"{seed}.{number}.{cell.side}.{cell.owner}.{address}".encode()
+        return int.from_bytes(
+            b"".join(zlib.crc32(text, k).to_bytes(4, "little") for k in range(1, 5)), "little"
+        )
+
+    def distinct(cell: Cell, _: int) -> int:
+        # an odd factor: 256 consecutive elements have 256 codes, and neighbours differ in sign and size
+        return mixed(0, cell) if cell.side != "input" or cell.address is None else cell.address * 73 + 9
+
+    yield distinct
+    for number in range(1, rounds + 1):
+        yield lambda cell, _, number=number: mixed(number, cell)  # type: ignore[misc]
+
+        def boundary(cell: Cell, width: int, number: int = -number) -> int:
+            top = 1 << (width - 1)
+            return (0, top, top - 1, 2 * top - 1, 1, top + 1)[mixed(number, cell) % 6]
+
+        yield boundary
+
+
+def _try(
+    runner: Runner,
+    sizes: dict[str, int],
+    shape: tuple[int, int] | None,
+    deadline: float,
+    seed: int,
+    models: Sequence[Initial],
+    rounds: int = 1,
+) -> Counterexample | None:
+    for model in models:
+        if runner.run_from(sizes, model).failed:
+            return _shrink(runner, sizes, shape, dict(model), deadline)
+    for draw in _patterns(seed, rounds):
+        outcome = runner.run(sizes, draw)
+        if outcome.failed:
+            return _shrink(runner, sizes, shape, outcome.read, deadline)
+        if time.perf_counter() > deadline:
+            break
+    return None
+
+
+# -- making it small ------------------------------------------------------------------------------------
+
+
+def _shrink(
+    runner: Runner, sizes: dict[str, int], shape: tuple[int, int] | None, initial: Initial, deadline: float
+) -> Counterexample:
+    """As many cells as possible at their reset value (state first, then inputs), and small values in the rest.
+
+    Shrinking may go on for a moment after the deadline, for a small counterexample is what people need.
+    """
+    deadline = max(deadline, time.perf_counter() + 3.0)
+
+    def failing(candidate: Initial) -> bool:
+        return runner.run_from(sizes, candidate).failed
+
+    current = {c: v for c, v in initial.items() if v != runner.reset(c)}
+    for is_input in (False, True):
+        fixed = {c: v for c, v in current.items() if (c.side == "input") != is_input}
+        rest = [c for c in current if c not in fixed]
+        kept = _fewest(
+            rest, lambda cells, fixed=fixed: failing(fixed | {c: current[c] for c in cells}), deadline
+        )  # type: ignore[misc]
+        current = fixed | {c: current[c] for c in kept}
+    for cell in list(current):
+        for small in _SMALL_VALUES:
+            if time.perf_counter() > deadline or small >= current[cell]:
+                break
+            if failing({**current, cell: small}):
+                current[cell] = small
+                break
+    outcome = runner.run_from(sizes, current)
+    used = {c: v for c, v in current.items() if c.address is None or c in outcome.read}
+    return _describe(runner.mapping, sizes, shape, used, outcome)
+
+
+def _fewest(cells: list[Cell], failing: Callable[[list[Cell]], bool], deadline: float) -> list[Cell]:
+    """A small sublist that still fails (delta debugging: ever smaller pieces are left out)."""
+    if not cells or failing([]):
+        return []
+    piece = len(cells)
+    while piece > 1 and time.perf_counter() < deadline:
+        piece = (piece + 1) // 2
+        at = 0
+        while at < len(cells) and time.perf_counter() < deadline:
+            without = cells[:at] + cells[at + piece :]
+            if without != cells and failing(without):
+                cells = without
+            else:
+                at += piece
+    return cells
+
+
+def _describe(
+    mapping: TensorMapping,
+    sizes: dict[str, int],
+    shape: tuple[int, int] | None,
+    initial: dict[Cell, int],
+    outcome: Outcome,
+) -> Counterexample:
+    _, columns = mapping.output_extents(sizes)
+    differing = [i for i, (a, b) in enumerate(zip(outcome.device, outcome.ir, strict=True)) if a != b]
+    plain = Counterexample(
+        mapping.name,
+        sizes,
+        shape,
+        initial,
+        0,
+        0,
+        0,
+        0,
+        ("", ""),
+        len(differing),
+        len(outcome.ir),
+        outcome.error,
+    )
+    if outcome.error or not differing:
+        return plain
+    first = differing[0]
+    device, ir = outcome.device[first], outcome.ir[first]
+    shown = (mapping.show_element(device), mapping.show_element(ir))
+    return replace(plain, row=first // columns, column=first % columns, device=device, ir=ir, shown=shown)

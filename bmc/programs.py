@@ -1,0 +1,119 @@
+"""Concrete device programs of a mapping: the commands that a driver sends, and program files that replay outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ila_lang import Machine, run_fragment
+from ila_lang.compile import Memory
+from ila_lang.mapping import TensorMapping
+
+from .counterexample import Counterexample, Initial
+from .unroll import Cell
+
+__all__ = ["program_of", "write_program_file"]
+
+
+def program_of(
+    mapping: TensorMapping,
+    sizes: Mapping[str, int],
+    tensors: Mapping[str, Mapping[int, int]],
+    initial: Initial | None = None,
+) -> list[Mapping[str, int]]:
+    """The commands of the device fragment at these sizes, in issue order, each with a value for every input.
+
+    ``tensors`` gives the elements of host tensors by row-major index (others are 0); ``initial`` the initial
+    contents of the device (others are at reset), on which a program may depend that reads before it writes.
+    Raises SizeError outside the domain and CommandError where the model does not accept a command.
+    """
+    mapping.require(sizes)
+    commands: list[Mapping[str, int]] = []
+    inputs = mapping.device.ila.inputs
+
+    def note(command: Mapping[str, int], _: str) -> None:
+        commands.append({name: int(command.get(name, 0)) for name in inputs})
+
+    _execute(mapping, sizes, tensors, initial or {}, note)
+    return commands
+
+
+def write_program_file(mapping: TensorMapping, found: Counterexample) -> str:
+    """A program file that shows the counterexample's device outputs on a device after reset.
+
+    Leading commands set up the registers and memory words that the counterexample depends on.  Raises ValueError if
+    the mapping has no file form, or if no commands bring about this initial state (on this very model, so a fault in
+    how it stores counts, too).
+    """
+    if mapping.program_file is None:
+        raise ValueError(
+            f"Mapping {mapping.name} must have a program_file to be written as one; its device has none"
+        )
+    if found.error:
+        raise ValueError(f"A program that the model refuses has no replay: {found.error}")
+    registers = {c.owner: v for c, v in found.initial.items() if c.side == "device" and c.address is None}
+    memories: dict[str, dict[int, int]] = {}
+    for cell, value in found.initial.items():
+        if cell.side == "device" and cell.address is not None:
+            memories.setdefault(cell.owner, {})[cell.address] = value
+    leading: list[Mapping[str, int]] = []
+    if registers or memories:
+        if mapping.setup_commands is None:
+            raise ValueError(
+                f"Mapping {mapping.name} must have setup_commands to start from a state that is not reset"
+            )
+        leading = mapping.setup_commands(registers, memories)
+    device = {c: v for c, v in found.initial.items() if c.side == "device"}
+    machine = Machine(mapping.device.ila)
+    for command in leading:
+        machine.step(command)
+    for cell, value in device.items():
+        held = (
+            machine.values[cell.owner] if cell.address is None else machine.memories[cell.owner][cell.address]
+        )
+        if held != value:
+            raise ValueError(
+                f"No command sets {cell.owner} of {mapping.device.ila.name} to {value:#x} on this model"
+            )
+    wanted = _outputs(mapping, found, device, None)
+    if _outputs(mapping, found, device, machine) != wanted:
+        raise ValueError(
+            f"The outputs of this counterexample of {mapping.name} need state that commands cannot set"
+        )
+    commands = program_of(mapping, found.sizes, found.inputs, device)
+    return mapping.program_file([*leading, *commands])
+
+
+def _outputs(
+    mapping: TensorMapping, found: Counterexample, initial: Initial, machine: Machine | None
+) -> list[int]:
+    tensors = _execute(mapping, found.sizes, found.inputs, initial, lambda *_: None, machine)
+    rows, columns = mapping.output_extents(found.sizes)
+    return [tensors[mapping.output[0]][i] for i in range(rows * columns)]
+
+
+def _execute(
+    mapping: TensorMapping,
+    sizes: Mapping[str, int],
+    tensors: Mapping[str, Mapping[int, int]],
+    initial: Initial,
+    note: Callable[[Mapping[str, int], str], None],
+    machine: Machine | None = None,
+) -> dict[str, Memory]:
+    """Runs the device fragment, on ``machine`` or on a new one in the initial state; returns the host tensors."""
+    if machine is None:
+        machine = Machine(mapping.device.ila)
+        for cell, value in initial.items():
+            _set(machine, cell, value)
+        machine.values.update(mapping.device.idle)
+    host = {name: Memory(0, tensors.get(name, {})) for name in mapping.device.tensors}
+    run_fragment(mapping.device, sizes, host, machine, note)
+    return host
+
+
+def _set(machine: Machine, cell: Cell, value: int) -> None:
+    if cell.side != "device":
+        return
+    if cell.address is None:
+        machine.values[cell.owner] = value
+    else:
+        machine.memories[cell.owner][cell.address] = value

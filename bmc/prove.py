@@ -1,0 +1,303 @@
+"""The BMC method: a mapping proved at one fixed shape, both fragments unrolled, for all data and initial state.
+
+The parts of a proof, each an obligation that z3 and cvc5 answer:
+
+1. the lemmas that relate both sides' data functions, bit by bit (where the functions stay uninterpreted);
+2. one obligation per *class* of output elements: equations that differ only in the names of their variables say the
+   same, for every variable is universally quantified, so one of them stands for all;
+3. where it is short enough, the equations of all elements in one script, so that nothing rests on the grouping;
+4. health: the conclusion can be false.
+
+What is not proved is searched for a counterexample at the same shape; REFUTED is said only after a replay.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pysmt.shortcuts as smt
+from ila_lang import Expr, free_variables, inline, postorder, substitute, var
+from ila_lang.mapping import TensorMapping
+from smt_encodings import solver_z3
+from smt_encodings.bits import BitEncoding
+from smt_encodings.claims import Claim, Equality, Interpretation, Obligation, Status, Verdict
+from smt_encodings.direct import CannotPrint, miter_script
+from smt_encodings.discharge import Discharger, NotDischarged
+from smt_encodings.values import differ, prove_lemmas
+
+from .counterexample import Counterexample, replays, search_at
+from .terms import Unsupported
+from .unroll import Cell, Unrolled, unroll_mapping
+
+__all__ = ["Data", "Memory", "claim_at", "classes", "prove"]
+
+Data = Literal["uninterpreted", "bits", "auto"]
+Memory = Literal["resolved", "arrays"]
+
+MOST_TEXT = 3_000_000
+"""Characters beyond which the script of all elements is left out of a certificate."""
+
+_MODEL_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Class:
+    """Output elements whose equations are equal up to renaming: the first one, and how many there are."""
+
+    element: int
+    left: Expr
+    right: Expr
+    count: int
+
+
+def prove(
+    mapping: TensorMapping,
+    sizes: Mapping[str, int] | tuple[int, int],
+    *,
+    data: Data = "auto",
+    memory: Memory = "resolved",
+    discharger: Discharger | None = None,
+    timeout: float = 60.0,
+    search_seconds: float = 10.0,
+) -> Verdict:
+    """Proves or refutes a mapping at one shape.
+
+    ``sizes`` are the mapping's parameters, or the shape (rows, columns) of its input tensor.  ``data`` says how data
+    functions are understood; "auto" keeps them uninterpreted and falls back to bits where that does not suffice.
+    ``memory="arrays"`` is the textbook encoding, kept for comparison: one query on SMT arrays, nothing resolved.
+    ``timeout`` bounds unrolling, and each question to a solver unless a ``discharger`` is given;
+    ``search_seconds`` bounds the search for a counterexample (0: none).
+
+    Raises SizeError where ``sizes`` lie outside the mapping's domain and ValueError on another ``data`` or ``memory``.
+    """
+    if data not in ("uninterpreted", "bits", "auto"):
+        raise ValueError(f"data must be uninterpreted, bits or auto, not {data!r}")
+    if memory not in ("resolved", "arrays"):
+        raise ValueError(f"memory must be resolved or arrays, not {memory!r}")
+    start = time.perf_counter()
+    shape = sizes if isinstance(sizes, tuple) else None
+    given = dict(mapping.sizes_of(*sizes)) if isinstance(sizes, tuple) else dict(sizes)
+    mapping.require(given)
+    proof = _Proof(mapping, given, discharger or Discharger(timeout=timeout), data, memory, timeout)
+    status, reason = proof.run()
+    found = None
+    if status is Status.UNKNOWN and search_seconds > 0:
+        found = proof.refute(shape, search_seconds)
+        if found is not None:
+            status, reason = Status.REFUTED, found.summary()
+            proof.details["counterexample"] = found
+    claim = claim_at(mapping, given, shape, tuple(proof.interpretations))
+    seconds = time.perf_counter() - start
+    return Verdict(status, claim, "bmc", seconds, reason, proof.discharger.obligations, {}, proof.details)
+
+
+def claim_at(
+    mapping: TensorMapping,
+    sizes: Mapping[str, int],
+    shape: tuple[int, int] | None,
+    interpretations: tuple[Interpretation, ...],
+) -> Claim:
+    """What a PROVED of this method says."""
+    values = ", ".join(f"{n} = {sizes[n]}" for n in mapping.parameters)
+    domain = f"input {shape[0]}x{shape[1]} only ({values})" if shape else f"{values} only"
+    return Claim(
+        subject=mapping.name,
+        statement=mapping.statement,
+        size_domain=domain,
+        equality=Equality.BIT_EXACT,
+        interpretations=interpretations,
+        assumptions=mapping.assumptions,
+    )
+
+
+def classes(pairs: Sequence[tuple[Expr, Expr]]) -> list[Class]:
+    """Output elements grouped by their equations, up to renaming of variables, in order of first occurrence."""
+    found: dict[object, list[int]] = {}
+    for number, pair in enumerate(pairs):
+        found.setdefault(_pattern(pair), []).append(number)
+    return [Class(members[0], *pairs[members[0]], len(members)) for members in found.values()]
+
+
+def _pattern(pair: tuple[Expr, Expr]) -> tuple[object, ...]:
+    """The two terms written with numbers for variables: equal iff the pairs are equal up to renaming."""
+    numbers: dict[Expr, int] = {}
+    nodes: list[object] = []
+    for node in postorder(pair):
+        if node.op == "var":
+            nodes.append(node.sort)
+        else:
+            # the function itself, not its name, which two functions may share
+            nodes.append((node.op, node.params, node.func, node.sort, tuple([numbers[a] for a in node.args])))
+        numbers[node] = len(numbers)
+    return (*nodes, numbers[pair[0]], numbers[pair[1]])
+
+
+@dataclass
+class _Proof:
+    """One attempt."""
+
+    mapping: TensorMapping
+    sizes: Mapping[str, int]
+    discharger: Discharger
+    data: Data
+    memory: Memory
+    timeout: float
+    details: dict[str, object] = field(default_factory=dict)
+    interpretations: list[Interpretation] = field(default_factory=list)
+    unrolled: Unrolled | None = None
+
+    def run(self) -> tuple[Status, str]:
+        """The status before any search, with the reason."""
+        arrays = self.memory == "arrays"
+        abstract = self.data != "bits"
+        self.interpretations = [Interpretation.UNINTERPRETED if abstract else Interpretation.BITS]
+        try:
+            self.unrolled = unroll_mapping(self.mapping, self.sizes, arrays=arrays, timeout=self.timeout)
+            if not self.unrolled.pairs:
+                return Status.VACUOUS, "the output has no elements at this shape"
+            self.details["cells"] = len(self.unrolled.pairs)
+            self.details["commands"] = self.unrolled.commands
+            self.details["unroll_seconds"] = self.unrolled.seconds
+            if arrays:
+                self.arrays(abstract)
+            elif abstract:
+                self.structure()
+            else:
+                self.bits()
+            self.health()
+        except (Unsupported, CannotPrint) as error:
+            return Status.UNKNOWN, str(error)
+        except NotDischarged as error:
+            return self.undecided(error)
+        return Status.PROVED, ""
+
+    def undecided(self, error: NotDischarged) -> tuple[Status, str]:
+        answer = error.obligation.answers[0]
+        if answer.status == "sat":
+            self.details["model"] = answer.model
+        return Status.UNKNOWN, str(error)
+
+    # -- the three ways to put the question -----------------------------------------------------------
+
+    def structure(self) -> None:
+        """Functions uninterpreted but for the lemmas; where that fails under "auto", bit by bit."""
+        asked = len(self.discharger.obligations)
+        try:
+            prove_lemmas(self.discharger, self.mapping.lemmas)
+            self.ask_classes(True)
+        except (NotDischarged, CannotPrint):
+            if self.data != "auto":
+                raise
+            # the attempt is no part of a proof bit by bit
+            del self.discharger.obligations[asked:]
+            self.interpretations = [Interpretation.BITS]
+            self.bits()
+            return
+        self.ask_all()
+
+    def bits(self) -> None:
+        """Every function in its closed form, class by class."""
+        self.ask_classes(False)
+
+    def ask_classes(self, abstract: bool) -> None:
+        assert self.unrolled is not None
+        grouped = classes(self.unrolled.pairs)
+        self.details["classes"] = [(c.element, c.count) for c in grouped]
+        how = "for all data functions that satisfy the lemmas" if abstract else "bit by bit"
+        for number, each in enumerate(grouped):
+            meaning = (
+                f"output element {each.element} is the same on both sides, {how}; up to the names of its variables "
+                f"this is the equation of {each.count} of the {len(self.unrolled.pairs)} elements"
+            )
+            self.ask(
+                "elements", f"class {number} of {len(grouped)}", [(each.left, each.right)], meaning, abstract
+            )
+
+    def ask_all(self) -> None:
+        """The equations of all elements in one script, if it is short enough."""
+        assert self.unrolled is not None
+        pairs = self.unrolled.pairs
+        meaning = (
+            f"all {len(pairs)} output elements are the same on both sides, for all data functions that satisfy the "
+            "lemmas; each device function that a lemma is about is defined by the lemma"
+        )
+        text = self.script("all elements", pairs, meaning, True)
+        self.details["all_elements_in_one_script"] = len(text) <= MOST_TEXT
+        if len(text) <= MOST_TEXT:
+            self.discharger.ask_text(Obligation("all elements", "elements", text, "unsat", meaning))
+
+    def arrays(self, abstract: bool) -> None:
+        """One query over SMT arrays."""
+        assert self.unrolled is not None
+        if abstract:
+            prove_lemmas(self.discharger, self.mapping.lemmas)
+        meaning = f"all {len(self.unrolled.pairs)} output elements are the same on both sides, memories as SMT arrays"
+        self.ask("elements", "all elements", self.unrolled.pairs, meaning, abstract)
+
+    def health(self) -> None:
+        """With another variable in place of one that the device's element depends on, the sides must differ."""
+        assert self.unrolled is not None
+        left, right = self.unrolled.pairs[0]
+        theirs = free_variables(right)
+        first = next((v for n, v in free_variables(left).items() if n in theirs), None)
+        if first is None:
+            raise Unsupported("output element 0 depends on no input: equality would say nothing of the data")
+        unrelated = substitute(left, {first: var("unrelated", first.sort)})
+        meaning = (
+            f"with {first.name} replaced by an unrelated value the sides differ, so equality is not trivial"
+        )
+        self.ask("health", "conclusion falsifiable", [(unrelated, right)], meaning, False, "sat")
+
+    def ask(
+        self,
+        group: str,
+        name: str,
+        pairs: Sequence[tuple[Expr, Expr]],
+        meaning: str,
+        abstract: bool,
+        expected: str = "unsat",
+    ) -> None:
+        if not abstract and self.memory == "resolved":
+            # through pySMT: how the text shares subterms decides whether cvc5 needs 2 seconds or 40
+            terms = smt.Or([differ(BitEncoding(), a, b) for a, b in pairs])
+            self.discharger.ask(group, name, [terms], meaning, expected=expected)
+            return
+        text = self.script(f"{group}: {name}", pairs, meaning, abstract)
+        self.discharger.ask_text(Obligation(name, group, text, expected, meaning))
+
+    def script(self, title: str, pairs: Sequence[tuple[Expr, Expr]], meaning: str, abstract: bool) -> str:
+        comment = f"{title}\n{meaning}"
+        if not abstract:
+            return miter_script(pairs, comment=comment)
+        return miter_script(pairs, keep=self.mapping.abstract, lemmas=self.mapping.lemmas, comment=comment)
+
+    # -- refutation -----------------------------------------------------------------------------------
+
+    def refute(self, shape: tuple[int, int] | None, seconds: float) -> Counterexample | None:
+        """A counterexample at this shape that replays, from a bit-exact model where there is one."""
+        start = time.perf_counter()
+        models = self.models(min(seconds / 2, _MODEL_SECONDS))
+        left = max(1.0, seconds - (time.perf_counter() - start))
+        found = search_at(self.mapping, self.sizes, shape=shape, budget_seconds=left, models=models)
+        return found if found is not None and replays(self.mapping, found) else None
+
+    def models(self, seconds: float) -> list[dict[Cell, int]]:
+        """Bit-exact models of differing elements, as initial contents."""
+        if self.unrolled is None or self.memory == "arrays":
+            return []
+        deadline = time.perf_counter() + seconds
+        for each in classes(self.unrolled.pairs):
+            left = deadline - time.perf_counter()
+            if left <= 0:
+                break
+            try:
+                answer = solver_z3.check(miter_script([(inline(each.left), inline(each.right))]), left)
+            except ValueError:  # a function without a body has no bits
+                continue
+            if answer.status == "sat":
+                cells = self.unrolled.cells
+                return [{cells[n]: v for n, v in answer.model.items() if n in cells}]
+        return []
