@@ -51,12 +51,8 @@ def align(device: Nest, ir: Nest, proves: Proves) -> list[AlignedLevel] | None:
             k = mine[i + 1][1].value
             split = _wide(other) == _wide(extent) * k
             if k > 1 and proves(split):
-                levels.append(
-                    AlignedLevel(i, j, f"{counter.name}_div_{k}", extent, _quotient(k), split)
-                )
-                levels.append(
-                    AlignedLevel(i + 1, j, f"{counter.name}_mod_{k}", const(k, 32), _remainder(k), split)
-                )
+                levels.append(AlignedLevel(i, j, f"{counter.name}_div_{k}", extent, _quotient(k), split))
+                levels.append(AlignedLevel(i + 1, j, f"{counter.name}_mod_{k}", const(k, 32), _remainder(k), split))
                 i, j = i + 2, j + 1
                 continue
         return None

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pysmt.shortcuts as smt
-from ila_lang import Expr, Store, resize, substitute, var
 from pysmt.fnode import FNode
+
+from ila_lang import Expr, Store, resize, substitute, var
 from smt_encodings.integers import IntegerEncoding
 
 from .injectivity import Step, injectivity_steps

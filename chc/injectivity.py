@@ -21,6 +21,7 @@ from math import gcd
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 from pysmt.typing import INT
+
 from smt_encodings.discharge import conjuncts, decide
 
 from .nests import Unsupported
@@ -90,7 +91,8 @@ def _peel(known: Sequence[FNode], digit: FNode, moved: FNode, modulus: int, laye
     here, there = smt.Symbol(f"high{layer}", INT), smt.Symbol(f"high{layer}.other", INT)
     ranges = _about(known, {*digit.get_free_variables(), *moved.get_free_variables()})
     equation = smt.Equals(
-        smt.Plus(smt.Times(smt.Int(modulus), here), digit), smt.Plus(smt.Times(smt.Int(modulus), there), moved)
+        smt.Plus(smt.Times(smt.Int(modulus), here), digit),
+        smt.Plus(smt.Times(smt.Int(modulus), there), moved),
     )
     goal = smt.And(smt.Equals(digit, moved), smt.Equals(here, there))
     given = [*ranges, equation]

@@ -15,6 +15,7 @@ import pysmt.shortcuts as smt
 from pysmt.exceptions import PysmtException
 from pysmt.fnode import FNode
 from pysmt.smtlib.parser import SmtLibParser
+
 from smt_encodings import solver_z3
 from smt_encodings.printer import declarations, script
 
@@ -204,9 +205,6 @@ def _collect(term: FNode, factor: int, into: dict[str, int], names: Mapping[str,
         return _collect(term.arg(0), factor, into, names) + _collect(term.arg(1), -factor, into, names)
     if term.is_times() and term.arg(0).is_int_constant():
         return _collect(term.arg(1), factor * int(term.arg(0).constant_value()), into, names)
-    if term.is_symbol():
-        name = names.get(term.symbol_name(), term.symbol_name())
-    else:
-        name = _atom(term, names, False)
+    name = names.get(term.symbol_name(), term.symbol_name()) if term.is_symbol() else _atom(term, names, False)
     into[name] = into.get(name, 0) + factor
     return 0

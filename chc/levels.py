@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 from pysmt.typing import BOOL, INT
+
 from smt_encodings.printer import term_text
 
 __all__ = ["Event", "Hazard", "LevelSystem", "Side"]
@@ -74,7 +75,9 @@ class LevelSystem:
         self.counters = {s.counter: smt.Symbol(s.counter, INT) for s in sides}
         self.ghosts = {e.name: smt.Symbol(e.name, INT) for s in sides for e in s.events}
         self.flags = {
-            f"{h.name}.{what}": smt.Symbol(f"{h.name}.{what}", BOOL) for h in hazards for what in ("overwritten", "stale")
+            f"{h.name}.{what}": smt.Symbol(f"{h.name}.{what}", BOOL)
+            for h in hazards
+            for what in ("overwritten", "stale")
         }
         names = [s.extent for s in sides] + [e.at for s in sides for e in s.events]
         names += [n for h in hazards for n in (h.reader, h.writer)]
@@ -155,7 +158,12 @@ class LevelSystem:
                 found.append(smt.Equals(self.ghosts[event.name], smt.Ite(past, one, zero)))
         for hazard in self.hazards:
             past = smt.GT(counters[0], self.parameters[hazard.writer])
-            found.append(smt.Iff(self.flags[f"{hazard.name}.overwritten"], smt.And(past, smt.GE(self.parameters[hazard.writer], zero))))
+            found.append(
+                smt.Iff(
+                    self.flags[f"{hazard.name}.overwritten"],
+                    smt.And(past, smt.GE(self.parameters[hazard.writer], zero)),
+                )
+            )
             found.append(smt.Implies(self.flags[f"{hazard.name}.overwritten"], past))
             found.append(smt.Not(self.flags[f"{hazard.name}.stale"]))
         return found

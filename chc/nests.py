@@ -20,6 +20,7 @@ from ila_lang import (
     Expr,
     For,
     Fragment,
+    Kernel,
     Let,
     Load,
     MemSort,
@@ -88,7 +89,9 @@ def nests_of(fragment: Fragment) -> list[Nest]:
         if not isinstance(state.sort, MemSort):
             known = fragment.idle.get(name)
             initial[state] = (
-                _unknown(f"initial.{name}", state) if known is None else coerce(bool(known) if state.sort == BOOL else known, state.sort, name)
+                _unknown(f"initial.{name}", state)
+                if known is None
+                else coerce(bool(known) if state.sort == BOOL else known, state.sort, name)
             )
     walked = _State(fragment, initial)
     _top(walked, fragment.program.body)
@@ -120,10 +123,7 @@ def _top(state: _State, body: Iterable[Statement]) -> None:
                 raise Unsupported(f"a {type(statement).__name__.lower()} outside loops in {state.fragment.name}")
 
 
-def _kernel(state: _State, kernel: object) -> None:
-    from ila_lang import Kernel
-
-    assert isinstance(kernel, Kernel)
+def _kernel(state: _State, kernel: Kernel) -> None:
     for statement in kernel.body:
         if not isinstance(statement, For):
             raise Unsupported(f"kernel {kernel.name} must be made of loops")
@@ -235,7 +235,7 @@ def _reading(value: Expr, stores: list[Store]) -> Expr:
 
 def decode_command(
     fragment: Fragment, command: Command, scalars: dict[Expr, Expr]
-) -> tuple[list[Store], dict[Expr, Expr], object]:
+) -> tuple[list[Store], dict[Expr, Expr], Kernel | None]:
     """The stores and scalar updates of one command, and the kernel it starts (None if none).
 
     Raises Unsupported unless exactly one instruction decodes it by partial evaluation.
@@ -254,7 +254,9 @@ def decode_command(
     what = command.note or "a command"
     if open_ones or len(hits) != 1:
         names = ", ".join([*(h.name for h in hits), *open_ones]) or "none"
-        raise Unsupported(f"{what} of {fragment.name} must select exactly one instruction for all sizes; candidates: {names}")
+        raise Unsupported(
+            f"{what} of {fragment.name} must select exactly one instruction for all sizes; candidates: {names}"
+        )
     valid = substitute(ila.valid, known)
     if not (valid.is_const and valid.value):
         raise Unsupported(f"{what} of {fragment.name} is not shown to be a valid command")
@@ -302,12 +304,12 @@ def _roll(stores: list[Store]) -> tuple[Expr, Store] | None:
         return None
     lane = var("lane", bv_const(0, 8).sort)
     parts = []
-    for pick in (lambda s: s.address, lambda s: s.value):
-        pattern = _generalise(pick(stores[1]), pick(stores[2]), lane)
+    for terms in ([s.address for s in stores], [s.value for s in stores]):
+        pattern = _generalise(terms[1], terms[2], lane)
         if pattern is None:
             return None
-        for k, store in enumerate(stores):
-            if substitute(pattern, {lane: bv_const(k, 8)}) is not pick(store):
+        for k, term in enumerate(terms):
+            if substitute(pattern, {lane: bv_const(k, 8)}) is not term:
                 return None
         parts.append(pattern)
     return lane, Store(stores[0].memory, parts[0], parts[1])

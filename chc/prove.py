@@ -19,10 +19,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pysmt.shortcuts as smt
-from ila_lang import Expr, Fragment, Store, all_of, bv, const, resize, substitute, true, var
-from ila_lang.mapping import TensorMapping
 from pysmt.exceptions import PysmtException
 from pysmt.fnode import FNode
+
+from ila_lang import Expr, Fragment, Store, all_of, bv, const, resize, substitute, true, var
+from ila_lang.mapping import TensorMapping
 from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged, decide
@@ -110,7 +111,7 @@ class _Proof:
                 f"{name} ({number}: {count})",
                 [*encoding.definitions, *assumed],
                 smt.And(conditions),
-                "the exact results fit their bit widths (and conditions decided by the sizes are), so the integers agree",
+                "exact results fit their bit widths, and branches are decided, so integer arithmetic is exact here",
             )
 
     def proves(self, condition: Expr) -> bool:
@@ -249,7 +250,13 @@ def _address_theorems(proof: _Proof, side: _Side) -> None:
         box = boxes.get(index) or Box(proof.base, side.prefix, index, side.nests[index])
         goal = smt.Not(smt.Equals(box.term(store.address), box.encoding.term(address)))
         proof.fits(box.encoding, f"{box.nest.label}: untouched")
-        proof.ask_box(group, f"{box.nest.label}: untouched", box.encoding.hypotheses, goal, "no iteration writes this cell")
+        proof.ask_box(
+            group,
+            f"{box.nest.label}: untouched",
+            box.encoding.hypotheses,
+            goal,
+            "no iteration writes this cell",
+        )
 
 
 def _counters_hold(proof: _Proof, side: _Side, nest: Nest) -> None:
@@ -423,9 +430,7 @@ def _source_theorems(proof: _Proof, samples: Samples, device: _Side, ir: _Side) 
     return pairs
 
 
-def _same_source(
-    proof: _Proof, device: _Side, ir: _Side, cell: SourceCell, partner: SourceCell, number: int
-) -> None:
+def _same_source(proof: _Proof, device: _Side, ir: _Side, cell: SourceCell, partner: SourceCell, number: int) -> None:
     terms = []
     for side, source in ((device, cell), (ir, partner)):
         if source.read is None:

@@ -94,10 +94,16 @@ def plan_levels(
             hazards.append(Hazard(_numbered("operand", i, len(clobbers)), reader, writer))
             ordered.append((reader, writer))
             outer = [
-                resize(r, 40) == resize(w, 40) for r, w in zip(clobber.read.witness[:k], clobber.writer[:k], strict=True)
+                resize(r, 40) == resize(w, 40)
+                for r, w in zip(clobber.read.witness[:k], clobber.writer[:k], strict=True)
             ]
             before = resize(clobber.read.witness[k], 40) <= resize(clobber.writer[k], 40)
-            facts.append((f"operand {i} is read no later than it is overwritten, at {name}", all_of(outer).implies(before)))
+            facts.append(
+                (
+                    f"operand {i} is read no later than it is overwritten, at {name}",
+                    all_of(outer).implies(before),
+                )
+            )
         plans.append(LevelPlan(LevelSystem(name, sides, hazards, equal, ordered), facts))
     return plans
 

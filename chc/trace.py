@@ -23,7 +23,17 @@ from ila_lang.mapping import SizeError, TensorMapping
 
 from .nests import Nest, Unsupported
 
-__all__ = ["Clobber", "Demand", "Read", "Samples", "SourceCell", "Trace", "Tracer", "at_iteration", "sample_sizes"]
+__all__ = [
+    "Clobber",
+    "Demand",
+    "Read",
+    "Samples",
+    "SourceCell",
+    "Trace",
+    "Tracer",
+    "at_iteration",
+    "sample_sizes",
+]
 
 MAX_POOL = 24
 """Candidate terms kept per search; the first ones are the simplest."""
@@ -196,9 +206,7 @@ class Tracer:
 
     # -- witness search ---------------------------------------------------------------------------
 
-    def _witness(
-        self, nest: Nest, store: Store, address: Expr, extended: bool = False
-    ) -> tuple[Expr, ...] | None:
+    def _witness(self, nest: Nest, store: Store, address: Expr, extended: bool = False) -> tuple[Expr, ...] | None:
         """An iteration that writes ``address`` at all samples, or None.
 
         With ``extended`` the iteration may lie beyond the loops' extents (it then never happens).

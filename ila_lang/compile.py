@@ -7,7 +7,7 @@ folding its constants are the same meaning.  Loop-invariant index arithmetic is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from .expr import Expr, free_variables, postorder
@@ -155,7 +155,7 @@ def compile_terms(parameters: Sequence[Expr], roots: Iterable[Expr], *, vector: 
     return writer.build(names)
 
 
-@lru_cache(maxsize=None)
+@cache
 def compile_function(function: Function, vector: bool = False) -> Callable[..., Any]:
     """A function with a body as a Python function on integers (or, with ``vector``, on NumPy arrays).
 

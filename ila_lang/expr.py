@@ -11,7 +11,7 @@ theories Core, FixedSizeBitVectors and ArraysEx; division by zero gives all ones
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 from weakref import WeakValueDictionary
 
 from .sorts import BOOL, BoolSort, BvSort, MemSort, Sort, bv
@@ -40,7 +40,7 @@ class Expr:
     sort: Sort
     func: Function | None
 
-    _interned: WeakValueDictionary[_Key, Expr] = WeakValueDictionary()
+    _interned: ClassVar[WeakValueDictionary[_Key, Expr]] = WeakValueDictionary()
 
     @staticmethod
     def _make(

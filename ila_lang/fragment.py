@@ -46,7 +46,9 @@ class Fragment:
         known = {id(v) for v in (*self.parameters.values(), *self.tensors.values(), *self.ila.states.values())}
         for name, variable in self.program.external_variables().items():
             if id(variable) not in known:
-                raise ValueError(f"Fragment {self.name} must use only its parameters, tensors and device outputs, not {name}")
+                raise ValueError(
+                    f"Fragment {self.name} must use only its parameters, tensors and device outputs, not {name}"
+                )
         for statement in walk(self.program.body):
             if isinstance(statement, Command):
                 for name, value in statement.inputs:

@@ -38,9 +38,13 @@ class Lemma:
 
     def __post_init__(self) -> None:
         if self.left.op != "apply" or any(a.op != "var" for a in self.left.args):
-            raise TypeError(f"Left side of lemma {self.name} must be a function applied to variables, not {self.left!r}")
+            raise TypeError(
+                f"Left side of lemma {self.name} must be a function applied to variables, not {self.left!r}"
+            )
         if self.left.sort != self.right.sort:
-            raise TypeError(f"Sides of lemma {self.name} must have one sort, not {self.left.sort} and {self.right.sort}")
+            raise TypeError(
+                f"Sides of lemma {self.name} must have one sort, not {self.left.sort} and {self.right.sort}"
+            )
 
 
 @dataclass

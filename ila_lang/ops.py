@@ -88,9 +88,7 @@ def _folder(op: str, params: tuple[int | str, ...], widths: tuple[int, ...], res
     return eval(source)  # type: ignore[no-any-return]
 
 
-def fold_constants(
-    op: str, values: Sequence[int], params: tuple[int | str, ...], first: Sort, result: Sort
-) -> int:
+def fold_constants(op: str, values: Sequence[int], params: tuple[int | str, ...], first: Sort, result: Sort) -> int:
     """Value of ``op`` on literal operands; ``first`` is the first operand's sort."""
     width = first.width if isinstance(first, BvSort) else 0
     result_width = result.width if isinstance(result, BvSort) else 0

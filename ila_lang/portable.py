@@ -195,8 +195,7 @@ class _Writer:
             "n": ila.name,
             "i": [{"n": n, "s": sort_to_json(v.sort)} for n, v in ila.inputs.items()],
             "s": [
-                {"n": n, "s": sort_to_json(v.sort), **self.texts(doc=ila.state_docs[n])}
-                for n, v in ila.states.items()
+                {"n": n, "s": sort_to_json(v.sort), **self.texts(doc=ila.state_docs[n])} for n, v in ila.states.items()
             ],
             "init": [[n, hex(ila.inits[n])] for n in ila.states if n in ila.inits],
             "v": self.term(ila.valid),

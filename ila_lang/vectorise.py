@@ -104,9 +104,7 @@ class _Clock:
 class _Run:
     """One run of one kernel."""
 
-    def __init__(
-        self, kernel: Kernel, values: Mapping[str, int], memories: Mapping[str, Words], points: int
-    ) -> None:
+    def __init__(self, kernel: Kernel, values: Mapping[str, int], memories: Mapping[str, Words], points: int) -> None:
         self.kernel = kernel
         self.points = points
         self.compiled: dict[Expr, _Term] = {}
@@ -179,9 +177,7 @@ class _Run:
         # no counter decides an extent inside its own axis (see _serial_counters), so the grid agrees on it
         assert (limits == extent).all()
         if extent > 1 << loop.counter.width:
-            raise ValueError(
-                f"Extent {extent} must fit the counter {loop.counter.name} of {self.kernel.name}"
-            )
+            raise ValueError(f"Extent {extent} must fit the counter {loop.counter.name} of {self.kernel.name}")
         outer, grid, start = self.env, self.grid, self.now
         shift = self.clock.counters[self.depth]
         self.depth += 1
@@ -220,8 +216,7 @@ class _Run:
             hit = (order[1:] == order[:-1]).any()
         if hit:
             raise ValueError(
-                f"Kernel {self.kernel.name} cannot be vectorised on this data: "
-                f"it stores a word of {name} twice"
+                f"Kernel {self.kernel.name} cannot be vectorised on this data: it stores a word of {name} twice"
             )
         accesses.stores.append((addresses, words))
 
@@ -251,9 +246,7 @@ class _Run:
             if name in found:
                 return found[name]
             if name not in self.env:
-                raise ValueError(
-                    f"Register {name} of {self.kernel.name} must be set in the loop that uses it"
-                )
+                raise ValueError(f"Register {name} of {self.kernel.name} must be set in the loop that uses it")
             return self.env[name]
 
         for target, memory, address, names in code.loads:

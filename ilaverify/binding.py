@@ -72,4 +72,3 @@ def _regenerate(
     except (KeyError, TypeError, ValueError, SizeError) as error:
         return None, Status.ERROR, f"its parameters are malformed: {error}"
     return verdict.claim, verdict.status, verdict.reason
-

@@ -44,7 +44,10 @@ MODELS: Mapping[str, tuple[str, Callable[[], Ila]]] = {
 """Models by name: one line about each, and how to build it."""
 
 MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = {
-    f"flexasr_{kind}pool": (f"{kind} pooling, window and stride (2, 1), on FlexASR's LayerReduce", _pooling(kind))
+    f"flexasr_{kind}pool": (
+        f"{kind} pooling, window and stride (2, 1), on FlexASR's LayerReduce",
+        _pooling(kind),
+    )
     for kind in ("max", "mean", "add")
 }
 """Mappings by name: one line about each, and how to build it."""

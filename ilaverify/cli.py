@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from .errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
+    from bmc.counterexample import Counterexample
     from ila_lang import Ila
     from ila_lang.mapping import TensorMapping
     from smt_encodings.claims import Obligation, Verdict
@@ -84,7 +85,10 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument("program", type=Path, metavar="PROGRAM")
     simulate.add_argument("-o", dest="output", type=Path, metavar="FILE", help="write the words read to FILE")
     simulate.add_argument(
-        "--reading", default="rtl", choices=("rtl", "recorded"), help="hardware source, or the public simulator"
+        "--reading",
+        default="rtl",
+        choices=("rtl", "recorded"),
+        help="hardware source, or the public simulator",
     )
     simulate.set_defaults(run=_simulate)
 
@@ -114,7 +118,12 @@ def _list(options: argparse.Namespace) -> int:
     from .catalogue import MAPPINGS, MODELS
 
     if options.json:
-        _emit_json({"mappings": {n: s for n, (s, _) in MAPPINGS.items()}, "models": {n: s for n, (s, _) in MODELS.items()}})
+        _emit_json(
+            {
+                "mappings": {n: s for n, (s, _) in MAPPINGS.items()},
+                "models": {n: s for n, (s, _) in MODELS.items()},
+            }
+        )
         return EXIT_PROVED
     for title, known in (("mappings", MAPPINGS), ("models", MODELS)):
         print(title)
@@ -219,7 +228,12 @@ class _Progress:
     def __call__(self, obligation: Obligation) -> None:
         self.count += 1
         if self.on:
-            print(f"\r\x1b[K{self.count:>4} obligations  {obligation.group[:70]}", end="", file=sys.stderr, flush=True)
+            print(
+                f"\r\x1b[K{self.count:>4} obligations  {obligation.group[:70]}",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def clear(self) -> None:
         if self.on:
@@ -230,6 +244,7 @@ def _write(
     mapping: TensorMapping, verdict: Verdict, shape: tuple[int, int] | None, options: argparse.Namespace
 ) -> list[Path]:
     """Writes the certificate of a proof, or the program of a counterexample."""
+    from bmc.programs import write_program_file
     from reports.certificate import certificate_of, certificate_text, write_atomically
     from smt_encodings.claims import Interpretation, Status
 
@@ -253,11 +268,14 @@ def _write(
         return [path]
     found = counterexample_of(verdict)
     if found is not None:
-        text = found.program_text(mapping)
-        if text is not None:
-            path = options.directory / f"{mapping.name}.counterexample.json"
-            write_atomically(path, text)
-            return [path]
+        try:
+            text = write_program_file(mapping, found)
+        except ValueError as error:
+            print(f"ilaverify: no program file: {error}", file=sys.stderr)
+            return []
+        path = options.directory / f"{mapping.name}.counterexample.json"
+        write_atomically(path, text)
+        return [path]
     return []
 
 
@@ -287,7 +305,23 @@ def _verdict_json(verdict: Verdict) -> dict[str, Any]:
             for o in verdict.obligations
         ],
         "invariants": verdict.invariants,
-        "counterexample": None if found is None else found.as_json(),
+        "counterexample": None if found is None else _counterexample_json(found),
+    }
+
+
+def _counterexample_json(found: Counterexample) -> dict[str, Any]:
+    return {
+        "sizes": found.sizes,
+        "shape": found.shape,
+        "inputs": {name: {str(i): v for i, v in cells.items()} for name, cells in found.inputs.items()},
+        "row": found.row,
+        "column": found.column,
+        "device": found.device,
+        "ir": found.ir,
+        "shown": list(found.shown),
+        "differing": found.differing,
+        "elements": found.elements,
+        "error": found.error,
     }
 
 

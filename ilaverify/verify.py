@@ -8,6 +8,7 @@ from typing import Any
 import bmc.prove
 import chc.prove
 from bmc.counterexample import Counterexample, replays, search
+from bmc.prove import Data, Memory
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Obligation, Status, Verdict
 from smt_encodings.discharge import Discharger
@@ -25,8 +26,8 @@ def verify(
     method: str = "auto",
     *,
     shape: tuple[int, int] | None = None,
-    data: str = "auto",
-    memory: str = "resolved",
+    data: Data = "auto",
+    memory: Memory = "resolved",
     timeout: float = 60.0,
     progress: Progress | None = None,
     invariants: Mapping[str, Sequence[str]] | None = None,
@@ -47,7 +48,12 @@ def verify(
         if shape is None:
             raise ValueError("method bmc must be given a shape, e.g. --shape 16x64")
         return bmc.prove.prove(
-            mapping, shape, data=data, memory=memory, discharger=discharger, timeout=timeout  # type: ignore[arg-type]
+            mapping,
+            shape,
+            data=data,
+            memory=memory,
+            discharger=discharger,
+            timeout=timeout,
         )
     verdict = chc.prove.prove(mapping, discharger=discharger, invariants=invariants)
     if verdict.status is Status.UNKNOWN:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+
 from ila_lang import BOOL, Expr, Function, Ila, Kernel, const, ite, mem, resize
 
 __all__ = ["ELEMENT_WIDTH", "POOL_CODES", "PoolOperator", "pool2d_kernel", "pool2d_reference", "tensor_ir"]
@@ -47,9 +48,7 @@ def pool2d_kernel(name: str, operator: PoolOperator, source: Expr, target: Expr,
     ``states`` holds height and width (32 bits), pool_y, pool_x, stride_y, stride_x (8 bits) of the running instruction.
     """
     height, width = states["height"], states["width"]
-    pool_y, pool_x, stride_y, stride_x = (
-        states[n].zext(32) for n in ("pool_y", "pool_x", "stride_y", "stride_x")
-    )
+    pool_y, pool_x, stride_y, stride_x = (states[n].zext(32) for n in ("pool_y", "pool_x", "stride_y", "stride_x"))
     rows = ite(height < pool_y, const(0, 32), (height - pool_y) // stride_y + 1)
     columns = ite(width < pool_x, const(0, 32), (width - pool_x) // stride_x + 1)
     kernel = Kernel(name, f"{name} over a row-major tensor of {ELEMENT_WIDTH}-bit elements")
@@ -104,10 +103,12 @@ def pool2d_reference(
     (height, width), (pool_y, pool_x), (stride_y, stride_x) = tensor.shape, window, stride
     rows = max(0, (height - pool_y) // stride_y + 1)
     columns = max(0, (width - pool_x) // stride_x + 1)
-    values = dict(
-        height=height, width=width, pool_y=pool_y, pool_x=pool_x, stride_y=stride_y, stride_x=stride_x
-    )
-    memories = {"tensor_in": tensor.astype(np.int64).ravel(), "tensor_out": np.zeros(rows * columns, np.int64)}
+    values = {"height": height, "width": width, "pool_y": pool_y, "pool_x": pool_x}
+    values |= {"stride_y": stride_y, "stride_x": stride_x}
+    memories = {
+        "tensor_in": tensor.astype(np.int64).ravel(),
+        "tensor_out": np.zeros(rows * columns, np.int64),
+    }
     from ila_lang.vectorise import run_vectorised
 
     run_vectorised(ila.kernels[name], values, memories)

@@ -50,9 +50,7 @@ class CertificateError(ValueError):
 
 def semantics_of(mapping: TensorMapping) -> dict[str, str]:
     """Digests (SHA-256) of what a mapping means: both fragments with their models, and the relation between them."""
-    relation = [
-        _as_function(f"domain{i}", condition) for i, (_, condition) in enumerate(mapping.domain)
-    ]
+    relation = [_as_function(f"domain{i}", condition) for i, (_, condition) in enumerate(mapping.domain)]
     relation += [_as_function("rows", mapping.rows), _as_function("columns", mapping.columns)]
     for i, lemma in enumerate(mapping.lemmas):
         relation += [_as_function(f"lemma{i}.left", lemma.left), _as_function(f"lemma{i}.right", lemma.right)]
@@ -79,7 +77,9 @@ def _as_function(name: str, term: Expr) -> Function:
     return shell
 
 
-def certificate_of(mapping: TensorMapping, verdict: Verdict, parameters: Mapping[str, Any], tool: str) -> dict[str, Any]:
+def certificate_of(
+    mapping: TensorMapping, verdict: Verdict, parameters: Mapping[str, Any], tool: str
+) -> dict[str, Any]:
     """The certificate of a proof.  ``parameters`` are what the method was asked for (shape, data, ...).
 
     Raises CertificateError unless the verdict is PROVED.

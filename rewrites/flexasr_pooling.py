@@ -119,7 +119,11 @@ def pooling_fragment(kind: str, ila: Ila) -> Fragment:
     with program.loop("u", T >> 1) as u, program.loop("w", NV) as w:
         vector = vector_address(BASE, NV, u, w)
         program.command(
-            "load result", if_axi_wr=false, if_axi_rd=true, addr_in=large_axi_address(vector), data_in=const(0, 128)
+            "load result",
+            if_axi_wr=false,
+            if_axi_rd=true,
+            addr_in=large_axi_address(vector),
+            data_in=const(0, 128),
         )
         for lane in range(LANES):
             word = ila.states["data_out"][8 * lane + 7 : 8 * lane]

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pysmt.shortcuts as smt
-from ila_lang import BOOL, BvSort, Expr, Function, MemSort, Sort, inline, postorder
 from pysmt.fnode import FNode
 from pysmt.typing import BOOL as SMT_BOOL
 from pysmt.typing import ArrayType, BVType, FunctionType, PySMTType
+
+from ila_lang import BOOL, BvSort, Expr, Function, MemSort, Sort, inline, postorder
 
 __all__ = ["BitEncoding", "function_symbol", "sort_of"]
 

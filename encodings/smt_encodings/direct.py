@@ -1,7 +1,7 @@
 """Expressions printed straight as SMT-LIB text, for questions about thousands of cells.
 
-pySMT needs seconds to build and print such a question; this printer needs a fraction of one.  It is one operator to
-one SMT-LIB operator, like :mod:`smt_encodings.bits`, and is tested against it term by term.
+pySMT needs seconds to build and print such a question; this printer needs a fraction of one.  It is one
+operator to one SMT-LIB operator, like :mod:`smt_encodings.bits`, and is tested against it term by term.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def miter_script(
     The function at the left of a lemma is *defined* by the lemma's right side; of the others, those named in
     ``keep`` are declared without a meaning and the rest are defined by their bodies.
 
-    Raises CannotPrint where one name stands for two things, or definitions depend on each other, and ValueError on
-    a function with neither a body nor leave to stay abstract.
+    Raises CannotPrint where one name stands for two things, or definitions depend on each other, and
+    ValueError on a function with neither a body nor leave to stay abstract.
     """
     functions = _Functions(keep, lemmas)
     roots = [t for pair in pairs for t in pair]

@@ -44,7 +44,7 @@ def conjuncts(terms: Iterable[FNode]) -> list[FNode]:
 
 
 def _enough(hypotheses: list[FNode], goal: FNode) -> list[FNode]:
-    """The first of a few growing sets of hypotheses, by symbols shared with the goal, that a solver proves the goal from."""
+    """The first of a few growing sets of hypotheses, by symbols shared with the goal, that suffices."""
     reached = set(goal.get_free_variables())
     chosen: list[FNode] = []
     for _ in range(4):
@@ -173,7 +173,9 @@ class Requirements(Discharger):
 
     def ask_text(self, obligation: Obligation) -> Obligation:
         """Notes an obligation that must appear exactly as it is."""
-        self.required.append(Requirement(obligation.group, obligation.name, obligation.expected, obligation.smtlib, True))
+        self.required.append(
+            Requirement(obligation.group, obligation.name, obligation.expected, obligation.smtlib, True)
+        )
         return obligation
 
     def ask_in_background(self, obligation: Obligation) -> None:

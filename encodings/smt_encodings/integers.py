@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ila_lang import BOOL, BvSort, Expr, postorder
 from pysmt.fnode import FNode
 from pysmt.shortcuts import (
     LE,
@@ -33,6 +32,8 @@ from pysmt.shortcuts import (
 )
 from pysmt.typing import BOOL as SMT_BOOL
 from pysmt.typing import INT
+
+from ila_lang import BOOL, BvSort, Expr, postorder
 
 __all__ = ["IntegerEncoding", "NotLinearizable"]
 
@@ -207,7 +208,7 @@ class IntegerEncoding:
         return value
 
     def _require(self, node: Expr, condition: FNode, bounded: bool = False) -> None:
-        """Records ``condition``; literal bounds may already say that it holds (it becomes an obligation all the same)."""
+        """Records ``condition``, which literal bounds may already say to hold; it is an obligation all the same."""
         if not bounded and not self.decide(self.hypotheses, condition):
             raise NotLinearizable(f"this operation may leave its {node.width} bits: {node!r}")
         self._record(condition)

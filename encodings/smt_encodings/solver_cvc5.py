@@ -76,5 +76,10 @@ def serve() -> None:
     """Answers one question from standard input, as JSON on standard output (the other end of :func:`start`)."""
     question = json.load(sys.stdin)
     answer = check(question["smtlib"], question["timeout"])
-    fields = {"status": answer.status, "seconds": answer.seconds, "solver": answer.solver, "reason": answer.reason}
+    fields = {
+        "status": answer.status,
+        "seconds": answer.seconds,
+        "solver": answer.solver,
+        "reason": answer.reason,
+    }
     json.dump(fields, sys.stdout)

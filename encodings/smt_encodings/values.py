@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import pysmt.shortcuts as smt
+from pysmt.fnode import FNode
+
 from ila_lang import Expr, postorder, substitute
 from ila_lang.mapping import Lemma
-from pysmt.fnode import FNode
 
 from .bits import BitEncoding
 from .claims import Obligation

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pysmt.shortcuts as smt
+
 from ila_lang import Expr, For, Ila, Let, any_of, inline, resize, substitute, walk
 
 from .bits import BitEncoding
