@@ -1,8 +1,9 @@
 """Counterexamples: concrete inputs and initial state on which the two sides of a mapping differ.
 
-The search runs both fragments on the scalar interpreter, smallest shapes first, with deterministic data and *dirty*
-initial state: every register and every memory word that is read before it is written holds an arbitrary value.
-What is found is shrunk, and counts only if :func:`replays` finds the same difference again from the data alone.
+The search runs both fragments on the scalar interpreter, smallest shapes first, with deterministic data and
+*dirty* initial state: every register and every memory word that is read before it is written holds an
+arbitrary value. What is found is shrunk, and counts only if :func:`replays` finds the same difference again
+from the data alone.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class Counterexample:
 
     ``initial`` holds input elements (cells of side "input") and initial state.  ``row``, ``column``, ``device`` and
     ``ir`` describe the first differing output element (values as codes), ``shown`` both values for people.
-    ``error`` is the interpreter's message where one side does not accept its program; then there are no values.
+    ``error`` is the interpreter's message where one side does not accept its program; then there are no
+    values.
     """
 
     mapping: str
@@ -172,10 +174,10 @@ def search(
     budget_seconds: float = 10.0,
     seed: int = 0,
 ) -> Counterexample | None:
-    """The first counterexample over ``shapes`` of the input tensor (default: small shapes, smallest first), shrunk.
+    """The first counterexample over ``shapes`` of the input tensor (default: small ones, smallest first), shrunk.
 
-    At each shape the other parameters are varied within the domain, too.  None if there is none within the budget,
-    which says nothing about the mapping.
+    At each shape the other parameters are varied within the domain, too.  None if there is none within the
+    budget, which says nothing about the mapping.
     """
     deadline = time.perf_counter() + budget_seconds
     runner = Runner(mapping)
@@ -248,9 +250,7 @@ def _patterns(seed: int, rounds: int) -> Iterator[Callable[[Cell, int], int]]:
     def mixed(number: int, cell: Cell) -> int:
         address = -1 if cell.address is None else cell.address
         text = f"{seed}.{number}.{cell.side}.{cell.owner}.{address}".encode()
-        return int.from_bytes(
-            b"".join(zlib.crc32(text, k).to_bytes(4, "little") for k in range(1, 5)), "little"
-        )
+        return int.from_bytes(b"".join(zlib.crc32(text, k).to_bytes(4, "little") for k in range(1, 5)), "little")
 
     def distinct(cell: Cell, _: int) -> int:
         # an odd factor: 256 consecutive elements have 256 codes, and neighbours differ in sign and size
@@ -294,7 +294,7 @@ def _try(
 def _shrink(
     runner: Runner, sizes: dict[str, int], shape: tuple[int, int] | None, initial: Initial, deadline: float
 ) -> Counterexample:
-    """As many cells as possible at their reset value (state first, then inputs), and small values in the rest.
+    """As many cells as possible at their reset value (state first, then inputs), small values in the rest.
 
     Shrinking may go on for a moment after the deadline, for a small counterexample is what people need.
     """
@@ -305,12 +305,14 @@ def _shrink(
 
     current = {c: v for c, v in initial.items() if v != runner.reset(c)}
     for is_input in (False, True):
+        rest = [c for c in current if (c.side == "input") == is_input]
         fixed = {c: v for c, v in current.items() if (c.side == "input") != is_input}
-        rest = [c for c in current if c not in fixed]
-        kept = _fewest(
-            rest, lambda cells, fixed=fixed: failing(fixed | {c: current[c] for c in cells}), deadline
-        )  # type: ignore[misc]
-        current = fixed | {c: current[c] for c in kept}
+        values = dict(current)
+
+        def still(cells: list[Cell], fixed: Initial = fixed, values: Initial = values) -> bool:
+            return failing({**fixed, **{c: values[c] for c in cells}})
+
+        current = {**fixed, **{c: values[c] for c in _fewest(rest, still, deadline)}}
     for cell in list(current):
         for small in _SMALL_VALUES:
             if time.perf_counter() > deadline or small >= current[cell]:

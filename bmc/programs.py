@@ -40,14 +40,12 @@ def program_of(
 def write_program_file(mapping: TensorMapping, found: Counterexample) -> str:
     """A program file that shows the counterexample's device outputs on a device after reset.
 
-    Leading commands set up the registers and memory words that the counterexample depends on.  Raises ValueError if
-    the mapping has no file form, or if no commands bring about this initial state (on this very model, so a fault in
-    how it stores counts, too).
+    Leading commands set up the registers and memory words that the counterexample depends on.  Raises
+    ValueError if the mapping has no file form, or if no commands bring about this initial state (on this very
+    model, so a fault in how it stores counts, too).
     """
     if mapping.program_file is None:
-        raise ValueError(
-            f"Mapping {mapping.name} must have a program_file to be written as one; its device has none"
-        )
+        raise ValueError(f"Mapping {mapping.name} must have a program_file to be written as one; its device has none")
     if found.error:
         raise ValueError(f"A program that the model refuses has no replay: {found.error}")
     registers = {c.owner: v for c, v in found.initial.items() if c.side == "device" and c.address is None}
@@ -58,34 +56,24 @@ def write_program_file(mapping: TensorMapping, found: Counterexample) -> str:
     leading: list[Mapping[str, int]] = []
     if registers or memories:
         if mapping.setup_commands is None:
-            raise ValueError(
-                f"Mapping {mapping.name} must have setup_commands to start from a state that is not reset"
-            )
+            raise ValueError(f"Mapping {mapping.name} must have setup_commands to start from a state that is not reset")
         leading = mapping.setup_commands(registers, memories)
     device = {c: v for c, v in found.initial.items() if c.side == "device"}
     machine = Machine(mapping.device.ila)
     for command in leading:
         machine.step(command)
     for cell, value in device.items():
-        held = (
-            machine.values[cell.owner] if cell.address is None else machine.memories[cell.owner][cell.address]
-        )
+        held = machine.values[cell.owner] if cell.address is None else machine.memories[cell.owner][cell.address]
         if held != value:
-            raise ValueError(
-                f"No command sets {cell.owner} of {mapping.device.ila.name} to {value:#x} on this model"
-            )
+            raise ValueError(f"No command sets {cell.owner} of {mapping.device.ila.name} to {value:#x} on this model")
     wanted = _outputs(mapping, found, device, None)
     if _outputs(mapping, found, device, machine) != wanted:
-        raise ValueError(
-            f"The outputs of this counterexample of {mapping.name} need state that commands cannot set"
-        )
+        raise ValueError(f"The outputs of this counterexample of {mapping.name} need state that commands cannot set")
     commands = program_of(mapping, found.sizes, found.inputs, device)
     return mapping.program_file([*leading, *commands])
 
 
-def _outputs(
-    mapping: TensorMapping, found: Counterexample, initial: Initial, machine: Machine | None
-) -> list[int]:
+def _outputs(mapping: TensorMapping, found: Counterexample, initial: Initial, machine: Machine | None) -> list[int]:
     tensors = _execute(mapping, found.sizes, found.inputs, initial, lambda *_: None, machine)
     rows, columns = mapping.output_extents(found.sizes)
     return [tensors[mapping.output[0]][i] for i in range(rows * columns)]

@@ -1,11 +1,12 @@
-"""The BMC method: a mapping proved at one fixed shape, both fragments unrolled, for all data and initial state.
+"""The BMC method: a mapping proved at one shape, both fragments unrolled, for all data and initial state.
 
 The parts of a proof, each an obligation that z3 and cvc5 answer:
 
 1. the lemmas that relate both sides' data functions, bit by bit (where the functions stay uninterpreted);
-2. one obligation per *class* of output elements: equations that differ only in the names of their variables say the
-   same, for every variable is universally quantified, so one of them stands for all;
-3. where it is short enough, the equations of all elements in one script, so that nothing rests on the grouping;
+2. one obligation per *class* of output elements: equations that differ only in the names of their variables
+   say the same, for every variable is universally quantified, so one of them stands for all;
+3. where it is short enough, the equations of all elements in one script, so that nothing rests on the
+   grouping;
 4. health: the conclusion can be false.
 
 What is not proved is searched for a counterexample at the same shape; REFUTED is said only after a replay.
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import pysmt.shortcuts as smt
+
 from ila_lang import Expr, free_variables, inline, postorder, substitute, var
 from ila_lang.mapping import TensorMapping
 from smt_encodings import solver_z3
@@ -65,13 +67,14 @@ def prove(
 ) -> Verdict:
     """Proves or refutes a mapping at one shape.
 
-    ``sizes`` are the mapping's parameters, or the shape (rows, columns) of its input tensor.  ``data`` says how data
-    functions are understood; "auto" keeps them uninterpreted and falls back to bits where that does not suffice.
-    ``memory="arrays"`` is the textbook encoding, kept for comparison: one query on SMT arrays, nothing resolved.
-    ``timeout`` bounds unrolling, and each question to a solver unless a ``discharger`` is given;
-    ``search_seconds`` bounds the search for a counterexample (0: none).
+    ``sizes`` are the mapping's parameters, or the shape (rows, columns) of its input tensor.  ``data`` says
+    how data functions are understood; "auto" keeps them uninterpreted and falls back to bits where that does
+    not suffice. ``memory="arrays"`` is the textbook encoding, kept for comparison: one query on SMT arrays,
+    nothing resolved. ``timeout`` bounds unrolling, and each question to a solver unless a ``discharger`` is
+    given; ``search_seconds`` bounds the search for a counterexample (0: none).
 
-    Raises SizeError where ``sizes`` lie outside the mapping's domain and ValueError on another ``data`` or ``memory``.
+    Raises SizeError where ``sizes`` lie outside the mapping's domain and ValueError on another ``data`` or
+    ``memory``.
     """
     if data not in ("uninterpreted", "bits", "auto"):
         raise ValueError(f"data must be uninterpreted, bits or auto, not {data!r}")
@@ -212,9 +215,7 @@ class _Proof:
                 f"output element {each.element} is the same on both sides, {how}; up to the names of its variables "
                 f"this is the equation of {each.count} of the {len(self.unrolled.pairs)} elements"
             )
-            self.ask(
-                "elements", f"class {number} of {len(grouped)}", [(each.left, each.right)], meaning, abstract
-            )
+            self.ask("elements", f"class {number} of {len(grouped)}", [(each.left, each.right)], meaning, abstract)
 
     def ask_all(self) -> None:
         """The equations of all elements in one script, if it is short enough."""
@@ -246,9 +247,7 @@ class _Proof:
         if first is None:
             raise Unsupported("output element 0 depends on no input: equality would say nothing of the data")
         unrelated = substitute(left, {first: var("unrelated", first.sort)})
-        meaning = (
-            f"with {first.name} replaced by an unrelated value the sides differ, so equality is not trivial"
-        )
+        meaning = f"with {first.name} replaced by an unrelated value the sides differ, so equality is not trivial"
         self.ask("health", "conclusion falsifiable", [(unrelated, right)], meaning, False, "sat")
 
     def ask(
@@ -261,7 +260,7 @@ class _Proof:
         expected: str = "unsat",
     ) -> None:
         if not abstract and self.memory == "resolved":
-            # through pySMT: how the text shares subterms decides whether cvc5 needs 2 seconds or 40
+            # through pySMT: on its text cvc5 needs 2 seconds for mean pooling, on the direct one 40
             terms = smt.Or([differ(BitEncoding(), a, b) for a, b in pairs])
             self.discharger.ask(group, name, [terms], meaning, expected=expected)
             return

@@ -1,8 +1,8 @@
 """Partial evaluation: expressions over values of which some are integers and some are symbolic.
 
-A value is a Python integer where it is known and an expression where it is not.  For every pattern of known and
-unknown operands the expression is compiled once: what depends on known values only becomes integer arithmetic, the
-same source text that the interpreter runs; the rest builds simplified expressions.
+A value is a Python integer where it is known and an expression where it is not.  For every pattern of known
+and unknown operands the expression is compiled once: what depends on known values only becomes integer
+arithmetic, the same source text that the interpreter runs; the rest builds simplified expressions.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def known(value: Value, what: str) -> int:
 class Terms:
     """Some expressions, ready to be evaluated together again and again.
 
-    Applications of functions named in ``abstract`` stay symbolic even on known operands: nothing but their lemmas
-    is known of them.
+    Applications of functions named in ``abstract`` stay symbolic even on known operands: nothing but their
+    lemmas is known of them.
     """
 
     def __init__(self, roots: Iterable[Expr], abstract: frozenset[str], what: str = "an address") -> None:
@@ -145,9 +145,7 @@ class _Compiler:
         abstract = node.func is not None and (node.func.name in self.terms.abstract or node.func.body is None)
         if not abstract and not any(symbolic for _, symbolic in operands):
             return self.bind(node, self._integer(node, [text for text, _ in operands]), False)
-        lifted = [
-            f"lift({t}, {self.constant(a.sort)})" for (t, _), a in zip(operands, node.args, strict=True)
-        ]
+        lifted = [f"lift({t}, {self.constant(a.sort)})" for (t, _), a in zip(operands, node.args, strict=True)]
         rest = ", ".join(self.constant(x) for x in (node.params, node.sort, node.func))
         return self.bind(node, f"apply_op({node.op!r}, ({', '.join(lifted)},), {rest})", True)
 

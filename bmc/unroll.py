@@ -1,11 +1,11 @@
 """Symbolic execution of a program fragment at concrete sizes.
 
-Addresses, counters and configuration are integers; what lies in memories is symbolic.  A memory is a table of words
-by address; a word never written is a variable of its own.  Words are built by substitution into hash-consed
-expressions, so where both sides of a mapping do the same they end with the same expression.
+Addresses, counters and configuration are integers; what lies in memories is symbolic.  A memory is a table of
+words by address; a word never written is a variable of its own.  Words are built by substitution into
+hash-consed expressions, so where both sides of a mapping do the same they end with the same expression.
 
-The statements are executed one after the other in the order of :func:`ila_lang.machine.run_fragment`, with the same
-checks: a command must be valid, and exactly one instruction must decode it.
+The statements are executed one after the other in the order of :func:`ila_lang.machine.run_fragment`, with
+the same checks: a command must be valid, and exactly one instruction must decode it.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class OutOfTime(Unsupported):
 
 @dataclass(frozen=True)
 class Cell:
-    """What a variable of the unrolled terms stands for: the initial contents of a register or of a memory word.
+    """What a variable of the unrolled terms stands for: initial contents of a register or a memory word.
 
-    ``side`` is "input" for the tensors that both sides share (``owner`` is then the device's name for it), else
-    "device", "host" or "ir"; ``address`` is None for a register.
+    ``side`` is "input" for the tensors that both sides share (``owner`` is then the device's name for it),
+    else "device", "host" or "ir"; ``address`` is None for a register.
     """
 
     side: str
@@ -122,8 +122,8 @@ def unroll_mapping(
 ) -> Unrolled:
     """Executes both fragments from arbitrary initial state; equal input tensors have equal variables.
 
-    Raises Unsupported where an address, an extent, a decode or a guard stays symbolic, and where the model does not
-    accept a command; OutOfTime after ``timeout`` seconds.
+    Raises Unsupported where an address, an extent, a decode or a guard stays symbolic, and where the model
+    does not accept a command; OutOfTime after ``timeout`` seconds.
     """
     start = time.perf_counter()
     names = _Names(arrays)
@@ -211,9 +211,7 @@ class _Executor:
         self.deadline = deadline
         self.ila = side.fragment.ila
         self.codes: dict[str, _Code] = {}
-        self.decode = self.terms(
-            [self.ila.valid, *(i.decode for i in self.ila.instructions.values())], "a decode"
-        )
+        self.decode = self.terms([self.ila.valid, *(i.decode for i in self.ila.instructions.values())], "a decode")
 
     def terms(self, roots: Sequence[Expr], what: str) -> Terms:
         return Terms(roots, self.abstract, f"{what} of {self.side.fragment.name}")
@@ -316,9 +314,7 @@ class _Executor:
         if known(starts, f"the start condition of {instruction.kernel.name}"):
             self.kernel(instruction.kernel)
             if code.on_done is not None:
-                side.values.update(
-                    zip(code.done, code.on_done({**side.values, **inputs}, side.memories), strict=True)
-                )
+                side.values.update(zip(code.done, code.on_done({**side.values, **inputs}, side.memories), strict=True))
 
     def kernel(self, kernel: Kernel) -> None:
         """Runs a kernel with the known registers folded into its statements."""
