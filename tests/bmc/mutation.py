@@ -71,8 +71,9 @@ def mutate_statements(
         return result
 
     kernel = target.program if isinstance(target, Fragment) else target
-    kernel.body[:] = block(kernel.body)
+    body = block(kernel.body)
     _check(changed, count)
+    kernel.body[:] = body
 
 
 def _check(changed: int, count: int) -> None:
