@@ -89,14 +89,18 @@ def injectivity_steps(
 def _peel(known: Sequence[FNode], digit: FNode, moved: FNode, modulus: int, layer: int) -> Step | None:
     """``m*high + digit`` determines ``digit`` and ``high``, for any integers ``high``."""
     here, there = smt.Symbol(f"high{layer}", INT), smt.Symbol(f"high{layer}.other", INT)
-    ranges = _about(known, {*digit.get_free_variables(), *moved.get_free_variables()})
+    symbols = {*digit.get_free_variables(), *moved.get_free_variables()}
+    # what bounds a digit may be a size: then what is known of that size counts, too
+    sizes = {s for h in known if h.get_free_variables() & symbols for s in h.get_free_variables()}
     equation = smt.Equals(
         smt.Plus(smt.Times(smt.Int(modulus), here), digit),
         smt.Plus(smt.Times(smt.Int(modulus), there), moved),
     )
     goal = smt.And(smt.Equals(digit, moved), smt.Equals(here, there))
-    given = [*ranges, equation]
-    return (f"digit {digit.symbol_name()} below {modulus}", given, goal) if decide(given, goal, 2.0) else None
+    for ranges in (_about(known, symbols), [h for h in _about(known, sizes | symbols) if _is_linear(h)]):
+        if decide([*ranges, equation], goal, 2.0):
+            return f"digit {digit.symbol_name()} below {modulus}", [*ranges, equation], goal
+    return None
 
 
 def _low_digit(polynomial: Polynomial) -> tuple[FNode, int, Polynomial] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -39,6 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(f"ilaverify: {error}", file=sys.stderr)
         return EXIT_BAD_USAGE
+    except BrokenPipeError:
+        # the reader of our output has gone; point the interpreter's last flush elsewhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_UNPROVED
     except OSError as error:
         print(f"ilaverify: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
         return EXIT_UNPROVED
@@ -389,6 +394,10 @@ def _simulate(options: argparse.Namespace) -> int:
         raise UsageError(f"model to simulate must be flexasr, not '{options.model}'")
     try:
         text = options.program.read_text(encoding="utf-8")
+    except BrokenPipeError:
+        # the reader of our output has gone; point the interpreter's last flush elsewhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_UNPROVED
     except OSError as error:
         raise UsageError(f"{options.program}: a program must be a readable file: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -40,6 +40,7 @@ class BitEncoding:
     def __init__(self, keep: frozenset[str] = frozenset()) -> None:
         self.keep = keep
         self._memo: dict[Expr, FNode] = {}
+        self._functions: dict[str, Function] = {}
 
     def term(self, root: Expr) -> FNode:
         """The term of ``root``; raises ValueError on a function with neither a body nor leave to stay abstract."""
@@ -59,6 +60,9 @@ class BitEncoding:
                 assert node.func is not None
                 if node.func.name not in self.keep:
                     raise ValueError(f"Function {node.func.name} must have a body or stay uninterpreted")
+                if self._functions.setdefault(node.func.name, node.func) is not node.func:
+                    # one symbol for two functions would make them equal
+                    raise ValueError(f"Uninterpreted functions must have names of their own, not two {node.func.name}")
                 return smt.Function(function_symbol(node.func), args)
             case "eq":
                 return smt.EqualsOrIff(args[0], args[1])

@@ -149,6 +149,11 @@ class IntegerEncoding:
         hi, lo = int(node.params[0]), int(node.params[1])
         source = node.args[0]
         if lo:
+            # as for remainders below: a quotient that is always 0 must not stand beside a remainder that is the value
+            small = LT(value, Int(1 << lo))
+            if self.upper(source) >> lo == 0 or self.decide(self.hypotheses, small):
+                self._record(And(LE(Int(0), value), small))
+                return Int(0)
             value, _ = self._divide(value, 1 << lo)
         width = hi - lo + 1
         fits = And(LE(Int(0), value), LT(value, Int(1 << width)))

@@ -1,0 +1,1 @@
+"""Benchmarks: commands that measure, with committed results.  Nothing here is asserted by tests."""
