@@ -137,9 +137,7 @@ LARGE_MANAGER_WORD = ConfigWord(
     | {f"base_large_{i}": Field(32 * i + 16, 16) for i in range(4)},
 )
 
-SMALL_MANAGER_WORD = ConfigWord(
-    "small-buffer manager word", {f"base_small_{i}": Field(16 * i, 16) for i in range(8)}
-)
+SMALL_MANAGER_WORD = ConfigWord("small-buffer manager word", {f"base_small_{i}": Field(16 * i, 16) for i in range(8)})
 
 
 def pack_unit(**values: int) -> int:

@@ -133,9 +133,7 @@ def _build(options: FlexAsrOptions) -> Ila:
     _buffer(ila, bus, "SMALL", Region.SMALL, bus.index < SMALL_VECTORS)
     _starts(ila, bus, options)
     others = any_of([i.decode for i in ila.instructions.values()])
-    reserved = ila.instruction("GB_RESERVED", "any other command in the partition: no effect").set_decode(
-        ~others
-    )
+    reserved = ila.instruction("GB_RESERVED", "any other command in the partition: no effect").set_decode(~others)
     reserved.reserved = "no register or buffer of the global buffer answers this command"
     return ila
 
@@ -224,9 +222,7 @@ def _starts(ila: Ila, bus: _Bus, options: FlexAsrOptions) -> None:
         bus.at(Region.START, Start.LAYER_REDUCE)
     ).start(_layer_reduce(ila, options), when=guard)
     for name, (index, unit) in _NOT_MODELLED.items():
-        start = ila.instruction(name, f"start of {unit}: not modelled").set_decode(
-            bus.at(Region.START, index)
-        )
+        start = ila.instruction(name, f"start of {unit}: not modelled").set_decode(bus.at(Region.START, index))
         start.reserved = f"the unit {unit} is not modelled"
 
 
@@ -258,9 +254,7 @@ def _layer_reduce(ila: Ila, options: FlexAsrOptions) -> Kernel:
     else:
         pairs = count >> 1
     mode = s["gb_layer_reduce_mode"]
-    kernel = Kernel(
-        "layer_reduce", "max (mode 0), mean (1) or sum (other) of timesteps 2p and 2p + 1, to timestep p"
-    )
+    kernel = Kernel("layer_reduce", "max (mode 0), mean (1) or sum (other) of timesteps 2p and 2p + 1, to timestep p")
     with (
         kernel.loop("pair", pairs) as pair,
         kernel.loop("vector", ite(vectors == 0, const(1, 8), vectors)) as vector,

@@ -116,9 +116,7 @@ def encode(value: Expr, fraction_bits: int, bias: Expr | int, *, pre2022: bool =
     # exponent.
     exponent = ~concat(*zeros)
     guard, rest = window[top - 5] == 1, window[top - 6 : 0] != 0
-    up = guard & (
-        ~sign | rest
-    )  # a tie of a negative number rounds toward zero, that is, toward plus infinity
+    up = guard & (~sign | rest)  # a tie of a negative number rounds toward zero, that is, toward plus infinity
     rounded = concat(const(0, 1), exponent, window[top - 1 : top - 4]) + ite(up, const(1, 9), const(0, 9))
     underflow = rounded[8:7] == 0
     overflow = rounded[8] == 1

@@ -91,14 +91,11 @@ def parse_program(text: str) -> Program:
     if len(keys) != 1:
         have = "both" if keys else f"keys {', '.join(map(repr, root))}" if root else "no keys"
         raise ProgramError(
-            f"Program must have exactly one of the keys {_NEWER!r} and {_OLDER!r}, not {have}; "
-            f"{_name_the_list()}"
+            f"Program must have exactly one of the keys {_NEWER!r} and {_OLDER!r}, not {have}; {_name_the_list()}"
         )
     entries = root[keys[0]]
     if not isinstance(entries, list):
-        raise ProgramError(
-            f"{keys[0]!r} must be a list of commands, not {_kind(entries)}; put it in brackets"
-        )
+        raise ProgramError(f"{keys[0]!r} must be a list of commands, not {_kind(entries)}; put it in brackets")
     read = _newer_command if keys[0] == _NEWER else _older_command
     commands = []
     for number, entry in enumerate(entries, 1):
@@ -186,9 +183,7 @@ def _newer_command(number: int, entry: dict[str, object]) -> ProgramCommand:
     if mode == "R":
         return ProgramCommand("R", *_numbers(number, entry, with_data=False))
     given = json.dumps(mode) if "mode" in entry else "missing"
-    raise ProgramError(
-        f'mode of command {number} must be "W" (write), "R" (read) or "Q" (wait), not {given}; set it'
-    )
+    raise ProgramError(f'mode of command {number} must be "W" (write), "R" (read) or "Q" (wait), not {given}; set it')
 
 
 def _older_command(number: int, entry: dict[str, object]) -> ProgramCommand:
@@ -246,8 +241,7 @@ def _explain(number: int, command: ProgramCommand, machine: Machine, inputs: dic
             "nothing answers there; correct it"
         )
     raise ProgramError(
-        f"Command {number} must start LayerReduce, not {instruction.name}: {instruction.reserved}; "
-        "remove the command"
+        f"Command {number} must start LayerReduce, not {instruction.name}: {instruction.reserved}; remove the command"
     )
 
 

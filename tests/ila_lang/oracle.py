@@ -334,9 +334,7 @@ def kernels(draw: st.DrawFn, separate: bool = False) -> Kernel:
                 kernel.assign(draw(st.sampled_from(registers)), term(scope))
             elif kind == "load":
                 memory = SRC if separate or draw(st.booleans()) else DST
-                register = kernel.load(
-                    f"w{next(names)}", memory, il.resize(term(scope), memory.sort.addr_width)
-                )
+                register = kernel.load(f"w{next(names)}", memory, il.resize(term(scope), memory.sort.addr_width))
                 scope.append(register)
                 registers.append(register)
             elif kind == "store":

@@ -78,9 +78,7 @@ def device(kernel: Kernel) -> Ila:
 
 @given(kernels(), scalars, words, words, st.integers(0, 15))
 @LARGE
-def test_child_ilas_do_what_kernels_do(
-    kernel: Kernel, values: dict[str, int], src: Any, dst: Any, more: int
-) -> None:
+def test_child_ilas_do_what_kernels_do(kernel: Kernel, values: dict[str, int], src: Any, dst: Any, more: int) -> None:
     ila = device(kernel)
     inputs = {"go": 1, "more": more}
     assert il.child_differs(ila, "run", inputs, values, {"src": src, "dst": dst}) is None, kernel.listing()
@@ -206,9 +204,7 @@ def test_what_vectorised_runs_refuse() -> None:
 
     away = Kernel("k")
     away.store(DST, const(4, 9), SCALE)
-    assert message(away, {"scale": 1}, zeros) == (
-        "Address 0x4 must lie in the array of dst, which has 4 words"
-    )
+    assert message(away, {"scale": 1}, zeros) == ("Address 0x4 must lie in the array of dst, which has 4 words")
     wrong = {"dst": np.full(4, 16, np.uint8)}
     assert message(away, {"scale": 1}, wrong) == "Words of dst must lie in 0 .. 15"
     shared = np.zeros(16, np.uint8)
@@ -310,9 +306,7 @@ def test_differences_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert il.child_differs(ila, "run", {"go": 1, "more": 2}) == "dst[0x1]: kernel 0x0, child 0x7"
 
 
-@pytest.mark.parametrize(
-    ("timesteps", "vectors", "mode"), [(4, 2, 0), (5, 1, 1), (2, 1, 2), (0, 0, 0), (7, 3, 2)]
-)
+@pytest.mark.parametrize(("timesteps", "vectors", "mode"), [(4, 2, 0), (5, 1, 1), (2, 1, 2), (0, 0, 0), (7, 3, 2)])
 def test_flexasr_layer_reduce(timesteps: int, vectors: int, mode: int) -> None:
     """The child-ILA and the vectorised run of a real kernel in place."""
     model = pytest.importorskip("accel_models.flexasr.model")

@@ -19,9 +19,7 @@ def small() -> Ila:
     buffer = ila.memory("buffer", 8, 8, init=0, doc="words")
     ila.set_valid(op != 15)
     ila.instruction("swap", "exchange").set_decode(op == 1).update(a, b).update(b, a)
-    ila.instruction("write").set_decode(op == 2).update(buffer, buffer.store(arg, a)).update(
-        a, buffer.load(arg)
-    )
+    ila.instruction("write").set_decode(op == 2).update(buffer, buffer.store(arg, a)).update(a, buffer.load(arg))
     ila.instruction("low").set_decode(op < 1)
     ila.instruction("low_too").set_decode((op == 0) & (arg == 7))
     kernel = Kernel("fill", "fills the buffer")
@@ -46,33 +44,20 @@ def test_messages_of_a_model_under_construction() -> None:
     assert error(ValueError, lambda: new.update(stranger, 1)) == (
         "State stranger must be declared in small before new updates it"
     )
-    assert (
-        error(TypeError, lambda: new.update(a, const(1, 9)))
-        == "Update of a in new must have sort bv8, not bv9"
-    )
+    assert error(TypeError, lambda: new.update(a, const(1, 9))) == "Update of a in new must have sort bv8, not bv9"
     assert error(ValueError, lambda: new.update(a, stranger)) == (
         "Update of a in new must use only inputs and states of small, not stranger"
     )
     new.update(a, 1)
-    assert (
-        error(ValueError, lambda: new.update(a, 2))
-        == "State a must be updated at most once in new, not twice"
-    )
+    assert error(ValueError, lambda: new.update(a, 2)) == "State a must be updated at most once in new, not twice"
     assert error(TypeError, lambda: new.set_decode(a)) == "Decode of new must have sort bool, not bv8"
-    assert (
-        error(TypeError, lambda: ila.set_valid(a)) == "Valid condition of small must have sort bool, not bv8"
-    )
-    assert (
-        error(ValueError, lambda: ila.state("op", 8)) == "Name op must be declared once in small, not twice"
-    )
+    assert error(TypeError, lambda: ila.set_valid(a)) == "Valid condition of small must have sort bool, not bv8"
+    assert error(ValueError, lambda: ila.state("op", 8)) == "Name op must be declared once in small, not twice"
     assert error(ValueError, lambda: ila.input("a", 8)) == "Name a must be declared once in small, not twice"
     assert error(ValueError, lambda: ila.instruction("new")) == (
         "Instruction new must be declared once in small, not twice"
     )
-    assert (
-        error(ValueError, lambda: ila.state("c", 4, init=16))
-        == "Constant must fit in 4 bits unsigned, not 16"
-    )
+    assert error(ValueError, lambda: ila.state("c", 4, init=16)) == "Constant must fit in 4 bits unsigned, not 16"
     assert error(TypeError, lambda: ila.input("d", il.mem(4, 4))) == "Input d of small must not be a memory"
 
 
@@ -84,10 +69,7 @@ def test_messages_of_a_kernel_under_construction() -> None:
     with kernel.loop("i", b) as i:
         not_introduced = "Register i must be introduced with let before kernel k assigns it"
         assert error(ValueError, lambda: kernel.assign(i, 3)) == not_introduced
-    assert (
-        error(ValueError, lambda: kernel.let("r", a))
-        == "Name r must be introduced once in kernel k, not twice"
-    )
+    assert error(ValueError, lambda: kernel.let("r", a)) == "Name r must be introduced once in kernel k, not twice"
     assert error(TypeError, lambda: kernel.assign(register, const(0, 9))) == (
         "Value of register r must have sort bv8, not bv9"
     )
@@ -99,21 +81,14 @@ def test_messages_of_a_kernel_under_construction() -> None:
     )
     outside = Kernel("k")
     outside.let("r", var("elsewhere", bv(8)))
-    assert error(ValueError, lambda: start.start(outside)) == (
-        "Kernel k must use only states of small, not elsewhere"
-    )
+    assert error(ValueError, lambda: start.start(outside)) == ("Kernel k must use only states of small, not elsewhere")
     wrong = Kernel("k", on_done={"a": const(0, 9)})
-    assert (
-        error(TypeError, lambda: start.start(wrong)) == "State a at the end of k must have sort bv8, not bv9"
-    )
+    assert error(TypeError, lambda: start.start(wrong)) == "State a at the end of k must have sort bv8, not bv9"
     assert error(ValueError, lambda: ila.instructions["run"].start(wrong)) == (
         "Instruction run must start at most one kernel, not two"
     )
     again = Kernel("k", body=list(kernel.body))
-    assert (
-        error(ValueError, lambda: again.let("r", a))
-        == "Name r must be introduced once in kernel k, not twice"
-    )
+    assert error(ValueError, lambda: again.let("r", a)) == "Name r must be introduced once in kernel k, not twice"
 
 
 def test_messages_of_functions() -> None:
@@ -293,9 +268,7 @@ def test_a_fragment_runs_and_reads_the_device() -> None:
 
 def test_messages_of_fragments() -> None:
     fragment = store_and_load()
-    assert (
-        error(ValueError, lambda: il.run_fragment(fragment, {}, {})) == "Fragment fragment must be given size"
-    )
+    assert error(ValueError, lambda: il.run_fragment(fragment, {}, {})) == "Fragment fragment must be given size"
     ila, program = small(), Kernel("p")
     program.command(op=const(0, 5))
     assert error(TypeError, lambda: Fragment("f", ila, {}, {}, program)) == (

@@ -32,9 +32,7 @@ def test_every_operator_keeps_its_sort_and_identity(raw: Raw) -> None:
     assert il.kernel_from_json(document).on_done["out"] is term
     for node in il.postorder([term]):
         if node.args:
-            assert (
-                result_sort(node.op, [a.sort for a in node.args], [int(p) for p in node.params]) == node.sort
-            )
+            assert result_sort(node.op, [a.sort for a in node.args], [int(p) for p in node.params]) == node.sort
 
 
 @given(kernels())

@@ -80,9 +80,7 @@ def assert_same(raw: Raw) -> None:
     assert built.sort == raw[3]
     sorts = raw_variables(raw)
     for choice in itertools.product(*(range(2 ** max(1, width_of(s))) for s in sorts.values())):
-        env: dict[str, Any] = {
-            n: bool(v) if s == BOOL else v for (n, s), v in zip(sorts.items(), choice, strict=True)
-        }
+        env: dict[str, Any] = {n: bool(v) if s == BOOL else v for (n, s), v in zip(sorts.items(), choice, strict=True)}
         assert evaluate(built, env) == evaluate_raw(raw, env), (raw, built, env)
 
 
@@ -278,7 +276,6 @@ def test_an_expression_in_an_if() -> None:
 
     refuses(
         TypeError,
-        "The truth of 'bvult' is not known while a model is built; "
-        "use ila.ite(...), & and | instead of if, and, or",
+        "The truth of 'bvult' is not known while a model is built; use ila.ite(...), & and | instead of if, and, or",
         decide,
     )

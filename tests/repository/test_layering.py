@@ -129,9 +129,7 @@ def importers(modules: list[Module], library: str) -> list[str]:
 
 def solvers_too_low(modules: list[Module]) -> list[str]:
     low = [module for module in modules if module.package in WITHOUT_SOLVER]
-    return [
-        f"{name} imports {library}" for library in (*SOLVERS, "pysmt") for name in importers(low, library)
-    ]
+    return [f"{name} imports {library}" for library in (*SOLVERS, "pysmt") for name in importers(low, library)]
 
 
 def too_long(modules: list[Module]) -> list[str]:

@@ -35,9 +35,7 @@ def test_published_words() -> None:
     # the smallest instance of the public formal check, and its standard test
     small = pack_unit(is_valid=1, num_vector_1=1, num_timestep_1=2, adpbias_1=2)
     assert small == 0x2000000020001000000000001
-    assert (
-        pack_unit(is_valid=1, num_vector_1=16, num_timestep_1=16, adpbias_1=2) == 0x2000000100010000000000001
-    )
+    assert pack_unit(is_valid=1, num_vector_1=16, num_timestep_1=16, adpbias_1=2) == 0x2000000100010000000000001
     assert pack_large_manager({0: 16}, {}) == 0x10
 
 
@@ -106,9 +104,7 @@ BASE, STRIDE, T, V, LANE = (
 BYTE = compile_terms([BASE, STRIDE, T, V, LANE], [byte_address(vector_address(BASE, STRIDE, T, V), LANE)])
 
 
-@given(
-    st.integers(0, 65535), st.integers(0, 255), st.integers(0, 65535), st.integers(0, 255), st.integers(0, 15)
-)
+@given(st.integers(0, 65535), st.integers(0, 255), st.integers(0, 65535), st.integers(0, 255), st.integers(0, 15))
 def test_the_tiling(base: int, stride: int, t: int, v: int, lane: int) -> None:
     expected = 16 * base + t // 16 * 256 * stride + v * 256 + t % 16 * 16 + lane
     assert BYTE(base, stride, t, v, lane) == (expected % (1 << 20),)

@@ -196,9 +196,7 @@ def test_modes(mode: int, operator: str) -> None:
     assert machine.values["top_interrupt_request"] == 1
 
 
-@given(
-    st.integers(1, 40), st.integers(1, 3), st.integers(0, 3), st.sampled_from(list(range(0, 1 << 16, 4093)))
-)
+@given(st.integers(1, 40), st.integers(1, 3), st.integers(0, 3), st.sampled_from(list(range(0, 1 << 16, 4093))))
 def test_max_pooling_against_the_tiling(timesteps: int, vectors: int, index: int, base: int) -> None:
     # one random byte per vector; strides and bases of all managers differ
     machine = Machine(flexasr())
