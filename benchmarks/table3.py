@@ -85,7 +85,8 @@ def measure(argv: Sequence[str], limit: float) -> dict[str, Any]:
             process.communicate()
             return {"seconds": limit, "answer": "timeout"}
         seconds = time.perf_counter() - start
-    return {"seconds": round(seconds, 2), "answer": output.split(maxsplit=1)[0] if output else "", "exit": process.returncode}
+    answer = output.split(maxsplit=1)[0] if output else ""
+    return {"seconds": round(seconds, 2), "answer": answer, "exit": process.returncode}
 
 
 def machine() -> dict[str, str]:
@@ -156,7 +157,8 @@ def main(arguments: Sequence[str]) -> int:
     RESULTS.mkdir(exist_ok=True)
     record = {"command": "python -m benchmarks.table3", "limit": options.limit, "machine": machine(), "cells": results}
     (RESULTS / "table3.json").write_text(json.dumps(record, indent=2) + "\n")
-    (RESULTS / "table3.md").write_text(f"# Table 3\n\nSeconds, whole process.  Machine and versions: table3.json.\n\n{text}\n")
+    note = "Seconds, whole process.  Machine and versions: table3.json."
+    (RESULTS / "table3.md").write_text(f"# Table 3\n\n{note}\n\n{text}\n")
     draw(results, RESULTS / "table3.svg")
     return 0
 

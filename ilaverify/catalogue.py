@@ -25,6 +25,12 @@ def _pooling(kind: str) -> Callable[[], TensorMapping]:
     return build
 
 
+def _selection() -> TensorMapping:
+    from rewrites.flexasr_pooling import selection_mapping
+
+    return selection_mapping()
+
+
 def _flexasr() -> Ila:
     from accel_models.flexasr.model import flexasr
 
@@ -49,7 +55,7 @@ MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = {
         _pooling(kind),
     )
     for kind in ("max", "mean", "add")
-}
+} | {"flexasr_maxpool_select": ("a false claim, kept as an example: max returns an operand unchanged", _selection)}
 """Mappings by name: one line about each, and how to build it."""
 
 

@@ -12,6 +12,8 @@ from .verify import counterexample_of
 __all__ = ["show_verdict"]
 
 WIDTH = 100
+MOST_INPUTS = 12
+"""Input elements of a counterexample that are shown."""
 
 _INTERPRETATION = {
     "uninterpreted": "uninterpreted functions (any that satisfy the lemmas)",
@@ -47,12 +49,21 @@ def _lines(verdict: Verdict, full: bool) -> Iterator[str]:
     if found is not None:
         yield ""
         yield "counterexample (replayed on the interpreter)"
-        yield f"  {found.summary()}"
+        yield from _wrapped(found.summary())
+        for tensor, cells in found.inputs.items():
+            values = ", ".join(f"[{i}] = {v:#04x}" for i, v in sorted(cells.items())[:MOST_INPUTS])
+            left = len(cells) - MOST_INPUTS
+            more = f", and {left} more" if left > 0 else ""
+            yield from _wrapped(f"input {tensor} (row-major index): {values}{more}; all other elements 0x00")
 
 
 def _field(name: str, text: str) -> Iterator[str]:
     for i, line in enumerate(wrap(text, WIDTH - 12) or [""]):
         yield f"  {name if i == 0 else '':<9} {line}"
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    yield from (f"  {line}" for line in wrap(text, WIDTH - 2))
 
 
 def _obligations(obligations: list[Obligation], full: bool) -> Iterator[str]:

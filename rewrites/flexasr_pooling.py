@@ -9,20 +9,12 @@ num_vector; the unit's num_vector and num_timestep repeat nv and T).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 
-from accel_models.flexasr.config import LARGE_MANAGER_WORD, SMALL_MANAGER_WORD, UNIT_WORD
-from accel_models.flexasr.layout import (
-    LANES,
-    LARGE_BASE,
-    SMALL_BASE,
-    Region,
-    Start,
-    large_axi_address,
-    register_address,
-    vector_address,
-)
+from accel_models.flexasr.config import LARGE_MANAGER_WORD, UNIT_WORD
+from accel_models.flexasr.driver import program_file, setup_commands
+from accel_models.flexasr.layout import LANES, Region, Start, large_axi_address, register_address, vector_address
 from accel_models.flexasr.model import FlexAsrOptions, flexasr
 from accel_models.flexasr.numerics import (
     adpfloat_add,
@@ -33,14 +25,14 @@ from accel_models.flexasr.numerics import (
     adpfloat_pool_first,
     adpfloat_pool_max_step,
     adpfloat_pool_mean_finish,
+    adpfloat_to_fixed,
     describe_code,
 )
-from accel_models.flexasr.program import Program, ProgramCommand, write_program
-from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, const, false, load_bytes, mem, true, var
+from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, const, false, ite, load_bytes, mem, primitive, true, var
 from ila_lang.mapping import Lemma, SizeError, TensorMapping
 from ir_semantics.pooling import POOL_CODES, PoolOperator, tensor_ir
 
-__all__ = ["KINDS", "ir_model", "pooling_fragment", "pooling_mapping"]
+__all__ = ["KINDS", "ir_fragment", "ir_model", "pooling_fragment", "pooling_mapping", "selection_mapping", "sizes_of"]
 
 T, NV, BASE = var("T", bv(32)), var("nv", bv(32)), var("base", bv(32))
 PARAMETERS = {"T": T, "nv": NV, "base": BASE}
@@ -82,8 +74,8 @@ def ir_model() -> Ila:
     return tensor_ir({instruction: operator for instruction, _, _, operator in KINDS.values()})
 
 
-def ir_fragment(kind: str) -> Fragment:
-    """One pooling instruction with window and stride (2, 1) on the whole tensor."""
+def ir_fragment(kind: str, ila: Ila | None = None) -> Fragment:
+    """One pooling instruction with window and stride (2, 1) on the whole tensor; ``ila`` is another IR-ILA."""
     program = Kernel(f"ir_{kind}pool")
     program.command(
         f"{kind} pooling, window (2, 1), stride (2, 1)",
@@ -96,7 +88,7 @@ def ir_fragment(kind: str) -> Fragment:
         stride_y_in=const(2, 8),
         stride_x_in=const(1, 8),
     )
-    return Fragment(f"ir_{kind}pool", ir_model(), PARAMETERS, {}, program)
+    return Fragment(f"ir_{kind}pool", ila or ir_model(), PARAMETERS, {}, program)
 
 
 def pooling_fragment(kind: str, ila: Ila) -> Fragment:
@@ -168,6 +160,51 @@ def pooling_mapping(kind: str, options: FlexAsrOptions | None = None) -> TensorM
     )
 
 
+@primitive(bv(8), code=bv(8))
+def select_first(code: Expr) -> Expr:
+    """The code itself."""
+    return code
+
+
+@primitive(bv(8), acc=bv(8), x=bv(8))
+def select_step(acc: Expr, x: Expr) -> Expr:
+    """Whichever of two codes has the larger value, unchanged; ``acc`` where they are equal."""
+    bias = const(0, 3)
+    larger = adpfloat_to_fixed(x, bias).sle(adpfloat_to_fixed(acc, bias))
+    return ite(larger, acc, x)
+
+
+@primitive(bv(8), acc=bv(8), count=bv(16))
+def select_finish(acc: Expr, count: Expr) -> Expr:
+    """The accumulator itself."""
+    return acc
+
+
+def selection_mapping() -> TensorMapping:
+    """The mapping ``flexasr_maxpool_select``, which is **false**: max pooling that returns one of its operands.
+
+    The 2020 checker of the FlexASR mapping assumes it as an axiom.  LayerReduce returns 0x00 where the larger operand
+    is the code 0x80 of zero, so the claim fails on 255 pairs of codes.
+    """
+    proved = pooling_mapping("max")
+    operator = PoolOperator(select_first, select_step, select_finish)
+    a, b = var("a", bv(8)), var("b", bv(8))
+    lemma = Lemma(
+        "adpfloat_max returns one of its arguments",
+        adpfloat_max(a, b),
+        operator.pair(a, b),
+        "LayerReduce's max of two codes is the code with the larger value, unchanged",
+    )
+    return replace(
+        proved,
+        name="flexasr_maxpool_select",
+        ir=ir_fragment("max", tensor_ir({"maxpool2d": operator})),
+        lemmas=(lemma,),
+        abstract=frozenset({adpfloat_max.name, select_first.name, select_step.name, select_finish.name}),
+        statement="FlexASR's max pooling returns the larger of two codes unchanged (false: see -0)",
+    )
+
+
 def sizes_of(rows: int, columns: int) -> dict[str, int]:
     """Sizes for an input tensor of ``rows`` x ``columns``, stored at base 0.
 
@@ -186,56 +223,3 @@ def sizes_of(rows: int, columns: int) -> dict[str, int]:
     if vectors > 65536:
         raise SizeError(f"Tiles of {where} must fit 65536 vectors, not {vectors}; split the tensor")
     return {"T": rows, "nv": columns // LANES, "base": 0}
-
-
-def program_file(commands: list[Mapping[str, int]]) -> str:
-    """Commands at FlexASR's port as a program file of the newer JSON form, with a wait after each start."""
-    listed = (
-        ProgramCommand("W" if c["if_axi_wr"] else "R", c["addr_in"], c["data_in"] if c["if_axi_wr"] else 0)
-        for c in commands
-    )
-    return write_program(Program(tuple(listed), waits=False))
-
-
-def setup_commands(registers: Mapping[str, int], memories: Mapping[str, Mapping[int, int]]) -> list[Mapping[str, int]]:
-    """Writes that put configuration registers and buffer bytes of a reset FlexASR in the given contents.
-
-    Registers of a configuration word that are not named get their reset values, bytes of a written vector 0.
-    Raises ValueError on state that no command can set.
-    """
-    left = set(registers)
-    commands: list[Mapping[str, int]] = []
-
-    def write(address: int, data: int) -> None:
-        commands.append({"if_axi_wr": 1, "if_axi_rd": 0, "addr_in": address, "data_in": data})
-
-    for prefix, word, region, index in _CONFIGURATION:
-        names = {name for name in left if name.startswith(prefix) and name[len(prefix) :] in word.fields}
-        if names:
-            left -= names
-            fields = {name: registers.get(prefix + name, field.reset) for name, field in word.fields.items()}
-            write(register_address(region, index), word.pack(**fields))
-    buffers = {"gb_core_large_buffer": LARGE_BASE, "gb_core_small_buffer": SMALL_BASE}
-    for name, cells in memories.items():
-        if name not in buffers:
-            raise ValueError(f"Memory {name} of FlexASR must be one of {', '.join(buffers)} to be set by commands")
-        vectors: dict[int, int] = {}
-        for address, value in cells.items():
-            vectors[address >> 4] = vectors.get(address >> 4, 0) | value << 8 * (address & 15)
-        for vector, data in sorted(vectors.items()):
-            write(buffers[name] | vector << 4, data)
-    if left:
-        raise ValueError(f"No command of FlexASR sets {', '.join(sorted(left))}")
-    return commands
-
-
-_CONFIGURATION = (
-    ("gb_core_mem_mngr_large_", LARGE_MANAGER_WORD, Region.MANAGERS, 1),
-    ("gb_core_mem_mngr_small_", SMALL_MANAGER_WORD, Region.MANAGERS, 2),
-    ("gb_control_", UNIT_WORD, Region.CONTROL, 1),
-    ("gb_layer_reduce_", UNIT_WORD, Region.LAYER_REDUCE, 1),
-    ("gb_layer_norm_", UNIT_WORD, Region.LAYER_NORM, 1),
-    ("gb_zero_padding_", UNIT_WORD, Region.ZERO_PADDING, 1),
-    ("gb_attention_", UNIT_WORD, Region.ATTENTION, 1),
-)
-"""Prefix of the registers, layout and place of every configuration word."""
