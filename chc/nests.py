@@ -11,7 +11,8 @@ each of the 16 stores is checked to be an instance of the rolled one, so nothing
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ila_lang import (
@@ -32,7 +33,7 @@ from ila_lang import (
     var,
 )
 from ila_lang.build import coerce
-from ila_lang.expr import bv_const
+from ila_lang.expr import bv_const, rebuild, resize
 from ila_lang.kernel import map_statement, walk
 from ila_lang.machine import store_plan
 
@@ -74,8 +75,7 @@ class _State:
     fragment: Fragment
     scalars: dict[Expr, Expr]
     nests: list[Nest] = field(default_factory=list)
-    loops: tuple[tuple[Expr, Expr], ...] = ()
-    havocs: int = 0
+    havocs: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
 
 def nests_of(fragment: Fragment) -> list[Nest]:
@@ -110,15 +110,14 @@ def _top(state: _State, body: Iterable[Statement]) -> None:
                 stores, updates, kernel = decode_command(state.fragment, statement, state.scalars)
                 if stores:
                     state.nests.append(_nest(state, statement.note or "command", (), stores))
-                state.scalars |= updates
+                _set(state, updates)
                 if kernel is not None:
                     _kernel(state, kernel)
             case For():
-                _havoc(state, statement)
                 label = next((s.note for s in walk(statement.body) if isinstance(s, Command) and s.note), "host loop")
                 _loop(state, statement, (), {}, label)
             case Let(target=target, value=value):
-                state.scalars[target] = substitute(value, state.scalars)
+                _set(state, {target: substitute(value, state.scalars)})
             case _:
                 raise Unsupported(f"a {type(statement).__name__.lower()} outside loops in {state.fragment.name}")
 
@@ -128,13 +127,21 @@ def _kernel(state: _State, kernel: Kernel) -> None:
         if not isinstance(statement, For):
             raise Unsupported(f"kernel {kernel.name} must be made of loops")
         _loop(state, statement, (), {}, f"{state.fragment.ila.name} {kernel.name}")
-    for name, term in kernel.on_done.items():
-        state.scalars[state.fragment.ila.states[name]] = substitute(term, state.scalars)
+    states = state.fragment.ila.states
+    _set(state, {states[name]: substitute(term, state.scalars) for name, term in kernel.on_done.items()})
 
 
-def _havoc(state: _State, loop: For) -> None:
+def _set(state: _State, updates: Mapping[Expr, Expr]) -> None:
+    """Sets scalars outside loops; what was read from a memory is forgotten, for the memory may change before its use."""
+    for target, value in updates.items():
+        if any(node.op == "load" for node in postorder([value])):
+            value = _unknown(f"havoc{next(state.havocs)}.{target.name}", target)
+        state.scalars[target] = value
+
+
+def _havoc(state: _State, loop: For, local: Mapping[Expr, Expr]) -> None:
     """Forgets the scalar state that commands inside a loop change; it may differ between iterations."""
-    local: dict[Expr, Expr] = {}
+    local = dict(local)
     for statement in walk(loop.body):
         if isinstance(statement, Let):
             local[statement.target] = substitute(statement.value, local)
@@ -146,8 +153,7 @@ def _havoc(state: _State, loop: For) -> None:
         if kernel is not None:
             raise Unsupported(f"a start command inside a host loop of {state.fragment.name}")
         for target in updates:
-            state.havocs += 1
-            state.scalars[target] = _unknown(f"havoc{state.havocs}.{target.name}", target)
+            state.scalars[target] = _unknown(f"havoc{next(state.havocs)}.{target.name}", target)
 
 
 def _loop(
@@ -157,7 +163,10 @@ def _loop(
     local: dict[Expr, Expr],
     label: str,
 ) -> None:
+    if _reduces(loop):
+        raise Unsupported(f"loop {loop.counter.name} carries a register from one iteration to the next")
     known = state.scalars | local
+    _havoc(state, loop, local)
     loops = (*outer, (loop.counter, substitute(loop.extent, known)))
     if loops[-1][1].width > 32 or loop.counter.width > 32:
         raise Unsupported(f"loop {loop.counter.name} is counted with more than 32 bits")
@@ -171,6 +180,8 @@ def _loop(
                 _straight([statement], inner_state, scalars, local, stores)
             case For():
                 inner_loops += 1
+                if inner_loops > 1:
+                    raise Unsupported(f"two loops stand side by side in {loop.counter.name}: they run in turns")
                 if stores:
                     raise Unsupported(f"loop {statement.counter.name} stands beside stores in {loop.counter.name}")
                 _loop(inner_state, statement, loops, local, label)
@@ -204,12 +215,16 @@ def _straight(
             case Load(target=target, memory=memory, address=address):
                 local[target] = _reading(memory.load(substitute(address, known)), stores)
             case Store(memory=memory, address=address, value=value):
+                if memory.op != "var":
+                    raise Unsupported(f"a store to {memory.describe()}, which is not a memory of its own")
                 term = _reading(substitute(value, known), stores)
                 stores.append(Store(memory, substitute(address, known), term))
             case Command():
                 mapped = map_statement(statement, local)
                 assert isinstance(mapped, Command)
-                moved, updates, _ = decode_command(state.fragment, mapped, scalars)
+                moved, updates, kernel = decode_command(state.fragment, mapped, scalars)
+                if kernel is not None:
+                    raise Unsupported(f"a start command inside a host loop of {state.fragment.name}")
                 for store in moved:
                     _reading(store.value, stores)
                 stores += moved
@@ -317,8 +332,6 @@ def _roll(stores: list[Store]) -> tuple[Expr, Store] | None:
 
 def _generalise(one: Expr, two: Expr, lane: Expr) -> Expr | None:
     """A term that is ``one`` at lane = 1 and ``two`` at lane = 2."""
-    from ila_lang.expr import rebuild, resize
-
     if one is two:
         return one
     if one.is_const and two.is_const and one.value == 1 and two.value == 2 and one.sort != BOOL:

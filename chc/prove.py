@@ -22,7 +22,7 @@ import pysmt.shortcuts as smt
 from pysmt.exceptions import PysmtException
 from pysmt.fnode import FNode
 
-from ila_lang import Expr, Fragment, Store, all_of, bv, const, resize, substitute, true, var
+from ila_lang import Expr, Fragment, Store, all_of, bv, const, free_variables, resize, substitute, true, var
 from ila_lang.mapping import TensorMapping
 from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
@@ -183,6 +183,7 @@ def _run(proof: _Proof) -> None:
     if not samples.rows:
         raise Unsupported("no sample shape lies in the size domain")
     device_nests, ir_nests = nests_of(mapping.device), nests_of(mapping.ir)
+    _names_apart(mapping, [*device_nests, *ir_nests])
     pool = _pool([*device_nests, *ir_nests])
     output, ir_output = mapping.device.tensors[mapping.output[0]], mapping.ir.ila.states[mapping.output[1]]
     index = mapping.output_index(ROW, COLUMN)
@@ -201,6 +202,18 @@ def _run(proof: _Proof) -> None:
     _value_theorems(proof, device, ir, pairs)
 
 
+def _names_apart(mapping: TensorMapping, nests: Sequence[Nest]) -> None:
+    """Refuses programs in which one name stands for two things: a term could then speak of the wrong one."""
+    common = {*mapping.parameters, ROW.name, COLUMN.name}
+    if len(common) < len(mapping.parameters) + 2:
+        raise Unsupported(f"{ROW.name} and {COLUMN.name} name the output cell; a parameter must have another name")
+    for nest in nests:
+        names = [c.name for c in nest.counters]
+        clash = next((n for i, n in enumerate(names) if n in common or n in names[:i]), None)
+        if clash is not None:
+            raise Unsupported(f"counter {clash} of {nest.label} must have a name of its own")
+
+
 def _pool(nests: Sequence[Nest]) -> list[Expr]:
     """Terms over the distinguished cell that witnesses are tried from: coordinates, and their digits."""
     pool = [ROW, COLUMN]
@@ -216,7 +229,7 @@ def _address_theorems(proof: _Proof, side: _Side) -> None:
     for extent in (resize(e, 40) for nest in side.nests for _, e in nest.loops):
         proof.base.term(extent)  # once, before the boxes copy what is known
     proof.fits(proof.base, f"{side.prefix}: loop extents")
-    for index in _traced(side):
+    for index in sorted({*_traced(side), *(n for n, _, _ in side.trace.untouched)}):
         _counters_hold(proof, side, side.nests[index])
     boxes = {n: Box(proof.base, side.prefix, n, side.nests[n], _bounds(proof, side, n)) for n in _traced(side)}
     side.boxes = boxes
@@ -455,6 +468,10 @@ def _same_cell(samples: Samples, cell: SourceCell, memory: Expr, others: Sequenc
 def _value_theorems(proof: _Proof, device: _Side, ir: _Side, pairs: Mapping[Expr, Expr]) -> None:
     mapping = proof.mapping
     left, right = substitute(device.trace.value, pairs), ir.trace.value
+    determined = {*(c.symbol for c in ir.trace.sources), *mapping.parameters.values(), ROW, COLUMN}
+    for name, variable in free_variables(left, right).items():
+        if variable not in determined:
+            raise Unsupported(f"the result depends on {name}, which the program does not determine")
     structure = BitEncoding(mapping.abstract)
     lemmas = lemma_instances(mapping.lemmas, [left, right], structure)
     proof.discharger.ask(

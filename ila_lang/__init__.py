@@ -5,6 +5,7 @@ scalar interpreter that gives them meaning.  This package trusts only Python and
 and imports no solver.  All other packages interpret what is written here.
 """
 
+from . import simplify as _simplify  # noqa: F401  (registers itself with the constructors)
 from .build import all_of, any_of, concat, const, false, ite, load_bytes, store_bytes, true
 from .compile import Memory, compile_function, compile_kernel, compile_terms
 from .expr import Expr, free_variables, postorder, resize, substitute, var
@@ -12,7 +13,7 @@ from .flatten import child_differs, child_ila, run_child
 from .fragment import Fragment
 from .function import Function, inline, primitive, uninterpreted
 from .kernel import Command, For, Kernel, Let, Load, Statement, Store, walk
-from .listing import show_expr, show_ila, show_statements
+from .listing import show_expr, show_ila, show_kernel, show_statements
 from .machine import CommandError, Machine, run_fragment
 from .model import Ila, Instruction
 from .portable import (
@@ -87,6 +88,7 @@ __all__ = [
     "run_vectorised",
     "show_expr",
     "show_ila",
+    "show_kernel",
     "show_statements",
     "store_bytes",
     "substitute",

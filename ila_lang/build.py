@@ -7,10 +7,10 @@ folding, selection from concatenations, and loads that meet the store they read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from .expr import Expr, Operand, Param, bool_const, bv_const
+from .expr import Expr, Operand, Param, _algebra, bool_const, bv_const
 from .ops import fold_constants
 from .sorts import BOOL, BvSort, MemSort, Sort, bv
 
@@ -188,7 +188,28 @@ def apply_op(
     if op not in ("load", "store", "apply") and args and all(a.op == "const" for a in args):
         value = fold_constants(op, [a.value for a in args], params, args[0].sort, sort)
         return bool_const(bool(value)) if sort == BOOL else Expr._make("const", (), (value,), sort)
-    from .simplify import simplify
-
-    simpler = simplify(op, args, params, sort)
+    simpler = _simplifier[0](op, args, params, sort) if _simplifier else None
     return simpler if simpler is not None else Expr._make(op, args, params, sort, func)
+
+
+Simplifier = Callable[[str, tuple[Expr, ...], tuple[Param, ...], Sort], Expr | None]
+
+_simplifier: list[Simplifier] = []
+
+
+def use_simplifier(simplifier: Simplifier) -> None:
+    """Makes constructors simplify with a function that stands above this module (:mod:`ila_lang.simplify`)."""
+    _simplifier[:] = [simplifier]
+
+
+_algebra.register(
+    binary=binary,
+    coerce=coerce,
+    invert=invert,
+    negate=negate,
+    extract=extract,
+    extend=extend,
+    load=load,
+    store=store,
+    apply_op=apply_op,
+)

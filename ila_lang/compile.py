@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from .expr import Expr, free_variables, postorder
+from . import build
+from .expr import Expr, free_variables, postorder, rebuild
 from .function import Function
 from .kernel import Command, For, Kernel, Let, Load, Statement, Store, terms, walk
 from .ops import SCALAR, VECTOR, template
@@ -32,8 +33,6 @@ class Memory(dict[int, int]):
 
 def loads_resolved(root: Expr) -> Expr:
     """``root`` with loads pushed through stores and conditionals down to memory variables."""
-    from . import build
-    from .expr import rebuild
 
     def resolve(memory: Expr, address: Expr) -> Expr:
         if memory.op == "store":

@@ -10,8 +10,8 @@ theories Core, FixedSizeBitVectors and ArraysEx; division by zero gives all ones
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from weakref import WeakValueDictionary
 
 from .sorts import BOOL, BoolSort, BvSort, MemSort, Sort, bv
@@ -23,6 +23,33 @@ __all__ = ["Expr", "Operand", "free_variables", "postorder", "rebuild", "substit
 
 Param = int | str
 _Key = tuple[object, ...]
+
+
+class Algebra:
+    """What operators on expressions build with.
+
+    The constructors stand above this module (:mod:`ila_lang.build`) and register themselves here, so that expressions
+    can have Python operators without this module importing what imports it.
+    """
+
+    binary: Callable[[str, Expr, Operand], Expr]
+    coerce: Callable[[Operand, Sort, str], Expr]
+    invert: Callable[[Expr], Expr]
+    negate: Callable[[Expr], Expr]
+    extract: Callable[[Expr, int, int], Expr]
+    extend: Callable[[str, Expr, int], Expr]
+    load: Callable[[Expr, Operand], Expr]
+    store: Callable[[Expr, Operand, Operand], Expr]
+    apply_op: Callable[[str, tuple[Expr, ...], tuple[Param, ...], Sort, Function | None], Expr]
+    show: Callable[[Expr], str]
+
+    def register(self, **constructors: Callable[..., Any]) -> None:
+        """Sets constructors by name."""
+        for name, constructor in constructors.items():
+            setattr(self, name, constructor)
+
+
+_algebra = Algebra()
 
 
 class Expr:
@@ -96,9 +123,7 @@ class Expr:
         return f"'{self.op}'"
 
     def __repr__(self) -> str:
-        from .listing import show_expr
-
-        return show_expr(self)
+        return _algebra.show(self)
 
     __hash__ = object.__hash__
 
@@ -114,14 +139,10 @@ class Expr:
     # -- operators (built in ila_lang.build) -----------------------------------------------------
 
     def _bin(self, op: str, other: Operand) -> Expr:
-        from . import build
-
-        return build.binary(op, self, other)
+        return _algebra.binary(op, self, other)
 
     def _rbin(self, op: str, other: Operand) -> Expr:
-        from . import build
-
-        return build.binary(op, build.coerce(other, self.sort, op), self)
+        return _algebra.binary(op, _algebra.coerce(other, self.sort, op), self)
 
     def __add__(self, other: Operand) -> Expr:
         return self._bin("bvadd", other)
@@ -157,14 +178,10 @@ class Expr:
         return self._bin("xor" if self.sort == BOOL else "bvxor", other)
 
     def __invert__(self) -> Expr:
-        from . import build
-
-        return build.invert(self)
+        return _algebra.invert(self)
 
     def __neg__(self) -> Expr:
-        from . import build
-
-        return build.negate(self)
+        return _algebra.negate(self)
 
     def __lshift__(self, other: Operand) -> Expr:
         return self._bin("bvshl", other)
@@ -208,37 +225,27 @@ class Expr:
 
     def __getitem__(self, index: slice | int) -> Expr:
         """``x[hi:lo]`` selects bits *hi* down to *lo*, both included; ``x[i]`` selects one bit."""
-        from . import build
-
         if isinstance(index, slice):
             if index.step is not None or not isinstance(index.start, int) or not isinstance(index.stop, int):
                 raise TypeError(f"Bits must be selected as x[hi:lo] with two integers, not {index!r}")
-            return build.extract(self, index.start, index.stop)
-        return build.extract(self, index, index)
+            return _algebra.extract(self, index.start, index.stop)
+        return _algebra.extract(self, index, index)
 
     def zext(self, width: int) -> Expr:
         """This bit-vector with zeros put before it, up to ``width`` bits in all."""
-        from . import build
-
-        return build.extend("zext", self, width)
+        return _algebra.extend("zext", self, width)
 
     def sext(self, width: int) -> Expr:
         """This bit-vector with copies of its sign bit put before it, up to ``width`` bits in all."""
-        from . import build
-
-        return build.extend("sext", self, width)
+        return _algebra.extend("sext", self, width)
 
     def load(self, address: Operand) -> Expr:
         """The word of this memory at ``address``."""
-        from . import build
-
-        return build.load(self, address)
+        return _algebra.load(self, address)
 
     def store(self, address: Operand, data: Operand) -> Expr:
         """This memory with the word at ``address`` replaced by ``data``."""
-        from . import build
-
-        return build.store(self, address, data)
+        return _algebra.store(self, address, data)
 
 
 Operand = Expr | int | bool
@@ -280,11 +287,9 @@ def free_variables(*roots: Expr) -> dict[str, Expr]:
 
 def rebuild(node: Expr, args: tuple[Expr, ...]) -> Expr:
     """The same operator applied to other operands, simplified again."""
-    from . import build
-
     if len(args) == len(node.args) and all(a is b for a, b in zip(args, node.args, strict=True)):
         return node
-    return build.apply_op(node.op, args, node.params, node.sort, node.func)
+    return _algebra.apply_op(node.op, args, node.params, node.sort, node.func)
 
 
 def substitute(root: Expr, mapping: Mapping[Expr, Expr]) -> Expr:

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping
 
 from .build import apply_op, coerce
-from .expr import Expr, Operand, free_variables, substitute, var
+from .expr import Expr, Operand, free_variables, postorder, rebuild, substitute, var
 from .sorts import Sort
 
 __all__ = ["Function", "inline", "primitive", "uninterpreted"]
@@ -91,8 +91,6 @@ def uninterpreted(name: str, result: Sort, **params: Sort) -> Function:
 
 def inline(root: Expr, keep: frozenset[str] = frozenset()) -> Expr:
     """``root`` with every application unfolded whose function has a body and is not named in ``keep``."""
-    from .expr import postorder, rebuild
-
     done: dict[Expr, Expr] = {}
     for node in postorder([root]):
         new = rebuild(node, tuple(done[a] for a in node.args)) if node.args else node

@@ -77,7 +77,8 @@ class Kernel:
     >>> source, target = var("source", mem(8, 8)), var("target", mem(8, 8))
     >>> with k.loop("i", const(4, 8)) as i:
     ...     k.store(target, i, k.load("word", source, i))
-    >>> print(k.listing())
+    >>> from ila_lang import show_kernel
+    >>> print(show_kernel(k))
     for i in 0 .. 0x4 - 1:
       word := source[i]
       target[i] := word
@@ -181,12 +182,6 @@ class Kernel:
         for term in self.on_done.values():
             used |= free_variables(term)
         return {n: v for n, v in used.items() if n not in bound}
-
-    def listing(self) -> str:
-        """The kernel as indented text."""
-        from .listing import show_statements
-
-        return "\n".join(show_statements(self.body))
 
 
 def terms(statement: Statement) -> tuple[Expr, ...]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .expr import Expr
-from .kernel import Command, For, Let, Load, Statement, Store
+from .expr import Expr, _algebra, postorder
+from .kernel import Command, For, Kernel, Let, Load, Statement, Store
 from .model import Ila
 
-__all__ = ["show_expr", "show_ila", "show_statements"]
+__all__ = ["show_expr", "show_ila", "show_kernel", "show_statements"]
 
 INFIX = {
     "and": "and", "or": "or", "xor": "xor", "eq": "==", "bvadd": "+", "bvsub": "-", "bvmul": "*", "bvudiv": "/",
@@ -30,8 +30,6 @@ def show_expr(root: Expr, limit: int = 4000) -> str:
 
 
 def _show(root: Expr, memo: dict[Expr, str]) -> str:
-    from .expr import postorder
-
     for node in postorder([root]):
         if node not in memo:
             memo[node] = _node(node, [memo[a] for a in node.args])
@@ -111,3 +109,11 @@ def show_ila(ila: Ila) -> str:
         lines += show_statements(kernel.body, 1)
         lines += [f"  at the end {n} := {show_expr(t)}" for n, t in kernel.on_done.items()]
     return "\n".join(lines)
+
+
+def show_kernel(kernel: Kernel) -> str:
+    """The statements of a kernel as indented text."""
+    return "\n".join(show_statements(kernel.body))
+
+
+_algebra.register(show=show_expr)

@@ -197,3 +197,6 @@ def _arithmetic(op: str, args: tuple[Expr, ...]) -> Expr | None:
     if op == "bvule" and left.op == "zext" and value >= (1 << left.args[0].width) - 1:
         return build.true
     return None
+
+
+build.use_simplifier(simplify)

@@ -22,7 +22,7 @@ def walk_and_compile(kernel: Kernel, values: dict[str, int], memories: dict[str,
     compiled = {n: Memory(0, m) for n, m in memories.items()}
     run_kernel(kernel, values, walked)
     il.compile_kernel(kernel)(dict(values), compiled, None)
-    assert {n: dict(m) for n, m in compiled.items()} == walked, kernel.listing()
+    assert {n: dict(m) for n, m in compiled.items()} == walked, il.show_kernel(kernel)
     return walked
 
 
@@ -38,7 +38,7 @@ def test_vectorised_kernels(kernel: Kernel, values: dict[str, int], src: dict[in
     walked = walk_and_compile(kernel, values, {"src": src, "dst": {}})
     arrays = {"src": dense(src, 16), "dst": dense({}, 512)}
     il.run_vectorised(kernel, values, arrays, points)
-    assert (arrays["dst"] == dense(walked["dst"], 512)).all(), kernel.listing()
+    assert (arrays["dst"] == dense(walked["dst"], 512)).all(), il.show_kernel(kernel)
 
 
 @given(kernels(), scalars, words, words)
@@ -54,7 +54,7 @@ def test_vectorised_kernels_are_right_or_refused(
         assert "cannot be vectorised on this data" in str(error)
         assert (arrays["dst"] == dense(dst, 512)).all()
     else:
-        assert (arrays["dst"] == dense(walked["dst"], 512)).all(), kernel.listing()
+        assert (arrays["dst"] == dense(walked["dst"], 512)).all(), il.show_kernel(kernel)
 
 
 def dense(contents: dict[int, int], size: int) -> Any:
@@ -81,7 +81,7 @@ def device(kernel: Kernel) -> Ila:
 def test_child_ilas_do_what_kernels_do(kernel: Kernel, values: dict[str, int], src: Any, dst: Any, more: int) -> None:
     ila = device(kernel)
     inputs = {"go": 1, "more": more}
-    assert il.child_differs(ila, "run", inputs, values, {"src": src, "dst": dst}) is None, kernel.listing()
+    assert il.child_differs(ila, "run", inputs, values, {"src": src, "dst": dst}) is None, il.show_kernel(kernel)
 
 
 # -- what went wrong once, or would be easy to get wrong -------------------------------------------------
