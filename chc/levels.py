@@ -82,6 +82,10 @@ class LevelSystem:
         names = [s.extent for s in sides] + [e.at for s in sides for e in s.events]
         names += [n for h in hazards for n in (h.reader, h.writer)]
         self.parameters = {n: smt.Symbol(n, INT) for n in dict.fromkeys(names)}
+        if len({**self.counters, **self.ghosts, **self.flags, **self.parameters}) < sum(
+            map(len, (self.counters, self.ghosts, self.flags, self.parameters))
+        ):
+            raise ValueError(f"Names in level {name} must be different: a counter must not be its own extent")
         p = self.parameters
         facts = [smt.Equals(p[a], p[b]) for a, b in equal if p[a] is not p[b]]
         facts += [smt.LE(p[a], p[b]) for a, b in ordered if p[a] is not p[b]]

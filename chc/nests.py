@@ -132,7 +132,7 @@ def _kernel(state: _State, kernel: Kernel) -> None:
 
 
 def _set(state: _State, updates: Mapping[Expr, Expr]) -> None:
-    """Sets scalars outside loops; what was read from a memory is forgotten, for the memory may change before its use."""
+    """Sets scalars outside loops; what was read from a memory is forgotten: the memory may change before its use."""
     for target, value in updates.items():
         if any(node.op == "load" for node in postorder([value])):
             value = _unknown(f"havoc{next(state.havocs)}.{target.name}", target)

@@ -82,7 +82,7 @@ class _Proof:
     names: Names = field(default_factory=Names)
     invariants: dict[str, list[str]] = field(default_factory=dict)
     levels: dict[str, dict[str, object]] = field(default_factory=dict)
-    fits_seen: set[tuple[object, object]] = field(default_factory=set)
+    fits_seen: set[tuple[object, ...]] = field(default_factory=set)
 
     def theorem(self, group: str, name: str, goal: Expr, meaning: str, given: Sequence[Expr] = ()) -> None:
         """Proves ``goal`` over the integers for all sizes and coordinates, under extra range conditions ``given``."""
@@ -101,8 +101,9 @@ class _Proof:
         """Adds the obligations that the operations translated by ``encoding`` stay within their widths."""
         new: dict[tuple[FNode, ...], list[FNode]] = {}
         for assumed, condition in encoding.fits:
-            if (assumed, condition) not in self.fits_seen:
-                self.fits_seen.add((assumed, condition))
+            key = (assumed, condition, encoding.meaning(condition))
+            if key not in self.fits_seen:
+                self.fits_seen.add(key)
                 new.setdefault(assumed, []).append(condition)
         for number, (assumed, conditions) in enumerate(new.items(), 1):
             count = "1 operation" if len(conditions) == 1 else f"{len(conditions)} operations"
@@ -149,6 +150,8 @@ def prove(
         status, reason = Status.UNKNOWN, str(error)
     except (Unsupported, NotLinearizable) as error:
         status, reason = Status.UNKNOWN, str(error)
+    except (PysmtException, ValueError) as error:
+        status, reason = Status.ERROR, str(error)
     return Verdict(
         status,
         claim_of(mapping),

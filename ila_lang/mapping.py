@@ -41,6 +41,8 @@ class Lemma:
             raise TypeError(
                 f"Left side of lemma {self.name} must be a function applied to variables, not {self.left!r}"
             )
+        if len(set(self.left.args)) < len(self.left.args):
+            raise ValueError(f"Left side of lemma {self.name} must use each variable once, not {self.left!r}")
         if self.left.sort != self.right.sort:
             raise TypeError(
                 f"Sides of lemma {self.name} must have one sort, not {self.left.sort} and {self.right.sort}"

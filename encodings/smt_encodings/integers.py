@@ -179,9 +179,10 @@ class IntegerEncoding:
             return Int(quotient), Int(remainder)
         key = (value, divisor)
         if key not in self._divisions:
-            label = value.symbol_name() if value.is_symbol() else f"{self.namespace}.e{len(self._divisions)}"
-            quotient, remainder = Symbol(f"{label}.div{divisor}", INT), Symbol(f"{label}.mod{divisor}", INT)
-            # total for every integer value, so it assumes nothing (in particular not that the value is >= 0)
+            label = value.symbol_name() if value.is_symbol() else f"{self.namespace}!e{len(self._divisions)}"
+            quotient, remainder = Symbol(f"{label}!div{divisor}", INT), Symbol(f"{label}!mod{divisor}", INT)
+            # "!" is in no variable's name; the definition is total for every integer value, so it assumes nothing (in
+            # particular not that the value is >= 0)
             self.definitions.append(
                 And(
                     Equals(value, Plus(Times(quotient, Int(divisor)), remainder)),
@@ -207,6 +208,19 @@ class IntegerEncoding:
             moved = self._divide(value.substitute(mapping), divisor)
             mapping |= {s: m for s, m in zip(symbols, moved, strict=True) if s is not m}
         return mapping
+
+    def meaning(self, term: FNode) -> frozenset[tuple[FNode, FNode, int]]:
+        """What the quotients and remainders inside ``term`` are of; their names alone do not tell forks apart."""
+        defined = {s: (v, d) for (v, d), symbols in self._divisions.items() for s in symbols}
+        found: set[tuple[FNode, FNode, int]] = set()
+        open_terms = [term]
+        while open_terms:
+            for symbol in open_terms.pop().get_free_variables():
+                entry = (symbol, *defined[symbol]) if symbol in defined else None
+                if entry is not None and entry not in found:
+                    found.add(entry)
+                    open_terms.append(entry[1])
+        return frozenset(found)
 
     def _fitting(self, node: Expr, value: FNode) -> FNode:
         self._require(node, LT(value, Int(1 << node.width)), self.upper(node) < 1 << node.width)
