@@ -1,0 +1,43 @@
+"""What the documents point to exists: files behind relative links, and command lines of `ilaverify`."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from ilaverify.cli import _parser
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+COMMAND = re.compile(r"^\s*ilaverify (?P<line>.*)$|`ilaverify (?P<code>[^`]*)`", re.MULTILINE)
+
+
+def commands(text: str) -> list[list[str]]:
+    """The arguments of every quoted command line; a lone verb in running text is only named, not quoted."""
+    found = [shlex.split(m["line"] or m["code"], comments=True) for m in COMMAND.finditer(text)]
+    return [arguments for arguments in found if len(arguments) > 1 or arguments == ["list"]]
+
+
+def test_the_documents_are_found() -> None:
+    names = {d.name for d in DOCUMENTS}
+    assert {"README.md", "ARCHITECTURE.md", "LIMITATIONS.md", "tutorial.md", "concepts.md"} <= names
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
+def test_relative_links_resolve(document: Path) -> None:
+    targets = [t.split("#")[0] for t in LINK.findall(document.read_text(encoding="utf-8")) if ":" not in t]
+    assert [t for t in targets if t and not (document.parent / t).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
+def test_quoted_commands_parse(document: Path) -> None:
+    for arguments in commands(document.read_text(encoding="utf-8")):
+        _parser().parse_args(arguments)
+
+
+def test_the_readme_quotes_commands() -> None:
+    verbs = {c[0] for c in commands((ROOT / "README.md").read_text(encoding="utf-8"))}
+    assert verbs == {"list", "show", "mapping", "check", "simulate"}
