@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+
 from ilaverify.cli import _parser
 
 ROOT = Path(__file__).parents[2]
