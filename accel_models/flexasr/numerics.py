@@ -19,6 +19,8 @@ from fractions import Fraction
 
 from ila_lang import Expr, bv, concat, const, ite, primitive
 
+from .terms import shift_left
+
 __all__ = [
     "FIXED_FRACTION_BITS",
     "GUARD_BITS",
@@ -46,19 +48,12 @@ _ZERO = 0  # the canonical code of zero
 _LARGEST = 0x7F  # exponent 7, mantissa 15, without its sign
 
 
-def _cascade_left(value: Expr, amount: Expr) -> Expr:
-    """``value << amount`` as one conditional shift per bit of ``amount``; bits shifted out are lost."""
-    for i in range(amount.width):
-        value = ite(amount[i] == 1, value << (1 << i), value)
-    return value
-
-
 def _decode(code: Expr, shift: Expr | None, width: int) -> Expr:
     """The code's value times 2^14 at bias ``shift`` (None: bias 0), as a signed number of ``width`` bits."""
     mantissa, exponent = code[3:0], code[6:4]
     if shift is not None:
         exponent = exponent.zext(4) + shift.zext(4)
-    magnitude = _cascade_left(concat(const(1, 1), mantissa).zext(width), exponent)
+    magnitude = shift_left(concat(const(1, 1), mantissa).zext(width), exponent)
     magnitude = ite(code[6:0] == 0, const(0, width), magnitude)
     return ite(code[7] == 1, -magnitude, magnitude)
 
@@ -97,7 +92,7 @@ def encode(value: Expr, fraction_bits: int, bias: Expr | int, *, pre2022: bool =
         point = fraction_bits + bias
     else:
         point = fraction_bits + 7
-        magnitude = _cascade_left(magnitude.zext(value.width + 7), ~bias)  # ~bias = 7 - bias
+        magnitude = shift_left(magnitude.zext(value.width + 7), ~bias)  # ~bias = 7 - bias
     # Window: bits `top` .. 0, where `top` is the leading bit of exponent 7.  Nine bits reach down to
     # exponent -1, which still may round up to exponent 0.
     top = point - EXPONENT_OFFSET + 7
