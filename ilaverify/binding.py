@@ -37,6 +37,8 @@ def binding_problems(certificate: Mapping[str, Any], mapping: TensorMapping) -> 
     if claim_json(claim) != certificate["claim"]:
         problems.append("the claim's words are not those of the proof that the obligations belong to")
     given = {(o["group"], o["name"]): o for o in certificate["obligations"]}
+    if len(given) < len(certificate["obligations"]):
+        problems.append("two obligations have one name; the claim has no such obligation twice")
     for required in requirements.required:
         where = f"{required.group}: {required.name}"
         obligation = given.pop((required.group, required.name), None)

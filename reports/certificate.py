@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,12 @@ _TOP = {
     "obligations": list, "invariants": dict, "seconds": (int, float), "digest": str,
 }  # fmt: skip
 _OBLIGATION = {"group": str, "name": str, "meaning": str, "expected": str, "smtlib": str, "answers": list}
+_ANSWER = {"solver": str, "status": str, "seconds": (int, float)}
+_CLAIM = {
+    "subject": str, "statement": str, "size_domain": str, "equality": str, "interpretations": list, "assumptions": list,
+}  # fmt: skip
+_SEMANTICS = {"device": str, "ir": str, "relation": str}
+_LEVEL = {"found_by": str, "seconds": (int, float), "horn": str, "invariant": list, "names": dict}
 
 
 class CertificateError(ValueError):
@@ -82,10 +88,12 @@ def certificate_of(
 ) -> dict[str, Any]:
     """The certificate of a proof.  ``parameters`` are what the method was asked for (shape, data, ...).
 
-    Raises CertificateError unless the verdict is PROVED.
+    Raises CertificateError unless the verdict is PROVED and all its obligations are discharged.
     """
     if verdict.status is not Status.PROVED:
         raise CertificateError(f"a certificate must be of a PROVED claim, not {verdict.status.value}")
+    if not verdict.obligations or not all(o.discharged for o in verdict.obligations):
+        raise CertificateError("a certificate must be of a proof whose obligations are all discharged")
     content: dict[str, Any] = {
         "schema": SCHEMA,
         "tool": tool,
@@ -148,10 +156,14 @@ def read_certificate(path: Path) -> dict[str, Any]:
         raise CertificateError(f"{path}: a certificate must be a readable file: {error.strerror}") from error
     try:
         content = json.loads(data.decode("ascii"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise CertificateError(f"{path}: a certificate must be JSON text: {error}") from error
     _check_form(path, content)
-    if certificate_text(content).encode() != data:
+    try:
+        canonical = certificate_text(content)
+    except ValueError as error:
+        raise CertificateError(f"{path}: numbers of a certificate must be finite: {error}") from error
+    if canonical.encode() != data:
         raise CertificateError(f"{path}: a certificate must be in canonical form; the file was edited or reformatted")
     if content["digest"] != content_digest(content):
         raise CertificateError(f"{path}: the digest must match the content; the file was changed after it was written")
@@ -162,6 +174,18 @@ def _check_form(path: Path, content: object) -> None:
     def need(what: str, value: object, kind: Any) -> None:
         if not isinstance(value, kind) or isinstance(value, bool):
             raise CertificateError(f"{path}: {what} must be present and of the published form, not {value!r:.60}")
+
+    def record(what: str, value: object, form: Mapping[str, Any]) -> None:
+        need(what, value, dict)
+        assert isinstance(value, dict)
+        for key, kind in form.items():
+            need(f"{what}: {key}", value.get(key), kind)
+        if set(value) != set(form):
+            raise CertificateError(f"{path}: keys of {what} must be exactly {', '.join(sorted(form))}")
+
+    def texts(what: str, values: Iterable[object]) -> None:
+        for value in values:
+            need(what, value, str)
 
     need("the certificate", content, dict)
     assert isinstance(content, dict)
@@ -174,11 +198,19 @@ def _check_form(path: Path, content: object) -> None:
     if not content["obligations"]:
         raise CertificateError(f"{path}: obligations must not be empty")
     for number, obligation in enumerate(content["obligations"]):
-        need(f"obligation {number}", obligation, dict)
-        for key, kind in _OBLIGATION.items():
-            need(f"obligation {number}: {key}", obligation.get(key), kind)
+        record(f"obligation {number}", obligation, _OBLIGATION)
         if obligation["expected"] not in ("sat", "unsat"):
             raise CertificateError(f"{path}: obligation {number}: expected must be sat or unsat")
+        for answer in obligation["answers"]:
+            record(f"an answer to obligation {number}", answer, _ANSWER)
+    record("the claim", content["claim"], _CLAIM)
+    texts("an interpretation", content["claim"]["interpretations"])
+    texts("an assumption", content["claim"]["assumptions"])
+    record("the semantics", content["semantics"], _SEMANTICS)
+    for name, level in content["invariants"].items():
+        record(f"level {name}", level, _LEVEL)
+        texts(f"a conjunct of level {name}", level["invariant"])
+        texts(f"a name in level {name}", level["names"].values())
 
 
 def write_atomically(path: Path, text: str) -> None:

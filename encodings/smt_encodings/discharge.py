@@ -204,6 +204,8 @@ class Requirement:
 
     def met_by(self, smtlib: str) -> bool:
         """Whether a script is this obligation or a stronger one."""
+        if not all(c == "\n" or c.isprintable() for c in smtlib):
+            return False  # what else ends a line differs between readers
         if self.exact:
             return _lines(smtlib) == _lines(self.smtlib)
         given, wanted = _lines(smtlib), _lines(self.smtlib)
@@ -213,4 +215,5 @@ class Requirement:
 
 
 def _lines(smtlib: str) -> list[str]:
-    return [line for line in smtlib.splitlines() if line and not line.startswith(";")]
+    """Lines without comments.  Only a line feed ends a comment for a solver, so only a line feed ends one here."""
+    return [line for line in smtlib.split("\n") if line and not line.startswith(";")]
