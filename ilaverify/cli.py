@@ -133,7 +133,7 @@ def _list(options: argparse.Namespace) -> int:
     for title, known in (("mappings", MAPPINGS), ("models", MODELS)):
         print(title)
         for name, (summary, _) in known.items():
-            print(f"  {name:<20} {summary}")
+            print(f"  {name:<24} {summary}")
     return EXIT_PROVED
 
 
@@ -394,10 +394,6 @@ def _simulate(options: argparse.Namespace) -> int:
         raise UsageError(f"model to simulate must be flexasr, not '{options.model}'")
     try:
         text = options.program.read_text(encoding="utf-8")
-    except BrokenPipeError:
-        # the reader of our output has gone; point the interpreter's last flush elsewhere
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_UNPROVED
     except OSError as error:
         raise UsageError(f"{options.program}: a program must be a readable file: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -69,21 +69,21 @@ def _wrapped(text: str) -> Iterator[str]:
 def _obligations(obligations: list[Obligation], full: bool) -> Iterator[str]:
     """One line per group (or per obligation), with the time each solver took."""
     solvers = list(dict.fromkeys(a.solver for o in obligations for a in o.answers))
-    yield f"{'obligations':<62}{''.join(f'{s:>14}' for s in solvers)}"
+    yield f"{'obligations':<76}{''.join(f'{s:>14}' for s in solvers)}"
     groups: dict[str, list[Obligation]] = {}
     for obligation in obligations:
         groups.setdefault(obligation.group, []).append(obligation)
     for group, members in groups.items():
         discharged = sum(o.discharged for o in members)
-        yield f"  {_tally(group, discharged, len(members)):<60}{_times(members, solvers)}"
+        yield f"  {_tally(group, discharged, len(members)):<74}{_times(members, solvers)}"
         for obligation in members:
             if full or not obligation.discharged:
                 mark = "" if obligation.discharged else "  NOT DISCHARGED"
-                yield f"    {obligation.name[:57]:<58}{_times([obligation], solvers)}{mark}"
+                yield f"    {obligation.name[:71]:<72}{_times([obligation], solvers)}{mark}"
 
 
 def _tally(group: str, discharged: int, count: int) -> str:
-    return f"{group[:46]} ({discharged} of {count})"
+    return f"{group[:64]} ({discharged} of {count})"
 
 
 def _times(obligations: list[Obligation], solvers: list[str]) -> str:

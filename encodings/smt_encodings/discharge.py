@@ -82,7 +82,7 @@ class Discharger:
     second: bool = True
     progress: Callable[[Obligation], None] | None = None
     obligations: list[Obligation] = field(default_factory=list)
-    _pending: list[tuple[int, Answer, Callable[[], Answer]]] = field(default_factory=list)
+    _pending: list[tuple[int, Answer, solver_cvc5.Pending]] = field(default_factory=list)
 
     def ask(
         self,
@@ -134,6 +134,8 @@ class Discharger:
         waiting = solver_cvc5.start(obligation.smtlib, self.timeout) if self.second else None
         answer = solver_z3.check(obligation.smtlib, self.timeout)
         if waiting is None or answer.status != obligation.expected:
+            if waiting is not None:
+                waiting.stop()
             self._finish(replace(obligation, answers=(answer,)))
         else:
             self.obligations.append(obligation)
@@ -143,12 +145,19 @@ class Discharger:
         """Waits for all background answers; raises NotDischarged where one is not the expected one."""
         while self._pending:
             position, first, waiting = self._pending.pop(0)
-            answered = replace(self.obligations[position], answers=(first, waiting()))
+            answered = replace(self.obligations[position], answers=(first, waiting.wait()))
             self.obligations[position] = answered
             if self.progress is not None:
                 self.progress(answered)
             if not answered.discharged:
                 raise NotDischarged(answered)
+
+    def abandon(self) -> None:
+        """Stops background questions whose answers are not needed any more; what z3 said of them is kept."""
+        while self._pending:
+            position, first, waiting = self._pending.pop()
+            waiting.stop()
+            self.obligations[position] = replace(self.obligations[position], answers=(first,))
 
     def _answers(self, obligation: Obligation, timeout: float) -> Obligation:
         answers: list[Answer] = [solver_z3.check(obligation.smtlib, min(timeout, self.timeout))]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 
 import cvc5
 
 from .claims import Answer
 
-__all__ = ["check", "start", "version"]
+__all__ = ["Pending", "check", "serve", "start", "version"]
 
 
 def version() -> str:
@@ -29,8 +30,10 @@ def check(smtlib: str, timeout: float) -> Answer:
     solver = cvc5.Solver()
     solver.setOption("tlimit-per", str(max(1, int(timeout * 1000))))
     if "(set-logic QF_BV)" in smtlib:
-        # lazy bit-blasting does not finish on 16-bit equivalences that the eager one answers in seconds
+        # lazy bit-blasting does not finish on 16-bit equivalences that the eager one answers in seconds, and in
+        # milliseconds with Boolean structure turned into bit-vectors
         solver.setOption("bitblast", "eager")
+        solver.setOption("bool-to-bv", "all")
     parser = cvc5.InputParser(solver)
     parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, smtlib, "obligation")
     symbols = parser.getSymbolManager()
@@ -49,27 +52,39 @@ def check(smtlib: str, timeout: float) -> Answer:
     return Answer(status, time.perf_counter() - start, version(), reason)
 
 
-def start(smtlib: str, timeout: float) -> Callable[[], Answer]:
-    """Starts answering a script in a process of its own; the returned function waits for the answer.
+class Pending:
+    """A question that a process of its own is answering."""
 
-    Raises RuntimeError from that function where the process fails.
-    """
-    command = [sys.executable, "-c", "from smt_encodings import solver_cvc5; solver_cvc5.serve()"]
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdin is not None
-    process.stdin.write(json.dumps({"smtlib": smtlib, "timeout": timeout}))
-    process.stdin.close()
-    process.stdin = None
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
 
-    def wait() -> Answer:
-        output, errors = process.communicate()
-        if process.returncode != 0:
-            raise RuntimeError(f"the cvc5 process ended with {process.returncode}: {errors.strip()[-300:]}")
+    def wait(self) -> Answer:
+        """The answer, once it is there; raises RuntimeError where the process failed."""
+        output, errors = self._process.communicate()
+        if self._process.returncode != 0:
+            raise RuntimeError(f"the cvc5 process ended with {self._process.returncode}: {errors.strip()[-300:]}")
         return Answer(**json.loads(output))
 
-    return wait
+    def stop(self) -> None:
+        """Ends the process; its answer is not wanted any more."""
+        self._process.kill()
+        self._process.communicate()
+
+
+def start(smtlib: str, timeout: float) -> Pending:
+    """Starts answering a script in another process; ``timeout`` in seconds."""
+    command = [sys.executable, "-c", "from smt_encodings import solver_cvc5; solver_cvc5.serve()"]
+    # the process must find this package wherever the present one found it
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):  # a process that died at once is reported by wait()
+        process.stdin.write(json.dumps({"smtlib": smtlib, "timeout": timeout}))
+        process.stdin.close()
+    process.stdin = None
+    return Pending(process)
 
 
 def serve() -> None:
