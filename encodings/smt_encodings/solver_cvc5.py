@@ -43,7 +43,11 @@ def check(smtlib: str, timeout: float) -> Answer:
             command = parser.nextCommand()
             if command.isNull():
                 break
-            output += command.invoke(solver, symbols) or ""
+            said = command.invoke(solver, symbols) or ""
+            if said.startswith("(error"):  # cvc5 goes on without the command, an ill-sorted assertion for one
+                raise RuntimeError(said.strip())
+            if command.getCommandName() == "check-sat":
+                output = said
     except RuntimeError as error:
         raise ValueError(f"cvc5 must be given well-formed SMT-LIB; it says: {error}") from error
     words = output.split()
