@@ -28,6 +28,7 @@ from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Claim, Equality, Interpretation, Obligation, Status, Verdict
 from smt_encodings.direct import CannotPrint, miter_script
 from smt_encodings.discharge import Discharger, NotDischarged
+from smt_encodings.environment import fresh_symbols
 from smt_encodings.values import differ, prove_lemmas
 
 from .counterexample import Counterexample, replays, search_at
@@ -85,13 +86,13 @@ def prove(
     given = dict(mapping.sizes_of(*sizes)) if isinstance(sizes, tuple) else dict(sizes)
     mapping.require(given)
     proof = _Proof(mapping, given, discharger or Discharger(timeout=timeout), data, memory, timeout)
-    status, reason = proof.run()
-    found = None
-    if status is Status.UNKNOWN and search_seconds > 0:
-        found = proof.refute(shape, search_seconds)
-        if found is not None:
-            status, reason = Status.REFUTED, found.summary()
-            proof.details["counterexample"] = found
+    with fresh_symbols():
+        status, reason = proof.run()
+        if status is Status.UNKNOWN and search_seconds > 0:
+            found = proof.refute(shape, search_seconds)
+            if found is not None:
+                status, reason = Status.REFUTED, found.summary()
+                proof.details["counterexample"] = found
     claim = claim_at(mapping, given, shape, tuple(proof.interpretations))
     seconds = time.perf_counter() - start
     return Verdict(status, claim, "bmc", seconds, reason, proof.discharger.obligations, {}, proof.details)

@@ -74,13 +74,13 @@ def injectivity_steps(
     for symbol in (s for s in stone.get_free_variables() if s in renamed):
         goal = smt.Equals(symbol, renamed[symbol])
         given = [*_about(known, stone.get_free_variables()), stone]
-        if decide(given, goal, 2.0):
+        if decide(given, goal):
             steps.append((f"digit {symbol.symbol_name()}", given, goal))
             stones.append(goal)
     goal = smt.And([smt.Equals(a, b) for a, b in counters])
     reach = _about(known, _reach(known, goal.get_free_variables()))
     given = [*(h for h in reach if _is_linear(h)), *stones]
-    if not decide(given, goal, 2.0):
+    if not decide(given, goal):
         raise Unsupported("an address map is not shown to be injective: two iterations may write one cell")
     steps.append(("counters", given, goal))
     return steps
@@ -98,7 +98,7 @@ def _peel(known: Sequence[FNode], digit: FNode, moved: FNode, modulus: int, laye
     )
     goal = smt.And(smt.Equals(digit, moved), smt.Equals(here, there))
     for ranges in (_about(known, symbols), [h for h in _about(known, sizes | symbols) if _is_linear(h)]):
-        if decide([*ranges, equation], goal, 2.0):
+        if decide([*ranges, equation], goal):
             return f"digit {digit.symbol_name()} below {modulus}", [*ranges, equation], goal
     return None
 

@@ -27,6 +27,7 @@ from ila_lang.mapping import TensorMapping
 from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged, decide
+from smt_encodings.environment import fresh_symbols
 from smt_encodings.integers import IntegerEncoding, NotLinearizable
 from smt_encodings.printer import term_text
 from smt_encodings.values import differ, lemma_instances, prove_lemmas
@@ -137,8 +138,12 @@ def prove(
     The answer is PROVED, VACUOUS or UNKNOWN; this method does not search for counterexamples.  With ``invariants``
     (SMT-LIB conjuncts by level) Spacer is not asked; what is given is checked like what is inferred.
     """
+    with fresh_symbols():
+        return _prove(_Proof(mapping, discharger or Discharger(), horn_timeout, invariants))
+
+
+def _prove(proof: _Proof) -> Verdict:
     start = time.perf_counter()
-    proof = _Proof(mapping, discharger or Discharger(), horn_timeout, invariants)
     status, reason = Status.PROVED, ""
     try:
         if not _precondition(proof):
@@ -156,7 +161,7 @@ def prove(
         proof.discharger.abandon()
     return Verdict(
         status,
-        claim_of(mapping),
+        claim_of(proof.mapping),
         "chc",
         time.perf_counter() - start,
         reason,

@@ -59,13 +59,13 @@ def _enough(hypotheses: list[FNode], goal: FNode) -> list[FNode]:
     return hypotheses
 
 
-def decide(hypotheses: list[FNode], goal: FNode, timeout: float = 3.0) -> bool:
+def decide(hypotheses: list[FNode], goal: FNode, timeout: float = 8.0) -> bool:
     """Whether a solver proves that ``goal`` follows from ``hypotheses``; False also where none knows.
 
     cvc5 is asked first, briefly: it is the faster one on the nonlinear questions of index arithmetic.
     """
     text = script([*hypotheses, smt.Not(goal)])
-    quick = solver_cvc5.check(text, min(0.3, timeout)).status
+    quick = solver_cvc5.check(text, min(1.0, timeout)).status
     if quick != "unknown":
         return quick == "unsat"
     return solver_z3.check(text, timeout).status == "unsat"

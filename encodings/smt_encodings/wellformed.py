@@ -14,6 +14,7 @@ from ila_lang import Expr, For, Ila, Let, any_of, inline, resize, substitute, wa
 from .bits import BitEncoding
 from .claims import Obligation, Status
 from .discharge import Discharger, NotDischarged
+from .environment import fresh_symbols
 from .printer import script
 
 __all__ = ["Finding", "check_ila"]
@@ -35,7 +36,11 @@ def check_ila(ila: Ila, *, timeout: float = 20.0, second: bool = True) -> list[F
     * every valid command in every state is decoded by one;
     * every loop of every kernel ends: its extent is read once, and its counter is wide enough to count it.
     """
-    discharger = Discharger(timeout=timeout, second=second)
+    with fresh_symbols():
+        return _check(ila, Discharger(timeout=timeout, second=second))
+
+
+def _check(ila: Ila, discharger: Discharger) -> list[Finding]:
     encoding = BitEncoding()
     instructions = list(ila.instructions.values())
     findings = []
