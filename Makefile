@@ -17,8 +17,8 @@ NEW_ENOUGH := import ensurepip, sys; sys.exit(sys.version_info < (3, 11))
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
-prove: $(VENV)/installed ## prove the FlexASR MaxPool mapping for every size
-	$(BIN)/ilaverify mapping flexasr_maxpool --method chc
+prove: $(VENV)/installed ## prove the FlexASR MaxPool mapping for every size; certificate in proofs/
+	$(BIN)/ilaverify mapping flexasr_maxpool --method chc -o proofs
 
 test: $(VENV)/installed-dev ## run the tests and doctests that take seconds
 	$(BIN)/python -m pytest -n $(WORKERS)
@@ -40,7 +40,7 @@ types: $(VENV)/installed-dev ## check the types
 bench: $(VENV)/installed-dev ## run the benchmarks
 	$(BIN)/python -m benchmarks
 
-clean: ## remove everything that make, the tools and the tests have made
+clean: ## remove everything that make, the tools and the tests have made (proofs are kept)
 	rm -rf $(VENV) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

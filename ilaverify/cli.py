@@ -204,13 +204,20 @@ def _mapping(options: argparse.Namespace) -> int:
         raise UsageError(str(error)) from error
     finally:
         progress.clear()
-    written = _write(mapping, verdict, shape, options) if options.directory is not None else []
+    failure: OSError | None = None
+    written: list[Path] = []
+    try:
+        written = _write(mapping, verdict, shape, options) if options.directory is not None else []
+    except OSError as error:
+        failure = error  # the verdict took its time: it is shown all the same
     if options.json:
         _emit_json(_verdict_json(verdict) | {"written": [str(p) for p in written]})
     else:
         print(show_verdict(verdict, full=options.full))
         for path in written:
             print(f"written   {path}")
+    if failure is not None:
+        raise failure
     return exit_code(verdict.status)
 
 

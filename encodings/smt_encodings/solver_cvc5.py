@@ -52,7 +52,7 @@ def check(smtlib: str, timeout: float) -> Answer:
         raise ValueError(f"cvc5 must be given well-formed SMT-LIB; it says: {error}") from error
     words = output.split()
     status = words[-1] if words and words[-1] in ("sat", "unsat") else "unknown"
-    reason = "" if status != "unknown" else output.strip()
+    reason = "" if status != "unknown" else output.strip().removeprefix("unknown").strip(" ()")
     return Answer(status, time.perf_counter() - start, version(), reason)
 
 
