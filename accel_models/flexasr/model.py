@@ -1,8 +1,8 @@
-"""The ILA of FlexASR's global buffer: memories, managers, unit configurations and the LayerReduce unit.
+"""The ILA of FlexASR's global buffer: memories, managers, unit configurations and starts of units.
 
 One command is one transfer of the AXI port: a write or a read of a 128-bit word.  Where the published ILA
 and the published hardware source disagree, the model follows the hardware; :class:`FlexAsrOptions`
-selects other readings.
+selects other readings.  Each unit that is modelled has its kernel in a module of its own.
 
 What the model leaves out, and why that is safe:
 
@@ -13,63 +13,27 @@ What the model leaves out, and why that is safe:
   In hardware it is a pulse of ten cycles.
 * Hardware latches a start request and acts on "is_valid and start".  A start while is_valid is 0 does nothing
   here; whether making the configuration valid later releases the latched request is not modelled.
-* Starts of GBControl, LayerNorm, ZeroPadding and Attention are decoded and *reserved*: they set no
+* Starts of GBControl, LayerNorm and Attention are decoded and *reserved*: they set no
   result, and the simulator refuses them.  Writes of their configuration are modelled.
 
-Sources: the FlexASR SystemC design (``GBModule``, ``GBCore``, ``LayerReduce``, ``MemoryManager``); names
+Sources: the FlexASR SystemC design (``GBModule``, ``GBCore``, ``MemoryManager``); names
 from the published ILA model (flexasr-sim), whose 16 data bytes are one word of 128 bits here.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
-from ila_lang import BOOL, Expr, Ila, Kernel, any_of, bv, concat, const, ite, true
+from ila_lang import BOOL, Expr, Ila, Kernel, any_of, bv, concat, const, true
 
 from .config import LARGE_MANAGER_WORD, SMALL_MANAGER_WORD, UNIT_WORD, ConfigWord
-from .layout import (
-    GB_PARTITION,
-    LANES,
-    SMALL_VECTORS,
-    Region,
-    Start,
-    byte_address,
-    vector_address,
-)
-from .numerics import adpfloat_add, adpfloat_max, adpfloat_mean
+from .layer_reduce import layer_reduce, layer_reduce_starts
+from .layout import GB_PARTITION, LANES, SMALL_VECTORS, Region, Start
+from .options import RECORDED_SIMULATOR, FlexAsrOptions
+from .zero_padding import zero_padding
 
 __all__ = ["RECORDED_SIMULATOR", "FlexAsrOptions", "flexasr"]
 
-
-@dataclass(frozen=True)
-class FlexAsrOptions:
-    """Readings of the specification; the default follows the hardware source.
-
-    ``reduce_odd``: with an odd number N of timesteps LayerReduce processes ceil(N/2) pairs ("rtl"; the
-    last pair reads one timestep beyond the matrix), or floor(N/2) ("recorded", the ILA-generated
-    simulator). The recorded simulator never finishes for N < 2, so under "recorded" such a start has no
-    effect.
-
-    ``reduce_stride``: the distance between timestep groups comes from the memory manager's num_vector
-    ("manager", hardware) or from the unit's own num_vector_1 ("unit", the published ILA).
-    """
-
-    reduce_odd: Literal["rtl", "recorded"] = "rtl"
-    reduce_stride: Literal["manager", "unit"] = "manager"
-
-    def __post_init__(self) -> None:
-        for name, value, allowed in (
-            ("reduce_odd", self.reduce_odd, ("rtl", "recorded")),
-            ("reduce_stride", self.reduce_stride, ("manager", "unit")),
-        ):
-            if value not in allowed:
-                raise ValueError(f"{name} must be {' or '.join(allowed)}, not {value!r}")
-
-
-RECORDED_SIMULATOR = FlexAsrOptions(reduce_odd="recorded", reduce_stride="unit")
-"""The readings of the public ILA-generated simulator (flexasr-sim, November 2021)."""
 
 # State of each unit: the fields of the configuration word that the published ILA keeps for it.
 _UNITS: dict[str, tuple[int, tuple[str, ...]]] = {
@@ -102,7 +66,6 @@ _FLAGS = frozenset({"is_valid", "is_rnn"})
 _NOT_MODELLED = {
     "GB_CONTROL_START": (Start.CONTROL, "GBControl (linear and recurrent layers)"),
     "GB_LAYER_NORM_START": (Start.LAYER_NORM, "LayerNorm"),
-    "GB_ZEROPADDING_START": (Start.ZERO_PADDING, "ZeroPadding"),
     "GB_ATTENTION_START": (Start.ATTENTION, "Attention"),
 }
 
@@ -213,64 +176,26 @@ def _starts(ila: Ila, bus: _Bus, options: FlexAsrOptions) -> None:
 
     Hardware accepts a write or a read of a start register; the published ILA decodes a write only.
     """
-    valid = ila.states["gb_layer_reduce_is_valid"]
-    guard = valid
-    if options.reduce_odd == "recorded":
-        # The simulator's 16-bit N - 2 wraps for N < 2, its end test then never holds and no interrupt comes.
-        guard = valid & ~(ila.states["gb_layer_reduce_num_timestep_1"] < 2)
-    ila.instruction("GB_LAYER_REDUCE_START", "starts LayerReduce if its configuration is valid").set_decode(
-        bus.at(Region.START, Start.LAYER_REDUCE)
-    ).start(_layer_reduce(ila, options), when=guard)
-    for name, (index, unit) in _NOT_MODELLED.items():
-        start = ila.instruction(name, f"start of {unit}: not modelled").set_decode(bus.at(Region.START, index))
-        start.reserved = f"the unit {unit} is not modelled"
 
+    def start(name: str, index: int, unit: str, kernel: Kernel, when: Expr) -> None:
+        instruction = ila.instruction(name, f"starts {unit} if its configuration is valid")
+        instruction.set_decode(bus.at(Region.START, index)).start(kernel, when=when)
 
-def _layer_reduce(ila: Ila, options: FlexAsrOptions) -> Kernel:
-    """Pooling over pairs of timesteps, in place: row t of the result overwrites row t of the matrix.
-
-    Pair p is read from rows 2p and 2p + 1 and written to row p <= 2p, so no row is overwritten before it
-    is read (row 0 of the first pair is read lane by lane before it is written).  Rows from ceil(N/2) on
-    keep their contents.
-    """
     s = ila.states
-    memory = s["gb_core_large_buffer"]
-    count, vectors = s["gb_layer_reduce_num_timestep_1"], s["gb_layer_reduce_num_vector_1"]
-    # The configuration has three bits of memory index; the port of the large buffer has two.
-    index = s["gb_layer_reduce_memory_index_1"][1:0]
-    base = _select(index, [s[f"gb_core_mem_mngr_large_base_large_{i}"] for i in range(4)])
-    # Hardware strides by the manager's num_vector and loops over the unit's; the published ILA uses the
-    # unit's for both. They agree where software sets both alike, as published drivers do.
-    stride = _select(index, [s[f"gb_core_mem_mngr_large_num_vector_{i}"] for i in range(4)])
-    if options.reduce_stride == "unit":
-        stride = vectors
-    # Hardware tests the end after the body, "t >= N - 2" and "v >= nv - 1" on signed numbers: every body
-    # runs at least once, and an odd N takes one more pair, whose second row lies beyond the matrix. The
-    # recorded simulator drops the last row of an odd N.  17 bits, because N + 1 may be 2^16; half of it
-    # fits 16 again.
-    if options.reduce_odd == "rtl":
-        halves = (count.zext(17) + 1)[16:1]
-        pairs = ite(count == 0, const(1, 16), halves)
-    else:
-        pairs = count >> 1
-    mode = s["gb_layer_reduce_mode"]
-    kernel = Kernel("layer_reduce", "max (mode 0), mean (1) or sum (other) of timesteps 2p and 2p + 1, to timestep p")
-    with (
-        kernel.loop("pair", pairs) as pair,
-        kernel.loop("vector", ite(vectors == 0, const(1, 8), vectors)) as vector,
-        kernel.loop("lane", const(LANES, 5)) as lane,
-    ):
-        t = pair * 2  # at most 65534: row t + 1 still has a 16-bit number
-        a = kernel.load("a", memory, byte_address(vector_address(base, stride, t, vector), lane))
-        b = kernel.load("b", memory, byte_address(vector_address(base, stride, t + 1, vector), lane))
-        # All biases are ignored: codes are combined as if the bias were 0.
-        result = ite(mode == 0, adpfloat_max(a, b), ite(mode == 1, adpfloat_mean(a, b), adpfloat_add(a, b)))
-        kernel.store(memory, byte_address(vector_address(base, stride, pair, vector), lane), result)
-    kernel.done(s["top_interrupt_request"], True)
-    return kernel
-
-
-def _select(index: Expr, entries: list[Expr]) -> Expr:
-    """The entry (of four) that a 2-bit index names."""
-    low = [ite(index[0] == 1, entries[i + 1], entries[i]) for i in (0, 2)]
-    return ite(index[1] == 1, low[1], low[0])
+    start(
+        "GB_LAYER_REDUCE_START",
+        Start.LAYER_REDUCE,
+        "LayerReduce",
+        layer_reduce(ila, options),
+        layer_reduce_starts(ila, options),
+    )
+    start(
+        "GB_ZEROPADDING_START",
+        Start.ZERO_PADDING,
+        "ZeroPadding",
+        zero_padding(ila, options),
+        s["gb_zero_padding_is_valid"],
+    )
+    for name, (index, unit) in _NOT_MODELLED.items():
+        reserved = ila.instruction(name, f"start of {unit}: not modelled").set_decode(bus.at(Region.START, index))
+        reserved.reserved = f"the unit {unit} is not modelled"

@@ -38,6 +38,12 @@ _HEX = re.compile(r"(0[xX])?[0-9a-fA-F]+", re.ASCII)
 _ADDRESS_BITS = 32
 _DATA_BITS = 128
 
+# The modelled units: region of the configuration, index of the start register.
+_UNITS = {
+    "LayerReduce": (Region.LAYER_REDUCE, Start.LAYER_REDUCE),
+    "ZeroPadding": (Region.ZERO_PADDING, Start.ZERO_PADDING),
+}
+
 Mode = Literal["W", "R", "Q"]
 
 
@@ -111,7 +117,7 @@ def parse_program(text: str) -> Program:
 def write_program(program: Program) -> str:
     """The program as JSON text of the newer form, one command per line.
 
-    A program of the older form gets a wait after each start of LayerReduce with a valid configuration.
+    A program of the older form gets a wait after each start of a unit with a valid configuration.
     """
     lines = []
     for command in program.commands if program.waits else _with_waits(program.commands):
@@ -241,7 +247,8 @@ def _explain(number: int, command: ProgramCommand, machine: Machine, inputs: dic
             "nothing answers there; correct it"
         )
     raise ProgramError(
-        f"Command {number} must start LayerReduce, not {instruction.name}: {instruction.reserved}; remove the command"
+        f"Command {number} must start {' or '.join(_UNITS)}, not {instruction.name}: {instruction.reserved}; "
+        "remove the command"
     )
 
 
@@ -257,13 +264,16 @@ def _holds(condition: Expr, machine: Machine) -> bool:
 
 
 def _with_waits(commands: Iterable[ProgramCommand]) -> Iterable[ProgramCommand]:
-    valid = False
+    configurations = {register_address(region): index for region, index in _UNITS.values()}
+    starts = {register_address(Region.START, index): index for _, index in _UNITS.values()}
+    valid: set[int] = set()
     for command in commands:
         yield replace(command, data=command.data if command.mode == "W" else 0)
         aligned = command.addr & ~0xF
-        if command.mode == "W" and aligned == register_address(Region.LAYER_REDUCE):
-            valid = command.data & 1 == 1
-        elif valid and aligned == register_address(Region.START, Start.LAYER_REDUCE):
+        if command.mode == "W" and aligned in configurations:
+            unit = configurations[aligned]
+            valid = valid | {unit} if command.data & 1 else valid - {unit}
+        elif starts.get(aligned) in valid:
             yield ProgramCommand("Q")
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -14,21 +12,11 @@ from hypothesis import strategies as st
 from accel_models.flexasr import numerics
 from accel_models.flexasr.config import pack_large_manager, pack_unit
 from accel_models.flexasr.model import RECORDED_SIMULATOR, FlexAsrOptions, flexasr
-from ila_lang import CommandError, Ila, Machine, compile_function, compile_terms, show_ila
+from ila_lang import CommandError, Machine, compile_function, compile_terms, show_ila
+from tests.accel_models.flexasr.port import LARGE, read, recorded, replay, write
 
-PROGRAMS = json.loads((Path(__file__).parent / "recorded_reduce.json").read_text())["programs"]
+PROGRAMS = recorded("reduce")
 START = 0x33000020
-LARGE = 0x33500000
-
-
-def write(machine: Machine, addr: int, data: int = 0) -> str:
-    inputs = {"if_axi_wr": True, "if_axi_rd": False, "addr_in": addr, "data_in": data}
-    return machine.step(inputs).name
-
-
-def read(machine: Machine, addr: int) -> int:
-    machine.step({"if_axi_wr": False, "if_axi_rd": True, "addr_in": addr})
-    return machine.values["data_out"]
 
 
 def rows(machine: Machine, timesteps: int, stride: int = 1, vector: int = 0) -> list[int]:
@@ -53,20 +41,8 @@ def prepared(
 # -- recorded programs -------------------------------------------------------------------------------
 
 
-def replay(program: dict[str, list[str]], ila: Ila) -> tuple[list[str], int]:
-    machine = Machine(ila)
-    words = []
-    for command in program["commands"]:
-        address, _, data = command[1:].partition(" ")
-        if command[0] == "W":
-            write(machine, int(address, 16), int(data, 16))
-        else:
-            words.append(f"{read(machine, int(address, 16)):032x}")
-    return words, int(machine.values["top_interrupt_request"])
-
-
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p["id"])
-def test_recorded_words_reproduce(program: dict[str, list[str]]) -> None:
+def test_recorded_words_reproduce(program: dict[str, Any]) -> None:
     expected = (program["reads"], program["irq"])
     assert replay(program, flexasr(RECORDED_SIMULATOR)) == expected
     assert (replay(program, flexasr()) == expected) is not program["odd"]
@@ -112,9 +88,7 @@ def test_instructions() -> None:
     ila = flexasr()
     assert set(ila.instructions) == published | {"CONFIG_GB_CORE_SRAM", "GB_RESERVED"}
     reserved = {n for n, i in ila.instructions.items() if i.reserved}
-    assert reserved == {
-        "GB_CONTROL_START", "GB_LAYER_NORM_START", "GB_ZEROPADDING_START", "GB_ATTENTION_START", "GB_RESERVED"
-    }  # fmt: skip
+    assert reserved == {"GB_CONTROL_START", "GB_LAYER_NORM_START", "GB_ATTENTION_START", "GB_RESERVED"}
     assert all(not ila.instructions[n].updates and not ila.instructions[n].kernel for n in reserved)
     assert set(ila.inits) == set(ila.states)
 
@@ -145,6 +119,8 @@ def test_models_are_built_once_per_reading() -> None:
     assert flexasr(RECORDED_SIMULATOR) is not flexasr()
     with pytest.raises(ValueError, match="reduce_odd must be rtl or recorded, not 'floor'"):
         FlexAsrOptions(reduce_odd="floor")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="padding_base must be manager or zero, not 0"):
+        FlexAsrOptions(padding_base=0)  # type: ignore[arg-type]
     assert "starts kernel layer_reduce when gb_layer_reduce_is_valid" in show_ila(flexasr())
 
 

@@ -20,6 +20,7 @@ from accel_models.flexasr.program import (
 from ila_lang import Machine
 
 MANAGER, CONFIG, START = "0x33400010", "0x33800010", "0x33000020"
+PADDING_CONFIG, PADDING_START = "0x33a00010", "0x33000040"
 WORDS = ["7f" * 16, "8" + "0" * 31]
 
 
@@ -105,6 +106,23 @@ def test_the_older_form_is_written_with_waits() -> None:
     again = parse_program(write_program(program))
     assert [c.mode for c in again.commands] == list("WWWWWWQWQR")
     assert run(again, Machine(flexasr())) == run(program, Machine(flexasr())) == READS[:1]
+
+
+def test_every_unit_gets_its_wait() -> None:
+    # a configuration of one unit makes no other valid, and one that is not valid takes back an earlier one
+    pad = [w(PADDING_START), w(PADDING_CONFIG), w(PADDING_START), w(START), w(PADDING_CONFIG, "0x0"), w(PADDING_START)]
+    program = parse_program(older(*map(as_older, [*pad, *SETUP, r(START), r("0x33500000")])))
+    again = parse_program(write_program(program))
+    assert [c.mode for c in again.commands] == list("WWWQWWWWWWWRQR")
+    assert run(again, Machine(flexasr())) == run(program, Machine(flexasr())) == READS[:1]
+
+
+def test_padding_runs_until_it_is_awaited() -> None:
+    padding = [w(PADDING_CONFIG, hex(pack_unit(is_valid=1, num_vector_1=1, num_timestep_2=2)))]
+    program = [*SETUP, *padding, w(PADDING_START), Q, r("0x33500000"), r("0x33500010")]
+    assert execute(newer(*program)) == [(0x33500000, 0), (0x33500010, 0)]
+    idle = [*SETUP, w(PADDING_CONFIG, "0x0"), w(PADDING_START), r("0x33500000")]
+    assert execute(newer(*idle)) == [(0x33500000, int(WORDS[1], 16))]
 
 
 def test_reads_as_text() -> None:
@@ -217,13 +235,19 @@ def test_messages_of_reading(text: str, message: str) -> None:
         ),
         (
             [w("0x33000030")],
-            "Command 1 must start LayerReduce, not GB_LAYER_NORM_START: the unit LayerNorm is not modelled; "
-            "remove the command",
+            "Command 1 must start LayerReduce or ZeroPadding, not GB_LAYER_NORM_START: the unit LayerNorm is not "
+            "modelled; remove the command",
         ),
         (
             [*SETUP, w(START), r("0x33500000")],
             "Command 6 must come after the unit started by command 5 (GB_LAYER_REDUCE_START) has finished, "
             "not while it runs: the read of 0x33500000 would have a result that depends on timing; "
+            'put a command of mode "Q" before it',
+        ),
+        (
+            [*SETUP, w(PADDING_CONFIG), w(PADDING_START), w(START)],
+            "Command 7 must come after the unit started by command 6 (GB_ZEROPADDING_START) has finished, "
+            "not while it runs: the write to 0x33000020 would have a result that depends on timing; "
             'put a command of mode "Q" before it',
         ),
         (
