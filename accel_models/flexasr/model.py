@@ -13,7 +13,7 @@ What the model leaves out, and why that is safe:
   In hardware it is a pulse of ten cycles.
 * Hardware latches a start request and acts on "is_valid and start".  A start while is_valid is 0 does nothing
   here; whether making the configuration valid later releases the latched request is not modelled.
-* Starts of GBControl, LayerNorm and Attention are decoded and *reserved*: they set no
+* Starts of GBControl and Attention are decoded and *reserved*: they set no
   result, and the simulator refuses them.  Writes of their configuration are modelled.
 
 Sources: the FlexASR SystemC design (``GBModule``, ``GBCore``, ``MemoryManager``); names
@@ -27,6 +27,7 @@ from functools import cache
 from ila_lang import BOOL, Expr, Ila, Kernel, any_of, bv, concat, const, true
 
 from .config import LARGE_MANAGER_WORD, SMALL_MANAGER_WORD, UNIT_WORD, ConfigWord
+from .layer_norm import layer_norm
 from .layer_reduce import layer_reduce, layer_reduce_starts
 from .layout import GB_PARTITION, LANES, SMALL_VECTORS, Region, Start
 from .options import RECORDED_SIMULATOR, FlexAsrOptions
@@ -65,7 +66,6 @@ _FLAGS = frozenset({"is_valid", "is_rnn"})
 
 _NOT_MODELLED = {
     "GB_CONTROL_START": (Start.CONTROL, "GBControl (linear and recurrent layers)"),
-    "GB_LAYER_NORM_START": (Start.LAYER_NORM, "LayerNorm"),
     "GB_ATTENTION_START": (Start.ATTENTION, "Attention"),
 }
 
@@ -188,6 +188,13 @@ def _starts(ila: Ila, bus: _Bus, options: FlexAsrOptions) -> None:
         "LayerReduce",
         layer_reduce(ila, options),
         layer_reduce_starts(ila, options),
+    )
+    start(
+        "GB_LAYER_NORM_START",
+        Start.LAYER_NORM,
+        "LayerNorm",
+        layer_norm(ila, options),
+        s["gb_layer_norm_is_valid"],
     )
     start(
         "GB_ZEROPADDING_START",

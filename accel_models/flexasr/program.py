@@ -41,6 +41,7 @@ _DATA_BITS = 128
 # The modelled units: region of the configuration, index of the start register.
 _UNITS = {
     "LayerReduce": (Region.LAYER_REDUCE, Start.LAYER_REDUCE),
+    "LayerNorm": (Region.LAYER_NORM, Start.LAYER_NORM),
     "ZeroPadding": (Region.ZERO_PADDING, Start.ZERO_PADDING),
 }
 
@@ -247,8 +248,7 @@ def _explain(number: int, command: ProgramCommand, machine: Machine, inputs: dic
             "nothing answers there; correct it"
         )
     raise ProgramError(
-        f"Command {number} must start {' or '.join(_UNITS)}, not {instruction.name}: {instruction.reserved}; "
-        "remove the command"
+        f"Command {number} must start {_units()}, not {instruction.name}: {instruction.reserved}; remove the command"
     )
 
 
@@ -284,6 +284,11 @@ def _show(command: ProgramCommand) -> str:
 def _kind(value: object) -> str:
     names = {dict: "an object", list: "a list", str: "a string", bool: "a Boolean", type(None): "null"}
     return names.get(type(value), "a number")
+
+
+def _units() -> str:
+    *others, last = _UNITS
+    return f"{', '.join(others)} or {last}"
 
 
 def _name_the_list() -> str:

@@ -88,7 +88,7 @@ def test_instructions() -> None:
     ila = flexasr()
     assert set(ila.instructions) == published | {"CONFIG_GB_CORE_SRAM", "GB_RESERVED"}
     reserved = {n for n, i in ila.instructions.items() if i.reserved}
-    assert reserved == {"GB_CONTROL_START", "GB_LAYER_NORM_START", "GB_ATTENTION_START", "GB_RESERVED"}
+    assert reserved == {"GB_CONTROL_START", "GB_ATTENTION_START", "GB_RESERVED"}
     assert all(not ila.instructions[n].updates and not ila.instructions[n].kernel for n in reserved)
     assert set(ila.inits) == set(ila.states)
 
@@ -97,7 +97,7 @@ def test_instructions() -> None:
     ("addr", "reason"),
     [
         (0x33000010, "GB_CONTROL_START: the unit GBControl (linear and recurrent layers) is not modelled"),
-        (0x33000030, "GB_LAYER_NORM_START: the unit LayerNorm is not modelled"),
+        (0x33000050, "GB_ATTENTION_START: the unit Attention is not modelled"),
         (0x33C00010, "GB_RESERVED: no register or buffer of the global buffer answers this command"),
         (0x33604000, "GB_RESERVED: no register or buffer of the global buffer answers this command"),
         (0x34000010, "is not a valid command of flexasr"),

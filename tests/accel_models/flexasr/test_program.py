@@ -234,9 +234,9 @@ def test_messages_of_reading(text: str, message: str) -> None:
             "(a write): nothing answers there; correct it",
         ),
         (
-            [w("0x33000030")],
-            "Command 1 must start LayerReduce or ZeroPadding, not GB_LAYER_NORM_START: the unit LayerNorm is not "
-            "modelled; remove the command",
+            [w("0x33000050")],
+            "Command 1 must start LayerReduce, LayerNorm or ZeroPadding, not GB_ATTENTION_START: the unit Attention "
+            "is not modelled; remove the command",
         ),
         (
             [*SETUP, w(START), r("0x33500000")],

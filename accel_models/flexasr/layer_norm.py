@@ -1,0 +1,67 @@
+"""The LayerNorm unit: each timestep of a matrix to mean 0 and variance 1, then scaled and moved.
+
+Source: ``LayerNorm`` of the FlexASR SystemC design.
+"""
+
+from __future__ import annotations
+
+from ila_lang import Expr, Ila, Kernel, concat, const
+
+from .functions import eadd, emul, inv_sqrt, norm_divide
+from .layout import LANES, SMALL_VECTORS
+from .matrix import Matrix, at_least_one
+from .numerics import FIXED_FRACTION_BITS, adpfloat_to_fixed, encode
+from .options import FlexAsrOptions
+
+__all__ = ["BETA", "GAMMA", "layer_norm"]
+
+GAMMA, BETA = 5, 6  # entries of the small buffer's manager: scale and offset, a row of vectors each
+
+
+def layer_norm(ila: Ila, options: FlexAsrOptions) -> Kernel:
+    """((x - mean) / deviation) * gamma + beta for each element x of a timestep, in place.
+
+    Numbers are Q6.14 of 20 bits; every product is rounded down, and every result wraps.  The sums over a vector have
+    20 bits and those over a timestep 24, so values near the top of the range wrap long before 16 * num_vector of
+    them are added.  There is no epsilon: the deviation is right only for a variance of at least 2^-10, and a variance
+    of 0 makes its inverse -2^-14 (:data:`~accel_models.flexasr.functions.inv_sqrt`).
+
+    adpbias_1 is the AdaptivFloat bias of the matrix before and after, adpbias_3 that of beta, adpbias_4 that of gamma.
+    With num_vector_1 = 0 hardware divides by 0, whose result is not described; here it is that of SMT-LIB.
+    """
+    s = ila.states
+    matrix, small = Matrix(ila, "layer_norm", options.norm_stride), s["gb_core_small_buffer"]
+    bias, bias_beta, bias_gamma = (s[f"gb_layer_norm_adpbias_{i}"] for i in (1, 3, 4))
+    vectors = at_least_one(matrix.vectors)
+    elements = concat(const(0, 12), matrix.vectors, const(0, 4))
+
+    def parameter(entry: int, vector: Expr, lane: Expr) -> Expr:
+        row = s[f"gb_core_mem_mngr_small_base_small_{entry}"] + vector.zext(16)
+        # the buffer has 1024 vectors: higher bits of the vector's number are lost
+        return concat(row[SMALL_VECTORS.bit_length() - 2 : 0], lane[3:0])
+
+    kernel = Kernel("layer_norm", "normalises each timestep, times gamma, plus beta")
+    with kernel.loop("t", at_least_one(s["gb_layer_norm_num_timestep_1"])) as t:
+        total, total_squares = kernel.let("total", const(0, 24)), kernel.let("total_squares", const(0, 24))
+        with kernel.loop("vector", vectors) as vector:
+            part, part_squares = kernel.let("part", const(0, 20)), kernel.let("part_squares", const(0, 20))
+            with kernel.loop("lane", const(LANES, 5)) as lane:
+                code = kernel.load("code", matrix.memory, matrix.address(t, vector, lane))
+                x = kernel.let("x", adpfloat_to_fixed(code, bias))
+                kernel.assign(part, eadd(part, x))
+                kernel.assign(part_squares, eadd(part_squares, emul(x, x)))
+            kernel.assign(total, total + part.sext(24))
+            kernel.assign(total_squares, total_squares + part_squares.sext(24))
+        mean = kernel.let("mean", norm_divide(total, elements))
+        mean_square = kernel.let("mean_square", norm_divide(total_squares, elements))
+        inverse = kernel.let("inverse", inv_sqrt(mean_square - emul(mean, mean)))
+        with kernel.loop("out_vector", vectors) as vector, kernel.loop("out_lane", const(LANES, 5)) as lane:
+            code = kernel.load("out_code", matrix.memory, matrix.address(t, vector, lane))
+            gamma = kernel.load("gamma", small, parameter(GAMMA, vector, lane))
+            beta = kernel.load("beta", small, parameter(BETA, vector, lane))
+            normal = emul(adpfloat_to_fixed(code, bias) - mean, inverse)
+            scaled = emul(normal, adpfloat_to_fixed(gamma, bias_gamma))
+            y = kernel.let("y", eadd(scaled, adpfloat_to_fixed(beta, bias_beta)))
+            kernel.store(matrix.memory, matrix.address(t, vector, lane), encode(y, FIXED_FRACTION_BITS, bias))
+    kernel.done(s["top_interrupt_request"], True)
+    return kernel
