@@ -64,11 +64,11 @@ def parse_term(text: str, symbols: Mapping[str, FNode]) -> FNode:
     source = "\n".join([*declared, f"(assert {text})"])
     try:
         commands = SmtLibParser().get_script(io.StringIO(source)).commands
-    except (ValueError, TypeError, AssertionError, RecursionError) as error:
+    except Exception as error:  # pySMT's parser fails in many ways on text that is no term
         raise PysmtException(f"not an SMT-LIB term: {text[:80]} ({error})") from error
     term = commands[-1].args[0] if len(commands) == len(declared) + 1 else None
     # a counter inside a quantifier would not be replaced by its next value
-    if term is None or not smt.get_type(term).is_bool_type() or not smt.get_env().qfo.is_qf(term):
+    if not isinstance(term, FNode) or not smt.get_type(term).is_bool_type() or not smt.get_env().qfo.is_qf(term):
         raise PysmtException(f"not one quantifier-free condition: {text[:80]}")
     if not term.get_free_variables() <= set(symbols.values()):
         raise PysmtException(f"not a condition over {', '.join(symbols)}: {text[:80]}")
