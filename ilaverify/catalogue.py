@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from typing import TypeVar
-
-from ila_lang import Ila
-from ila_lang.mapping import TensorMapping
+from typing import TYPE_CHECKING, TypeVar
 
 from .errors import UsageError
+
+if TYPE_CHECKING:
+    from ila_lang import Ila
+    from ila_lang.mapping import TensorMapping
 
 T = TypeVar("T")
 

@@ -7,6 +7,7 @@ Text goes to people; ``--json`` writes one JSON object to standard output for ma
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import re
@@ -33,6 +34,9 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code; never raises on bad input."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a character that the terminal cannot show is no reason to stop
+            stream.reconfigure(errors="backslashreplace")
     try:
         options = _parser().parse_args(arguments)
         run: Callable[[argparse.Namespace], int] = options.run
@@ -172,14 +176,16 @@ def _well_formed(ila: Ila, as_json: bool) -> int:
 
 
 def _mapping(options: argparse.Namespace) -> int:
+    from .catalogue import find_mapping
+
+    mapping = find_mapping(options.name)
+
     from ila_lang.mapping import SizeError
 
-    from .catalogue import find_mapping
     from .errors import exit_code
     from .text import show_verdict
     from .verify import METHODS, verify
 
-    mapping = find_mapping(options.name)
     if options.method not in METHODS:
         raise UsageError(f"--method must be one of {', '.join(METHODS)}, not '{options.method}'")
     shape = _shape(options.shape)
