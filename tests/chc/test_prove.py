@@ -57,7 +57,7 @@ def test_a_proof_without_time_is_unknown() -> None:
 @pytest.mark.parametrize("given", [["false"], ["true"], ["(and"], [], ["(= undeclared 0)"], ["true) (assert false"]])
 def test_a_wrong_invariant_is_not_believed(given: list[str]) -> None:
     levels = prove(toy()).details["levels"]
-    assert isinstance(levels, dict) and len(levels) == 2
+    assert isinstance(levels, dict) and len(levels) == 4
     right = {name: level["invariant"] for name, level in levels.items()}
     assert prove(toy(), invariants=right).status is Status.PROVED
     for name in right:
