@@ -16,28 +16,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import pysmt.shortcuts as smt
 from pysmt.exceptions import PysmtException
-from pysmt.fnode import FNode
 
-from ila_lang import Expr, Fragment, Store, all_of, bv, const, free_variables, resize, substitute, true, var
+from ila_lang import Expr, bv, const, free_variables, substitute, true, var
 from ila_lang.mapping import TensorMapping
 from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
-from smt_encodings.discharge import Discharger, NotDischarged, decide
+from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
-from smt_encodings.integers import IntegerEncoding, NotLinearizable
+from smt_encodings.integers import NotLinearizable
 from smt_encodings.printer import term_text
 from smt_encodings.values import differ, lemma_instances, prove_lemmas
 
 from .align import AlignedLevel, align
-from .boxes import Box, less
+from .cells import address_theorems
+from .context import Proof, Side
 from .invariants import Inferred, infer, parse_term, show_invariant
 from .nests import Nest, Unsupported, nests_of
-from .systems import LevelPlan, Names, plan_levels
-from .trace import Read, Samples, SourceCell, Trace, Tracer, sample_sizes
+from .systems import LevelPlan, plan_levels
+from .trace import Samples, SourceCell, Tracer, sample_sizes
 
 __all__ = ["COLUMN", "ROW", "claim_of", "prove"]
 
@@ -57,75 +56,6 @@ def claim_of(mapping: TensorMapping) -> Claim:
     )
 
 
-@dataclass
-class _Side:
-    """One fragment on its way through the method."""
-
-    prefix: str
-    fragment: Fragment
-    nests: list[Nest]
-    trace: Trace
-    boxes: dict[int, Box] = field(default_factory=dict)
-    """Per nest, an iteration within the bounds of everything that matters (overwrites beyond the loops included)."""
-    readers: dict[int, Box] = field(default_factory=dict)
-    """Per nest, an iteration within the loops."""
-
-
-@dataclass
-class _Proof:
-    """Shared context of one proof attempt."""
-
-    mapping: TensorMapping
-    discharger: Discharger
-    horn_timeout: float
-    given: Mapping[str, Sequence[str]] | None
-    base: IntegerEncoding = field(default_factory=lambda: IntegerEncoding(decide, "size"))
-    names: Names = field(default_factory=Names)
-    invariants: dict[str, list[str]] = field(default_factory=dict)
-    levels: dict[str, dict[str, object]] = field(default_factory=dict)
-    fits_seen: set[tuple[object, ...]] = field(default_factory=set)
-
-    def theorem(self, group: str, name: str, goal: Expr, meaning: str, given: Sequence[Expr] = ()) -> None:
-        """Proves ``goal`` over the integers for all sizes and coordinates, under extra range conditions ``given``."""
-        encoding = self.base.fork("goal")
-        for condition in given:
-            encoding.assume(condition)
-        term = encoding.term(goal)
-        self.fits(encoding, name)
-        self.ask_box(group, name, encoding.hypotheses, term, meaning)
-
-    def ask_box(self, group: str, name: str, hypotheses: Sequence[FNode], goal: FNode, meaning: str) -> None:
-        """Proves that ``goal`` follows from ``hypotheses``."""
-        self.discharger.follows(group, name, hypotheses, goal, meaning)
-
-    def fits(self, encoding: IntegerEncoding, name: str) -> None:
-        """Adds the obligations that the operations translated by ``encoding`` stay within their widths."""
-        new: dict[tuple[FNode, ...], list[FNode]] = {}
-        for assumed, condition in encoding.fits:
-            key = (assumed, condition, encoding.meaning(condition))
-            if key not in self.fits_seen:
-                self.fits_seen.add(key)
-                new.setdefault(assumed, []).append(condition)
-        for number, (assumed, conditions) in enumerate(new.items(), 1):
-            count = "1 operation" if len(conditions) == 1 else f"{len(conditions)} operations"
-            self.discharger.follows(
-                "no overflow",
-                f"{name} ({number}: {count})",
-                [*encoding.definitions, *assumed],
-                smt.And(conditions),
-                "exact results fit their bit widths, and branches are decided, so integer arithmetic is exact here",
-            )
-
-    def proves(self, condition: Expr) -> bool:
-        """Whether a condition over sizes is a theorem (used to choose an alignment; not recorded)."""
-        encoding = self.base.fork("goal")
-        try:
-            term = encoding.term(condition)
-            return decide(encoding.hypotheses, term)
-        except NotLinearizable:
-            return False
-
-
 def prove(
     mapping: TensorMapping,
     *,
@@ -139,10 +69,10 @@ def prove(
     (SMT-LIB conjuncts by level) Spacer is not asked; what is given is checked like what is inferred.
     """
     with fresh_symbols():
-        return _prove(_Proof(mapping, discharger or Discharger(), horn_timeout, invariants))
+        return _prove(Proof(mapping, discharger or Discharger(), horn_timeout, invariants))
 
 
-def _prove(proof: _Proof) -> Verdict:
+def _prove(proof: Proof) -> Verdict:
     start = time.perf_counter()
     status, reason = Status.PROVED, ""
     try:
@@ -171,7 +101,7 @@ def _prove(proof: _Proof) -> Verdict:
     )
 
 
-def _precondition(proof: _Proof) -> bool:
+def _precondition(proof: Proof) -> bool:
     encoding = proof.base
     for _, condition in proof.mapping.domain:
         encoding.assume(condition)
@@ -186,7 +116,7 @@ def _precondition(proof: _Proof) -> bool:
     return True
 
 
-def _run(proof: _Proof) -> None:
+def _run(proof: Proof) -> None:
     mapping = proof.mapping
     prove_lemmas(proof.discharger, mapping.lemmas, background=True)
     samples = sample_sizes(mapping, ROW, COLUMN)
@@ -203,10 +133,10 @@ def _run(proof: _Proof) -> None:
         ("ir", mapping.ir, ir_nests, ir_output),
     ):
         trace = Tracer(prefix, nests, samples, pool).run(memory, index)
-        sides.append(_Side(prefix, fragment, nests, trace))
+        sides.append(Side(prefix, fragment, nests, trace))
     device, ir = sides
     for side in sides:
-        _address_theorems(proof, side)
+        address_theorems(proof, side)
     _level_theorems(proof, device, ir)
     pairs = _source_theorems(proof, samples, device, ir)
     _value_theorems(proof, device, ir, pairs)
@@ -235,132 +165,10 @@ def _pool(nests: Sequence[Nest]) -> list[Expr]:
     return [*pool, const(0, 32), ROW * 2, ROW * 2 + 1]
 
 
-def _address_theorems(proof: _Proof, side: _Side) -> None:
-    """Layouts, witnesses and untouched cells of one side."""
-    for extent in (resize(e, 40) for nest in side.nests for _, e in nest.loops):
-        proof.base.term(extent)  # once, before the boxes copy what is known
-    proof.fits(proof.base, f"{side.prefix}: loop extents")
-    for index in sorted({*_traced(side), *(n for n, _, _ in side.trace.untouched)}):
-        _counters_hold(proof, side, side.nests[index])
-    boxes = {n: Box(proof.base, side.prefix, n, side.nests[n], _bounds(proof, side, n)) for n in _traced(side)}
-    side.boxes = boxes
-    side.readers = {
-        n: b if b.within_loops else Box(proof.base, side.prefix, n, b.nest, None, "reader") for n, b in boxes.items()
-    }
-    for box in boxes.values():
-        if not box.within_loops:
-            covered = [resize(e, 40) <= resize(b, 40) for b, (_, e) in zip(box.bounds, box.nest.loops, strict=True)]
-            what = f"{box.nest.label}: all iterations are within the bounds"
-            proof.theorem(f"{side.prefix}: layout", what, all_of(covered), "the layout theorem covers every iteration")
-        for store in box.nest.stores:
-            steps = box.injectivity(store)
-            proof.fits(box.encoding, f"{box.nest.label}: addresses")
-            for name, hypotheses, goal in steps:
-                what = f"{box.nest.label} writes {store.memory.name} injectively: {name}"
-                meaning = "two iterations that write the same address are the same iteration"
-                proof.ask_box(f"{side.prefix}: layout", what, hypotheses, goal, meaning)
-    group = f"{side.prefix}: cells"
-    for number, demand in enumerate(side.trace.demands):
-        what = f"{side.nests[demand.nest].label}, cell {number}"
-        box, inside = boxes[demand.nest], side.nests[demand.nest].loops
-        _within(proof, group, what, demand.witness, [e for _, e in inside], box.bounds)
-        _same_address(proof, side, group, what, box, demand.store, demand.witness, demand.read, demand.address)
-    for number, clobber in enumerate(side.trace.clobbers):
-        what = f"{side.nests[clobber.nest].label}, overwriting operand {number}"
-        box = boxes[clobber.nest]
-        _within(proof, group, what, clobber.writer, box.bounds, box.bounds)
-        _same_address(proof, side, group, what, box, clobber.store, clobber.writer, clobber.read, None)
-    for index, store, address in side.trace.untouched:
-        box = boxes.get(index) or Box(proof.base, side.prefix, index, side.nests[index])
-        goal = smt.Not(smt.Equals(box.term(store.address), box.encoding.term(address)))
-        proof.fits(box.encoding, f"{box.nest.label}: untouched")
-        proof.ask_box(
-            group,
-            f"{box.nest.label}: untouched, for no iteration was found that writes the cell",
-            box.encoding.hypotheses,
-            goal,
-            "no iteration writes this cell",
-        )
-
-
-def _counters_hold(proof: _Proof, side: _Side, nest: Nest) -> None:
-    """Every iteration of a nest has a number that fits its counter; without this a counter could start over."""
-    for counter, extent in nest.loops:
-        if extent.width > counter.width or extent.is_const:
-            wide = max(extent.width, counter.width) + 1
-            goal = resize(extent, wide) <= (1 << counter.width)
-            if goal is not true:
-                what = f"{nest.label}: counter {counter.name} is wide enough"
-                proof.theorem("loop facts", what, goal, "the loop's extent fits its counter")
-
-
-def _traced(side: _Side) -> list[int]:
-    found = {d.nest for d in side.trace.demands} | {c.nest for c in side.trace.clobbers}
-    return sorted(found)
-
-
-def _bounds(proof: _Proof, side: _Side, index: int) -> list[Expr]:
-    """Per level, the smallest known extent that bounds every witness of the nest.
-
-    That is the loop's own extent, unless a witness is an iteration beyond it (an overwrite that never happens).
-    """
-    extents = [e for _, e in side.nests[index].loops]
-    others = [e for n in side.nests for _, e in n.loops]
-    witnesses = [d.witness for d in side.trace.demands if d.nest == index]
-    witnesses += [c.writer for c in side.trace.clobbers if c.nest == index]
-    bounds = []
-    for level, own in enumerate(extents):
-        terms = list(dict.fromkeys(w[level] for w in witnesses))
-        fitting = (e for e in [own, *others] if all(proof.proves(less(t, e)) for t in terms))
-        bound = next(fitting, None)
-        if bound is None:
-            raise Unsupported(f"no known extent bounds the iterations of {side.nests[index].label} that matter")
-        bounds.append(bound)
-    return bounds
-
-
-def _within(
-    proof: _Proof,
-    group: str,
-    what: str,
-    witness: Sequence[Expr],
-    extents: Sequence[Expr],
-    bounds: Sequence[Expr],
-) -> None:
-    limits = [less(w, e) for w, e in zip(witness, extents, strict=True)]
-    limits += [less(w, b) for w, b, e in zip(witness, bounds, extents, strict=True) if b is not e]
-    proof.theorem(group, f"{what}: in range", all_of(limits), "the witness iteration lies within the loops")
-
-
-def _same_address(
-    proof: _Proof,
-    side: _Side,
-    group: str,
-    what: str,
-    box: Box,
-    store: Store,
-    witness: Sequence[Expr],
-    read: Read | None,
-    address: Expr | None,
-) -> None:
-    """The witness iteration writes the cell that ``read`` loads (or, for the output, the cell ``address``)."""
-    left = box.term_at(store.address, witness)
-    if read is not None:
-        reader = side.readers[read.nest]
-        right = reader.term_at(read.address, read.witness)
-        proof.fits(reader.encoding, what)
-    else:
-        assert address is not None
-        right = proof.base.term(address)
-    proof.fits(proof.base, what)
-    meaning = "the witness iteration writes exactly the cell that is needed"
-    proof.ask_box(group, f"{what}: same address", proof.base.hypotheses, smt.Equals(left, right), meaning)
-
-
 # -- loop levels ------------------------------------------------------------------------------------
 
 
-def _level_theorems(proof: _Proof, device: _Side, ir: _Side) -> None:
+def _level_theorems(proof: Proof, device: Side, ir: Side) -> None:
     """Invariants of every level of every nest that writes a demanded cell, in lock-step where loops correspond."""
     aligned = _alignment(proof, device, ir)
     for index in sorted({d.nest for d in device.trace.demands}):
@@ -382,7 +190,7 @@ def _level_theorems(proof: _Proof, device: _Side, ir: _Side) -> None:
             _level(proof, ir.nests[index], plan, False)
 
 
-def _alignment(proof: _Proof, device: _Side, ir: _Side) -> tuple[int, int, list[AlignedLevel]] | None:
+def _alignment(proof: Proof, device: Side, ir: Side) -> tuple[int, int, list[AlignedLevel]] | None:
     """The device nest and the IR nest that compute, and their loops in lock-step."""
     if len(ir.trace.demands) != 1 or ir.trace.clobbers:
         return None
@@ -395,7 +203,7 @@ def _alignment(proof: _Proof, device: _Side, ir: _Side) -> tuple[int, int, list[
     return None
 
 
-def _level(proof: _Proof, nest: Nest, plan: LevelPlan, relational: bool) -> None:
+def _level(proof: Proof, nest: Nest, plan: LevelPlan, relational: bool) -> None:
     system = plan.system
     key = f"{nest.label}: {' with '.join(system.counters)}"
     for name, fact in plan.facts:
@@ -419,7 +227,7 @@ def _level(proof: _Proof, nest: Nest, plan: LevelPlan, relational: bool) -> None
     }
 
 
-def _invariant(proof: _Proof, key: str, plan: LevelPlan) -> Inferred | str:
+def _invariant(proof: Proof, key: str, plan: LevelPlan) -> Inferred | str:
     if proof.given is None:
         return infer(plan.system, proof.horn_timeout)
     if key not in proof.given:
@@ -434,7 +242,7 @@ def _invariant(proof: _Proof, key: str, plan: LevelPlan) -> Inferred | str:
 # -- sources and values ------------------------------------------------------------------------------
 
 
-def _source_theorems(proof: _Proof, samples: Samples, device: _Side, ir: _Side) -> dict[Expr, Expr]:
+def _source_theorems(proof: Proof, samples: Samples, device: Side, ir: Side) -> dict[Expr, Expr]:
     """Every device source cell is the IR source cell of the same index; maps device symbols to IR symbols."""
     mapping = proof.mapping
     tensors = {mapping.device.tensors[a]: mapping.ir.ila.states[b] for a, b in mapping.inputs}
@@ -454,7 +262,7 @@ def _source_theorems(proof: _Proof, samples: Samples, device: _Side, ir: _Side) 
     return pairs
 
 
-def _same_source(proof: _Proof, device: _Side, ir: _Side, cell: SourceCell, partner: SourceCell, number: int) -> None:
+def _same_source(proof: Proof, device: Side, ir: Side, cell: SourceCell, partner: SourceCell, number: int) -> None:
     terms = []
     for side, source in ((device, cell), (ir, partner)):
         if source.read is None:
@@ -476,7 +284,7 @@ def _same_cell(samples: Samples, cell: SourceCell, memory: Expr, others: Sequenc
     return None
 
 
-def _value_theorems(proof: _Proof, device: _Side, ir: _Side, pairs: Mapping[Expr, Expr]) -> None:
+def _value_theorems(proof: Proof, device: Side, ir: Side, pairs: Mapping[Expr, Expr]) -> None:
     mapping = proof.mapping
     left, right = substitute(device.trace.value, pairs), ir.trace.value
     determined = {*(c.symbol for c in ir.trace.sources), *mapping.parameters.values(), ROW, COLUMN}
