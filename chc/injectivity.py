@@ -70,7 +70,7 @@ def injectivity_steps(
     for digit, modulus in reversed(layers):
         form = smt.Plus(smt.Times(smt.Int(modulus), form), digit)
     form = smt.Plus(smt.Times(smt.Int(unit), form), _term(common))
-    steps.insert(0, ("the address, digit by digit", [], smt.Equals(_opaque(address), _opaque(form))))
+    steps.insert(0, ("the address, digit by digit", [], smt.Equals(address, form)))
     for symbol in (s for s in stone.get_free_variables() if s in renamed):
         goal = smt.Equals(symbol, renamed[symbol])
         given = [*_about(known, stone.get_free_variables()), stone]
@@ -151,16 +151,6 @@ def _term(polynomial: Polynomial) -> FNode:
         factors = list(monomial) if coefficient == 1 and monomial else [smt.Int(coefficient), *monomial]
         parts.append(smt.Times(factors) if len(factors) > 1 else factors[0])
     return smt.Plus(parts) if len(parts) > 1 else parts[0] if parts else smt.Int(0)
-
-
-def _opaque(term: FNode) -> FNode:
-    """The expanded term with every product of atoms as one variable."""
-    parts: Polynomial = {}
-    for monomial, coefficient in _expand(term).items():
-        name = ".times.".join(str(a) for a in monomial)
-        key = monomial if len(monomial) < 2 else (smt.Symbol(f"product.{name}", INT),)
-        parts[key] = coefficient
-    return _term(parts)
 
 
 def _about(terms: Iterable[FNode], symbols: Iterable[FNode]) -> list[FNode]:

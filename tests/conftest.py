@@ -7,9 +7,23 @@ many more of them, at random.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
+from pysmt.environment import pop_env, push_env
 
 settings.register_profile("deterministic", derandomize=True, deadline=None)
 settings.register_profile("thorough", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "deterministic"))
+
+
+@pytest.fixture(autouse=True)
+def symbols_of_its_own(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each test has a table of pySMT symbols of its own, so that tests in one process may share names.
+
+    A module that makes symbols while it is imported has its table in ``ENVIRONMENT``.
+    """
+    push_env(getattr(request.module, "ENVIRONMENT", None))
+    yield
+    pop_env()

@@ -9,6 +9,7 @@ import pysmt.shortcuts as smt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pysmt.environment import Environment, pop_env, push_env
 from pysmt.exceptions import PysmtException
 from pysmt.fnode import FNode
 from pysmt.typing import BOOL, INT
@@ -20,6 +21,9 @@ from chc.nests import Unsupported, _roll, nests_of
 from ila_lang import Store, bv, const, mem, var
 from smt_encodings.discharge import decide
 from tests.chc.toy import mapping
+
+ENVIRONMENT = Environment()  # symbols below are made while this module is imported; conftest.py gives them to each test
+push_env(ENVIRONMENT)
 
 
 def bad_is_reached(system: LevelSystem, parameters: dict[str, int]) -> bool | None:
@@ -246,3 +250,6 @@ def test_terms_are_read(text: str) -> None:
 def test_what_is_no_condition_is_refused(text: str) -> None:
     with pytest.raises(PysmtException):
         parse_term(text, {"i": K, "n": N})
+
+
+pop_env()
