@@ -16,7 +16,7 @@ import bmc.prove
 import chc.prove
 from ila_lang.mapping import SizeError, TensorMapping
 from reports.certificate import claim_json, semantics_of
-from smt_encodings.claims import Claim, Status
+from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Requirements
 
 __all__ = ["binding_problems"]
@@ -31,10 +31,10 @@ def binding_problems(certificate: Mapping[str, Any], mapping: TensorMapping) -> 
     if problems:
         return problems
     requirements = Requirements(second=False)
-    claim, status, reason = _regenerate(certificate, mapping, requirements)
-    if claim is None or status is not Status.PROVED:
-        return [f"the obligations of the claim cannot be generated: {reason}"]
-    if claim_json(claim) != certificate["claim"]:
+    verdict = _regenerate(certificate, mapping, requirements)
+    if isinstance(verdict, str):
+        return [f"the obligations of the claim cannot be generated: {verdict}"]
+    if claim_json(verdict.claim) != certificate["claim"]:
         problems.append("the claim's words are not those of the proof that the obligations belong to")
     given = {(o["group"], o["name"]): o for o in certificate["obligations"]}
     if len(given) < len(certificate["obligations"]):
@@ -46,15 +46,29 @@ def binding_problems(certificate: Mapping[str, Any], mapping: TensorMapping) -> 
             problems.append(f"{where}: this obligation is missing")
         elif obligation["expected"] != required.expected or not required.met_by(obligation["smtlib"]):
             problems.append(f"{where}: this is not the obligation that the claim needs")
+        elif obligation["meaning"] != required.meaning:
+            problems.append(f"{where}: its meaning is not put in the words of the proof")
     problems += [f"{group}: {name}: the claim has no such obligation" for group, name in given]
+    return problems + _level_problems(certificate["invariants"], verdict)
+
+
+def _level_problems(levels: Mapping[str, Any], verdict: Verdict) -> list[str]:
+    """What a certificate shows of the loop levels beside their invariants, against the levels of the claim."""
+    needed: Any = verdict.details.get("levels", {})
+    problems = [f"{name}: the claim has no such loop level" for name in levels if name not in needed]
+    for name, level in needed.items():
+        for part in ("horn", "names"):
+            if levels[name][part] != level[part]:
+                problems.append(f"{name}: its {part} are not those of the claim")
     return problems
 
 
-def _regenerate(
-    certificate: Mapping[str, Any], mapping: TensorMapping, requirements: Requirements
-) -> tuple[Claim | None, Status, str]:
+def _regenerate(certificate: Mapping[str, Any], mapping: TensorMapping, requirements: Requirements) -> Verdict | str:
+    """The claim's verdict with its obligations noted in ``requirements``, or why there is none."""
     try:
         if certificate["method"] == "chc":
+            if certificate["parameters"]:
+                return "a proof of every size has no parameters"
             levels = certificate["invariants"]
             invariants = {name: [str(t) for t in level["invariant"]] for name, level in levels.items()}
             verdict = chc.prove.prove(mapping, discharger=requirements, invariants=invariants)
@@ -70,7 +84,7 @@ def _regenerate(
                 search_seconds=0,
             )
         else:
-            return None, Status.ERROR, f"method {certificate['method']!r} is not known"
+            return f"method {certificate['method']!r} is not known"
     except (KeyError, TypeError, ValueError, SizeError) as error:
-        return None, Status.ERROR, f"its parameters are malformed: {error}"
-    return verdict.claim, verdict.status, verdict.reason
+        return f"its parameters are malformed: {error}"
+    return verdict if verdict.status is Status.PROVED else verdict.reason

@@ -183,7 +183,9 @@ class Requirements(Discharger):
     def ask_text(self, obligation: Obligation) -> Obligation:
         """Notes an obligation that must appear exactly as it is."""
         self.required.append(
-            Requirement(obligation.group, obligation.name, obligation.expected, obligation.smtlib, True)
+            Requirement(
+                obligation.group, obligation.name, obligation.expected, obligation.smtlib, True, obligation.meaning
+            )
         )
         return obligation
 
@@ -194,7 +196,7 @@ class Requirements(Discharger):
     def follows(self, group: str, name: str, hypotheses: Sequence[FNode], goal: FNode, meaning: str) -> Obligation:
         """Notes an obligation of which hypotheses may be left out."""
         text = script([smt.Not(goal), *conjuncts(hypotheses)], comment=f"{group}: {name}\n{meaning}")
-        self.required.append(Requirement(group, name, "unsat", text, False))
+        self.required.append(Requirement(group, name, "unsat", text, False, meaning))
         return Obligation(name, group, text, "unsat", meaning)
 
 
@@ -210,6 +212,7 @@ class Requirement:
     expected: str
     smtlib: str
     exact: bool
+    meaning: str = ""
 
     def met_by(self, smtlib: str) -> bool:
         """Whether a script is this obligation or a stronger one."""

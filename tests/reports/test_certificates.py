@@ -229,6 +229,13 @@ FORGERIES: dict[str, Callable[[Certificate], Any]] = {
     "the device is another one": lambda c: c["semantics"].update(device=semantics_of(pooling_mapping("add"))["device"]),
     "the IR is another one": lambda c: c["semantics"].update(ir="0" * 64),
     "the relation is another one": lambda c: c["semantics"].update(relation=c["semantics"]["ir"]),
+    "a meaning is reworded": lambda c: hard(c).update(meaning="the hardware is right"),
+    "the Horn clauses of a level are others": lambda c: next(iter(c["invariants"].values())).update(horn="(check-sat)"),
+    "a parameter of a level is explained as something else": lambda c: next(iter(c["invariants"].values()))[
+        "names"
+    ].update(T="the number of anything"),
+    "a level is invented": lambda c: c["invariants"].update(invented=next(iter(c["invariants"].values()))),
+    "a proof of every size has a parameter": lambda c: c["parameters"].update(shape=[16, 64]),
     "all invariants are gone": lambda c: c.update(invariants={}),
     "an invariant is weaker": lambda c: next(iter(c["invariants"].values()))["invariant"].pop(),
     "an invariant is false": lambda c: next(iter(c["invariants"].values())).update(invariant=["false"]),
