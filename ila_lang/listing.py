@@ -86,12 +86,13 @@ def show_ila(ila: Ila) -> str:
     lines = [f"ILA {ila.name}"]
     if ila.doc:
         lines += ["  " + line for line in ila.doc.splitlines()]
+    wide = max([28, *(len(n) for n in (*ila.inputs, *ila.states))])
     lines += ["", "inputs"]
-    lines += [f"  {n:<28} {v.sort}" for n, v in ila.inputs.items()]
+    lines += [f"  {n:<{wide}} {v.sort}" for n, v in ila.inputs.items()]
     lines += ["", "states"]
     for name, state in ila.states.items():
         reset = f"reset {ila.inits[name]:#x}" if name in ila.inits else "no reset value"
-        lines.append(f"  {name:<28} {state.sort!s:<10} {reset:<15} {ila.state_docs[name]}".rstrip())
+        lines.append(f"  {name:<{wide}} {state.sort!s:<10} {reset:<15} {ila.state_docs[name]}".rstrip())
     lines += ["", f"valid  {show_expr(ila.valid)}", "", "instructions"]
     for instruction in ila.instructions.values():
         lines.append(f"  {instruction.name}" + (f"  -- {instruction.doc}" if instruction.doc else ""))

@@ -45,7 +45,7 @@ def _ir() -> Ila:
 
 
 MODELS: Mapping[str, tuple[str, Callable[[], Ila]]] = {
-    "flexasr": ("FlexASR's global buffer and LayerReduce unit at the AXI port", _flexasr),
+    "flexasr": ("FlexASR's global buffer at the AXI port: LayerReduce, LayerNorm, ZeroPadding", _flexasr),
     "ir": ("the tensor IR, one instruction per operator", _ir),
 }
 """Models by name: one line about each, and how to build it."""
