@@ -8,7 +8,7 @@ of conjuncts.  Where Spacer gives up, the candidates read off the loop are filte
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pysmt.shortcuts as smt
@@ -22,8 +22,6 @@ from smt_encodings.printer import declarations, script
 from .levels import LevelSystem
 
 __all__ = ["Inferred", "infer", "parse_term", "show_invariant"]
-
-Valid = Callable[[list[FNode]], bool]
 
 
 @dataclass(frozen=True)

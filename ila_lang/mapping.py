@@ -7,9 +7,8 @@ ends, and lemmas that relate the two sides' data functions.  It says nothing abo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from .build import all_of
 from .compile import compile_terms
 from .expr import Expr, free_variables
 from .fragment import Fragment
@@ -79,7 +78,6 @@ class TensorMapping:
     doc: str = ""
     assumptions: tuple[str, ...] = ()
     show_element: Callable[[int], str] = hex
-    notes: dict[str, str] = field(default_factory=dict)
     program_file: Callable[[list[Mapping[str, int]]], str] | None = None
     setup_commands: SetupCommands | None = None
 
@@ -90,11 +88,6 @@ class TensorMapping:
                     raise ValueError(f"Size domain of {self.name} must use only its parameters; '{what}' uses {name}")
         self._check = compile_terms(list(self.parameters.values()), [c for _, c in self.domain])
         self._extents = compile_terms(list(self.parameters.values()), [self.rows, self.columns])
-
-    @property
-    def precondition(self) -> Expr:
-        """The size domain as one condition."""
-        return all_of([c for _, c in self.domain])
 
     @property
     def size_domain(self) -> str:

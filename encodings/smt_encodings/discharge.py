@@ -92,10 +92,9 @@ class Discharger:
         meaning: str,
         *,
         expected: str = "unsat",
-        definitions: Iterable[str] = (),
     ) -> Obligation:
         """Puts one question to the solvers; raises NotDischarged unless all give the ``expected`` answer."""
-        text = script(assertions, comment=f"{group}: {name}\n{meaning}", definitions=definitions)
+        text = script(assertions, comment=f"{group}: {name}\n{meaning}")
         return self.ask_text(Obligation(name, group, text, expected, meaning))
 
     def follows(self, group: str, name: str, hypotheses: Sequence[FNode], goal: FNode, meaning: str) -> Obligation:

@@ -7,10 +7,9 @@ from functools import lru_cache
 
 from pysmt.fnode import FNode
 from pysmt.smtlib.printers import to_smtlib
-from pysmt.typing import PySMTType
 from pysmt.utils import quote
 
-__all__ = ["declarations", "script", "sort_text", "term_text"]
+__all__ = ["declarations", "script", "term_text"]
 
 
 SMALL = 300
@@ -32,11 +31,6 @@ def _tree_size(term: FNode, limit: int) -> int:
     return count
 
 
-def sort_text(sort: PySMTType) -> str:
-    """A sort as SMT-LIB text."""
-    return str(sort.as_smtlib(funstyle=False))
-
-
 def declarations(terms: Iterable[FNode]) -> list[str]:
     """``declare-fun`` lines for the symbols of ``terms``, sorted by name."""
     symbols = {s for t in terms for s in t.get_free_variables()}
@@ -54,16 +48,12 @@ def _logic(terms: Iterable[FNode]) -> str:
     return "QF_BV" if kinds and all(k.is_bv_type() for k in kinds) else "ALL"
 
 
-def script(assertions: Iterable[FNode], *, comment: str = "", definitions: Iterable[str] = ()) -> str:
-    """A complete script: declarations, one assertion per line, ``(check-sat)``.
-
-    ``definitions`` are extra lines put between declarations and assertions.
-    """
+def script(assertions: Iterable[FNode], *, comment: str = "") -> str:
+    """A complete script: declarations, one assertion per line, ``(check-sat)``."""
     terms = list(assertions)
     lines = [f"; {line}" for line in comment.splitlines()]
     lines.append(f"(set-logic {_logic(terms)})")
     lines += declarations(terms)
-    lines += definitions
     lines += [f"(assert {term_text(t)})" for t in terms]
     lines.append("(check-sat)")
     return "\n".join(lines) + "\n"
