@@ -22,7 +22,7 @@ def address_theorems(proof: Proof, side: Side) -> None:
         proof.base.term(extent)  # once, before the boxes copy what is known
     proof.fits(proof.base, f"{side.prefix}: loop extents")
     for index in sorted({*_traced(side), *(n for n, _, _ in side.trace.untouched)}):
-        _counters_hold(proof, side, side.nests[index])
+        _counters_hold(proof, side.nests[index])
     boxes = {n: Box(proof.base, side.prefix, n, side.nests[n], _bounds(proof, side, n)) for n in _traced(side)}
     side.boxes = boxes
     side.readers = {
@@ -39,7 +39,7 @@ def address_theorems(proof: Proof, side: Side) -> None:
             for name, hypotheses, goal in steps:
                 what = f"{box.nest.label} writes {store.memory.name} injectively: {name}"
                 meaning = "two iterations that write the same address are the same iteration"
-                proof.ask_box(f"{side.prefix}: layout", what, hypotheses, goal, meaning)
+                proof.discharger.follows(f"{side.prefix}: layout", what, hypotheses, goal, meaning)
     group = f"{side.prefix}: cells"
     for number, demand in enumerate(side.trace.demands):
         what = f"{side.nests[demand.nest].label}, cell {number}"
@@ -55,7 +55,7 @@ def address_theorems(proof: Proof, side: Side) -> None:
         box = boxes.get(index) or Box(proof.base, side.prefix, index, side.nests[index])
         goal = smt.Not(smt.Equals(box.term(store.address), box.encoding.term(address)))
         proof.fits(box.encoding, f"{box.nest.label}: untouched")
-        proof.ask_box(
+        proof.discharger.follows(
             group,
             f"{box.nest.label}: untouched, for no iteration was found that writes the cell",
             box.encoding.hypotheses,
@@ -64,7 +64,7 @@ def address_theorems(proof: Proof, side: Side) -> None:
         )
 
 
-def _counters_hold(proof: Proof, side: Side, nest: Nest) -> None:
+def _counters_hold(proof: Proof, nest: Nest) -> None:
     """Every iteration of a nest has a number that fits its counter; without this a counter could start over."""
     for counter, extent in nest.loops:
         if extent.width > counter.width or extent.is_const:
@@ -135,4 +135,4 @@ def _same_address(
         right = proof.base.term(address)
     proof.fits(proof.base, what)
     meaning = "the witness iteration writes exactly the cell that is needed"
-    proof.ask_box(group, f"{what}: same address", proof.base.hypotheses, smt.Equals(left, right), meaning)
+    proof.discharger.follows(group, f"{what}: same address", proof.base.hypotheses, smt.Equals(left, right), meaning)

@@ -56,11 +56,7 @@ class Proof:
             encoding.assume(condition)
         term = encoding.term(goal)
         self.fits(encoding, name)
-        self.ask_box(group, name, encoding.hypotheses, term, meaning)
-
-    def ask_box(self, group: str, name: str, hypotheses: Sequence[FNode], goal: FNode, meaning: str) -> None:
-        """Proves that ``goal`` follows from ``hypotheses``."""
-        self.discharger.follows(group, name, hypotheses, goal, meaning)
+        self.discharger.follows(group, name, encoding.hypotheses, term, meaning)
 
     def fits(self, encoding: IntegerEncoding, name: str) -> None:
         """Adds the obligations that the operations translated by ``encoding`` stay within their widths."""

@@ -175,7 +175,7 @@ def _level_theorems(proof: Proof, device: Side, ir: Side) -> None:
         demands = [d for d in device.trace.demands if d.nest == index]
         clobbers = [c for c in device.trace.clobbers if c.nest == index]
         partner = None
-        if aligned is not None and aligned[0] == index and len(demands) == 1:
+        if aligned is not None and aligned[0] == index:
             partner = (aligned[2], [d for d in ir.trace.demands if d.nest == aligned[1]])
         nest = device.nests[index]
         prefix = device.prefix if partner or clobbers else "host"
@@ -191,12 +191,13 @@ def _level_theorems(proof: Proof, device: Side, ir: Side) -> None:
 
 
 def _alignment(proof: Proof, device: Side, ir: Side) -> tuple[int, int, list[AlignedLevel]] | None:
-    """The device nest and the IR nest that compute, and their loops in lock-step."""
+    """The device nest and the IR nest that compute, and their loops in lock-step; each must serve a single cell."""
     if len(ir.trace.demands) != 1 or ir.trace.clobbers:
         return None
     theirs = ir.trace.demands[0].nest
     for demand in device.trace.demands:
-        if demand.store.value.op != "load":
+        served = sum(d.nest == demand.nest for d in device.trace.demands)
+        if demand.store.value.op != "load" and served == 1:
             levels = align(device.nests[demand.nest], ir.nests[theirs], proof.proves)
             if levels is not None:
                 return demand.nest, theirs, levels
@@ -272,7 +273,7 @@ def _same_source(proof: Proof, device: Side, ir: Side, cell: SourceCell, partner
         proof.fits(box.encoding, f"operand {number}")
     proof.fits(proof.base, f"operand {number}")
     meaning = "both sides read the same element of the input tensor"
-    proof.ask_box("sources", f"operand {number}", proof.base.hypotheses, smt.Equals(*terms), meaning)
+    proof.discharger.follows("sources", f"operand {number}", proof.base.hypotheses, smt.Equals(*terms), meaning)
 
 
 def _same_cell(samples: Samples, cell: SourceCell, memory: Expr, others: Sequence[SourceCell]) -> SourceCell | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import bmc.prove
@@ -30,7 +30,6 @@ def verify(
     memory: Memory = "resolved",
     timeout: float = 60.0,
     progress: Progress | None = None,
-    invariants: Mapping[str, Sequence[str]] | None = None,
 ) -> Verdict:
     """The verdict on a mapping.
 
@@ -55,7 +54,7 @@ def verify(
             discharger=discharger,
             timeout=timeout,
         )
-    verdict = chc.prove.prove(mapping, discharger=discharger, invariants=invariants)
+    verdict = chc.prove.prove(mapping, discharger=discharger)
     if verdict.status is Status.UNKNOWN:
         found = search(mapping, budget_seconds=10.0)
         if found is not None and replays(mapping, found):
