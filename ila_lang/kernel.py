@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from .build import coerce
+from .build import coerce, const, ite
 from .expr import Expr, Operand, free_variables, substitute, var
 from .sorts import MemSort, bv
 
@@ -116,6 +116,26 @@ class Kernel:
         self._open.pop()
         self._counters.pop()
         self._open[-1].append(For(counter, extent, tuple(block)))
+
+    @contextmanager
+    def when(self, name: str, condition: Expr) -> Iterator[None]:
+        """Opens a block that runs if ``condition`` (a Boolean) holds when it is reached.
+
+        It is a loop of one or no iteration, so that every interpretation of loops serves it; ``name`` names the
+        loop's counter, which is always 0.
+
+        >>> from ila_lang import const, mem, show_kernel, var
+        >>> k, m = Kernel("clamp"), var("m", mem(4, 8))
+        >>> word = k.load("word", m, const(0, 4))
+        >>> with k.when("large", word > 100):
+        ...     k.store(m, const(0, 4), const(100, 8))
+        >>> print(show_kernel(k))
+        word := m[0x0]
+        when not (word <= 0x64):
+          m[0x0] := 0x64
+        """
+        with self.loop(name, ite(condition, const(1, 1), const(0, 1))):
+            yield
 
     def let(self, name: str, value: Expr) -> Expr:
         """Introduces a local register with an initial value."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from .build import const
 from .expr import Expr, _algebra, postorder
 from .kernel import Command, For, Kernel, Let, Load, Statement, Store
 from .model import Ila
@@ -67,7 +68,11 @@ def show_statements(body: Iterable[Statement], indent: int = 0) -> list[str]:
     for statement in body:
         match statement:
             case For(counter=counter, extent=extent, body=inner):
-                lines.append(f"{pad}for {counter.name} in 0 .. {show_expr(extent)} - 1:")
+                if extent.op == "ite" and {*extent.args[1:]} == {const(0, 1), const(1, 1)}:  # Kernel.when
+                    condition = extent.args[0] if extent.args[1].value else ~extent.args[0]
+                    lines.append(f"{pad}when {show_expr(condition)}:")
+                else:
+                    lines.append(f"{pad}for {counter.name} in 0 .. {show_expr(extent)} - 1:")
                 lines += show_statements(inner, indent + 1)
             case Let(target=target, value=value):
                 lines.append(f"{pad}{target.name} := {show_expr(value)}")
