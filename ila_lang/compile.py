@@ -16,6 +16,7 @@ from .function import Function
 from .kernel import Command, For, Kernel, Let, Load, Statement, Store, terms, walk
 from .ops import SCALAR, VECTOR, template
 from .sorts import BvSort, MemSort
+from .tables import table
 
 __all__ = ["Memory", "compile_function", "compile_kernel", "compile_terms", "loads_resolved"]
 
@@ -158,12 +159,26 @@ def compile_terms(parameters: Sequence[Expr], roots: Iterable[Expr], *, vector: 
 def compile_function(function: Function, vector: bool = False) -> Callable[..., Any]:
     """A function with a body as a Python function on integers (or, with ``vector``, on NumPy arrays).
 
-    Raises ValueError on an uninterpreted function.
+    On arrays, functions of few argument bits are looked up in a table of their values.  Raises ValueError on an
+    uninterpreted function.
     """
     if function.body is None:
         raise ValueError(f"Function {function.name} must have a body to be run; give it one or run another model")
     inner = compile_terms(function.params, [function.body], vector=vector)
-    return lambda *args: inner(*args)[0]
+    if not vector:
+        return lambda *args: inner(*args)[0]
+    values = table(function, lambda *args: inner(*args)[0])
+    if values is None:
+        return lambda *args: inner(*args)[0]
+    widths = [p.width for p in function.params]
+
+    def look_up(*args: Any) -> Any:
+        index = args[0]
+        for arg, width in zip(args[1:], widths[1:], strict=True):
+            index = index << width | arg
+        return values[index]
+
+    return look_up
 
 
 def compile_kernel(kernel: Kernel, volatile: frozenset[str] = frozenset()) -> Callable[..., None]:

@@ -68,7 +68,7 @@ class Command:
 Statement = For | Let | Load | Store | Command
 
 
-@dataclass
+@dataclass(eq=False)
 class Kernel:
     """A named kernel under construction or complete.
 

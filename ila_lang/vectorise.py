@@ -1,40 +1,49 @@
 """Kernels on whole NumPy arrays: loops become axes of index grids.
 
-A loop becomes an axis when its iterations do not depend on each other.  It runs one iteration at a time (on
-the whole arrays of the loops around it) when it carries a register from one iteration to the next, or when an
-extent inside it depends on its counter.
+Every loop is taken for an axis at first.  One that carries a register from iteration to iteration runs one iteration
+at a time, on the whole arrays of the loops around it, unless the register is only added to: then its addends are
+summed over the axis (by a matrix product where they are products).  Iterations that an extent leaves out are masked.
+All stores and loads of a stored memory are checked to be in the scalar order (:mod:`ila_lang.regions`); where they
+are not, the run starts again with one loop less as an axis.  So the result is that of the scalar interpreter, bit for
+bit.
 
-The result is that of the scalar interpreter, bit for bit, or there is none.  All loads read the memories as
-they were before the run, so a run is refused when a store hits a word that another store hits, or that is
-loaded later in the scalar order; loading a word before it is overwritten is sound (an operation in place).
-The check is on the addresses of the run; a refused run leaves the memories unchanged.
+What was learned about a kernel is kept for each configuration, that is, for each tuple of the scalars it uses: which
+loops are no axes; that the order was right (if no address depends on the contents of memories); and arrays that depend
+on nothing else than unchanged memories.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .compile import compile_terms, loads_resolved
-from .expr import Expr, free_variables, postorder, substitute, var
-from .function import Function, inline
-from .kernel import Command, For, Kernel, Let, Load, Statement, Store, terms, walk
-from .sorts import BvSort, MemSort
+from .expr import free_variables
+from .kernel import For, Kernel, terms, walk
+from .plan import Add, Assign, CompiledKernel, Loop, Node, Put
+from .products import EXACT, Product, matrix_sum
+from .regions import Axis, NotParallel, Region
+from .sorts import MemSort
+from .values import WIDEST, Value
 
-__all__ = ["run_vectorised"]
+__all__ = ["Plan", "plan_of", "run_vectorised"]
 
 Words = NDArray[Any]
 
-#: Widest bit-vector whose operators stay exact in int64.
-WIDEST = 62
 #: Loops are cut so that a grid has about this many points at most.
-POINTS = 1 << 21
-#: Later than every time.
-NEVER = np.int64((1 << 63) - 1)
+POINTS = 1 << 19
+#: A sum over at least this many points of the grid is worth a matrix product.
+PRODUCT_POINTS = 1 << 11
+#: Arrays kept for one kernel have at most this many bytes, and belong to at most so many configurations.
+KEPT_BYTES = 24 << 20
+CONFIGURATIONS = 64
+
+_VERSIONS = count()
 
 
 def run_vectorised(
@@ -46,241 +55,409 @@ def run_vectorised(
     which may stop short of the memory's last address; ``points`` bounds the grid.  Final values of states
     (:attr:`Kernel.on_done`) are not applied.  Raises ValueError if the kernel issues commands, stores to a
     conditional memory or uses a width above 62 bits; if an argument is missing, or an array does not fit
-    its memory; if an extent does not fit its counter; or if the run loads a word after storing it, stores
-    one twice, or leaves an array.
+    its memory; if an extent does not fit its counter; or if the run leaves an array.  Stored memories are unchanged
+    then.
     """
-    _Run(kernel, values, memories, points).run()
+    plan = plan_of(kernel)
+    for name, sort in plan.memories.items():
+        if name not in memories:
+            raise ValueError(f"Kernel {kernel.name} must be given the memory {name}")
+        _check_array(name, sort, memories[name], name in plan.flow.stored)
+    for name in sorted(plan.flow.stored):
+        for other in plan.memories:
+            if other != name and np.may_share_memory(memories[name], memories[other]):
+                raise ValueError(f"Memories {name} and {other} must be separate arrays")
+    plan.run(values, memories, {name: next(_VERSIONS) for name in plan.memories}, points)
+
+
+_PLANS: WeakKeyDictionary[Kernel, Plan] = WeakKeyDictionary()
+
+
+def plan_of(kernel: Kernel) -> Plan:
+    """The plan of a kernel, made once; the kernel must be complete."""
+    if kernel not in _PLANS:
+        _PLANS[kernel] = Plan(kernel)
+    return _PLANS[kernel]
 
 
 @dataclass
-class _Term:
-    """A compiled expression: loads first (each may use the ones before), then the value over all of them."""
+class _Configuration:
+    """What is known of a kernel for one tuple of scalars."""
 
-    loads: list[tuple[str, str, Callable[..., Any], list[str]]]
-    value: Callable[..., Any]
-    names: list[str]
-
-
-@dataclass
-class _Accesses:
-    """What a run has done so far to a memory that it stores to: when each word was written and last read."""
-
-    written: NDArray[np.int64]
-    read: NDArray[np.int64]
-    stores: list[tuple[Words, Words]] = field(default_factory=list)
+    serial: set[str]
+    bits: list[int]
+    ordered: bool = False
+    kept: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
 
-class _Clock:
-    """Scalar time as one number: per loop level the statement's position in its block, then the counter.
-
-    ``positions`` and ``counters`` are the shifts of these digits by level; where they do not fit 62 bits
-    all are 0 and ``exact`` is false: then nothing is known about the order.
-    """
+class Plan:
+    """A kernel compiled for runs on arrays."""
 
     def __init__(self, kernel: Kernel) -> None:
-        widths: list[tuple[int, int]] = []
+        compiled = CompiledKernel(kernel)
+        self.flow = compiled.flow
+        self.position_bits = compiled.position_bits
+        self.body = compiled.body
+        self.name = kernel.name
+        external = kernel.external_variables()
+        self.memories = {n: v.sort for n, v in external.items() if isinstance(v.sort, MemSort)}
+        used = set[str]()
+        for statement in walk(kernel.body):
+            used |= {n for t in terms(statement) for n in free_variables(t)}
+        self.scalars = [n for n in external if n not in self.memories and n in used]
+        self.configurations: dict[tuple[Any, ...], _Configuration] = {}
+        self.bytes = 0
 
-        def measure(body: Sequence[Statement], depth: int) -> None:
-            if depth == len(widths):
-                widths.append((0, 0))
-            digits, counter = widths[depth]
-            loops = [s for s in body if isinstance(s, For)]
-            counter = max(counter, *(s.counter.width for s in loops)) if loops else counter
-            widths[depth] = max(digits, len(body).bit_length()), counter
-            for loop in loops:
-                measure(loop.body, depth + 1)
+    def run(
+        self,
+        values: Mapping[str, int],
+        memories: Mapping[str, Words],
+        versions: Mapping[str, int],
+        points: int = POINTS,
+    ) -> None:
+        """Runs the kernel on ``memories`` in place; equal ``versions`` of a memory promise equal contents."""
+        missing = [name for name in self.scalars if name not in values]
+        if missing:
+            raise ValueError(f"Kernel {self.name} must be given the value {missing[0]}")
+        scalars = tuple(int(values[name]) for name in self.scalars)
+        key = (points, *scalars)
+        if key not in self.configurations:
+            if len(self.configurations) >= CONFIGURATIONS:
+                self.configurations.clear()
+                self.bytes = 0
+            self.configurations[key] = _Configuration(set(self.flow.serial), [4] * len(self.position_bits))
+        configuration = self.configurations[key]
+        before = {name: memories[name].copy() for name in self.flow.stored if not configuration.ordered}
+        while True:
+            run = _Run(self, configuration, dict(zip(self.scalars, scalars, strict=True)), memories, versions, points)
+            try:
+                # products wrap around on purpose; NumPy warns about it on single numbers
+                with np.errstate(over="ignore"):
+                    run.block(self.body, 0)
+                break
+            except NotParallel as found:
+                assert found.counter not in configuration.serial
+                configuration.serial.add(found.counter)
+            except _LongLoop as found:
+                configuration.bits[found.depth] = found.bits
+            except ValueError:
+                for name, words in before.items():
+                    memories[name][:] = words
+                raise
+            for name, words in before.items():
+                memories[name][:] = words
+            self.forget(configuration)
+        configuration.ordered = self.flow.static
 
-        measure(kernel.body, 0)
-        at = sum(a + b for a, b in widths)
-        self.exact = at <= WIDEST
-        self.positions: list[int] = []
-        self.counters: list[int] = []
-        for digits, counter in widths:
-            self.positions.append(at - digits if self.exact else 0)
-            self.counters.append(at - digits - counter if self.exact else 0)
-            at -= digits + counter
+    def forget(self, configuration: _Configuration) -> None:
+        """Drops the arrays kept for a configuration."""
+        self.bytes -= sum(v.nbytes for v in configuration.kept.values() if isinstance(v, np.ndarray))
+        configuration.kept.clear()
+
+    def keep(self, configuration: _Configuration, key: tuple[Any, ...], found: Any) -> None:
+        """Keeps a value for later runs of the configuration."""
+        if isinstance(found, np.ndarray):
+            self.bytes += found.nbytes
+            if self.bytes > KEPT_BYTES:
+                for other in self.configurations.values():
+                    self.forget(other)
+                self.bytes = found.nbytes
+        configuration.kept[key] = found
+
+
+class _LongLoop(Exception):
+    """A loop is longer than the digits of times provide for."""
+
+    def __init__(self, depth: int, bits: int) -> None:
+        super().__init__(depth)
+        self.depth, self.bits = depth, bits
+
+
+# -- one run ------------------------------------------------------------------------------------------
 
 
 class _Run:
-    """One run of one kernel."""
+    """One run of one kernel; ``env`` holds a number or an array (of one dimension for each axis) for each name."""
 
-    def __init__(self, kernel: Kernel, values: Mapping[str, int], memories: Mapping[str, Words], points: int) -> None:
-        self.kernel = kernel
+    def __init__(
+        self,
+        plan: Plan,
+        configuration: _Configuration,
+        scalars: dict[str, Any],
+        memories: Mapping[str, Words],
+        versions: Mapping[str, int],
+        points: int,
+    ) -> None:
+        self.plan = plan
+        self.configuration = configuration
+        self.env: dict[str, Any] = scalars
+        self.memories = memories
+        self.versions = versions
         self.points = points
-        self.compiled: dict[Expr, _Term] = {}
-        self.serial = _serial_counters(kernel)
-        self.env: dict[str, Any] = {}
-        self.grid: tuple[int, ...] = ()
-        self.clock = _Clock(kernel)
-        self.now: Any = 0
-        self.depth = 0
-        self.memories: dict[str, Words] = {}
-        self.accesses: dict[str, _Accesses] = {}
-        _check_widths(kernel)
-        stored = set()
-        for statement in walk(kernel.body):
-            if isinstance(statement, Command):
-                raise ValueError(f"Kernel {kernel.name} must not issue commands to be vectorised")
-            if isinstance(statement, Store):
-                if statement.memory.op != "var":
-                    raise ValueError(f"Kernel {kernel.name} must store to memory variables only")
-                stored.add(statement.memory.name)
-        for name, variable in kernel.external_variables().items():
-            if isinstance(variable.sort, MemSort):
-                if name not in memories:
-                    raise ValueError(f"Kernel {kernel.name} must be given the memory {name}")
-                self.memories[name] = _checked_array(name, variable.sort, memories[name], name in stored)
-            elif name in values:
-                self.env[name] = int(values[name])
-            elif any(name in free_variables(t) for s in walk(kernel.body) for t in terms(s)):
-                raise ValueError(f"Kernel {kernel.name} must be given the value {name}")
-        for name in sorted(stored):
-            words = self.memories[name]
-            for other, theirs in self.memories.items():
-                if other != name and np.may_share_memory(words, theirs):
-                    raise ValueError(f"Memories {name} and {other} must be separate arrays")
-            self.accesses[name] = _Accesses(np.full(len(words), NEVER), np.full(len(words), np.int64(-1)))
+        self.axes: list[Axis] = []
+        self.counts: tuple[int, ...] = ()
+        self.mask: Words | None = None
+        # of open loops: where the counter stands (for an axis: its first value and their number)
+        self.place: dict[str, int] = {}
+        self.introduced: dict[str, int] = {}
+        self.open: list[tuple[For, bool]] = []
+        self.fixed = 0
+        self.shifts: list[tuple[int, int]] = []
+        # the lowest bit tells a statement's loads (0) from its store (1)
+        at = sum(plan.position_bits) + sum(configuration.bits) + 1
+        if at > WIDEST:
+            configuration.serial |= plan.flow.loops.keys()
+        for positions, counters in zip(plan.position_bits, configuration.bits, strict=True):
+            self.shifts.append((at - positions, at - positions - counters))
+            at -= positions + counters
+        self.checked = not configuration.ordered and configuration.serial != plan.flow.loops.keys()
+        times = self.times if self.checked else None
+        self.regions = {name: Region(memories[name], times, self.culprit) for name in plan.flow.stored}
 
-    def run(self) -> None:
-        # products wrap around on purpose; NumPy warns about it on single numbers
-        with np.errstate(over="ignore"):
-            self.block(tuple(self.kernel.body))
-        for name, accesses in self.accesses.items():
-            late = accesses.read > accesses.written
-            if late.any():
-                raise ValueError(
-                    f"Kernel {self.kernel.name} cannot be vectorised on this data: it loads "
-                    f"{name}[{int(late.argmax()):#x}] after it stores it"
-                )
-        for name, accesses in self.accesses.items():
-            for addresses, words in accesses.stores:
-                self.memories[name][addresses] = words
+    # -- scalar time ----
 
-    def block(self, body: tuple[Statement, ...]) -> None:
-        start = self.now
-        for position, statement in enumerate(body):
-            self.now = start | position << self.clock.positions[self.depth]
-            match statement:
-                case For():
-                    self.loop(statement)
-                case Let(target=target, value=value):
-                    self.env[target.name] = self.value(value)
-                case Load(target=target, memory=memory, address=address):
-                    self.env[target.name] = self.value(memory.load(address))
-                case Store(memory=memory, address=address, value=value):
-                    self.store(memory.name, self.value(address), self.value(value))
-        self.now = start
+    def times(self, excluded: frozenset[int]) -> Any:
+        """The scalar time of the present statement at each point, without the counters of some dimensions."""
+        total: Any = self.fixed
+        for axis, depth in zip(self.axes, self.axis_depths(), strict=True):
+            if axis.dim not in excluded:
+                counter = np.arange(axis.start, axis.start + axis.count, dtype=np.int64) << self.shifts[depth][1]
+                total = total + counter.reshape((-1,) + (1,) * (len(self.axes) - 1 - axis.dim))
+        return total
 
-    def loop(self, loop: For) -> None:
-        limits = np.asarray(self.value(loop.extent))
-        extent = int(limits.flat[0])
-        # no counter decides an extent inside its own axis (see _serial_counters), so the grid agrees on it
-        assert (limits == extent).all()
-        if extent > 1 << loop.counter.width:
-            raise ValueError(f"Extent {extent} must fit the counter {loop.counter.name} of {self.kernel.name}")
-        outer, grid, start = self.env, self.grid, self.now
-        shift = self.clock.counters[self.depth]
-        self.depth += 1
-        if loop.counter in self.serial:
-            inside = _introduced(loop.body)
-            for i in range(extent):
-                self.env[loop.counter.name] = i
-                self.now = start | i << shift
-                self.block(loop.body)
-            for name in inside | {loop.counter.name}:
-                self.env.pop(name, None)
-            self.depth -= 1
+    def axis_depths(self) -> list[int]:
+        """The nesting depth of each axis."""
+        return [depth for depth, (_, axis) in enumerate(self.open) if axis]
+
+    def culprit(self, before: int, now: int) -> str:
+        """The innermost axis in which two times differ, among the loops that they share."""
+        found = None
+        difference = before ^ now
+        for depth, (loop, axis) in enumerate(self.open):
+            positions, counters = self.shifts[depth]
+            if difference >> positions & (1 << self.plan.position_bits[depth]) - 1:
+                break
+            if axis and difference >> counters & (1 << self.configuration.bits[depth]) - 1:
+                found = loop.counter.name
+        if found is None:
+            found = next(loop.counter.name for loop, axis in reversed(self.open) if axis)
+        return found
+
+    # -- statements ----
+
+    def block(self, body: list[Node], depth: int) -> None:
+        """Executes the statements of one block for the whole grid."""
+        start = self.fixed
+        for position, node in enumerate(body):
+            if self.checked:
+                self.fixed = start | position << self.shifts[depth][0]
+            if isinstance(node, Assign):
+                found = self.value(node.value)
+                if node.update and self.mask is not None:
+                    found = np.where(self.mask, found, self.pick(node.name))
+                self.env[node.name] = found
+                if not node.update:
+                    self.introduced[node.name] = len(self.axes)
+            elif isinstance(node, Loop):
+                self.loop(node, depth)
+            elif isinstance(node, Put):
+                address, word = self.value(node.address), self.value(node.value)
+                self.check_range(node.memory, address)
+                self.regions[node.memory].store(address, word, self.mask, len(self.axes))
+            else:
+                self.add(node)
+        self.fixed = start
+
+    def loop(self, node: Loop, depth: int) -> None:
+        """Runs a loop as an axis, or one iteration at a time."""
+        limits = self.value(node.extent)
+        ragged = None
+        if isinstance(limits, np.ndarray):
+            if not limits.size:
+                return
+            extent = int(limits.max())
+            if int(limits.min()) != extent:
+                ragged = limits
+        else:
+            extent = limits
+        counter = node.statement.counter
+        if extent > 1 << counter.width:
+            raise ValueError(f"Extent {extent} must fit the counter {counter.name} of {self.plan.name}")
+        if extent == 0:
             return
-        size = int(np.prod(grid, dtype=np.int64))
+        if self.checked and extent > 1 << self.configuration.bits[depth]:
+            raise _LongLoop(depth, (extent - 1).bit_length())
+        mask, start, shift = self.mask, self.fixed, self.shifts[depth][1]
+        if extent == 1 or counter.name in self.configuration.serial:
+            self.open.append((node.statement, False))
+            for i in range(extent):
+                self.env[counter.name] = self.place[counter.name] = i
+                self.fixed = start | i << shift if self.checked else 0
+                if ragged is not None:
+                    self.mask = i < ragged if mask is None else mask & (i < ragged)
+                self.block(node.body, depth + 1)
+                self.mask = mask
+            self.open.pop()
+            self.fixed = start
+            return
+        size = int(np.prod(self.counts, dtype=np.int64))
         chunk = max(1, self.points // size)
-        # arrays have one axis for each loop around them: the new axis is last
-        inner = {n: v[..., None] if isinstance(v, np.ndarray) and v.ndim else v for n, v in outer.items()}
+        dim, counts = len(self.axes), self.counts
+        self.open.append((node.statement, True))
         for first in range(0, extent, chunk):
-            count = min(chunk, extent - first)
-            axis = np.arange(first, first + count, dtype=np.int64).reshape((1,) * len(grid) + (count,))
-            self.env, self.grid = {**inner, loop.counter.name: axis}, (*grid, count)
-            self.now = (start[..., None] if isinstance(start, np.ndarray) else start) | axis << shift
-            self.block(loop.body)
-        self.env, self.grid = outer, grid
-        self.depth -= 1
+            number = min(chunk, extent - first)
+            axis = Axis(counter.name, dim, first, number)
+            values = np.arange(first, first + number, dtype=np.int64).reshape((1,) * dim + (number,))
+            self.env[counter.name], self.place[counter.name] = values, first << 32 | number
+            self.axes.append(axis)
+            self.counts = (*counts, number)
+            if mask is not None:
+                self.mask = mask[..., None]
+            if ragged is not None:
+                active = values < ragged[..., None]
+                self.mask = active if self.mask is None else self.mask & active
+            for name in node.private:
+                self.regions[name].enter(axis)
+            self.block(node.body, depth + 1)
+            self.axes.pop()
+            self.counts = counts
+            self.mask = mask
+            for name in node.private:
+                self.regions[name].leave()
+        self.open.pop()
 
-    def store(self, name: str, address: Any, value: Any) -> None:
-        accesses = self.accesses[name]
-        addresses = np.broadcast_to(np.asarray(address, dtype=np.int64), self.grid).ravel()
-        words = np.broadcast_to(np.asarray(value, dtype=np.int64), self.grid).ravel()
-        self.check_range(name, addresses)
-        hit = (accesses.written[addresses] != NEVER).any()
-        accesses.written[addresses] = np.broadcast_to(self.now, self.grid).ravel()
-        if not hit and addresses.size > 1:
-            order = np.sort(addresses)
-            hit = (order[1:] == order[:-1]).any()
-        if hit:
-            raise ValueError(
-                f"Kernel {self.kernel.name} cannot be vectorised on this data: it stores a word of {name} twice"
-            )
-        accesses.stores.append((addresses, words))
+    def add(self, node: Add) -> None:
+        """Adds to a register, over all axes that opened since it was introduced."""
+        depth, first = len(self.axes), self.introduced[node.name]
+        limit = (1 << node.width) - 1
+        total: Any = None
+        if first < depth and node.product is not None and np.prod(self.counts, dtype=np.int64) >= PRODUCT_POINTS:
+            total = self.sum_of_products(node.product, first)
+        if total is None:
+            total = self.value(node.value)
+            if self.mask is not None:
+                total = np.where(self.mask, total, 0)
+            if first < depth:
+                if not isinstance(total, np.ndarray):
+                    total = np.full((1,) * depth, total)
+                axes = tuple(range(first, depth))
+                missing = np.prod([self.counts[d] for d in axes if total.shape[d] == 1], dtype=np.int64)
+                total = total.sum(axis=axes) * missing
+                total = int(total) if first == 0 else total
+        old = self.env[node.name]
+        self.env[node.name] = (old + total) & limit
 
-    def load(self, name: str, address: Any) -> Any:
-        addresses = np.asarray(address, dtype=np.int64)
-        self.check_range(name, addresses)
-        if name in self.accesses:
-            when = self.now if self.clock.exact else NEVER - 1
-            np.maximum.at(self.accesses[name].read, *map(np.ravel, np.broadcast_arrays(addresses, when)))
-        return self.memories[name][addresses].astype(np.int64)
+    def sum_of_products(self, node: Product, first: int) -> Any:
+        """The sum over the axes from ``first`` on, as a product of matrices; None where it would not be exact."""
+        summed = int(np.prod(self.counts[first:], dtype=np.int64))
+        if summed * node.magnitude > EXACT:
+            return None
+        depth = len(self.counts)
+        left = self.factor(node.left, node.as_left, depth)
+        right = self.factor(node.right, node.as_right, depth)
+        if self.mask is not None:
+            if left.size < right.size:
+                left = left * self.mask
+            else:
+                right = right * self.mask
+        return matrix_sum(left, right, self.counts, first)
 
-    def check_range(self, name: str, addresses: Words) -> None:
-        length = len(self.memories[name])
-        if addresses.size and int(addresses.max()) >= length:
-            raise ValueError(
-                f"Address {int(addresses.max()):#x} must lie in the array of {name}, which has {length} words"
-            )
+    def factor(self, node: Value, convert: Any, depth: int) -> Words:
+        """A factor as an array of float64 over the grid."""
+        key = None
+        if node.name is not None and node.name in self.plan.flow.reach:
+            # a register that depends on nothing that changes keeps its factor, too
+            reach = self.plan.flow.reach[node.name] | {node.name}
+            if not reach & (self.plan.flow.updated | self.plan.flow.stored):
+                key = (id(convert), node.name, *self.places(node))
+        elif node.kept:
+            key = (id(convert), id(node), *self.places(node))
+        if key is not None and key in self.configuration.kept:
+            found: Words = self.configuration.kept[key]
+            return found
+        words = self.value(node)
+        if not isinstance(words, np.ndarray):
+            words = np.full((1,) * depth, words, dtype=np.int64)
+        found = convert(words)
+        if key is not None:
+            self.plan.keep(self.configuration, key, found)
+        return found
 
-    def value(self, term: Expr) -> Any:
-        """The value of ``term``: a number, or an array with one axis for each open loop."""
-        if term not in self.compiled:
-            self.compiled[term] = _compile(term)
-        code = self.compiled[term]
-        found = dict[str, Any]()
+    # -- values ----
 
-        def pick(name: str) -> Any:
-            if name in found:
-                return found[name]
-            if name not in self.env:
-                raise ValueError(f"Register {name} of {self.kernel.name} must be set in the loop that uses it")
-            return self.env[name]
+    def places(self, node: Value) -> tuple[int, ...]:
+        """Where the counters and memories stand that ``node`` depends on."""
+        place = self.place
+        return (
+            *(place.get(c, -1) for c in node.counters),
+            *(self.versions[m] for m in node.memories),
+        )
 
-        for target, memory, address, names in code.loads:
-            found[target] = self.load(memory, address(*map(pick, names))[0])
-        return code.value(*map(pick, code.names))[0]
+    def pick(self, name: str) -> Any:
+        """The present value of a name, with a dimension for each axis if it is an array."""
+        found = self.env[name]
+        if isinstance(found, np.ndarray) and found.ndim < len(self.axes):
+            return found.reshape(found.shape + (1,) * (len(self.axes) - found.ndim))
+        return found
+
+    def value(self, node: Value) -> Any:
+        """The value of a term: a number, or an array over the grid."""
+        if node.constant is not None:
+            return node.constant
+        if node.name is not None:
+            return self.pick(node.name)
+        key = None
+        if node.kept:
+            key = (id(node), *self.places(node))
+            found = self.configuration.kept.get(key)
+            if found is not None:
+                return found
+        words: dict[str, Any] = {}
+        for target, memory, address in node.loads:
+            if address.names and any(n in words for n in address.names):
+                where = self.apply(address, words)
+            else:
+                where = self.value(address)
+            words[target] = self.load(memory, where)
+        found = self.apply(node, words)
+        if key is not None:
+            self.plan.keep(self.configuration, key, found)
+        return found
+
+    def apply(self, node: Value, words: Mapping[str, Any]) -> Any:
+        """The term over the present values of names and the words loaded for it."""
+        arguments = [words[n] if n in words else self.pick(n) for n in node.names]
+        for argument in arguments:
+            if isinstance(argument, np.ndarray):
+                found = node.on_arrays(*arguments)[0]
+                if isinstance(found, np.ndarray) and found.ndim:
+                    return found
+                return found.item() if hasattr(found, "item") else found
+        return node.on_integers(*arguments)[0]
+
+    def load(self, memory: str, address: Any) -> Any:
+        """The words of a memory at an address or an array of addresses."""
+        self.check_range(memory, address)
+        region = self.regions.get(memory)
+        if region is not None:
+            return region.load(address, self.mask, len(self.axes))
+        found = self.memories[memory][address]
+        return found.astype(np.int64) if isinstance(found, np.ndarray) else int(found)
+
+    def check_range(self, memory: str, address: Any) -> None:
+        """Refuses addresses beyond an array that stops short of its memory."""
+        length = len(self.memories[memory])
+        if length == 1 << self.plan.memories[memory].addr_width:
+            return
+        active = address
+        if self.mask is not None and isinstance(address, np.ndarray):
+            active = np.where(self.mask, address, 0)
+        largest = int(np.max(active)) if np.size(active) else 0
+        if largest >= length:
+            raise ValueError(f"Address {largest:#x} must lie in the array of {memory}, which has {length} words")
 
 
-def _compile(term: Expr) -> _Term:
-    """Takes the loads out of ``term``, so that their addresses can be recorded."""
-    root = loads_resolved(inline(term, _scalar_functions(term)))
-    replaced: dict[Expr, Expr] = {}
-    loads: list[tuple[str, str, Callable[..., Any], list[str]]] = []
-    for node in postorder([root]):
-        if node.op == "load":
-            memory, address = node.args
-            address = substitute(address, replaced)
-            names = list(free_variables(address))
-            target = var(f"loaded.{len(loads)}", node.sort)
-            code = compile_terms(list(free_variables(address).values()), [address], vector=True)
-            loads.append((target.name, memory.name, code, names))
-            replaced[node] = target
-    rest = substitute(root, replaced)
-    variables = free_variables(rest)
-    return _Term(loads, compile_terms(list(variables.values()), [rest], vector=True), list(variables))
-
-
-def _scalar_functions(term: Expr) -> frozenset[str]:
-    """Names of applied functions that can be called on arrays: those that see no memory."""
-    functions = [n.func for n in postorder([term]) if n.func is not None]
-    with_memory = {f.name for f in functions if any(isinstance(p.sort, MemSort) for p in f.params)}
-    return frozenset(f.name for f in functions) - with_memory
-
-
-def _checked_array(name: str, sort: MemSort, words: Words, written: bool) -> Words:
+def _check_array(name: str, sort: MemSort, words: Words, written: bool) -> None:
     if not isinstance(words, np.ndarray) or words.ndim != 1 or not np.issubdtype(words.dtype, np.integer):
         raise ValueError(f"Memory {name} must be a one-dimensional array of integers")
     if len(words) > 1 << sort.addr_width:
@@ -290,74 +467,3 @@ def _checked_array(name: str, sort: MemSort, words: Words, written: bool) -> Wor
         raise ValueError(f"Array {name} must have a type for {sort.data_width} bits, not {words.dtype}")
     if words.size and (int(words.min()) < 0 or int(words.max()) > largest):
         raise ValueError(f"Words of {name} must lie in 0 .. {largest}")
-    return words
-
-
-def _check_widths(kernel: Kernel) -> None:
-    seen: set[Function] = set()
-
-    def check(roots: Iterable[Expr]) -> None:
-        for node in postorder(roots):
-            width = 0
-            match node.sort:
-                case BvSort(width=width):
-                    pass
-                case MemSort(addr_width=a, data_width=d):
-                    width = max(a, d)
-            if width > WIDEST:
-                raise ValueError(
-                    f"Terms of {kernel.name} must have at most {WIDEST} bits to be vectorised, "
-                    f"not {width} ({node.describe()})"
-                )
-            if node.func is not None and node.func not in seen:
-                seen.add(node.func)
-                check([*node.func.params, *([node.func.body] if node.func.body is not None else [])])
-
-    for statement in walk(kernel.body):
-        check(terms(statement))
-        match statement:
-            case For(counter=c):
-                check([c])
-            case Let(target=t) | Load(target=t):
-                check([t])
-
-
-def _introduced(body: tuple[Statement, ...]) -> set[str]:
-    """Counters and registers that are introduced in ``body``."""
-    names = set()
-    for statement in walk(body):
-        match statement:
-            case For(counter=t) | Let(target=t, update=False) | Load(target=t):
-                names.add(t.name)
-    return names
-
-
-def _serial_counters(kernel: Kernel) -> set[Expr]:
-    """Counters of the loops that must run one iteration at a time."""
-    loops = [s for s in walk(kernel.body) if isinstance(s, For)]
-    serial = set()
-    for loop in loops:
-        updated = {s.target.name for s in walk(loop.body) if isinstance(s, Let) and s.update}
-        if updated - _introduced(loop.body):
-            serial.add(loop.counter)
-    # what a register's value may depend on, through any number of assignments and loads
-    sources: dict[str, set[str]] = {}
-    for statement in walk(kernel.body):
-        match statement:
-            case Let(target=t) | Load(target=t):
-                found = sources.setdefault(t.name, set())
-                for term in terms(statement):
-                    found.update(free_variables(term))
-    for loop in loops:
-        open_names = set[str]()
-        for inner in walk(loop.body):
-            if isinstance(inner, For):
-                open_names |= free_variables(inner.extent).keys()
-        reached: set[str] = set()
-        while open_names:
-            name = open_names.pop()
-            reached.add(name)
-            open_names |= sources.get(name, set()) - reached
-        if loop.counter.name in reached:
-            serial.add(loop.counter)
-    return serial

@@ -322,10 +322,16 @@ def kernels(draw: st.DrawFn, separate: bool = False) -> Kernel:
     def block(scope: list[Expr], registers: list[Expr], counters: list[Expr]) -> None:
         scope, registers = list(scope), list(registers)
         for _ in range(draw(st.integers(1, 4))):
-            kind = draw(st.sampled_from(["for", "for", "let", "assign", "load", "store", "store"]))
+            kind = draw(st.sampled_from(["for", "for", "when", "let", "assign", "add", "load", "store", "store"]))
             if kind == "for" and len(counters) < 3:
                 with kernel.loop(f"i{next(names)}", extent(scope)) as i:
                     block([*scope, i], registers, [*counters, i])
+            elif kind == "when":
+                with kernel.when(f"i{next(names)}", term(scope) < term(scope)):
+                    block(scope, registers, counters)
+            elif kind == "add" and registers:
+                register = draw(st.sampled_from(registers))
+                kernel.assign(register, register + term([v for v in scope if v is not register]))
             elif kind == "let":
                 register = kernel.let(f"r{next(names)}", term(scope))
                 scope.append(register)

@@ -1,0 +1,198 @@
+"""What a kernel's registers, addresses and memories may depend on: the facts that decide how its loops can run.
+
+All answers are on the safe side: "may depend" can be wrong, "does not depend" cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from .compile import loads_resolved
+from .expr import Expr, free_variables, postorder
+from .kernel import Command, For, Kernel, Let, Load, Statement, Store, walk
+
+__all__ = ["Access", "Flow"]
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """One place where a kernel reads or writes a memory."""
+
+    memory: str
+    address: Expr
+    store: bool
+
+
+class Flow:
+    """Dependences of one kernel.
+
+    ``reach`` maps each register, loop counter and memory to all names that its value (for a memory: its contents while
+    the kernel runs) may depend on.  ``stored`` are the memories that the kernel stores to, ``updated`` the registers
+    that it assigns more than once.  Raises ValueError if the kernel issues commands, stores to a conditional memory, or
+    uses a register outside the loop that sets it.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.loops = {s.counter.name: s for s in walk(kernel.body) if isinstance(s, For)}
+        self.stored: set[str] = set()
+        self.updated: set[str] = set()
+        self.memories = {a.memory for a in self.accesses(kernel.body)}
+        self._direct: dict[str, set[str]] = {name: names(loop.extent) for name, loop in self.loops.items()}
+        self._scan(kernel.body, [], {})
+        self.reach = _closure(self._direct)
+        self.serial = {name for name, loop in self.loops.items() if self._carries(loop)}
+        self.private = {name: self._private(loop) for name, loop in self.loops.items()}
+        self.static = self._static()
+
+    def reached(self, terms: Iterable[Expr]) -> frozenset[str]:
+        """All names that the values of ``terms`` may depend on."""
+        direct = set[str]().union(*(names(t) for t in terms))
+        return frozenset(direct).union(*(self.reach.get(n, ()) for n in direct))
+
+    def _scan(self, body: Iterable[Statement], loops: list[For], scope: dict[str, int]) -> None:
+        """``scope`` maps the registers that are set to the number of loops open where they were introduced."""
+        scope = dict(scope)
+        for statement in body:
+            for term in _terms(statement):
+                for name in names(term):
+                    if name in self._direct and name not in scope and name not in self._open(loops):
+                        raise ValueError(
+                            f"Register {name} of {self.kernel.name} must be set in the loop that uses it, or outside"
+                        )
+            match statement:
+                case For(body=inner):
+                    self._scan(inner, [*loops, statement], scope)
+                case Let(target=target, value=value, update=update):
+                    found = self._direct.setdefault(target.name, set())
+                    found |= names(value)
+                    if update:
+                        self.updated.add(target.name)
+                        for loop in loops[scope[target.name] :]:
+                            found |= {loop.counter.name, *names(loop.extent)}
+                    else:
+                        scope[target.name] = len(loops)
+                case Load(target=target, memory=memory, address=address):
+                    self._direct.setdefault(target.name, set()).update(names(memory.load(address)))
+                    scope[target.name] = len(loops)
+                case Store(memory=memory, address=address, value=value):
+                    if memory.op != "var":
+                        raise ValueError(f"Kernel {self.kernel.name} must store to memory variables only")
+                    self.stored.add(memory.name)
+                    found = self._direct.setdefault(memory.name, set())
+                    found |= names(address) | names(value)
+                    for loop in loops:
+                        found |= {loop.counter.name, *names(loop.extent)}
+                case Command():
+                    raise ValueError(f"Kernel {self.kernel.name} must not issue commands to be vectorised")
+
+    def _open(self, loops: list[For]) -> set[str]:
+        return {loop.counter.name for loop in loops} | self.stored
+
+    def accesses(self, body: Iterable[Statement]) -> Iterator[Access]:
+        """Every access in ``body``, loads within terms included."""
+        for statement in walk(tuple(body)):
+            for term in _terms(statement):
+                for node in postorder([term]):
+                    if node.op == "load":
+                        yield Access(node.args[0].name, node.args[1], False)
+            if isinstance(statement, Store):
+                yield Access(statement.memory.name, loads_resolved(statement.address), True)
+
+    def additive(self, loop: For) -> set[str]:
+        """Registers from outside ``loop`` to which its body only adds, and which it does not use otherwise."""
+        found: set[str] = set()
+        spoilt: set[str] = set()
+        inside = _introduced(loop.body)
+        for statement in walk(loop.body):
+            used = set[str]().union(*(names(t) for t in _terms(statement)))
+            if isinstance(statement, Let) and statement.update and statement.target.name not in inside:
+                name = statement.target.name
+                found.add(name)
+                added = addend(statement)
+                if added is None or name in names(added):
+                    spoilt.add(name)
+                used -= {name}
+            spoilt |= used
+        return found - spoilt
+
+    def carried(self, loop: For) -> set[str]:
+        """Registers from outside ``loop`` that its body assigns."""
+        assigned = {s.target.name for s in walk(loop.body) if isinstance(s, Let) and s.update}
+        return assigned - _introduced(loop.body)
+
+    def _carries(self, loop: For) -> bool:
+        return bool(self.carried(loop) - self.additive(loop))
+
+    def _private(self, loop: For) -> set[str]:
+        """Memories stored in ``loop`` whose addresses there do not depend on its counter."""
+        stored: set[str] = set()
+        dependent: set[str] = set()
+        for access in self.accesses(loop.body):
+            if access.store:
+                stored.add(access.memory)
+            if loop.counter.name in self.reached([access.address]):
+                dependent.add(access.memory)
+        return stored - dependent
+
+    def _static(self) -> bool:
+        """Whether addresses and extents depend on scalars and counters only, not on contents of memories."""
+        terms = [loop.extent for loop in self.loops.values()]
+        terms += [a.address for a in self.accesses(self.kernel.body) if a.memory in self.stored]
+        return not self.reached(terms) & self.memories
+
+
+def names(term: Expr) -> set[str]:
+    """Names of the variables in ``term``, memories included."""
+    return set(free_variables(term))
+
+
+def addend(statement: Let) -> Expr | None:
+    """``e`` if the statement is ``register := register + e``."""
+    value, target = statement.value, statement.target
+    if value.op == "bvadd":
+        left, right = value.args
+        if left is target:
+            return right
+        if right is target:
+            return left
+    return None
+
+
+def _terms(statement: Statement) -> list[Expr]:
+    """The values that a statement uses, a load's word included."""
+    match statement:
+        case For(extent=extent):
+            return [loads_resolved(extent)]
+        case Let(value=value):
+            return [loads_resolved(value)]
+        case Load(memory=memory, address=address):
+            return [loads_resolved(memory.load(address))]
+        case Store(address=address, value=value):
+            return [loads_resolved(address), loads_resolved(value)]
+        case Command(inputs=inputs):
+            return [loads_resolved(value) for _, value in inputs]
+
+
+def _introduced(body: tuple[Statement, ...]) -> set[str]:
+    """Counters and registers that are introduced in ``body``."""
+    found = set()
+    for statement in walk(body):
+        match statement:
+            case For(counter=t) | Let(target=t, update=False) | Load(target=t):
+                found.add(t.name)
+    return found
+
+
+def _closure(direct: dict[str, set[str]]) -> dict[str, frozenset[str]]:
+    reach = {name: set(found) for name, found in direct.items()}
+    changed = True
+    while changed:
+        changed = False
+        for found in reach.values():
+            more = set[str]().union(*(reach.get(n, ()) for n in found)) - found
+            if more:
+                found |= more
+                changed = True
+    return {name: frozenset(found) for name, found in reach.items()}

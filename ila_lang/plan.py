@@ -1,0 +1,92 @@
+"""A kernel's statements in the form that runs on arrays execute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .flow import Flow, addend
+from .kernel import For, Kernel, Let, Load, Statement, Store
+from .products import Product, product
+from .values import Value, check_widths, value
+
+__all__ = ["Add", "Assign", "CompiledKernel", "Loop", "Node", "Put"]
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A loop; the memories in ``private`` are stored in it at addresses that its counter has no part in."""
+
+    statement: For
+    extent: Value
+    body: list[Node]
+    private: list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Assign:
+    """Sets a register; ``update`` where it has a value already."""
+
+    name: str
+    value: Value
+    width: int
+    update: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Add:
+    """Adds to a register that the loops around it only add to."""
+
+    name: str
+    value: Value
+    product: Product | None
+    width: int
+
+
+@dataclass(frozen=True, eq=False)
+class Put:
+    """Stores a word."""
+
+    memory: str
+    address: Value
+    value: Value
+
+
+Node = Loop | Assign | Add | Put
+
+
+class CompiledKernel:
+    """The nodes of a kernel, what its values depend on, and the bits that number the statements of a block, by depth."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        check_widths(kernel)
+        self.flow = Flow(kernel)
+        self.position_bits: list[int] = []
+        self.body = self.block(kernel.body, set(), 0)
+
+    def block(self, body: Sequence[Statement], additive: set[str], depth: int) -> list[Node]:
+        """The nodes of one block; registers in ``additive`` are only added to."""
+        if depth == len(self.position_bits):
+            self.position_bits.append(0)
+        self.position_bits[depth] = max(self.position_bits[depth], len(body).bit_length())
+        nodes: list[Node] = []
+        for statement in body:
+            match statement:
+                case For():
+                    inside = additive | self.flow.additive(statement)
+                    block = self.block(statement.body, inside, depth + 1)
+                    private = sorted(self.flow.private[statement.counter.name])
+                    nodes.append(Loop(statement, value(statement.extent, self.flow), block, private))
+                case Let(target=target, value=term, update=update):
+                    added = addend(statement) if update and target.name in additive else None
+                    if added is not None:
+                        found = product(added, self.flow)
+                        nodes.append(Add(target.name, value(added, self.flow), found, target.width))
+                    else:
+                        nodes.append(Assign(target.name, value(term, self.flow), target.width, update))
+                case Load(target=target, memory=memory, address=address):
+                    found_value = value(memory.load(address), self.flow)
+                    nodes.append(Assign(target.name, found_value, target.width, False))
+                case Store(memory=memory, address=address, value=term):
+                    nodes.append(Put(memory.name, value(address, self.flow), value(term, self.flow)))
+        return nodes

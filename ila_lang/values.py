@@ -1,0 +1,113 @@
+"""Terms of a kernel, compiled for runs on arrays, with their loads taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any
+
+from .compile import compile_terms, loads_resolved
+from .expr import Expr, free_variables, postorder, substitute, var
+from .flow import Flow
+from .function import Function, inline
+from .kernel import For, Kernel, Let, Load, terms, walk
+from .sorts import BvSort, MemSort
+
+__all__ = ["WIDEST", "Value", "check_widths", "value"]
+
+#: Widest bit-vector whose operators stay exact in int64.
+WIDEST = 62
+
+
+class Value:
+    """A compiled term.
+
+    ``loads`` come first (each address may use the words of the ones before), then ``root`` over all of them, on
+    integers or on arrays.  ``counters`` and ``memories`` are what it depends on beside the run's scalars; it may be
+    ``kept`` as long as these are the same.
+    """
+
+    def __init__(self, root: Expr, flow: Flow, reach: frozenset[str]) -> None:
+        self.variables = list(free_variables(root).values())
+        self.root = root
+        self.names = [v.name for v in self.variables]
+        self.name = root.name if root.op == "var" else None
+        self.constant = root.value if root.op == "const" else None
+        self.loads: list[tuple[str, str, Value]] = []
+        self.counters = tuple(sorted(reach & flow.loops.keys()))
+        self.memories: tuple[str, ...] = ()
+        self.kept = False
+
+    @cached_property
+    def on_integers(self) -> Callable[..., Any]:
+        """The term as a function of numbers, in a tuple."""
+        return compile_terms(self.variables, [self.root])
+
+    @cached_property
+    def on_arrays(self) -> Callable[..., Any]:
+        """The term as a function of numbers and arrays, in a tuple."""
+        return compile_terms(self.variables, [self.root], vector=True)
+
+
+def value(term: Expr, flow: Flow) -> Value:
+    """Compiles ``term``, a term of the kernel that ``flow`` describes."""
+    root = loads_resolved(inline(term, _scalar_functions(term)))
+    reach = flow.reached([root])
+    memories = {n.args[0].name for n in postorder([root]) if n.op == "load"} | reach & flow.memories
+    replaced: dict[Expr, Expr] = {}
+    loads: list[tuple[str, str, Value]] = []
+    for node in postorder([root]):
+        if node.op == "load":
+            memory, address = node.args
+            target = var(f"loaded.{len(loads)}", node.sort)
+            simple = all(n.op != "load" for n in postorder([address]))
+            where = value(address, flow) if simple else Value(substitute(address, replaced), flow, reach)
+            loads.append((target.name, memory.name, where))
+            replaced[node] = target
+    result = Value(substitute(root, replaced), flow, reach)
+    result.loads = loads
+    result.memories = tuple(sorted(memories))
+    if loads:
+        result.name = None
+    changing = reach & flow.updated or memories & flow.stored
+    result.kept = not changing and root.op not in ("var", "const")
+    return result
+
+
+def _scalar_functions(term: Expr) -> frozenset[str]:
+    """Names of applied functions that can be called on arrays: those that see no memory."""
+    functions = [n.func for n in postorder([term]) if n.func is not None]
+    with_memory = {f.name for f in functions if any(isinstance(p.sort, MemSort) for p in f.params)}
+    return frozenset(f.name for f in functions) - with_memory
+
+
+def check_widths(kernel: Kernel) -> None:
+    """Raises ValueError if a term of ``kernel`` is too wide for exact arithmetic on arrays."""
+    seen: set[Function] = set()
+
+    def check(roots: Iterable[Expr]) -> None:
+        for node in postorder(roots):
+            width = 0
+            match node.sort:
+                case BvSort(width=width):
+                    pass
+                case MemSort(addr_width=a, data_width=d):
+                    width = max(a, d)
+            if width > WIDEST:
+                raise ValueError(
+                    f"Terms of {kernel.name} must have at most {WIDEST} bits to be vectorised, "
+                    f"not {width} ({node.describe()})"
+                )
+            if node.func is not None and node.func not in seen:
+                seen.add(node.func)
+                check([*node.func.params, *([node.func.body] if node.func.body is not None else [])])
+
+    for statement in walk(kernel.body):
+        check(terms(statement))
+        match statement:
+            case For(counter=c):
+                check([c])
+            case Let(target=t) | Load(target=t):
+                check([t])
+            case _:
+                pass
