@@ -2,8 +2,8 @@
 
 One table of fields per word.  Bits that belong to no field are written as 0 and ignored when read.
 
-Source: the FlexASR SystemC design (``GBControlConfig`` and its siblings, ``MemoryManager``); the field
-positions of the published ILA model are the same.
+Sources: the FlexASR SystemC design (``GBControlConfig`` and its siblings, ``MemoryManager``, ``PEConfig``,
+``PEManager``, ``ActConfig``); the field positions and names of the published ILA model are the same.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from dataclasses import dataclass
 from ila_lang import BOOL, Expr, concat, const, ite
 
 __all__ = [
+    "ACT_MNGR_WORD",
+    "ACT_VECTOR_WORDS",
     "LARGE_MANAGER_WORD",
+    "MEM_MNGR_WORD",
+    "RNN_LAYER_SIZING_WORD",
     "SMALL_MANAGER_WORD",
     "UNIT_WORD",
     "WORD_BITS",
@@ -138,6 +142,55 @@ LARGE_MANAGER_WORD = ConfigWord(
 )
 
 SMALL_MANAGER_WORD = ConfigWord("small-buffer manager word", {f"base_small_{i}": Field(16 * i, 16) for i in range(8)})
+
+# -- processing elements: regions 4 and 8 ------------------------------------------------------------
+
+RNN_LAYER_SIZING_WORD = ConfigWord(
+    "configuration word of a PE's core",
+    {
+        "is_valid": Field(0, 1),
+        "is_zero_first": Field(8, 1),  # the first run skips the products of managers with zero_active
+        "is_cluster": Field(16, 1),  # weights are indices into a table
+        "is_bias": Field(24, 1),
+        "num_manager": Field(32, 4, 1),  # matrices per output vector: 1 or 2
+        "num_output": Field(40, 8, 1),
+    },
+)
+
+MEM_MNGR_WORD = ConfigWord(
+    "manager word of a PE",
+    {
+        "zero_active": Field(0, 1),
+        "adpfloat_bias_w": Field(8, 3),  # AdaptivFloat biases of weights, layer biases and inputs
+        "adpfloat_bias_b": Field(16, 3),
+        "adpfloat_bias_i": Field(24, 3),
+        "num_input": Field(32, 8, 1),
+        "base_weight": Field(48, 16),
+        "base_bias": Field(64, 16),  # layer biases are in the input buffer
+        "base_input": Field(80, 16),
+    },
+)
+
+ACT_MNGR_WORD = ConfigWord(
+    "configuration word of a PE's activation unit",
+    {
+        "is_valid": Field(0, 1),
+        "is_zero_first": Field(8, 1),  # the first run loads zeros
+        "adpfloat_bias": Field(16, 3),
+        "num_inst": Field(24, 6, 1),
+        "num_output": Field(32, 8, 1),
+        "buffer_addr_base": Field(48, 16),  # hardware keeps the low five bits
+        "output_addr_base": Field(64, 8),
+    },
+)
+
+ACT_VECTOR_WORDS = tuple(
+    ConfigWord(
+        f"word of micro-instructions {first} to {first + 15}",
+        {f"Inst{first + i}": Field(8 * i, 8) for i in range(16)},
+    )
+    for first in (0, 16)
+)
 
 
 def pack_unit(**values: int) -> int:

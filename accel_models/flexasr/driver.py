@@ -5,10 +5,19 @@ What a host driver does beside computing addresses; mappings use it to write cou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from .config import LARGE_MANAGER_WORD, SMALL_MANAGER_WORD, UNIT_WORD
-from .layout import LARGE_BASE, SMALL_BASE, Region, register_address
+from .config import (
+    ACT_MNGR_WORD,
+    ACT_VECTOR_WORDS,
+    LARGE_MANAGER_WORD,
+    MEM_MNGR_WORD,
+    RNN_LAYER_SIZING_WORD,
+    SMALL_MANAGER_WORD,
+    UNIT_WORD,
+    ConfigWord,
+)
+from .layout import LARGE_BASE, PE_COUNT, SMALL_BASE, PeRegion, Region, pe_register_address, register_address
 from .program import Program, ProgramCommand, write_program
 
 __all__ = ["program_file", "setup_commands"]
@@ -26,8 +35,8 @@ def program_file(commands: list[Mapping[str, int]]) -> str:
 def setup_commands(registers: Mapping[str, int], memories: Mapping[str, Mapping[int, int]]) -> list[Mapping[str, int]]:
     """Writes that put configuration registers and buffer bytes of a reset FlexASR in the given contents.
 
-    Registers of a configuration word that are not named get their reset values, bytes of a written vector 0.
-    Raises ValueError on state that no command can set.
+    Registers of a configuration word that are not named get their reset values, bytes of a written vector 0.  State is
+    that of the hardware reading (the default options).  Raises ValueError on state that no command can set.
     """
     left = set(registers)
     commands: list[Mapping[str, int]] = []
@@ -35,33 +44,58 @@ def setup_commands(registers: Mapping[str, int], memories: Mapping[str, Mapping[
     def write(address: int, data: int) -> None:
         commands.append({"if_axi_wr": 1, "if_axi_rd": 0, "addr_in": address, "data_in": data})
 
-    for prefix, word, region, index in _CONFIGURATION:
+    for prefix, word, address in _configuration():
         names = {name for name in left if name.startswith(prefix) and name[len(prefix) :] in word.fields}
         if names:
             left -= names
             fields = {name: registers.get(prefix + name, field.reset) for name, field in word.fields.items()}
-            write(register_address(region, index), word.pack(**fields))
-    buffers = {"gb_core_large_buffer": LARGE_BASE, "gb_core_small_buffer": SMALL_BASE}
+            write(address, word.pack(**fields))
     for name, cells in memories.items():
-        if name not in buffers:
-            raise ValueError(f"Memory {name} of FlexASR must be one of {', '.join(buffers)} to be set by commands")
+        if name not in _BUFFERS:
+            raise ValueError(f"Memory {name} of FlexASR must be one of {', '.join(_BUFFERS)} to be set by commands")
+        bits, places = _BUFFERS[name]
         vectors: dict[int, int] = {}
-        for address, value in cells.items():
-            vectors[address >> 4] = vectors.get(address >> 4, 0) | value << 8 * (address & 15)
+        for at, value in cells.items():
+            vectors[at >> 4] = vectors.get(at >> 4, 0) | value << 8 * (at & 15)
         for vector, data in sorted(vectors.items()):
-            write(buffers[name] | vector << 4, data)
+            if vector >> bits >= len(places):
+                raise ValueError(f"Vectors of {name} must be below {len(places) << bits} to be set, not {vector}")
+            write(places[vector >> bits] | (vector & (1 << bits) - 1) << 4, data)
     if left:
         raise ValueError(f"No command of FlexASR sets {', '.join(sorted(left))}")
     return commands
 
 
-_CONFIGURATION = (
-    ("gb_core_mem_mngr_large_", LARGE_MANAGER_WORD, Region.MANAGERS, 1),
-    ("gb_core_mem_mngr_small_", SMALL_MANAGER_WORD, Region.MANAGERS, 2),
-    ("gb_control_", UNIT_WORD, Region.CONTROL, 1),
-    ("gb_layer_reduce_", UNIT_WORD, Region.LAYER_REDUCE, 1),
-    ("gb_layer_norm_", UNIT_WORD, Region.LAYER_NORM, 1),
-    ("gb_zero_padding_", UNIT_WORD, Region.ZERO_PADDING, 1),
-    ("gb_attention_", UNIT_WORD, Region.ATTENTION, 1),
-)
-"""Prefix of the registers, layout and place of every configuration word."""
+# Memories that commands set: bits of a vector's number in one buffer, and the address of each of the buffers.
+_BUFFERS = {
+    "gb_core_large_buffer": (16, [LARGE_BASE]),
+    "gb_core_small_buffer": (10, [SMALL_BASE]),
+    "pe_core_weight_buffer": (16, [pe_register_address(pe, PeRegion.WEIGHT, 0) for pe in range(PE_COUNT)]),
+    "pe_core_input_buffer": (8, [pe_register_address(pe, PeRegion.INPUT, 0) for pe in range(PE_COUNT)]),
+    "pe_act_buffer": (5, [pe_register_address(pe, PeRegion.ACT_BUFFER, 0) for pe in range(PE_COUNT)]),
+    "pe_core_cluster_table": (
+        0,
+        [pe_register_address(pe, PeRegion.CORE, 3 + 2 * manager) for pe in range(PE_COUNT) for manager in range(2)],
+    ),
+}
+
+
+def _configuration() -> Iterator[tuple[str, ConfigWord, int]]:
+    """Prefix of the registers, layout and address of every configuration word."""
+    yield "gb_core_mem_mngr_large_", LARGE_MANAGER_WORD, register_address(Region.MANAGERS, 1)
+    yield "gb_core_mem_mngr_small_", SMALL_MANAGER_WORD, register_address(Region.MANAGERS, 2)
+    for unit, region in (
+        ("control", Region.CONTROL),
+        ("layer_reduce", Region.LAYER_REDUCE),
+        ("layer_norm", Region.LAYER_NORM),
+        ("zero_padding", Region.ZERO_PADDING),
+        ("attention", Region.ATTENTION),
+    ):
+        yield f"gb_{unit}_", UNIT_WORD, register_address(region)
+    for pe in range(PE_COUNT):
+        yield f"pe{pe}_rnn_layer_sizing_", RNN_LAYER_SIZING_WORD, pe_register_address(pe, PeRegion.CORE, 1)
+        yield f"pe{pe}_mem_mngr_first_", MEM_MNGR_WORD, pe_register_address(pe, PeRegion.CORE, 2)
+        yield f"pe{pe}_mem_mngr_second_", MEM_MNGR_WORD, pe_register_address(pe, PeRegion.CORE, 4)
+        yield f"pe{pe}_act_mngr_", ACT_MNGR_WORD, pe_register_address(pe, PeRegion.ACT, 1)
+        for number, word in enumerate(ACT_VECTOR_WORDS):
+            yield f"pe{pe}_act_vector_", word, pe_register_address(pe, PeRegion.ACT, 2 + number)

@@ -19,11 +19,14 @@ from collections.abc import Sequence
 
 from ila_lang import Expr, bv, concat, const, ite, primitive
 
-from .numerics import adpfloat_to_fixed
+from .numerics import adpfloat_to_fixed, encode
 from .terms import select, shift_left, shift_right
 
 __all__ = [
     "adpfloat_mul",
+    "attention_compress",
+    "attention_compress_pre2022",
+    "attention_shift",
     "divide_q24",
     "eadd",
     "emul",
@@ -221,6 +224,31 @@ def exp(x: Expr) -> Expr:
     line = _line(power[19:18], power[17:8], *_EXP, width=32)
     whole = power[32:20].sext(32)
     return ite(power[32] == 1, line >> -whole, line << whole)
+
+
+@primitive(bv(32), acc=bv(32), bias_a=bv(3), bias_b=bv(3))
+def attention_shift(acc: Expr, bias_a: Expr, bias_b: Expr) -> Expr:
+    """A sum of products in Q12.20; the biases are those of both factors.
+
+    The shift by 8 - bias_a - bias_b is to the right, rounding down, or to the left, where it wraps.
+    """
+    return shift_left(acc.sext(46), bias_a.zext(4) + bias_b.zext(4))[39:8]
+
+
+def _attention_compress(value: Expr, bias: Expr, *, pre2022: bool) -> Expr:
+    return encode(value[25:0], 20, bias, pre2022=pre2022)
+
+
+@primitive(bv(8), value=bv(32), bias=bv(3))
+def attention_compress(value: Expr, bias: Expr) -> Expr:
+    """The code nearest to a number in Q12.20, of which only the low 26 bits are used: beyond +-32 it wraps."""
+    return _attention_compress(value, bias, pre2022=False)
+
+
+@primitive(bv(8), value=bv(32), bias=bv(3))
+def attention_compress_pre2022(value: Expr, bias: Expr) -> Expr:
+    """:data:`attention_compress` as it was before 2022: negative numbers saturate to the largest positive code."""
+    return _attention_compress(value, bias, pre2022=True)
 
 
 @primitive(bv(32), numerator=bv(32), denominator=bv(32))

@@ -5,12 +5,12 @@ Source: ``LayerNorm`` of the FlexASR SystemC design.
 
 from __future__ import annotations
 
-from ila_lang import Expr, Ila, Kernel, concat, const
+from ila_lang import Ila, Kernel, concat, const
 
 from .functions import eadd, emul, inv_sqrt, norm_divide
-from .layout import LANES, SMALL_VECTORS
-from .matrix import Matrix, at_least_one
-from .numerics import FIXED_FRACTION_BITS, adpfloat_to_fixed, encode
+from .layout import LANES
+from .matrix import Matrix, Row, at_least_one
+from .numerics import adpfloat_to_fixed, fixed_to_adpfloat, fixed_to_adpfloat_pre2022
 from .options import FlexAsrOptions
 
 __all__ = ["BETA", "GAMMA", "layer_norm"]
@@ -30,15 +30,11 @@ def layer_norm(ila: Ila, options: FlexAsrOptions) -> Kernel:
     With num_vector_1 = 0 hardware divides by 0, whose result is not described; here it is that of SMT-LIB.
     """
     s = ila.states
-    matrix, small = Matrix(ila, "layer_norm", options.norm_stride), s["gb_core_small_buffer"]
+    matrix, scale, offset = Matrix(ila, "layer_norm", options.norm_stride), Row(ila, GAMMA), Row(ila, BETA)
+    to_code = fixed_to_adpfloat if options.saturation == "2022" else fixed_to_adpfloat_pre2022
     bias, bias_beta, bias_gamma = (s[f"gb_layer_norm_adpbias_{i}"] for i in (1, 3, 4))
     vectors = at_least_one(matrix.vectors)
     elements = concat(const(0, 12), matrix.vectors, const(0, 4))
-
-    def parameter(entry: int, vector: Expr, lane: Expr) -> Expr:
-        row = s[f"gb_core_mem_mngr_small_base_small_{entry}"] + vector.zext(16)
-        # the buffer has 1024 vectors: higher bits of the vector's number are lost
-        return concat(row[SMALL_VECTORS.bit_length() - 2 : 0], lane[3:0])
 
     kernel = Kernel("layer_norm", "normalises each timestep, times gamma, plus beta")
     with kernel.loop("t", at_least_one(s["gb_layer_norm_num_timestep_1"])) as t:
@@ -57,11 +53,11 @@ def layer_norm(ila: Ila, options: FlexAsrOptions) -> Kernel:
         inverse = kernel.let("inverse", inv_sqrt(mean_square - emul(mean, mean)))
         with kernel.loop("out_vector", vectors) as vector, kernel.loop("out_lane", const(LANES, 5)) as lane:
             code = kernel.load("out_code", matrix.memory, matrix.address(t, vector, lane))
-            gamma = kernel.load("gamma", small, parameter(GAMMA, vector, lane))
-            beta = kernel.load("beta", small, parameter(BETA, vector, lane))
+            gamma = kernel.load("gamma", scale.memory, scale.address(vector, lane))
+            beta = kernel.load("beta", offset.memory, offset.address(vector, lane))
             normal = emul(adpfloat_to_fixed(code, bias) - mean, inverse)
             scaled = emul(normal, adpfloat_to_fixed(gamma, bias_gamma))
             y = kernel.let("y", eadd(scaled, adpfloat_to_fixed(beta, bias_beta)))
-            kernel.store(matrix.memory, matrix.address(t, vector, lane), encode(y, FIXED_FRACTION_BITS, bias))
+            kernel.store(matrix.memory, matrix.address(t, vector, lane), to_code(y, bias))
     kernel.done(s["top_interrupt_request"], True)
     return kernel

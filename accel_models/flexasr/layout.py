@@ -5,7 +5,10 @@ addressed by vector, and a command's data word is one vector.  A matrix of T tim
 is stored in tiles: 16 consecutive timesteps of one vector column are 16 consecutive vectors; the nv tiles
 of a group of 16 timesteps follow each other, and so do the groups.
 
-Sources: the FlexASR SystemC design (AXI splitter, ``GBModule``, ``GBCore``) for the map and the tiling;
+Four processing elements (PEs) have partitions of their own, with buffers for weights, for inputs (and layer biases),
+and for values that their activation units keep.
+
+Sources: the FlexASR SystemC design (AXI splitter, ``GBModule``, ``GBCore``, ``PEModule``) for the map and the tiling;
 the published ILA model uses the same addresses.
 """
 
@@ -14,18 +17,26 @@ from __future__ import annotations
 from ila_lang import Expr, concat, const
 
 __all__ = [
+    "ACT_VECTORS",
     "ADDRESS_BITS",
     "GB_BASE",
     "GB_PARTITION",
+    "INPUT_VECTORS",
     "LANES",
     "LARGE_BASE",
     "LARGE_VECTORS",
+    "PE_BASE",
+    "PE_COUNT",
+    "PE_PARTITION",
     "SMALL_BASE",
     "SMALL_VECTORS",
+    "WEIGHT_VECTORS",
+    "PeRegion",
     "Region",
     "Start",
     "byte_address",
     "large_axi_address",
+    "pe_register_address",
     "register_address",
     "small_axi_address",
     "vector_address",
@@ -41,6 +52,13 @@ GB_BASE = 0x33000000
 LARGE_BASE = 0x33500000
 SMALL_BASE = 0x33600000
 
+PE_COUNT = 4
+PE_PARTITION = 0x34  # of PE 0; the others follow
+PE_BASE = 0x34000000
+WEIGHT_VECTORS = 65536  # 16 banks of 4096 vectors: 1 MiB per PE
+INPUT_VECTORS = 256  # 4 KiB per PE
+ACT_VECTORS = 32  # 512 bytes per PE
+
 
 class Region:
     """Values of ``addr[23:20]`` in the global buffer's partition."""
@@ -55,6 +73,18 @@ class Region:
     LAYER_NORM = 0x9
     ZERO_PADDING = 0xA
     ATTENTION = 0xB
+
+
+class PeRegion:
+    """Values of ``addr[23:20]`` in the partition of a processing element."""
+
+    START = 0x0
+    SRAM = 0x3
+    CORE = 0x4  # index 1: core, 2 and 4: managers, 3 and 5: their tables of clustered weights
+    WEIGHT = 0x5
+    INPUT = 0x6
+    ACT = 0x8  # index 1: activation unit, 2 and 3: its micro-instructions 0 to 15 and 16 to 31
+    ACT_BUFFER = 0x9
 
 
 class Start:
@@ -74,6 +104,15 @@ def register_address(region: int, index: int = 1) -> int:
     ('0x33800010', '0x33000020')
     """
     return GB_BASE | region << 20 | index << 4
+
+
+def pe_register_address(pe: int, region: int, index: int = 1) -> int:
+    """The AXI address (32 bits) of a register of processing element ``pe``, 0 .. 3.
+
+    >>> hex(pe_register_address(1, PeRegion.CORE, 2))
+    '0x35400020'
+    """
+    return PE_BASE + (pe << 24) | region << 20 | index << 4
 
 
 def vector_address(base: Expr, stride: Expr, t: Expr, v: Expr) -> Expr:

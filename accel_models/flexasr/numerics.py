@@ -36,6 +36,8 @@ __all__ = [
     "adpfloat_to_fixed",
     "describe_code",
     "encode",
+    "fixed_to_adpfloat",
+    "fixed_to_adpfloat_pre2022",
     "value_of",
 ]
 
@@ -120,6 +122,18 @@ def encode(value: Expr, fraction_bits: int, bias: Expr | int, *, pre2022: bool =
     sign_bit = value[value.width - 1]
     limit = const(_LARGEST, 8) if pre2022 else concat(sign_bit, const(_LARGEST, 7))
     return ite(overflow, limit, ite(underflow, const(_ZERO, 8), concat(sign_bit, rounded[6:0])))
+
+
+@primitive(bv(8), value=bv(20), bias=bv(3))
+def fixed_to_adpfloat(value: Expr, bias: Expr) -> Expr:
+    """The code nearest to a number in signed Q6.14; see :func:`encode`."""
+    return encode(value, FIXED_FRACTION_BITS, bias)
+
+
+@primitive(bv(8), value=bv(20), bias=bv(3))
+def fixed_to_adpfloat_pre2022(value: Expr, bias: Expr) -> Expr:
+    """:data:`fixed_to_adpfloat` as it was before 2022: negative numbers saturate to the largest positive code."""
+    return encode(value, FIXED_FRACTION_BITS, bias, pre2022=True)
 
 
 # -- LayerReduce --------------------------------------------------------------------------------------

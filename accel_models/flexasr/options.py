@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Literal, get_args, get_origin, get_type_hints
 
 __all__ = ["RECORDED_SIMULATOR", "FlexAsrOptions"]
+
+Stride = Literal["manager", "unit"]
 
 
 @dataclass(frozen=True)
 class FlexAsrOptions:
     """Readings of the specification; the default follows the hardware source.
 
-    ``reduce_stride``, ``padding_stride``, ``norm_stride``: in LayerReduce, ZeroPadding and LayerNorm the distance
-    between timestep groups comes from the memory manager's num_vector ("manager", hardware) or from the unit's own
-    num_vector_1 ("unit", the published ILA).  They agree where software sets both alike, as published drivers do.
+    *Numerics.*  ``saturation``: a negative fixed-point number beyond the range of AdaptivFloat becomes the largest
+    negative code ("2022"), or the largest *positive* one ("pre2022", before the hardware source's commit e4f60b5 of
+    2022-04-11).  LayerReduce was never affected.  ``sigmoid``: that of ac_math up to 3.2 ("A", all published results)
+    or from 3.4 on ("B").
+
+    *Strides.*  ``reduce_stride``, ``padding_stride``, ``norm_stride``, ``control_stride``, ``attention_stride``: the
+    distance between timestep groups comes from the memory manager's num_vector ("manager", hardware) or from the
+    unit's own ("unit", the published ILA).  They agree where software sets both alike, as published drivers do.
 
     ``reduce_odd``: with an odd number N of timesteps LayerReduce processes ceil(N/2) pairs ("rtl"; the
     last pair reads one timestep beyond the matrix), or floor(N/2) ("recorded", the ILA-generated
@@ -27,26 +34,60 @@ class FlexAsrOptions:
     ``padding_vectors``: vector v of a timestep begins v * 256 bytes after vector 0 ("rtl"), or the offset is added up
     from vector to vector, which makes it v * (v + 1) / 2 * 256 bytes ("accumulated", the recorded simulator).  The two
     part at the third vector: timesteps keep their old contents there, and other data are cleared.
+
+    ``control_input_base``: GBControl reads its input where memory_index_1 says ("manager"), or at address 0 ("zero",
+    the recorded simulator; its output has its base).
+
+    ``control_backward``: step t of N of a backward pass (mode 2) writes timestep 2 * (N - t) - 1 and reads timestep
+    N - 1 - t ("rtl"), or writes and reads 2 * (N - t) + 1 ("recorded").
+
+    ``attention_end``: every number of timesteps ends ("rtl"), or numbers above 65520 do not, because their end test
+    adds 16 in 16 bits ("recorded"); there such a start has no effect.
+
+    ``act_buffer_base``: bits of the activation buffer's base and of its vector addresses, 5 (hardware, 32 vectors) or
+    16 (the published ILA, whose buffer goes on).  ``input_buffer``: the same for the input buffer of a processing
+    element, 8 bits (256 vectors) or 16.  Commands reach only the first 32 (256) vectors in either reading.
+
+    ``starts``: a start register answers writes and reads ("any", hardware) or writes only ("write", published ILA).
+
+    ``addresses``: commands move aligned vectors and the low four bits of an address are ignored ("vector", hardware);
+    or registers answer at their own address only, and buffers at any byte up to that of their last vector ("byte",
+    measured for the global buffer's buffers; the published ILA).
+
+    ``pe_loads``: the buffers of processing elements can be read (True), or not (False, the recorded simulator).
+
+    ``unanswered``: commands that no register or buffer answers are refused ("reserved"; hardware's answer is not
+    described), or have no effect ("ignored", the recorded simulator; a read then returns the word of the last one).
     """
 
+    saturation: Literal["2022", "pre2022"] = "2022"
+    sigmoid: Literal["A", "B"] = "A"
     reduce_odd: Literal["rtl", "recorded"] = "rtl"
-    reduce_stride: Literal["manager", "unit"] = "manager"
-    padding_stride: Literal["manager", "unit"] = "manager"
+    reduce_stride: Stride = "manager"
+    padding_stride: Stride = "manager"
     padding_base: Literal["manager", "zero"] = "manager"
     padding_vectors: Literal["rtl", "accumulated"] = "rtl"
-    norm_stride: Literal["manager", "unit"] = "manager"
+    norm_stride: Stride = "manager"
+    control_stride: Stride = "manager"
+    control_input_base: Literal["manager", "zero"] = "manager"
+    control_backward: Literal["rtl", "recorded"] = "rtl"
+    attention_stride: Stride = "manager"
+    attention_end: Literal["rtl", "recorded"] = "rtl"
+    act_buffer_base: Literal[5, 16] = 5
+    input_buffer: Literal[8, 16] = 8
+    starts: Literal["any", "write"] = "any"
+    addresses: Literal["vector", "byte"] = "vector"
+    pe_loads: bool = True
+    unanswered: Literal["reserved", "ignored"] = "reserved"
 
     def __post_init__(self) -> None:
-        for name, value, allowed in (
-            ("reduce_odd", self.reduce_odd, ("rtl", "recorded")),
-            ("reduce_stride", self.reduce_stride, ("manager", "unit")),
-            ("padding_stride", self.padding_stride, ("manager", "unit")),
-            ("padding_base", self.padding_base, ("manager", "zero")),
-            ("padding_vectors", self.padding_vectors, ("rtl", "accumulated")),
-            ("norm_stride", self.norm_stride, ("manager", "unit")),
-        ):
-            if value not in allowed:
-                raise ValueError(f"{name} must be {' or '.join(allowed)}, not {value!r}")
+        hints = get_type_hints(FlexAsrOptions)
+        for field in fields(self):
+            hint, value = hints[field.name], getattr(self, field.name)
+            allowed = get_args(hint) if get_origin(hint) is Literal else (True, False)
+            # True is 1 and 5.0 is 5 to Python, but models are kept by their options
+            if not any(value == a and type(value) is type(a) for a in allowed):
+                raise ValueError(f"{field.name} must be {' or '.join(map(str, allowed))}, not {value!r}")
 
 
 RECORDED_SIMULATOR = FlexAsrOptions(
@@ -56,5 +97,16 @@ RECORDED_SIMULATOR = FlexAsrOptions(
     padding_base="zero",
     padding_vectors="accumulated",
     norm_stride="unit",
+    control_stride="unit",
+    control_input_base="zero",
+    control_backward="recorded",
+    attention_stride="unit",
+    attention_end="recorded",
+    act_buffer_base=16,
+    input_buffer=16,
+    starts="write",
+    addresses="byte",
+    pe_loads=False,
+    unanswered="ignored",
 )
-"""The readings of the public ILA-generated simulator (flexasr-sim, November 2021)."""
+"""The readings of the public ILA-generated simulator (flexasr-sim, November 2021), with today's numerics."""

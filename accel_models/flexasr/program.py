@@ -18,10 +18,12 @@ from accel_models.mmio_program import (
     execute,
     format_program,
     format_reads,
+    holds,
 )
-from ila_lang import Instruction, Machine
+from ila_lang import CommandError, Instruction, Machine
 
-from .layout import GB_PARTITION, Region, Start, register_address
+from .layout import GB_PARTITION, PE_COUNT, PE_PARTITION, Region, Start, register_address
+from .model import flexasr
 
 __all__ = [
     "Program",
@@ -32,13 +34,6 @@ __all__ = [
     "run",
     "write_program",
 ]
-
-# The modelled units: region of the configuration, index of the start register.
-_UNITS = {
-    "LayerReduce": (Region.LAYER_REDUCE, Start.LAYER_REDUCE),
-    "LayerNorm": (Region.LAYER_NORM, Start.LAYER_NORM),
-    "ZeroPadding": (Region.ZERO_PADDING, Start.ZERO_PADDING),
-}
 
 # The first vector of the large buffer.
 _EXAMPLE = 0x33500000
@@ -58,7 +53,7 @@ def parse_program(text: str) -> Program:
 def write_program(program: Program) -> str:
     """The program as JSON text of the newer form, one command per line.
 
-    A program of the older form gets a wait after each start of a unit with a valid configuration.
+    A program of the older form gets a wait after each start that has an effect in the hardware reading.
     """
     return format_program(program.commands if program.waits else _with_waits(program.commands))
 
@@ -88,37 +83,36 @@ def _drive(command: ProgramCommand) -> dict[str, int]:
 def _explain(number: int, command: ProgramCommand, machine: Machine, inputs: dict[str, int]) -> NoReturn:
     """Raises the error for a command that the model refused."""
     given = describe(command)
-    if command.addr >> 24 != GB_PARTITION:
-        low = GB_PARTITION << 24
+    low, high = GB_PARTITION << 24, (PE_PARTITION + PE_COUNT << 24) - 1
+    if not low <= command.addr <= high:
         raise ProgramError(
-            f"addr of command {number} must lie in the global buffer, 0x{low:08x} .. 0x{low | 0xFFFFFF:08x}, "
-            f"not {given}: the rest of FlexASR is not modelled; remove the command"
+            f"addr of command {number} must lie in FlexASR, 0x{low:08x} .. 0x{high:08x}, not {given}; "
+            "remove the command"
         )
     instruction: Instruction = machine.decode(inputs)
-    if instruction.name == "GB_RESERVED":
+    if instruction.name == "RESERVED":
         raise ProgramError(
-            f"addr of command {number} must be a register or a vector of the global buffer, not {given}: "
+            f"addr of command {number} must be a register or a vector of a buffer, not {given}: "
             "nothing answers there; correct it"
         )
     raise ProgramError(
-        f"Command {number} must start {_units()}, not {instruction.name}: {instruction.reserved}; remove the command"
+        f"Command {number} must start a unit of the global buffer, not {instruction.name}: {instruction.reserved}; "
+        f"start GBControl at 0x{register_address(Region.START, Start.CONTROL):08x}, which starts all PEs"
     )
 
 
 def _with_waits(commands: Iterable[ProgramCommand]) -> Iterable[ProgramCommand]:
-    configurations = {register_address(region): index for region, index in _UNITS.values()}
-    starts = {register_address(Region.START, index): index for _, index in _UNITS.values()}
-    valid: set[int] = set()
+    """The commands with a wait after each start that has an effect, which the configuration alone decides."""
+    machine = Machine(flexasr())
     for command in commands:
         yield replace(command, data=command.data if command.mode == "W" else 0)
-        aligned = command.addr & ~0xF
-        if command.mode == "W" and aligned in configurations:
-            unit = configurations[aligned]
-            valid = valid | {unit} if command.data & 1 else valid - {unit}
-        elif starts.get(aligned) in valid:
-            yield ProgramCommand("Q")
-
-
-def _units() -> str:
-    *others, last = _UNITS
-    return f"{', '.join(others)} or {last}"
+        inputs = _drive(command)
+        try:
+            instruction = machine.decode(inputs)
+        except CommandError:  # no command of FlexASR: the text says what the program says
+            continue
+        if instruction.kernel is not None:
+            if holds(instruction.kernel_guard, machine):
+                yield ProgramCommand("Q")
+        elif not instruction.reserved:
+            machine.step(inputs)

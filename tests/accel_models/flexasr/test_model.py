@@ -66,9 +66,11 @@ def decoded(addr: np.ndarray, is_write: bool) -> np.ndarray:
 
 
 @pytest.mark.parametrize("is_write", [True, False])
-def test_every_command_is_decoded_exactly_once(is_write: bool) -> None:
-    # all of the partition's aligned commands: 16 regions of 2^16 indices
-    hits = decoded(0x33000000 + 16 * np.arange(1 << 20), is_write)
+@pytest.mark.parametrize("partition", [0x33, 0x34, 0x37])
+def test_every_command_is_decoded_exactly_once(partition: int, is_write: bool) -> None:
+    # a partition's aligned commands: 16 regions of 2^16 indices, every third one and all of the first 4096
+    indices = np.union1d(np.arange(0, 1 << 20, 3), (np.arange(16)[:, None] << 16 | np.arange(4096)).ravel())
+    hits = decoded((partition << 24) + 16 * indices, is_write)
     assert (hits.sum(axis=0) == 1).all()
 
 
@@ -85,24 +87,38 @@ def test_instructions() -> None:
         "GB_CONTROL_START", "GB_LAYER_REDUCE_START", "GB_LAYER_NORM_START",
         "GB_ZEROPADDING_START", "GB_ATTENTION_START",
     }  # fmt: skip
+    of_a_pe = {
+        "CONFIG_RNN_LAYER_SIZING", "CONFIG_MEM_MNGR_FIRST", "CONFIG_MEM_MNGR_SECOND", "CONFIG_CLUSTER_TABLE_FIRST",
+        "CONFIG_CLUSTER_TABLE_SECOND", "CONFIG_ACT_MNGR", "CONFIG_ACT_VECTOR_0_15", "CONFIG_ACT_VECTOR_16_31",
+        "CORE_STORE_WEIGHT_BUFFER", "CORE_STORE_INPUT_BUFFER", "ACT_STORE_BUFFER", "LOAD_ACT_BUFFER",
+    }  # fmt: skip
+    published |= {f"PE{pe}_{name}" for pe in range(4) for name in of_a_pe}
+    assert len(published) == 64
+    own = {"CORE_LOAD_WEIGHT_BUFFER", "CORE_LOAD_INPUT_BUFFER", "CONFIG_SRAM", "START"}
+    own = {f"PE{pe}_{name}" for pe in range(4) for name in own} | {"CONFIG_GB_CORE_SRAM", "RESERVED"}
     ila = flexasr()
-    assert set(ila.instructions) == published | {"CONFIG_GB_CORE_SRAM", "GB_RESERVED"}
+    assert set(ila.instructions) == published | own
     reserved = {n for n, i in ila.instructions.items() if i.reserved}
-    assert reserved == {"GB_CONTROL_START", "GB_ATTENTION_START", "GB_RESERVED"}
+    assert reserved == {"PE0_START", "PE1_START", "PE2_START", "PE3_START", "RESERVED"}
     assert all(not ila.instructions[n].updates and not ila.instructions[n].kernel for n in reserved)
     assert set(ila.inits) == set(ila.states)
+    recorded = flexasr(RECORDED_SIMULATOR).instructions
+    assert set(recorded) == set(ila.instructions) - {n for n in ila.instructions if n.startswith("PE") and "LOAD" in n}
 
 
 @pytest.mark.parametrize(
     ("addr", "reason"),
     [
-        (0x33000010, "GB_CONTROL_START: the unit GBControl (linear and recurrent layers) is not modelled"),
-        (0x33000050, "GB_ATTENTION_START: the unit Attention is not modelled"),
-        (0x33C00010, "GB_RESERVED: no register or buffer of the global buffer answers this command"),
-        (0x33604000, "GB_RESERVED: no register or buffer of the global buffer answers this command"),
-        (0x34000010, "is not a valid command of flexasr"),
+        (0x33C00010, "RESERVED: no register or buffer answers this command"),
+        (0x33604000, "RESERVED: no register or buffer answers this command"),
+        (0x34601000, "RESERVED: no register or buffer answers this command"),
+        (0x37900200, "RESERVED: no register or buffer answers this command"),
+        (0x34000010, "PE0_START: where the output of a PE goes that the control unit of the global buffer did not "
+                     "start is open"),
+        (0x32FFFFF0, "is not a valid command of flexasr"),
+        (0x38000000, "is not a valid command of flexasr"),
     ],
-)
+)  # fmt: skip
 def test_commands_without_a_described_answer_are_refused(addr: int, reason: str) -> None:
     with pytest.raises(CommandError) as error:
         write(Machine(flexasr()), addr)

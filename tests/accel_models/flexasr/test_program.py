@@ -224,19 +224,20 @@ def test_messages_of_reading(text: str, message: str) -> None:
     ("commands", "message"),
     [
         (
-            [r("0x34500000")],
-            "addr of command 1 must lie in the global buffer, 0x33000000 .. 0x33ffffff, not 0x34500000 "
-            "(a read): the rest of FlexASR is not modelled; remove the command",
+            [r("0x38500000")],
+            "addr of command 1 must lie in FlexASR, 0x33000000 .. 0x37ffffff, not 0x38500000 (a read); "
+            "remove the command",
         ),
         (
             [r("0x33500000"), w("0x33c00010")],
-            "addr of command 2 must be a register or a vector of the global buffer, not 0x33c00010 "
-            "(a write): nothing answers there; correct it",
+            "addr of command 2 must be a register or a vector of a buffer, not 0x33c00010 (a write): nothing answers "
+            "there; correct it",
         ),
         (
-            [w("0x33000050")],
-            "Command 1 must start LayerReduce, LayerNorm or ZeroPadding, not GB_ATTENTION_START: the unit Attention "
-            "is not modelled; remove the command",
+            [w("0x35000010")],
+            "Command 1 must start a unit of the global buffer, not PE1_START: where the output of a PE goes that the "
+            "control unit of the global buffer did not start is open; start GBControl at 0x33000010, which starts all "
+            "PEs",
         ),
         (
             [*SETUP, w(START), r("0x33500000")],
