@@ -56,7 +56,7 @@ Node = Loop | Assign | Add | Put
 
 
 class CompiledKernel:
-    """The nodes of a kernel, what its values depend on, and the bits that number the statements of a block, by depth."""
+    """The nodes of a kernel, what its values depend on, and how many bits number the statements at each depth."""
 
     def __init__(self, kernel: Kernel) -> None:
         check_widths(kernel)

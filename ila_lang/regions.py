@@ -47,18 +47,56 @@ class Axis:
     count: int
 
 
+class _Stamps:
+    """A time for each word, -1 at first, in a window that grows to the addresses in use."""
+
+    def __init__(self) -> None:
+        self.low = 0
+        self.times = np.zeros(0, np.int64)
+
+    def get(self, address: Words) -> Words:
+        """The times of these words."""
+        places = self._places(address)
+        return self.times[places]
+
+    def set(self, address: Words, times: Words) -> None:
+        """Sets the times of these words."""
+        places = self._places(address)
+        self.times[places] = times
+
+    def raise_to(self, address: Words, times: Words) -> None:
+        """Sets the times of these words, where they are later."""
+        places = self._places(address)
+        np.maximum.at(self.times, places, times)
+
+    def _places(self, address: Words) -> Words:
+        if not address.size:
+            return address
+        low, high = int(address.min()), int(address.max()) + 1
+        if not self.times.size:
+            self.low = low
+        end = self.low + len(self.times)
+        if low < self.low or high > end:
+            room = max(high, end) - min(low, self.low)
+            first = max(0, low - room // 4) if low < self.low else self.low
+            grown = np.full(max(high + room // 4, end) - first, -1)
+            grown[self.low - first : end - first] = self.times
+            self.low, self.times = first, grown
+        return address - self.low
+
+
 class _Level:
     """One copy of the memory for each iteration of an axis (and of the axes of the levels below)."""
 
-    def __init__(self, axis: Axis | None, words: Words, checked: bool) -> None:
-        size = words.shape[-1]
+    def __init__(self, axis: Axis | None, words: Words) -> None:
+        size = words.shape[-1] if axis is not None else 0
         self.axis = axis
         self.words = words
         # per word: set in this iteration; loaded in this iteration before it was set
         self.defined = np.zeros(size, bool)
         self.passed = np.zeros(size, bool)
-        self.written = np.full(size, -1) if checked else None
-        self.read = np.full(size, -1) if checked else None
+        self.written = _Stamps()
+        self.read = _Stamps()
 
 
 class Region:
@@ -73,7 +111,9 @@ class Region:
         self.words = words
         self.times = times
         self.culprit = culprit
-        self.levels = [_Level(None, words, times is not None)]
+        self.levels = [_Level(None, words)]
+        # what stores replaced, to take them back
+        self.log: list[tuple[Any, Any]] = []
         self.excluded: frozenset[int] = frozenset()
         self.depth = 0
 
@@ -82,7 +122,7 @@ class Region:
         shape = (*self.levels[-1].words.shape[:-1], axis.count, len(self.words))
         if np.prod(shape, dtype=np.int64) * self.words.itemsize > MOST_BYTES:
             raise NotParallel(axis.counter)
-        self.levels.append(_Level(axis, np.empty(shape, self.words.dtype), self.times is not None))
+        self.levels.append(_Level(axis, np.empty(shape, self.words.dtype)))
         self.excluded |= {axis.dim}
 
     def leave(self) -> None:
@@ -96,12 +136,23 @@ class Region:
             if below.passed[set_words].any():
                 raise NotParallel(below.axis.counter)
             below.defined[set_words] = True
-        if top.written is not None and below.written is not None and below.read is not None:
-            times = top.written[set_words]
-            self._in_order(below.written[set_words], times)
-            self._in_order(below.read[set_words], times)
-            below.written[set_words] = times
+        if self.times is not None:
+            times = top.written.get(set_words)
+            self._in_order(below, set_words, times)
+            below.written.set(set_words, times)
+        if below.axis is None:
+            self._remember(set_words)
         below.words[..., set_words] = top.words[..., -1, :][..., set_words]
+
+    def undo(self) -> None:
+        """Takes back all stores that were remembered."""
+        for address, words in reversed(self.log):
+            self.words[address] = words
+        self.log.clear()
+
+    def _remember(self, address: Any) -> None:
+        if self.times is not None:
+            self.log.append((address, self.words[address].copy()))
 
     def load(self, address: Any, mask: Words | None, depth: int) -> Any:
         """The words at ``address`` (a number, or an array over the grid); ``mask`` says which points are active.
@@ -133,21 +184,20 @@ class Region:
         """Sets the words at ``address``, where active."""
         self.depth = depth
         level = self.levels[-1]
-        if level.written is not None and level.read is not None and self.times is not None:
+        if self.times is not None:
             times = self.times(self.excluded) + 1
             where, when = _active(mask, address, times, shape=np.shape(times))
-            self._in_order(level.written[where], when)
-            self._in_order(level.read[where], when)
-            level.written[where] = when
-            self._in_order(level.written[where], when, equal=True)
+            self._in_order(level, where, when)
+            level.written.set(where, when)
+            stamps = level.written.get(where)
+            self._blame(stamps != when, stamps, when)
         if level.axis is None:
-            if mask is None:
-                if isinstance(value, np.ndarray) and np.shape(address) != value.shape:
-                    address, value = np.broadcast_arrays(address, value)
-                level.words[address] = value
-            else:
-                where, what = _active(mask, address, value)
-                level.words[where] = what
+            if mask is not None:
+                address, value = _active(mask, address, value)
+            elif isinstance(value, np.ndarray) and np.shape(address) != value.shape:
+                address, value = np.broadcast_arrays(address, value)
+            self._remember(address)
+            level.words[address] = value
             return
         for other in self.levels[1:]:
             assert other.axis is not None
@@ -175,19 +225,24 @@ class Region:
         return found
 
     def _check_load(self, level: _Level, address: Any, mask: Words | None) -> None:
-        if level.written is None or level.read is None or self.times is None:
+        if self.times is None:
             return
-        times = self.times(self.excluded)
-        where, when = _active(mask, address, times)
-        self._in_order(level.written[where], when)
-        np.maximum.at(level.read, where, when)
+        where, when = _active(mask, address, self.times(self.excluded))
+        stamps = level.written.get(where)
+        self._blame(stamps >= when, stamps, when)
+        level.read.raise_to(where, when)
 
-    def _in_order(self, before: Any, now: Any, *, equal: bool = False) -> None:
-        wrong = before != now if equal else before >= now
+    def _in_order(self, level: _Level, where: Words, when: Words) -> None:
+        """Refuses a store at these times to words that were loaded or stored at later ones."""
+        for stamps in (level.written, level.read):
+            before = stamps.get(where)
+            self._blame(before >= when, before, when)
+
+    def _blame(self, wrong: NDArray[np.bool_], before: Words, now: Words) -> None:
+        """Refuses the first of the wrong pairs of times, if there is one."""
         if np.any(wrong):
             first = int(np.argmax(wrong))
-            pair = (int(np.ravel(before)[first]), int(np.ravel(np.broadcast_to(now, np.shape(before)))[first]))
-            raise NotParallel(self.culprit(*pair))
+            raise NotParallel(self.culprit(int(before[first]), int(now[first])))
 
 
 def _active(mask: Words | None, *arrays: Any, shape: tuple[int, ...] = ()) -> list[Words]:

@@ -127,7 +127,6 @@ class Plan:
                 self.bytes = 0
             self.configurations[key] = _Configuration(set(self.flow.serial), [4] * len(self.position_bits))
         configuration = self.configurations[key]
-        before = {name: memories[name].copy() for name in self.flow.stored if not configuration.ordered}
         while True:
             run = _Run(self, configuration, dict(zip(self.scalars, scalars, strict=True)), memories, versions, points)
             try:
@@ -141,11 +140,9 @@ class Plan:
             except _LongLoop as found:
                 configuration.bits[found.depth] = found.bits
             except ValueError:
-                for name, words in before.items():
-                    memories[name][:] = words
+                run.undo()
                 raise
-            for name, words in before.items():
-                memories[name][:] = words
+            run.undo()
             self.forget(configuration)
         configuration.ordered = self.flow.static
 
@@ -213,6 +210,11 @@ class _Run:
         self.checked = not configuration.ordered and configuration.serial != plan.flow.loops.keys()
         times = self.times if self.checked else None
         self.regions = {name: Region(memories[name], times, self.culprit) for name in plan.flow.stored}
+
+    def undo(self) -> None:
+        """Puts back what the run has stored so far."""
+        for region in self.regions.values():
+            region.undo()
 
     # -- scalar time ----
 
