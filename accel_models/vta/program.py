@@ -1,0 +1,216 @@
+"""Program files of VTA: contents of DRAM, instructions, and what to read back.
+
+A file is a JSON object with three lists, of which ``dram`` and ``read`` may be missing::
+
+    {"dram": [{"addr": "0x100", "data": "00ff10"}],
+     "program": ["load.inp sram=0 dram=16 size=1x1", "0x00000000000000000000000000000003"],
+     "read": [{"addr": "0x200", "bytes": 32}]}
+
+``data`` is hexadecimal, two digits per byte, in the order of addresses.  An instruction is assembly text
+(:mod:`accel_models.vta.assembly`) or a word in hexadecimal with ``0x``.  Other keys are ignored.  Reads are made after
+FINISH, 16 bytes each.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from accel_models.mmio_program import ProgramError, format_reads
+
+from .assembly import format_instruction, parse_instruction
+from .isa import ENCODINGS, IsaError, decode, encode
+from .model import HOST_BYTES, CommandKind
+from .options import HLS, VtaOptions
+from .schedule import Device, Policy, run_instructions
+from .scratchpads import DRAM_BITS
+
+__all__ = [
+    "Program",
+    "ProgramError",
+    "format_program",
+    "format_reads",
+    "parse_program",
+    "read_bytes",
+    "run",
+    "write_bytes",
+]
+
+_HEX = re.compile(r"0[xX][0-9a-fA-F]+", re.ASCII)
+_BYTES = re.compile(r"([0-9a-fA-F]{2})*", re.ASCII)
+_LIMIT = 1 << DRAM_BITS
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program: (address, bytes) to put into DRAM, instruction words, and (address, number of bytes) to read."""
+
+    dram: tuple[tuple[int, bytes], ...]
+    words: tuple[int, ...]
+    reads: tuple[tuple[int, int], ...] = ()
+
+
+def parse_program(text: str, options: VtaOptions = HLS) -> Program:
+    """The program in a JSON text; ``options`` say how assembly text is encoded.
+
+    Raises ProgramError where the text is not JSON or not a program, with the number of the entry.
+
+    >>> parse_program('{"program": ["finish"]}').words
+    (3,)
+    """
+    try:
+        root = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ProgramError(
+            f"Program must be complete JSON, not text that breaks at line {error.lineno}, column {error.colno} "
+            f"({error.msg}); write the file again"
+        ) from None
+    except RecursionError:
+        raise ProgramError(
+            "Program must be three flat lists, not JSON nested beyond reading; write the file again"
+        ) from None
+    if not isinstance(root, dict) or "program" not in root:
+        raise ProgramError('Program must be a JSON object with the key "program"; write it as {"program": [...]}')
+    dram = tuple(_preload(n, entry) for n, entry in _entries(root, "dram"))
+    words = tuple(_word(n, entry, options) for n, entry in _entries(root, "program"))
+    reads = tuple(_read(n, entry) for n, entry in _entries(root, "read"))
+    return Program(dram, words, reads)
+
+
+def _entries(root: dict[str, object], key: str) -> Iterator[tuple[int, object]]:
+    entries = root.get(key, [])
+    if not isinstance(entries, list):
+        raise ProgramError(f'"{key}" must be a list, not {json.dumps(entries)[:40]}; put it in brackets')
+    return iter(enumerate(entries, 1))
+
+
+def _preload(number: int, entry: object) -> tuple[int, bytes]:
+    what = f'Entry {number} of "dram"'
+    fields = _object(what, entry, ("addr", "data"), '{"addr": "0x100", "data": "00ff"}')
+    addr, data = _address(what, fields["addr"]), fields["data"]
+    if not isinstance(data, str) or not _BYTES.fullmatch(data):
+        raise ProgramError(
+            f'data of {what[0].lower()}{what[1:]} must be a string of two hexadecimal digits per byte such as "00ff", '
+            f"not {_short(data)}; correct it"
+        )
+    content = bytes.fromhex(data)
+    _require_in_dram(what, addr, len(content))
+    return addr, content
+
+
+def _read(number: int, entry: object) -> tuple[int, int]:
+    what = f'Entry {number} of "read"'
+    fields = _object(what, entry, ("addr", "bytes"), '{"addr": "0x100", "bytes": 16}')
+    addr, count = _address(what, fields["addr"]), fields["bytes"]
+    if not isinstance(count, int) or isinstance(count, bool) or count < 0 or count % HOST_BYTES or addr % HOST_BYTES:
+        raise ProgramError(
+            f"{what} must have addr and bytes that are multiples of {HOST_BYTES}, not {addr:#x} and {_short(count)}; "
+            "read the whole words around it"
+        )
+    _require_in_dram(what, addr, count)
+    return addr, count
+
+
+def _word(number: int, entry: object, options: VtaOptions) -> int:
+    if not isinstance(entry, str):
+        raise ProgramError(
+            f"Instruction {number} must be a string, assembly text or a word in hexadecimal, not {_short(entry)}; "
+            'write it as "finish" or "0x3"'
+        )
+    encoding = ENCODINGS[options.encoding]
+    try:
+        if not _HEX.fullmatch(entry):
+            if not entry.split():
+                raise IsaError("it must not be empty; remove it")
+            return encode(parse_instruction(entry), encoding)
+        word = int(entry, 16)
+        decode(word, encoding)
+    except IsaError as error:
+        raise ProgramError(f"Instruction {number}: {error}") from None
+    return word
+
+
+def _object(what: str, entry: object, keys: tuple[str, ...], example: str) -> dict[str, object]:
+    if not isinstance(entry, dict):
+        raise ProgramError(f"{what} must be an object, not {_short(entry)}; write it as {example}")
+    for key in keys:
+        if key not in entry:
+            raise ProgramError(f"{what} must have {key}, which is missing; write it as {example}")
+    return entry
+
+
+def _address(what: str, text: object) -> int:
+    if not isinstance(text, str) or not _HEX.fullmatch(text):
+        raise ProgramError(
+            f'addr of {what[0].lower()}{what[1:]} must be a hexadecimal string such as "0x100", '
+            f"not {_short(text)}; correct it"
+        )
+    return int(text, 16)
+
+
+def _require_in_dram(what: str, addr: int, count: int) -> None:
+    if addr + count > _LIMIT:
+        raise ProgramError(f"{what} must lie in DRAM, 0x0 .. {_LIMIT - 1:#x}, not reach {addr + count - 1:#x}; move it")
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def format_program(program: Program, options: VtaOptions = HLS) -> str:
+    """The program as JSON text, instructions as assembly text, one per line."""
+    encoding = ENCODINGS[options.encoding]
+    lists: dict[str, Iterable[object]] = {
+        "dram": ({"addr": f"{addr:#x}", "data": data.hex()} for addr, data in program.dram),
+        "program": (" ".join(format_instruction(decode(word, encoding)).split()) for word in program.words),
+        "read": ({"addr": f"{addr:#x}", "bytes": count} for addr, count in program.reads),
+    }
+    parts = [
+        f' "{key}": [\n' + ",\n".join(f"  {json.dumps(e)}" for e in entries) + "]" for key, entries in lists.items()
+    ]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def run(
+    program: Program, machine: Device, options: VtaOptions = HLS, policy: Policy | None = None
+) -> list[tuple[int, int]]:
+    """Fills DRAM, executes the instructions and reads, on a machine of :func:`~accel_models.vta.model.vta`.
+
+    ``options`` must be the model's.  Returns (address, 16 bytes as a number, lowest address least significant) of each
+    read.  Raises ProgramError as :func:`~accel_models.vta.schedule.run_instructions` does.
+    """
+    for addr, content in program.dram:
+        write_bytes(machine, addr, content)
+    run_instructions(machine, program.words, options, policy)
+    found = []
+    for start, count in program.reads:
+        for addr in range(start, start + count, HOST_BYTES):
+            machine.step({"command": CommandKind.READ, "addr": addr})
+            found.append((addr, machine.values["data_out"]))
+    return found
+
+
+def write_bytes(machine: Device, addr: int, content: bytes) -> None:
+    """Writes bytes of DRAM by commands of the host."""
+    for word in range(addr // HOST_BYTES, -(-(addr + len(content)) // HOST_BYTES)):
+        data = strobe = 0
+        for i in range(HOST_BYTES):
+            at = word * HOST_BYTES + i - addr
+            if 0 <= at < len(content):
+                data |= content[at] << 8 * i
+                strobe |= 1 << i
+        inputs = {"command": CommandKind.WRITE, "addr": word * HOST_BYTES, "data": data, "strobe": strobe}
+        machine.step(inputs)
+
+
+def read_bytes(machine: Device, addr: int, count: int) -> bytes:
+    """Reads bytes of DRAM by commands of the host."""
+    first = addr // HOST_BYTES * HOST_BYTES
+    found = bytearray()
+    for word in range(first, addr + count, HOST_BYTES):
+        machine.step({"command": CommandKind.READ, "addr": word})
+        found += machine.values["data_out"].to_bytes(HOST_BYTES, "little")
+    return bytes(found[addr - first : addr - first + count])

@@ -1,0 +1,191 @@
+"""Execution by three modules: queues, tokens, and the order in which ready instructions execute.
+
+Fetch sends each instruction to the queue of its module: STORE to the store module, LOAD of INP and WGT to the load
+module, everything else to the compute module.  A module executes its queue in order; an instruction waits until the
+tokens that it pops are there (and, where queues of tokens are bounded, until those that it pushes have room).  Which
+ready module goes next is a policy: hardware gives no order, so a program means something only if every policy gives
+the same memory, which :mod:`accel_models.vta.hazards` checks.
+
+A push that has no room delays the whole instruction here.  In hardware the instruction executes and only its push
+waits; a program can tell the two apart only by a deadlock, with more than eight tokens outstanding in both directions
+at once.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any, NoReturn, Protocol
+
+from accel_models.mmio_program import ProgramError
+from ila_lang import CommandError
+from ila_lang import Instruction as IlaInstruction
+
+from .assembly import format_instruction
+from .isa import ENCODINGS, Encoding, Finish, Instruction, IsaError, Unit, decode
+from .model import CAPACITY, CommandKind
+from .options import HLS, VtaOptions
+
+__all__ = ["Device", "Policy", "decode_program", "fixed", "run_instructions", "shuffled"]
+
+Policy = Callable[[Sequence[Unit]], Unit]
+"""Chooses one of the modules that can go on."""
+
+
+class Device(Protocol):
+    """What a simulator of the model offers: :class:`ila_lang.Machine`, or one that is faster."""
+
+    values: MutableMapping[str, int]
+    memories: Any
+
+    def step(self, inputs: Mapping[str, int]) -> IlaInstruction:
+        """Executes one command."""
+
+    def decode(self, inputs: Mapping[str, int]) -> IlaInstruction:
+        """The instruction that a command selects."""
+
+
+def fixed(*order: Unit) -> Policy:
+    """The first module of ``order`` that can go on; load, compute, store by default.
+
+    >>> fixed(Unit.STORE, Unit.LOAD, Unit.COMPUTE)([Unit.LOAD, Unit.COMPUTE]).name
+    'LOAD'
+    """
+    chosen = order or tuple(Unit)
+    if sorted(chosen) != list(Unit):
+        raise ValueError(f"Order must name load, compute and store once each, not {', '.join(u.name for u in chosen)}")
+    return lambda ready: next(unit for unit in chosen if unit in ready)
+
+
+def shuffled(seed: int) -> Policy:
+    """A module at random, reproducible from ``seed``."""
+    source = random.Random(seed)
+    return source.choice
+
+
+def decode_program(words: Sequence[int], encoding: Encoding) -> list[Instruction]:
+    """The instructions of a program; raises ProgramError with the number of a word that is none."""
+    found = []
+    for number, word in enumerate(words, 1):
+        try:
+            found.append(decode(word, encoding))
+        except IsaError as error:
+            raise ProgramError(f"Instruction {number}: {error}") from None
+    return found
+
+
+def run_instructions(
+    machine: Device, words: Sequence[int], options: VtaOptions = HLS, policy: Policy | None = None
+) -> list[int]:
+    """Executes a program on a machine of :func:`~accel_models.vta.model.vta` with the same options.
+
+    Returns the numbers of the instructions, counted from 1, in the order in which they executed.
+
+    Raises ProgramError where a word is no instruction, where FINISH is missing or not the last instruction, in a
+    deadlock (with what each module waits for), where the model refuses an instruction, and where FINISH executes
+    while another module still has instructions.  The machine has then executed what came before.
+    """
+    instructions = decode_program(words, ENCODINGS[options.encoding])
+    if options.tokens == "none":
+        queues = {Unit.COMPUTE: deque(range(len(words)))}
+    else:
+        _require_finish(instructions)
+        queues = {unit: deque(i for i, x in enumerate(instructions) if x.unit == unit) for unit in Unit}
+    choose, executed = policy or fixed(), list[int]()
+    while any(queues.values()):
+        ready = [u for u, queue in queues.items() if queue and not _waits(instructions[queue[0]], machine, options)]
+        if not ready:
+            _report_deadlock(instructions, queues, machine, options, len(executed))
+        position = queues[choose(ready)].popleft()
+        _execute(machine, words[position], instructions[position], position + 1)
+        executed.append(position + 1)
+        if isinstance(instructions[position], Finish):
+            _require_idle(instructions, queues, position + 1)
+    return executed
+
+
+def describe(instructions: Sequence[Instruction], number: int) -> str:
+    """An instruction as messages give it: ``instruction 3 (store ...)``."""
+    text = " ".join(format_instruction(instructions[number - 1]).split())
+    return f"instruction {number} ({text})"
+
+
+def _require_finish(instructions: Sequence[Instruction]) -> None:
+    ends = [i for i, x in enumerate(instructions, 1) if isinstance(x, Finish)]
+    if not ends:
+        raise ProgramError(
+            "Program must end with finish, which is missing: the host would wait for ever; add it, with a pop of the "
+            "last store's token"
+        )
+    if ends[0] != len(instructions):
+        raise ProgramError(
+            f"finish (instruction {ends[0]}) must be the last instruction, but {describe(instructions, ends[0] + 1)} "
+            "comes after it: whether it executes depends on timing; move finish to the end"
+        )
+
+
+def _waits(instruction: Instruction, machine: Device, options: VtaOptions) -> list[str]:
+    """What the instruction waits for."""
+    if options.tokens == "none":
+        return []
+    found = [f"a token in {q}" for q in instruction.pops() if machine.values[q] == 0]
+    if options.tokens != "saturating8":
+        _, most = CAPACITY[options.tokens]
+        found += [f"room in {q} ({most} tokens)" for q in instruction.pushes() if machine.values[q] >= most]
+    return found
+
+
+def _report_deadlock(
+    instructions: Sequence[Instruction],
+    queues: Mapping[Unit, deque[int]],
+    machine: Device,
+    options: VtaOptions,
+    executed: int,
+) -> NoReturn:
+    lines = []
+    for unit, queue in queues.items():
+        state = "has nothing left to execute"
+        if queue:
+            waits = " and ".join(_waits(instructions[queue[0]], machine, options))
+            state = f"waits at {describe(instructions, queue[0] + 1)} for {waits}"
+        lines.append(f"  {unit.name.lower()} {state}")
+    raise ProgramError(
+        f"Program must not deadlock, but after {executed} of {len(instructions)} instructions no module can go on:\n"
+        + "\n".join(lines)
+        + "\nadd the pushes that are missing, or remove the pops"
+    )
+
+
+def _execute(machine: Device, word: int, instruction: Instruction, number: int) -> None:
+    inputs = {"command": CommandKind.ISSUE, "insn": word}
+    what = f"Instruction {number} ({' '.join(format_instruction(instruction).split())})"
+    try:
+        machine.step(inputs)
+    except CommandError:
+        name = machine.decode(inputs).name
+        raise ProgramError(f"{what} must {_REFUSED[name]}") from None
+    if machine.memories["fault"][0]:
+        raise ProgramError(
+            f"{what} must stay within the scratchpads, but the index of a micro-op, with factors times iterations, "
+            "goes beyond one; correct the micro-ops, the factors or the iterations"
+        )
+
+
+_REFUSED = {
+    "VTA_UNKNOWN": "be known to this reading of VTA, which it is not; use another instruction, or other options",
+    "VTA_BLOCKED": "find its tokens, which it does not; use the same options for the model and for the schedule",
+    "VTA_OUT_OF_RANGE": "stay within its scratchpad, DRAM (16 MiB) and the micro-op memory, but goes beyond one; "
+    "correct its bases and sizes",
+    "VTA_FINISHED": "come before finish, but another program has finished; give the host command START first",
+    "VTA_FAULTED": "come to a machine without fault, but an earlier program left one; use a new machine",
+}
+
+
+def _require_idle(instructions: Sequence[Instruction], queues: Mapping[Unit, deque[int]], number: int) -> None:
+    left = sorted(queue[0] + 1 for queue in queues.values() if queue)
+    if left:
+        raise ProgramError(
+            f"finish (instruction {number}) must wait for all others, but {describe(instructions, left[0])} had not "
+            "executed: whether it does depends on timing; let it push a token that leads to finish"
+        )
