@@ -73,9 +73,9 @@ def gb_control(ila: Ila, options: FlexAsrOptions) -> Kernel:
 
         def receive(name: str, vector: Expr, lane: Expr, code: Expr) -> None:
             row, matrix = link.operand(2)
-            with kernel.when(f"{name}_small", mode == Mode.DECODER):
+            with kernel.when(f"{name}_small", link.in_small):
                 kernel.store(row.memory, row.address(vector, lane), code)
-            with kernel.when(f"{name}_large", mode != Mode.DECODER):
+            with kernel.when(f"{name}_large", ~link.in_small):
                 kernel.store(matrix.memory, matrix.address(result_t, vector, lane), code)
 
         pe_acts(kernel, ila, options, first, receive)
@@ -94,6 +94,8 @@ class _Link:
 
     def __init__(self, kernel: Kernel, ila: Ila, options: FlexAsrOptions) -> None:
         self.kernel, self.ila, self.options = kernel, ila, options
+        mode = ila.states["gb_control_mode"]
+        self.in_small = mode == Mode.DECODER if options.control_high_modes == "large" else mode >= Mode.DECODER
 
     def operand(self, number: int) -> tuple[Row, Matrix]:
         """Where operand 1 or 2 lies: in the small buffer, and in the large one."""
@@ -107,8 +109,7 @@ class _Link:
         """Copies the vectors of an operand to the input buffers of all PEs."""
         k, s = self.kernel, self.ila.states
         row, matrix = self.operand(number)
-        decoder = s["gb_control_mode"] == Mode.DECODER
-        for suffix, condition in (("small", decoder), ("large", ~decoder)):
+        for suffix, condition in (("small", self.in_small), ("large", ~self.in_small)):
             label = f"{name}_{suffix}"
             with (
                 k.when(label, condition),

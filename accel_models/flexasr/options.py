@@ -41,12 +41,18 @@ class FlexAsrOptions:
     ``control_backward``: step t of N of a backward pass (mode 2) writes timestep 2 * (N - t) - 1 and reads timestep
     N - 1 - t ("rtl"), or writes and reads 2 * (N - t) + 1 ("recorded").
 
+    ``control_high_modes``: modes 4 to 7 of GBControl use timestep 0 of the large buffer ("large", hardware), or the
+    small buffer as mode 3 does ("small", read in the recorded simulator's text).
+
     ``attention_end``: every number of timesteps ends ("rtl"), or numbers above 65520 do not, because their end test
     adds 16 in 16 bits ("recorded"); there such a start has no effect.
 
     ``act_buffer_base``: bits of the activation buffer's base and of its vector addresses, 5 (hardware, 32 vectors) or
     16 (the published ILA, whose buffer goes on).  ``input_buffer``: the same for the input buffer of a processing
     element, 8 bits (256 vectors) or 16.  Commands reach only the first 32 (256) vectors in either reading.
+
+    ``act_registers``: the registers of an activation unit keep their contents from run to run ("kept"), or each
+    timestep begins with zeros ("cleared", read in the recorded simulator's text).
 
     ``starts``: a start register answers writes and reads ("any", hardware) or writes only ("write", published ILA).
 
@@ -71,10 +77,12 @@ class FlexAsrOptions:
     control_stride: Stride = "manager"
     control_input_base: Literal["manager", "zero"] = "manager"
     control_backward: Literal["rtl", "recorded"] = "rtl"
+    control_high_modes: Literal["large", "small"] = "large"
     attention_stride: Stride = "manager"
     attention_end: Literal["rtl", "recorded"] = "rtl"
     act_buffer_base: Literal[5, 16] = 5
     input_buffer: Literal[8, 16] = 8
+    act_registers: Literal["kept", "cleared"] = "kept"
     starts: Literal["any", "write"] = "any"
     addresses: Literal["vector", "byte"] = "vector"
     pe_loads: bool = True
@@ -100,10 +108,12 @@ RECORDED_SIMULATOR = FlexAsrOptions(
     control_stride="unit",
     control_input_base="zero",
     control_backward="recorded",
+    control_high_modes="small",
     attention_stride="unit",
     attention_end="recorded",
     act_buffer_base=16,
     input_buffer=16,
+    act_registers="cleared",
     starts="write",
     addresses="byte",
     pe_loads=False,

@@ -113,6 +113,9 @@ def pe_acts(
         with k.loop("act_counted", count) as number:
             counted = k.let("act_counted_op", _instruction(ila, pe, number)[7:4])
             k.assign(per_output, per_output + ite(counted == MicroOp.INPE, const(1, PORT_BITS), const(0, PORT_BITS)))
+        if options.act_registers == "cleared":
+            with k.loop("act_register", const(4, 3)) as register, lanes("act_register_lane") as lane:
+                k.store(registers, address(register[1:0], lane), 0)
         with k.loop("act_output", configured("num_output")) as output:
             taken = k.let("act_taken", output.zext(PORT_BITS) * per_output)
             with k.loop("act_number", count) as number:
