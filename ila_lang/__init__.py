@@ -29,15 +29,18 @@ from .portable import (
     kernel_from_json,
     kernel_to_json,
 )
+from .simulator import ArrayMemory, CommandStream, Simulator
 from .sorts import BOOL, BoolSort, BvSort, MemSort, Sort, bv, mem
 from .vectorise import run_vectorised
 
 __all__ = [
     "BOOL",
+    "ArrayMemory",
     "BoolSort",
     "BvSort",
     "Command",
     "CommandError",
+    "CommandStream",
     "Expr",
     "For",
     "Fragment",
@@ -51,6 +54,7 @@ __all__ = [
     "MemSort",
     "Memory",
     "PortableError",
+    "Simulator",
     "Sort",
     "Statement",
     "Store",

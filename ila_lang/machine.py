@@ -7,14 +7,17 @@ instruction must decode it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from operator import is_not
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from .build import true
 from .compile import Memory, compile_kernel, compile_terms
-from .expr import Expr
+from .expr import Expr, free_variables
 from .fragment import Fragment
+from .kernel import Kernel
 from .model import Ila, Instruction
 from .sorts import MemSort
 
@@ -49,15 +52,55 @@ def store_plan(term: Expr, guard: Expr = true) -> tuple[Expr, StorePlan]:
 
 @dataclass
 class _Compiled:
-    """One instruction, ready to run."""
+    """One instruction, ready to run; each function goes with the names of its arguments."""
 
     scalars: list[str]
     memories: list[tuple[str, str, int]]
-    updates: Callable[..., Any]
-    guard: Callable[..., Any] | None
+    updates: _Function
+    guard: _Function | None
     kernel: Callable[..., None] | None
     done: list[str]
-    on_done: Callable[..., Any] | None
+    on_done: _Function | None
+
+
+class _Function:
+    """Terms over inputs and states, compiled."""
+
+    def __init__(self, roots: Iterable[Expr]) -> None:
+        terms = list(roots)
+        variables = {name: v for t in terms for name, v in free_variables(t).items()}
+        self.names = list(variables)
+        self.run = compile_terms(list(variables.values()), terms)
+
+
+class _Shared:
+    """What is compiled of a model, for all its machines."""
+
+    def __init__(self, ila: Ila) -> None:
+        self.parts = _parts(ila)
+        self.decode = _Function([ila.valid, *(i.decode for i in ila.instructions.values())])
+        self.compiled: dict[str, _Compiled] = {}
+        self.more: dict[str, Any] = {}
+
+
+_SHARED: WeakKeyDictionary[Ila, _Shared] = WeakKeyDictionary()
+
+
+def _shared(ila: Ila) -> _Shared:
+    """The compiled form of a model; a new one where the model was changed since."""
+    found = _SHARED.get(ila)
+    parts = _parts(ila)
+    if found is None or len(found.parts) != len(parts) or any(map(is_not, found.parts, parts)):
+        _SHARED[ila] = found = _Shared(ila)
+    return found
+
+
+def _parts(ila: Ila) -> list[object]:
+    """The objects that make up a model."""
+    parts: list[object] = [ila.valid, *ila.inputs.values(), *ila.states.values()]
+    for i in ila.instructions.values():
+        parts += [i, i.decode, i.kernel, i.kernel_guard, *i.updates.values()]
+    return parts
 
 
 class Machine:
@@ -72,20 +115,20 @@ class Machine:
         self.values: dict[str, int] = {}
         for name, state in ila.states.items():
             if isinstance(state.sort, MemSort):
-                self.memories[name] = Memory(ila.inits.get(name, 0))
+                self.memories[name] = self._memory(state.sort, ila.inits.get(name, 0))
             else:
                 self.values[name] = ila.inits.get(name, 0)
-        self._parameters = [*ila.inputs.values(), *ila.states.values()]
-        roots = [ila.valid, *(i.decode for i in ila.instructions.values())]
-        self._decode = compile_terms(self._parameters, roots)
-        self._compiled: dict[str, _Compiled] = {}
+        self._shared = _shared(ila)
+
+    def _memory(self, sort: MemSort, default: int) -> Memory:
+        return Memory(default)
 
     def decode(self, inputs: Mapping[str, int]) -> Instruction:
         """The one instruction that ``inputs`` select in the present state."""
         for name in inputs:
             if name not in self.ila.inputs:
                 raise CommandError(f"{self.ila.name} has no input {name}; it has {', '.join(self.ila.inputs)}")
-        valid, *decoded = self._decode(*self._arguments(inputs))
+        valid, *decoded = self._call(self._shared.decode, inputs)
         if not valid:
             raise CommandError(f"{_show(inputs)} is not a valid command of {self.ila.name}")
         hits = [i for i, hit in zip(self.ila.instructions.values(), decoded, strict=True) if hit]
@@ -99,11 +142,15 @@ class Machine:
     def step(self, inputs: Mapping[str, int]) -> Instruction:
         """Executes one command, with the kernel it starts run to completion; returns its instruction."""
         instruction = self.decode(inputs)
+        self.execute_one(instruction, inputs)
+        return instruction
+
+    def execute_one(self, instruction: Instruction, inputs: Mapping[str, int]) -> None:
+        """Executes one command, of which ``instruction`` is known to be the instruction."""
         if instruction.reserved:
             raise CommandError(f"{_show(inputs)} selects {instruction.name}: {instruction.reserved}")
         code = self._code(instruction)
-        arguments = self._arguments(inputs)
-        results = code.updates(*arguments)
+        results = self._call(code.updates, inputs)
         writes: list[tuple[str, int, int]] = []
         at = len(code.scalars)
         copies = {}
@@ -121,23 +168,27 @@ class Machine:
             self.memories[name].default = copy.default
         for name, address, data in writes:
             self.memories[name][address] = data
-        if code.kernel is not None and code.guard is not None and code.guard(*self._arguments(inputs))[0]:
-            code.kernel(self.values, self.memories, None)
+        if code.kernel is not None and code.guard is not None and self._call(code.guard, inputs)[0]:
+            assert instruction.kernel is not None
+            self._run_kernel(instruction.kernel, code.kernel)
             if code.on_done is not None:
-                finals = code.on_done(*self._arguments(inputs))
-                self.values.update(zip(code.done, finals, strict=True))
-        return instruction
+                self.values.update(zip(code.done, self._call(code.on_done, inputs), strict=True))
 
-    def _arguments(self, inputs: Mapping[str, int]) -> list[Any]:
-        values = [inputs.get(name, 0) for name in self.ila.inputs]
-        for name, state in self.ila.states.items():
-            values.append(self.memories[name] if isinstance(state.sort, MemSort) else self.values[name])  # type: ignore[arg-type]
-        return values
+    def _run_kernel(self, kernel: Kernel, scalar: Callable[..., None]) -> None:
+        """Runs a kernel; ``scalar`` is its compiled form."""
+        scalar(self.values, self.memories, None)
+
+    def _call(self, function: _Function, inputs: Mapping[str, int]) -> Any:
+        values, memories, known = self.values, self.memories, self.ila.inputs
+        return function.run(
+            *(inputs.get(n, 0) if n in known else memories[n] if n in memories else values[n] for n in function.names)
+        )
 
     def _code(self, instruction: Instruction) -> _Compiled:
-        if instruction.name not in self._compiled:
-            self._compiled[instruction.name] = self._compile(instruction)
-        return self._compiled[instruction.name]
+        compiled = self._shared.compiled
+        if instruction.name not in compiled:
+            compiled[instruction.name] = self._compile(instruction)
+        return compiled[instruction.name]
 
     def _compile(self, instruction: Instruction) -> _Compiled:
         scalars, memories, roots, stores = [], [], [], []
@@ -153,11 +204,11 @@ class Machine:
         return _Compiled(
             scalars,
             memories,
-            compile_terms(self._parameters, roots + stores),
-            compile_terms(self._parameters, [instruction.kernel_guard]) if kernel else None,
+            _Function(roots + stores),
+            _Function([instruction.kernel_guard]) if kernel else None,
             compile_kernel(kernel) if kernel else None,
             list(kernel.on_done) if kernel else [],
-            compile_terms(self._parameters, kernel.on_done.values()) if kernel and kernel.on_done else None,
+            _Function(kernel.on_done.values()) if kernel and kernel.on_done else None,
         )
 
 

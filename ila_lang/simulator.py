@@ -1,0 +1,326 @@
+"""The fast simulator: an ILA's commands in bulk, its memories as NumPy arrays, its kernels on whole arrays.
+
+The meaning is the scalar interpreter's (:class:`~ila_lang.machine.Machine`), from the same expressions and kernels:
+runs of commands of one instruction that only move data are evaluated as columns, and kernels run with
+:mod:`ila_lang.vectorise`.  What cannot be done so is done one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .build import concat
+from .compile import compile_terms, loads_resolved
+from .expr import Expr, free_variables, postorder, substitute, var
+from .kernel import Kernel
+from .machine import Machine, store_plan
+from .model import Ila, Instruction
+from .sorts import BOOL, BvSort, MemSort, bv
+from .values import WIDEST
+from .vectorise import Plan, plan_of
+
+__all__ = ["ArrayMemory", "CommandStream", "Simulator"]
+
+Words = NDArray[Any]
+
+#: Runs of fewer commands are executed one by one.
+SHORT_RUN = 4
+
+
+class ArrayMemory(MutableMapping[int, int]):
+    """A whole memory as an array; ``version`` changes with its contents.
+
+    Who writes to :attr:`words` directly has to call :meth:`touch`.
+    """
+
+    def __init__(self, sort: MemSort, default: int) -> None:
+        for bits in (8, 16, 32):
+            if sort.data_width <= bits:
+                self.words: Words = np.full(1 << sort.addr_width, default, f"uint{bits}")
+                break
+        else:
+            self.words = np.full(1 << sort.addr_width, default, np.int64)
+        self.default = default
+        self.version = 0
+
+    def touch(self) -> None:
+        """Tells that the contents have changed."""
+        self.version += 1
+
+    def __getitem__(self, address: Any) -> Any:
+        found = self.words[address]
+        return found.astype(np.int64) if isinstance(found, np.ndarray) else int(found)
+
+    def __setitem__(self, address: Any, word: Any) -> None:
+        self.words[address] = word
+        self.version += 1
+
+    def __delitem__(self, address: int) -> None:
+        self[address] = self.default
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(np.flatnonzero(self.words != self.default).tolist())
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self.words != self.default))
+
+
+@dataclass(frozen=True)
+class CommandStream:
+    """Commands as columns: for each input one number per command, or one row of bytes if it has more than 62 bits.
+
+    Bytes are ``uint8``, the least significant first; inputs without a column are 0.  Raises ValueError if the
+    columns have different lengths.
+    """
+
+    columns: Mapping[str, Words]
+
+    def __post_init__(self) -> None:
+        lengths = {name: len(column) for name, column in self.columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"Columns of a command stream must have one length, not {lengths}")
+
+    def __len__(self) -> int:
+        return next((len(column) for column in self.columns.values()), 0)
+
+    def command(self, number: int) -> dict[str, int]:
+        """The inputs of one command."""
+        return {
+            name: int(column[number]) if column.ndim == 1 else int.from_bytes(column[number].tobytes(), "little")
+            for name, column in self.columns.items()
+        }
+
+
+@dataclass(frozen=True)
+class _Bulk:
+    """An instruction that can execute many commands at once.
+
+    ``evaluate`` gives for each stored word guard, address and data, then the parts of each scalar (bytes, or one
+    number).
+    """
+
+    evaluate: Callable[..., Any]
+    parameters: list[str]
+    stores: list[tuple[str, int]]
+    scalars: list[tuple[str, int]]
+
+
+class _Columns:
+    """What is compiled of a model to execute commands as columns."""
+
+    def __init__(self, ila: Ila) -> None:
+        self.bytes = {
+            name: [var(f"{name}.{i}", bv(min(8, v.width - 8 * i))) for i in range((v.width + 7) // 8)]
+            for name, v in ila.inputs.items()
+            if v.sort != BOOL and v.width > WIDEST
+        }
+        self.narrow = {ila.inputs[name]: concat(*reversed(parts)) for name, parts in self.bytes.items()}
+        inputs = {*ila.inputs, *(p.name for parts in self.bytes.values() for p in parts)}
+
+        def of_inputs(term: Expr) -> bool:
+            return free_variables(term).keys() <= inputs and not _too_wide([term])
+
+        self.instructions = list(ila.instructions.values())
+        valid = substitute(ila.valid, self.narrow)
+        decodes = [substitute(i.decode, self.narrow) for i in self.instructions]
+        self.quick = [k for k, d in enumerate(decodes) if of_inputs(d)]
+        self.select = _compiled([valid, *(decodes[k] for k in self.quick)]) if of_inputs(valid) else None
+        self._bulk: dict[str, _Bulk | None] = {}
+        self._plans: dict[str, Plan | None] = {}
+
+    def plan(self, kernel: Kernel) -> Plan | None:
+        """The kernel compiled for arrays; None where a term does not fit 62 bits."""
+        if kernel.name not in self._plans:
+            try:
+                self._plans[kernel.name] = plan_of(kernel)
+            except ValueError:
+                self._plans[kernel.name] = None
+        return self._plans[kernel.name]
+
+    def bulk(self, instruction: Instruction) -> _Bulk | None:
+        """The instruction on columns, if what it does to one command does not depend on another of its commands."""
+        if instruction.name not in self._bulk:
+            self._bulk[instruction.name] = self._make_bulk(instruction)
+        return self._bulk[instruction.name]
+
+    def _make_bulk(self, instruction: Instruction) -> _Bulk | None:
+        if instruction.kernel is not None or instruction.reserved:
+            return None
+        roots: list[Expr] = []
+        stores: list[tuple[str, int]] = []
+        scalars: list[tuple[str, int]] = []
+        for name, term in instruction.updates.items():
+            if isinstance(term.sort, MemSort):
+                base, plan = store_plan(term)
+                if base.name != name:
+                    return None
+                stores.append((name, len(plan)))
+                roots += [x for entry in plan for x in entry]
+            else:
+                narrow = isinstance(term.sort, BvSort) and term.width > WIDEST
+                parts = [term[min(i + 7, term.width - 1) : i] for i in range(0, term.width, 8)] if narrow else [term]
+                scalars.append((name, len(parts)))
+                roots += parts
+        roots = [substitute(loads_resolved(r), self.narrow) for r in roots]
+        compiled = _compiled(roots)
+        if compiled is None or instruction.updates.keys() & set(compiled[1]):
+            return None
+        return _Bulk(*compiled, stores, scalars)
+
+
+class Simulator(Machine):
+    """A device like :class:`~ila_lang.machine.Machine`, fast on long programs and large kernels."""
+
+    memories: dict[str, ArrayMemory]  # type: ignore[assignment]
+
+    def __init__(self, ila: Ila) -> None:
+        super().__init__(ila)
+        columns = self._shared.more.get("columns")
+        if columns is None:
+            columns = self._shared.more["columns"] = _Columns(ila)
+        self._of_columns: _Columns = columns
+
+    def _memory(self, sort: MemSort, default: int) -> Any:
+        return ArrayMemory(sort, default)
+
+    def _run_kernel(self, kernel: Kernel, scalar: Callable[..., None]) -> None:
+        plan = self._of_columns.plan(kernel)
+        if plan is None:
+            scalar(self.values, self.memories, None)
+            return
+        arrays = {name: self.memories[name].words for name in plan.memories}
+        plan.run(self.values, arrays, {name: self.memories[name].version for name in plan.memories})
+        for name in plan.flow.stored:
+            self.memories[name].touch()
+
+    def execute(self, stream: CommandStream, watch: Sequence[str] = ()) -> dict[str, list[tuple[int, Any]]]:
+        """Executes the commands of ``stream`` in order.
+
+        For each state in ``watch`` the result has (number of the command, value) of each command that updates it;
+        values of states above 62 bits are rows of bytes, the least significant first.  Raises :class:`CommandError` at
+        the first command that is not accepted, when the ones before have been executed.
+        """
+        seen: dict[str, list[tuple[int, Any]]] = {name: [] for name in watch}
+        for first, last, instruction in self._runs(stream):
+            bulk = self._of_columns.bulk(instruction) if instruction is not None and last - first >= SHORT_RUN else None
+            if bulk is not None and self._execute_bulk(bulk, stream, first, last, seen):
+                continue
+            for number in range(first, last):
+                inputs = stream.command(number)
+                chosen = instruction or self.decode(inputs)
+                self.execute_one(chosen, inputs)
+                for name in watch:
+                    if name in chosen.updates:
+                        seen[name].append((number, self._watched(name)))
+        return seen
+
+    def _watched(self, name: str) -> Any:
+        state, value = self.ila.states[name], self.values[name]
+        if state.sort == BOOL or state.width <= WIDEST:
+            return value
+        return np.frombuffer(value.to_bytes((state.width + 7) // 8, "little"), np.uint8)
+
+    def _runs(self, stream: CommandStream) -> Iterator[tuple[int, int, Instruction | None]]:
+        """Maximal runs of commands of one instruction; None where the state has a part in decoding."""
+        size = len(stream)
+        select = self._of_columns.select
+        if select is None:
+            yield from ((i, i + 1, None) for i in range(size))
+            return
+        function, parameters = select
+        columns = self._columns(stream, 0, size)
+        for name in parameters:
+            columns.setdefault(name, np.zeros(size, np.int64))
+        valid, *hits = function(*(columns[name] for name in parameters))
+        which = np.full(size, -1)
+        count = np.zeros(size, np.int64)
+        for index, hit in zip(self._of_columns.quick, hits, strict=True):
+            chosen = np.broadcast_to(np.asarray(hit, bool), size)
+            which[chosen] = index
+            count += chosen
+        # one by one, decoding says what is wrong
+        which[~np.broadcast_to(np.asarray(valid, bool), size) | (count > 1)] = -1
+        edges = [0, *(np.flatnonzero(np.diff(which)) + 1).tolist(), size]
+        for first, last in pairwise(edges):
+            if first < last:
+                index = int(which[first])
+                yield first, last, self._of_columns.instructions[index] if index >= 0 else None
+
+    def _columns(self, stream: CommandStream, first: int, last: int) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, column in stream.columns.items():
+            part = column[first:last]
+            if column.ndim == 1:
+                is_flag = self.ila.inputs[name].sort == BOOL
+                found[name] = part.astype(bool) if is_flag else part.astype(np.int64, copy=False)
+            else:
+                wide = np.ascontiguousarray(part.T).astype(np.int64)
+                found |= {p.name: wide[i] for i, p in enumerate(self._of_columns.bytes[name])}
+        return found
+
+    def _execute_bulk(
+        self, bulk: _Bulk, stream: CommandStream, first: int, last: int, seen: dict[str, list[tuple[int, Any]]]
+    ) -> bool:
+        """Executes commands ``first`` .. ``last`` - 1; false, with nothing done, if a word is stored twice."""
+        size = last - first
+        columns = self._columns(stream, first, last)
+        arguments: list[Any] = []
+        for name in bulk.parameters:
+            if name in self.memories:
+                arguments.append(self.memories[name])
+            else:
+                arguments.append(columns[name] if name in columns else self.values.get(name, 0))
+        results = iter(bulk.evaluate(*arguments))
+        writes = []
+        for name, count in bulk.stores:
+            table = [np.broadcast_to(np.asarray(next(results)), (size,)) for _ in range(3 * count)]
+            guards, addresses, words = (np.stack(table[k::3], axis=1).ravel() for k in range(3))
+            if not guards.all():
+                addresses, words = addresses[guards], words[guards]
+            if not _distinct(addresses, len(self.memories[name].words)):
+                return False
+            writes.append((name, addresses, words))
+        for name, addresses, words in writes:
+            memory = self.memories[name]
+            if addresses.size and addresses[-1] - addresses[0] == addresses.size - 1 and _rising(addresses):
+                memory.words[addresses[0] : addresses[-1] + 1] = words
+            else:
+                memory.words[addresses] = words
+            memory.touch()
+        for name, count in bulk.scalars:
+            parts = [np.broadcast_to(np.asarray(next(results)), (size,)) for _ in range(count)]
+            rows = np.stack(parts, axis=1).astype(np.uint8) if count > 1 else parts[0]
+            self.values[name] = int.from_bytes(rows[-1].tobytes(), "little") if count > 1 else rows[-1].item()
+            if name in seen:
+                seen[name] += zip(range(first, last), rows, strict=True)
+        return True
+
+
+def _compiled(roots: Sequence[Expr]) -> tuple[Callable[..., Any], list[str]] | None:
+    """The terms as a function on columns, and the names of its parameters; None if a term is too wide or none given."""
+    if not roots or _too_wide(roots):
+        return None
+    parameters = {name: v for r in roots for name, v in free_variables(r).items()}
+    return compile_terms(list(parameters.values()), roots, vector=True), list(parameters)
+
+
+def _too_wide(roots: Sequence[Expr]) -> bool:
+    return any(isinstance(n.sort, BvSort) and n.width > WIDEST for n in postorder(roots))
+
+
+def _rising(addresses: Words) -> bool:
+    return bool(np.all(np.diff(addresses) > 0))
+
+
+def _distinct(addresses: Words, size: int) -> bool:
+    if _rising(addresses):
+        return True
+    hit = np.zeros(size, bool)
+    hit[addresses] = True
+    return int(np.count_nonzero(hit)) == addresses.size
