@@ -127,11 +127,13 @@ def execute(
     machine: Machine,
     drive: Callable[[ProgramCommand], dict[str, int]],
     explain: Callable[[int, ProgramCommand, Machine, dict[str, int]], NoReturn],
+    check: Callable[[int, ProgramCommand], None] | None = None,
 ) -> list[tuple[int, int]]:
     """Issues the commands to ``machine``.
 
-    ``drive`` gives the model's inputs for a write or a read. Where the model refuses a command, ``explain`` is
-    called with the command's number, the command, the machine and the inputs, and raises the ProgramError.
+    ``drive`` gives the model's inputs for a write or a read.  ``check`` sees each command's number and the command
+    before it is issued, and may refuse it with a ProgramError.  Where the model refuses a command, ``explain`` is
+    called with the number, the command, the machine and the inputs, and raises the ProgramError.
 
     Returns (address, ``data_out``) of each command that updates the state ``data_out``, in order; a read that
     starts a unit returns no word.
@@ -157,6 +159,8 @@ def execute(
                 f"({running[1]}) has finished, not while it runs: {_show(command)} would have a result that "
                 'depends on timing; put a command of mode "Q" before it'
             )
+        if check is not None:
+            check(number, command)
         inputs = drive(command)
         try:
             instruction = machine.step(inputs)
