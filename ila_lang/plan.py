@@ -56,25 +56,21 @@ Node = Loop | Assign | Add | Put
 
 
 class CompiledKernel:
-    """The nodes of a kernel, what its values depend on, and how many bits number the statements at each depth."""
+    """The nodes of a kernel, and what its values depend on."""
 
     def __init__(self, kernel: Kernel) -> None:
         check_widths(kernel)
         self.flow = Flow(kernel)
-        self.position_bits: list[int] = []
-        self.body = self.block(kernel.body, set(), 0)
+        self.body = self.block(kernel.body, set())
 
-    def block(self, body: Sequence[Statement], additive: set[str], depth: int) -> list[Node]:
+    def block(self, body: Sequence[Statement], additive: set[str]) -> list[Node]:
         """The nodes of one block; registers in ``additive`` are only added to."""
-        if depth == len(self.position_bits):
-            self.position_bits.append(0)
-        self.position_bits[depth] = max(self.position_bits[depth], len(body).bit_length())
         nodes: list[Node] = []
         for statement in body:
             match statement:
                 case For():
                     inside = additive | self.flow.additive(statement)
-                    block = self.block(statement.body, inside, depth + 1)
+                    block = self.block(statement.body, inside)
                     private = sorted(self.flow.private[statement.counter.name])
                     nodes.append(Loop(statement, value(statement.extent, self.flow), block, private))
                 case Let(target=target, value=term, update=update):

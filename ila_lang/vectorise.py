@@ -23,13 +23,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from .clock import Clock, Restart
 from .expr import free_variables
-from .kernel import For, Kernel, terms, walk
+from .kernel import Kernel, terms, walk
 from .plan import Add, Assign, CompiledKernel, Loop, Node, Put
 from .products import EXACT, Product, matrix_sum
 from .regions import Axis, NotParallel, Region
 from .sorts import MemSort
-from .values import WIDEST, Value
+from .values import Value
 
 __all__ = ["Plan", "plan_of", "run_vectorised"]
 
@@ -85,7 +86,7 @@ class _Configuration:
     """What is known of a kernel for one tuple of scalars."""
 
     serial: set[str]
-    bits: list[int]
+    layout: list[list[int]]
     ordered: bool = False
     kept: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
@@ -96,7 +97,6 @@ class Plan:
     def __init__(self, kernel: Kernel) -> None:
         compiled = CompiledKernel(kernel)
         self.flow = compiled.flow
-        self.position_bits = compiled.position_bits
         self.body = compiled.body
         self.name = kernel.name
         external = kernel.external_variables()
@@ -125,20 +125,20 @@ class Plan:
             if len(self.configurations) >= CONFIGURATIONS:
                 self.configurations.clear()
                 self.bytes = 0
-            self.configurations[key] = _Configuration(set(self.flow.serial), [4] * len(self.position_bits))
+            self.configurations[key] = _Configuration(set(self.flow.serial), [])
         configuration = self.configurations[key]
         while True:
             run = _Run(self, configuration, dict(zip(self.scalars, scalars, strict=True)), memories, versions, points)
             try:
                 # products wrap around on purpose; NumPy warns about it on single numbers
                 with np.errstate(over="ignore"):
-                    run.block(self.body, 0)
+                    run.block(self.body)
                 break
             except NotParallel as found:
                 assert found.counter not in configuration.serial
                 configuration.serial.add(found.counter)
-            except _LongLoop as found:
-                configuration.bits[found.depth] = found.bits
+            except Restart:
+                pass
             except ValueError:
                 run.undo()
                 raise
@@ -160,14 +160,6 @@ class Plan:
                     self.forget(other)
                 self.bytes = found.nbytes
         configuration.kept[key] = found
-
-
-class _LongLoop(Exception):
-    """A loop is longer than the digits of times provide for."""
-
-    def __init__(self, depth: int, bits: int) -> None:
-        super().__init__(depth)
-        self.depth, self.bits = depth, bits
 
 
 # -- one run ------------------------------------------------------------------------------------------
@@ -197,62 +189,22 @@ class _Run:
         # of open loops: where the counter stands (for an axis: its first value and their number)
         self.place: dict[str, int] = {}
         self.introduced: dict[str, int] = {}
-        self.open: list[tuple[For, bool]] = []
-        self.fixed = 0
-        self.shifts: list[tuple[int, int]] = []
-        # the lowest bit tells a statement's loads (0) from its store (1)
-        at = sum(plan.position_bits) + sum(configuration.bits) + 1
-        if at > WIDEST:
-            configuration.serial |= plan.flow.loops.keys()
-        for positions, counters in zip(plan.position_bits, configuration.bits, strict=True):
-            self.shifts.append((at - positions, at - positions - counters))
-            at -= positions + counters
+        self.clock = Clock(configuration.layout)
         self.checked = not configuration.ordered and configuration.serial != plan.flow.loops.keys()
-        times = self.times if self.checked else None
-        self.regions = {name: Region(memories[name], times, self.culprit) for name in plan.flow.stored}
+        times = self.clock.times if self.checked else None
+        self.regions = {name: Region(memories[name], times, self.clock.culprit) for name in plan.flow.stored}
 
     def undo(self) -> None:
         """Puts back what the run has stored so far."""
         for region in self.regions.values():
             region.undo()
 
-    # -- scalar time ----
-
-    def times(self, excluded: frozenset[int]) -> Any:
-        """The scalar time of the present statement at each point, without the counters of some dimensions."""
-        total: Any = self.fixed
-        for axis, depth in zip(self.axes, self.axis_depths(), strict=True):
-            if axis.dim not in excluded:
-                counter = np.arange(axis.start, axis.start + axis.count, dtype=np.int64) << self.shifts[depth][1]
-                total = total + counter.reshape((-1,) + (1,) * (len(self.axes) - 1 - axis.dim))
-        return total
-
-    def axis_depths(self) -> list[int]:
-        """The nesting depth of each axis."""
-        return [depth for depth, (_, axis) in enumerate(self.open) if axis]
-
-    def culprit(self, before: int, now: int) -> str:
-        """The innermost axis in which two times differ, among the loops that they share."""
-        found = None
-        difference = before ^ now
-        for depth, (loop, axis) in enumerate(self.open):
-            positions, counters = self.shifts[depth]
-            if difference >> positions & (1 << self.plan.position_bits[depth]) - 1:
-                break
-            if axis and difference >> counters & (1 << self.configuration.bits[depth]) - 1:
-                found = loop.counter.name
-        if found is None:
-            found = next(loop.counter.name for loop, axis in reversed(self.open) if axis)
-        return found
-
     # -- statements ----
 
-    def block(self, body: list[Node], depth: int) -> None:
+    def block(self, body: list[Node]) -> None:
         """Executes the statements of one block for the whole grid."""
-        start = self.fixed
-        for position, node in enumerate(body):
-            if self.checked:
-                self.fixed = start | position << self.shifts[depth][0]
+        for node in body:
+            self.clock.tick()
             if isinstance(node, Assign):
                 found = self.value(node.value)
                 if node.update and self.mask is not None:
@@ -261,16 +213,15 @@ class _Run:
                 if not node.update:
                     self.introduced[node.name] = len(self.axes)
             elif isinstance(node, Loop):
-                self.loop(node, depth)
+                self.loop(node)
             elif isinstance(node, Put):
                 address, word = self.value(node.address), self.value(node.value)
                 self.check_range(node.memory, address)
                 self.regions[node.memory].store(address, word, self.mask, len(self.axes))
             else:
                 self.add(node)
-        self.fixed = start
 
-    def loop(self, node: Loop, depth: int) -> None:
+    def loop(self, node: Loop) -> None:
         """Runs a loop as an axis, or one iteration at a time."""
         limits = self.value(node.extent)
         ragged = None
@@ -287,31 +238,25 @@ class _Run:
             raise ValueError(f"Extent {extent} must fit the counter {counter.name} of {self.plan.name}")
         if extent == 0:
             return
-        if self.checked and extent > 1 << self.configuration.bits[depth]:
-            raise _LongLoop(depth, (extent - 1).bit_length())
-        mask, start, shift = self.mask, self.fixed, self.shifts[depth][1]
+        mask = self.mask
         if extent == 1 or counter.name in self.configuration.serial:
-            self.open.append((node.statement, False))
             for i in range(extent):
                 self.env[counter.name] = self.place[counter.name] = i
-                self.fixed = start | i << shift if self.checked else 0
                 if ragged is not None:
                     self.mask = i < ragged if mask is None else mask & (i < ragged)
-                self.block(node.body, depth + 1)
+                self.block(node.body)
                 self.mask = mask
-            self.open.pop()
-            self.fixed = start
             return
         size = int(np.prod(self.counts, dtype=np.int64))
         chunk = max(1, self.points // size)
         dim, counts = len(self.axes), self.counts
-        self.open.append((node.statement, True))
         for first in range(0, extent, chunk):
             number = min(chunk, extent - first)
             axis = Axis(counter.name, dim, first, number)
             values = np.arange(first, first + number, dtype=np.int64).reshape((1,) * dim + (number,))
             self.env[counter.name], self.place[counter.name] = values, first << 32 | number
             self.axes.append(axis)
+            self.clock.open(axis)
             self.counts = (*counts, number)
             if mask is not None:
                 self.mask = mask[..., None]
@@ -320,13 +265,13 @@ class _Run:
                 self.mask = active if self.mask is None else self.mask & active
             for name in node.private:
                 self.regions[name].enter(axis)
-            self.block(node.body, depth + 1)
+            self.block(node.body)
             self.axes.pop()
+            self.clock.close()
             self.counts = counts
             self.mask = mask
             for name in node.private:
                 self.regions[name].leave()
-        self.open.pop()
 
     def add(self, node: Add) -> None:
         """Adds to a register, over all axes that opened since it was introduced."""
