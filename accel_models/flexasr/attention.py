@@ -47,8 +47,8 @@ def attention(ila: Ila, options: FlexAsrOptions) -> Kernel:
     Scores go to the small buffer at entry 7, four words of 32 bits per vector, least significant byte first; then
     weights, one code per timestep, overwrite them from the first vector on.  Requests to the small buffer have
     eight bits for the number of a vector: the scores of more than 1024 timesteps overwrite each other.  The unit
-    reads all scores of 16 timesteps before it writes their weights, and computes all 16 lanes of a result vector before
-    it writes them: it keeps them in registers, so that what overlaps behaves as in hardware.
+    keeps 16 sums of products, and 16 weights, in registers before it writes their scores, results or weights, so that
+    what overlaps in memory behaves as in hardware.
     """
     s = ila.states
     matrix, query, softmax = (
@@ -56,7 +56,7 @@ def attention(ila: Ila, options: FlexAsrOptions) -> Kernel:
         Row(ila, s["gb_attention_memory_index_2"]),
         Row(ila, SOFTMAX),
     )
-    weights, outputs = s["gb_attention_softmax_result_vector"], s["gb_attention_out_vector"]
+    sums, weights = s["gb_attention_accum_vector"], s["gb_attention_softmax_result_vector"]
     bias_matrix, bias_query, bias_softmax, bias_out = (s[f"gb_attention_adpbias_{i}"] for i in (1, 2, 3, 4))
     compress = attention_compress if options.saturation == "2022" else attention_compress_pre2022
     vectors = at_least_one(matrix.vectors)
@@ -77,17 +77,21 @@ def attention(ila: Ila, options: FlexAsrOptions) -> Kernel:
         return concat(block[11:0], lane[3:0])
 
     largest = k.let("largest", const(_LEAST, 32))
-    with k.loop("block", blocks) as block, k.loop("timestep", const(LANES, 5)) as row:
-        acc = k.let("score_acc", const(0, 32))
-        with k.loop("vector", vectors) as vector, k.loop("lane", const(LANES, 5)) as lane:
-            e = k.load("e", matrix.memory, matrix.address(timestep(block, row), vector, lane))
-            q = k.load("q", query.memory, query.address(vector, lane))
-            k.assign(acc, acc + adpfloat_mul(e, q))
-        shifted = attention_shift(acc, bias_matrix, bias_query)
-        score = k.let("score", ite(acc == 0, const(MASKED, 32), shifted))
-        k.assign(largest, ite(largest.slt(score), score, largest))
-        for byte in range(4):
-            k.store(softmax.memory, score_byte(block, row, byte), score[8 * byte + 7 : 8 * byte])
+    with k.loop("block", blocks) as block:
+        with k.loop("timestep", const(LANES, 5)) as row:
+            acc = k.let("score_acc", const(0, 32))
+            with k.loop("vector", vectors) as vector, k.loop("lane", const(LANES, 5)) as lane:
+                e = k.load("e", matrix.memory, matrix.address(timestep(block, row), vector, lane))
+                q = k.load("q", query.memory, query.address(vector, lane))
+                k.assign(acc, acc + adpfloat_mul(e, q))
+            k.store(sums, row[3:0], acc)
+        with k.loop("score_timestep", const(LANES, 5)) as row:
+            products = k.load("products", sums, row[3:0])
+            shifted = attention_shift(products, bias_matrix, bias_query)
+            score = k.let("score", ite(products == 0, const(MASKED, 32), shifted))
+            k.assign(largest, ite(largest.slt(score), score, largest))
+            for byte in range(4):
+                k.store(softmax.memory, score_byte(block, row, byte), score[8 * byte + 7 : 8 * byte])
     total = k.let("total", const(0, 32))
     with k.loop("sum_block", blocks) as block, k.loop("sum_timestep", const(LANES, 5)) as row:
         k.assign(total, total + exp(load_score("summed", block, row) - largest))
@@ -105,9 +109,9 @@ def attention(ila: Ila, options: FlexAsrOptions) -> Kernel:
                 e = k.load("out_e", matrix.memory, matrix.address(timestep(block, row), vector, column))
                 p = k.load("out_weight", softmax.memory, softmax.address(block[7:0], row))
                 k.assign(out, out + adpfloat_mul(e, p))
-            k.store(outputs, column[3:0], compress(attention_shift(out, bias_matrix, bias_softmax), bias_out))
+            k.store(sums, column[3:0], out)
         with k.loop("out_lane", const(LANES, 5)) as lane:
-            word = k.load("out", outputs, lane[3:0])
-            k.store(query.memory, query.address(vector, lane), word)
+            word = attention_shift(k.load("out", sums, lane[3:0]), bias_matrix, bias_softmax)
+            k.store(query.memory, query.address(vector, lane), compress(word, bias_out))
     k.done(s["top_interrupt_request"], True)
     return k

@@ -87,8 +87,8 @@ def _build(options: FlexAsrOptions) -> Ila:
     ila.state("top_interrupt_request", BOOL, 0, "an operation has finished")
     ila.memory("gb_core_large_buffer", 20, 8, 0, "16 banks of 4096 vectors of 16 bytes")
     ila.memory("gb_core_small_buffer", 14, 8, 0, "1024 vectors of 16 bytes")
+    ila.memory("gb_attention_accum_vector", 4, 32, 0, "sums of products for 16 timesteps, or for 16 lanes of a result")
     ila.memory("gb_attention_softmax_result_vector", 4, 8, 0, "weights of 16 timesteps")
-    ila.memory("gb_attention_out_vector", 4, 8, 0, "one vector of the result")
     pe_memories(ila, options)
     _configurations(ila, bus)
     for name, region, vectors in (("LARGE", Region.LARGE, LARGE_VECTORS), ("SMALL", Region.SMALL, SMALL_VECTORS)):
