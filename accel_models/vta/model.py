@@ -11,7 +11,7 @@ that every kernel is a plain nest of loops.
 
 Reserved are: unknown instructions, instructions whose tokens are missing or have no room (VTA_BLOCKED), transfers
 beyond a memory and ranges of micro-ops beyond theirs (VTA_OUT_OF_RANGE), everything after FINISH until the host
-starts another program (VTA_FINISHED), and, after a GEMM or ALU whose indices went beyond a scratchpad, everything
+starts another program (VTA_FINISHED), and every instruction after a GEMM or ALU whose indices went beyond a scratchpad
 (VTA_FAULTED; what that instruction did is not described).  The state ``fault`` says so right after the instruction.
 
 Sources: the public VTA repository (apache/tvm-vta: ``vta.cc``, ``sim_driver.cc``, the Chisel core) and the published
@@ -214,7 +214,7 @@ class _Builder:
         def reserve(name: str, condition: Expr, reason: str) -> None:
             self.ila.instruction(name, reason).set_decode(condition).reserved = reason
 
-        reserve("VTA_FAULTED", self.fault, "an instruction before it went beyond a scratchpad")
+        reserve("VTA_FAULTED", issue & self.fault, "an instruction before it went beyond a scratchpad")
         reserve("VTA_FINISHED", issue & finished & ~self.fault, "the program has finished")
         decoded = any_of([decode for decode, _, _ in self.known])
         ready = any_of([decode & tokens for decode, tokens, _ in self.known])
@@ -228,25 +228,32 @@ class _Builder:
         )
 
     def host(self) -> None:
-        """The host's commands; none is accepted after a fault."""
+        """The host's commands.
+
+        Writes of 16 bytes are an instruction of their own: what they do does not depend on what was there.
+        """
         ila, dram = self.ila, self.ila.states["dram"]
-        answers = (self.addr[31:DRAM_BITS] == 0) & (self.addr[3:0] == 0) & ~self.fault
+        answers = (self.addr[31:DRAM_BITS] == 0) & (self.addr[3:0] == 0)
         write, read = self.command == CommandKind.WRITE, self.command == CommandKind.READ
         places = [concat(self.addr[DRAM_BITS - 1 : 4], const(i, 4)) for i in range(HOST_BYTES)]
-        after = dram
+        whole = self.strobe == (1 << HOST_BYTES) - 1
+        after = some = dram
         for i, place in enumerate(places):
-            byte = ite(self.strobe[i] == 1, self.data[8 * i + 7 : 8 * i], dram.load(place))
+            byte = self.data[8 * i + 7 : 8 * i]
             after = after.store(place, byte)
-        ila.instruction("HOST_WRITE", "writes bytes of DRAM").set_decode(write & answers).update(dram, after)
+            some = some.store(place, ite(self.strobe[i] == 1, byte, dram.load(place)))
+        ila.instruction("HOST_WRITE", "writes 16 bytes of DRAM").set_decode(write & answers & whole).update(dram, after)
+        part = ila.instruction("HOST_WRITE_PART", "writes those of 16 bytes of DRAM that strobe names")
+        part.set_decode(write & answers & ~whole).update(dram, some)
         word = concat(*(dram.load(place) for place in reversed(places)))
         ila.instruction("HOST_READ", "reads 16 bytes of DRAM").set_decode(read & answers).update(
             ila.states["data_out"], word
         )
         beyond = ila.instruction("HOST_OUT_OF_RANGE", "an access of the host that is not described")
-        beyond.set_decode((write | read) & ~answers & ~self.fault)
+        beyond.set_decode((write | read) & ~answers)
         beyond.reserved = "addr must be a multiple of 16 below 2^24"
         start = ila.instruction("HOST_START", "another program may run: tokens and memories stay")
-        start.set_decode((self.command == CommandKind.START) & ~self.fault).update(ila.states["finished"], False)
+        start.set_decode(self.command == CommandKind.START).update(ila.states["finished"], False)
 
 
 _MODULES = {"l": "load", "g": "compute", "s": "store"}

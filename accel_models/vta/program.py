@@ -17,8 +17,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from accel_models.mmio_program import ProgramError, format_reads
+from ila_lang import CommandStream, Simulator
 
 from .assembly import format_instruction, parse_instruction
 from .isa import ENCODINGS, IsaError, decode, encode
@@ -187,30 +192,60 @@ def run(
     run_instructions(machine, program.words, options, policy)
     found = []
     for start, count in program.reads:
-        for addr in range(start, start + count, HOST_BYTES):
-            machine.step({"command": CommandKind.READ, "addr": addr})
-            found.append((addr, machine.values["data_out"]))
+        data = read_bytes(machine, start, count)
+        words = (int.from_bytes(data[i : i + HOST_BYTES], "little") for i in range(0, count, HOST_BYTES))
+        found += [(start + i * HOST_BYTES, word) for i, word in enumerate(words)]
     return found
 
 
 def write_bytes(machine: Device, addr: int, content: bytes) -> None:
     """Writes bytes of DRAM by commands of the host."""
-    for word in range(addr // HOST_BYTES, -(-(addr + len(content)) // HOST_BYTES)):
-        data = strobe = 0
-        for i in range(HOST_BYTES):
-            at = word * HOST_BYTES + i - addr
-            if 0 <= at < len(content):
-                data |= content[at] << 8 * i
-                strobe |= 1 << i
-        inputs = {"command": CommandKind.WRITE, "addr": word * HOST_BYTES, "data": data, "strobe": strobe}
-        machine.step(inputs)
+    first = -(-addr // HOST_BYTES) * HOST_BYTES
+    last = max(first, (addr + len(content)) // HOST_BYTES * HOST_BYTES)
+    _write_part(machine, addr, content[: first - addr])
+    whole = content[first - addr : last - addr]
+    if whole:
+        rows = np.frombuffer(whole, np.uint8).reshape(-1, HOST_BYTES)
+        _host(machine, CommandKind.WRITE, first, len(rows), data=rows)
+    _write_part(machine, last, content[last - addr :])
+
+
+def _write_part(machine: Device, addr: int, content: bytes) -> None:
+    """Writes bytes within one word of 16."""
+    if content:
+        shift = addr % HOST_BYTES
+        machine.step(
+            {
+                "command": CommandKind.WRITE,
+                "addr": addr - shift,
+                "data": int.from_bytes(content, "little") << 8 * shift,
+                "strobe": (1 << len(content)) - 1 << shift,
+            }
+        )
 
 
 def read_bytes(machine: Device, addr: int, count: int) -> bytes:
     """Reads bytes of DRAM by commands of the host."""
     first = addr // HOST_BYTES * HOST_BYTES
-    found = bytearray()
-    for word in range(first, addr + count, HOST_BYTES):
-        machine.step({"command": CommandKind.READ, "addr": word})
-        found += machine.values["data_out"].to_bytes(HOST_BYTES, "little")
-    return bytes(found[addr - first : addr - first + count])
+    number = -(-(addr + count - first) // HOST_BYTES) if count else 0
+    found = b"".join(_host(machine, CommandKind.READ, first, number))
+    return found[addr - first : addr - first + count]
+
+
+def _host(
+    machine: Device, kind: CommandKind, first: int, number: int, data: NDArray[np.uint8] | None = None
+) -> Iterator[bytes]:
+    """Commands on ``number`` words of 16 bytes from ``first`` on; gives ``data_out`` after each read."""
+    columns: dict[str, NDArray[Any]] = {
+        "command": np.full(number, int(kind)),
+        "addr": first + HOST_BYTES * np.arange(number),
+        "strobe": np.full(number, (1 << HOST_BYTES) - 1),
+    }
+    stream = CommandStream(columns if data is None else {**columns, "data": data})
+    if isinstance(machine, Simulator):
+        return (row.tobytes() for _, row in machine.execute(stream, watch=("data_out",))["data_out"])
+    found = []
+    for i in range(number):
+        machine.step(stream.command(i))
+        found.append(machine.values["data_out"].to_bytes(HOST_BYTES, "little"))
+    return iter(found)

@@ -27,7 +27,18 @@ from .isa import ENCODINGS, Encoding, Finish, Instruction, IsaError, Unit, decod
 from .model import CAPACITY, CommandKind
 from .options import HLS, VtaOptions
 
-__all__ = ["Device", "Policy", "decode_program", "fixed", "run_instructions", "shuffled"]
+__all__ = [
+    "Device",
+    "Policy",
+    "decode_program",
+    "describe",
+    "fixed",
+    "report_deadlock",
+    "require_finish",
+    "run_instructions",
+    "shuffled",
+    "waits",
+]
 
 Policy = Callable[[Sequence[Unit]], Unit]
 """Chooses one of the modules that can go on."""
@@ -90,13 +101,15 @@ def run_instructions(
     if options.tokens == "none":
         queues = {Unit.COMPUTE: deque(range(len(words)))}
     else:
-        _require_finish(instructions)
+        require_finish(instructions)
         queues = {unit: deque(i for i, x in enumerate(instructions) if x.unit == unit) for unit in Unit}
     choose, executed = policy or fixed(), list[int]()
     while any(queues.values()):
-        ready = [u for u, queue in queues.items() if queue and not _waits(instructions[queue[0]], machine, options)]
+        ready = [
+            u for u, queue in queues.items() if queue and not waits(instructions[queue[0]], machine.values, options)
+        ]
         if not ready:
-            _report_deadlock(instructions, queues, machine, options, len(executed))
+            report_deadlock(instructions, queues, machine.values, options, len(executed))
         position = queues[choose(ready)].popleft()
         _execute(machine, words[position], instructions[position], position + 1)
         executed.append(position + 1)
@@ -111,7 +124,8 @@ def describe(instructions: Sequence[Instruction], number: int) -> str:
     return f"instruction {number} ({text})"
 
 
-def _require_finish(instructions: Sequence[Instruction]) -> None:
+def require_finish(instructions: Sequence[Instruction]) -> None:
+    """Raises ProgramError unless FINISH is the last instruction, and only that."""
     ends = [i for i, x in enumerate(instructions, 1) if isinstance(x, Finish)]
     if not ends:
         raise ProgramError(
@@ -125,30 +139,31 @@ def _require_finish(instructions: Sequence[Instruction]) -> None:
         )
 
 
-def _waits(instruction: Instruction, machine: Device, options: VtaOptions) -> list[str]:
-    """What the instruction waits for."""
+def waits(instruction: Instruction, tokens: Mapping[str, int], options: VtaOptions) -> list[str]:
+    """What the instruction waits for; ``tokens`` has the number in each queue."""
     if options.tokens == "none":
         return []
-    found = [f"a token in {q}" for q in instruction.pops() if machine.values[q] == 0]
+    found = [f"a token in {q}" for q in instruction.pops() if tokens[q] == 0]
     if options.tokens != "saturating8":
         _, most = CAPACITY[options.tokens]
-        found += [f"room in {q} ({most} tokens)" for q in instruction.pushes() if machine.values[q] >= most]
+        found += [f"room in {q} ({most} tokens)" for q in instruction.pushes() if tokens[q] >= most]
     return found
 
 
-def _report_deadlock(
+def report_deadlock(
     instructions: Sequence[Instruction],
     queues: Mapping[Unit, deque[int]],
-    machine: Device,
+    tokens: Mapping[str, int],
     options: VtaOptions,
     executed: int,
 ) -> NoReturn:
+    """Raises ProgramError: what each module waits for."""
     lines = []
     for unit, queue in queues.items():
         state = "has nothing left to execute"
         if queue:
-            waits = " and ".join(_waits(instructions[queue[0]], machine, options))
-            state = f"waits at {describe(instructions, queue[0] + 1)} for {waits}"
+            missing = " and ".join(waits(instructions[queue[0]], tokens, options))
+            state = f"waits at {describe(instructions, queue[0] + 1)} for {missing}"
         lines.append(f"  {unit.name.lower()} {state}")
     raise ProgramError(
         f"Program must not deadlock, but after {executed} of {len(instructions)} instructions no module can go on:\n"

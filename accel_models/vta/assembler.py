@@ -1,0 +1,387 @@
+"""From matrix operations to VTA programs: products, and elementwise operations, of any size that DRAM holds.
+
+What fits the scratchpads is one round of loads, computation and stores.  What does not is cut into blocks, and the
+scratchpads into halves: while one half is used, the other is filled or emptied.  Two tokens in each direction keep the
+modules from overtaking each other, so that at most two are ever outstanding:
+
+* a round's loads push l2g and its last product pushes g2l, which the loads two rounds later pop;
+* a block's last operation pushes g2s and its STORE pushes s2g, which the first operation two blocks later pops; finish
+  pops the last STORE's.
+
+Results are bytes: the low 8 bits of accumulators.  ``clip`` bounds accumulators to -128 .. 127 first.
+
+The reduction over input channels is the loop over micro-ops, rows are the outer and output channels the inner
+iterations: a block's product is one instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .isa import ENCODINGS, Alu, AluOp, Finish, Gemm, Instruction, Load, MemoryId, Store, Uop, encode, encode_uop
+from .options import HLS, VtaOptions
+from .program import Program
+from .scratchpads import SCRATCHPADS
+from .tiling import Blocks, Region, Regions, blocks_of, dense_blocks, pack_tiles, pack_vectors, unpack_vectors
+
+__all__ = ["Step", "TensorProgram", "dense", "dense_program", "elementwise", "elementwise_program", "post_steps"]
+
+INP, WGT, ACC = (SCRATCHPADS[m].depth for m in (MemoryId.INP, MemoryId.WGT, MemoryId.ACC))
+MOST_SHIFT = 15  # a larger amount shifts left in the HLS design
+
+
+@dataclass(frozen=True)
+class Step:
+    """An ALU operation on all accumulators: with the immediate ``imm``, or with a second matrix where it is None."""
+
+    operation: AluOp
+    imm: int | None = None
+
+
+@dataclass(frozen=True)
+class TensorProgram:
+    """Instructions and micro-ops of an operation, and where its tensors lie in DRAM.
+
+    ``regions`` are "uops", the operands by name, and "output", a matrix of int8 with ``rows`` rows and ``columns``
+    columns.
+    """
+
+    instructions: tuple[Instruction, ...]
+    uops: tuple[Uop, ...]
+    regions: Mapping[str, Region]
+    rows: int
+    columns: int
+
+    def program(self, options: VtaOptions = HLS, **tensors: bytes) -> Program:
+        """The program with its operands, packed (:mod:`accel_models.vta.tiling`), and a read of the output."""
+        encoding = ENCODINGS[options.encoding]
+        contents = {"uops": b"".join(encode_uop(u).to_bytes(4, "little") for u in self.uops)} | tensors
+        dram = []
+        for name, region in self.regions.items():
+            if name == "output":
+                continue
+            if len(contents.get(name, b"")) != region.size:
+                raise ValueError(f"{name} must have {region.size} bytes, not {len(contents.get(name, b''))}; pack it")
+            dram.append((region.addr, contents[name]))
+        output = self.regions["output"]
+        words = tuple(encode(x, encoding) for x in self.instructions)
+        return Program(tuple(dram), words, ((output.addr, output.size),))
+
+    def result(self, reads: Sequence[tuple[int, int]]) -> NDArray[np.int8]:
+        """The output matrix from what the program read."""
+        data = b"".join(word.to_bytes(16, "little") for _, word in reads)
+        return unpack_vectors(data, self.rows, self.columns)
+
+
+def post_steps(*, shift: int = 0, relu: bool = False, clip: bool = True) -> tuple[Step, ...]:
+    """Arithmetic shift right by ``shift``, then bounds: the usual way from accumulators to bytes.
+
+    Raises ValueError unless ``shift`` is in 0 .. 31.
+
+    >>> [step.operation.name for step in post_steps(shift=20, relu=True)]
+    ['SHR', 'SHR', 'MAX', 'MIN']
+    """
+    if not 0 <= shift <= 31:
+        raise ValueError(f"shift must be in 0 .. 31, not {shift}; accumulators have 32 bits")
+    steps = []
+    while shift:
+        steps.append(Step(AluOp.SHR, min(shift, MOST_SHIFT)))
+        shift -= min(shift, MOST_SHIFT)
+    if relu or clip:
+        steps.append(Step(AluOp.MAX, 0 if relu else -128))
+    if clip:
+        steps.append(Step(AluOp.MIN, 127))
+    return tuple(steps)
+
+
+def dense(
+    x: NDArray[np.int8],
+    weights: NDArray[np.int8],
+    bias: NDArray[np.int32] | None = None,
+    *,
+    shift: int = 0,
+    relu: bool = False,
+    clip: bool = True,
+    options: VtaOptions = HLS,
+) -> tuple[Program, TensorProgram]:
+    """``x @ weights.T + bias``, shifted right, and bounded: a program with its data, and how to read its result.
+
+    ``x`` is (rows, inputs), ``weights`` (outputs, inputs), both int8; ``bias`` (outputs,) int32.
+    """
+    if x.ndim != 2 or weights.ndim != 2 or x.shape[1] != weights.shape[1]:
+        raise ValueError(
+            f"x and weights must be matrices with as many columns, not of shapes {x.shape} and {weights.shape}; "
+            "weights have one row per output channel"
+        )
+    if bias is not None and bias.shape != weights.shape[:1]:
+        raise ValueError(f"bias must have shape {weights.shape[:1]}, not {bias.shape}; it has one number per output")
+    if x.dtype != np.int8 or weights.dtype != np.int8:
+        raise ValueError(f"x and weights must be int8, not {x.dtype} and {weights.dtype}; quantise them")
+    steps = post_steps(shift=shift, relu=relu, clip=clip)
+    found = dense_program(x.shape[0], x.shape[1], weights.shape[0], has_bias=bias is not None, steps=steps)
+    tensors = {"input": pack_vectors(x), "weights": pack_tiles(weights)}
+    if bias is not None:
+        tensors["bias"] = pack_vectors(_int32(bias)[None, :])
+    return found.program(options, **tensors), found
+
+
+def dense_program(
+    rows: int,
+    inputs: int,
+    outputs: int,
+    *,
+    has_bias: bool = False,
+    steps: Sequence[Step] = (),
+    blocks: Blocks | None = None,
+    start: int = 0,
+) -> TensorProgram:
+    """The program of a matrix product of (rows, inputs) and (outputs, inputs), then ``steps``, without data.
+
+    Tensors lie in DRAM from byte ``start`` on.  ``blocks`` is how to cut it, by default :func:`dense_blocks`.  Raises
+    ValueError where DRAM is too small, or a step needs a second matrix.
+    """
+    if min(rows, inputs, outputs) < 1:
+        raise ValueError(f"rows, inputs and outputs must be positive, not {rows}, {inputs} and {outputs}")
+    if any(step.imm is None for step in steps):
+        raise ValueError("Steps after a product must have an immediate, not a second matrix; use elementwise_program")
+    columns, depth = blocks_of(outputs), blocks_of(inputs)
+    blocks = blocks or dense_blocks(rows, columns, depth)
+    regions = Regions(start)
+    uops = [
+        Uop(dst=half * (ACC // 2), src=part * (INP // 2) + k, wgt=part * (WGT // 2) + k)
+        for part in range(blocks.halves)
+        for half in range(blocks.halves)
+        for k in range(blocks.inputs)
+    ]
+    table = regions.add("uops", MemoryId.UOP, len(uops))
+    regions.add("input", MemoryId.INP, rows * depth)
+    regions.add("weights", MemoryId.WGT, columns * depth)
+    if has_bias:
+        regions.add("bias", MemoryId.ACC, columns)
+    regions.add("output", MemoryId.OUT, rows * columns)
+    body = list(_Dense(regions.regions, blocks, columns, depth, tuple(steps)).instructions(rows))
+    return _complete(table, uops, body, regions, rows, outputs)
+
+
+def _complete(
+    table: Region, uops: Sequence[Uop], body: Sequence[Instruction], regions: Regions, rows: int, columns: int
+) -> TensorProgram:
+    first = _load(MemoryId.UOP, 0, table.base, 1, len(uops))
+    return TensorProgram((first, *body, Finish(pop_next=True)), tuple(uops), regions.regions, rows, columns)
+
+
+_Span = tuple[int, int]  # start and length
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """A block of the output: its number, rows, columns (in vectors), and which half of the accumulators it uses."""
+
+    number: int
+    rows: _Span
+    columns: _Span
+    half: int
+
+    @property
+    def base(self) -> int:
+        """The first of its accumulators, which follow each other."""
+        return self.half * (ACC // 2)
+
+
+class _Tiles:
+    """The output's blocks, in order, with what all operations have in common."""
+
+    def __init__(self, output: Region, blocks: Blocks, rows: int, columns: int) -> None:
+        self.output, self.blocks, self.columns = output, blocks, columns
+        spans = [(r, c) for r in blocks.cut(rows, blocks.rows) for c in blocks.cut(columns, blocks.outputs)]
+        self.tiles = [_Tile(n, row, column, n % blocks.halves) for n, (row, column) in enumerate(spans)]
+
+    def reuses(self, tile: _Tile) -> bool:
+        """Whether an earlier block used the same accumulators: its STORE must have been."""
+        return tile.number >= self.blocks.halves
+
+    def stored(self, tile: _Tile, block: list[Instruction]) -> list[Instruction]:
+        """A block's instructions with its STORE; the last one before it is of the compute module."""
+        awaited = tile.number + self.blocks.halves < len(self.tiles) or tile.number + 1 == len(self.tiles)
+        store = Store(
+            sram_base=tile.base,
+            dram_base=self.output.base + tile.rows[0] * self.columns + tile.columns[0],
+            y_size=tile.rows[1],
+            x_size=tile.columns[1],
+            x_stride=self.columns,
+            pop_prev=True,
+            push_prev=awaited,
+        )
+        return [*block[:-1], replace(block[-1], push_next=True), store]
+
+
+class _Dense:
+    """Emits the blocks of a matrix product."""
+
+    def __init__(
+        self, regions: Mapping[str, Region], blocks: Blocks, columns: int, depth: int, steps: tuple[Step, ...]
+    ) -> None:
+        self.regions, self.blocks, self.columns, self.depth, self.steps = regions, blocks, columns, depth, steps
+
+    def instructions(self, rows: int) -> Iterator[Instruction]:
+        """Loads, products, steps and stores of all blocks, in program order."""
+        tiles = _Tiles(self.regions["output"], self.blocks, rows, self.columns)
+        parts = list(self.blocks.cut(self.depth, self.blocks.inputs))
+        rounds = len(tiles.tiles) * len(parts)
+        for tile in tiles.tiles:
+            block: list[Instruction] = []
+            for p, part in enumerate(parts):
+                at = tile.number * len(parts) + p
+                block += self._loads(at, tile, part)
+                products = self._first(at, tile, part, reuses=tiles.reuses(tile)) if p == 0 else []
+                gemm = self._gemm(at, tile, part)
+                awaited = at + self.blocks.halves < rounds
+                block += [*products, replace(gemm, push_prev=awaited, pop_prev=not _pops_l2g(products))]
+            begin, cells = tile.half * self.blocks.inputs, tile.rows[1] * tile.columns[1]
+            block += [_alu(step, begin, cells) for step in self.steps]
+            yield from tiles.stored(tile, block)
+
+    def _loads(self, at: int, tile: _Tile, part: _Span) -> Iterator[Instruction]:
+        half = at % self.blocks.halves
+        inp, wgt = (
+            self.regions[name].base + span[0] * self.depth + part[0]
+            for name, span in (("input", tile.rows), ("weights", tile.columns))
+        )
+        load = _load(MemoryId.INP, half * (INP // 2), inp, tile.rows[1], part[1], self.depth)
+        yield replace(load, pop_next=at >= self.blocks.halves)
+        load = _load(MemoryId.WGT, half * (WGT // 2), wgt, tile.columns[1], part[1], self.depth)
+        yield replace(load, push_next=True)
+
+    def _gemm(self, at: int, tile: _Tile, part: _Span) -> Gemm:
+        begin = (at % self.blocks.halves * self.blocks.halves + tile.half) * self.blocks.inputs
+        return Gemm(
+            uop_bgn=begin,
+            uop_end=begin + part[1],
+            iter_out=tile.rows[1],
+            iter_in=tile.columns[1],
+            dst_factor_out=tile.columns[1],
+            dst_factor_in=1,
+            src_factor_out=part[1],
+            wgt_factor_in=part[1],
+        )
+
+    def _first(self, at: int, tile: _Tile, part: _Span, *, reuses: bool) -> list[Instruction]:
+        """What gives the accumulators their first values: the bias on every row, or 0."""
+        if "bias" in self.regions:
+            base = self.regions["bias"].base + tile.columns[0]
+            return [replace(_load(MemoryId.ACC, tile.base, base, tile.rows[1], tile.columns[1], 0), pop_next=reuses)]
+        gemm = self._gemm(at, tile, part)
+        # The HLS design reads inputs and weights even to clear, so the loads' token comes first.
+        return [replace(gemm, uop_end=gemm.uop_bgn + 1, reset_reg=True, pop_prev=True, pop_next=reuses)]
+
+
+def _pops_l2g(instructions: Sequence[Instruction]) -> bool:
+    return any(x.pop_prev for x in instructions)
+
+
+def elementwise(
+    a: NDArray[np.int32],
+    steps: Sequence[Step],
+    b: NDArray[np.int32] | None = None,
+    *,
+    options: VtaOptions = HLS,
+) -> tuple[Program, TensorProgram]:
+    """``steps`` on every element of ``a`` (rows, columns): a program with its data, and how to read its result.
+
+    Steps without an immediate have ``b`` as second operand: a matrix of the same shape, or a row for all rows.
+    """
+    if a.ndim != 2 or (b is not None and b.shape not in (a.shape, a.shape[1:])):
+        shown = "" if b is None else f" and {b.shape}"
+        raise ValueError(
+            f"a must be a matrix and b of its shape or one of its rows, not of shapes {a.shape}{shown}; reshape them"
+        )
+    second: Literal["matrix", "row"] | None = None
+    if b is not None:
+        second = "matrix" if b.ndim == 2 else "row"
+    rows, columns = a.shape
+    found = elementwise_program(rows, columns, steps, second=second)
+    tensors = {"a": pack_vectors(_int32(a))}
+    if b is not None:
+        tensors["b"] = pack_vectors(_int32(b).reshape(-1, a.shape[1]))
+    return found.program(options, **tensors), found
+
+
+def elementwise_program(
+    rows: int,
+    columns: int,
+    steps: Sequence[Step],
+    *,
+    second: Literal["matrix", "row"] | None = None,
+    capacity: int = ACC,
+    start: int = 0,
+) -> TensorProgram:
+    """The program of ``steps`` on a matrix of accumulators, without data.
+
+    ``second`` says what steps without an immediate have as second operand; ``capacity`` is how many accumulators to
+    use. Raises ValueError where that and the steps do not fit together, or DRAM is too small.
+    """
+    if min(rows, columns) < 1:
+        raise ValueError(f"rows and columns must be positive, not {rows} and {columns}")
+    if (second is not None) != any(step.imm is None for step in steps):
+        raise ValueError("A second operand must be given exactly if a step has no immediate; add or remove it")
+    width, operands = blocks_of(columns), 1 if second is None else 2
+    halves = 1 if rows * width * operands <= capacity else 2
+    room = capacity // halves // operands
+    across = min(width, room)
+    blocks = Blocks(min(rows, room // across), across, 1, halves)
+    regions = Regions(start)
+    uops = [Uop(dst=half * (ACC // 2), src=half * (ACC // 2) + (operands - 1) * room) for half in range(halves)]
+    table = regions.add("uops", MemoryId.UOP, len(uops))
+    regions.add("a", MemoryId.ACC, rows * width)
+    if second is not None:
+        regions.add("b", MemoryId.ACC, width * (rows if second == "matrix" else 1))
+    tiles = _Tiles(regions.add("output", MemoryId.OUT, rows * width), blocks, rows, width)
+    body: list[Instruction] = []
+    for tile in tiles.tiles:
+        shape = tile.rows[1], tile.columns[1]
+        at = tile.rows[0] * width + tile.columns[0]
+        first = _load(MemoryId.ACC, tile.base, regions.regions["a"].base + at, *shape, width)
+        block: list[Instruction] = [replace(first, pop_next=tiles.reuses(tile))]
+        if second is not None:
+            base = regions.regions["b"].base + (at if second == "matrix" else tile.columns[0])
+            block.append(_load(MemoryId.ACC, tile.base + room, base, *shape, width if second == "matrix" else 0))
+        # Without a step nothing would reach OUT, which only GEMM and ALU write.
+        block += [_alu(step, tile.half, shape[0] * shape[1]) for step in steps or [Step(AluOp.ADD, 0)]]
+        body += tiles.stored(tile, block)
+    return _complete(table, uops, body, regions, rows, columns)
+
+
+def _alu(step: Step, begin: int, cells: int) -> Alu:
+    """A step on accumulators that follow each other."""
+    return Alu(
+        alu_opcode=step.operation,
+        use_imm=step.imm is not None,
+        imm=step.imm or 0,
+        uop_bgn=begin,
+        uop_end=begin + 1,
+        iter_in=cells,
+        dst_factor_in=1,
+        src_factor_in=0 if step.imm is not None else 1,
+    )
+
+
+def _load(memory: MemoryId, sram: int, dram: int, rows: int, columns: int, stride: int | None = None) -> Load:
+    return Load(
+        memory=memory,
+        sram_base=sram,
+        dram_base=dram,
+        y_size=rows,
+        x_size=columns,
+        x_stride=columns if stride is None else stride,
+    )
+
+
+def _int32(matrix: NDArray[np.generic]) -> NDArray[np.int32]:
+    if matrix.dtype != np.int32:
+        raise ValueError(f"Accumulators must be int32, not {matrix.dtype}; convert them")
+    return matrix.astype(np.int32)

@@ -1,0 +1,178 @@
+"""The static check of a program's tokens: is its result the same under every schedule?
+
+In each token queue one module pushes and one pops, so the k-th pop waits for the k-th push.  With the order in each
+instruction queue this gives a partial order, and every schedule is one of its linearisations.  A program is
+*token-correct* if it does not deadlock and if every two instructions of different modules, of which one writes what the
+other reads or writes, are ordered as they stand in the program; then every schedule gives the memory that executing the
+instructions one after the other gives.
+
+The hazards by name: RAW through l2g (inputs and weights before they are read), WAR through g2l (not overwritten while
+they are read), RAW through g2s (outputs before they are stored), WAR through s2g (not overwritten before they are
+stored), and those between stores and loads through DRAM.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from accel_models.mmio_program import ProgramError
+
+from .footprint import footprints
+from .isa import ENCODINGS, Finish, Instruction, Unit
+from .model import CAPACITY, QUEUES
+from .options import HLS, VtaOptions
+from .schedule import decode_program, describe, report_deadlock, require_finish, waits
+
+__all__ = ["Problem", "check_tokens"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a program is not token-correct; ``first`` and ``second`` number the instructions concerned, from 1.
+
+    ``kind``: "program" (no finish, or a word that is no instruction), "deadlock", "hazard" (two instructions are not
+    ordered), "unfinished" (finish does not wait for an instruction), "left over" (tokens remain for the next program),
+    "lost" (a push may find its saturating counter full).
+    """
+
+    kind: Literal["program", "deadlock", "hazard", "unfinished", "left over", "lost"]
+    message: str
+    first: int = 0
+    second: int = 0
+
+
+def check_tokens(
+    words: Sequence[int], dram: Iterable[tuple[int, bytes]] = (), options: VtaOptions = HLS
+) -> list[Problem]:
+    """What is wrong with a program's tokens; nothing if it is token-correct.
+
+    ``dram`` is what DRAM holds at the start: the micro-ops decide what GEMM and ALU touch.  Micro-ops that the program
+    does not load are taken to be 0, as after reset.
+    """
+    try:
+        instructions = decode_program(words, ENCODINGS[options.encoding])
+        if options.tokens == "none":
+            return []
+        require_finish(instructions)
+    except ProgramError as error:
+        return [Problem("program", str(error))]
+    try:
+        order, left = _token_run(instructions, options)
+    except ProgramError as error:
+        return [Problem("deadlock", str(error))]
+    before = _happens_before(instructions, order)
+    problems = _hazards(instructions, before, dram, options)
+    last = len(instructions) - 1
+    for i in range(last):
+        if not before[last] >> i & 1:
+            message = f"finish (instruction {last + 1}) does not wait for {describe(instructions, i + 1)}"
+            problems.append(
+                Problem("unfinished", f"{message}; let it push a token that leads to finish", i + 1, last + 1)
+            )
+    for queue, tokens in left.items():
+        if tokens:
+            text = (
+                f"{tokens} token{'s' if tokens > 1 else ''} of {queue} remain after finish: the next program finds them"
+            )
+            problems.append(Problem("left over", f"{text}; pop them, or do not push them"))
+    if options.tokens == "saturating8":
+        problems += _lost(instructions, before)
+    return problems
+
+
+def _token_run(instructions: Sequence[Instruction], options: VtaOptions) -> tuple[list[int], dict[str, int]]:
+    """One order of execution, and the tokens left; whether there is a deadlock does not depend on the order."""
+    tokens = dict.fromkeys(QUEUES, 0)
+    queues = {unit: deque(i for i, x in enumerate(instructions) if x.unit == unit) for unit in Unit}
+    _, most = CAPACITY[options.tokens]
+    order: list[int] = []
+    while any(queues.values()):
+        ready = [q for q in queues.values() if q and not waits(instructions[q[0]], tokens, options)]
+        if not ready:
+            report_deadlock(instructions, queues, tokens, options, len(order))
+        position = ready[0].popleft()
+        for queue in instructions[position].pops():
+            tokens[queue] -= 1
+        for queue in instructions[position].pushes():
+            tokens[queue] = min(tokens[queue] + 1, most)
+        order.append(position)
+    return order, tokens
+
+
+def _happens_before(instructions: Sequence[Instruction], order: Sequence[int]) -> list[int]:
+    """For each instruction, the set of those that every schedule executes before it."""
+    pushes, pops = _events(instructions)
+    previous: dict[int, list[int]] = {i: [] for i in range(len(instructions))}
+    for unit in Unit:
+        mine = [i for i, x in enumerate(instructions) if x.unit == unit]
+        for earlier, later in pairwise(mine):
+            previous[later].append(earlier)
+    for queue in QUEUES:
+        for pushed, popped in zip(pushes[queue], pops[queue], strict=False):
+            previous[popped].append(pushed)
+    before = [0] * len(instructions)
+    for i in order:
+        for j in previous[i]:
+            before[i] |= before[j] | 1 << j
+    return before
+
+
+def _events(instructions: Sequence[Instruction]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    pushes: dict[str, list[int]] = {queue: [] for queue in QUEUES}
+    pops: dict[str, list[int]] = {queue: [] for queue in QUEUES}
+    for i, instruction in enumerate(instructions):
+        for queue in instruction.pushes():
+            pushes[queue].append(i)
+        for queue in instruction.pops():
+            pops[queue].append(i)
+    return pushes, pops
+
+
+def _hazards(
+    instructions: Sequence[Instruction], before: Sequence[int], dram: Iterable[tuple[int, bytes]], options: VtaOptions
+) -> list[Problem]:
+    touched = footprints(instructions, dram, options)
+    problems = []
+    for j, later in enumerate(instructions):
+        for i in range(j):
+            if instructions[i].unit == later.unit or before[j] >> i & 1:
+                continue
+            conflicts = touched[i].conflicts(touched[j])
+            if conflicts and not isinstance(later, Finish):
+                what = ", ".join(f"{kind} on {memory}" for kind, memory in conflicts)
+                relation = "executes before" if before[i] >> j & 1 else "may execute before"
+                message = (
+                    f"{describe(instructions, j + 1)} {relation} {describe(instructions, i + 1)}, on which it depends "
+                    f"({what}); {_advice(instructions[i].unit, later.unit)}"
+                )
+                problems.append(Problem("hazard", message, i + 1, j + 1))
+    return problems
+
+
+def _advice(first: Unit, second: Unit) -> str:
+    if abs(first - second) == 1:
+        queue = f"{_LETTERS[first]}2{_LETTERS[second]}"
+        return f"push a token into {queue} after the one and pop it before the other"
+    return "lead a token from the one through the compute module to the other"
+
+
+_LETTERS = {Unit.LOAD: "l", Unit.COMPUTE: "g", Unit.STORE: "s"}
+
+
+def _lost(instructions: Sequence[Instruction], before: Sequence[int]) -> list[Problem]:
+    """Pushes that may find 255 tokens: those that do not wait for the pop 255 tokens earlier."""
+    _, most = CAPACITY["saturating8"]
+    pushes, pops = _events(instructions)
+    problems = []
+    for queue in QUEUES:
+        for k, i in enumerate(pushes[queue][most:]):
+            freeing = pops[queue][k] if k < len(pops[queue]) else None
+            if freeing is None or not (before[i] >> freeing & 1 or freeing == i):
+                message = f"{describe(instructions, i + 1)} may find {most} tokens in {queue}, and its own is then lost"
+                problems.append(Problem("lost", f"{message}; let it wait for a pop", i + 1))
+                break
+    return problems
