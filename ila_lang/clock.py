@@ -19,6 +19,8 @@ __all__ = ["Clock", "Restart"]
 
 #: Times have at most this many bits.
 TIME_BITS = 62
+#: Statement numbers that turn out too short get so many bits more than they need.
+SPARE_BITS = 2
 
 
 class Restart(Exception):
@@ -28,21 +30,21 @@ class Restart(Exception):
 class Clock:
     """The clock of one run.
 
-    ``layout`` has for each depth of axes the bits of statement numbers and of counters; it is lengthened as needed.
+    ``layout`` has for each path of axes (counters, outermost first) the bits of statement numbers and of the last
+    axis's counter; it is lengthened as needed.
     """
 
-    def __init__(self, layout: list[list[int]]) -> None:
+    def __init__(self, layout: dict[tuple[str, ...], list[int]]) -> None:
         self.layout = layout
         self.axes: list[Axis] = []
+        self.path: tuple[str, ...] = ()
         self.steps = [0]
-        self.shifts: list[tuple[int, int]] = []
-        at = 1
-        for steps, counters in reversed(layout):
-            # counter digits stand above the statement digits of their axis
-            self.shifts.append((at, at + steps))
-            at += steps + counters
-        self.shifts.reverse()
-        self.width = at
+        # per path: the place of the statement numbers; digits of axes below stand to the right
+        self.low = dict.fromkeys(layout, 1)
+        for path in sorted(layout, key=len, reverse=True):
+            if path:
+                above = self.low.setdefault(path[:-1], 1)
+                self.low[path[:-1]] = max(above, self.low[path] + sum(layout[path]))
 
     def tick(self) -> None:
         """Comes to the next statement."""
@@ -51,57 +53,67 @@ class Clock:
     def open(self, axis: Axis) -> None:
         """Enters the iterations of an axis."""
         self.axes.append(axis)
+        self.path = (*self.path, axis.counter)
         self.steps.append(0)
 
     def close(self) -> None:
         """Leaves the axis that was entered last."""
         self.axes.pop()
+        self.path = self.path[:-1]
         self.steps.pop()
 
     def times(self, excluded: frozenset[int]) -> Any:
         """The time of the present statement's loads at each point, without the counters of some dimensions.
 
-        Raises :class:`Restart` where a digit does not fit, and :class:`NotParallel` where no digits can.
+        Times are positive.  Raises :class:`Restart` where a digit does not fit, and :class:`NotParallel` where no
+        digits can.
         """
         self._fit()
-        total: Any = 0
-        for level, step in enumerate(self.steps):
-            steps, counters = self.shifts[level]
-            total = total + (step << steps)
-            if level:
-                axis = self.axes[level - 1]
-                if axis.dim not in excluded:
-                    counter = np.arange(axis.start, axis.start + axis.count, dtype=np.int64) << counters
-                    total = total + counter.reshape((-1,) + (1,) * (len(self.axes) - 1 - axis.dim))
+        total: Any = self.steps[0] << self.low[()]
+        for level, axis in enumerate(self.axes, 1):
+            path = self.path[:level]
+            total = total + (self.steps[level] << self.low[path])
+            if axis.dim not in excluded:
+                place = self.low[path] + self.layout[path][0]
+                counter = np.arange(axis.start, axis.start + axis.count, dtype=np.int64) << place
+                total = total + counter.reshape((-1,) + (1,) * (len(self.axes) - 1 - axis.dim))
         return total
 
     def _fit(self) -> None:
         changed = False
         for level, step in enumerate(self.steps):
-            if level == len(self.layout):
-                self.layout.append([0, 0])
-                changed = True
+            path = self.path[:level]
+            bits = self.layout.setdefault(path, [0, 0])
             last = self.axes[level - 1].start + self.axes[level - 1].count - 1 if level else 0
-            for place, bits in enumerate((step.bit_length(), last.bit_length())):
-                if bits > self.layout[level][place]:
-                    self.layout[level][place] = bits
-                    changed = True
-        if not changed:
-            return
-        if 1 + sum(map(sum, self.layout)) > TIME_BITS:
-            # one axis less makes shorter times; what is serial needs no digits
-            first = self.axes[0].counter
-            self.layout.clear()
-            raise NotParallel(first)
-        raise Restart
+            long = [False, last >> bits[1] > 0]
+            if step >> bits[0]:
+                # the loop around is likely to go on
+                bits[0] = step.bit_length() + SPARE_BITS
+                long[0] = True
+            if long[1]:
+                bits[1] = last.bit_length()
+            if path not in self.low:
+                # a loop met for the first time may fit below the statement numbers of the axis around it
+                self.low[path] = 1
+                changed |= level == 0 or 1 + sum(bits) > self.low[path[:-1]]
+            else:
+                changed |= any(long)
+        if changed:
+            widths = Clock(self.layout).low
+            if widths[()] + self.layout[()][0] > TIME_BITS:
+                # one axis less makes shorter times; what is serial needs no digits
+                self.layout.clear()
+                raise NotParallel(self.axes[0].counter)
+            raise Restart
 
     def culprit(self, before: int, now: int) -> str:
         """The innermost axis in whose counter two times differ, among the axes that they share."""
         found = self.axes[-1].counter
         difference = before ^ now
         for level, axis in enumerate(self.axes, 1):
-            if difference >> self.shifts[level - 1][0] & (1 << self.layout[level - 1][0]) - 1:
+            above, path = self.path[: level - 1], self.path[:level]
+            if difference >> self.low[above] & (1 << self.layout[above][0]) - 1:
                 break
-            if difference >> self.shifts[level][1] & (1 << self.layout[level][1]) - 1:
+            if difference >> self.low[path] + self.layout[path][0] & (1 << self.layout[path][1]) - 1:
                 found = axis.counter
         return found

@@ -35,11 +35,14 @@ class Flow:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
+        self._names: dict[Expr, frozenset[str]] = {}
+        self._terms: dict[int, list[Expr]] = {}
+        self._accesses: dict[int, list[Access]] = {}
         self.loops = {s.counter.name: s for s in walk(kernel.body) if isinstance(s, For)}
         self.stored: set[str] = set()
         self.updated: set[str] = set()
         self.memories = {a.memory for a in self.accesses(kernel.body)}
-        self._direct: dict[str, set[str]] = {name: names(loop.extent) for name, loop in self.loops.items()}
+        self._direct: dict[str, set[str]] = {name: set(self.names(loop.extent)) for name, loop in self.loops.items()}
         self._scan(kernel.body, [], {})
         self.reach = _closure(self._direct)
         self.serial = {name for name, loop in self.loops.items() if self._carries(loop)}
@@ -48,15 +51,15 @@ class Flow:
 
     def reached(self, terms: Iterable[Expr]) -> frozenset[str]:
         """All names that the values of ``terms`` may depend on."""
-        direct = set[str]().union(*(names(t) for t in terms))
+        direct = set[str]().union(*(self.names(t) for t in terms))
         return frozenset(direct).union(*(self.reach.get(n, ()) for n in direct))
 
     def _scan(self, body: Iterable[Statement], loops: list[For], scope: dict[str, int]) -> None:
         """``scope`` maps the registers that are set to the number of loops open where they were introduced."""
         scope = dict(scope)
         for statement in body:
-            for term in _terms(statement):
-                for name in names(term):
+            for term in self.terms(statement):
+                for name in self.names(term):
                     if name in self._direct and name not in scope and name not in self._open(loops):
                         raise ValueError(
                             f"Register {name} of {self.kernel.name} must be set in the loop that uses it, or outside"
@@ -66,39 +69,65 @@ class Flow:
                     self._scan(inner, [*loops, statement], scope)
                 case Let(target=target, value=value, update=update):
                     found = self._direct.setdefault(target.name, set())
-                    found |= names(value)
+                    found |= self.names(value)
                     if update:
                         self.updated.add(target.name)
                         for loop in loops[scope[target.name] :]:
-                            found |= {loop.counter.name, *names(loop.extent)}
+                            found |= {loop.counter.name, *self.names(loop.extent)}
                     else:
                         scope[target.name] = len(loops)
                 case Load(target=target, memory=memory, address=address):
-                    self._direct.setdefault(target.name, set()).update(names(memory.load(address)))
+                    self._direct.setdefault(target.name, set()).update(self.names(memory.load(address)))
                     scope[target.name] = len(loops)
                 case Store(memory=memory, address=address, value=value):
                     if memory.op != "var":
                         raise ValueError(f"Kernel {self.kernel.name} must store to memory variables only")
                     self.stored.add(memory.name)
                     found = self._direct.setdefault(memory.name, set())
-                    found |= names(address) | names(value)
+                    found |= self.names(address) | self.names(value)
                     for loop in loops:
-                        found |= {loop.counter.name, *names(loop.extent)}
+                        found |= {loop.counter.name, *self.names(loop.extent)}
                 case Command():
                     raise ValueError(f"Kernel {self.kernel.name} must not issue commands to be vectorised")
 
     def _open(self, loops: list[For]) -> set[str]:
         return {loop.counter.name for loop in loops} | self.stored
 
+    def names(self, term: Expr) -> frozenset[str]:
+        """Names of the variables in ``term``, memories included."""
+        if term not in self._names:
+            self._names[term] = frozenset(free_variables(term))
+        return self._names[term]
+
+    def terms(self, statement: Statement) -> list[Expr]:
+        """The values that a statement uses, a load's word included."""
+        found = self._terms.get(id(statement))
+        if found is None:
+            match statement:
+                case For(extent=extent):
+                    found = [extent]
+                case Let(value=value):
+                    found = [value]
+                case Load(memory=memory, address=address):
+                    found = [memory.load(address)]
+                case Store(address=address, value=value):
+                    found = [address, value]
+                case Command(inputs=inputs):
+                    found = [value for _, value in inputs]
+            self._terms[id(statement)] = found = [loads_resolved(term) for term in found]
+        return found
+
     def accesses(self, body: Iterable[Statement]) -> Iterator[Access]:
         """Every access in ``body``, loads within terms included."""
         for statement in walk(tuple(body)):
-            for term in _terms(statement):
-                for node in postorder([term]):
-                    if node.op == "load":
-                        yield Access(node.args[0].name, node.args[1], False)
-            if isinstance(statement, Store):
-                yield Access(statement.memory.name, loads_resolved(statement.address), True)
+            found = self._accesses.get(id(statement))
+            if found is None:
+                loads = [n for t in self.terms(statement) for n in postorder([t]) if n.op == "load"]
+                found = [Access(n.args[0].name, n.args[1], False) for n in loads]
+                if isinstance(statement, Store):
+                    found.append(Access(statement.memory.name, self.terms(statement)[0], True))
+                self._accesses[id(statement)] = found
+            yield from found
 
     def additive(self, loop: For) -> set[str]:
         """Registers from outside ``loop`` to which its body only adds, and which it does not use otherwise."""
@@ -106,12 +135,12 @@ class Flow:
         spoilt: set[str] = set()
         inside = _introduced(loop.body)
         for statement in walk(loop.body):
-            used = set[str]().union(*(names(t) for t in _terms(statement)))
+            used = set[str]().union(*(self.names(t) for t in self.terms(statement)))
             if isinstance(statement, Let) and statement.update and statement.target.name not in inside:
                 name = statement.target.name
                 found.add(name)
                 added = addend(statement)
-                if added is None or name in names(added):
+                if added is None or name in self.names(added):
                     spoilt.add(name)
                 used -= {name}
             spoilt |= used
@@ -143,11 +172,6 @@ class Flow:
         return not self.reached(terms) & self.memories
 
 
-def names(term: Expr) -> set[str]:
-    """Names of the variables in ``term``, memories included."""
-    return set(free_variables(term))
-
-
 def addend(statement: Let) -> Expr | None:
     """``e`` if the statement is ``register := register + e``."""
     value, target = statement.value, statement.target
@@ -158,21 +182,6 @@ def addend(statement: Let) -> Expr | None:
         if right is target:
             return left
     return None
-
-
-def _terms(statement: Statement) -> list[Expr]:
-    """The values that a statement uses, a load's word included."""
-    match statement:
-        case For(extent=extent):
-            return [loads_resolved(extent)]
-        case Let(value=value):
-            return [loads_resolved(value)]
-        case Load(memory=memory, address=address):
-            return [loads_resolved(memory.load(address))]
-        case Store(address=address, value=value):
-            return [loads_resolved(address), loads_resolved(value)]
-        case Command(inputs=inputs):
-            return [loads_resolved(value) for _, value in inputs]
 
 
 def _introduced(body: tuple[Statement, ...]) -> set[str]:

@@ -10,7 +10,11 @@ from .kernel import For, Kernel, Let, Load, Statement, Store
 from .products import Product, product
 from .values import Value, check_widths, value
 
-__all__ = ["Add", "Assign", "CompiledKernel", "Loop", "Node", "Put"]
+__all__ = ["Add", "Assign", "Block", "CompiledKernel", "Loop", "Node", "Put"]
+
+
+#: Fewer choices in a block are not worth to be made at once.
+FEW = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +23,7 @@ class Loop:
 
     statement: For
     extent: Value
-    body: list[Node]
+    body: Block
     private: list[str]
 
 
@@ -55,6 +59,24 @@ class Put:
 Node = Loop | Assign | Add | Put
 
 
+class Block:
+    """Statements in sequence.
+
+    ``choices`` are loops of which it can be said beforehand whether they have iterations, at given places of
+    ``counters`` and contents of ``memories``: what they depend on, no statement of the kernel changes.
+    """
+
+    def __init__(self, nodes: list[Node], flow: Flow) -> None:
+        self.nodes = nodes
+        # registers that depend on what does not change are set in the block itself: only those from outside count
+        inside = {n.name for n in nodes if isinstance(n, Assign)}
+        self.choices = {n for n in nodes if isinstance(n, Loop) and n.extent.kept and not inside & set(n.extent.names)}
+        if len(self.choices) < FEW:
+            self.choices.clear()
+        self.counters = sorted({c for n in self.choices if isinstance(n, Loop) for c in n.extent.counters})
+        self.memories = sorted({m for n in self.choices if isinstance(n, Loop) for m in n.extent.memories})
+
+
 class CompiledKernel:
     """The nodes of a kernel, and what its values depend on."""
 
@@ -63,7 +85,7 @@ class CompiledKernel:
         self.flow = Flow(kernel)
         self.body = self.block(kernel.body, set())
 
-    def block(self, body: Sequence[Statement], additive: set[str]) -> list[Node]:
+    def block(self, body: Sequence[Statement], additive: set[str]) -> Block:
         """The nodes of one block; registers in ``additive`` are only added to."""
         nodes: list[Node] = []
         for statement in body:
@@ -85,4 +107,4 @@ class CompiledKernel:
                     nodes.append(Assign(target.name, found_value, target.width, False))
                 case Store(memory=memory, address=address, value=term):
                     nodes.append(Put(memory.name, value(address, self.flow), value(term, self.flow)))
-        return nodes
+        return Block(nodes, self.flow)

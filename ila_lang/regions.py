@@ -48,7 +48,7 @@ class Axis:
 
 
 class _Stamps:
-    """A time for each word, -1 at first, in a window that grows to the addresses in use."""
+    """A time for each word, 0 at first, in a window that grows to the addresses in use."""
 
     def __init__(self) -> None:
         self.low = 0
@@ -79,7 +79,7 @@ class _Stamps:
         if low < self.low or high > end:
             room = max(high, end) - min(low, self.low)
             first = max(0, low - room // 4) if low < self.low else self.low
-            grown = np.full(max(high + room // 4, end) - first, -1)
+            grown = np.zeros(max(high + room // 4, end) - first, np.int64)
             grown[self.low - first : end - first] = self.times
             self.low, self.times = first, grown
         return address - self.low

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from itertools import count
+from operator import itemgetter, ne
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from .clock import Clock, Restart
 from .expr import free_variables
 from .kernel import Kernel, terms, walk
-from .plan import Add, Assign, CompiledKernel, Loop, Node, Put
+from .plan import Add, Assign, Block, CompiledKernel, Loop, Node, Put
 from .products import EXACT, Product, matrix_sum
 from .regions import Axis, NotParallel, Region
 from .sorts import MemSort
@@ -86,7 +87,7 @@ class _Configuration:
     """What is known of a kernel for one tuple of scalars."""
 
     serial: set[str]
-    layout: list[list[int]]
+    layout: dict[tuple[str, ...], list[int]]
     ordered: bool = False
     kept: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
@@ -125,7 +126,7 @@ class Plan:
             if len(self.configurations) >= CONFIGURATIONS:
                 self.configurations.clear()
                 self.bytes = 0
-            self.configurations[key] = _Configuration(set(self.flow.serial), [])
+            self.configurations[key] = self._new_configuration(scalars)
         configuration = self.configurations[key]
         while True:
             run = _Run(self, configuration, dict(zip(self.scalars, scalars, strict=True)), memories, versions, points)
@@ -145,6 +146,14 @@ class Plan:
             run.undo()
             self.forget(configuration)
         configuration.ordered = self.flow.static
+
+    def _new_configuration(self, scalars: tuple[int, ...]) -> _Configuration:
+        """What the most similar configuration has taught is a good guess; more serial loops are never wrong."""
+        known = [(sum(map(ne, key[1:], scalars)), c) for key, c in self.configurations.items()]
+        if not known:
+            return _Configuration(set(self.flow.serial), {})
+        _, nearest = min(known, key=itemgetter(0))
+        return _Configuration(set(nearest.serial), {path: list(bits) for path, bits in nearest.layout.items()})
 
     def forget(self, configuration: _Configuration) -> None:
         """Drops the arrays kept for a configuration."""
@@ -201,9 +210,9 @@ class _Run:
 
     # -- statements ----
 
-    def block(self, body: list[Node]) -> None:
+    def block(self, block: Block) -> None:
         """Executes the statements of one block for the whole grid."""
-        for node in body:
+        for node in self.nodes(block):
             self.clock.tick()
             if isinstance(node, Assign):
                 found = self.value(node.value)
@@ -220,6 +229,24 @@ class _Run:
                 self.regions[node.memory].store(address, word, self.mask, len(self.axes))
             else:
                 self.add(node)
+
+    def nodes(self, block: Block) -> list[Node]:
+        """The statements of a block, without loops that are known to have no iteration here."""
+        if not block.choices:
+            return block.nodes
+        key = (id(block), *(self.place.get(c, -1) for c in block.counters), *(self.versions[m] for m in block.memories))
+        found: list[Node] | None = self.configuration.kept.get(key)
+        if found is None:
+            found = []
+            for node in block.nodes:
+                if node not in block.choices:
+                    found.append(node)
+                    continue
+                assert isinstance(node, Loop)
+                if np.any(self.value(node.extent)):
+                    found.append(node)
+            self.plan.keep(self.configuration, key, found)
+        return found
 
     def loop(self, node: Loop) -> None:
         """Runs a loop as an axis, or one iteration at a time."""
