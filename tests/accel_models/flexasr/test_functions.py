@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accel_models.flexasr import functions
+from accel_models.flexasr import functions, numerics
 from accel_models.flexasr.functions import divide_q24, emul, exp, inv_sqrt, norm_divide, sigmoid, tanh
 from accel_models.flexasr.numerics import value_of
 from accel_models.flexasr.terms import select, shift_right
 from ila_lang import Function, bv, compile_function, compile_terms, const, postorder, var
+from tests.accel_models.flexasr.port import recorded_functions
 
 # SHA-256 of full tables (little endian, ascending signed arguments) made with FlexASR's C++ classes, ac_types 3.9.2
 # and ac_math 3.2.1; sigmoid_b is the formula of ac_math 3.4; relu and onex are tables of the ILA-generated simulator.
@@ -79,6 +80,30 @@ def test_the_exponential_is_the_hardware_class() -> None:
 def test_the_divider_is_the_hardware_class() -> None:
     dividend, divisor = np.repeat(np.arange(64), 63), np.tile(np.arange(1, 64), 64)
     assert digest(on_arrays(divide_q24, dividend << 16, divisor << 16) >> 12) == DIVIDE
+
+
+# Names of the recorded simulator's functions, and ours.
+RECORDED = {
+    "act_mul_q14": emul,
+    "act_add": functions.eadd,
+    "norm_divide": norm_divide,
+    "pe_accum_shift": functions.pe_shift,
+    "pe_add_bias": functions.pe_add_bias,
+    "pe_saturate": functions.pe_saturate,
+    "attention_exp_q20": exp,
+    "attention_div_q20": divide_q24,
+    "attention_compress": functions.attention_compress,
+    "fixed_q14_to_adp8": numerics.fixed_to_adpfloat,
+}
+
+
+def test_samples_of_the_recorded_simulator() -> None:
+    samples = recorded_functions()
+    assert samples.keys() - RECORDED.keys() == {"act_sub", "norm_sum_add"}  # plain wrapping sums here
+    for name, function in RECORDED.items():
+        *args, results = np.array(samples[name]).T
+        width = function.result.width  # type: ignore[union-attr]
+        assert np.array_equal(on_arrays(function, *args) % (1 << width), results % (1 << width)), name
 
 
 # -- activation functions ----------------------------------------------------------------------------
@@ -188,6 +213,22 @@ def test_the_divider_sees_six_bits_of_each_operand(numerator: int, denominator: 
 def test_five_equal_scores_of_softmax_weigh_one_each() -> None:
     one = call(exp, 0)
     assert call(divide_q24, one, 5 * one) == 1 << 20  # 4.99 is taken for 0.99
+
+
+@given(WORDS_32, st.integers(0, 7), st.integers(0, 7))
+def test_scores_are_shifted_both_ways(acc: int, bias_a: int, bias_b: int) -> None:
+    right = 8 - bias_a - bias_b
+    assert call(functions.attention_shift, acc, bias_a, bias_b) == wrapped(acc << 8 >> 8 + right, 32)
+
+
+@given(WORDS_32, st.integers(0, 7))
+def test_attention_takes_26_bits_to_a_code(value: int, bias: int) -> None:
+    new = call(functions.attention_compress, value, bias) % 256
+    old = call(functions.attention_compress_pre2022, value, bias) % 256
+    low = wrapped(value, 26)
+    assert new == call(functions.attention_compress, low, bias) % 256
+    beyond = low < 0 and abs(low) >> 20 - 3 >= 1 << bias  # surely in the range where the sign matters, or just below
+    assert old == new or (old == 0x7F and new == 0xFF and beyond)
 
 
 # -- form --------------------------------------------------------------------------------------------
