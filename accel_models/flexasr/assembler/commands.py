@@ -37,6 +37,20 @@ class Commands:
     def __len__(self) -> int:
         return len(self.modes)
 
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The model's inputs, a column each, for :class:`ila_lang.CommandStream`; waits are left out.
+
+        The model runs every command to completion, so that there is nothing to wait for.
+        """
+        sent = self.modes != WAIT
+        modes = self.modes[sent]
+        return {
+            "if_axi_wr": modes == WRITE,
+            "if_axi_rd": modes == READ,
+            "addr_in": self.addresses[sent],
+            "data_in": self.data[sent],
+        }
+
     def program(self) -> Program:
         """The same commands as objects.
 

@@ -59,7 +59,8 @@ def test_linear(
     assert (result.shape, result.bias) == ((timesteps, outputs), bias[3])
 
 
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name.startswith("linear")])
+# those of other layers begin with another hidden state in each PE
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name.startswith("linear")][::4])
 def test_recorded_results(name: str) -> None:
     assembled = reassemble(PROGRAMS[name])
     words = [f"{word:032x}" for _, word in run(assembled.program, Machine(flexasr()))]
