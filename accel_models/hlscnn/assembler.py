@@ -1,8 +1,8 @@
 """From a convolution of tensors to HLSCNN's commands, and from what they read back to the output tensor.
 
-Padding is done on the host; so is the filling of the last channel block with zeros.  In "same" coordinates the hardware
-also computes outputs at the borders that no tap (0, 0) or no last tap reaches: they are not read, since inside them lies
-exactly the convolution without padding, at every stride.
+Padding is done on the host; so is the filling of the last channel block with zeros.  In "same" coordinates the
+hardware also computes outputs at the borders that no tap (0, 0) or no last tap reaches.  They are not read: inside
+them lies exactly the convolution without padding, at every stride.
 """
 
 from __future__ import annotations
@@ -87,12 +87,12 @@ def conv2d(
 ) -> Convolution:
     """The program of a convolution, in one start or in as many as the memories need.
 
-    ``activations`` are codes of shape (channels, rows, columns), ``weights`` of (filters, channels, kernel rows, kernel
-    columns), both in the formats of ``options`` (:mod:`accel_models.hlscnn.quantise`); ``bias`` are codes per filter, or
-    None.  ``stride`` and ``padding`` are one number, or one for rows and one for columns; padding also
-    ((top, bottom), (left, right)).  A start has one bias: where they differ, each filter gets a start of its own, which
-    uses one lane of eight in SPAD1.  ``dma_entries`` limits a transfer; the published driver's notes say that only
-    transfers of one entry may work in hardware.
+    ``activations`` are codes of shape (channels, rows, columns), ``weights`` of (filters, channels, kernel rows,
+    kernel columns), both in the formats of ``options`` (:mod:`accel_models.hlscnn.quantise`); ``bias`` are codes per
+    filter, or None.  ``stride`` and ``padding`` are one number, or one for rows and one for columns; padding also
+    ((top, bottom), (left, right)).  A start has one bias: where they differ, each filter gets a start of its own,
+    which uses one lane of eight in SPAD1.  ``dma_entries`` limits a transfer; the published driver's notes say that
+    only transfers of one entry may work in hardware.
 
     Raises TypeError or ValueError where operands do not match, do not fit their formats, or do not fit the registers
     and memories.

@@ -7,6 +7,7 @@ channel blocks in the hardware's order, so cutting does not change results.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 from .config import INPUT_SIZE, KERNEL_SIZE, channel_word
@@ -82,11 +83,12 @@ def tile(shape: Shape, options: HlscnnOptions, *, one_by_one: bool) -> Tiling:
     """
     _check_registers(shape)
     most = min(shape.filters, channel_word(options).limit("filters"))
-    sizes = [n for n in range(most, 0, -1) if n == most or n % LANES == 0 or n < LANES]
     best: tuple[int, Tiling] | None = None
-    for group in sizes:
+    for group in [n for n in range(most, 0, -1) if n == most or n % LANES == 0 or n < LANES]:
         start = 1 if one_by_one else group
-        rows = next((n for n in range(shape.outputs[0], 0, -1) if _fits(shape, options, group, start, n)), 0)
+        # what a band needs grows with its rows: the first size that is too large ends the ones that fit
+        counts = range(1, shape.outputs[0] + 1)
+        rows = bisect_left(counts, True, key=lambda n: not _fits(shape, options, group, start, n))
         if rows:
             starts = -(-shape.filters // start) * -(-shape.outputs[0] // rows)
             loads = -(-shape.filters // group)
@@ -98,7 +100,8 @@ def tile(shape: Shape, options: HlscnnOptions, *, one_by_one: bool) -> Tiling:
 
 
 def _fits(shape: Shape, options: HlscnnOptions, group: int, start: int, rows: int) -> bool:
-    return all(need <= have for _, need, have in _needs(shape, options, group, start, rows))
+    fits = all(need <= have for _, need, have in _needs(shape, options, group, start, rows))
+    return fits and shape.input_rows(rows) <= INPUT_SIZE.limit("rows")
 
 
 def _needs(shape: Shape, options: HlscnnOptions, group: int, start: int, rows: int) -> list[tuple[str, int, int]]:

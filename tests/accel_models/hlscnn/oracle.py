@@ -9,12 +9,15 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cache
 from math import floor
 
 from accel_models.hlscnn.model import HlscnnOptions, hlscnn
 from ila_lang import Machine
 
 SPAD0, SPAD1, SOC = 0x4000, 0x24000, 0x50000
+ACTIVATIONS = 0x100  # their SoC address
+BASE = SPAD1 + 0x100  # of the outputs
 CHANNEL_BITS = {"implemented": (19, 27), "wide": (19, 31), "documented": (19, 22)}  # filters, enable_wb
 
 Word = Callable[[int, int, int], int]
@@ -198,13 +201,18 @@ def packed_weights(layer: Layer) -> list[int]:
     ]
 
 
-def copy_to_spad(machine: Machine, words: list[int], target: int, source: int = 0x20000) -> None:
-    """Entries through SoC memory to a scratchpad."""
-    for i, word in enumerate(words):
-        write(machine, SOC + source + 16 * i, word)
-    set_register(machine, 4, source)
-    set_register(machine, 5, len(words))
-    write(machine, target)
+@cache
+def _machine(o: HlscnnOptions) -> Machine:
+    return Machine(hlscnn(o))
+
+
+def reset(o: HlscnnOptions) -> Machine:
+    """A machine in its reset state; one object for each reading, since building one takes longer than a small layer."""
+    machine = _machine(o)
+    for memory in machine.memories.values():
+        memory.clear()
+    machine.values.update({name: machine.ila.inits[name] for name in machine.values})
+    return machine
 
 
 def start(
@@ -212,48 +220,84 @@ def start(
     o: HlscnnOptions,
     old: dict[tuple[int, int], int] | None = None,
     driver: HlscnnOptions | None = None,
-    base: int = SPAD1 + 0x100,
+    *,
+    port: bool = True,
 ) -> Machine:
-    """A machine after the layer; ``driver`` packs ChannelCfg as another reading has it."""
-    machine = Machine(hlscnn(o))
-    if old:
-        words = [0] * (max(entry for entry, _ in old) + 1)
-        for (entry, lane), value in old.items():
-            words[entry] |= (value % 2**16) << 16 * lane
-        copy_to_spad(machine, words, base)
-    copy_to_spad(machine, entries(packed_weights(layer), o.weight_bits), SPAD0 + 0x40)
-    activations = entries(packed_activations(layer))
-    if o.activations == "soc":
-        act_base = 0x100
-        for i, word in enumerate(activations):
-            write(machine, SOC + act_base + 16 * i, word)
-    else:
-        act_base = SPAD1 + 0x10000
-        copy_to_spad(machine, activations, act_base)
+    """A machine after the layer; ``driver`` packs ChannelCfg as another reading has it.
+
+    Without ``port`` memories and registers are set directly, which is faster.
+    """
+    machine = reset(o)
+    old_words = [0] * (max((entry for entry, _ in old or {}), default=-1) + 1)
+    for (entry, lane), value in (old or {}).items():
+        old_words[entry] |= (value % 2**16) << 16 * lane
+    act_base = ACTIVATIONS if o.activations == "soc" else SPAD1 + 0x10000
+    contents = {
+        BASE: old_words,
+        SPAD0 + 0x40: entries(packed_weights(layer), o.weight_bits),
+        act_base if o.activations == "spad1" else SOC + act_base: entries(packed_activations(layer)),
+    }
+    for base, words in contents.items():
+        (fill if port else poke)(machine, base, words)
     out_rows, out_cols = layer.out_size
     filters, wb = CHANNEL_BITS[(driver or o).channel_word]
     channel = (layer.bias or 0) % 2**16 | (layer.bias is not None) << 16 | layer.relu << 17 | layer.accum << 18
-    for number, value in {
-        18: act_base,
-        19: SPAD0 + 0x40,
-        20: base,
-        21: layer.channels << 20 | layer.rows << 10 | layer.cols,
-        22: layer.filters << 20 | out_rows << 10 | out_cols,
-        23: layer.row_stride << 19 | layer.col_stride << 16 | layer.kernel_rows << 8 | layer.kernel_cols,
-        24: channel | layer.filters << filters | 1 << wb,
-    }.items():
-        set_register(machine, number, value)
+    registers = {
+        18: ("act_base_addr", act_base),
+        19: ("weight_base_addr", SPAD0 + 0x40),
+        20: ("output_base_addr", BASE),
+        21: ("input_size_cfg", layer.channels << 20 | layer.rows << 10 | layer.cols),
+        22: ("output_size_cfg", layer.filters << 20 | out_rows << 10 | out_cols),
+        23: (
+            "kernel_size_cfg",
+            layer.row_stride << 19 | layer.col_stride << 16 | layer.kernel_rows << 8 | layer.kernel_cols,
+        ),
+        24: ("channel_cfg", channel | layer.filters << filters | 1 << wb),
+    }
+    for number, (name, value) in registers.items():
+        if port:
+            set_register(machine, number, value)
+        else:
+            machine.values[f"cfg_reg_conv_{name}"] = value
     assert write(machine, 0x32000044) == "ACCEL_CONV_TRIGGER"
     return machine
 
 
-def outputs(machine: Machine, count: int, base: int = SPAD1 + 0x100) -> dict[tuple[int, int], int]:
+def fill(machine: Machine, base: int, words: list[int]) -> None:
+    """Writes entries to SoC memory, and through it to a scratchpad."""
+    if base >= SOC:
+        for i, word in enumerate(words):
+            write(machine, base + 16 * i, word)
+    elif words:
+        fill(machine, SOC + 0x20000, words)
+        set_register(machine, 4, 0x20000)
+        set_register(machine, 5, len(words))
+        write(machine, base)
+
+
+def poke(machine: Machine, base: int, words: list[int]) -> None:
+    """Puts entries into the memory at an address."""
+    name, first = memory_at(base)
+    for i, word in enumerate(words):
+        for lane in range(8):
+            machine.memories[name][(base - first) // 2 + 8 * i + lane] = word >> 16 * lane & 0xFFFF
+
+
+def memory_at(base: int) -> tuple[str, int]:
+    """The memory that an address lies in, and its first address."""
+    if base >= SOC:
+        return "virtual_soc_memory", SOC
+    return ("scratch_pad_1", SPAD1) if base >= SPAD1 else ("scratch_pad_0", SPAD0)
+
+
+def outputs(machine: Machine, count: int, *, port: bool = True) -> dict[tuple[int, int], int]:
     """Signed words of the first entries from the output base on that are not 0."""
     found = {}
     for entry in range(count):
-        word = read(machine, base + 16 * entry)
+        at = (BASE - SPAD1) // 2 + 8 * entry
+        word = read(machine, BASE + 16 * entry) if port else 0
         for lane in range(8):
-            code = word >> 16 * lane & 0xFFFF
+            code = word >> 16 * lane & 0xFFFF if port else machine.memories["scratch_pad_1"][at + lane]
             if code:
                 found[entry, lane] = code - (code >> 15 << 16)
     return found
@@ -270,7 +314,12 @@ def size_of(layer: Layer, o: HlscnnOptions) -> int:
 
 
 def run_layer(
-    layer: Layer, o: HlscnnOptions, old: dict[tuple[int, int], int] | None = None, driver: HlscnnOptions | None = None
+    layer: Layer,
+    o: HlscnnOptions,
+    old: dict[tuple[int, int], int] | None = None,
+    driver: HlscnnOptions | None = None,
+    *,
+    port: bool = False,
 ) -> dict[tuple[int, int], int]:
     """What the model leaves in SPAD1 from the output base on: signed words that are not 0, by (entry, lane)."""
-    return outputs(start(layer, o, old, driver), size_of(layer, o))
+    return outputs(start(layer, o, old, driver, port=port), size_of(layer, o), port=port)
