@@ -75,20 +75,20 @@ def check_tokens(
             )
     for queue, tokens in left.items():
         if tokens:
-            text = (
-                f"{tokens} token{'s' if tokens > 1 else ''} of {queue} remain after finish: the next program finds them"
-            )
-            problems.append(Problem("left over", f"{text}; pop them, or do not push them"))
+            text = f"{queue} must be empty after finish, not hold {tokens}: the next program would find them"
+            problems.append(Problem("left over", f"{text}; pop the tokens, or do not push them"))
     if options.tokens == "saturating8":
         problems += _lost(instructions, before)
     return problems
 
 
 def _token_run(instructions: Sequence[Instruction], options: VtaOptions) -> tuple[list[int], dict[str, int]]:
-    """One order of execution, and the tokens left; whether there is a deadlock does not depend on the order."""
+    """One order of execution, and the tokens left; whether there is a deadlock does not depend on the order.
+
+    Saturating counters count on here: with tokens lost it would depend, and :func:`_lost` finds them.
+    """
     tokens = dict.fromkeys(QUEUES, 0)
     queues = {unit: deque(i for i, x in enumerate(instructions) if x.unit == unit) for unit in Unit}
-    _, most = CAPACITY[options.tokens]
     order: list[int] = []
     while any(queues.values()):
         ready = [q for q in queues.values() if q and not waits(instructions[q[0]], tokens, options)]
@@ -98,7 +98,7 @@ def _token_run(instructions: Sequence[Instruction], options: VtaOptions) -> tupl
         for queue in instructions[position].pops():
             tokens[queue] -= 1
         for queue in instructions[position].pushes():
-            tokens[queue] = min(tokens[queue] + 1, most)
+            tokens[queue] += 1
         order.append(position)
     return order, tokens
 
