@@ -11,10 +11,12 @@ What the model leaves out, and why that is safe:
   interrupt. :mod:`accel_models.flexasr.program` refuses programs that do not.
 * ``top_interrupt_request`` becomes true when an operation finishes and stays so, as in the published ILA.
   In hardware it is a pulse of ten cycles.
-* Hardware latches a start request and acts on "is_valid and start".  A start while is_valid is 0 does nothing
-  here; whether making the configuration valid later releases the latched request is not modelled.
+* A start while is_valid is 0 does nothing, as in hardware's source, where the request is taken and dropped.
+* A layer that hardware never finishes, because counts of its PEs do not fit together, has no effect here:
+  :func:`~accel_models.flexasr.gb_control.gb_control_starts`.  Two PEs that send to one address race in hardware; here
+  the higher number wins.
 * A PE can be started alone.  Its output then goes to a control unit that does not expect it.  Such a start is decoded
-  and *reserved*: the simulator refuses it.
+  and *reserved*: the simulator refuses it.  So are reads of configuration, which hardware answers.
 
 Sources: the FlexASR SystemC design (``GBModule``, ``GBCore``, ``MemoryManager``, ``PEModule``, ``DataBus``); names
 from the published ILA model (flexasr-sim), whose 16 data bytes are one word of 128 bits here.

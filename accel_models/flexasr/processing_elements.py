@@ -51,8 +51,10 @@ def pe_instructions(ila: Ila, bus: Bus, options: FlexAsrOptions) -> None:
     for pe in range(PE_COUNT):
         _registers(ila, bus, options, pe)
         _buffers(ila, bus, options, pe)
+        if options.unanswered == "ignored":  # the recorded simulator does not know this start
+            continue
         start = ila.instruction(f"PE{pe}_START", f"starts PE {pe} alone: not modelled")
-        start.set_decode(bus.start(PE_PARTITION + pe, PeRegion.START, 1))
+        start.set_decode(bus.partition_and_region(PE_PARTITION + pe, PeRegion.START))  # at any index
         start.reserved = (
             "where the output of a PE goes that the control unit of the global buffer did not start is open"
         )

@@ -257,8 +257,13 @@ READINGS = [
     ),
 ]
 
+READING_NAMES = [
+    "saturation", "sigmoid", "stride", "input base", "input base in the small buffer", "backward pass", "high modes",
+    "activation buffer", "registers", "input buffer",
+]  # fmt: skip
 
-@pytest.mark.parametrize(("options", "differ", "agree"), READINGS, ids=lambda v: "")
+
+@pytest.mark.parametrize(("options", "differ", "agree"), READINGS, ids=READING_NAMES)
 def test_readings_differ_where_they_say(options: FlexAsrOptions, differ: dict[str, int], agree: dict[str, int]) -> None:
     assert answer(options, differ) != answer(FlexAsrOptions(), differ)
     assert answer(options, agree) == answer(FlexAsrOptions(), agree)
