@@ -1,0 +1,318 @@
+"""Running a campaign: Hypothesis draws examples, finds a violation and shrinks its sizes.
+
+Hypothesis draws few small numbers: the sizes, the distribution's name, and the seed of the data; NumPy draws the arrays
+from the seed.  Drawn through Hypothesis itself, a matrix would take seconds, and its elements would cluster at zero and
+at special values, so that their statistics would mean nothing.  Violations then need two shrinking steps: Hypothesis's,
+for the sizes, and :mod:`.shrink`'s, for the data.
+
+A run has up to three passes: saved violations of earlier runs first (where there is an example database); then all
+examples, for the statistics; then, if one of them violated the property, the same examples again up to that one, to
+shrink it.  The middle pass depends on nothing but the definition, the seed and the number of examples, so its samples
+are always the same.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from .definition import Campaign, Example, Skip, Violation
+from .shrink import Shrunk, shrink_arrays
+from .statistics import Sample, Statistics, sample_of, skipped_reasons, statistics_of
+
+__all__ = ["CampaignError", "CampaignResult", "Finding", "Progress", "run_campaign"]
+
+SEED_DIGITS = 11
+"""Digits of base 64 in a data seed.
+
+Each is a draw of its own.  Hypothesis takes one draw in twenty of a larger integer from constants that it finds in the
+modules loaded by then, so that samples would depend on what else was imported; integers below 100 it draws uniformly.
+"""
+SHRINKING_RUNS = 300
+"""Examples that Hypothesis may run to shrink a violation; it is asked to stop then."""
+
+Phase = Literal["saved examples", "examples", "shrinking"]
+Progress = Callable[[Phase, int, list[Sample]], None]
+"""Called after each run of an example: the pass, how many were run in it, the samples so far."""
+
+
+class CampaignError(Exception):
+    """A campaign that broke: one of its sides raised an error; the message says at which example."""
+
+
+class _Stop(KeyboardInterrupt):
+    """Leaves Hypothesis at once: it takes anything but an interrupt for a failing example, and shrinks it."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A violation, its example, and how that came to be.
+
+    ``drawn`` is the example as Hypothesis found it, ``smallest`` the one it shrank that to (the same where it was
+    interrupted), ``example`` the final one, after ``shrunk`` changed the data.  ``saved`` says that it was found in the
+    example database.
+    """
+
+    violation: Violation
+    example: Example
+    smallest: Example
+    drawn: Example
+    shrunk: Shrunk
+    saved: bool
+
+
+@dataclass(frozen=True)
+class CampaignResult:
+    """What a run found: a sample for each example, in the order in which they were drawn.
+
+    ``examples`` is how many were asked for; there are fewer samples where the run was interrupted or where the
+    definition has fewer examples in all.  ``finding`` is None where no example violated the property.
+    """
+
+    campaign: Campaign
+    seed: int
+    examples: int
+    samples: list[Sample]
+    finding: Finding | None
+    interrupted: bool
+
+    @property
+    def errors(self) -> Statistics | None:
+        """Statistics of the whole error."""
+        return statistics_of(s.error for s in self.samples if s.error is not None)
+
+    @property
+    def input_errors(self) -> Statistics | None:
+        """Statistics of the error that quantising the inputs makes alone."""
+        return statistics_of(s.input_error for s in self.samples if s.input_error is not None)
+
+    @property
+    def arithmetic_errors(self) -> Statistics | None:
+        """Statistics of the accelerator's error on the quantised inputs."""
+        return statistics_of(s.arithmetic_error for s in self.samples if s.arithmetic_error is not None)
+
+    @property
+    def worst(self) -> Sample | None:
+        """The first sample of the largest error."""
+        return max((s for s in self.samples if s.error is not None), key=lambda s: s.error or 0.0, default=None)
+
+    @property
+    def violating(self) -> int:
+        """How many samples violate the property."""
+        return sum(s.violation is not None for s in self.samples)
+
+    @property
+    def checked(self) -> int:
+        """How many samples had their property checked, at least on a part of the result."""
+        return sum(s.covered > 0 for s in self.samples)
+
+    @property
+    def covered(self) -> float:
+        """The mean part of the result on which the property was checked, 0 .. 1 (0 without samples)."""
+        return sum(s.covered for s in self.samples) / len(self.samples) if self.samples else 0.0
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """How many samples have no error, by reason."""
+        return skipped_reasons(self.samples)
+
+
+@dataclass
+class _Search:
+    """The state that the passes share."""
+
+    campaign: Campaign
+    seed: int
+    count: int
+    progress: Progress | None
+    database: Path | None
+    known: dict[tuple[Any, ...], tuple[Sample, Violation | None]] = field(default_factory=dict)
+    samples: list[Sample] = field(default_factory=list)
+    drawn: Example | None = None
+    smallest: tuple[Example, Violation] | None = None
+    broken: tuple[Example, Exception] | None = None
+    runs: int = 0
+
+    def evaluate(self, example: Example) -> tuple[Sample, Violation | None]:
+        """The sample of an example and the violation; each example runs once."""
+        key = self._key(example)
+        if key not in self.known:
+            self.known[key] = self._run(example)
+        return self.known[key]
+
+    def _key(self, example: Example) -> tuple[Any, ...]:
+        return (*(example.parameters[n] for n in self.campaign.parameters), example.distribution, example.seed)
+
+    def _run(self, example: Example) -> tuple[Sample, Violation | None]:
+        assert example.seed is not None
+        try:
+            try:
+                outcome = self.campaign.evaluate(example)
+            except Skip as reason:
+                bare = (example.parameters, example.distribution, example.seed)
+                return Sample(*bare, None, None, None, str(reason), 0.0, None), None
+            return sample_of(example, outcome), outcome.violation
+        except Exception as error:
+            self.broken = example, error
+            raise _Stop from error
+
+    def tell(self, phase: Phase) -> None:
+        self.runs += 1
+        if self.progress is not None:
+            self.progress(phase, self.runs, self.samples)
+
+    # -- the passes ---------------------------------------------------------------------------------
+
+    def measure(self) -> None:
+        """Runs every example; a violation is noted and does not end the pass."""
+        self.runs = 0
+
+        def visit(example: Example) -> None:
+            sample, _ = self.evaluate(example)
+            if self.drawn is None and sample.violation is not None:
+                self.drawn = example
+            self.samples.append(sample)
+            self.tell("examples")
+
+        self._drive(visit, ("generate",), saved=False)
+
+    def find(self, phase: Phase) -> None:
+        """Finds a violation and shrinks it: among saved examples, or in the order of :meth:`measure`."""
+        self.runs, budget = 0, SHRINKING_RUNS
+
+        def visit(example: Example) -> None:
+            nonlocal budget
+            if self.smallest is not None and self._key(example) not in self.known:
+                if budget == 0:
+                    return
+                budget -= 1
+            _, violation = self.evaluate(example)
+            self.tell(phase)
+            if violation is not None:
+                if self.drawn is None:
+                    self.drawn = example
+                self.smallest = example, violation
+                raise _Violated
+
+        phases = ("reuse", "shrink") if phase == "saved examples" else ("generate", "shrink")
+        with suppress(_Violated):  # the last example that raised is the smallest: Hypothesis ends with it
+            self._drive(visit, phases, saved=True)
+
+    def _drive(self, visit: Callable[[Example], None], phases: tuple[str, ...], *, saved: bool) -> None:
+        import hypothesis
+        from hypothesis import Verbosity, given, settings
+        from hypothesis import strategies as st
+        from hypothesis.database import DirectoryBasedExampleDatabase
+
+        campaign = self.campaign
+        drawn = st.tuples(
+            st.tuples(*map(st.sampled_from, campaign.parameters.values())),
+            st.sampled_from(list(campaign.distributions)),
+            st.tuples(*[st.integers(0, 63)] * SEED_DIGITS),
+        )
+
+        @settings(
+            max_examples=self.count,
+            phases=[hypothesis.Phase[name] for name in phases],
+            database=DirectoryBasedExampleDatabase(self.database) if saved and self.database else None,
+            derandomize=False,
+            deadline=None,  # simulating takes as long as the sizes ask for
+            report_multiple_bugs=False,
+            print_blob=False,
+            verbosity=Verbosity.quiet,
+        )
+        @hypothesis.seed(self.seed)  # below the settings, because a seed removes the database from those it finds
+        @given(drawn)
+        def property_holds(draw: tuple[tuple[int, ...], str, tuple[int, ...]]) -> None:
+            values, distribution, digits = draw
+            sizes = dict(zip(campaign.parameters, values, strict=True))
+            value = 0
+            for digit in digits:
+                value = value << 6 | digit
+            visit(campaign.example(sizes, distribution, value))
+
+        with _home_of_hypothesis():
+            property_holds()
+
+
+class _Violated(Exception):
+    """Tells Hypothesis that an example violates the property."""
+
+
+def run_campaign(
+    campaign: Campaign,
+    *,
+    examples: int = 100,
+    seed: int = 0,
+    database: Path | None = None,
+    progress: Progress | None = None,
+) -> CampaignResult:
+    """Runs a campaign; an interrupt (Ctrl-C) ends it early, and what was found by then is returned.
+
+    ``database`` is a directory for Hypothesis's example database: violations are saved there, and tried first in later
+    runs.  They do not enter the statistics.
+
+    Raises CampaignError where a side of an example raises anything but :class:`~.definition.Skip`, and ValueError
+    where there is not at least one example or the seed is negative.
+    """
+    if examples < 1:
+        raise ValueError(f"examples must be at least 1, not {examples}")
+    if seed < 0:
+        raise ValueError(f"seed must be 0 or more, not {seed}")
+    search = _Search(campaign, seed, examples, progress, database)
+    interrupted = saved = False
+    shrunk: Shrunk | None = None
+    try:
+        if database is not None and database.is_dir():
+            search.find("saved examples")
+            saved = search.smallest is not None
+        search.measure()
+        if search.drawn is not None and search.smallest is None:
+            search.find("shrinking")
+    except _Stop:
+        assert search.broken is not None
+        example, error = search.broken
+        raise CampaignError(
+            f"Campaign {campaign.name} broke at {show_example(example)}: {type(error).__name__}: {error}"
+        ) from error
+    except KeyboardInterrupt:
+        interrupted = True
+    finding = None
+    if search.drawn is not None:
+        example, violation = search.smallest or _again(search, search.drawn)
+        smallest = example
+        if not interrupted:
+            shrunk = shrink_arrays(campaign, example, violation)
+            interrupted, example, violation = shrunk.interrupted, shrunk.example, shrunk.violation
+        finding = Finding(violation, example, smallest, search.drawn, shrunk or Shrunk.none(example, violation), saved)
+    return CampaignResult(campaign, seed, examples, search.samples, finding, interrupted)
+
+
+def show_example(example: Example) -> str:
+    """Sizes, distribution and seed of an example, as people write them."""
+    sizes = ", ".join(f"{name} {value}" for name, value in example.parameters.items())
+    seed = "data given" if example.seed is None else f"data seed {example.seed}"
+    return ", ".join(part for part in (sizes, example.distribution, seed) if part)
+
+
+def _again(search: _Search, example: Example) -> tuple[Example, Violation]:
+    _, violation = search.evaluate(example)
+    assert violation is not None
+    return example, violation
+
+
+@contextmanager
+def _home_of_hypothesis() -> Iterator[None]:
+    """Hypothesis's files (it caches the constants of loaded modules) go to a temporary directory, not the user's."""
+    from hypothesis.configuration import set_hypothesis_home_dir
+
+    with tempfile.TemporaryDirectory(prefix="ilaverify-") as directory:
+        set_hypothesis_home_dir(directory)
+        try:
+            yield
+        finally:
+            set_hypothesis_home_dir(None)

@@ -1,0 +1,175 @@
+"""What a campaign is: shapes and data to draw, an operator to run twice, and a property to check.
+
+A campaign compares an operator of the tensor IR, in float64, with the accelerator's program for it: quantise, assemble,
+simulate, dequantise.  Both sides see one :class:`Example`; what came out is an :class:`Outcome`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Arrays",
+    "Campaign",
+    "Example",
+    "Outcome",
+    "Skip",
+    "Violation",
+    "data_generator",
+    "first_violation",
+    "outside_bound",
+    "show_range",
+]
+
+Arrays = Mapping[str, NDArray[Any]]
+"""Tensors by name: float64 for real data, int64 for integers."""
+
+
+class Skip(Exception):
+    """An example of which the campaign makes no statement; the message says why."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A violated property: its name (one of the campaign's few) and what was seen."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Example:
+    """One input: sizes, the name of the data's distribution, the seed that its arrays were drawn from, the arrays.
+
+    ``seed`` is None where the arrays were changed after they were drawn.
+    """
+
+    parameters: Mapping[str, int]
+    distribution: str
+    seed: int | None
+    arrays: Arrays = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What both sides computed.
+
+    ``reference`` is the IR operator on the example's arrays, ``result`` the accelerator's output as real numbers,
+    ``quantised_reference`` the IR operator on the arrays that the accelerator really got (None: they are the same).
+    ``covered`` is the part of the result's elements that the property says something of, 0 .. 1.
+    """
+
+    reference: NDArray[np.float64]
+    result: NDArray[np.float64]
+    quantised_reference: NDArray[np.float64] | None = None
+    violation: Violation | None = None
+    covered: float = 1.0
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A campaign's definition; everything that its samples depend on is here, and the seed.
+
+    ``parameters`` gives each size's values, the first of which is the simplest (shrinking goes there); every
+    combination is admissible.  ``distributions`` has a sentence per name.  ``make`` draws the arrays of an example
+    (parameters, name of the distribution, generator); ``evaluate`` runs both sides and checks the property, or raises
+    :class:`Skip`.  ``expects_violation`` marks campaigns kept because they reproduce a known flaw.
+
+    Raises ValueError where a range is empty or has more than 100 values (see ``campaign.py`` for the reason).
+    """
+
+    name: str
+    summary: str
+    reference: str
+    property: str
+    parameters: Mapping[str, range]
+    distributions: Mapping[str, str]
+    make: Callable[[Mapping[str, int], str, np.random.Generator], Arrays]
+    evaluate: Callable[[Example], Outcome]
+    expects_violation: bool = False
+
+    def __post_init__(self) -> None:
+        for name, values in self.parameters.items():
+            if not 1 <= len(values) <= 100:
+                raise ValueError(
+                    f"Parameter {name} of campaign {self.name} must have 1 .. 100 values, not {len(values)}; "
+                    "use a longer step"
+                )
+        if not 1 <= len(self.distributions) <= 100:
+            raise ValueError(
+                f"Campaign {self.name} must have 1 .. 100 distributions, not {len(self.distributions)}; name them"
+            )
+
+    def example(self, parameters: Mapping[str, int], distribution: str, seed: int) -> Example:
+        """The example of these sizes and this distribution that belongs to a seed: always the same.
+
+        Raises ValueError where a size or the distribution is none of the campaign's.
+        """
+        self.check(parameters, distribution)
+        generator = data_generator(seed, parameters, list(self.distributions).index(distribution))
+        return Example(dict(parameters), distribution, seed, self.make(parameters, distribution, generator))
+
+    def check(self, parameters: Mapping[str, int], distribution: str) -> None:
+        """Raises ValueError where a size or the distribution is none of the campaign's."""
+        if set(parameters) != set(self.parameters):
+            raise ValueError(
+                f"parameters must be exactly {', '.join(self.parameters)}, not {', '.join(parameters) or 'none'}"
+            )
+        for name, value in parameters.items():
+            if value not in self.parameters[name]:
+                raise ValueError(f"{name} must be in {show_range(self.parameters[name])}, not {value}")
+        if distribution not in self.distributions:
+            raise ValueError(f"distribution must be one of {', '.join(self.distributions)}, not {distribution!r}")
+
+
+def data_generator(seed: int, parameters: Mapping[str, int], distribution: int) -> np.random.Generator:
+    """The generator of an example's data.
+
+    Sizes and distribution are part of its seed, so that examples that share a seed are still independent; Hypothesis
+    likes to use a number twice.
+    """
+    sizes = [value % (1 << 32) for _, value in sorted(parameters.items())]
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, distribution, *sizes])))
+
+
+def first_violation(
+    name: str, wrong: NDArray[np.bool_], describe: Callable[[tuple[int, ...]], str]
+) -> Violation | None:
+    """The violation at the first true element of ``wrong``, or None; ``describe`` says what stands there."""
+    if not wrong.any():
+        return None
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+    place = ", ".join(map(str, index))
+    count = int(wrong.sum())
+    return Violation(name, f"at [{place}]: {describe(index)} ({count} of {wrong.size} elements violate it)")
+
+
+def outside_bound(
+    result: NDArray[np.float64], ideal: NDArray[np.float64], bound: NDArray[np.float64]
+) -> Violation | None:
+    """The violation at the first element of a result that is farther than ``bound`` from the ideal one, or None."""
+    return first_violation(
+        "within the bound",
+        ~(np.abs(result - ideal) <= bound),
+        lambda i: f"{float(result[i])!r} is not within {float(bound[i])!r} of {float(ideal[i])!r}",
+    )
+
+
+def show_range(values: range) -> str:
+    """A range as people write it.
+
+    >>> show_range(range(2, 9, 2)), show_range(range(1, 9)), show_range(range(3, 4))
+    ('2, 4 .. 8', '1 .. 8', '3')
+    """
+    if len(values) == 1:
+        return str(values[0])
+    if len(values) == 2:
+        return f"{values[0]}, {values[-1]}"
+    if values.step == 1:
+        return f"{values[0]} .. {values[-1]}"
+    return f"{values[0]}, {values[1]} .. {values[-1]}"

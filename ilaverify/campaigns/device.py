@@ -1,0 +1,69 @@
+"""How a campaign runs an accelerator's program: the one place that knows the simulators."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_models.flexasr.assembler import Assembled
+from accel_models.flexasr.model import flexasr
+from accel_models.flexasr.options import FlexAsrOptions
+from accel_models.flexasr.quantise import Quantised, quantise
+from accel_models.hlscnn import program as hlscnn_program
+from accel_models.hlscnn.assembler import Convolution
+from accel_models.hlscnn.model import hlscnn
+from accel_models.vta import program as vta_program
+from accel_models.vta.assembler import TensorProgram
+from accel_models.vta.model import vta
+from ila_lang import CommandStream, Ila, Simulator
+
+__all__ = ["fitting_bias", "quantise_fitting", "run_flexasr", "run_hlscnn", "run_vta"]
+
+
+_INSTANCES = count(1)
+
+
+def _reset(ila: Ila) -> Simulator:
+    """A device after reset.
+
+    Simulators of one model share what they know of contents of memories, by the memories' versions; versions of
+    different devices must differ.
+    """
+    simulator = Simulator(ila)
+    base = next(_INSTANCES) << 40
+    for memory in simulator.memories.values():
+        memory.version += base
+    return simulator
+
+
+def run_flexasr(assembled: Assembled, options: FlexAsrOptions | None = None) -> Quantised:
+    """What a program reads on a reset FlexASR."""
+    stream = CommandStream(assembled.commands.columns())
+    words = [word for _, word in _reset(flexasr(options)).execute(stream, ["data_out"])["data_out"]]
+    return assembled.read_output(np.array(words, np.uint8).reshape(len(words), -1))
+
+
+def run_hlscnn(convolution: Convolution) -> NDArray[np.int16]:
+    """The output codes of a convolution on a reset HLSCNN of the convolution's options."""
+    return convolution.outputs(hlscnn_program.run(convolution.program, _reset(hlscnn(convolution.options))))
+
+
+def run_vta(program: vta_program.Program, shape: TensorProgram) -> NDArray[np.int8]:
+    """The output matrix of a program on a reset VTA in the reading of the HLS design."""
+    return shape.result(vta_program.run(program, _reset(vta())))
+
+
+# -- FlexASR's host -------------------------------------------------------------------------------------
+
+
+def fitting_bias(values: NDArray[np.float64]) -> int:
+    """The AdaptivFloat bias (0..7) whose range fits a tensor best: floor(log2(max|x|)) + 3, cut to 0 .. 7."""
+    magnitude = float(np.max(np.abs(values), initial=0.0))
+    return int(np.clip(np.frexp(magnitude)[1] + 2, 0, 7)) if magnitude else 0
+
+
+def quantise_fitting(values: NDArray[np.float64]) -> Quantised:
+    """The tensor quantised at the bias that fits it best."""
+    return quantise(values, fitting_bias(values))

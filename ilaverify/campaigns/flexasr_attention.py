@@ -1,0 +1,164 @@
+"""FlexASR's Attention unit, and the sum of its softmax weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_models.flexasr.assembler import Assembled, Commands
+from accel_models.flexasr.assembler import attention as assemble
+from accel_models.flexasr.assembler.commands import READ
+from accel_models.flexasr.layout import LANES, SMALL_BASE
+from accel_models.flexasr.quantise import Quantised
+from ir_semantics import reference
+
+from .bounds import FLOAT_ERROR, RANGE, Bounded, encoded, exponential_error
+from .definition import Arrays, Campaign, Example, Outcome, Skip, Violation, outside_bound
+from .device import fitting_bias, quantise_fitting, run_flexasr
+from .distributions import REAL, draw_real
+
+__all__ = ["CAMPAIGNS", "MOST_WEIGHT", "WEIGHT_BIAS", "bounded", "make", "read_weights", "run"]
+
+Reals = NDArray[np.float64]
+
+WEIGHT_BIAS = 3
+"""The AdaptivFloat bias of the softmax weights: the smallest that reaches 1."""
+SLICE = 1 / 16  # operands of the divider lose what is below
+QUOTIENT = 1 / 256
+WRAPS = 4.0  # from here on the divider's operands wrap
+MASKED = -64.0  # what a score of exactly 0 becomes, also that of the rows that fill the last block
+
+_LARGEST_POWER = 1022 / 1024  # exp(0) of the unit
+MOST_WEIGHT = _LARGEST_POWER / (_LARGEST_POWER - SLICE) * 33 / 32
+"""What the weights sum up to at most, about 1.100, while the sum S of the exponentials is below 4.
+
+The dividends sum up to S at most, and the divisor is above S - 1/16, where S is at least exp(0) = 1022/1024.  Rounding
+a weight to a code raises it by a factor of 33/32 at most.
+"""
+
+
+def make(parameters: Mapping[str, int], distribution: str, generator: np.random.Generator) -> Arrays:
+    """keys [timesteps, F] and query [F], both of the distribution."""
+    features = 16 * parameters["vectors"]
+    return {
+        "keys": draw_real(generator, distribution, (parameters["timesteps"], features), largest=(0.125, 4.0)),
+        "query": draw_real(generator, distribution, (features,), largest=(0.125, 4.0)),
+    }
+
+
+def run(example: Example) -> tuple[Reals, Reals, Reals, Quantised, Quantised, int]:
+    """Reference, result and reference on the quantised inputs; keys and query; the output's bias, which fits it."""
+    keys, query = example.arrays["keys"], example.arrays["query"]
+    q_keys, q_query = quantise_fitting(keys), quantise_fitting(query)
+    whole = reference.attention(keys, query)
+    output_bias = fitting_bias(whole)
+    result = run_flexasr(assemble(q_keys, q_query, output_bias=output_bias, weight_bias=WEIGHT_BIAS)).values
+    return whole, result, reference.attention(q_keys.values, q_query.values), q_keys, q_query, output_bias
+
+
+def bounded(keys: Quantised, query: Quantised, output_bias: int) -> Bounded:
+    """The IR's attention on the quantised inputs, with the derived bound of FlexASR's error.
+
+    Scores are exact up to a shift down to 20 fraction bits.  With e the exponentials and S their sum: the dividend lies
+    up to 1/16 below e, the divisor up to 1/16 below S, and the quotient is rounded down by less than 1/256.  Rows that
+    fill the last block add exp(-64 - largest score) to S.  Nothing is said where S may reach 4, where a score is
+    exactly 0 (the unit takes it for -64), or where scores leave their format.
+    """
+    e, q = keys.values, query.values
+    scores = e @ q
+    unit = 2.0**-20
+    limit = min(2.0 ** (3 + keys.bias + query.bias), 2.0**11)
+    powers = np.exp(scores - scores.max())
+    error = exponential_error() + 2 * unit  # both scores of a difference are rounded; the slope of exp is at most 1
+    fill = -len(e) % LANES
+    total, total_error = powers.sum(), len(e) * error + fill * (np.exp(min(MASKED - scores.max(), 0)) + error)
+    usable = total + total_error < WRAPS and bool(scores.all()) and float(np.abs(scores).max()) < limit
+    usable = usable and float(scores.max()) > MASKED
+    weights = powers / total
+    high = (powers + error) / (total - total_error - SLICE) if total - total_error > SLICE else np.full(len(e), np.inf)
+    low = np.maximum((powers - error - SLICE) / (total + total_error) - QUOTIENT, 0)
+    coded = encoded(Bounded(weights, np.maximum(high - weights, weights - low)), WEIGHT_BIAS)
+    context = Bounded(weights @ e, coded.error @ np.abs(e) + unit + FLOAT_ERROR).within(RANGE)
+    return encoded(context.unless(np.full(context.value.shape, not usable)), output_bias)
+
+
+def _evaluate(example: Example) -> Outcome:
+    whole, result, ideal, keys, query, output_bias = run(example)
+    bound = bounded(keys, query, output_bias).error
+    violation = outside_bound(result, ideal, bound)
+    return Outcome(whole, result, ideal, violation, float(np.isfinite(bound).mean()))
+
+
+# -- the weights ----------------------------------------------------------------------------------------
+
+
+def read_weights(program: Assembled, timesteps: int, features: int) -> Assembled:
+    """The same program reading the softmax weights [timesteps] instead of the result.
+
+    Weights lie behind the query in the small buffer, 16 to a vector.
+    """
+    kept = program.commands.modes != READ
+    places = -(-features // LANES) + np.arange(-(-timesteps // LANES))
+    commands = Commands(
+        np.concatenate([program.commands.modes[kept], np.full(len(places), READ, np.uint8)]),
+        np.concatenate([program.commands.addresses[kept], (SMALL_BASE + LANES * places).astype(np.uint32)]),
+        np.concatenate([program.commands.data[kept], np.zeros((len(places), LANES), np.uint8)]),
+    )
+    return replace(program, commands=commands, shape=(timesteps,), bias=WEIGHT_BIAS)
+
+
+def _evaluate_sum(example: Example) -> Outcome:
+    keys, query = quantise_fitting(example.arrays["keys"]), quantise_fitting(example.arrays["query"])
+    scores = keys.values @ query.values
+    if not scores.all():
+        raise Skip("a score is exactly 0, which the unit takes for -64")
+    program = assemble(keys, query, output_bias=7, weight_bias=WEIGHT_BIAS)
+    weights = run_flexasr(read_weights(program, *keys.shape)).values
+    total = float(weights.sum())
+    violation = None
+    if total > MOST_WEIGHT:
+        exponentials = float(np.exp(scores - scores.max()).sum())
+        violation = Violation(
+            "sum of weights",
+            f"the weights sum up to {total:g}, more than {MOST_WEIGHT:.4f}; the exponentials to {exponentials:.4f}",
+        )
+    whole = reference.softmax(example.arrays["keys"] @ example.arrays["query"])
+    return Outcome(whole, weights, reference.softmax(scores), violation)
+
+
+_DISTRIBUTIONS = {
+    name: f"keys and query {meaning}" + (" [1/8, 4)" if name == "heavy" else "") for name, meaning in REAL.items()
+}
+
+CAMPAIGNS = {
+    campaign.name: campaign
+    for campaign in (
+        Campaign(
+            name="flexasr_attention",
+            summary="FlexASR attention of one query",
+            reference="softmax(K q) K, float64",
+            property=(
+                "each element is within a derived bound of the exact result on the quantised inputs, unless the sum of "
+                "the exponentials may reach 4 or a score is 0 (no statement)"
+            ),
+            parameters={"timesteps": range(1, 65), "vectors": range(1, 17)},
+            distributions=_DISTRIBUTIONS,
+            make=make,
+            evaluate=_evaluate,
+        ),
+        Campaign(
+            name="flexasr_attention_sum",
+            summary="the softmax weights of FlexASR's attention sum up to 1, or a little more",
+            reference="softmax(K q), float64",
+            property=f"the weights sum up to {MOST_WEIGHT:.4f} at most (derived for sums of exponentials below 4)",
+            parameters={"timesteps": range(1, 33), "vectors": range(1, 9)},
+            distributions=_DISTRIBUTIONS,
+            make=make,
+            evaluate=_evaluate_sum,
+            expects_violation=True,
+        ),
+    )
+}

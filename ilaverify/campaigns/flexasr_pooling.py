@@ -1,0 +1,86 @@
+"""FlexASR's LayerReduce: max, mean and sum of pairs of timesteps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+
+from accel_models.flexasr.assembler import add_pool, max_pool, mean_pool
+from accel_models.flexasr.quantise import quantise
+from ir_semantics.reference import pool_over_time
+
+from .bounds import encoded, exact
+from .definition import Arrays, Campaign, Example, Outcome, first_violation, outside_bound
+from .device import run_flexasr
+from .distributions import REAL, draw_real
+
+__all__ = ["CAMPAIGNS", "PARAMETERS", "make_matrix", "pooling"]
+
+PARAMETERS = {"timesteps": range(2, 65, 2), "vectors": range(1, 9)}
+"""Even numbers of timesteps, and vectors of 16 features in each."""
+
+
+def make_matrix(parameters: Mapping[str, int], distribution: str, generator: np.random.Generator) -> Arrays:
+    """x [timesteps, 16 * vectors]."""
+    return {"x": draw_real(generator, distribution, (parameters["timesteps"], 16 * parameters["vectors"]))}
+
+
+def _run_max(example: Example) -> Outcome:
+    x = example.arrays["x"]
+    q = quantise(x)
+    result = run_flexasr(max_pool(q))
+    ideal = pool_over_time(q.values, "max")
+    wanted = quantise(ideal, q.bias).codes  # the maximum of codes is the value of a code: this is exact
+    violation = first_violation(
+        "bit-identical", result.codes != wanted, lambda i: f"0x{result.codes[i]:02x}, not 0x{wanted[i]:02x}"
+    )
+    return Outcome(pool_over_time(x, "max"), result.values, ideal, violation)
+
+
+def pooling(kind: Literal["mean", "add"]) -> Campaign:
+    """The campaign of mean or sum pooling."""
+    assemble = mean_pool if kind == "mean" else add_pool
+
+    def run(example: Example) -> Outcome:
+        x = example.arrays["x"]
+        q = quantise(x)
+        result = run_flexasr(assemble(q)).values
+        ideal = pool_over_time(q.values, kind)
+        bound = encoded(exact(ideal), q.bias).error
+        violation = outside_bound(result, ideal, bound)
+        return Outcome(pool_over_time(x, kind), result, ideal, violation)
+
+    return Campaign(
+        name=f"flexasr_{kind}pool",
+        summary=f"FlexASR {'mean pooling' if kind == 'mean' else 'sums'} of pairs of timesteps",
+        reference=f"the {kind} over pairs of timesteps, float64",
+        property=(
+            "each element is the exact result on the quantised inputs, rounded once to AdaptivFloat (half a step; "
+            "zero below the least exponent; cut at the largest code)"
+        ),
+        parameters=PARAMETERS,
+        distributions=REAL,
+        make=make_matrix,
+        evaluate=run,
+    )
+
+
+CAMPAIGNS = {
+    campaign.name: campaign
+    for campaign in (
+        Campaign(
+            name="flexasr_maxpool",
+            summary="FlexASR max pooling of pairs of timesteps",
+            reference="the maximum over pairs of timesteps, float64",
+            property="the codes are those of the maximum of the quantised inputs, bit for bit",
+            parameters=PARAMETERS,
+            distributions=REAL,
+            make=make_matrix,
+            evaluate=_run_max,
+        ),
+        pooling("mean"),
+        pooling("add"),
+    )
+}

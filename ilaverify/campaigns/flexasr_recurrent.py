@@ -1,0 +1,193 @@
+"""FlexASR's recurrent layers: RNN, GRU and LSTM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_models.flexasr import assembler
+from accel_models.flexasr.assembler import Assembled
+from accel_models.flexasr.options import FlexAsrOptions
+from accel_models.flexasr.quantise import Quantised
+from ir_semantics import reference
+
+from .bounds import Bounded, dense, encoded, exact, minus, plus, sigmoid, tanh, times
+from .definition import Arrays, Campaign, Example, Outcome, first_violation, outside_bound
+from .device import quantise_fitting, run_flexasr
+from .distributions import NORMAL, UNIFORM, draw_real
+
+__all__ = ["CAMPAIGNS", "CELLS", "Cell", "inputs_of", "make_layer", "run_layer"]
+
+Reals = NDArray[np.float64]
+
+_NAMES = ("x", "w_input", "w_hidden", "b_input", "b_hidden")
+UNSCALED = "unscaled"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One kind of layer: how many gates it has, both sides, and a step of the activation unit with its errors.
+
+    ``step(from_input, from_hidden, kept)`` takes W x + b and U h + c of all gates (stacked) and the state that the
+    activation unit keeps; it returns the hidden state, and the state to keep (before it is rounded to a code).
+    """
+
+    name: str
+    gates: int
+    assemble: Callable[..., Assembled]
+    reference: Callable[..., Reals]
+    step: Callable[[list[Bounded], list[Bounded], Bounded], tuple[Bounded, Bounded]]
+
+
+def _rnn_step(x: list[Bounded], h: list[Bounded], kept: Bounded) -> tuple[Bounded, Bounded]:
+    return tanh(plus(x[0], h[0])), kept
+
+
+def _gru_step(x: list[Bounded], h: list[Bounded], kept: Bounded) -> tuple[Bounded, Bounded]:
+    reset, update = sigmoid(plus(x[0], h[0])), sigmoid(plus(x[1], h[1]))
+    candidate = tanh(plus(times(reset, h[2]), x[2]))
+    one = exact(np.ones_like(update.value))
+    state = plus(times(candidate, minus(one, update)), times(kept, update))
+    return state, state
+
+
+def _lstm_step(x: list[Bounded], h: list[Bounded], kept: Bounded) -> tuple[Bounded, Bounded]:
+    i, f, g, o = (plus(a, b) for a, b in zip(x, h, strict=True))
+    cell = plus(times(sigmoid(i), tanh(g)), times(sigmoid(f), kept))
+    return times(sigmoid(o), tanh(cell)), cell
+
+
+CELLS = {
+    "rnn": Cell("rnn", 1, assembler.rnn, reference.rnn, _rnn_step),
+    "gru": Cell("gru", 3, assembler.gru, reference.gru, _gru_step),
+    "lstm": Cell("lstm", 4, assembler.lstm, lambda *args: reference.lstm(*args)[0], _lstm_step),
+}
+
+
+def make_layer(cell: Cell) -> Callable[[Mapping[str, int], str, np.random.Generator], Arrays]:
+    """Draws x [T, I], w_input [G H, I], w_hidden [G H, H] and both biases [G H]."""
+
+    def make(parameters: Mapping[str, int], distribution: str, generator: np.random.Generator) -> Arrays:
+        inputs, hidden = 16 * parameters["input_vectors"], 16 * parameters["hidden_vectors"]
+        rows = cell.gates * hidden
+        kind = UNIFORM if distribution == UNSCALED else distribution
+        scale = 1.0 if distribution == UNSCALED else float(hidden) ** -0.5
+        return {
+            "x": draw_real(generator, kind, (parameters["timesteps"], inputs)),
+            "w_input": draw_real(generator, kind, (rows, inputs), scale=scale),
+            "w_hidden": draw_real(generator, kind, (rows, hidden), scale=scale),
+            "b_input": draw_real(generator, kind, (rows,), scale=scale),
+            "b_hidden": draw_real(generator, kind, (rows,), scale=scale),
+        }
+
+    return make
+
+
+def inputs_of(example: Example) -> list[Quantised]:
+    """The quantised x, w_input, w_hidden, b_input and b_hidden."""
+    return [quantise_fitting(example.arrays[name]) for name in _NAMES]
+
+
+def run_layer(cell: Cell, inputs: list[Quantised], state_bias: int, options: FlexAsrOptions | None = None) -> Quantised:
+    """The hidden states [T, H] on FlexASR."""
+    return run_flexasr(cell.assemble(*inputs, state_bias=state_bias), options)
+
+
+def bounded_layer(cell: Cell, inputs: list[Quantised], state_bias: int) -> Bounded:
+    """The hidden states [T, H] of the IR on the quantised inputs, with the derived bound of FlexASR's error.
+
+    The first timestep starts from exact zeros; each later one from the states of the one before, with their errors.
+    """
+    x, w_input, w_hidden, b_input, b_hidden = inputs
+    hidden = w_hidden.shape[1]
+    h, kept = exact(np.zeros(hidden)), exact(np.zeros(hidden))
+    rows = []
+    for t in range(x.shape[0]):
+        of_x = dense(w_input.values, exact(x.values[t]), b_input.values, w_input.bias, x.bias)
+        of_h = dense(w_hidden.values, h, b_hidden.values, w_hidden.bias, state_bias)
+        parts = [[p.part(slice(g * hidden, (g + 1) * hidden)) for g in range(cell.gates)] for p in (of_x, of_h)]
+        h, kept = (encoded(state, state_bias) for state in cell.step(parts[0], parts[1], kept))
+        rows.append(h)
+    return Bounded(np.stack([r.value for r in rows]), np.stack([r.error for r in rows]))
+
+
+def _evaluate(cell: Cell) -> Callable[[Example], Outcome]:
+    def evaluate(example: Example) -> Outcome:
+        inputs, state_bias = inputs_of(example), example.parameters["state_bias"]
+        result = run_layer(cell, inputs, state_bias).values
+        ideal = cell.reference(*(q.values for q in inputs))
+        # the magnitude of both sides is at most 1, so nothing is said where the bound is not below 2
+        error = bounded_layer(cell, inputs, state_bias).error
+        stated = error < 2
+        violation = first_violation("at most 1", np.abs(result) > 1, lambda i: f"{float(result[i])!r}")
+        violation = violation or outside_bound(result, ideal, np.where(stated, error, np.inf))
+        whole = cell.reference(*(example.arrays[name] for name in _NAMES))
+        return Outcome(whole, result, ideal, violation, float(stated.mean()))
+
+    return evaluate
+
+
+def _evaluate_before_2022(cell: Cell) -> Callable[[Example], Outcome]:
+    def evaluate(example: Example) -> Outcome:
+        inputs, state_bias = inputs_of(example), example.parameters["state_bias"]
+        before = run_layer(cell, inputs, state_bias, FlexAsrOptions(saturation="pre2022"))
+        today = run_layer(cell, inputs, state_bias)
+        violation = first_violation(
+            "unchanged",
+            before.codes != today.codes,
+            lambda i: f"{float(before.values[i])!r} before the correction, {float(today.values[i])!r} after it",
+        )
+        whole = cell.reference(*(example.arrays[name] for name in _NAMES))
+        return Outcome(whole, before.values, cell.reference(*(q.values for q in inputs)), violation)
+
+    return evaluate
+
+
+def _campaign(cell: Cell) -> Campaign:
+    return Campaign(
+        name=f"flexasr_{cell.name}",
+        summary=f"FlexASR {cell.name.upper()} layer",
+        reference=f"the hidden states of {cell.name.upper()}, float64, with states never rounded",
+        property=(
+            "each element is at most 1 in magnitude, and within a derived bound of the exact result on the quantised "
+            "inputs; the bound grows from timestep to timestep, and nothing is said from where it reaches 2"
+        ),
+        parameters=_PARAMETERS,
+        distributions=_DISTRIBUTIONS,
+        make=make_layer(cell),
+        evaluate=_evaluate(cell),
+    )
+
+
+_PARAMETERS = {
+    "timesteps": range(1, 9),
+    "input_vectors": range(1, 5),
+    "hidden_vectors": range(1, 9),
+    "state_bias": range(2, 5),
+}
+_DISTRIBUTIONS = {
+    UNIFORM: "x uniform in [-1, 1), weights and biases uniform in +-1/sqrt(hidden)",
+    NORMAL: "x standard normal, weights and biases normal with deviation 1/sqrt(hidden)",
+    UNSCALED: "everything uniform in [-1, 1)",
+}
+
+CAMPAIGNS = {
+    campaign.name: campaign
+    for campaign in (
+        *map(_campaign, CELLS.values()),
+        Campaign(
+            name="flexasr_lstm_pre2022",
+            summary="FlexASR LSTM layer as it was before negative numbers saturated to negative ones (2022)",
+            reference="the hidden states of LSTM, float64, with states never rounded",
+            property="the correction of 2022 changes no hidden state",
+            parameters=_PARAMETERS,
+            distributions=_DISTRIBUTIONS,
+            make=make_layer(CELLS["lstm"]),
+            evaluate=_evaluate_before_2022(CELLS["lstm"]),
+            expects_violation=True,
+        ),
+    )
+}

@@ -1,0 +1,93 @@
+"""HLSCNN's convolution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_models.hlscnn.assembler import conv2d as assemble
+from accel_models.hlscnn.options import HlscnnOptions
+from accel_models.hlscnn.quantise import activation_format, convolution_error, result_format, weight_format
+from ir_semantics import reference
+
+from .definition import Arrays, Campaign, Example, Outcome, outside_bound
+from .device import run_hlscnn
+from .distributions import HEAVY, NORMAL, UNIFORM, draw_real
+
+__all__ = ["CAMPAIGNS", "convolve", "make"]
+
+Reals = NDArray[np.float64]
+
+WEIGHT_BITS = {"hlscnn_conv2d": 16, "hlscnn_conv2d_8bit": 8}
+
+
+def make(parameters: Mapping[str, int], distribution: str, generator: np.random.Generator) -> Arrays:
+    """x [channels, size, size] and w [filters, channels, kernel, kernel]."""
+    p = parameters
+    taps = p["channels"] * p["kernel"] ** 2
+    scale = 1.0 if distribution == UNIFORM else float(taps) ** -0.5
+    size = p["size"] + p["kernel"] - 1
+    kind = NORMAL if distribution == HEAVY else distribution
+    return {
+        "x": draw_real(generator, distribution, (p["channels"], size, size), largest=(0.125, 64.0)),
+        "w": draw_real(generator, kind, (p["filters"], p["channels"], p["kernel"], p["kernel"]), scale=scale),
+    }
+
+
+def convolve(x: Reals, w: Reals, stride: int, options: HlscnnOptions) -> tuple[Reals, Reals, Reals]:
+    """The accelerator's output, the exact convolution of the quantised operands, and the bound of their distance.
+
+    The bound is that of :func:`~accel_models.hlscnn.quantise.convolution_error` where no partial result can leave the
+    range of the stored format, and infinite elsewhere.
+    """
+    x_format, w_format, stored = activation_format(options), weight_format(options), result_format(options)
+    codes = x_format.quantise(x), w_format.quantise(w)
+    result = stored.dequantise(run_hlscnn(assemble(*codes, stride=stride, options=options)))
+    q_x, q_w = x_format.dequantise(codes[0]), w_format.dequantise(codes[1])
+    steps = (stride, stride)
+    ideal = reference.conv2d(q_x[None], q_w, stride=steps)[0]
+    least, most = convolution_error(x.shape[0], (w.shape[2], w.shape[3]), options)
+    bound = max(-least, most)
+    magnitude = reference.conv2d(np.abs(q_x)[None], np.abs(q_w), stride=steps)[0]  # of every partial sum at most
+    return result, ideal, np.where(magnitude + bound < stored.largest, bound, np.inf)
+
+
+def _campaign(name: str, weight_bits: int) -> Campaign:
+    options = HlscnnOptions(weight_bits=8 if weight_bits == 8 else 16)
+
+    def evaluate(example: Example) -> Outcome:
+        x, w, stride = example.arrays["x"], example.arrays["w"], example.parameters["stride"]
+        result, ideal, bound = convolve(x, w, stride, options)
+        whole = reference.conv2d(x[None], w, stride=(stride, stride))[0]
+        violation = outside_bound(result, ideal, bound)
+        return Outcome(whole, result, ideal, violation, float(np.isfinite(bound).mean()))
+
+    return Campaign(
+        name=name,
+        summary=f"HLSCNN convolution, weights of {weight_bits} bits",
+        reference="the convolution (cross-correlation) without padding, float64",
+        property=(
+            "each element is within the bound that follows from cutting every product and every tap's sum to its "
+            "format, unless a partial sum may leave the stored format (no statement)"
+        ),
+        parameters={
+            "channels": range(1, 25),
+            "filters": range(1, 17),
+            "size": range(1, 13),
+            "kernel": range(1, 4),
+            "stride": range(1, 3),
+        },
+        distributions={
+            UNIFORM: "x and w uniform in [-1, 1)",
+            NORMAL: "x standard normal, w normal with deviation 1/sqrt(channels * kernel^2)",
+            HEAVY: "x Student's t with 3 degrees of freedom, scaled to a largest magnitude drawn log-uniformly from "
+            "[1/8, 64); w as in normal",
+        },
+        make=make,
+        evaluate=evaluate,
+    )
+
+
+CAMPAIGNS = {name: _campaign(name, bits) for name, bits in WEIGHT_BITS.items()}

@@ -1,0 +1,341 @@
+"""The verb ``campaign``: runs a property campaign, or replays a violating example.
+
+Exit codes: 0 no violation, 1 a violation found, 2 broken, interrupted without a violation, or nothing checked,
+64 bad usage.  Nothing is written without ``-o``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
+
+if TYPE_CHECKING:
+    from .campaigns.campaign import CampaignResult, Phase
+    from .campaigns.definition import Campaign
+    from .campaigns.statistics import Sample, Statistics
+
+__all__ = ["RESULT_SCHEMA", "add_parser"]
+
+RESULT_SCHEMA = "ilaverify-campaign-1"
+"""Version of the JSON that a run writes and prints."""
+
+
+def add_parser(verbs: Any) -> None:
+    """Adds the verb to the subparsers of the command line; ``options.run`` runs it."""
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        "campaign",
+        help="test a mapping on random inputs: statistics of the error, violations of a property",
+        description="Compares an accelerator's program with the tensor IR on random inputs.  Sampling is no proof.",
+        epilog="exit codes: 0 no violation, 1 violation found, 2 broken or interrupted, 64 bad usage",
+    )
+    parser.add_argument("name", metavar="NAME", nargs="?", help="the campaign; --list shows all")
+    parser.add_argument("--list", action="store_true", help="list the campaigns")
+    parser.add_argument("--examples", type=_at_least(1), default=100, metavar="N", help="default: 100")
+    parser.add_argument("--seed", type=_at_least(0), default=0, metavar="S", help="default: 0")
+    parser.add_argument("-o", dest="directory", type=Path, metavar="DIR", help="write samples, picture and violation")
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="run a violating example again")
+    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    parser.set_defaults(run=_campaign)
+
+
+def _at_least(least: int) -> Any:
+    def number(text: str) -> int:
+        if not (text.isascii() and text.isdigit()) or int(text) < least:
+            raise argparse.ArgumentTypeError(f"must be an integer of at least {least}, not '{text}'")
+        return int(text)
+
+    return number
+
+
+def _campaign(options: argparse.Namespace) -> int:
+    from .campaigns.registry import CAMPAIGNS, UnknownCampaign, find_campaign
+
+    if options.list:
+        if options.json:
+            print(json.dumps({name: entry.summary for name, entry in CAMPAIGNS.items()}, indent=2, sort_keys=True))
+        else:
+            for name, entry in CAMPAIGNS.items():
+                print(f"{name:<28} {entry.summary}")
+        return EXIT_PROVED
+    if options.name is None:
+        raise UsageError(f"campaign must be given a NAME, one of {', '.join(CAMPAIGNS)}")
+    try:
+        campaign = find_campaign(options.name)
+    except UnknownCampaign as error:
+        raise UsageError(str(error)) from None
+    if options.replay is not None:
+        return _replay(campaign, options)
+    if options.directory is not None and options.directory.exists() and not options.directory.is_dir():
+        raise UsageError(f"-o must name a directory, not the file {options.directory}")
+    return _run(campaign, options)
+
+
+# -- running --------------------------------------------------------------------------------------------
+
+
+def _run(campaign: Campaign, options: argparse.Namespace) -> int:
+    from .campaigns.campaign import CampaignError, run_campaign
+
+    directory: Path | None = options.directory
+    if not options.json:
+        print(_heading(campaign, options.examples, options.seed), flush=True)
+    progress = _Progress(options.examples)
+    try:
+        result = run_campaign(
+            campaign,
+            examples=options.examples,
+            seed=options.seed,
+            database=None if directory is None else directory / f"{campaign.name}.examples",
+            progress=progress,
+        )
+    except CampaignError as error:
+        progress.clear()
+        print(f"ilaverify: {error}", file=sys.stderr)
+        return EXIT_UNPROVED
+    finally:
+        progress.clear()
+    failure: OSError | None = None
+    written: list[Path] = []
+    try:
+        if directory is not None:
+            _write(result, directory, written)
+    except OSError as error:
+        failure = error  # what was found took its time: it is shown all the same
+    if options.json:
+        print(json.dumps(result_json(result) | {"written": [str(p) for p in written]}, indent=2, sort_keys=True))
+    else:
+        print(_report(result, directory))
+        for path in written:
+            print(f"written        {path}")
+    if failure is not None:
+        raise failure
+    if result.finding is not None:
+        return EXIT_REFUTED
+    return EXIT_PROVED if result.checked and not result.interrupted else EXIT_UNPROVED
+
+
+def _write(result: CampaignResult, directory: Path, written: list[Path]) -> None:
+    """Writes samples, the violating example and the picture; each path is added to ``written`` when it is there."""
+    from reports.certificate import write_atomically
+    from reports.histogram import PlotUnavailable, histogram_svg
+
+    from .campaigns.examples import write_example
+
+    campaign = result.campaign
+    path = directory / f"{campaign.name}.campaign.json"
+    write_atomically(path, json.dumps(result_json(result), indent=1, sort_keys=True, allow_nan=False) + "\n")
+    written.append(path)
+    if result.finding is not None:
+        path = directory / f"{campaign.name}.violation.json"
+        write_example(path, campaign, result.finding, result.seed)
+        written.append(path)
+    groups = {
+        name: [s.error for s in result.samples if s.distribution == name and s.error is not None]
+        for name in campaign.distributions
+    }
+    if any(groups.values()):
+        title = f"{campaign.name}, seed {result.seed}, {sum(map(len, groups.values()))} examples"
+        try:
+            text = histogram_svg(groups, title=title, label="relative Frobenius error, percent")
+        except PlotUnavailable as error:
+            print(f"ilaverify: no picture: {error}", file=sys.stderr)
+        else:
+            path = directory / f"{campaign.name}.histogram.svg"
+            write_atomically(path, text)
+            written.append(path)
+
+
+def result_json(result: CampaignResult) -> dict[str, Any]:
+    """A result as JSON; the same seed, definition and versions give the same text."""
+    from importlib.metadata import version
+
+    from .campaigns.campaign import show_example
+
+    campaign, finding = result.campaign, result.finding
+    return {
+        "schema": RESULT_SCHEMA,
+        "campaign": campaign.name,
+        "property": campaign.property,
+        "reference": campaign.reference,
+        "parameters": {name: list(values) for name, values in campaign.parameters.items()},
+        "distributions": dict(campaign.distributions),
+        "seed": str(result.seed),
+        "examples": result.examples,
+        "interrupted": result.interrupted,
+        "versions": {name: version(name) for name in ("hypothesis", "numpy")},
+        "error": _statistics_json(result.errors),
+        "input_error": _statistics_json(result.input_errors),
+        "arithmetic_error": _statistics_json(result.arithmetic_errors),
+        "worst": result.worst.as_json() if result.worst else None,
+        "skipped": result.skipped,
+        "checked": result.checked,
+        "covered": result.covered,
+        "violating": result.violating,
+        "violation": None
+        if finding is None
+        else {
+            "property": finding.violation.name,
+            "seen": finding.violation.text,
+            "example": show_example(finding.example),
+            "drawn": show_example(finding.drawn),
+            "from_database": finding.saved,
+        },
+        "samples": [sample.as_json() for sample in result.samples],
+    }
+
+
+def _statistics_json(statistics: Statistics | None) -> dict[str, Any] | None:
+    return None if statistics is None else statistics.as_json()
+
+
+# -- replaying ------------------------------------------------------------------------------------------
+
+
+def _replay(campaign: Campaign, options: argparse.Namespace) -> int:
+    from .campaigns.campaign import show_example
+    from .campaigns.definition import Skip
+    from .campaigns.examples import ExampleFileError, read_example
+
+    try:
+        example = read_example(options.replay, campaign)
+    except ExampleFileError as error:
+        raise UsageError(str(error)) from None
+    except OSError as error:
+        raise UsageError(f"{options.replay}: an example must be a readable file: {error.strerror}") from None
+    skipped, violation = None, None
+    try:
+        violation = campaign.evaluate(example).violation
+    except Skip as reason:
+        skipped = str(reason)
+    if options.json:
+        seen = None if violation is None else {"property": violation.name, "seen": violation.text}
+        print(json.dumps({"campaign": campaign.name, "violation": seen, "skipped": skipped}, indent=2, sort_keys=True))
+    else:
+        print(f"example        {show_example(example)}")
+        print(f"property       {campaign.property}")
+        if violation is not None:
+            print(f"VIOLATED       {violation.name}: {violation.text}")
+        else:
+            print("not violated" + (f"   (no statement: {skipped})" if skipped else ""))
+    return EXIT_PROVED if violation is None else EXIT_REFUTED
+
+
+# -- text -----------------------------------------------------------------------------------------------
+
+
+def _heading(campaign: Campaign, examples: int, seed: int) -> str:
+    from .campaigns.definition import show_range
+
+    sizes = "; ".join(f"{name} in {show_range(values)}" for name, values in campaign.parameters.items())
+    lines = [
+        f"{campaign.name}: {campaign.summary}",
+        f"property       {campaign.property}",
+        f"reference      {campaign.reference}",
+        f"sizes          {sizes}",
+    ]
+    for number, (name, meaning) in enumerate(campaign.distributions.items()):
+        lines.append(f"{'' if number else 'data':<14} {name}: {meaning}")
+    if campaign.expects_violation:
+        lines.append("expected       a violation: this campaign reproduces a known flaw")
+    lines.append(f"examples       {examples}, seed {seed}")
+    return "\n".join(lines)
+
+
+def _report(result: CampaignResult, directory: Path | None) -> str:
+    from .campaigns.campaign import show_example
+
+    lines = [""]
+    if result.interrupted:
+        lines.append(
+            f"interrupted    after {len(result.samples)} of {result.examples} examples; this is what was found"
+        )
+    for title, statistics in (
+        ("error", result.errors),
+        ("  of inputs", result.input_errors),
+        ("  arithmetic", result.arithmetic_errors),
+    ):
+        if statistics is not None:
+            lines.append(f"{title:<14} {_show(statistics)}")
+    worst = result.worst
+    if worst is not None and worst.error:
+        sizes = ", ".join(f"{name} {value}" for name, value in worst.parameters.items())
+        lines.append(f"worst at       {sizes}, {worst.distribution}, data seed {worst.seed}")
+    for reason, count in result.skipped.items():
+        lines.append(f"skipped        {count}: {reason}")
+    lines.append(f"violations     {result.violating} of {result.checked} examples that were checked")
+    if result.checked and result.covered < 1:
+        lines.append(
+            f"covered        {100 * result.covered:.1f} % of the results' elements; of the others nothing is said"
+        )
+    finding = result.finding
+    if finding is not None:
+        lines.append(f"VIOLATED       {finding.violation.name}: {finding.violation.text}")
+        lines.append(f"  {'saved' if finding.saved else 'drawn':<12} {show_example(finding.drawn)}")
+        lines.append(f"  shrunk to    {show_example(finding.example)}")
+        for name, array in finding.example.arrays.items():
+            lines.append(f"  {name:<12} {_show_array(array)}")
+        if directory is None:
+            lines.append("  to replay    run again with -o DIR, which writes the example")
+        else:
+            path = directory / f"{result.campaign.name}.violation.json"
+            lines.append(f"  to replay    ilaverify campaign {result.campaign.name} --replay {path}")
+    elif not result.checked:
+        lines.append("NOTHING        was checked: no example says anything of the property")
+    elif not result.interrupted:
+        lines.append("               (found by sampling: this is no proof)")
+    return "\n".join(lines)
+
+
+def _show(statistics: Statistics) -> str:
+    return (
+        f"mean {100 * statistics.mean:.3f} %   sd {100 * statistics.deviation:.3f} %   "
+        f"worst {100 * statistics.worst:.3f} %"
+    )
+
+
+def _show_array(array: Any) -> str:
+    """The shape, and the elements that are not zero (the first eight of them)."""
+    import numpy as np
+
+    places = np.argwhere(array)
+    shape = "x".join(map(str, array.shape)) or "scalar"
+    shown = ", ".join(f"[{', '.join(map(str, p))}] = {array[tuple(p)]:g}" for p in places.tolist()[:8])
+    if not shown:
+        return f"{shape}, all zero"
+    more = f" and {len(places) - 8} more" if len(places) > 8 else ""
+    rest = ", zero elsewhere" if len(places) < array.size else ""
+    return f"{shape}: {shown}{more}{rest}"
+
+
+class _Progress:
+    """One line on a terminal that says how far the campaign is."""
+
+    def __init__(self, examples: int) -> None:
+        self.on = sys.stderr.isatty()
+        self.examples = examples
+        self.last = 0.0
+
+    def __call__(self, phase: Phase, runs: int, samples: list[Sample]) -> None:
+        now = time.monotonic()
+        if not self.on or now - self.last < 0.1:
+            return
+        self.last = now
+        if phase != "examples":
+            text = f"{runs:>4} runs  {phase}"
+        else:
+            errors = [s.error for s in samples if s.error is not None]
+            violating = sum(s.violation is not None for s in samples)
+            text = f"{runs:>4}/{self.examples} examples  {violating} violations"
+            if errors:
+                text += f"  mean error {100 * sum(errors) / len(errors):.3f} %  worst {100 * max(errors):.3f} %"
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        if self.on:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
