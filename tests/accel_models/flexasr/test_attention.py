@@ -11,7 +11,7 @@ from accel_models.flexasr import functions
 from accel_models.flexasr.attention import attention_starts
 from accel_models.flexasr.config import pack_large_manager, pack_small_manager, pack_unit
 from accel_models.flexasr.model import FlexAsrOptions, flexasr
-from ila_lang import Machine, compile_function, compile_terms
+from ila_lang import Machine, Simulator, child_differs, compile_function, compile_terms
 from tests.accel_models.flexasr.port import LARGE, SMALL, read, reset, write
 
 START = 0x33000050
@@ -215,3 +215,27 @@ def test_the_number_of_blocks() -> None:
     run = compile_terms([flexasr().states["gb_attention_num_timestep_1"]], [extent], vector=True)
     (blocks,) = run(np.arange(65536))
     assert np.array_equal(blocks, np.maximum(-(-np.arange(65536) // 16), 1))
+
+
+# -- other interpretations -----------------------------------------------------------------------------
+
+
+def test_runs_on_arrays_agree() -> None:
+    rows, query = [codes(t, 32, 0x60) for t in range(20)], codes(40, 32, 0x60)
+    machine = prepared(rows, query, softmax=897)  # scores, weights and results overlap
+    simulator = Simulator(machine.ila)
+    simulator.values.update(machine.values)
+    for name, memory in machine.memories.items():
+        simulator.memories[name].update(memory)
+    for model in (machine, simulator):
+        model.step({"if_axi_wr": True, "addr_in": START})
+    words = simulator.memories["gb_core_small_buffer"]
+    assert [words[a] for a in range(1 << 14)] == [machine.memories["gb_core_small_buffer"][a] for a in range(1 << 14)]
+
+
+@pytest.mark.slow
+def test_the_flat_form_agrees() -> None:
+    machine = prepared([codes(t, 16, 0x60) for t in range(18)], codes(40, 16, 0x60))
+    contents = {name: dict(memory) for name, memory in machine.memories.items()}
+    inputs = {"if_axi_wr": 1, "addr_in": START}
+    assert child_differs(machine.ila, "GB_ATTENTION_START", inputs, dict(machine.values), contents) is None

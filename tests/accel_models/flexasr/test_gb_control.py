@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accel_models.flexasr.model import FlexAsrOptions, flexasr
-from ila_lang import Ila, Machine, Memory
+from ila_lang import Ila, Machine, Memory, Simulator, child_differs
 from tests.accel_models.flexasr import layer_oracle
 from tests.accel_models.flexasr.port import reset, write
 
@@ -268,3 +268,37 @@ def test_readings_differ_where_they_say(options: FlexAsrOptions, differ: dict[st
     assert answer(options, differ) != answer(FlexAsrOptions(), differ)
     assert answer(options, agree) == answer(FlexAsrOptions(), agree)
     assert answer(options, differ)[1] == answer(options, agree)[1] == 1
+
+
+# -- other interpretations -------------------------------------------------------------------------------
+
+
+@settings(max_examples=4)
+@given(layers(), st.integers(0, 1000))
+def test_runs_on_arrays_agree(values: dict[str, int], seed: int) -> None:
+    ila = flexasr()
+    machine = prepared(values, seed)
+    simulator = Simulator(ila)
+    simulator.values.update(machine.values)
+    for name, memory in machine.memories.items():
+        simulator.memories[name].update(memory)
+    for model in (machine, simulator):
+        model.step({"if_axi_wr": True, "addr_in": START})
+    assert simulator.values == machine.values
+    for name, memory in machine.memories.items():
+        words = simulator.memories[name]
+        assert [words[address] for address in memory] == list(memory.values()), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "others",
+    [{"gb_control_num_timestep_1": 2}, {"gb_control_is_rnn": 1, "pe1_rnn_layer_sizing_is_cluster": 1}],
+    ids=["two timesteps", "recurrent, clustered"],
+)
+def test_the_flat_form_agrees(others: dict[str, int]) -> None:
+    ila = flexasr()
+    machine = prepared(linear(b"\x14\x30\xa0\x20\x95\x40") | others)
+    contents = {name: dict(memory) for name, memory in machine.memories.items()}
+    inputs = {"if_axi_wr": 1, "addr_in": START}
+    assert child_differs(ila, "GB_CONTROL_START", inputs, dict(machine.values), contents) is None
