@@ -14,7 +14,7 @@ from .flow import Flow
 from .tables import factors
 from .values import Value, value
 
-__all__ = ["EXACT", "Product", "matrix_sum", "product"]
+__all__ = ["EXACT", "Contraction", "Product", "product"]
 
 #: Integers of at most this magnitude are exact in float64, and so are sums that stay below it.
 EXACT = 1 << 53
@@ -71,43 +71,62 @@ def _signed_bits(term: Expr) -> int:
     return term.width
 
 
-def matrix_sum(left: NDArray[Any], right: NDArray[Any], counts: Sequence[int], first: int) -> Any:
-    """The sum of left * right over the axes from ``first`` on of a grid of ``counts`` points.
+class Contraction:
+    """The sum of left * right over the axes from ``first`` on of a grid, as a product of matrices.
 
-    Both arrays hold integers as float64, with one dimension for each axis (of length 1 where they do not depend on it);
-    every partial sum must stay below :data:`EXACT`.  The result is an integer array of the first axes, or a number.
+    Both arrays hold integers as float64, with one dimension for each axis of the grid of ``counts`` points (of length 1
+    where they do not depend on it); every partial sum must stay below :data:`EXACT`.  The three steps are separate, so
+    that a matrix that does not change is made once.
     """
-    depth = len(counts)
-    groups: dict[str, list[int]] = {"batch": [], "left": [], "right": [], "inner": []}
-    times = 1
-    for d in range(depth):
-        a, b = left.shape[d] > 1, right.shape[d] > 1
-        if d >= first and a and b:
-            groups["inner"].append(d)
-        elif d >= first:
-            if a:
-                left = left.sum(axis=d, keepdims=True)
-            elif b:
-                right = right.sum(axis=d, keepdims=True)
-            else:
-                times *= counts[d]
-        elif a or b:
-            groups["batch" if a and b else "left" if a else "right"].append(d)
-    rest = [d for d in range(depth) if all(d not in group for group in groups.values())]
 
-    def matrix(array: NDArray[Any], rows: list[int], columns: list[int], others: list[int]) -> NDArray[Any]:
-        order = [*groups["batch"], *rows, *columns]
-        shape = [int(np.prod([array.shape[d] for d in g], dtype=np.int64)) for g in (rows, columns)]
-        batch = [array.shape[d] for d in groups["batch"]]
-        return array.transpose(*order, *others, *rest).reshape(*batch, *shape)
+    def __init__(self, left: Sequence[int], right: Sequence[int], counts: Sequence[int], first: int) -> None:
+        self.first = first
+        self.times = 1
+        self.batch: list[int] = []
+        self.rows: list[int] = []
+        self.columns: list[int] = []
+        self.inner: list[int] = []
+        self.only_left: list[int] = []
+        self.only_right: list[int] = []
+        for d, count in enumerate(counts):
+            a, b = left[d] > 1, right[d] > 1
+            if d >= first:
+                if a and b:
+                    self.inner.append(d)
+                elif a or b:
+                    (self.only_left if a else self.only_right).append(d)
+                else:
+                    self.times *= count
+            elif a and b:
+                self.batch.append(d)
+            elif a or b:
+                (self.rows if a else self.columns).append(d)
+        self.depth = len(counts)
+        self.sizes = {d: max(left[d], right[d]) for d in range(self.depth)}
 
-    a = matrix(left, groups["left"], groups["inner"], groups["right"])
-    b = matrix(right, groups["inner"], groups["right"], groups["left"])
-    result = np.matmul(a, b)
-    kept = [*groups["batch"], *groups["left"], *groups["right"]]
-    sizes = {d: max(left.shape[d], right.shape[d]) for d in kept}
-    result = result.reshape([sizes[d] for d in kept])
-    result = result.transpose(np.argsort(kept)) if kept else result
-    result = result.reshape([sizes.get(d, 1) for d in range(first)])
-    whole = result.astype(np.int64) * times
-    return whole if first else int(whole)
+    def left(self, array: NDArray[Any]) -> NDArray[Any]:
+        """The matrices of the left factor: rows, then what is summed."""
+        return self._matrix(array, self.only_left, self.rows, self.inner)
+
+    def right(self, array: NDArray[Any]) -> NDArray[Any]:
+        """The matrices of the right factor: what is summed, then columns."""
+        return self._matrix(array, self.only_right, self.inner, self.columns)
+
+    def _matrix(self, array: NDArray[Any], alone: list[int], rows: list[int], columns: list[int]) -> NDArray[Any]:
+        if alone:
+            array = array.sum(axis=tuple(alone), keepdims=True)
+        order = [*self.batch, *rows, *columns]
+        rest = [d for d in range(self.depth) if d not in order]
+        shape = [int(np.prod([self.sizes[d] for d in group], dtype=np.int64)) for group in (rows, columns)]
+        return np.ascontiguousarray(
+            array.transpose(*order, *rest).reshape(*(self.sizes[d] for d in self.batch), *shape)
+        )
+
+    def sum(self, left: NDArray[Any], right: NDArray[Any]) -> Any:
+        """The sums, as an integer array over the first axes, or a number."""
+        kept = [*self.batch, *self.rows, *self.columns]
+        result = np.matmul(left, right).reshape([self.sizes[d] for d in kept])
+        result = result.transpose(np.argsort(kept)) if kept else result
+        result = result.reshape([self.sizes[d] if d in kept else 1 for d in range(self.first)])
+        whole = result.astype(np.int64) * self.times
+        return whole if self.first else int(whole)

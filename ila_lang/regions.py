@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Axis", "NotParallel", "Region"]
+__all__ = ["Axis", "Move", "NotParallel", "Piece", "Place", "Region", "read_pieces"]
 
 Words = NDArray[Any]
 Times = Callable[[frozenset[int]], Any]
@@ -85,6 +85,61 @@ class _Stamps:
         return address - self.low
 
 
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Words at ``index`` of a copy (None: of the memory itself), where ``holds`` (None: everywhere)."""
+
+    words: Words | None
+    index: Any
+    holds: Words | None
+
+    def read(self, memory: Words, otherwise: Any) -> Any:
+        """The words as int64, or a number; ``otherwise`` where they do not hold."""
+        found = (memory if self.words is None else self.words)[self.index]
+        found = found.astype(np.int64) if isinstance(found, np.ndarray) else int(found)
+        return found if self.holds is None else np.where(self.holds, found, otherwise)
+
+
+def read_pieces(pieces: list[Piece], memory: Words) -> Any:
+    """The words of a load; the last piece holds everywhere."""
+    found: Any = None
+    for piece in reversed(pieces):
+        found = piece.read(memory, found)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where a store goes: ``index`` of a copy or of the memory; of a value that fills ``grid``, ``active`` counts."""
+
+    words: Words | None
+    index: tuple[Any, ...]
+    grid: tuple[int, ...] | None
+    active: Words | None
+
+    def write(self, memory: Words, value: Any) -> None:
+        """Stores a number or an array over the grid."""
+        if self.grid is not None:
+            value = np.broadcast_to(value, self.grid)
+            if self.active is not None:
+                value = value[self.active]
+        (memory if self.words is None else self.words)[self.index] = value
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """The last iteration's words that stay when a loop ends, from a copy to the level below (None: the memory)."""
+
+    target: Words | None
+    source: Words
+    addresses: Words
+
+    def apply(self, memory: Words) -> None:
+        """Moves the words."""
+        target = memory if self.target is None else self.target
+        target[..., self.addresses] = self.source[..., -1, :][..., self.addresses]
+
+
 class _Level:
     """One copy of the memory for each iteration of an axis (and of the axes of the levels below)."""
 
@@ -125,7 +180,7 @@ class Region:
         self.levels.append(_Level(axis, np.empty(shape, self.words.dtype)))
         self.excluded |= {axis.dim}
 
-    def leave(self) -> None:
+    def leave(self) -> Move:
         """Ends the loop that was entered last: its last iteration's words stay."""
         top = self.levels.pop()
         below = self.levels[-1]
@@ -142,7 +197,9 @@ class Region:
             below.written.set(set_words, times)
         if below.axis is None:
             self._remember(set_words)
-        below.words[..., set_words] = top.words[..., -1, :][..., set_words]
+        move = Move(None if below.axis is None else below.words, top.words, set_words)
+        move.apply(self.words)
+        return move
 
     def undo(self) -> None:
         """Takes back all stores that were remembered."""
@@ -154,34 +211,29 @@ class Region:
         if self.times is not None:
             self.log.append((address, self.words[address].copy()))
 
-    def load(self, address: Any, mask: Words | None, depth: int) -> Any:
-        """The words at ``address`` (a number, or an array over the grid); ``mask`` says which points are active.
+    def load(self, address: Any, mask: Words | None, depth: int) -> list[Piece]:
+        """Where the words at ``address`` come from (a number, or an array over the grid).
 
-        ``depth`` is the number of axes of the grid, which all arrays have.
+        ``mask`` says which points are active; ``depth`` is the number of axes of the grid, which all arrays have.
         """
         self.depth = depth
-        return self._load(len(self.levels) - 1, address, mask)
-
-    def _load(self, at: int, address: Any, mask: Words | None) -> Any:
-        level = self.levels[at]
-        if level.axis is None:
-            self._check_load(level, address, mask)
-            found = level.words[address]
-            return found.astype(np.int64) if isinstance(found, np.ndarray) else int(found)
-        defined = level.defined[address]
-        if not np.any(defined):
+        pieces: list[Piece] = []
+        for at in range(len(self.levels) - 1, 0, -1):
+            level = self.levels[at]
+            defined = level.defined[address]
+            if np.any(defined):
+                self._check_load(level, address, mask)
+                index = (*self._iterations(at), address)
+                if np.all(defined):
+                    return [*pieces, Piece(level.words, index, None)]
+                pieces.append(Piece(level.words, index, defined))
+                mask = ~defined if mask is None else mask & ~defined
             level.passed[address if mask is None else _active(mask, address)[0]] = True
-            return self._load(at - 1, address, mask)
-        self._check_load(level, address, mask)
-        private = level.words[(*self._iterations(at), address)].astype(np.int64)
-        if np.all(defined):
-            return private
-        rest = ~defined if mask is None else mask & ~defined
-        level.passed[_active(rest, address)[0]] = True
-        return np.where(defined, private, self._load(at - 1, address, rest))
+        self._check_load(self.levels[0], address, mask)
+        return [*pieces, Piece(None, address, None)]
 
-    def store(self, address: Any, value: Any, mask: Words | None, depth: int) -> None:
-        """Sets the words at ``address``, where active."""
+    def store(self, address: Any, value: Any, mask: Words | None, depth: int) -> Place:
+        """Sets the words at ``address``, where active, and says where that was."""
         self.depth = depth
         level = self.levels[-1]
         if self.times is not None:
@@ -191,28 +243,28 @@ class Region:
             level.written.set(where, when)
             stamps = level.written.get(where)
             self._blame(stamps != when, stamps, when)
+        index = [*self._iterations(len(self.levels) - 1), address]
+        if level.axis is not None:
+            for other in self.levels[1:]:
+                assert other.axis is not None
+                if mask is not None and mask.shape[other.axis.dim] != 1:
+                    raise NotParallel(other.axis.counter)
+            where = address if mask is None else _active(mask, address)[0]
+            if np.any(level.passed[where]):
+                raise NotParallel(level.axis.counter)
+            level.defined[where] = True
+        shapes = [np.shape(i) for i in index]
+        place = Place(None if level.axis is None else level.words, tuple(index), None, None)
+        if mask is not None:
+            grid = np.broadcast_shapes(mask.shape, np.shape(value), *shapes)
+            place = Place(place.words, tuple(_active(mask, *index, shape=grid)), grid, np.broadcast_to(mask, grid))
+        elif level.axis is None and np.shape(value) and np.shape(value) != shapes[0]:
+            grid = np.broadcast_shapes(np.shape(value), *shapes)
+            place = Place(None, (np.broadcast_to(address, grid),), grid, None)
         if level.axis is None:
-            if mask is not None:
-                address, value = _active(mask, address, value)
-            elif isinstance(value, np.ndarray) and np.shape(address) != value.shape:
-                address, value = np.broadcast_arrays(address, value)
-            self._remember(address)
-            level.words[address] = value
-            return
-        for other in self.levels[1:]:
-            assert other.axis is not None
-            if mask is not None and mask.shape[other.axis.dim] != 1:
-                raise NotParallel(other.axis.counter)
-        where = address if mask is None else _active(mask, address)[0]
-        if np.any(level.passed[where]):
-            raise NotParallel(level.axis.counter)
-        level.defined[where] = True
-        iterations = self._iterations(len(self.levels) - 1)
-        if mask is None:
-            level.words[(*iterations, address)] = value
-            return
-        *index, what = _active(mask, *iterations, address, value)
-        level.words[tuple(index)] = what
+            self._remember(place.index[0])
+        place.write(self.words, value)
+        return place
 
     def _iterations(self, at: int) -> list[Words]:
         """Index arrays of the levels up to ``at``: each iteration uses its own copy."""

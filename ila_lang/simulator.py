@@ -241,11 +241,10 @@ class Simulator(Machine):
         which = np.full(size, -1)
         count = np.zeros(size, np.int64)
         for index, hit in zip(self._of_columns.quick, hits, strict=True):
-            chosen = np.broadcast_to(np.asarray(hit, bool), size)
-            which[chosen] = index
-            count += chosen
+            which[hit] = index
+            count += hit
         # one by one, decoding says what is wrong
-        which[~np.broadcast_to(np.asarray(valid, bool), size) | (count > 1)] = -1
+        which[np.logical_not(valid) | (count > 1)] = -1
         edges = [0, *(np.flatnonzero(np.diff(which)) + 1).tolist(), size]
         for first, last in pairwise(edges):
             if first < last:
@@ -279,10 +278,17 @@ class Simulator(Machine):
         results = iter(bulk.evaluate(*arguments))
         writes = []
         for name, count in bulk.stores:
-            table = [np.broadcast_to(np.asarray(next(results)), (size,)) for _ in range(3 * count)]
-            guards, addresses, words = (np.stack(table[k::3], axis=1).ravel() for k in range(3))
-            if not guards.all():
-                addresses, words = addresses[guards], words[guards]
+            places = np.empty((size, count), np.int64)
+            contents = np.empty((size, count), self.memories[name].words.dtype)
+            guards: Words | None = None
+            for lane in range(count):
+                guard, places[:, lane], contents[:, lane] = next(results), next(results), next(results)
+                if not np.all(guard):
+                    guards = np.ones((size, count), bool) if guards is None else guards
+                    guards[:, lane] = guard
+            addresses, words = places.ravel(), contents.ravel()
+            if guards is not None:
+                addresses, words = addresses[guards.ravel()], words[guards.ravel()]
             if not _distinct(addresses, len(self.memories[name].words)):
                 return False
             writes.append((name, addresses, words))
@@ -294,9 +300,15 @@ class Simulator(Machine):
                 memory.words[addresses] = words
             memory.touch()
         for name, count in bulk.scalars:
-            parts = [np.broadcast_to(np.asarray(next(results)), (size,)) for _ in range(count)]
-            rows = np.stack(parts, axis=1).astype(np.uint8) if count > 1 else parts[0]
-            self.values[name] = int.from_bytes(rows[-1].tobytes(), "little") if count > 1 else rows[-1].item()
+            rows: Words
+            if count > 1:
+                rows = np.empty((size, count), np.uint8)
+                for lane in range(count):
+                    rows[:, lane] = next(results)
+                self.values[name] = int.from_bytes(rows[-1].tobytes(), "little")
+            else:
+                rows = np.broadcast_to(np.asarray(next(results)), (size,))
+                self.values[name] = rows[-1].item()
             if name in seen:
                 seen[name] += zip(range(first, last), rows, strict=True)
         return True

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from .compile import compile_terms, loads_resolved
 from .expr import Expr, free_variables, postorder, substitute, var
 from .flow import Flow
@@ -47,6 +49,18 @@ class Value:
     def on_arrays(self) -> Callable[..., Any]:
         """The term as a function of numbers and arrays, in a tuple."""
         return compile_terms(self.variables, [self.root], vector=True)
+
+    def evaluate(self, *arguments: Any) -> Any:
+        """The term's value where an argument is an array: an array, or a number."""
+        found = self.on_arrays(*arguments)[0]
+        if isinstance(found, np.ndarray) and found.ndim:
+            return found
+        return found.item() if hasattr(found, "item") else found
+
+    def evaluate_numbers(self, *arguments: int) -> int:
+        """The term's value where all arguments are numbers."""
+        found: int = self.on_integers(*arguments)[0]
+        return found
 
 
 def value(term: Expr, flow: Flow) -> Value:

@@ -1,0 +1,376 @@
+"""One run of a kernel on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .clock import Clock
+from .flow import Flow
+from .plan import Add, Assign, Block, Loop, Node, Put
+from .products import EXACT, Contraction, Product
+from .regions import Axis, Region, read_pieces
+from .sorts import MemSort
+from .values import Value
+
+__all__ = ["Compiled", "Configuration", "Ref", "Run", "actual", "words_of"]
+
+Words = NDArray[Any]
+
+#: A sum over at least this many points of the grid is worth a matrix product.
+PRODUCT_POINTS = 1 << 11
+#: Arrays kept for one configuration have at most this many bytes.
+KEPT_BYTES = 16 << 20
+
+
+class Compiled(Protocol):
+    """What a run needs of the compiled kernel."""
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+
+    @property
+    def flow(self) -> Flow:
+        """What its values depend on."""
+
+    @property
+    def memories(self) -> Mapping[str, MemSort]:
+        """Its memories."""
+
+
+@dataclass
+class Configuration:
+    """What is known of a kernel for one tuple of scalars.
+
+    ``serial`` are the counters of loops that are no axes, ``layout`` the digits of times (:mod:`ila_lang.clock`);
+    ``ordered`` says that the order of accesses is known to be right; ``kept`` has values that depend on nothing else
+    than the counters and versions of memories in their keys.
+    """
+
+    serial: set[str]
+    layout: dict[tuple[str, ...], list[int]]
+    ordered: bool = False
+    kept: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+    bytes: int = 0
+
+    def keep(self, key: tuple[Any, ...], found: Any) -> None:
+        """Keeps a value; all others are dropped where there would be too many."""
+        if isinstance(found, np.ndarray):
+            self.bytes += found.nbytes
+            if self.bytes > KEPT_BYTES:
+                self.forget()
+                self.bytes = found.nbytes
+        self.kept[key] = found
+
+    def forget(self) -> None:
+        """Drops what was kept."""
+        self.kept.clear()
+        self.bytes = 0
+
+
+class Ref:
+    """A value that a recorded run computes: its place, its value in the present run, and whether it is ``fixed``.
+
+    Fixed values depend only on memories that the kernel does not store to.
+    """
+
+    __slots__ = ("fixed", "slot", "value")
+
+    def __init__(self, slot: int, value: Any, fixed: bool) -> None:
+        self.slot, self.value, self.fixed = slot, value, fixed
+
+
+def actual(value: Any) -> Any:
+    """The value itself: a number or an array."""
+    return value.value if isinstance(value, Ref) else value
+
+
+def words_of(memory: Words, address: Any) -> Any:
+    """Words of a memory as int64, or a number."""
+    found = memory[address]
+    return found.astype(np.int64) if isinstance(found, np.ndarray) else int(found)
+
+
+def sum_over(values: Any, counts: tuple[int, ...], first: int) -> Any:
+    """The sum over the axes from ``first`` on of a grid of ``counts`` points."""
+    depth = len(counts)
+    if not isinstance(values, np.ndarray):
+        values = np.full((1,) * depth, values)
+    axes = tuple(range(first, depth))
+    missing = np.prod([counts[d] for d in axes if values.shape[d] == 1], dtype=np.int64)
+    total = values.sum(axis=axes) * missing
+    return total if first else int(total)
+
+
+class Run:
+    """One run of one kernel; ``env`` holds a number or an array (of one dimension for each axis) for each name."""
+
+    def __init__(
+        self,
+        plan: Compiled,
+        configuration: Configuration,
+        scalars: dict[str, Any],
+        memories: Mapping[str, Words],
+        versions: Mapping[str, int],
+        points: int,
+    ) -> None:
+        self.plan = plan
+        self.configuration = configuration
+        self.env: dict[str, Any] = scalars
+        self.memories = memories
+        self.versions = versions
+        self.points = points
+        self.axes: list[Axis] = []
+        self.counts: tuple[int, ...] = ()
+        self.mask: Words | None = None
+        # of open loops: where the counter stands (for an axis: its first value and their number)
+        self.place: dict[str, int] = {}
+        self.introduced: dict[str, int] = {}
+        self.clock = Clock(configuration.layout)
+        self.checked = not configuration.ordered and configuration.serial != plan.flow.loops.keys()
+        times = self.clock.times if self.checked else None
+        self.regions = {name: Region(memories[name], times, self.clock.culprit) for name in plan.flow.stored}
+
+    def undo(self) -> None:
+        """Puts back what the run has stored so far."""
+        for region in self.regions.values():
+            region.undo()
+
+    # -- statements ----
+
+    def block(self, block: Block) -> None:
+        """Executes the statements of one block for the whole grid."""
+        for node in self.nodes(block):
+            self.clock.tick()
+            if isinstance(node, Assign):
+                found = self.value(node.value)
+                if node.update and self.mask is not None:
+                    found = self.compute(np.where, self.mask, found, self.pick(node.name))
+                self.env[node.name] = found
+                if not node.update:
+                    self.introduced[node.name] = len(self.axes)
+            elif isinstance(node, Loop):
+                self.loop(node)
+            elif isinstance(node, Put):
+                address, word = self.value(node.address), self.value(node.value)
+                self.check_range(node.memory, address)
+                self.put(node.memory, address, word)
+            else:
+                self.add(node)
+
+    def nodes(self, block: Block) -> list[Node]:
+        """The statements of a block, without loops that are known to have no iteration here."""
+        if not block.choices:
+            return block.nodes
+        key = (id(block), *(self.place.get(c, -1) for c in block.counters), *(self.versions[m] for m in block.memories))
+        found: list[Node] | None = self.configuration.kept.get(key)
+        if found is None:
+            found = []
+            for node in block.nodes:
+                if node not in block.choices:
+                    found.append(node)
+                    continue
+                assert isinstance(node, Loop)
+                if np.any(self.value(node.extent)):
+                    found.append(node)
+            self.configuration.keep(key, found)
+        return found
+
+    def loop(self, node: Loop) -> None:
+        """Runs a loop as an axis, or one iteration at a time."""
+        limits = self.value(node.extent)
+        ragged = None
+        if isinstance(limits, np.ndarray):
+            if not limits.size:
+                return
+            extent = int(limits.max())
+            if int(limits.min()) != extent:
+                ragged = limits
+        else:
+            extent = limits
+        counter = node.statement.counter
+        if extent > 1 << counter.width:
+            raise ValueError(f"Extent {extent} must fit the counter {counter.name} of {self.plan.name}")
+        if extent == 0:
+            return
+        mask = self.mask
+        if extent == 1 or counter.name in self.configuration.serial:
+            for i in range(extent):
+                self.env[counter.name] = self.place[counter.name] = i
+                if ragged is not None:
+                    self.mask = i < ragged if mask is None else mask & (i < ragged)
+                self.block(node.body)
+                self.mask = mask
+            return
+        size = int(np.prod(self.counts, dtype=np.int64))
+        chunk = max(1, self.points // size)
+        dim, counts = len(self.axes), self.counts
+        for first in range(0, extent, chunk):
+            number = min(chunk, extent - first)
+            axis = Axis(counter.name, dim, first, number)
+            values = np.arange(first, first + number, dtype=np.int64).reshape((1,) * dim + (number,))
+            self.env[counter.name], self.place[counter.name] = values, first << 32 | number
+            self.axes.append(axis)
+            self.clock.open(axis)
+            self.counts = (*counts, number)
+            if mask is not None:
+                self.mask = mask[..., None]
+            if ragged is not None:
+                active = values < ragged[..., None]
+                self.mask = active if self.mask is None else self.mask & active
+            for name in node.private:
+                self.regions[name].enter(axis)
+            self.block(node.body)
+            self.axes.pop()
+            self.clock.close()
+            self.counts = counts
+            self.mask = mask
+            for name in node.private:
+                self.leave(name)
+
+    def add(self, node: Add) -> None:
+        """Adds to a register, over all axes that opened since it was introduced."""
+        depth, first = len(self.axes), self.introduced[node.name]
+        limit = (1 << node.width) - 1
+        total: Any = None
+        if first < depth and node.product is not None and np.prod(self.counts, dtype=np.int64) >= PRODUCT_POINTS:
+            total = self.sum_of_products(node.product, first)
+        if total is None:
+            total = self.value(node.value)
+            if self.mask is not None:
+                total = self.compute(np.where, self.mask, total, 0)
+            if first < depth:
+                total = self.compute(partial(sum_over, counts=self.counts, first=first), total)
+        self.env[node.name] = self.compute(lambda old, more: (old + more) & limit, self.env[node.name], total)
+
+    def sum_of_products(self, node: Product, first: int) -> Any:
+        """The sum over the axes from ``first`` on, as a product of matrices; None where it would not be exact."""
+        summed = int(np.prod(self.counts[first:], dtype=np.int64))
+        if summed * node.magnitude > EXACT:
+            return None
+        left, right = self.factor(node.left, node.as_left), self.factor(node.right, node.as_right)
+        if self.mask is not None:
+            if actual(left).size < actual(right).size:
+                left = self.compute(np.multiply, left, self.mask)
+            else:
+                right = self.compute(np.multiply, right, self.mask)
+        contraction = Contraction(actual(left).shape, actual(right).shape, self.counts, first)
+        return self.compute(
+            contraction.sum, self.compute(contraction.left, left), self.compute(contraction.right, right)
+        )
+
+    def factor(self, node: Value, convert: Any) -> Any:
+        """A factor as an array of float64 over the grid."""
+        key = None
+        if node.name is not None and node.name in self.plan.flow.reach:
+            # a register that depends on nothing that changes keeps its factor, too
+            reach = self.plan.flow.reach[node.name] | {node.name}
+            if not reach & (self.plan.flow.updated | self.plan.flow.stored):
+                key = (id(convert), node.name, *self.places(node))
+        elif node.kept:
+            key = (id(convert), id(node), *self.places(node))
+        found = None if key is None else self.kept(node, key)
+        if found is None:
+            words = self.value(node)
+            if not isinstance(actual(words), np.ndarray):
+                words = self.compute(partial(np.full, (1,) * len(self.axes)), words)
+            found = self.compute(convert, words)
+            if key is not None:
+                self.keep(node, key, found)
+        return found
+
+    # -- values ----
+
+    def places(self, node: Value) -> tuple[int, ...]:
+        """Where the counters and memories stand that ``node`` depends on."""
+        place = self.place
+        return (
+            *(place.get(c, -1) for c in node.counters),
+            *(self.versions[m] for m in node.memories),
+        )
+
+    def pick(self, name: str) -> Any:
+        """The present value of a name, with a dimension for each axis if it is an array."""
+        found = self.env[name]
+        words = actual(found)
+        if isinstance(words, np.ndarray) and words.ndim < len(self.axes):
+            shape = words.shape + (1,) * (len(self.axes) - words.ndim)
+            return self.compute(lambda array: array.reshape(shape), found)
+        return found
+
+    def value(self, node: Value) -> Any:
+        """The value of a term: a number, or an array over the grid."""
+        if node.constant is not None:
+            return node.constant
+        if node.name is not None:
+            return self.pick(node.name)
+        key = None
+        if node.kept:
+            key = (id(node), *self.places(node))
+            found = self.kept(node, key)
+            if found is not None:
+                return found
+        words: dict[str, Any] = {}
+        for target, memory, address in node.loads:
+            if address.names and any(n in words for n in address.names):
+                where = self.apply(address, words)
+            else:
+                where = self.value(address)
+            words[target] = self.load(memory, where)
+        found = self.apply(node, words)
+        if key is not None:
+            self.keep(node, key, found)
+        return found
+
+    def kept(self, node: Value, key: tuple[Any, ...]) -> Any:
+        """What was kept of a value under a key, or None."""
+        return self.configuration.kept.get(key)
+
+    def keep(self, node: Value, key: tuple[Any, ...], found: Any) -> None:
+        """Keeps a value for later runs."""
+        self.configuration.keep(key, found)
+
+    def apply(self, node: Value, words: Mapping[str, Any]) -> Any:
+        """The term over the present values of names and the words loaded for it."""
+        arguments = [words[n] if n in words else self.pick(n) for n in node.names]
+        if any(isinstance(actual(a), np.ndarray) for a in arguments):
+            return self.compute(node.evaluate, *arguments)
+        return self.compute(node.evaluate_numbers, *arguments)
+
+    def compute(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """The function's value; every value of the run that depends on memories comes from here or from a load."""
+        return function(*arguments)
+
+    def put(self, memory: str, address: Any, word: Any) -> None:
+        """Stores words."""
+        self.regions[memory].store(address, word, self.mask, len(self.axes))
+
+    def leave(self, memory: str) -> None:
+        """Ends a loop whose iterations have copies of a memory."""
+        self.regions[memory].leave()
+
+    def load(self, memory: str, address: Any) -> Any:
+        """The words of a memory at an address or an array of addresses."""
+        self.check_range(memory, address)
+        region = self.regions.get(memory)
+        if region is not None:
+            return read_pieces(region.load(address, self.mask, len(self.axes)), self.memories[memory])
+        return words_of(self.memories[memory], address)
+
+    def check_range(self, memory: str, address: Any) -> None:
+        """Refuses addresses beyond an array that stops short of its memory."""
+        length = len(self.memories[memory])
+        if length == 1 << self.plan.memories[memory].addr_width:
+            return
+        active = address
+        if self.mask is not None and isinstance(address, np.ndarray):
+            active = np.where(self.mask, address, 0)
+        largest = int(np.max(active)) if np.size(active) else 0
+        if largest >= length:
+            raise ValueError(f"Address {largest:#x} must lie in the array of {memory}, which has {length} words")
