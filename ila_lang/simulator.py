@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,12 @@ Words = NDArray[Any]
 SHORT_RUN = 4
 
 
+# Kernels keep values by the versions of memories, for all machines of a model: no two contents may share one.
+_VERSIONS = count()
+
+
 class ArrayMemory(MutableMapping[int, int]):
-    """A whole memory as an array; ``version`` changes with its contents.
+    """A whole memory as an array; ``version`` is another one whenever its contents change, in every memory.
 
     Who writes to :attr:`words` directly has to call :meth:`touch`.
     """
@@ -47,11 +51,11 @@ class ArrayMemory(MutableMapping[int, int]):
         else:
             self.words = np.full(1 << sort.addr_width, default, np.int64)
         self.default = default
-        self.version = 0
+        self.version = next(_VERSIONS)
 
     def touch(self) -> None:
         """Tells that the contents have changed."""
-        self.version += 1
+        self.version = next(_VERSIONS)
 
     def __getitem__(self, address: Any) -> Any:
         found = self.words[address]
@@ -59,7 +63,7 @@ class ArrayMemory(MutableMapping[int, int]):
 
     def __setitem__(self, address: Any, word: Any) -> None:
         self.words[address] = word
-        self.version += 1
+        self.touch()
 
     def __delitem__(self, address: int) -> None:
         self[address] = self.default
@@ -239,12 +243,12 @@ class Simulator(Machine):
             columns.setdefault(name, np.zeros(size, np.int64))
         valid, *hits = function(*(columns[name] for name in parameters))
         which = np.full(size, -1)
-        count = np.zeros(size, np.int64)
+        hits_in_all = np.zeros(size, np.int64)
         for index, hit in zip(self._of_columns.quick, hits, strict=True):
             which[hit] = index
-            count += hit
+            hits_in_all += hit
         # one by one, decoding says what is wrong
-        which[np.logical_not(valid) | (count > 1)] = -1
+        which[np.logical_not(valid) | (hits_in_all > 1)] = -1
         edges = [0, *(np.flatnonzero(np.diff(which)) + 1).tolist(), size]
         for first, last in pairwise(edges):
             if first < last:
@@ -277,14 +281,14 @@ class Simulator(Machine):
                 arguments.append(columns[name] if name in columns else self.values.get(name, 0))
         results = iter(bulk.evaluate(*arguments))
         writes = []
-        for name, count in bulk.stores:
-            places = np.empty((size, count), np.int64)
-            contents = np.empty((size, count), self.memories[name].words.dtype)
+        for name, lanes in bulk.stores:
+            places = np.empty((size, lanes), np.int64)
+            contents = np.empty((size, lanes), self.memories[name].words.dtype)
             guards: Words | None = None
-            for lane in range(count):
+            for lane in range(lanes):
                 guard, places[:, lane], contents[:, lane] = next(results), next(results), next(results)
                 if not np.all(guard):
-                    guards = np.ones((size, count), bool) if guards is None else guards
+                    guards = np.ones((size, lanes), bool) if guards is None else guards
                     guards[:, lane] = guard
             addresses, words = places.ravel(), contents.ravel()
             if guards is not None:
@@ -299,11 +303,11 @@ class Simulator(Machine):
             else:
                 memory.words[addresses] = words
             memory.touch()
-        for name, count in bulk.scalars:
+        for name, parts in bulk.scalars:
             rows: Words
-            if count > 1:
-                rows = np.empty((size, count), np.uint8)
-                for lane in range(count):
+            if parts > 1:
+                rows = np.empty((size, parts), np.uint8)
+                for lane in range(parts):
                     rows[:, lane] = next(results)
                 self.values[name] = int.from_bytes(rows[-1].tobytes(), "little")
             else:

@@ -1,0 +1,162 @@
+"""The fast simulator does what the scalar interpreter does, command by command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import ila_lang as il
+from ila_lang import BOOL, CommandError, CommandStream, Ila, Kernel, Machine, Simulator, bv, concat, const
+from tests.ila_lang.oracle import COUNT, DST, SCALE, SRC, kernels, words
+
+
+def bus() -> Ila:
+    """Stores and loads of words of 72 bits in rows of nine bytes, a counter, a conditional store, a sum."""
+    ila = Ila("bus")
+    kind, at, data = ila.input("kind", 3), ila.input("at", 4), ila.input("data", 72)
+    flag = ila.input("flag", BOOL)
+    memory = ila.memory("memory", 8, 8, 0)
+    out, last, steps = ila.state("out", bv(72), 0), ila.state("last", 4, 0), ila.state("steps", 8, 0)
+    lanes = [concat(at, const(lane, 4)) for lane in range(9)]
+    stored = memory
+    for lane, address in enumerate(lanes):
+        stored = stored.store(address, data[8 * lane + 7 : 8 * lane])
+    ila.instruction("store").set_decode(kind == 0).update(memory, stored).update(last, at)
+    word = concat(*(memory.load(address) for address in reversed(lanes)))
+    ila.instruction("load").set_decode(kind == 1).update(out, word)
+    ila.instruction("count").set_decode(kind == 2).update(steps, steps + 1)
+    guarded = il.ite(flag, memory.store(lanes[0], data[7:0]), memory)
+    ila.instruction("guarded").set_decode(kind == 3).update(memory, guarded)
+    turn = ila.instruction("turn").set_decode((kind == 4) & (last == 0))
+    turn.update(out, data)
+    total = Kernel("total")
+    acc = total.let("acc", const(0, 8))
+    with total.loop("i", const(16, 5)) as i:
+        total.assign(acc, acc + total.load("word", memory, concat(i[3:0], const(0, 4))))
+    total.store(memory, const(255, 8), acc)
+    ila.instruction("sum").set_decode(kind == 5).start(total, when=last != 1)
+    never = ila.instruction("never").set_decode((kind == 4) & (last != 0))
+    never.reserved = "nobody knows"
+    return ila
+
+
+BUS = bus()
+commands = st.lists(
+    st.builds(
+        lambda kind, at, data, flag, times: [
+            {"kind": kind, "at": (at + i) % 16, "data": data + i, "flag": flag} for i in range(times)
+        ],
+        st.sampled_from([0, 0, 1, 1, 2, 3, 4, 5]),
+        st.integers(0, 15),
+        st.integers(0, (1 << 72) - 21),
+        st.booleans(),
+        st.sampled_from([1, 2, 7, 20]),
+    ),
+    max_size=12,
+).map(lambda runs: [c for run in runs for c in run])
+
+
+def stream(listed: list[dict[str, Any]]) -> CommandStream:
+    rows = [np.frombuffer(int(c["data"]).to_bytes(9, "little"), np.uint8) for c in listed]
+    return CommandStream(
+        {
+            "kind": np.array([c["kind"] for c in listed], np.int64),
+            "at": np.array([c["at"] for c in listed], np.uint8),
+            "flag": np.array([c["flag"] for c in listed], bool),
+            "data": np.array(rows, np.uint8).reshape(-1, 9),
+        }
+    )
+
+
+@given(commands)
+@settings(max_examples=200)
+def test_streams(listed: list[dict[str, Any]]) -> None:
+    slow, fast = Machine(BUS), Simulator(BUS)
+    outs, error = [], None
+    for number, inputs in enumerate(listed):
+        try:
+            instruction = slow.step(inputs)
+        except CommandError as refused:
+            error = str(refused)
+            break
+        if "out" in instruction.updates:
+            outs.append((number, slow.values["out"]))
+    if error is None:
+        seen = fast.execute(stream(listed), ("out",))["out"]
+        assert [(n, int.from_bytes(row.tobytes(), "little")) for n, row in seen] == outs
+    else:
+        with pytest.raises(CommandError) as caught:
+            fast.execute(stream(listed), ("out",))
+        assert sorted(str(caught.value)) == sorted(error)  # inputs are listed in another order
+    assert fast.values == slow.values
+    for name, memory in slow.memories.items():
+        assert {a: w for a, w in memory.items() if w} == dict(fast.memories[name])
+
+
+@given(
+    kernels(),
+    words,
+    words,
+    st.lists(st.tuples(st.booleans(), st.integers(0, 15), st.integers(0, 15)), max_size=8),
+)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=60, deadline=None)
+def test_kernels_started_by_commands(kernel: Kernel, src: Any, dst: Any, turns: list[tuple[bool, int, int]]) -> None:
+    """Starts of one kernel again and again, with memories changed between them."""
+    ila = Ila("device")
+    go, more = ila.input("go", BOOL), ila.input("more", bv(4))
+    for variable in (COUNT, SCALE, SRC, DST):
+        ila.state(variable.name, variable.sort)
+    at = ila.input("at", bv(4))
+    ila.instruction("run").set_decode(go).start(kernel)
+    ila.instruction("set").set_decode(~go).update(SRC, SRC.store(at, more)).update(COUNT, more & 3)
+    machines = Machine(ila), Simulator(ila)
+    for machine in machines:
+        machine.memories["src"].update(src)
+        machine.memories["dst"].update(dst)
+    for start, where, what in turns:
+        for machine in machines:
+            machine.step({"go": start, "at": where, "more": what})
+        slow, fast = machines
+        assert {a: w for a, w in slow.memories["dst"].items() if w} == dict(fast.memories["dst"]), il.show_kernel(
+            kernel
+        )
+
+
+def test_columns_of_different_lengths_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"one length, not \{'a': 1, 'b': 2\}"):
+        CommandStream({"a": np.zeros(1, np.int64), "b": np.zeros(2, np.int64)})
+
+
+def test_a_model_that_changes_is_compiled_again() -> None:
+    ila = Ila("growing")
+    kind, n = ila.input("kind", 1), ila.state("n", 8, 0)
+    ila.instruction("one").set_decode(kind == 0).update(n, n + 1)
+    first = Simulator(ila)
+    first.step({"kind": 0})
+    ila.instruction("two").set_decode(kind == 1).update(n, n + 2)
+    second = Simulator(ila)
+    second.execute(CommandStream({"kind": np.array([1, 1, 0, 1, 1, 1, 1])}))
+    assert (first.values["n"], second.values["n"]) == (1, 13)
+
+
+def test_machines_of_one_model_do_not_mix_up_their_memories() -> None:
+    ila = Ila("adder")
+    go, word = ila.input("go", BOOL), ila.input("word", 4)
+    source, target = ila.memory("source", 4, 4, 0), ila.memory("target", 4, 4, 0)
+    copy = Kernel("copy")
+    with copy.loop("i", const(16, 5)) as i:
+        copy.store(target, i[3:0], copy.load("found", source, i[3:0]) + 1)
+    ila.instruction("set").set_decode(~go).update(source, source.store(3, word))
+    ila.instruction("run").set_decode(go).start(copy)
+    found = []
+    for word_given in (1, 2, 1, 3):
+        machine = Simulator(ila)
+        machine.step({"word": word_given})
+        for _ in range(3):
+            machine.step({"go": 1})
+        found.append(machine.memories["target"][3])
+    assert found == [2, 3, 2, 4]
