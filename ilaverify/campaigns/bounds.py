@@ -57,7 +57,7 @@ FLOAT_ERROR = 2.0**-34
 
 It is part of the functions' errors.  Sums of products of codes need none: they are exact in float64.
 """
-_TINY = 1 + 2.0**-5  # times 2^(bias - 10): from here on a number is not flushed to zero
+_TINY = 1 + 2.0**-5  # times 2^(bias - 10): up to here a number may become zero (here itself only a negative one)
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def encoded(a: Bounded, bias: int) -> Bounded:
         _, power = np.frexp(magnitude)
     step = np.where(magnitude > 0, np.ldexp(1.0, power - 6), 0.0)
     tiny = np.ldexp(_TINY, bias - 10)
-    flushed = np.where(np.abs(a.value) - a.error >= tiny, 0.0, np.minimum(magnitude, tiny))
+    flushed = np.where(np.abs(a.value) - a.error > tiny, 0.0, np.minimum(magnitude, tiny))
     cut = clip(a, top)
     return Bounded(a.value, cut.error + np.maximum(step, flushed))
 
