@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
-from ila_lang import BOOL, CommandError, Expr, Machine, const, false, substitute, true
+from ila_lang import BOOL, CommandError, CommandStream, Expr, Machine, Simulator, const, false, substitute, true
 from ila_lang.sorts import BvSort
 
 __all__ = [
@@ -144,7 +144,18 @@ def execute(
     """
     reads: list[tuple[int, int]] = []
     running: tuple[int, str] | None = None
+    runs = _plain_runs(program, machine, drive) if isinstance(machine, Simulator) and check is None else {}
+    done = 0
     for number, command in enumerate(program.commands, 1):
+        if number <= done:
+            continue
+        if running is None and number in runs:
+            assert isinstance(machine, Simulator)
+            stream = runs[number]
+            for place, word in machine.execute(stream, ["data_out"])["data_out"]:
+                reads.append((program.commands[number - 1 + place].addr, int.from_bytes(word.tobytes(), "little")))
+            done = number - 1 + len(stream)
+            continue
         if command.mode == "Q":
             if running is None:
                 raise ProgramError(
@@ -172,6 +183,24 @@ def execute(
         if program.waits and instruction.kernel is not None and holds(instruction.kernel_guard, machine):
             running = (number, instruction.name)
     return reads
+
+
+def _plain_runs(
+    program: Program, machine: Simulator, drive: Callable[[ProgramCommand], dict[str, int]]
+) -> dict[int, CommandStream]:
+    """Runs of commands that a simulator can execute at once, by the number of their first command."""
+    sent = [(number, command) for number, command in enumerate(program.commands, 1) if command.mode != "Q"]
+    stream = CommandStream.of(machine.ila, [drive(command) for _, command in sent])
+    found = {}
+    for first, last in machine.plain_runs(stream):
+        # a wait between two commands ends a run
+        start = first
+        for at in range(first + 1, last + 1):
+            if at == last or sent[at][0] != sent[at - 1][0] + 1:
+                part = {name: column[start:at] for name, column in stream.columns.items()}
+                found[sent[start][0]] = CommandStream(part)
+                start = at
+    return found
 
 
 def format_reads(reads: Iterable[tuple[int, int]]) -> str:

@@ -90,6 +90,20 @@ class CommandStream:
         if len(set(lengths.values())) > 1:
             raise ValueError(f"Columns of a command stream must have one length, not {lengths}")
 
+    @staticmethod
+    def of(ila: Ila, commands: Sequence[Mapping[str, int]]) -> CommandStream:
+        """Commands given one by one as columns; inputs that a command does not give are 0 there."""
+        columns: dict[str, Words] = {}
+        for name, variable in ila.inputs.items():
+            values = [command.get(name, 0) for command in commands]
+            if variable.sort != BOOL and variable.width > WIDEST:
+                size = (variable.width + 7) // 8
+                blob = b"".join(value.to_bytes(size, "little") for value in values)
+                columns[name] = np.frombuffer(blob, np.uint8).reshape(-1, size)
+            else:
+                columns[name] = np.array(values, np.int64)
+        return CommandStream(columns)
+
     def __len__(self) -> int:
         return next((len(column) for column in self.columns.values()), 0)
 
@@ -223,6 +237,20 @@ class Simulator(Machine):
                     if name in chosen.updates:
                         seen[name].append((number, self._watched(name)))
         return seen
+
+    def plain_runs(self, stream: CommandStream) -> list[tuple[int, int]]:
+        """Ranges of commands of which it is known beforehand that they are accepted and start nothing.
+
+        Each range is (first, last + 1); :meth:`execute` does not fail on it, whatever the state.
+        """
+        found: list[tuple[int, int]] = []
+        for first, last, instruction in self._runs(stream):
+            if instruction is None or instruction.reserved or instruction.kernel is not None:
+                continue
+            if found and found[-1][1] == first:
+                first = found.pop()[0]
+            found.append((first, last))
+        return found
 
     def _watched(self, name: str) -> Any:
         state, value = self.ila.states[name], self.values[name]
