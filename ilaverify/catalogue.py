@@ -38,6 +38,18 @@ def _flexasr() -> Ila:
     return flexasr()
 
 
+def _hlscnn() -> Ila:
+    from accel_models.hlscnn.model import hlscnn
+
+    return hlscnn()
+
+
+def _vta() -> Ila:
+    from accel_models.vta.model import vta
+
+    return vta()
+
+
 def _ir() -> Ila:
     from rewrites.flexasr_pooling import ir_model
 
@@ -45,7 +57,9 @@ def _ir() -> Ila:
 
 
 MODELS: Mapping[str, tuple[str, Callable[[], Ila]]] = {
-    "flexasr": ("FlexASR's global buffer at the AXI port: LayerReduce, LayerNorm, ZeroPadding", _flexasr),
+    "flexasr": ("FlexASR at its AXI port: global buffer, processing elements and all units", _flexasr),
+    "hlscnn": ("HLSCNN at its AXI port: scratchpads, transfers, convolution", _hlscnn),
+    "vta": ("VTA at its instruction interface: scratchpads, tokens, LOAD, GEMM, ALU, STORE", _vta),
     "ir": ("the tensor IR, one instruction per operator", _ir),
 }
 """Models by name: one line about each, and how to build it."""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from . import cli_campaign, cli_simulate
 from .errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
@@ -89,17 +90,8 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--timeout", type=_seconds, default=60.0, metavar="S", help="seconds per obligation")
     check.set_defaults(run=_check)
 
-    simulate = verbs.add_parser("simulate", help="run a program file on a model")
-    simulate.add_argument("model", metavar="MODEL")
-    simulate.add_argument("program", type=Path, metavar="PROGRAM")
-    simulate.add_argument("-o", dest="output", type=Path, metavar="FILE", help="write the words read to FILE")
-    simulate.add_argument(
-        "--reading",
-        default="rtl",
-        choices=("rtl", "recorded"),
-        help="hardware source, or the public simulator",
-    )
-    simulate.set_defaults(run=_simulate)
+    cli_simulate.add_parser(verbs)
+    cli_campaign.add_parser(verbs)
 
     for verb in (listing, show, mapping, check):
         verb.add_argument("--json", action="store_true", help="machine-readable output")
@@ -392,35 +384,6 @@ def _check_one(path: Path, options: argparse.Namespace) -> dict[str, Any]:
     result["problems"] = problems
     result["accepted"] = not problems
     return result
-
-
-# -- simulate ---------------------------------------------------------------------------------------
-
-
-def _simulate(options: argparse.Namespace) -> int:
-    from accel_models.flexasr.model import RECORDED_SIMULATOR, FlexAsrOptions, flexasr
-    from accel_models.flexasr.program import ProgramError, format_reads, parse_program, run
-    from ila_lang import Machine
-    from reports.certificate import write_atomically
-
-    if options.model != "flexasr":
-        raise UsageError(f"model to simulate must be flexasr, not '{options.model}'")
-    try:
-        text = options.program.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{options.program}: a program must be a readable file: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{options.program}: a program must be UTF-8 text: {error}") from error
-    reading = RECORDED_SIMULATOR if options.reading == "recorded" else FlexAsrOptions()
-    try:
-        reads = format_reads(run(parse_program(text), Machine(flexasr(reading))))
-    except ProgramError as error:
-        raise UsageError(f"{options.program}: {error}") from error
-    if options.output is not None:
-        write_atomically(options.output, reads)
-    else:
-        print(reads, end="")
-    return EXIT_PROVED
 
 
 if __name__ == "__main__":

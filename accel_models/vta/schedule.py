@@ -47,8 +47,13 @@ Policy = Callable[[Sequence[Unit]], Unit]
 class Device(Protocol):
     """What a simulator of the model offers: :class:`ila_lang.Machine`, or one that is faster."""
 
-    values: MutableMapping[str, int]
-    memories: Any
+    @property
+    def values(self) -> MutableMapping[str, int]:
+        """The scalar states."""
+
+    @property
+    def memories(self) -> Any:
+        """The memories."""
 
     def step(self, inputs: Mapping[str, int]) -> IlaInstruction:
         """Executes one command."""

@@ -147,12 +147,15 @@ PROGRAM = {
 READ = "0x33500000,0x1f2f3f4f5f6f7f8f00112233445566ff\n"
 
 
+NO_UNIT = "ilaverify: p.json: note: the program starts no unit\n"
+
+
 def test_simulate(tmp_path: Path) -> None:
     (tmp_path / "p.json").write_text(json.dumps(PROGRAM))
     done = run("simulate", "flexasr", "p.json", cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (0, READ, "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, READ, NO_UNIT)
     done = run("simulate", "flexasr", "p.json", "-o", "deep/reads.csv", cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", NO_UNIT)
     assert (tmp_path / "deep" / "reads.csv").read_text() == READ
 
 
@@ -200,7 +203,7 @@ BAD: list[tuple[str, str]] = [
     ("mapping flexasr_maxpol", "(did you mean flexasr_maxpool?)"),
     ("mapping nothing", f"ilaverify: {NAMES}flexasr_maxpool, flexasr_meanpool, flexasr_addpool"),
     ("mapping flexasr_maxpool --method hope", "ilaverify: --method must be one of auto, chc, bmc, not 'hope'\n"),
-    ("show vta9", "ilaverify: model must be one of flexasr, ir"),
+    ("show vta9", "ilaverify: model must be one of flexasr, hlscnn, vta, ir, not 'vta9' (did you mean vta?)\n"),
     (
         "mapping flexasr_maxpool --shape 3x16 -o out",
         "ilaverify: Rows of shape 3x16 of a FlexASR pooling mapping must be even, not 3; pad or split the tensor\n",
@@ -225,19 +228,22 @@ BAD: list[tuple[str, str]] = [
     ("check", "the following arguments are required: CERT"),
     ("check x --solver yices", "invalid choice: 'yices'"),
     ("prove everything", "invalid choice: 'prove'"),
-    ("simulate vta text.json", "ilaverify: model to simulate must be flexasr, not 'vta'\n"),
+    ("simulate tpu text.json", "ilaverify: model to simulate must be one of flexasr, hlscnn, vta, not 'tpu'\n"),
+    ("simulate vta text.json", "text.json: Program must be complete JSON"),
+    ("simulate hlscnn key.json", "exactly one of the keys 'program fragment' and 'command inputs'"),
+    ("simulate hlscnn nothing.json", "Program must start a convolution, which it never does"),
     ("simulate flexasr missing.json", "missing.json: a program must be a readable file: No such file or directory\n"),
     ("simulate flexasr .", ".: a program must be a readable file: Is a directory\n"),
     ("simulate flexasr cut.json -o out", "cut.json: Program must be complete JSON"),
     ("simulate flexasr text.json -o out", "text.json: Program must be complete JSON"),
     ("simulate flexasr key.json -o out", "exactly one of the keys 'program fragment' and 'command inputs'"),
     ("simulate flexasr list.json -o out", "list.json: Program must be a JSON object, not a list"),
-    ("simulate flexasr outside.json -o out", "addr of command 1 must lie in the global buffer"),
+    ("simulate flexasr outside.json -o out", "addr of command 1 must lie in FlexASR, 0x33000000 .. 0x37ffffff"),
     ("simulate flexasr nothing.json -o out", "nothing answers there"),
     ("simulate flexasr running.json -o out", "while it runs"),
     ("simulate flexasr mode.json -o out", 'mode of command 1 must be "W" (write), "R" (read) or "Q" (wait), not "X"'),
     ("simulate flexasr bytes.json -o out", "bytes.json: a program must be UTF-8 text"),
-    ("simulate flexasr text.json --reading vhdl", "invalid choice: 'vhdl'"),
+    ("simulate flexasr text.json --reading vhdl", "--reading of flexasr must be one of rtl, recorded, not 'vhdl'\n"),
 ]  # fmt: skip
 
 
