@@ -13,7 +13,7 @@ from accel_models.flexasr import assembler as asm
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.program import run
 from accel_models.flexasr.quantise import Quantised, quantise
-from ila_lang import Machine
+from ila_lang import CommandStream, Machine, Simulator
 from ir_semantics import reference
 from tests.accel_models.flexasr import assembler_oracle as oracle
 from tests.accel_models.flexasr.test_assembler_layers import PROGRAMS, reassemble
@@ -138,6 +138,34 @@ def test_an_lstm_with_clustered_weights_and_a_partly_used_vector() -> None:
     u = Quantised(np.where(u.codes & 7 == 7, 0, u.codes).astype(np.uint8), 2)
     result = execute(asm.lstm(x, w, u, b, b, state_bias=2, clustered=True))
     assert np.array_equal(result.codes, oracle.recurrent("lstm", x, (w, u, b, b), 2))
+
+
+# -- in bulk ------------------------------------------------------------------------------------------
+
+
+def in_bulk(assembled: asm.Assembled) -> Quantised:
+    words = Simulator(flexasr()).execute(CommandStream(assembled.commands.columns()), ["data_out"])["data_out"]
+    return assembled.read_output(np.array([word for _, word in words]))
+
+
+def test_the_simulator_takes_commands_as_columns() -> None:
+    rng = np.random.default_rng(6)
+    x, w, b = normal(rng, 0.3, 16, 64), normal(rng, 0.2, 64, 64), normal(rng, 0.2, 64)
+    assert np.array_equal(in_bulk(asm.linear(x, w, b, output_bias=3)).codes, oracle.linear(x, w, b, 3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clustered", [False, True])
+def test_an_lstm_of_full_size(clustered: bool) -> None:
+    rng = np.random.default_rng(7)
+    x, b = normal(rng, 0.5, 35, 256), normal(rng, 0.1, 1024, bias=0)
+    w, u = (normal(rng, 0.05, 1024, 256, bias=0) for _ in "wu")
+    if clustered:
+        w, u = (Quantised(t.codes & 0xBC, 0) for t in (w, u))
+        w, u = (Quantised(np.where(t.codes & 0x3F < 0x24, 0, t.codes).astype(np.uint8), 0) for t in (w, u))
+    result = in_bulk(asm.lstm(x, w, u, b, b, state_bias=2, clustered=clustered))
+    assert np.array_equal(result.codes, oracle.recurrent("lstm", x, (w, u, b, b), 2))
+    assert 0.01 < np.abs(result.values).mean() < 0.9
 
 
 # -- attention ----------------------------------------------------------------------------------------
