@@ -132,7 +132,8 @@ def execute(
     """Issues the commands to ``machine``.
 
     ``drive`` gives the model's inputs for a write or a read.  ``check`` sees each command's number and the command
-    before it is issued, and may refuse it with a ProgramError.  Where the model refuses a command, ``explain`` is
+    before it is issued, and may refuse it with a ProgramError; what it makes of a command that starts nothing must not
+    depend on the machine's state.  Where the model refuses a command, ``explain`` is
     called with the number, the command, the machine and the inputs, and raises the ProgramError.
 
     Returns (address, ``data_out``) of each command that updates the state ``data_out``, in order; a read that
@@ -144,7 +145,7 @@ def execute(
     """
     reads: list[tuple[int, int]] = []
     running: tuple[int, str] | None = None
-    runs = _plain_runs(program, machine, drive) if isinstance(machine, Simulator) and check is None else {}
+    runs = _plain_runs(program, machine, drive) if isinstance(machine, Simulator) else {}
     done = 0
     for number, command in enumerate(program.commands, 1):
         if number <= done:
@@ -152,6 +153,9 @@ def execute(
         if running is None and number in runs:
             assert isinstance(machine, Simulator)
             stream = runs[number]
+            if check is not None:
+                for other in range(number, number + len(stream)):
+                    check(other, program.commands[other - 1])
             for place, word in machine.execute(stream, ["data_out"])["data_out"]:
                 reads.append((program.commands[number - 1 + place].addr, int.from_bytes(word.tobytes(), "little")))
             done = number - 1 + len(stream)

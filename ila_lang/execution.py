@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -38,6 +38,10 @@ class Compiled(Protocol):
     @property
     def flow(self) -> Flow:
         """What its values depend on."""
+
+    @property
+    def steering(self) -> Sequence[str]:
+        """Memories whose contents are part of a configuration."""
 
     @property
     def memories(self) -> Mapping[str, MemSort]:

@@ -30,7 +30,7 @@ class Flow:
     ``reach`` maps each register, loop counter and memory to all names that its value (for a memory: its contents while
     the kernel runs) may depend on.  ``stored`` are the memories that the kernel stores to, ``updated`` the registers
     that it assigns more than once.  Raises ValueError if the kernel issues commands, stores to a conditional memory, or
-    uses a register outside the loop that sets it.
+    uses a register outside the loop that sets it.  ``steering`` are the memories that decide where it stores to.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -47,7 +47,7 @@ class Flow:
         self.reach = _closure(self._direct)
         self.serial = {name for name, loop in self.loops.items() if self._carries(loop)}
         self.private = {name: self._private(loop) for name, loop in self.loops.items()}
-        self.static = self._static()
+        self.steering = self._steering()
 
     def reached(self, terms: Iterable[Expr]) -> frozenset[str]:
         """All names that the values of ``terms`` may depend on."""
@@ -165,11 +165,11 @@ class Flow:
                 dependent.add(access.memory)
         return stored - dependent
 
-    def _static(self) -> bool:
-        """Whether addresses and extents depend on scalars and counters only, not on contents of memories."""
+    def _steering(self) -> frozenset[str]:
+        """Memories whose contents addresses of stored memories, or extents, may depend on."""
         terms = [loop.extent for loop in self.loops.values()]
         terms += [a.address for a in self.accesses(self.kernel.body) if a.memory in self.stored]
-        return not self.reached(terms) & self.memories
+        return self.reached(terms) & self.memories
 
 
 def addend(statement: Let) -> Expr | None:

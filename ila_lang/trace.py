@@ -1,9 +1,9 @@
 """Recorded runs: what a run on arrays computes, as a straight list of steps.
 
-Where addresses and extents depend on nothing but scalars and counters, every run of a configuration takes the same
-steps; only the words differ.  A recorded run keeps what depends on memories as steps, and all the rest (addresses,
-masks, conditions, which copy of a memory holds a word) as constants.  Steps whose values depend only on memories that
-the kernel does not store to are taken again only when these have changed.
+Where addresses and extents depend on nothing but a configuration and counters, every run of it takes the same steps;
+only the words differ.  A recorded run keeps what depends on memories as steps, and all the rest (addresses, masks,
+conditions, which copy of a memory holds a word) as constants.  Steps whose values depend only on memories that the
+kernel does not store to are taken again only when these have changed.
 """
 
 from __future__ import annotations
@@ -160,6 +160,9 @@ class Recorder(Run):
         self.check_range(memory, actual(address))
         region = self.regions.get(memory)
         words = self.memories[memory]
+        if memory in self.plan.steering and not isinstance(address, Ref):
+            # its contents are those of the configuration
+            return words_of(words, address)
         if region is None:
             self.inputs.add(memory)
             if isinstance(address, Ref):

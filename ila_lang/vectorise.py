@@ -15,6 +15,7 @@ on nothing else than unchanged memories.
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
+from hashlib import blake2b
 from itertools import count
 from operator import itemgetter, ne
 from typing import Any
@@ -40,6 +41,8 @@ Words = NDArray[Any]
 POINTS = 1 << 19
 #: What is learned of one kernel belongs to at most so many configurations.
 CONFIGURATIONS = 64
+#: Contents of memories are part of a configuration if these have at most this many bits.
+STEERING_BITS = 1 << 20
 
 _VERSIONS = count()
 
@@ -92,6 +95,10 @@ class Plan:
         for statement in walk(kernel.body):
             used |= {n for t in terms(statement) for n in free_variables(t)}
         self.scalars = [n for n in external if n not in self.memories and n in used]
+        # every run of a configuration takes the same steps if their contents are part of the configuration
+        self.steering = sorted(self.flow.steering)
+        sizes = (((1 << s.addr_width) * s.data_width) for n, s in self.memories.items() if n in self.steering)
+        self.static = not self.flow.steering & self.flow.stored and sum(sizes) <= STEERING_BITS
         self.configurations: dict[tuple[Any, ...], Configuration] = {}
         self.traces: dict[tuple[Any, ...], Trace | None] = {}
 
@@ -107,7 +114,9 @@ class Plan:
         if missing:
             raise ValueError(f"Kernel {self.name} must be given the value {missing[0]}")
         scalars = tuple(int(values[name]) for name in self.scalars)
-        key = (points, *scalars)
+        key: tuple[Any, ...] = (points, *scalars)
+        if self.static:
+            key += tuple(blake2b(memories[name].tobytes(), digest_size=16).digest() for name in self.steering)
         if key not in self.configurations:
             if len(self.configurations) >= CONFIGURATIONS:
                 self.configurations.clear()
@@ -131,7 +140,7 @@ class Plan:
             while not self._run(Run(*arguments)):
                 arguments[2].clear()
                 arguments[2].update(zip(self.scalars, scalars, strict=True))
-        configuration.ordered = self.flow.static
+        configuration.ordered = self.static
 
     def _run(self, run: Run) -> bool:
         """Runs; false, with nothing stored, where it has to be done again with what was learned."""
@@ -152,7 +161,7 @@ class Plan:
 
     def _new_configuration(self, scalars: tuple[int, ...]) -> Configuration:
         """What the most similar configuration has taught is a good guess; more serial loops are never wrong."""
-        known = [(sum(map(ne, key[1:], scalars)), c) for key, c in self.configurations.items()]
+        known = [(sum(map(ne, key[1 : len(scalars) + 1], scalars)), c) for key, c in self.configurations.items()]
         if not known:
             return Configuration(set(self.flow.serial), {})
         _, nearest = min(known, key=itemgetter(0))
