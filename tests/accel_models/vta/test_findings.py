@@ -110,13 +110,14 @@ def test_a_store_after_a_load_gives_stale_outputs() -> None:
 
 
 def test_gemm_reset_leaves_the_product_in_the_outputs() -> None:
-    program = difference(HLS, replace(HLS, gemm_reset="zero"))
+    resets = st.lists(gemms, min_size=1, max_size=2)
+    program = difference(HLS, replace(HLS, gemm_reset="zero"), resets)
     assert text(program) == ["gemm uops=0:1 iters=1x1 reset"]
     assert outputs(program, HLS)[0] == 9
     assert outputs(program, FSIM)[0] == 0
-    program = difference(HLS, replace(HLS, gemm_reset="zero_no_out"))
+    program = difference(HLS, replace(HLS, gemm_reset="zero_no_out"), resets)
     assert any(isinstance(x, Gemm) and x.reset_reg for x in program)
-    program = difference(replace(HLS, gemm_reset="zero"), replace(HLS, gemm_reset="zero_no_out"))
+    program = difference(replace(HLS, gemm_reset="zero"), replace(HLS, gemm_reset="zero_no_out"), resets)
     assert isinstance(program[-1], Gemm) and program[-1].reset_reg and len(program) == 2
 
 

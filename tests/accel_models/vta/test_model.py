@@ -145,7 +145,7 @@ def agrees(options: VtaOptions, instruction: Instruction, seed: int, table: list
     return True
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(st.sampled_from(READINGS), st.one_of(loads(), stores()), st.integers(0, 2**32))
 def test_transfers_do_what_the_description_says(options: VtaOptions, instruction: Instruction, seed: int) -> None:
     if options.encoding == "older" and isinstance(instruction, Load) and instruction.memory >= 4:
@@ -155,7 +155,7 @@ def test_transfers_do_what_the_description_says(options: VtaOptions, instruction
     agrees(options, instruction, seed, [])
 
 
-@settings(max_examples=60)
+@settings(max_examples=45)
 @given(
     st.sampled_from(READINGS), computations(), st.integers(0, 2**32), st.lists(uops, min_size=5, max_size=5)
 )  # fmt: skip
