@@ -15,7 +15,7 @@ import numpy as np
 
 from .regions import Axis, NotParallel
 
-__all__ = ["Clock", "Restart"]
+__all__ = ["Clock", "Layout", "Restart", "without"]
 
 #: Times have at most this many bits.
 TIME_BITS = 62
@@ -27,6 +27,22 @@ class Restart(Exception):
     """Digits were too short; the layout has been mended, and the run has to start again."""
 
 
+Layout = dict[tuple[str, ...], list[int]]
+
+
+def without(layout: Layout, counter: str) -> Layout:
+    """The layout when the loop of ``counter`` is no axis any more: its statements are numbered with those around it."""
+    found: Layout = {}
+    for path, (steps, counters) in layout.items():
+        if path and path[-1] == counter:
+            path, steps, counters = path[:-1], min(steps + counters, TIME_BITS // 4), 0
+        else:
+            path = tuple(c for c in path if c != counter)
+        bits = found.setdefault(path, [0, 0])
+        bits[0], bits[1] = max(bits[0], steps), max(bits[1], counters)
+    return found
+
+
 class Clock:
     """The clock of one run.
 
@@ -34,7 +50,7 @@ class Clock:
     axis's counter; it is lengthened as needed.
     """
 
-    def __init__(self, layout: dict[tuple[str, ...], list[int]]) -> None:
+    def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.axes: list[Axis] = []
         self.path: tuple[str, ...] = ()
@@ -62,19 +78,21 @@ class Clock:
         self.path = self.path[:-1]
         self.steps.pop()
 
-    def times(self, excluded: frozenset[int]) -> Any:
+    def times(self, excluded: frozenset[int], last: frozenset[int] = frozenset()) -> Any:
         """The time of the present statement's loads at each point, without the counters of some dimensions.
 
-        Times are positive.  Raises :class:`Restart` where a digit does not fit, and :class:`NotParallel` where no
-        digits can.
+        In the dimensions ``last`` it is that of the last iteration.  Times are positive.  Raises :class:`Restart` where
+        a digit does not fit, and :class:`NotParallel` where no digits can.
         """
         self._fit()
         total: Any = self.steps[0] << self.low[()]
         for level, axis in enumerate(self.axes, 1):
             path = self.path[:level]
             total = total + (self.steps[level] << self.low[path])
-            if axis.dim not in excluded:
-                place = self.low[path] + self.layout[path][0]
+            place = self.low[path] + self.layout[path][0]
+            if axis.dim in last:
+                total = total + (axis.start + axis.count - 1 << place)
+            elif axis.dim not in excluded:
                 counter = np.arange(axis.start, axis.start + axis.count, dtype=np.int64) << place
                 total = total + counter.reshape((-1,) + (1,) * (len(self.axes) - 1 - axis.dim))
         return total

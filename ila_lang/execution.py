@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .clock import Clock
+from .clock import Clock, Layout
 from .flow import Flow
 from .plan import Add, Assign, Block, Loop, Node, Put
 from .products import EXACT, Contraction, Product
@@ -58,7 +58,7 @@ class Configuration:
     """
 
     serial: set[str]
-    layout: dict[tuple[str, ...], list[int]]
+    layout: Layout
     ordered: bool = False
     kept: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     bytes: int = 0

@@ -58,7 +58,6 @@ class _Compiled:
     memories: list[tuple[str, str, int]]
     updates: _Function
     guard: _Function | None
-    kernel: Callable[..., None] | None
     done: list[str]
     on_done: _Function | None
 
@@ -80,6 +79,7 @@ class _Shared:
         self.parts = _parts(ila)
         self.decode = _Function([ila.valid, *(i.decode for i in ila.instructions.values())])
         self.compiled: dict[str, _Compiled] = {}
+        self.kernels: dict[Kernel, Callable[..., None]] = {}
         self.more: dict[str, Any] = {}
 
 
@@ -168,15 +168,16 @@ class Machine:
             self.memories[name].default = copy.default
         for name, address, data in writes:
             self.memories[name][address] = data
-        if code.kernel is not None and code.guard is not None and self._call(code.guard, inputs)[0]:
-            assert instruction.kernel is not None
-            self._run_kernel(instruction.kernel, code.kernel)
+        if instruction.kernel is not None and code.guard is not None and self._call(code.guard, inputs)[0]:
+            self._run_kernel(instruction.kernel)
             if code.on_done is not None:
                 self.values.update(zip(code.done, self._call(code.on_done, inputs), strict=True))
 
-    def _run_kernel(self, kernel: Kernel, scalar: Callable[..., None]) -> None:
-        """Runs a kernel; ``scalar`` is its compiled form."""
-        scalar(self.values, self.memories, None)
+    def _run_kernel(self, kernel: Kernel) -> None:
+        kernels = self._shared.kernels
+        if kernel not in kernels:
+            kernels[kernel] = compile_kernel(kernel)
+        kernels[kernel](self.values, self.memories, None)
 
     def _call(self, function: _Function, inputs: Mapping[str, int]) -> Any:
         values, memories, known = self.values, self.memories, self.ila.inputs
@@ -206,7 +207,6 @@ class Machine:
             memories,
             _Function(roots + stores),
             _Function([instruction.kernel_guard]) if kernel else None,
-            compile_kernel(kernel) if kernel else None,
             list(kernel.on_done) if kernel else [],
             _Function(kernel.on_done.values()) if kernel and kernel.on_done else None,
         )

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 __all__ = ["Axis", "Move", "NotParallel", "Piece", "Place", "Region", "read_pieces"]
 
 Words = NDArray[Any]
-Times = Callable[[frozenset[int]], Any]
+Times = Callable[[frozenset[int], frozenset[int]], Any]
 
 #: Copies of a memory may have this many bytes in all.
 MOST_BYTES = 1 << 26
@@ -157,8 +157,9 @@ class _Level:
 class Region:
     """A memory during a run.
 
-    ``times`` gives the time of the present statement for the whole grid, without the counters of given dimensions, as
-    an even number (the statement's loads; the next number is its store); None where the order is known to be right.
+    ``times`` gives the time of the present statement for the whole grid, without the counters of given dimensions, at
+    the last iteration of others, as an even number (the statement's loads; the next number is its store); None where
+    the order is known to be right.
     ``culprit`` names the loop to blame for two times in the wrong order.
     """
 
@@ -237,7 +238,7 @@ class Region:
         self.depth = depth
         level = self.levels[-1]
         if self.times is not None:
-            times = self.times(self.excluded) + 1
+            times = self.times(self.excluded, frozenset()) + 1
             where, when = _active(mask, address, times, shape=np.shape(times))
             self._in_order(level, where, when)
             level.written.set(where, when)
@@ -279,9 +280,15 @@ class Region:
     def _check_load(self, level: _Level, address: Any, mask: Words | None) -> None:
         if self.times is None:
             return
-        where, when = _active(mask, address, self.times(self.excluded))
+        # along axes that the address does not depend on, the first and the last of its times tell all
+        shape = np.shape(address) or (1,) * self.depth
+        same = [mask is None or mask.shape[d] == 1 for d in range(self.depth)]
+        free = frozenset(d for d in range(self.depth) if shape[d] == 1 and same[d]) - self.excluded
+        where, when = _active(mask, address, self.times(self.excluded | free, frozenset()))
         stamps = level.written.get(where)
         self._blame(stamps >= when, stamps, when)
+        if free:
+            where, when = _active(mask, address, self.times(self.excluded, free))
         level.read.raise_to(where, when)
 
     def _in_order(self, level: _Level, where: Words, when: Words) -> None:

@@ -207,10 +207,10 @@ class Simulator(Machine):
     def _memory(self, sort: MemSort, default: int) -> Any:
         return ArrayMemory(sort, default)
 
-    def _run_kernel(self, kernel: Kernel, scalar: Callable[..., None]) -> None:
+    def _run_kernel(self, kernel: Kernel) -> None:
         plan = self._of_columns.plan(kernel)
         if plan is None:
-            scalar(self.values, self.memories, None)
+            super()._run_kernel(kernel)
             return
         arrays = {name: self.memories[name].words for name in plan.memories}
         plan.run(self.values, arrays, {name: self.memories[name].version for name in plan.memories})

@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from .clock import Restart
+from .clock import Restart, without
 from .execution import Configuration, Run
 from .expr import free_variables
 from .kernel import Kernel, terms, walk
@@ -150,6 +150,7 @@ class Plan:
         except NotParallel as found:
             assert found.counter not in run.configuration.serial
             run.configuration.serial.add(found.counter)
+            run.configuration.layout = without(run.configuration.layout, found.counter)
         except Restart:
             pass
         except ValueError:
