@@ -146,18 +146,33 @@ def test_scores_and_results_may_overwrite_what_they_come_from() -> None:
 
 
 def test_the_scores_of_more_than_1024_timesteps_overwrite_each_other() -> None:
-    rows, query = [codes(t, 16, 0x60) for t in range(1040)], codes(50, 16, 0x60)
-    machine = prepared(rows, query)
+    blocks, query = 129, codes(50, 16, 0x60)
+    rows = [codes(t, 16, 0x60) for t in range(16 * blocks)]
+    machine = prepared([], query, softmax=8, num_timestep_1=16 * blocks)
     write(machine, 0x33400010, pack_large_manager({2: 1}, {2: BASE}))
     for t, row in enumerate(rows):
         write(machine, LARGE + 16 * (BASE + t), int.from_bytes(row, "little"))
     write(machine, START)
-    # the last 16 scores lie over the first 16, and so do their weights over vector 64
+    # 256 vectors hold what was written last; blocks of weights are written one after the other
+    buffer = bytearray(4096)
     scores = attended(rows, query)[0]
-    shown = scores[1024:] + scores[16:1024]
-    powers = [exp((s - max(scores)) % (1 << 32)) for s in shown + scores[1024:]]
-    weight = [compress(divide(p, sum(powers) % (1 << 32)), BIASES[2]) for p in powers]
-    assert small(machine, 8, 1) == bytes(weight[:16])
+    for t, score in enumerate(scores):
+        buffer[4 * t % 4096 : 4 * t % 4096 + 4] = (score % (1 << 32)).to_bytes(4, "little")
+
+    def powers(block: int) -> list[int]:
+        words = [int.from_bytes(buffer[4 * t % 4096 : 4 * t % 4096 + 4], "little") for t in steps(block)]
+        return [exp((word - max(scores)) % (1 << 32)) for word in words]
+
+    def steps(block: int) -> range:
+        return range(16 * block, 16 * block + 16)
+
+    total = sum(sum(powers(block)) for block in range(blocks)) % (1 << 32)
+    for block in range(blocks):
+        buffer[16 * block : 16 * block + 16] = bytes(compress(divide(p, total), BIASES[2]) for p in powers(block))
+    assert small(machine, 8, 256) == bytes(buffer)
+    out = [sum(signed(product(row[i], w)) for row, w in zip(rows, buffer, strict=False)) for i in range(16)]
+    result = [compress(shifted(x, 8 - BIASES[0] - BIASES[2]) % (1 << 32), BIASES[3]) for x in out]
+    assert small(machine, 900, 1) == bytes(result)
 
 
 def test_no_timesteps_and_no_vectors_behave_as_one() -> None:
