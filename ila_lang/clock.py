@@ -79,10 +79,11 @@ class Clock:
         self.steps.pop()
 
     def times(self, excluded: frozenset[int], last: frozenset[int] = frozenset()) -> Any:
-        """The time of the present statement's loads at each point, without the counters of some dimensions.
+        """The time of the present statement's loads at each point.
 
-        In the dimensions ``last`` it is that of the last iteration.  Times are positive.  Raises :class:`Restart` where
-        a digit does not fit, and :class:`NotParallel` where no digits can.
+        In the dimensions ``excluded`` it is that of the first iteration of the grid, in those of ``last`` that of the
+        last.  Times are positive.  Raises :class:`Restart` where a digit does not fit, and :class:`NotParallel` where
+        no digits can.
         """
         self._fit()
         total: Any = self.steps[0] << self.low[()]
@@ -92,7 +93,9 @@ class Clock:
             place = self.low[path] + self.layout[path][0]
             if axis.dim in last:
                 total = total + (axis.start + axis.count - 1 << place)
-            elif axis.dim not in excluded:
+            elif axis.dim in excluded:
+                total = total + (axis.start << place)
+            else:
                 counter = np.arange(axis.start, axis.start + axis.count, dtype=np.int64) << place
                 total = total + counter.reshape((-1,) + (1,) * (len(self.axes) - 1 - axis.dim))
         return total

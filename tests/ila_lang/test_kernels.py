@@ -344,3 +344,15 @@ def find_start(ila: Ila, instruction: il.Instruction) -> int:
                 if decode(*({"if_axi_wr": 1, "addr_in": address}.get(n, 0) for n in ila.inputs))[0]:
                     return address
     raise AssertionError(instruction.name)
+
+
+def test_parts_of_a_loop_whose_iterations_have_copies() -> None:
+    """A loop that is cut into parts keeps the last part's words, and later parts come later."""
+    kernel = Kernel("k")
+    with kernel.loop("i", COUNT) as i:
+        kernel.store(DST, const(7, 9), i)
+        kernel.store(DST, kernel.load("w", DST, const(7, 9)).zext(9), 9)
+    for points in (1, 2, 1 << 20):
+        arrays = {"dst": np.zeros(512, np.uint8)}
+        il.run_vectorised(kernel, {"count": 5}, arrays, points)
+        assert arrays["dst"][:8].tolist() == [9, 9, 9, 9, 9, 0, 0, 4]
