@@ -121,7 +121,7 @@ def conv2d(
     starts: list[_Start] = []
     for rows in _ranges(range(shape.outputs[0]), tiling.rows):
         first = rows.start * stride[0]
-        writer.load_activations(x[:, first : first + shape.input_rows(len(rows))], len(rows))
+        writer.load_activations(x[:, first : first + shape.input_rows(len(rows))])
         for group in _ranges(range(shape.filters), tiling.group):
             writer.load_weights(w[group.start : group.stop])
             for filters in _ranges(group, tiling.start):
@@ -151,15 +151,12 @@ class _Writer:
         self.inputs = 0  # entries of the activations in SoC memory
         self.outputs = SPAD1_BASE
 
-    def load_activations(self, activations: NDArray[np.integer], output_rows: int) -> None:
+    def load_activations(self, activations: NDArray[np.integer]) -> None:
         entries = pack_activations(activations)
         self._host(0, entries)
         self.inputs = len(entries)
         sizes = {"rows": activations.shape[1], "cols": activations.shape[2]}
         self._set(Register.CONV_INPUT_SIZE_CFG, INPUT_SIZE.pack(channels=self.shape.channels, **sizes))
-        rows, columns = self.shape.plane(output_rows, self.options)
-        # no published effect of the channels: those of one start are in ChannelCfg
-        self._set(Register.CONV_OUTPUT_SIZE_CFG, OUTPUT_SIZE.pack(rows=rows, cols=columns))
         if self.options.activations == "spad1":
             self._copy(0, SPAD1_BASE, len(entries))
             self.outputs = SPAD1_BASE + len(entries) * ENTRY_BYTES
@@ -177,6 +174,8 @@ class _Writer:
         vectors = (filters.start - first) * shape.blocks * shape.kernel[0] * shape.kernel[1]
         self._set(Register.CONV_WEIGHT_BASE_ADDR, SPAD0_BASE + vectors * LANES * o.weight_bits // 8)
         self._set(Register.CONV_OUTPUT_BASE_ADDR, self.outputs)
+        outputs = {"rows": output_rows, "cols": shape.outputs[1]}
+        self._set(Register.CONV_OUTPUT_SIZE_CFG, OUTPUT_SIZE.pack(channels=len(filters), **outputs))
         kernel = {"rows": shape.kernel[0], "cols": shape.kernel[1]}
         strides = {"row_stride": shape.stride[0], "col_stride": shape.stride[1]}
         self._set(Register.CONV_KERNEL_SIZE_CFG, KERNEL_SIZE.pack(**kernel, **strides))

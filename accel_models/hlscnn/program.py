@@ -56,6 +56,7 @@ __all__ = [
 ]
 
 _OFFSET = 0xFFFFFF
+_PARTITIONS = (0, HOST_BASE >> 24)  # values of addr[31:24]
 
 
 def parse_program(text: str) -> Program:
@@ -82,21 +83,22 @@ def run(program: Program, machine: Machine, *, must_start: bool = True) -> list[
     a wait, or without a convolution, is refused as a whole.  Raises ValueError on a machine of another model.
     """
     options = options_of(machine.ila)
+    starts = False
     for number, command in enumerate(program.commands, 1):
         if command.mode == "Q":
             raise ProgramError(
                 f"Command {number} must be a write or a read, not a wait: HLSCNN has no published interrupt, and "
                 "every command ends before the next begins; remove it"
             )
-    trigger = register_address(Register.CONV_TRIGGER)
-    if must_start and not any(_register(c) == Register.CONV_TRIGGER for c in program.commands):
+        starts = starts or _triggers(command)
+    if must_start and not starts:
         raise ProgramError(
-            f"Program must start a convolution, which it never does; write to ConvTrigger, 0x{trigger:08x}, after the "
-            "configuration"
+            "Program must start a convolution, which it never does; write to ConvTrigger, "
+            f"0x{register_address(Register.CONV_TRIGGER):08x}, after the configuration"
         )
 
     def check(number: int, command: ProgramCommand) -> None:
-        if command.addr >> 24 not in (0, HOST_BASE >> 24):
+        if command.addr >> 24 not in _PARTITIONS:
             raise ProgramError(
                 f"addr of command {number} must lie in HLSCNN, 0x{HOST_BASE:08x} .. 0x{HOST_BASE | _OFFSET:08x} or "
                 f"0x00000000 .. 0x{_OFFSET:08x}, not {describe(command)}; correct it"
@@ -104,17 +106,17 @@ def run(program: Program, machine: Machine, *, must_start: bool = True) -> list[
         offset = command.addr & _OFFSET
         if command.mode == "W" and SPAD0_BASE <= offset < SPAD1_BASE + SPAD_BYTES:
             _check_transfer(number, offset, machine)
-        elif _register(command) == Register.CONV_TRIGGER:
+        elif _triggers(command):
             _check_convolution(number, machine, options)
 
     # no command runs while the next one comes
     return execute(Program(program.commands, waits=False), machine, _drive, _explain, check)
 
 
-def _register(command: ProgramCommand) -> int | None:
-    """The number of the register that a command writes."""
+def _triggers(command: ProgramCommand) -> bool:
+    """Whether a command writes ConvTrigger."""
     offset = command.addr & _OFFSET
-    return (offset >> 2) % REGISTERS if command.mode == "W" and offset < CONFIG_BYTES else None
+    return offset < CONFIG_BYTES and command.mode == "W" and (offset >> 2) % REGISTERS == Register.CONV_TRIGGER
 
 
 def _drive(command: ProgramCommand) -> dict[str, int]:
