@@ -129,6 +129,15 @@ def test_the_stride_is_the_managers_in_hardware_and_the_units_in_the_published_i
     assert other[16] == rows[16]  # never reached
 
 
+def test_negative_saturation_gave_the_largest_positive_code_before_2022() -> None:
+    gamma, beta, row = codes(1, 32), codes(2, 32), codes(3, 32)
+    config = {"adpbias_1": 0, "adpbias_3": 7}  # codes of bias 0 end below most values of beta
+    new = run([row], gamma, beta, **config)[1][0]
+    old = run([row], gamma, beta, FlexAsrOptions(saturation="pre2022"), **config)[1][0]
+    assert 0xFF in new
+    assert old == new.replace(b"\xff", b"\x7f")
+
+
 def test_no_timesteps_behave_as_one() -> None:
     gamma, beta, row = codes(1, 16), codes(2, 16), codes(3, 16)
     assert run([row], gamma, beta, num_timestep_1=0)[1] == [normalised(row, gamma, beta)]
