@@ -15,7 +15,7 @@ from accel_models.hlscnn.assembler import conv2d, pack_activations, pack_weights
 from accel_models.hlscnn.model import MASTER, HlscnnOptions, hlscnn
 from accel_models.hlscnn.program import ProgramCommand, parse_program, run, write_program
 from accel_models.hlscnn.tiling import Shape, tile
-from ila_lang import Machine
+from ila_lang import Machine, Simulator
 from tests.accel_models.hlscnn import oracle
 from tests.accel_models.hlscnn.oracle import Layer
 
@@ -117,6 +117,21 @@ def weight_bits_after_point(options: HlscnnOptions) -> int:
 def mathematical(x: NDArray[np.float64], w: NDArray[np.float64], stride: int) -> NDArray[np.float64]:
     windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], (1, 2))[:, ::stride, ::stride]
     return np.einsum("crqij,fcij->frq", windows, w)
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_the_fast_simulator_gives_the_same_words(reading: str) -> None:
+    options = READINGS[reading]
+    for seed, (stride, relu) in enumerate([(1, False), (2, True), (3, True)]):
+        x, w = random((9, 6, 5), 16, seed), random((9, 9, 3, 2), options.weight_bits, seed)
+        convolution = conv2d(x, w, [seed - 1] * 9, stride=stride, relu=relu, options=options)
+        slow, fast = Machine(hlscnn(options)), Simulator(hlscnn(options))
+        assert run(convolution.program, fast) == run(convolution.program, slow)
+        assert fast.values == slow.values
+        for name, memory in slow.memories.items():
+            assert {at: word for at, word in fast.memories[name].items() if word} == {
+                at: word for at, word in memory.items() if word
+            }
 
 
 # -- cutting into several starts -----------------------------------------------------------------------------
