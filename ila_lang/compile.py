@@ -6,6 +6,7 @@ folding its constants are the same meaning.  Loop-invariant index arithmetic is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -19,6 +20,9 @@ from .sorts import BvSort, MemSort
 from .tables import table
 
 __all__ = ["Memory", "compile_function", "compile_kernel", "compile_terms", "loads_resolved"]
+
+
+_TEMPORARY = re.compile(r"\bt\d+\b")
 
 
 class Memory(dict[int, int]):
@@ -152,7 +156,22 @@ def compile_terms(parameters: Sequence[Expr], roots: Iterable[Expr], *, vector: 
     names = [writer.name(p) for p in parameters]
     values = [writer.emit(loads_resolved(root)) for root in roots]
     writer.line(f"return ({', '.join(values)},)" if values else "return ()")
+    if vector:
+        writer.lines = _forgetting(writer.lines)
     return writer.build(names)
+
+
+def _forgetting(lines: list[str]) -> list[str]:
+    """The assignments, with a ``del`` after the last use of each: arrays do not live longer than needed."""
+    last: dict[str, int] = {}
+    for i, line in enumerate(lines):
+        for name in _TEMPORARY.findall(line):
+            last[name] = i
+    dead: dict[int, list[str]] = {}
+    for name, i in last.items():
+        dead.setdefault(i, []).append(name)
+    end = len(lines) - 1
+    return [f"{line}; del {', '.join(dead[i])}" if i in dead and i != end else line for i, line in enumerate(lines)]
 
 
 @cache

@@ -258,19 +258,35 @@ class Run:
         summed = int(np.prod(self.counts[first:], dtype=np.int64))
         if summed * node.magnitude > EXACT:
             return None
-        left, right = self.factor(node.left, node.as_left), self.factor(node.right, node.as_right)
+        (left, left_key), (right, right_key) = (
+            self.factor(node.left, node.as_left),
+            self.factor(node.right, node.as_right),
+        )
         if self.mask is not None:
             if actual(left).size < actual(right).size:
-                left = self.compute(np.multiply, left, self.mask)
+                left, left_key = self.compute(np.multiply, left, self.mask), None
             else:
-                right = self.compute(np.multiply, right, self.mask)
-        contraction = Contraction(actual(left).shape, actual(right).shape, self.counts, first)
+                right, right_key = self.compute(np.multiply, right, self.mask), None
+        shapes = actual(left).shape, actual(right).shape
+        contraction = Contraction(*shapes, self.counts, first)
+        form = (*shapes, self.counts, first)
         return self.compute(
-            contraction.sum, self.compute(contraction.left, left), self.compute(contraction.right, right)
+            contraction.sum,
+            self.matrix(node.left, contraction.left, left, left_key and (*left_key, "left", form)),
+            self.matrix(node.right, contraction.right, right, right_key and (*right_key, "right", form)),
         )
 
-    def factor(self, node: Value, convert: Any) -> Any:
-        """A factor as an array of float64 over the grid."""
+    def matrix(self, node: Value, make: Callable[..., Any], factor: Any, key: tuple[Any, ...] | None) -> Any:
+        """The matrix of a factor; made once where the factor is kept."""
+        found = None if key is None else self.kept(node, key)
+        if found is None:
+            found = self.compute(make, factor)
+            if key is not None:
+                self.keep(node, key, found)
+        return found
+
+    def factor(self, node: Value, convert: Any) -> tuple[Any, tuple[Any, ...] | None]:
+        """A factor as an array of float64 over the grid, and the key under which it is kept."""
         key = None
         if node.name is not None and node.name in self.plan.flow.reach:
             # a register that depends on nothing that changes keeps its factor, too
@@ -287,7 +303,7 @@ class Run:
             found = self.compute(convert, words)
             if key is not None:
                 self.keep(node, key, found)
-        return found
+        return found, key
 
     # -- values ----
 

@@ -169,11 +169,12 @@ class Machine:
         for name, address, data in writes:
             self.memories[name][address] = data
         if instruction.kernel is not None and code.guard is not None and self._call(code.guard, inputs)[0]:
-            self._run_kernel(instruction.kernel)
+            self.run_kernel(instruction.kernel)
             if code.on_done is not None:
                 self.values.update(zip(code.done, self._call(code.on_done, inputs), strict=True))
 
-    def _run_kernel(self, kernel: Kernel) -> None:
+    def run_kernel(self, kernel: Kernel) -> None:
+        """Runs a kernel of the model on the present state; values that it sets when it ends are not set."""
         kernels = self._shared.kernels
         if kernel not in kernels:
             kernels[kernel] = compile_kernel(kernel)

@@ -207,10 +207,11 @@ class Simulator(Machine):
     def _memory(self, sort: MemSort, default: int) -> Any:
         return ArrayMemory(sort, default)
 
-    def _run_kernel(self, kernel: Kernel) -> None:
+    def run_kernel(self, kernel: Kernel) -> None:
+        """Runs a kernel of the model on the present state; values that it sets when it ends are not set."""
         plan = self._of_columns.plan(kernel)
         if plan is None:
-            super()._run_kernel(kernel)
+            super().run_kernel(kernel)
             return
         arrays = {name: self.memories[name].words for name in plan.memories}
         plan.run(self.values, arrays, {name: self.memories[name].version for name in plan.memories})

@@ -26,7 +26,9 @@ Action = Callable[[list[Any], Mapping[str, Words]], None]
 
 #: Longer runs are not recorded, nor are those whose constants take more bytes.
 MOST_STEPS = 20_000
-MOST_BYTES = 16 << 20
+MOST_BYTES = 24 << 20
+#: While a run is recorded, so many bytes of values are kept for use in later iterations.
+MEMO_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,18 +44,19 @@ class Trace:
     """A recorded run; it may be run on other contents of the memories, and of other machines."""
 
     def __init__(
-        self, slots: list[Any], fixed: list[Action], steps: list[Action], between: list[int], seen: dict[str, int]
+        self, slots: list[Any], fixed: list[Action], steps: list[Action], between: list[int], inputs: list[str]
     ) -> None:
         self.slots, self.fixed, self.steps = slots, fixed, steps
         # results of fixed steps that only fixed steps use
         self.between = between
-        # versions of the memories for which the results of fixed steps hold
-        self.seen = seen
+        # memories that fixed steps read, and their versions for which the results hold
+        self.inputs = inputs
+        self.seen: list[int] | None = None
 
     def run(self, memories: Mapping[str, Words], versions: Mapping[str, int]) -> None:
         """Takes the steps on ``memories``, in place."""
         slots = self.slots
-        present = {name: versions[name] for name in self.seen}
+        present = [versions[name] for name in self.inputs]
         if present != self.seen:
             for step in self.fixed:
                 step(slots, memories)
@@ -74,14 +77,16 @@ class Recorder(Run):
         self.fixed: list[_Step] = []
         self.steps: list[_Step] = []
         self.inputs: set[str] = set()
-        self.memo: dict[tuple[Any, ...], Ref] = {}
+        self.memo: dict[tuple[Any, ...], Any] = {}
+        self.memo_bytes = 0
+        # arrays that the steps hold, by identity
+        self.held: dict[int, Words] = {}
 
     def trace(self) -> Trace | None:
         """What was recorded; None if it is too long or too large to keep."""
         if len(self.steps) + len(self.fixed) > MOST_STEPS:
             return None
-        arrays = [self.slots[k] for k in self.constants.values() if isinstance(self.slots[k], np.ndarray)]
-        if sum(array.nbytes for array in arrays) > MOST_BYTES:
+        if sum(array.nbytes for array in self.held.values()) > MOST_BYTES:
             return None
         # a place is used again after the last use of its value, so that arrays do not live longer than needed
         constants = set(self.constants.values())
@@ -93,11 +98,9 @@ class Recorder(Run):
             slots.append(self.slots[place])
         fixed = self._settle(self.fixed, places, slots, wanted)
         results = {s.target for s in self.fixed if s.target is not None}
-        for place in results & wanted:
-            slots[places[place]] = self.slots[place]
         between = sorted({places[p] for p in results - wanted if p in places} - {places[p] for p in results & wanted})
         steps = self._settle(self.steps, places, slots, results | constants)
-        return Trace(slots, fixed, steps, between, {name: self.versions[name] for name in sorted(self.inputs)})
+        return Trace(slots, fixed, steps, between, sorted(self.inputs))
 
     def _settle(self, steps: list[_Step], places: dict[int, int], slots: list[Any], lasting: set[int]) -> list[Action]:
         last = {a: i for i, step in enumerate(steps) for a in step.arguments}
@@ -178,6 +181,8 @@ class Recorder(Run):
 
                 return self._step(found, address.fixed, (address.slot,), make_look_up)
 
+            self._hold(address)
+
             def make_input(target: int, _: tuple[int, ...]) -> Action:
                 def read(slots: list[Any], memories: Mapping[str, Words]) -> None:
                     slots[target] = words_of(memories[memory], address)
@@ -186,6 +191,8 @@ class Recorder(Run):
 
             return self._step(words_of(words, address), True, (), make_input)
         pieces: list[Piece] = region.load(address, self.mask, len(self.axes))
+        for piece in pieces:
+            self._hold(piece.words, piece.holds, *(piece.index if isinstance(piece.index, tuple) else (piece.index,)))
 
         def make(target: int, _: tuple[int, ...]) -> Action:
             def read(slots: list[Any], memories: Mapping[str, Words]) -> None:
@@ -198,6 +205,7 @@ class Recorder(Run):
     def put(self, memory: str, address: Any, word: Any) -> None:
         """Stores words, as a step."""
         place: Place = self.regions[memory].store(address, actual(word), self.mask, len(self.axes))
+        self._hold(place.words, place.active, *place.index)
 
         def make(_: int, places: tuple[int, ...]) -> Action:
             (value,) = places
@@ -228,6 +236,11 @@ class Recorder(Run):
     def keep(self, node: Value, key: tuple[Any, ...], found: Any) -> None:
         """Keeps a value."""
         if node.memories:
+            words = actual(found)
+            self.memo_bytes += words.nbytes if isinstance(words, np.ndarray) else 0
+            if self.memo_bytes > MEMO_BYTES:  # what is needed again is computed again
+                self.memo.clear()
+                self.memo_bytes = 0
             self.memo[key] = found
         else:
             super().keep(node, key, found)
@@ -236,9 +249,14 @@ class Recorder(Run):
         self, result: Any, fixed: bool, arguments: tuple[int, ...], make: Callable[[int, tuple[int, ...]], Action]
     ) -> Ref:
         ref = Ref(len(self.slots), result, fixed)
-        self.slots.append(result if fixed else None)
+        self.slots.append(None)
         (self.fixed if fixed else self.steps).append(_Step(ref.slot, arguments, make))
         return ref
+
+    def _hold(self, *values: Any) -> None:
+        for value in values:
+            if isinstance(value, np.ndarray):
+                self.held[id(value)] = value
 
     def _slot(self, value: Any) -> int:
         """The place of a value; constants get one, too."""
@@ -249,4 +267,5 @@ class Recorder(Run):
         if place is None:
             place = self.constants[id(value)] = len(self.slots)
             self.slots.append(value)
+            self._hold(value)
         return place

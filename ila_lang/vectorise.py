@@ -41,6 +41,8 @@ Words = NDArray[Any]
 POINTS = 1 << 19
 #: What is learned of one kernel belongs to at most so many configurations.
 CONFIGURATIONS = 64
+#: Similar configurations differ in at most so many scalars.
+SIMILAR = 12
 #: Contents of memories are part of a configuration if these have at most this many bits.
 STEERING_BITS = 1 << 20
 
@@ -161,11 +163,11 @@ class Plan:
         return False
 
     def _new_configuration(self, scalars: tuple[int, ...]) -> Configuration:
-        """What the most similar configuration has taught is a good guess; more serial loops are never wrong."""
+        """What a similar configuration has taught is a good guess; more serial loops are never wrong, only slower."""
         known = [(sum(map(ne, key[1 : len(scalars) + 1], scalars)), c) for key, c in self.configurations.items()]
-        if not known:
+        distance, nearest = min(known, key=itemgetter(0), default=(SIMILAR + 1, None))
+        if nearest is None or distance > SIMILAR:
             return Configuration(set(self.flow.serial), {})
-        _, nearest = min(known, key=itemgetter(0))
         return Configuration(set(nearest.serial), {path: list(bits) for path, bits in nearest.layout.items()})
 
 
