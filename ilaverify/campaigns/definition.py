@@ -42,7 +42,7 @@ class Violation:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Example:
     """One input: sizes, the name of the data's distribution, the seed that its arrays were drawn from, the arrays.
 
@@ -55,7 +55,7 @@ class Example:
     arrays: Arrays = field(repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Outcome:
     """What both sides computed.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -18,42 +17,26 @@ from accel_models.hlscnn.model import hlscnn
 from accel_models.vta import program as vta_program
 from accel_models.vta.assembler import TensorProgram
 from accel_models.vta.model import vta
-from ila_lang import CommandStream, Ila, Simulator
+from ila_lang import CommandStream, Simulator
 
 __all__ = ["fitting_bias", "quantise_fitting", "run_flexasr", "run_hlscnn", "run_vta"]
-
-
-_INSTANCES = count(1)
-
-
-def _reset(ila: Ila) -> Simulator:
-    """A device after reset.
-
-    Simulators of one model share what they know of contents of memories, by the memories' versions; versions of
-    different devices must differ.
-    """
-    simulator = Simulator(ila)
-    base = next(_INSTANCES) << 40
-    for memory in simulator.memories.values():
-        memory.version += base
-    return simulator
 
 
 def run_flexasr(assembled: Assembled, options: FlexAsrOptions | None = None) -> Quantised:
     """What a program reads on a reset FlexASR."""
     stream = CommandStream(assembled.commands.columns())
-    words = [word for _, word in _reset(flexasr(options)).execute(stream, ["data_out"])["data_out"]]
+    words = [word for _, word in Simulator(flexasr(options)).execute(stream, ["data_out"])["data_out"]]
     return assembled.read_output(np.array(words, np.uint8).reshape(len(words), -1))
 
 
 def run_hlscnn(convolution: Convolution) -> NDArray[np.int16]:
     """The output codes of a convolution on a reset HLSCNN of the convolution's options."""
-    return convolution.outputs(hlscnn_program.run(convolution.program, _reset(hlscnn(convolution.options))))
+    return convolution.outputs(hlscnn_program.run(convolution.program, Simulator(hlscnn(convolution.options))))
 
 
 def run_vta(program: vta_program.Program, shape: TensorProgram) -> NDArray[np.int8]:
     """The output matrix of a program on a reset VTA in the reading of the HLS design."""
-    machine: Any = _reset(vta())  # VTA's protocol of devices asks for a mapping where simulators have a dict
+    machine: Any = Simulator(vta())  # VTA's protocol of devices asks for a mapping where simulators have a dict
     return shape.result(vta_program.run(program, machine))
 
 
