@@ -120,3 +120,9 @@ def test_micro_ops_come_from_padded_rows_in_the_simulator() -> None:
     assert bits(footprints([load, alu], [(0, data)], FSIM)[1].writes["acc"]) == {0, 5, 7}
     # one row without pads: 5
     assert bits(footprints([load, alu], [(0, data)], HLS)[1].writes["acc"]) == {5, 0}
+
+
+def test_micro_ops_lie_where_they_are_loaded() -> None:
+    data = encode_uop(Uop(dst=5)).to_bytes(4, "little")
+    load, alu = parse_instruction("load.uop sram=9 size=1x1"), parse_instruction("alu.add uops=9:10 imm=1")
+    assert bits(footprints([load, alu], [(0, data)], HLS)[1].writes["acc"]) == {5}
