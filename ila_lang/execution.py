@@ -133,7 +133,7 @@ class Run:
         self.axes: list[Axis] = []
         self.counts: tuple[int, ...] = ()
         self.mask: Words | None = None
-        # of open loops: where the counter stands (for an axis: its first value and their number)
+        # of open loops: where the counter stands (for an axis: its dimension, its first value and their number)
         self.place: dict[str, int] = {}
         self.introduced: dict[str, int] = {}
         self.clock = Clock(configuration.layout)
@@ -219,7 +219,8 @@ class Run:
             number = min(chunk, extent - first)
             axis = Axis(counter.name, dim, first, number)
             values = np.arange(first, first + number, dtype=np.int64).reshape((1,) * dim + (number,))
-            self.env[counter.name], self.place[counter.name] = values, first << 32 | number
+            self.env[counter.name] = values
+            self.place[counter.name] = (dim + 1 << 40 | first) << 40 | number
             self.axes.append(axis)
             self.clock.open(axis)
             self.counts = (*counts, number)
@@ -310,7 +311,9 @@ class Run:
     def places(self, node: Value) -> tuple[int, ...]:
         """Where the counters and memories stand that ``node`` depends on."""
         place = self.place
+        # one loop may be an axis for some iterations of the loops around it, and have one iteration for others
         return (
+            len(self.axes),
             *(place.get(c, -1) for c in node.counters),
             *(self.versions[m] for m in node.memories),
         )

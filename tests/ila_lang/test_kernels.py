@@ -356,3 +356,21 @@ def test_parts_of_a_loop_whose_iterations_have_copies() -> None:
         arrays = {"dst": np.zeros(512, np.uint8)}
         il.run_vectorised(kernel, {"count": 5}, arrays, points)
         assert arrays["dst"][:8].tolist() == [9, 9, 9, 9, 9, 0, 0, 4]
+
+
+def test_a_loop_that_is_an_axis_in_some_iterations_only() -> None:
+    """What depends on an inner counter is another array when a loop around it has one iteration."""
+    kernel = Kernel("k")
+    with kernel.loop("i", COUNT) as i:
+        kernel.store(DST, i.zext(9), i)
+        with kernel.loop("j", i) as j, kernel.loop("k", COUNT) as k:
+            word = kernel.load("w", DST, k.zext(9))
+            kernel.store(DST, il.concat(const(1, 1), i[1:0], j[1:0], k), word + j)
+    for points in (1, 3, 1 << 20):
+        walked: Any = {"dst": {}}
+        run_kernel(kernel, {"count": 4}, walked)
+        plan = plan_of(kernel)
+        for version in range(3):
+            arrays = {"dst": np.zeros(512, np.uint8)}
+            plan.run({"count": 4}, arrays, {"dst": version}, points)
+            assert (arrays["dst"] == dense(walked["dst"], 512)).all()
