@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -190,17 +191,23 @@ def measure_case(case: Case) -> dict[str, Any]:
 
 
 MEMORY = """
-import resource, sys
+import sys
 from ila_lang import CommandStream, Simulator
-from benchmarks.simulators import cases
+from benchmarks.simulators import cases, peak_kib
 case = next(c for c in cases() if c.name == sys.argv[1])
 ila = case.ila()
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak_kib()
 device = Simulator(ila)
 case.run(device)
 case.run(Simulator(ila))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+print(peak_kib() - before)
 """
+
+
+def peak_kib() -> int:
+    """The most memory that this process has had (KiB), from Linux's account of it."""
+    status = Path("/proc/self/status").read_text()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
 
 
 def memory_mib(name: str) -> float:
