@@ -12,7 +12,7 @@ PYTHONS := $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 
 NEW_ENOUGH := import ensurepip, sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
-.PHONY: help prove test test-slow lint format types bench clean
+.PHONY: help prove test test-slow lint format types table2 bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -36,6 +36,9 @@ format: $(VENV)/installed-dev ## rewrite the files in the project's format
 
 types: $(VENV)/installed-dev ## check the types
 	$(BIN)/mypy
+
+table2: $(VENV)/installed-dev ## compare eight operators on the accelerators with real numbers (table 2)
+	$(BIN)/python -m benchmarks.table2
 
 bench: $(VENV)/installed-dev ## run the benchmarks
 	$(BIN)/python -m benchmarks
