@@ -127,6 +127,10 @@ class Clock:
                 raise NotParallel(self.axes[0].counter)
             raise Restart
 
+    def around(self, axis: Axis) -> int:
+        """The number of bits of times to the right of what happens around an open axis."""
+        return self.low[self.path[: axis.dim]]
+
     def culprit(self, before: int, now: int) -> str:
         """The innermost axis in whose counter two times differ, among the axes that they share."""
         found = self.axes[-1].counter

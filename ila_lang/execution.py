@@ -139,7 +139,9 @@ class Run:
         self.clock = Clock(configuration.layout)
         self.checked = not configuration.ordered and configuration.serial != plan.flow.loops.keys()
         times = self.clock.times if self.checked else None
-        self.regions = {name: Region(memories[name], times, self.clock.culprit) for name in plan.flow.stored}
+        self.regions = {
+            name: Region(memories[name], times, self.clock.culprit, self.clock.around) for name in plan.flow.stored
+        }
 
     def undo(self) -> None:
         """Puts back what the run has stored so far."""

@@ -7,8 +7,8 @@ the times of its last store and load; a store or load that comes too late raises
 
 A loop whose iterations all use the same addresses of a memory may still be a grid axis: the memory then gets one copy
 for each iteration (a *level*), as if each iteration had a private memory.  That is right if no iteration loads a word
-that an iteration stores, before it stores it itself; when the loop ends, the last iteration's words go to the level
-below.
+that an iteration stores, before it stores it itself, and if no word of a copy is loaded when the loop around has gone
+on; when the loop ends, the last iteration's words go to the level below.
 """
 
 from __future__ import annotations
@@ -160,13 +160,17 @@ class Region:
     ``times`` gives the time of the present statement for the whole grid, without the counters of given dimensions, at
     the last iteration of others, as an even number (the statement's loads; the next number is its store); None where
     the order is known to be right.
-    ``culprit`` names the loop to blame for two times in the wrong order.
+    ``culprit`` names the loop to blame for two times in the wrong order; ``around`` gives the number of bits of times
+    to the right of what happens around an axis.
     """
 
-    def __init__(self, words: Words, times: Times | None, culprit: Callable[[int, int], str]) -> None:
+    def __init__(
+        self, words: Words, times: Times | None, culprit: Callable[[int, int], str], around: Callable[[Axis], int]
+    ) -> None:
         self.words = words
         self.times = times
         self.culprit = culprit
+        self.around = around
         self.levels = [_Level(None, words)]
         # what stores replaced, to take them back
         self.log: list[tuple[Any, Any]] = []
@@ -289,6 +293,12 @@ class Region:
         self._blame(stamps >= when, stamps, when)
         if free:
             where, when = _active(mask, address, self.times(self.excluded, free))
+            stamps = level.written.get(where)
+        if level.axis is not None:
+            # a later iteration of the loops around would see the word of the last copy, in every copy
+            bits = self.around(level.axis)
+            before, now = stamps >> bits << bits, when >> bits << bits
+            self._blame((stamps > 0) & (before < now), before, now)
         level.read.raise_to(where, when)
 
     def _in_order(self, level: _Level, where: Words, when: Words) -> None:
