@@ -70,7 +70,7 @@ class Block:
         self.nodes = nodes
         # registers that depend on what does not change are set in the block itself: only those from outside count
         inside = {n.name for n in nodes if isinstance(n, Assign)}
-        self.choices = {n for n in nodes if isinstance(n, Loop) and n.extent.kept and not inside & set(n.extent.names)}
+        self.choices = {n for n in nodes if isinstance(n, Loop) and n.extent.kept and not inside & n.extent.all_names()}
         if len(self.choices) < FEW:
             self.choices.clear()
         self.counters = sorted({c for n in self.choices if isinstance(n, Loop) for c in n.extent.counters})

@@ -40,6 +40,10 @@ class Value:
         self.memories: tuple[str, ...] = ()
         self.kept = False
 
+    def all_names(self) -> set[str]:
+        """Names that the term uses, those of the addresses that it loads from included."""
+        return set(self.names).union(*(address.all_names() for _, _, address in self.loads))
+
     @cached_property
     def on_integers(self) -> Callable[..., Any]:
         """The term as a function of numbers, in a tuple."""
