@@ -112,6 +112,12 @@ def sum_over(values: Any, counts: tuple[int, ...], first: int) -> Any:
     return total if first else int(total)
 
 
+def chosen(mask: Words, values: Words) -> Words:
+    """The values at the active points, of which there is at least one."""
+    shape = np.broadcast_shapes(mask.shape, values.shape)
+    return np.broadcast_to(values, shape)[np.broadcast_to(mask, shape)]
+
+
 class Run:
     """One run of one kernel; ``env`` holds a number or an array (of one dimension for each axis) for each name."""
 
@@ -193,10 +199,10 @@ class Run:
         limits = self.value(node.extent)
         ragged = None
         if isinstance(limits, np.ndarray):
-            if not limits.size:
-                return
-            extent = int(limits.max())
-            if int(limits.min()) != extent:
+            # points that are not active have any extent
+            active = limits if self.mask is None else chosen(self.mask, limits)
+            extent = int(active.max())
+            if int(active.min()) != extent:
                 ragged = limits
         else:
             extent = limits

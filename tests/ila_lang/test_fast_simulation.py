@@ -66,3 +66,11 @@ def test_extents_that_load_from_an_address_of_their_own_block() -> None:
             with kernel.loop(f"j{number}", SRC.load(place + number)[1:0]) as j:
                 kernel.store(DST, concat(const(number, 3), s, j), s + 1)
     same_as_the_walk(kernel, {}, {"src": {i: i for i in range(16)}})
+
+
+def test_extents_of_iterations_that_are_left_out_do_not_matter() -> None:
+    kernel = Kernel("k")
+    with kernel.loop("i", const(4, 4)) as i, kernel.when("small", i < 2):
+        with kernel.loop("j", i * 4, width=2) as j:
+            kernel.store(DST, concat(const(0, 1), i, j.zext(4)), i + 1)
+    same_as_the_walk(kernel, {}, {})
