@@ -70,6 +70,11 @@ class Flow:
                 case Let(target=target, value=value, update=update):
                     found = self._direct.setdefault(target.name, set())
                     found |= self.names(value)
+                    if update and target.name not in scope:
+                        raise ValueError(
+                            f"Register {target.name} of {self.kernel.name} must be set in the loop that assigns it, "
+                            "or outside"
+                        )
                     if update:
                         self.updated.add(target.name)
                         for loop in loops[scope[target.name] :]:
