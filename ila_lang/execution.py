@@ -115,7 +115,8 @@ def sum_over(values: Any, counts: tuple[int, ...], first: int) -> Any:
 def chosen(mask: Words, values: Words) -> Words:
     """The values at the active points, of which there is at least one."""
     shape = np.broadcast_shapes(mask.shape, values.shape)
-    return np.broadcast_to(values, shape)[np.broadcast_to(mask, shape)]
+    found: Words = np.broadcast_to(values, shape)[np.broadcast_to(mask, shape)]
+    return found
 
 
 class Run:
@@ -148,6 +149,9 @@ class Run:
         self.regions = {
             name: Region(memories[name], times, self.clock.culprit, self.clock.around) for name in plan.flow.stored
         }
+        for region in self.regions.values():
+            # a run that leaves an array takes back its stores; one that is known to be in order has not left any
+            region.logged = not configuration.ordered
 
     def undo(self) -> None:
         """Puts back what the run has stored so far."""
@@ -171,8 +175,7 @@ class Run:
                 self.loop(node)
             elif isinstance(node, Put):
                 address, word = self.value(node.address), self.value(node.value)
-                self.check_range(node.memory, address)
-                self.put(node.memory, address, word)
+                self.put(node.memory, self.in_range(node.memory, address), word)
             else:
                 self.add(node)
 
@@ -388,20 +391,20 @@ class Run:
 
     def load(self, memory: str, address: Any) -> Any:
         """The words of a memory at an address or an array of addresses."""
-        self.check_range(memory, address)
+        address = self.in_range(memory, address)
         region = self.regions.get(memory)
         if region is not None:
             return read_pieces(region.load(address, self.mask, len(self.axes)), self.memories[memory])
         return words_of(self.memories[memory], address)
 
-    def check_range(self, memory: str, address: Any) -> None:
-        """Refuses addresses beyond an array that stops short of its memory."""
+    def in_range(self, memory: str, address: Any) -> Any:
+        """The address, 0 where not active; refuses addresses beyond an array that stops short of its memory."""
         length = len(self.memories[memory])
         if length == 1 << self.plan.memories[memory].addr_width:
-            return
-        active = address
-        if self.mask is not None and isinstance(address, np.ndarray):
-            active = np.where(self.mask, address, 0)
-        largest = int(np.max(active)) if np.size(active) else 0
+            return address
+        if self.mask is not None and isinstance(actual(address), np.ndarray):
+            address = self.compute(np.where, self.mask, address, 0)
+        largest = int(np.max(actual(address)))
         if largest >= length:
             raise ValueError(f"Address {largest:#x} must lie in the array of {memory}, which has {length} words")
+        return address

@@ -174,6 +174,7 @@ class Region:
         self.levels = [_Level(None, words)]
         # what stores replaced, to take them back
         self.log: list[tuple[Any, Any]] = []
+        self.logged = times is not None
         self.excluded: frozenset[int] = frozenset()
         self.depth = 0
 
@@ -213,7 +214,7 @@ class Region:
         self.log.clear()
 
     def _remember(self, address: Any) -> None:
-        if self.times is not None:
+        if self.logged:
             self.log.append((address, self.words[address].copy()))
 
     def load(self, address: Any, mask: Words | None, depth: int) -> list[Piece]:

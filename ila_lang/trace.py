@@ -160,7 +160,7 @@ class Recorder(Run):
 
     def load(self, memory: str, address: Any) -> Any:
         """Words of a memory, as a step."""
-        self.check_range(memory, actual(address))
+        address = self.in_range(memory, address)
         region = self.regions.get(memory)
         words = self.memories[memory]
         if memory in self.plan.steering and not isinstance(address, Ref):

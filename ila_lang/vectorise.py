@@ -101,6 +101,9 @@ class Plan:
         self.steering = sorted(self.flow.steering)
         sizes = (((1 << s.addr_width) * s.data_width) for n, s in self.memories.items() if n in self.steering)
         self.static = not self.flow.steering & self.flow.stored and sum(sizes) <= STEERING_BITS
+        # memories whose addresses depend on data: whether they lie in an array may change from run to run
+        data = self.flow.memories - self.flow.steering
+        self.gathered = {a.memory for a in self.flow.accesses(kernel.body) if self.flow.reached([a.address]) & data}
         self.configurations: dict[tuple[Any, ...], Configuration] = {}
         self.traces: dict[tuple[Any, ...], Trace | None] = {}
 
@@ -118,7 +121,13 @@ class Plan:
         scalars = tuple(int(values[name]) for name in self.scalars)
         key: tuple[Any, ...] = (points, *scalars)
         if self.static:
-            key += tuple(blake2b(memories[name].tobytes(), digest_size=16).digest() for name in self.steering)
+            key += tuple(
+                (memories[name].dtype.str, blake2b(memories[name].tobytes(), digest_size=16).digest())
+                for name in self.steering
+            )
+        whole = {name: len(memories[name]) == 1 << sort.addr_width for name, sort in self.memories.items()}
+        if not all(whole.values()):
+            key += tuple(len(memories[name]) for name in self.memories)
         if key not in self.configurations:
             if len(self.configurations) >= CONFIGURATIONS:
                 self.configurations.clear()
@@ -142,7 +151,7 @@ class Plan:
             while not self._run(Run(*arguments)):
                 arguments[2].clear()
                 arguments[2].update(zip(self.scalars, scalars, strict=True))
-        configuration.ordered = self.static
+        configuration.ordered = self.static and all(whole[name] for name in self.gathered)
 
     def _run(self, run: Run) -> bool:
         """Runs; false, with nothing stored, where it has to be done again with what was learned."""

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pytest
 
 import ila_lang as il
 from ila_lang import Kernel, concat, const, mem, show_kernel, var
-from tests.ila_lang.oracle import DST, SRC, run_kernel
+from tests.ila_lang.oracle import COUNT, DST, SRC, run_kernel
 
 OUT = var("out", mem(9, 4))
 
@@ -70,7 +71,80 @@ def test_extents_that_load_from_an_address_of_their_own_block() -> None:
 
 def test_extents_of_iterations_that_are_left_out_do_not_matter() -> None:
     kernel = Kernel("k")
-    with kernel.loop("i", const(4, 4)) as i, kernel.when("small", i < 2):
-        with kernel.loop("j", i * 4, width=2) as j:
-            kernel.store(DST, concat(const(0, 1), i, j.zext(4)), i + 1)
+    with kernel.loop("i", const(4, 4)) as i, kernel.when("small", i < 2), kernel.loop("j", i * 4, width=2) as j:
+        kernel.store(DST, concat(const(0, 1), i, j.zext(4)), i + 1)
     same_as_the_walk(kernel, {}, {})
+
+
+def copying(left_out: int = 0) -> Kernel:
+    """``dst[i] = src[i]`` for three ``i``; another, ``left_out``, is looked at but not active."""
+    kernel = Kernel("copying")
+    with kernel.loop("i", const(4, 4)) as i, kernel.when("active", i < 3):
+        kernel.store(DST, i.zext(9), kernel.load("word", SRC, i * left_out if left_out else i))
+    return kernel
+
+
+def test_addresses_of_iterations_that_are_left_out_may_leave_an_array() -> None:
+    for _ in range(3):
+        arrays = {"src": np.arange(5), "dst": np.zeros(3, np.int64)}
+        il.run_vectorised(copying(2), {}, arrays)
+        assert arrays["dst"].tolist() == [0, 2, 4]
+
+
+@pytest.mark.parametrize(("source", "target", "name"), [(2, 512, "src"), (16, 2, "dst")])
+def test_recorded_runs_do_not_leave_shorter_arrays(source: int, target: int, name: str) -> None:
+    kernel = copying()
+    for _ in range(3):
+        arrays = {"src": np.full(16, 7), "dst": np.zeros(512, np.int64)}
+        il.run_vectorised(kernel, {}, arrays)
+        assert arrays["dst"][:4].tolist() == [7, 7, 7, 0]
+    arrays = {"src": np.full(source, 7), "dst": np.zeros(target, np.int64)}
+    with pytest.raises(ValueError, match=rf"^Address 0x2 must lie in the array of {name}, which has 2 words$"):
+        il.run_vectorised(kernel, {}, arrays)
+    assert not arrays["dst"].any()
+
+
+def test_data_that_is_an_address_may_leave_an_array_in_any_run() -> None:
+    kernel = Kernel("gather")
+    with kernel.loop("i", const(4, 4)) as i:
+        kernel.store(DST, i.zext(9), kernel.load("word", SRC, SRC.load(i)))
+    for last in (3, 3, 3, 4, 3):
+        arrays = {"src": np.array([1, 2, 3, last]), "dst": np.zeros(512, np.int64)}
+        if last == 3:
+            il.run_vectorised(kernel, {}, arrays)
+            assert arrays["dst"][:4].tolist() == [2, 3, 3, 3]
+        else:
+            with pytest.raises(ValueError, match=r"^Address 0x4 must lie in the array of src"):
+                il.run_vectorised(kernel, {}, arrays)
+            assert not arrays["dst"].any()
+
+
+def test_a_run_without_axes_that_leaves_an_array_changes_nothing() -> None:
+    kernel = Kernel("k")
+    kernel.store(DST, const(0, 9), SRC.load(const(0, 4)) + 1)
+    kernel.store(DST, const(5, 9), const(1, 4))
+    arrays = {"src": np.ones(1, np.int64), "dst": np.zeros(3, np.int64)}
+    with pytest.raises(ValueError, match=r"^Address 0x5 must lie in the array of dst"):
+        il.run_vectorised(kernel, {}, arrays)
+    assert not arrays["dst"].any()
+
+
+def test_equal_bytes_of_other_types_are_other_contents() -> None:
+    kernel = Kernel("k")
+    with kernel.loop("i", SRC.load(const(1, 4))) as i:
+        kernel.store(DST, i.zext(9), const(5, 4))
+    narrow, wide = np.zeros(16, np.uint8), np.array([0, 3])
+    narrow[8] = 3
+    for source, count in ((narrow, 0), (narrow, 0), (narrow, 0), (wide, 3)):
+        arrays = {"src": source, "dst": np.zeros(512, np.int64)}
+        il.run_vectorised(kernel, {}, arrays)
+        assert np.count_nonzero(arrays["dst"]) == count
+
+
+def test_registers_assigned_outside_the_loop_that_sets_them_are_refused() -> None:
+    kernel = Kernel("k")
+    with kernel.loop("i", COUNT) as i:
+        register = kernel.let("register", i)
+    kernel.assign(register, COUNT)
+    with pytest.raises(ValueError, match=r"^Register register of k must be set in the loop that assigns it, or out"):
+        il.run_vectorised(kernel, {"count": 1}, {})
