@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from itertools import count, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from .machine import Machine, store_plan
 from .model import Ila, Instruction
 from .sorts import BOOL, BvSort, MemSort, bv
 from .values import WIDEST
-from .vectorise import Plan, plan_of
+from .vectorise import VERSIONS, Plan, plan_of
 
 __all__ = ["ArrayMemory", "CommandStream", "Simulator"]
 
@@ -31,10 +31,6 @@ Words = NDArray[Any]
 
 #: Runs of fewer commands are executed one by one.
 SHORT_RUN = 4
-
-
-# Kernels keep values by the versions of memories, for all machines of a model: no two contents may share one.
-_VERSIONS = count()
 
 
 class ArrayMemory(MutableMapping[int, int]):
@@ -51,11 +47,11 @@ class ArrayMemory(MutableMapping[int, int]):
         else:
             self.words = np.full(1 << sort.addr_width, default, np.int64)
         self.default = default
-        self.version = next(_VERSIONS)
+        self.version = next(VERSIONS)
 
     def touch(self) -> None:
         """Tells that the contents have changed."""
-        self.version = next(_VERSIONS)
+        self.version = next(VERSIONS)
 
     def __getitem__(self, address: Any) -> Any:
         found = self.words[address]

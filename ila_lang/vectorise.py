@@ -33,7 +33,7 @@ from .regions import NotParallel
 from .sorts import MemSort
 from .trace import Recorder, Trace
 
-__all__ = ["Plan", "plan_of", "run_vectorised"]
+__all__ = ["VERSIONS", "Plan", "plan_of", "run_vectorised"]
 
 Words = NDArray[Any]
 
@@ -46,7 +46,8 @@ SIMILAR = 12
 #: Contents of memories are part of a configuration if these have at most this many bits.
 STEERING_BITS = 1 << 20
 
-_VERSIONS = count()
+#: Kernels keep values by the versions of memories, for all runs and machines: no two contents may share one.
+VERSIONS = count()
 
 
 def run_vectorised(
@@ -70,7 +71,7 @@ def run_vectorised(
         for other in plan.memories:
             if other != name and np.may_share_memory(memories[name], memories[other]):
                 raise ValueError(f"Memories {name} and {other} must be separate arrays")
-    plan.run(values, memories, {name: next(_VERSIONS) for name in plan.memories}, points)
+    plan.run(values, memories, {name: next(VERSIONS) for name in plan.memories}, points)
 
 
 _PLANS: WeakKeyDictionary[Kernel, Plan] = WeakKeyDictionary()

@@ -148,3 +148,20 @@ def test_registers_assigned_outside_the_loop_that_sets_them_are_refused() -> Non
     kernel.assign(register, COUNT)
     with pytest.raises(ValueError, match=r"^Register register of k must be set in the loop that assigns it, or out"):
         il.run_vectorised(kernel, {"count": 1}, {})
+
+
+def test_runs_of_a_kernel_by_hand_and_in_a_simulator_do_not_mix_up_their_memories() -> None:
+    kernel = copying()
+    ila = il.Ila("copier")
+    go = ila.input("go", il.BOOL)
+    for variable in (SRC, DST):
+        ila.state(variable.name, variable.sort)
+    ila.instruction("go").set_decode(go).start(kernel)
+    machine = il.Simulator(ila)
+    machine.memories["src"][0] = 1
+    for _ in range(40):
+        machine.step({"go": 1})
+        assert machine.memories["dst"][0] == 1
+        arrays = {"src": np.full(16, 9), "dst": np.zeros(512, np.int64)}
+        il.run_vectorised(kernel, {}, arrays)
+        assert arrays["dst"][0] == 9
