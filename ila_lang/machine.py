@@ -163,15 +163,19 @@ class Machine:
             at += 3 * count
         self.values.update(zip(code.scalars, results, strict=False))
         for name, copy in copies.items():
-            self.memories[name].clear()
-            self.memories[name].update(copy)
-            self.memories[name].default = copy.default
+            self._replace(name, copy)
         for name, address, data in writes:
             self.memories[name][address] = data
         if instruction.kernel is not None and code.guard is not None and self._call(code.guard, inputs)[0]:
             self.run_kernel(instruction.kernel)
             if code.on_done is not None:
                 self.values.update(zip(code.done, self._call(code.on_done, inputs), strict=True))
+
+    def _replace(self, name: str, contents: Memory) -> None:
+        """Gives a memory the contents of another one."""
+        self.memories[name].clear()
+        self.memories[name].update(contents)
+        self.memories[name].default = contents.default
 
     def run_kernel(self, kernel: Kernel) -> None:
         """Runs a kernel of the model on the present state; values that it sets when it ends are not set."""

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .build import concat
-from .compile import compile_terms, loads_resolved
+from .build import any_of, concat, true
+from .compile import Memory, compile_terms, loads_resolved
 from .expr import Expr, free_variables, postorder, substitute, var
 from .kernel import Kernel
-from .machine import Machine, store_plan
+from .machine import CommandError, Machine, store_plan
 from .model import Ila, Instruction
 from .sorts import BOOL, BvSort, MemSort, bv
 from .values import WIDEST
@@ -45,7 +45,8 @@ class ArrayMemory(MutableMapping[int, int]):
                 self.words: Words = np.full(1 << sort.addr_width, default, f"uint{bits}")
                 break
         else:
-            self.words = np.full(1 << sort.addr_width, default, np.int64)
+            wide: Any = np.int64 if sort.data_width < 64 else np.uint64 if sort.data_width == 64 else object
+            self.words = np.full(1 << sort.addr_width, default, wide)
         self.default = default
         self.version = next(VERSIONS)
 
@@ -144,18 +145,29 @@ class _Columns:
         valid = substitute(ila.valid, self.narrow)
         decodes = [substitute(i.decode, self.narrow) for i in self.instructions]
         self.quick = [k for k, d in enumerate(decodes) if of_inputs(d)]
-        self.select = _compiled([valid, *(decodes[k] for k in self.quick)]) if of_inputs(valid) else None
+
+        def possible(term: Expr) -> Expr:
+            """What the inputs must satisfy for ``term`` to hold in some state, or less."""
+            if of_inputs(term):
+                return term
+            if term.op in ("and", "or"):
+                left, right = map(possible, term.args)
+                return left & right if term.op == "and" else left | right
+            return true
+
+        others = any_of([possible(d) for k, d in enumerate(decodes) if k not in self.quick])
+        self.select = _compiled([valid, others, *(decodes[k] for k in self.quick)]) if of_inputs(valid) else None
         self._bulk: dict[str, _Bulk | None] = {}
-        self._plans: dict[str, Plan | None] = {}
+        self._plans: dict[Kernel, Plan | None] = {}
 
     def plan(self, kernel: Kernel) -> Plan | None:
         """The kernel compiled for arrays; None where a term does not fit 62 bits."""
-        if kernel.name not in self._plans:
+        if kernel not in self._plans:
             try:
-                self._plans[kernel.name] = plan_of(kernel)
+                self._plans[kernel] = plan_of(kernel)
             except ValueError:
-                self._plans[kernel.name] = None
-        return self._plans[kernel.name]
+                self._plans[kernel] = None
+        return self._plans[kernel]
 
     def bulk(self, instruction: Instruction) -> _Bulk | None:
         """The instruction on columns, if what it does to one command does not depend on another of its commands."""
@@ -203,6 +215,13 @@ class Simulator(Machine):
     def _memory(self, sort: MemSort, default: int) -> Any:
         return ArrayMemory(sort, default)
 
+    def _replace(self, name: str, contents: Memory) -> None:
+        memory = self.memories[name]
+        memory.words.fill(contents.default)
+        memory.default = contents.default
+        memory.update(contents)
+        memory.touch()
+
     def run_kernel(self, kernel: Kernel) -> None:
         """Runs a kernel of the model on the present state; values that it sets when it ends are not set."""
         plan = self._of_columns.plan(kernel)
@@ -219,8 +238,10 @@ class Simulator(Machine):
 
         For each state in ``watch`` the result has (number of the command, value) of each command that updates it;
         values of states above 62 bits are rows of bytes, the least significant first.  Raises :class:`CommandError` at
-        the first command that is not accepted, when the ones before have been executed.
+        the first command that is not accepted, when the ones before have been executed; ValueError, with nothing done,
+        if a column does not have the form of its input.
         """
+        self._check(stream)
         seen: dict[str, list[tuple[int, Any]]] = {name: [] for name in watch}
         for first, last, instruction in self._runs(stream):
             bulk = self._of_columns.bulk(instruction) if instruction is not None and last - first >= SHORT_RUN else None
@@ -240,6 +261,7 @@ class Simulator(Machine):
 
         Each range is (first, last + 1); :meth:`execute` does not fail on it, whatever the state.
         """
+        self._check(stream)
         found: list[tuple[int, int]] = []
         for first, last, instruction in self._runs(stream):
             if instruction is None or instruction.reserved or instruction.kernel is not None:
@@ -248,6 +270,20 @@ class Simulator(Machine):
                 first = found.pop()[0]
             found.append((first, last))
         return found
+
+    def _check(self, stream: CommandStream) -> None:
+        """Refuses columns for what is no input, and columns of another form than their input's."""
+        for name, column in stream.columns.items():
+            variable = self.ila.inputs.get(name)
+            if variable is None:
+                raise CommandError(f"{self.ila.name} has no input {name}; it has {', '.join(self.ila.inputs)}")
+            size = (variable.width + 7) // 8 if variable.sort != BOOL and variable.width > WIDEST else 0
+            if size and (column.dtype != np.uint8 or column.shape[1:] != (size,)):
+                raise ValueError(
+                    f"Column {name} must have rows of {size} bytes (uint8), not {column.dtype} of shape {column.shape}"
+                )
+            if not size and column.ndim != 1:
+                raise ValueError(f"Column {name} must have one number per command, not shape {column.shape}")
 
     def _watched(self, name: str) -> Any:
         state, value = self.ila.states[name], self.values[name]
@@ -266,14 +302,16 @@ class Simulator(Machine):
         columns = self._columns(stream, 0, size)
         for name in parameters:
             columns.setdefault(name, np.zeros(size, np.int64))
-        valid, *hits = function(*(columns[name] for name in parameters))
+        results = function(*(columns[name] for name in parameters))
+        # a condition that is constant, or an input that is not given, is a number
+        valid, others, *hits = (np.broadcast_to(np.asarray(found, bool), size) for found in results)
         which = np.full(size, -1)
         hits_in_all = np.zeros(size, np.int64)
         for index, hit in zip(self._of_columns.quick, hits, strict=True):
             which[hit] = index
             hits_in_all += hit
         # one by one, decoding says what is wrong
-        which[np.logical_not(valid) | (hits_in_all > 1)] = -1
+        which[~valid | others | (hits_in_all > 1)] = -1
         edges = [0, *(np.flatnonzero(np.diff(which)) + 1).tolist(), size]
         for first, last in pairwise(edges):
             if first < last:

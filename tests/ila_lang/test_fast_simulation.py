@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ila_lang as il
-from ila_lang import Kernel, concat, const, mem, show_kernel, var
+from ila_lang import CommandError, CommandStream, Ila, Kernel, Machine, Simulator, concat, const, mem, show_kernel, var
 from tests.ila_lang.oracle import COUNT, DST, SRC, run_kernel
 
 OUT = var("out", mem(9, 4))
@@ -152,16 +152,138 @@ def test_registers_assigned_outside_the_loop_that_sets_them_are_refused() -> Non
 
 def test_runs_of_a_kernel_by_hand_and_in_a_simulator_do_not_mix_up_their_memories() -> None:
     kernel = copying()
-    ila = il.Ila("copier")
+    ila = Ila("copier")
     go = ila.input("go", il.BOOL)
     for variable in (SRC, DST):
         ila.state(variable.name, variable.sort)
     ila.instruction("go").set_decode(go).start(kernel)
-    machine = il.Simulator(ila)
-    machine.memories["src"][0] = 1
-    for _ in range(40):
+    machine = Simulator(ila)
+    source = machine.memories["src"]
+    source[0] = 1
+    seen = set()
+    for _ in range(3):
         machine.step({"go": 1})
         assert machine.memories["dst"][0] == 1
+        seen.add(source.version)
+        source.touch()
         arrays = {"src": np.full(16, 9), "dst": np.zeros(512, np.int64)}
         il.run_vectorised(kernel, {}, arrays)
         assert arrays["dst"][0] == 9
+        # both runs take their versions from one counter
+        taken = source.version
+        source.touch()
+        assert source.version > taken + 2
+    assert len(seen) == 3
+
+
+# -- command streams: what went wrong once ----------------------------------------------------------------
+
+
+def same_as_steps(ila: Ila, columns: Mapping[str, Any]) -> str:
+    """Executes a stream at once and step by step; returns the message with which both stopped, or nothing."""
+    stream = CommandStream(columns)
+    slow, fast = Machine(ila), Simulator(ila)
+    expected = found = ""
+    try:
+        for number in range(len(stream)):
+            slow.step(stream.command(number))
+    except CommandError as error:
+        expected = str(error)
+    try:
+        fast.execute(stream)
+    except CommandError as error:
+        found = str(error)
+    assert found == expected
+    assert fast.values == slow.values
+    for name, memory in slow.memories.items():
+        sort = ila.states[name].sort
+        assert isinstance(sort, il.MemSort)
+        assert [fast.memories[name][a] for a in range(1 << sort.addr_width)] == [
+            memory[a] for a in range(1 << sort.addr_width)
+        ]
+    return found
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+def test_decodes_that_are_constant(size: int) -> None:
+    ila = Ila("a")
+    kind, n = ila.input("kind", 2), ila.state("n", 8, 0)
+    ila.instruction("all").set_decode(il.true).update(n, n + 1)
+    ila.instruction("never").set_decode(il.false).update(n, n + 100)
+    assert not same_as_steps(ila, {"kind": np.zeros(size, np.int64)})
+    ila.instruction("some").set_decode(kind == 1).update(n, n + 10)
+    assert "it selects all, some" in same_as_steps(ila, {"kind": np.arange(8) // 4})
+
+
+def test_flags_that_a_stream_does_not_give() -> None:
+    ila = Ila("a")
+    go, n = ila.input("go", il.BOOL), ila.state("n", 8, 0)
+    ila.input("kind", 2)
+    ila.instruction("stay").set_decode(~go).update(n, n + 1)
+    ila.instruction("go").set_decode(go).update(n, n + 100)
+    assert not same_as_steps(ila, {"kind": np.zeros(9, np.int64)})
+
+
+def test_instructions_that_the_state_selects_beside_another() -> None:
+    ila = Ila("a")
+    kind, n = ila.input("kind", 2), ila.state("n", 8, 0)
+    ila.instruction("step").set_decode(kind <= 1).update(n, n + 1)
+    ila.instruction("wrong").set_decode((kind == 1) & ((n == 7) | (kind == 2))).update(n, n + 1)
+    assert not same_as_steps(ila, {"kind": np.zeros(9, np.int64)})
+    assert "it selects step, wrong" in same_as_steps(ila, {"kind": np.ones(9, np.int64)})
+    ila.instruction("state").set_decode(n == 3).update(n, n + 1)
+    assert "it selects step, state" in same_as_steps(ila, {"kind": np.zeros(9, np.int64)})
+
+
+def test_columns_of_a_wrong_form_are_refused() -> None:
+    ila = Ila("a")
+    kind, data, n = ila.input("kind", 2), ila.input("data", 64), ila.state("n", 8, 0)
+    ila.instruction("set").set_decode(kind == 0).update(n, data[7:0])
+
+    def refused(columns: Mapping[str, Any]) -> str:
+        machine = Simulator(ila)
+        with pytest.raises((ValueError, CommandError)) as caught:
+            machine.execute(CommandStream(columns))
+        assert not machine.values["n"]
+        return str(caught.value)
+
+    assert refused({"data": np.arange(6)}) == ("Column data must have rows of 8 bytes (uint8), not int64 of shape (6,)")
+    assert refused({"data": np.ones((6, 9), np.uint8)}) == (
+        "Column data must have rows of 8 bytes (uint8), not uint8 of shape (6, 9)"
+    )
+    assert refused({"kind": np.ones((6, 1), np.uint8)}) == (
+        "Column kind must have one number per command, not shape (6, 1)"
+    )
+    assert refused({"other": np.arange(6)}) == "a has no input other; it has kind, data"
+
+
+def test_memories_copied_from_one_with_another_reset_value() -> None:
+    ila = Ila("a")
+    kind = ila.input("kind", 1)
+    first, second = ila.memory("first", 3, 8, 0), ila.memory("second", 3, 8, 7)
+    ila.instruction("copy").set_decode(kind == 0).update(second, first.store(2, 9))
+    ila.instruction("set").set_decode(kind == 1).update(first, first.store(5, 7))
+    assert not same_as_steps(ila, {"kind": np.array([1, 0])})
+
+
+def test_two_kernels_of_one_name() -> None:
+    ila = Ila("a")
+    kind, memory = ila.input("kind", 1), ila.memory("memory", 3, 8, 0)
+    for number in range(2):
+        kernel = Kernel("same")
+        kernel.store(memory, const(number, 3), const(number + 1, 8))
+        ila.instruction(f"start_{number}").set_decode(kind == number).start(kernel)
+    assert not same_as_steps(ila, {"kind": np.array([0, 1])})
+
+
+@pytest.mark.parametrize("width", [62, 63, 64, 65, 128])
+def test_memories_of_wide_words(width: int) -> None:
+    ila = Ila("a")
+    data = ila.input("data", width)
+    memory, last = ila.memory("memory", 3, width, 0), ila.state("last", width, 0)
+    ila.instruction("set").set_decode(il.true).update(memory, memory.store(data[2:0], ~data)).update(last, data)
+    size = (width + 7) // 8
+    ones = np.array([1, (1 << 62) - 1]) if width == 62 else np.full((6, size), 255, np.uint8)
+    if width % 8 and width > 62:
+        ones[:, -1] = (1 << width % 8) - 1
+    assert not same_as_steps(ila, {"data": ones})
