@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 from .compile import loads_resolved
 from .expr import Expr, free_variables, postorder
+from .function import inline
 from .kernel import Command, For, Kernel, Let, Load, Statement, Store, walk
+from .sorts import MemSort
 
-__all__ = ["Access", "Flow"]
+__all__ = ["Access", "Flow", "with_loads"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +121,7 @@ class Flow:
                     found = [address, value]
                 case Command(inputs=inputs):
                     found = [value for _, value in inputs]
-            self._terms[id(statement)] = found = [loads_resolved(term) for term in found]
+            self._terms[id(statement)] = found = [with_loads(term) for term in found]
         return found
 
     def accesses(self, body: Iterable[Statement]) -> Iterator[Access]:
@@ -175,6 +177,13 @@ class Flow:
         terms = [loop.extent for loop in self.loops.values()]
         terms += [a.address for a in self.accesses(self.kernel.body) if a.memory in self.stored]
         return self.reached(terms) & self.memories
+
+
+def with_loads(term: Expr) -> Expr:
+    """``term`` with every load in sight, on memory variables: functions that see a memory are unfolded."""
+    functions = [n.func for n in postorder([term]) if n.func is not None]
+    with_memory = {f.name for f in functions if any(isinstance(p.sort, MemSort) for p in f.params)}
+    return loads_resolved(inline(term, frozenset(f.name for f in functions) - with_memory))
 
 
 def addend(statement: Let) -> Expr | None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .compile import compile_terms, loads_resolved
+from .compile import compile_terms
 from .expr import Expr, free_variables, postorder, substitute, var
-from .flow import Flow
-from .function import Function, inline
+from .flow import Flow, with_loads
+from .function import Function
 from .kernel import For, Kernel, Let, Load, terms, walk
 from .sorts import BvSort, MemSort
 
@@ -69,7 +69,7 @@ class Value:
 
 def value(term: Expr, flow: Flow) -> Value:
     """Compiles ``term``, a term of the kernel that ``flow`` describes."""
-    root = loads_resolved(inline(term, _scalar_functions(term)))
+    root = with_loads(term)
     reach = flow.reached([root])
     memories = {n.args[0].name for n in postorder([root]) if n.op == "load"} | reach & flow.memories
     replaced: dict[Expr, Expr] = {}
@@ -90,13 +90,6 @@ def value(term: Expr, flow: Flow) -> Value:
     changing = reach & flow.updated or memories & flow.stored
     result.kept = not changing and root.op not in ("var", "const")
     return result
-
-
-def _scalar_functions(term: Expr) -> frozenset[str]:
-    """Names of applied functions that can be called on arrays: those that see no memory."""
-    functions = [n.func for n in postorder([term]) if n.func is not None]
-    with_memory = {f.name for f in functions if any(isinstance(p.sort, MemSort) for p in f.params)}
-    return frozenset(f.name for f in functions) - with_memory
 
 
 def check_widths(kernel: Kernel) -> None:

@@ -287,3 +287,17 @@ def test_memories_of_wide_words(width: int) -> None:
     if width % 8 and width > 62:
         ones[:, -1] = (1 << width % 8) - 1
     assert not same_as_steps(ila, {"data": ones})
+
+
+def test_functions_that_see_a_memory() -> None:
+    """The address that such a function loads from is known to depend on data."""
+    peek = il.Function("peek", {"memory": DST.sort, "address": il.bv(9)}, il.bv(4), None)
+    memory, address = peek.params
+    peek.body = memory.load(address + 1)
+    kernel = Kernel("k")
+    with kernel.loop("i", const(5, 4)) as i:
+        word = kernel.let("word", peek(DST, SRC.load(i).zext(9)))
+        kernel.store(DST, (i + 8).zext(9), word)
+    for factor in (3, 5):
+        contents = {"src": {i: i * factor % 8 for i in range(16)}, "dst": {i: i for i in range(16)}}
+        same_as_the_walk(kernel, {}, contents)
