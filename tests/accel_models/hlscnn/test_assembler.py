@@ -63,7 +63,7 @@ def random(shape: tuple[int, ...], bits: int, seed: int) -> NDArray[np.integer]:
     return np.random.default_rng(seed).integers(-half, half, shape)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.sampled_from(list(READINGS.values())),
     st.tuples(st.integers(1, 10), st.sampled_from([1, 3, 8, 9, 16]), st.integers(1, 5), st.integers(1, 5)),
@@ -92,7 +92,7 @@ def test_outputs_are_those_of_the_published_loop(
     assert np.array_equal(result, expected(np.pad(x, ((0, 0), *padding)), w, bias, stride, relu, options))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.sampled_from([READINGS["default"], READINGS["main branch"], READINGS["one scratchpad"]]),
     st.integers(1, 9), st.integers(1, 17), st.integers(1, 3), st.integers(1, 2), st.booleans(), st.integers(0, 1000),
@@ -119,10 +119,10 @@ def mathematical(x: NDArray[np.float64], w: NDArray[np.float64], stride: int) ->
     return np.einsum("crqij,fcij->frq", windows, w)
 
 
-@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize("reading", ["default", "main branch", "one scratchpad"])
 def test_the_fast_simulator_gives_the_same_words(reading: str) -> None:
     options = READINGS[reading]
-    for seed, (stride, relu) in enumerate([(1, False), (2, True), (3, True)]):
+    for seed, (stride, relu) in enumerate([(1, False), (2, True)]):
         x, w = random((9, 6, 5), 16, seed), random((9, 9, 3, 2), options.weight_bits, seed)
         convolution = conv2d(x, w, [seed - 1] * 9, stride=stride, relu=relu, options=options)
         slow, fast = Machine(hlscnn(options)), Simulator(hlscnn(options))
@@ -184,7 +184,10 @@ def test_tiles_use_the_memories_to_the_last_entry() -> None:
     weights = Shape(64, 1024, 1, 1, (1, 1), (1, 1))  # 64 * 128 vectors
     assert tile(weights, HlscnnOptions(), one_by_one=False).group == 64
     assert tile(Shape(65, 1024, 1, 1, (1, 1), (1, 1)), HlscnnOptions(), one_by_one=False).group == 64
-    assert tile(Shape(65, 1024, 1, 1, (1, 1), (1, 1)), HlscnnOptions(weight_bits=8), one_by_one=False).group == 65
+    narrow = HlscnnOptions(weight_bits=8)
+    assert tile(Shape(65, 1024, 1, 1, (1, 1), (1, 1)), narrow, one_by_one=False).group == 65
+    # 145 * 113 vectors of 8 bytes are one more than SPAD0 holds, half an entry
+    assert tile(Shape(145, 8, 113, 1, (113, 1), (1, 1)), narrow, one_by_one=False).group == 144
 
 
 # -- the program ---------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def layers(draw: st.DrawFn, bits: int) -> Layer:
     return layer.with_data(draw(st.integers(0, 1 << 30)), act=1 << draw(st.integers(4, 15)), wgt=1 << (bits - 1))
 
 
-@settings(max_examples=50)
+@settings(max_examples=35)
 @given(st.data())
 def test_what_is_stored_is_what_the_description_says(data: st.DataObject) -> None:
     options = data.draw(READINGS)
@@ -65,7 +65,7 @@ def test_what_is_stored_is_what_the_description_says(data: st.DataObject) -> Non
 
 
 @pytest.mark.parametrize("options", [HlscnnOptions(), MASTER], ids=["default", "main branch"])
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.data())
 def test_published_formats(options: HlscnnOptions, data: st.DataObject) -> None:
     layer = data.draw(layers(options.weight_bits))

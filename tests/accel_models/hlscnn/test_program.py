@@ -275,7 +275,7 @@ def test_messages_of_other_readings(options: HlscnnOptions, values: dict[str, in
 
 
 def test_what_fits_exactly_runs() -> None:
-    last = changed(activations=0x2FFF0, outputs=0x43FF0)
+    last = changed(SocMemBase=0x2FFF0, activations=0x2FFF0, outputs=0x43FF0)
     assert execute([*last, 0x32043FF0]) == [(0x32043FF0, 0)]
     # in SPAD1 activations may lie right behind the outputs
     assert execute([*changed(activations=0x24010), SPAD1], HlscnnOptions(activations="spad1")) == [(SPAD1, 0)]

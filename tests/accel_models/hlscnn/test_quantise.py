@@ -99,7 +99,7 @@ def test_messages(call: Any, message: str) -> None:
     assert str(error.value) == message
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     st.sampled_from(get_args(Rounding)), st.sampled_from(get_args(Rounding)), st.sampled_from([4, 7]),
     st.sampled_from([16, 21]), st.sampled_from([8, 16]), st.integers(1, 12), st.integers(1, 3), st.booleans(),
