@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -300,3 +301,14 @@ def test_a_file_that_is_no_example_is_refused(tmp_path: Path, content: bytes, me
     with pytest.raises(ExampleFileError) as caught:
         read_example(path, CUT)
     assert str(caught.value) == f"{path}: {message}"
+
+
+# -- the document -------------------------------------------------------------------------------------------
+
+
+def test_the_document_shows_the_committed_table() -> None:
+    rows = re.compile(r"^\| (?:VTA|HLSCNN|FlexASR) \w+ \| \d.*$", re.MULTILINE)
+    shown = rows.findall((ROOT / "docs/campaigns.md").read_text(encoding="utf-8"))
+    measured = rows.findall((ROOT / "benchmarks/results/table2.md").read_text(encoding="utf-8"))
+    assert len(shown) == 8
+    assert shown == measured

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,7 @@ from ilaverify.campaigns import (
     vta,
 )
 from ilaverify.campaigns.campaign import CampaignResult, run_campaign
-from ilaverify.campaigns.definition import Example, Skip
+from ilaverify.campaigns.definition import Example, Skip, outside_bound
 from ilaverify.campaigns.device import fitting_bias, quantise_fitting
 from ilaverify.campaigns.registry import CAMPAIGNS, find_campaign
 from ir_semantics import reference
@@ -52,6 +53,29 @@ def test_no_violation_in_many_examples(name: str) -> None:
     result = found(name, 300, seed=11)
     assert result.finding is None, result.finding.violation.text
     assert result.checked >= 100
+
+
+# The largest error as a part of its bound: a bound that nothing comes near would never fail.
+NEAR = {
+    "flexasr_meanpool": 0.99, "flexasr_addpool": 0.99, "flexasr_linear": 0.99, "flexasr_layernorm": 0.9,
+    "flexasr_rnn": 0.7, "flexasr_gru": 0.7, "flexasr_lstm": 0.7, "flexasr_attention": 0.35, "hlscnn_conv2d": 0.6,
+    "hlscnn_conv2d_8bit": 0.6,
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NEAR)
+def test_errors_come_near_their_bounds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign, parts = find_campaign(name), []
+
+    def spy(result: Any, ideal: Any, bound: Any) -> Any:
+        stated = np.isfinite(bound) & (bound > 0)
+        parts.append(float((np.abs(result - ideal)[stated] / bound[stated]).max(initial=0)))
+        return outside_bound(result, ideal, bound)
+
+    monkeypatch.setattr(sys.modules[campaign.evaluate.__module__], "outside_bound", spy)
+    run_campaign(campaign, examples=40, seed=1)
+    assert NEAR[name] <= max(parts) <= 1
 
 
 def test_flaws_are_marked_as_expected() -> None:
