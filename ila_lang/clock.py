@@ -123,9 +123,14 @@ class Clock:
             widths = Clock(self.layout).low
             if widths[()] + self.layout[()][0] > TIME_BITS:
                 # one axis less makes shorter times; what is serial needs no digits
+                longest = self.path or max(self.layout, key=self._bits)
                 self.layout.clear()
-                raise NotParallel(self.axes[0].counter)
+                raise NotParallel(longest[0])
             raise Restart
+
+    def _bits(self, path: tuple[str, ...]) -> int:
+        """The number of bits of the digits within the outermost axis of a path."""
+        return sum(sum(self.layout.get(path[:level], ())) for level in range(1, len(path) + 1))
 
     def around(self, axis: Axis) -> int:
         """The number of bits of times to the right of what happens around an open axis."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ila_lang as il
+import ila_lang.clock as clock
 from ila_lang import CommandError, CommandStream, Ila, Kernel, Machine, Simulator, concat, const, mem, show_kernel, var
 from tests.ila_lang.oracle import COUNT, DST, SRC, run_kernel
 
@@ -301,3 +302,15 @@ def test_functions_that_see_a_memory() -> None:
     for factor in (3, 5):
         contents = {"src": {i: i * factor % 8 for i in range(16)}, "dst": {i: i for i in range(16)}}
         same_as_the_walk(kernel, {}, contents)
+
+
+@pytest.mark.parametrize("bits", [62, 16, 14, 12])
+def test_times_too_long_where_no_axis_is_open(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
+    """Many statements after a nest: the nest's loops are no axes then, although the clock stands outside them."""
+    monkeypatch.setattr(clock, "TIME_BITS", bits)
+    kernel = Kernel("k")
+    with kernel.loop("i", const(2, 4)) as i, kernel.loop("j", const(14, 4)) as j:
+        kernel.store(DST, concat(const(1, 1), i, j), i + j)
+    with kernel.loop("s", const(200, 8)):
+        kernel.store(DST, const(9, 9), DST.load(const(9, 9)) + DST.load(const(8, 9)))
+    same_as_the_walk(kernel, {}, {"dst": {8: 3, 9: 1}})
