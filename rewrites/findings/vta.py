@@ -1,0 +1,254 @@
+"""VTA: where public implementations of one instruction set disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
+
+from accel_models.vta.isa import Alu, AluOp, Gemm, Instruction, Load
+from accel_models.vta.numerics import alu_shr, alu_shr_signed5
+from accel_models.vta.options import HLS, PRESETS, VtaOptions
+from ila_lang import Expr, bv, const, var
+
+from .finding import Finding, NotFound, require, table
+from .queries import prove, smallest_counterexample
+from .vta_programs import (
+    alu,
+    difference,
+    gemms,
+    loads_inputs,
+    loads_of_acc,
+    outputs,
+    padded_loads,
+    programs,
+    shows_inputs,
+    text,
+)
+
+__all__ = [
+    "FINDERS",
+    "HARMLESS",
+    "SHIFTS",
+    "multiplication",
+    "padded_rows",
+    "reset",
+    "shift",
+    "stale",
+    "zero_iterations",
+]
+
+_Programs = st.SearchStrategy[Any]
+
+HARMLESS: _Programs = st.lists(
+    st.builds(alu, st.sampled_from([AluOp.MIN, AluOp.MAX, AluOp.ADD]), st.none() | st.integers(-20, 20)),
+    min_size=1,
+    max_size=2,
+).flatmap(lambda steps: loads_of_acc.map(lambda load: [load, *steps]))
+"""A LOAD of ACC and one or two of MIN, MAX and ADD."""
+
+SHIFTS: _Programs = st.tuples(loads_of_acc, st.integers(0, 31)).map(lambda p: [p[0], alu(AluOp.SHR, p[1])])
+"""A LOAD of ACC and a shift right by 0 to 31."""
+
+_METHOD = (
+    "Hypothesis draws programs of {what}, runs each in two readings on the interpreter, compares what a STORE leaves, "
+    "and "
+    "shrinks."
+)
+_STATUS = "REFUTED, each run on new interpreters"
+_LIMITS = (
+    "all columns are readings of this model (`VtaOptions`), taken from published sources, none of which ran here. "
+)
+FEW = 200
+"""Programs drawn where readings should agree."""
+
+
+@dataclass(frozen=True)
+class _Case:
+    """Two readings, and where programs that tell them apart, or do not, are drawn from."""
+
+    left: VtaOptions
+    right: VtaOptions
+    within: _Programs
+    agree: _Programs
+
+    def search(self) -> list[Instruction]:
+        """The program that tells the readings apart; raises NotFound where there is none, or one too many."""
+        try:
+            found = difference(self.left, self.right, self.within)
+        except NoSuchExample:
+            raise NotFound("no program tells the readings apart") from None
+        try:
+            other = difference(self.left, self.right, self.agree, examples=FEW)
+        except NoSuchExample:
+            return found
+        raise NotFound(f"readings differ where they should agree: {text(other)}")
+
+
+def _evidence(program: list[Instruction], *more: tuple[str, VtaOptions]) -> tuple[str, ...]:
+    lines = "\n".join([*text(program), "store sram=0 dram=4096 size=1x4"])
+    readings = [*PRESETS.items(), *more]
+    found = [outputs(program, options) for _, options in readings]
+    require(len({str(f) for f in found}) > 1, "the program found does not replay")
+    return (
+        f"```text\n{lines}\n```",
+        "First bytes of the four output elements, by reading:",
+        table(["reading", "outputs"], [[name, f] for (name, _), f in zip(readings, found, strict=True)]),
+    )
+
+
+def _finding(
+    name: str,
+    title: str,
+    claim: str,
+    what: str,
+    program: list[Instruction],
+    holds: str,
+    limits: str,
+    *,
+    status: str = _STATUS,
+    method: str = "",
+    counterexample: str = "",
+    readings: tuple[tuple[str, VtaOptions], ...] = (),
+) -> Finding:
+    return Finding(
+        name=name,
+        title=title,
+        claim=claim,
+        method=_METHOD.format(what=what) + method,
+        counterexample="; ".join(f"`{line}`" for line in text(program)) + counterexample,
+        holds=holds,
+        status=status,
+        limits=_LIMITS + limits,
+        evidence=_evidence(program, *readings),
+    )
+
+
+def _no_difference(what: str) -> str:
+    return f"no difference in {FEW} random programs {what} (no proof)"
+
+
+@cache
+def stale() -> Finding:
+    """STORE reads a memory of its own, which a LOAD of ACC does not write."""
+    case = _Case(HLS, replace(HLS, store_source="acc"), programs, HARMLESS)
+    return _finding(
+        "vta_stale",
+        "VTA: a STORE after a LOAD stores old outputs",
+        "a STORE gives the low bytes of the accumulators",
+        "up to three instructions",
+        case.search(),
+        _no_difference("in which MIN, MAX or ADD follows the LOAD"),
+        "Programs that compute on every accumulator between its LOAD and the STORE are not affected.",
+    )
+
+
+@cache
+def reset() -> Finding:
+    """GEMM with reset_reg clears accumulators, and not the outputs."""
+    resets = st.lists(gemms, min_size=1, max_size=2)
+    plain = st.lists(gemms.filter(lambda g: not g.reset_reg), min_size=1, max_size=2)
+    case = _Case(HLS, replace(HLS, gemm_reset="zero"), resets, plain)
+    return _finding(
+        "vta_reset",
+        "VTA: a GEMM that resets leaves its product in the outputs",
+        "a GEMM with reset gives outputs of 0, as it gives accumulators of 0",
+        "one or two GEMMs",
+        case.search(),
+        _no_difference("of GEMMs without reset"),
+        "Accumulators are 0 in every reading; a GEMM or ALU on them before the STORE writes their outputs again.",
+    )
+
+
+_A, _B = var("a", bv(32)), var("b", bv(32))
+
+
+def same_shift(low: int, high: int) -> Expr:
+    """The claim that both readings of SHR agree for amounts between two signed numbers."""
+    outside = _B.slt(const(low & 0xFFFFFFFF, 32)) | const(high & 0xFFFFFFFF, 32).slt(_B)
+    return outside | (alu_shr(_A, _B) == alu_shr_signed5(_A, _B))
+
+
+@cache
+def shift() -> Finding:
+    """SHR takes five bits of the amount as a signed number."""
+    values = smallest_counterexample("SHR", same_shift(0, 31), [_B, _A])
+    prove("SHR by -16 .. 15", same_shift(-16, 15))
+    below = SHIFTS.filter(lambda p: isinstance(p[1], Alu) and p[1].imm < 16)
+    case = _Case(HLS, replace(HLS, shr="full"), SHIFTS, below)
+    return _finding(
+        "vta_shr",
+        "VTA: a shift right by 16 shifts left",
+        "SHR shifts right by any immediate from 0 to 31",
+        "a LOAD of ACC and a shift by 0 to 31",
+        case.search(),
+        "both readings agree for all accumulators and amounts from -16 to 15: proved by z3 and cvc5",
+        "Chisel's shift is a third reading, which differs for negative amounts.",
+        status="REFUTED by z3 and cvc5, and run on new interpreters; restricted form PROVED by z3 and cvc5",
+        method=" z3 and cvc5 on the bodies of `alu_shr` and `alu_shr_signed5`, all accumulators and amounts.",
+        counterexample=f"; as numbers: {values['a']} shifted by {values['b']}",
+    )
+
+
+@cache
+def multiplication() -> Finding:
+    """MUL is an instruction of the simulator only."""
+    others = programs.filter(lambda p: not any(isinstance(x, Alu) and x.alu_opcode is AluOp.MUL for x in p))
+    case = _Case(HLS, replace(HLS, mul="multiplies"), programs, others)
+    return _finding(
+        "vta_mul",
+        "VTA: MUL multiplies in the simulator only",
+        "the ALU operation MUL multiplies accumulators",
+        "up to three instructions",
+        case.search(),
+        _no_difference("without MUL"),
+        "Nothing is said of how often compilers use MUL.",
+        readings=(("hls that multiplies", replace(HLS, mul="multiplies")),),
+    )
+
+
+@cache
+def zero_iterations() -> Finding:
+    """Loops that are configured to run no time run once where the end is tested after the body."""
+
+    def runs(x: Instruction) -> bool:
+        return not isinstance(x, Gemm | Alu) or 0 not in (x.iter_out, x.iter_in, x.uop_end - x.uop_bgn)
+
+    case = _Case(HLS, replace(HLS, zero_iterations="do_while"), programs, programs.filter(lambda p: all(map(runs, p))))
+    return _finding(
+        "vta_zero",
+        "VTA: loops of no iterations run once",
+        "a GEMM or ALU instruction with no iterations does nothing",
+        "up to three instructions",
+        case.search(),
+        _no_difference("whose loops all run at least once"),
+        "Programs without empty loops are not affected.",
+    )
+
+
+@cache
+def padded_rows() -> Finding:
+    """The published ILA forgets the pads in the distance between the rows of a LOAD."""
+    loads = st.tuples(padded_loads.filter(loads_inputs), shows_inputs).map(list)
+
+    def harmless(p: list[Instruction]) -> bool:
+        load = p[0]
+        return isinstance(load, Load) and (load.y_size < 2 or not (load.x_pad_0 or load.x_pad_1))
+
+    case = _Case(HLS, replace(HLS, padded_rows="data"), loads, loads.filter(harmless))
+    return _finding(
+        "vta_rows",
+        "VTA: rows of a padded LOAD overlap in the published ILA",
+        "row y of a padded LOAD begins y whole rows, pads included, after the first",
+        "a padded LOAD of INP and a GEMM that shows the inputs",
+        case.search(),
+        _no_difference("with one row or without pads at the sides"),
+        "It is a defect of the published ILA, not of a design.",
+    )
+
+
+FINDERS: tuple[Callable[[], Finding], ...] = (stale, reset, shift, multiplication, zero_iterations, padded_rows)
