@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import ila_lang as il
-import ila_lang.clock as clock
-from ila_lang import CommandError, CommandStream, Ila, Kernel, Machine, Simulator, concat, const, mem, show_kernel, var
+from ila_lang import (
+    CommandError,
+    CommandStream,
+    Ila,
+    Kernel,
+    Machine,
+    Simulator,
+    clock,
+    concat,
+    const,
+    execution,
+    mem,
+    plan,
+    show_kernel,
+    trace,
+    var,
+    vectorise,
+)
 from tests.ila_lang.oracle import COUNT, DST, SRC, run_kernel
+from tests.ila_lang.random_kernels import first_difference, random_kernel
 
 OUT = var("out", mem(9, 4))
 
@@ -37,6 +57,46 @@ def same_as_the_walk(
         il.run_vectorised(kernel, values, arrays, points)
         for name, words in walked.items():
             assert arrays[name].tolist() == dense(words, sizes[name]).tolist(), (name, show_kernel(kernel))
+
+
+# -- random kernels, again and again ---------------------------------------------------------------------
+
+
+def limits(monkeypatch: pytest.MonkeyPatch, random: Random) -> None:
+    """Small limits, so that small kernels reach them; results must not depend on any."""
+    choices: list[tuple[Any, str, list[int]]] = [
+        (execution, "PRODUCT_POINTS", [1, 1, 4, 2048]),
+        (execution, "KEPT_BYTES", [200, 1 << 24, 1 << 24]),
+        (vectorise, "CONFIGURATIONS", [1, 2, 64]),
+        (vectorise, "SIMILAR", [0, 1, 9]),
+        (plan, "FEW", [1, 2, 3]),
+        (clock, "TIME_BITS", [20, 28, 36, 62, 62]),
+        (clock, "SPARE_BITS", [0, 1, 2]),
+        (trace, "MOST_STEPS", [3, 20_000, 20_000]),
+    ]
+    for module, name, values in choices:
+        monkeypatch.setattr(module, name, random.choice(values))
+
+
+def try_kernel(random: Random, runs: int) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        limits(monkeypatch, random)
+        kernel = random_kernel(random)
+        found = first_difference(kernel, random, runs, walk=random.random() < 0.1)
+        assert not found, f"{found}\n{show_kernel(kernel)}"
+
+
+@settings(max_examples=70, deadline=None)
+@given(st.integers(0, 1 << 32).map(Random))
+def test_random_kernels(random: Random) -> None:
+    try_kernel(random, 5)
+
+
+@pytest.mark.slow
+@settings(max_examples=4000, deadline=None)
+@given(st.integers(0, 1 << 32).map(Random))
+def test_many_random_kernels(random: Random) -> None:
+    try_kernel(random, 8)
 
 
 # -- what went wrong once -------------------------------------------------------------------------------
