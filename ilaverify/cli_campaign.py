@@ -213,6 +213,8 @@ def _replay(campaign: Campaign, options: argparse.Namespace) -> int:
         violation = campaign.evaluate(example).violation
     except Skip as reason:
         skipped = str(reason)
+    except ValueError as error:
+        raise UsageError(f"{options.replay}: {error}") from error
     if options.json:
         seen = None if violation is None else {"property": violation.name, "seen": violation.text}
         print(json.dumps({"campaign": campaign.name, "violation": seen, "skipped": skipped}, indent=2, sort_keys=True))

@@ -22,6 +22,7 @@ __all__ = [
     "Violation",
     "data_generator",
     "first_violation",
+    "in_range",
     "outside_bound",
     "show_range",
 ]
@@ -147,6 +148,13 @@ def first_violation(
     place = ", ".join(map(str, index))
     count = int(wrong.sum())
     return Violation(name, f"at [{place}]: {describe(index)} ({count} of {wrong.size} elements violate it)")
+
+
+def in_range(name: str, array: NDArray[Any], low: int, high: int) -> NDArray[Any]:
+    """The array; raises ValueError where an element is not in low .. high."""
+    if array.size and not (low <= array.min() and array.max() <= high):
+        raise ValueError(f"{name} must be in {low} .. {high}, not hold {array.min()} .. {array.max()}")
+    return array
 
 
 def outside_bound(

@@ -11,7 +11,7 @@ from accel_models.flexasr.quantise import dequantise
 from ila_lang import Function
 
 from .bounds import UNIT, on_arrays
-from .definition import Arrays, Campaign, Example, Outcome, first_violation
+from .definition import Arrays, Campaign, Example, Outcome, first_violation, in_range
 from .distributions import INTEGERS, draw_integers
 
 __all__ = ["CAMPAIGNS"]
@@ -25,7 +25,7 @@ def _make(parameters: Mapping[str, int], distribution: str, generator: np.random
 
 def _evaluate(function: Function) -> Callable[[Example], Outcome]:
     def evaluate(example: Example) -> Outcome:
-        words, bias = example.arrays["value"], example.parameters["bias"]
+        words, bias = in_range("value", example.arrays["value"], _LOW, _HIGH), example.parameters["bias"]
         codes = on_arrays(function, words, np.full_like(words, bias)) & 0xFF
         result, value = dequantise(codes.astype(np.uint8), bias), words * UNIT
         violation = first_violation(

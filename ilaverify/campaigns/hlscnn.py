@@ -24,11 +24,11 @@ WEIGHT_BITS = {"hlscnn_conv2d": 16, "hlscnn_conv2d_8bit": 8}
 
 
 def make(parameters: Mapping[str, int], distribution: str, generator: np.random.Generator) -> Arrays:
-    """x [channels, size, size] and w [filters, channels, kernel, kernel]."""
+    """x [channels, n, n] and w [filters, channels, kernel, kernel], where n = positions + kernel - 1."""
     p = parameters
     taps = p["channels"] * p["kernel"] ** 2
     scale = 1.0 if distribution == UNIFORM else float(taps) ** -0.5
-    size = p["size"] + p["kernel"] - 1
+    size = p["positions"] + p["kernel"] - 1
     kind = NORMAL if distribution == HEAVY else distribution
     return {
         "x": draw_real(generator, distribution, (p["channels"], size, size), largest=(0.125, 64.0)),
@@ -75,7 +75,7 @@ def _campaign(name: str, weight_bits: int) -> Campaign:
         parameters={
             "channels": range(1, 25),
             "filters": range(1, 17),
-            "size": range(1, 13),
+            "positions": range(1, 13),
             "kernel": range(1, 4),
             "stride": range(1, 3),
         },

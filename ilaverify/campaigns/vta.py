@@ -12,7 +12,7 @@ from accel_models.vta.assembler import Step, dense, elementwise
 from accel_models.vta.isa import AluOp
 from ir_semantics.reference import alu_int32, dense_int8, truncate_int8
 
-from .definition import Arrays, Campaign, Example, Outcome, first_violation
+from .definition import Arrays, Campaign, Example, Outcome, first_violation, in_range
 from .device import run_vta
 from .distributions import INTEGERS, draw_integers
 
@@ -27,6 +27,10 @@ def _compare(result: NDArray[np.int8], ideal: NDArray[np.int8]) -> Outcome:
     return Outcome(ideal.astype(np.float64), result.astype(np.float64), None, violation)
 
 
+def _int32(example: Example, name: str) -> NDArray[np.int32]:
+    return in_range(name, example.arrays[name], -(2**31), 2**31 - 1).astype(np.int32)
+
+
 def make_dense(parameters: Mapping[str, int], distribution: str, generator: np.random.Generator) -> Arrays:
     """x [rows, inputs], w [outputs, inputs] of 8 bits, and a bias [outputs] of 32 bits."""
     p = parameters
@@ -39,8 +43,8 @@ def make_dense(parameters: Mapping[str, int], distribution: str, generator: np.r
 
 def _run_dense(example: Example) -> Outcome:
     """The product, shifted, cut to 8 bits (or what is left of it: the low 8 bits, where ``cut`` is 0)."""
-    x, w = (example.arrays[n].astype(np.int8) for n in "xw")
-    b, shift, cut = example.arrays["b"].astype(np.int32), example.parameters["shift"], bool(example.parameters["cut"])
+    x, w = (in_range(n, example.arrays[n], -128, 127).astype(np.int8) for n in "xw")
+    b, shift, cut = _int32(example, "b"), example.parameters["shift"], bool(example.parameters["cut"])
     program, shape = dense(x, w, b, shift=shift, clip=cut)
     ideal = alu_int32("shr", dense_int8(x, w, b), shift)
     if cut:
@@ -65,8 +69,7 @@ def _elementwise(
         return {n: draw_integers(generator, distribution, shape, -(2**31), 2**31 - 1) for n in names}
 
     def evaluate(example: Example) -> Outcome:
-        a = example.arrays["a"].astype(np.int32)
-        b = example.arrays["b"].astype(np.int32) if second else None
+        a, b = _int32(example, "a"), _int32(example, "b") if second else None
         program, shape = elementwise(a, steps(example.parameters), b)
         wanted = ideal(a, a if b is None else b, example.parameters)
         return _compare(run_vta(program, shape), truncate_int8(wanted))

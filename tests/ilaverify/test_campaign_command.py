@@ -303,6 +303,16 @@ def test_a_file_that_is_no_example_is_refused(tmp_path: Path, content: bytes, me
     assert str(caught.value) == f"{path}: {message}"
 
 
+def test_data_that_a_side_refuses_are_bad_usage(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    run(capsys, "toy_sum", "-o", tmp_path)
+    path = tmp_path / "toy_sum.violation.json"
+    content = json.loads(path.read_text())
+    content["arrays"]["x"]["values"] = [4001]
+    path.write_text(json.dumps(content))
+    code, _, err = run(capsys, "toy_sum", "--replay", path)
+    assert (code, err) == (64, f"ilaverify: {path}: x must be in -4000 .. 4000, not hold 4001 .. 4001\n")
+
+
 # -- the document -------------------------------------------------------------------------------------------
 
 

@@ -138,6 +138,24 @@ def test_a_convolution_and_a_product_off_by_little_are_violations(monkeypatch: p
         assert run_campaign(find_campaign(name), examples=5).violating == 5
 
 
+@pytest.mark.parametrize(
+    ("name", "array", "value", "message"),
+    [
+        ("vta_gemm", "x", 128, "x must be in -128 .. 127, not hold 128 .. 128"),
+        ("vta_relu", "a", -(2**31) - 1, "a must be in -2147483648 .. 2147483647, not hold -2147483649 .. -2147483649"),
+        ("flexasr_encode_sign", "value", 2**19, "value must be in -524288 .. 524287, not hold 524288 .. 524288"),
+    ],
+)
+def test_integers_beyond_their_type_do_not_wrap(name: str, array: str, value: int, message: str) -> None:
+    campaign = find_campaign(name)
+    parameters = {p: values[0] for p, values in campaign.parameters.items()}
+    example = campaign.example(parameters, "small", 1)
+    arrays = {**example.arrays, array: np.full_like(example.arrays[array], value)}
+    with pytest.raises(ValueError) as caught:
+        campaign.evaluate(Example(parameters, "small", None, arrays))
+    assert str(caught.value) == message
+
+
 # -- the known flaws --------------------------------------------------------------------------------------
 
 
@@ -255,6 +273,16 @@ def test_bounded_layer_norm_and_attention_follow_the_reference() -> None:
     )
     context = flexasr_attention.bounded(keys, query, 3)
     np.testing.assert_allclose(context.value, reference.attention(keys.values, query.values), atol=1e-12)
+
+
+@pytest.mark.parametrize(("rows", "stated"), [(1, True), (3, True), (5, False)])
+def test_no_bound_of_attention_where_the_denominator_may_wrap(rows: int, stated: bool) -> None:
+    keys, query = np.zeros((rows, 16)), np.zeros(16)
+    keys[:, 0] = query[0] = 1.0
+    bound = flexasr_attention.bounded(quantise_fitting(keys), quantise_fitting(query), 3).error
+    assert np.isfinite(bound).all() == stated
+    keys[0] = 0.0  # a score of zero is taken for -64
+    assert np.isinf(flexasr_attention.bounded(quantise_fitting(keys), quantise_fitting(query), 3).error).all()
 
 
 def test_rows_whose_sums_wrap_are_left_out() -> None:

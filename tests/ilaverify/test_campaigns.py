@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -39,6 +40,16 @@ def test_samples_do_not_depend_on_what_else_is_loaded(capsys: pytest.CaptureFixt
     command = [sys.executable, "-m", "tests.ilaverify.toy_campaigns", *arguments]
     fresh = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
     assert json.loads(fresh.stdout) == json.loads(capsys.readouterr().out)
+
+
+def test_samples_do_not_depend_on_constants_of_loaded_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Hypothesis takes some of its numbers from the constants of the modules that are loaded
+    before = run_campaign(HOLDS, examples=60, seed=5).samples
+    numbers = ", ".join(str(n) for n in [*range(150), *range(10**6, 10**12, 10**10)])
+    (tmp_path / "full_of_numbers.py").write_text(f"NUMBERS = [{numbers}]\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setitem(sys.modules, "full_of_numbers", importlib.import_module("full_of_numbers"))
+    assert run_campaign(HOLDS, examples=60, seed=5).samples == before
 
 
 def test_every_sample_is_the_example_of_its_sizes_distribution_and_seed() -> None:

@@ -14,7 +14,16 @@ import numpy as np
 
 from ilaverify import cli_campaign
 from ilaverify.campaigns import registry
-from ilaverify.campaigns.definition import Arrays, Campaign, Example, Outcome, Skip, Violation, first_violation
+from ilaverify.campaigns.definition import (
+    Arrays,
+    Campaign,
+    Example,
+    Outcome,
+    Skip,
+    Violation,
+    first_violation,
+    in_range,
+)
 from ilaverify.campaigns.distributions import REAL, draw_real
 from ilaverify.errors import EXIT_BAD_USAGE, UsageError
 
@@ -39,7 +48,7 @@ def cut(limit: float) -> Any:
 
 def even_sum(example: Example) -> Outcome:
     """Integers; the property: the sum of the elements above 1000 is not above 3000."""
-    x = example.arrays["x"].astype(np.float64)
+    x = in_range("x", example.arrays["x"], -4000, 4000).astype(np.float64)
     total = x[x > 1000].sum()
     violation = Violation("sum", f"the sum is {total:g}") if total > 3000 else None
     return Outcome(x, x, None, violation)
