@@ -7,14 +7,11 @@ program is then run again, from its text, on new machines.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
-from hypothesis.errors import NoSuchExample
 
 from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.gb_control import Mode
@@ -25,6 +22,7 @@ from accel_models.flexasr.program import ProgramError, parse_program, run
 from ila_lang import Machine
 
 from .finding import Finding, NotFound, require, table
+from .search import simplest
 
 __all__ = [
     "Setup",
@@ -113,17 +111,7 @@ EXAMPLES, SMALLER = 3000, 200
 
 
 def _find(strategy: st.SearchStrategy[Setup], other: FlexAsrOptions, examples: int) -> Setup | None:
-    chosen = settings(
-        max_examples=examples,
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-        phases=(Phase.generate, Phase.shrink),
-    )
-    try:
-        return find(strategy, lambda s: bool(differing(s, other)), settings=chosen, random=random.Random(1))
-    except NoSuchExample:
-        return None
+    return simplest(strategy, lambda setup: bool(differing(setup, other)), examples=examples)
 
 
 def program_text(setup: Setup, other: FlexAsrOptions) -> str:

@@ -8,18 +8,21 @@ from functools import cache
 from itertools import product
 
 from hypothesis import strategies as st
-from hypothesis.errors import NoSuchExample
 
 from accel_models.hlscnn.numerics import arithmetic
 from accel_models.hlscnn.options import HlscnnOptions
 from ila_lang import Expr, bv, const, var
 
 from .finding import Finding, NotFound, require, table
-from .hlscnn_layers import CODES, Layer, Words, differs, find_layer, layers, replayed, run_layer, shown
+from .hlscnn_layers import CODES, Layer, Words, differs, layers, operands, replayed, run_layer, shown
 from .queries import prove, smallest_counterexample
+from .search import simplest
 
 __all__ = [
     "FAULTS",
+    "FINDERS",
+    "SAME",
+    "SATURATE",
     "borders",
     "channels_permuted",
     "exchanged",
@@ -28,9 +31,12 @@ __all__ = [
     "last_tap",
     "leak",
     "leaking",
+    "leaking_layer",
     "missing_bias",
+    "negative_layer",
     "negative_outputs",
     "order",
+    "order_layer",
     "order_matters",
     "reached",
     "reached_by_any",
@@ -47,10 +53,10 @@ _REPLAYED = "replayed at the port of a new interpreter"
 
 
 def _search(strategy: st.SearchStrategy[Layer], condition: Callable[[Layer], bool], what: str) -> Layer:
-    try:
-        return find_layer(strategy, condition)
-    except NoSuchExample:
-        raise NotFound(f"no layer shows that {what}") from None
+    layer = simplest(strategy, condition)
+    if layer is None:
+        raise NotFound(f"no layer shows that {what}")
+    return layer
 
 
 # -- the order of the loops ----------------------------------------------------------------------------------
@@ -231,7 +237,9 @@ def leak() -> Finding:
         title="HLSCNN: old contents at the upper and left border",
         claim='in "same" coordinates the result does not depend on what SPAD1 held before',
         method=_SEARCH + " SPAD1 holds zeros or 5 in every output.",
-        counterexample=f"{layer}: {shown(clean)}; after 5 everywhere {shown(old)}",
+        counterexample=(
+            f"{layer}: {shown(clean)}; after 5 everywhere {shown(old)} (activations and weights {operands(layer)})"
+        ),
         holds=(
             f'no difference in {tried} random layers in "valid" coordinates, the default (no proof); in "same" '
             "coordinates, "
@@ -286,19 +294,16 @@ def borders() -> Finding:
             "contribute, are right in both."
         ),
         evidence=(
-            f"Operands of the first layer: activations {list(biased.activations)}, weights {list(biased.weights)}; "
-            f"of the second: activations {list(rectified.activations)}, weights {list(rectified.weights)}.",
+            f"Activations and weights of the first layer: {operands(biased)}; of the second: {operands(rectified)}.",
         ),
     )
 
 
 def _none(strategy: st.SearchStrategy[Layer], condition: Callable[[Layer], bool], what: str) -> int:
     """Raises NotFound if a layer has a property; returns how many were drawn at most."""
-    try:
-        layer = find_layer(strategy, condition, simplest=False, examples=FEW)
-    except NoSuchExample:
-        return FEW
-    raise NotFound(f"{what}: {layer}")
+    layer = simplest(strategy, condition, examples=FEW, shrink=False)
+    require(layer is None, f"{what}: {layer}")
+    return FEW
 
 
 FEW = 200
@@ -312,10 +317,15 @@ FAULTS: dict[str, _Fault] = {
     'kernel_end="last"': (
         UNCHECKED,
         HlscnnOptions(kernel_end="last", kernel_start="unchecked"),
-        layers(rows=5).filter(lambda x: x.fits),
+        layers(filters=1, channels=1, rows=5).filter(lambda x: x.fits),
         None,
     ),
-    'kernel_start="unchecked"': (DEFAULT, UNCHECKED, layers(rows=5, stride=3).filter(lambda x: x.fits), None),
+    'kernel_start="unchecked"': (
+        DEFAULT,
+        UNCHECKED,
+        layers(filters=1, channels=1, rows=5, stride=3).filter(lambda x: x.fits),
+        None,
+    ),
     'bounds="unsigned"': (
         DEFAULT,
         HlscnnOptions(bounds="unsigned"),
@@ -347,7 +357,7 @@ def faults() -> Finding:
         layer = fault(name)
         results = [shown(replayed(layer, options, driver=driver)) for options in (right, wrong)]
         require(results[0] != results[1], f"{name} does not replay")
-        rows.append([f"`{name}`", str(layer), *results])
+        rows.append([f"`{name}`", str(layer), operands(layer), *results])
     repaired = _none(
         layers(rows=5, stride=3),
         lambda x: run_layer(x, HlscnnOptions(kernel_end="last")) != run_layer(x, DEFAULT),
@@ -371,7 +381,7 @@ def faults() -> Finding:
         ),
         evidence=(
             "Outputs that are not 0 (words of 8 filters per entry), in the right and in the wrong reading:",
-            table(["fault", "layer", "right", "wrong"], rows),
+            table(["fault", "layer", "activations and weights", "right", "wrong"], rows),
         ),
     )
 

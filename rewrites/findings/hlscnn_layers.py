@@ -7,13 +7,11 @@ port: what is found replays as it was found.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
-from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
 
 from accel_models.hlscnn.assembler import pack_activations, pack_weights
@@ -35,7 +33,7 @@ from ila_lang import Machine
 
 from .finding import require
 
-__all__ = ["CODES", "Layer", "Words", "differs", "find_layer", "layers", "program_of", "replayed", "run_layer"]
+__all__ = ["CODES", "Layer", "Words", "differs", "layers", "operands", "program_of", "replayed", "run_layer", "shown"]
 
 Words = dict[tuple[int, int], int]
 """Signed words of SPAD1 that are not 0, by (entry from the output's base on, lane)."""
@@ -204,9 +202,10 @@ def run_layer(
     machine.values.update({name: machine.ila.inits.get(name, 0) for name in machine.values})
     for command in program_of(layer, options, old, driver):
         machine.step(_inputs(command))
-    spad, first = machine.memories["scratch_pad_1"], (_OUTPUTS - SPAD1_BASE) // 2
-    cells = range(LANES * _size(layer, options))
-    return {(i // LANES, i % LANES): _signed(spad[first + i]) for i in cells if spad[first + i]}
+    first = (_OUTPUTS - SPAD1_BASE) // 2
+    count = LANES * _size(layer, options)
+    words = ((address - first, word) for address, word in machine.memories["scratch_pad_1"].items() if word)
+    return {(at // LANES, at % LANES): _signed(word) for at, word in words if 0 <= at < count}
 
 
 def replayed(
@@ -276,30 +275,14 @@ def _repeat(codes: list[int], count: int) -> tuple[int, ...]:
     return tuple(codes[i % len(codes)] for i in range(count))
 
 
-def find_layer(
-    strategy: st.SearchStrategy[Layer],
-    condition: Callable[[Layer], bool],
-    *,
-    simplest: bool = True,
-    examples: int = 2000,
-) -> Layer:
-    """The simplest layer of a strategy with a property, or any; fails with NoSuchExample if none is found.
-
-    Searches are reproducible: they start from a fixed seed and use no stored examples.
-    """
-    chosen = settings(
-        max_examples=examples,
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-        phases=(Phase.generate, Phase.shrink) if simplest else (Phase.generate,),
-    )
-    return find(strategy, condition, settings=chosen, random=random.Random(1))
-
-
 def differs(left: HlscnnOptions, right: HlscnnOptions, driver: HlscnnOptions | None = None) -> Callable[[Layer], bool]:
     """Whether two readings leave different words in SPAD1 after a layer; ``driver`` packs ChannelCfg its way."""
     return lambda layer: run_layer(layer, left, driver=driver) != run_layer(layer, right, driver=driver)
+
+
+def operands(layer: Layer) -> str:
+    """The codes of activations and weights, as text."""
+    return f"{list(layer.activations)} and {list(layer.weights)}"
 
 
 def shown(words: Mapping[tuple[int, int], int]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
 
 from accel_models.vta.assembly import format_instruction
@@ -29,6 +28,8 @@ from accel_models.vta.isa import (
 from accel_models.vta.model import vta
 from accel_models.vta.options import VtaOptions
 from ila_lang import CommandError, Machine
+
+from .search import simplest
 
 __all__ = [
     "ACCUMULATORS",
@@ -123,24 +124,9 @@ def loads_inputs(instruction: Instruction) -> bool:
 
 def difference(
     left: VtaOptions, right: VtaOptions, within: st.SearchStrategy[Any] = programs, examples: int = 2000
-) -> list[Instruction]:
-    """A shrunk program that tells two readings apart; raises NoSuchExample if none is among ``examples``.
-
-    Searches are reproducible: they draw the same programs each time and use no stored examples.
-    """
-    found: list[Instruction] = find(
-        within,
-        lambda program: outputs(program, left) != outputs(program, right),
-        settings=settings(
-            max_examples=examples,
-            derandomize=True,
-            database=None,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            phases=(Phase.generate, Phase.shrink),
-        ),
-    )
-    return found
+) -> list[Instruction] | None:
+    """A shrunk program that tells two readings apart, or None if none is among ``examples``."""
+    return simplest(within, lambda program: outputs(program, left) != outputs(program, right), examples=examples)
 
 
 def text(program: list[Instruction]) -> list[str]:

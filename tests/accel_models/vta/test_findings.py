@@ -1,98 +1,44 @@
 """Where public implementations of VTA disagree: each difference is found by search, not asserted.
 
-:func:`difference` looks for a short program, and shrinks it, after which two readings leave other output bytes in DRAM.
+The searches stand in ``rewrites.findings``, which also shows to users what they find.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
-from hypothesis.errors import NoSuchExample
 
-from accel_models.vta.assembly import format_instruction
-from accel_models.vta.isa import Alu, AluOp, Gemm, Instruction, Load, MemoryId, Store, Uop, encode
+from accel_models.vta.isa import Alu, AluOp, Gemm, Instruction, Load, MemoryId, Uop, encode
 from accel_models.vta.options import CHISEL, FSIM, HLS, VTA_ILA, VtaOptions
-from ila_lang import CommandError
+from rewrites.findings import vta_programs
+from rewrites.findings.vta import HARMLESS, SHIFTS
+from rewrites.findings.vta_programs import (
+    ACCUMULATORS,
+    alu,
+    gemms,
+    loads_inputs,
+    loads_of_acc,
+    outputs,
+    padded_loads,
+    shows_inputs,
+    text,
+)
 from tests.accel_models.vta.device import issue, machine_with
 
-# -- the search -----------------------------------------------------------------------------------------------
 
-ACCUMULATORS = [3, -5, 100, 1 << 20, -(1 << 20), 16, 17, 31]  # by element; each lane holds the same
-OUTPUT = 4096  # elements
-Run = Callable[[list[Instruction], VtaOptions], "list[int] | str"]
-
-
-def _alu(operation: AluOp, imm: int | None) -> Alu:
-    return Alu(alu_opcode=operation, uop_end=1, use_imm=imm is not None, imm=imm or 0)
-
-
-loads_of_acc = st.builds(lambda at: Load(memory=MemoryId.ACC, dram_base=at, x_size=1, x_stride=1), st.integers(0, 7))
-gemms = st.builds(
-    lambda end, outer, inner, reset: Gemm(uop_end=end, iter_out=outer, iter_in=inner, reset_reg=reset),
-    st.integers(0, 1), st.integers(0, 1), st.integers(0, 1), st.booleans(),
-)  # fmt: skip
-alus = st.builds(_alu, st.sampled_from(list(AluOp)), st.none() | st.integers(0, 20) | st.integers(-20, -1))
-padded_loads = st.builds(
-    lambda memory, y, x, pads: Load(memory=memory, dram_base=16 if memory is MemoryId.INP else 0, y_size=y, x_size=x,
-                                    x_stride=1, y_pad_0=pads[0], y_pad_1=pads[1], x_pad_0=pads[2], x_pad_1=pads[3]),
-    st.sampled_from([MemoryId.INP, MemoryId.ACC]), st.integers(0, 2), st.integers(0, 1),
-    st.tuples(*[st.integers(0, 1)] * 4),
-)  # fmt: skip
-# each lane of the input counts in one output channel: outputs show inputs
-shows_inputs = st.just(Gemm(uop_end=1, iter_out=4, dst_factor_out=1, src_factor_out=1))
-programs = st.lists(st.one_of(loads_of_acc, gemms, alus, padded_loads, shows_inputs), min_size=1, max_size=3)
-
-
-def outputs(program: list[Instruction], options: VtaOptions) -> list[int] | str:
-    """The first bytes of four output elements after the program and a STORE, or "refused"."""
-    accumulators = {
-        64 * element + 4 * lane + i: byte
-        for element, value in enumerate(ACCUMULATORS)
-        for lane in range(16)
-        for i, byte in enumerate((value & 0xFFFFFFFF).to_bytes(4, "little"))
-    }
-    inputs = {256 + i: 1 + i // 16 for i in range(64)} if any(_loads_inputs(x) for x in program) else {}
-    machine = machine_with(
-        options,
-        [Uop(src=0, dst=0)],
-        # row r of the inputs is r + 1, weights are the identity
-        dram=accumulators | inputs,
-        inp=dict.fromkeys(range(64), 9),
-        wgt={17 * i: 1 for i in range(16)},
-    )
-    try:
-        for instruction in [*program, Store(dram_base=OUTPUT, x_size=4, x_stride=4)]:
-            issue(machine, instruction, options)
-    except CommandError:
-        return "refused"
-    return [machine.memories["dram"][16 * (OUTPUT + row)] for row in range(4)]
-
-
-def _loads_inputs(instruction: Instruction) -> bool:
-    return isinstance(instruction, Load) and instruction.memory is MemoryId.INP
-
-
-def difference(left: VtaOptions, right: VtaOptions, within: Any = programs, examples: int = 2000) -> list[Instruction]:
-    """A shortest program that tells two readings apart; raises NoSuchExample if none is among ``examples``."""
-    found: list[Instruction] = find(
-        within,
-        lambda program: outputs(program, left) != outputs(program, right),
-        settings=settings(
-            max_examples=examples, derandomize=True, database=None, deadline=None,
-            suppress_health_check=list(HealthCheck), phases=(Phase.generate, Phase.shrink),
-        ),
-    )  # fmt: skip
+def difference(left: VtaOptions, right: VtaOptions, within: Any = vta_programs.programs) -> list[Instruction]:
+    """The shrunk program that tells two readings apart; there must be one."""
+    found = vta_programs.difference(left, right, within)
+    assert found is not None
     return found
 
 
-def text(program: list[Instruction]) -> list[str]:
-    """The program's assembly, spaces joined."""
-    return [" ".join(format_instruction(x).split()) for x in program]
+def agree(left: VtaOptions, right: VtaOptions, within: Any, examples: int = 100) -> bool:
+    """Whether none of so many programs tells two readings apart."""
+    return vta_programs.difference(left, right, within, examples) is None
 
 
 # -- the differences ------------------------------------------------------------------------------------------
@@ -122,7 +68,7 @@ def test_gemm_reset_leaves_the_product_in_the_outputs() -> None:
 
 
 def test_a_shift_by_16_or_more_goes_left() -> None:
-    shifts = st.tuples(loads_of_acc, st.integers(0, 31)).map(lambda p: [p[0], _alu(AluOp.SHR, p[1])])
+    shifts = SHIFTS
     program = difference(HLS, replace(HLS, shr="full"), shifts)
     shift = program[1]
     assert isinstance(shift, Alu) and shift.imm >= 16
@@ -130,8 +76,7 @@ def test_a_shift_by_16_or_more_goes_left() -> None:
     assert outputs(program, FSIM)[0] == value >> shift.imm & 0xFF
     assert outputs(program, HLS)[0] == value << 32 - shift.imm & 0xFF
     below = shifts.filter(lambda p: p[1].imm < 16)  # type: ignore[attr-defined]
-    with pytest.raises(NoSuchExample):
-        difference(HLS, replace(HLS, shr="full"), below, examples=100)
+    assert agree(HLS, replace(HLS, shr="full"), below)
     program = difference(replace(HLS, shr="chisel"), replace(HLS, shr="signed5"), shifts)
     assert program[1].imm >= 16  # type: ignore[attr-defined]
 
@@ -145,12 +90,11 @@ def test_chisel_looks_at_the_immediate_of_a_register_shift() -> None:
     chisel = replace(HLS, shr="chisel")
     program = difference(chisel, HLS, shifts(-5, 5))
     assert text(program)[1] == "alu.shr uops=0:1 iters=1x1 idle_imm=-1"
-    with pytest.raises(NoSuchExample):
-        difference(chisel, HLS, shifts(0, 5), examples=50)
+    assert agree(chisel, HLS, shifts(0, 5), examples=50)
 
 
 def test_negative_shifts() -> None:
-    negative = st.tuples(loads_of_acc, st.integers(-33, -1)).map(lambda p: [p[0], _alu(AluOp.SHR, p[1])])
+    negative = st.tuples(loads_of_acc, st.integers(-33, -1)).map(lambda p: [p[0], alu(AluOp.SHR, p[1])])
     program = difference(HLS, replace(HLS, shr="full"), negative)
     assert program[1].imm < -16  # type: ignore[attr-defined]
 
@@ -173,13 +117,12 @@ def test_loops_of_no_iterations_run_once_in_some() -> None:
 
 
 def test_rows_of_a_padded_load_overlap_in_the_published_ila() -> None:
-    loads = st.tuples(padded_loads.filter(_loads_inputs), shows_inputs).map(list)
+    loads = st.tuples(padded_loads.filter(loads_inputs), shows_inputs).map(list)
     program = difference(HLS, replace(HLS, padded_rows="data"), loads)
     load = program[0]
     assert isinstance(load, Load) and load.y_size > 1 and (load.x_pad_0 or load.x_pad_1)
     one_row_or_no_pad = loads.filter(lambda p: p[0].y_size < 2 or not (p[0].x_pad_0 or p[0].x_pad_1))
-    with pytest.raises(NoSuchExample):
-        difference(HLS, replace(HLS, padded_rows="data"), one_row_or_no_pad, examples=100)
+    assert agree(HLS, replace(HLS, padded_rows="data"), one_row_or_no_pad)
 
 
 def test_pads_of_accumulators_are_ignored_by_the_hls_design() -> None:
@@ -221,11 +164,6 @@ def test_fields_that_overflow_are_cut_by_the_packer() -> None:
 
 
 def test_readings_agree_on_programs_without_the_differences() -> None:
-    harmless = st.lists(
-        st.builds(_alu, st.sampled_from([AluOp.MIN, AluOp.MAX, AluOp.ADD]), st.none() | st.integers(-20, 20)),
-        min_size=1, max_size=2,
-    ).flatmap(lambda steps: loads_of_acc.map(lambda load: [load, *steps]))  # fmt: skip
     for other in (FSIM, CHISEL, VTA_ILA):
-        with pytest.raises(NoSuchExample):
-            # the untouched elements of OUT and ACC are 0 in both
-            difference(HLS, other, harmless, examples=60)
+        # the untouched elements of OUT and ACC are 0 in both
+        assert agree(HLS, other, HARMLESS, examples=60)
