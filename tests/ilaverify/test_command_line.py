@@ -227,7 +227,7 @@ BAD: list[tuple[str, str]] = [
     ("mapping", "the following arguments are required: NAME"),
     ("check", "the following arguments are required: CERT"),
     ("check x --solver yices", "invalid choice: 'yices'"),
-    ("prove everything", "invalid choice: 'prove'"),
+    ("prove everything", "mapping must be one of flexasr_maxpool"),
     ("simulate tpu text.json", "ilaverify: model to simulate must be one of flexasr, hlscnn, vta, not 'tpu'\n"),
     ("simulate vta text.json", "text.json: Program must be complete JSON"),
     ("simulate hlscnn key.json", "exactly one of the keys 'program fragment' and 'command inputs'"),

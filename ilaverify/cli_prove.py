@@ -1,0 +1,283 @@
+"""The verb ``prove``: every mapping, in parallel, with a proof store and reports for machines.
+
+Exit codes: 0 all as expected, 1 something refuted that should hold, 2 something unproved or broken, 64 bad usage,
+130 interrupted (what was proved is kept and reported).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from textwrap import shorten
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
+
+if TYPE_CHECKING:
+    from reports.outcomes import ProofOutcome
+    from reports.store import ProofStore
+
+__all__ = ["EXIT_INTERRUPTED", "RESULT_SCHEMA", "add_parser", "exit_code_of", "run_entries", "write_reports"]
+
+RESULT_SCHEMA = "ilaverify-prove-1"
+"""Version of the JSON that a run prints."""
+
+EXIT_INTERRUPTED = 130
+"""The run was interrupted; what it had proved was kept."""
+
+
+def add_parser(verbs: Any) -> None:
+    """Adds the verb to the subparsers of the command line; ``options.run`` runs it."""
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        "prove",
+        help="prove mappings in parallel, with a proof store and reports",
+        description="Proves mappings for every size, each in a process with limits of its own.  False claims that are "
+        "kept as examples must be refuted.",
+        epilog="exit codes: 0 all as expected, 1 something refuted that should hold, 2 something unproved or broken, "
+        "64 bad usage, 130 interrupted",
+    )
+    parser.add_argument("names", metavar="NAME", nargs="*", help="the mappings")
+    parser.add_argument("--all", action="store_true", help="every mapping of the catalogue")
+    parser.add_argument("-o", dest="directory", type=Path, metavar="DIR", help="write certificates and statement")
+    parser.add_argument("--jobs", type=_count, default=os.cpu_count() or 1, metavar="N", help="default: processors")
+    parser.add_argument("--timeout", type=_seconds, default=300.0, metavar="S", help="for each mapping; default: 300")
+    parser.add_argument("--memory", type=_count, default=4096, metavar="MB", help="for each process; default: 4096")
+    parser.add_argument("--store", type=Path, metavar="FILE", help="proof store; default: in the user's cache")
+    parser.add_argument("--no-store", action="store_true", help="prove everything anew and keep nothing")
+    parser.add_argument("--recheck", action="store_true", help="put stored proofs to both solvers again")
+    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    for name, what in _REPORTS.items():
+        parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"write {what}")
+    parser.set_defaults(run=_prove)
+
+
+_REPORTS = {
+    "trust": "what each theorem rests on",
+}
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) < 10**7:
+        raise argparse.ArgumentTypeError(f"must be a positive integer, not '{text}'")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, not '{text}'")
+    return value
+
+
+def _prove(options: argparse.Namespace) -> int:
+    names = _names(options)
+    _check_places(options)
+
+    from reports.store import ProofStore, default_store
+
+    from .catalogue import MAPPINGS
+    from .prove_all import Limits
+
+    store = None if options.no_store else ProofStore(options.store or default_store())
+    limits = Limits(options.jobs, options.timeout, options.memory)
+    outcomes, interrupted = run_entries({n: MAPPINGS[n] for n in names}, limits, store, options)
+    failure: OSError | None = None
+    written: list[Path] = []
+    try:
+        write_reports(outcomes, options, written)
+    except OSError as error:
+        failure = error  # the proofs took their time: they are shown all the same
+    if options.json:
+        found = {"schema": RESULT_SCHEMA, "mappings": [_outcome_json(o) for o in outcomes]}
+        print(json.dumps(found | {"written": [str(p) for p in written]}, indent=2, sort_keys=True))
+    else:
+        from reports.outcomes import tally
+
+        for path in written:
+            print(f"written   {path}")
+        print(tally(outcomes))
+    if failure is not None:
+        raise failure
+    return EXIT_INTERRUPTED if interrupted else exit_code_of(outcomes)
+
+
+def _names(options: argparse.Namespace) -> list[str]:
+    """The mappings asked for, each once, in the catalogue's order."""
+    from difflib import get_close_matches
+
+    from .catalogue import MAPPINGS
+
+    if options.all == bool(options.names):
+        raise UsageError("prove must be given either the names of mappings or --all")
+    for name in options.names:
+        if name not in MAPPINGS:
+            close = get_close_matches(name, MAPPINGS, 1)
+            hint = f" (did you mean {close[0]}?)" if close else ""
+            raise UsageError(f"mapping must be one of {', '.join(MAPPINGS)}, not '{name}'{hint}")
+    return [name for name in MAPPINGS if options.all or name in options.names]
+
+
+def _check_places(options: argparse.Namespace) -> None:
+    """Refuses, before minutes of proving, places that cannot be written."""
+    if options.directory is not None and options.directory.exists() and not options.directory.is_dir():
+        raise UsageError(f"-o must name a directory, not the file {options.directory}")
+    if options.store is not None and options.no_store:
+        raise UsageError("--store and --no-store exclude each other; leave one of them out")
+    for name in ("store", *_REPORTS):
+        path: Path | None = getattr(options, name)
+        if path is not None and path.is_dir():
+            raise UsageError(f"--{name} must name a file, not the directory {path}")
+
+
+def exit_code_of(outcomes: Sequence[ProofOutcome]) -> int:
+    """0 all as expected, 1 something refuted that should hold, else 2."""
+    wrong = [o for o in outcomes if not o.as_expected]
+    if any(o.status == "REFUTED" and o.expected != "REFUTED" for o in wrong):
+        return EXIT_REFUTED
+    return EXIT_UNPROVED if wrong or not outcomes else EXIT_PROVED
+
+
+# -- running ------------------------------------------------------------------------------------------
+
+
+def run_entries(
+    entries: dict[str, Any], limits: Any, store: ProofStore | None, options: argparse.Namespace
+) -> tuple[list[ProofOutcome], bool]:
+    """Outcomes in the order of ``entries``, and whether the run was interrupted (by Ctrl-C or SIGTERM)."""
+    from reports.outcomes import NOT_RUN, ProofOutcome
+
+    from .prove_all import FALSE_CLAIMS, prove_all
+
+    progress = _Progress(list(entries))
+    done: dict[str, ProofOutcome] = {}
+    notes: set[str] = set()
+    interrupted = False
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        run = prove_all(
+            entries, limits=limits, store=store, recheck=options.recheck, false_claims=FALSE_CLAIMS,
+            started=progress.started,
+        )  # fmt: skip
+        with closing(run) as outcomes:
+            for outcome in outcomes:
+                done[outcome.name] = outcome
+                progress.ended(outcome.name)
+                for note in outcome.notes:
+                    if note not in notes:
+                        print(f"ilaverify: {outcome.name}: {note}", file=sys.stderr)
+                    notes.add(note)
+                if not options.json:
+                    print(_show(outcome), flush=True)
+    except KeyboardInterrupt:
+        interrupted = True
+        progress.clear()
+        print("ilaverify: interrupted; what was proved is kept", file=sys.stderr)
+    finally:
+        progress.clear()
+        signal.signal(signal.SIGTERM, before)
+    for name, (summary, _) in entries.items():
+        if name not in done:
+            expected = "REFUTED" if name in FALSE_CLAIMS else "PROVED"
+            done[name] = ProofOutcome(name, NOT_RUN, expected, summary, "the run was interrupted")
+    return [done[name] for name in entries], interrupted
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _show(outcome: ProofOutcome) -> str:
+    """One outcome as text."""
+    mark = "" if outcome.as_expected and outcome.status == "PROVED" else f"  expected {outcome.expected}"
+    store = ", from store" if outcome.from_store else ""
+    lines = [f"{outcome.status:<8} {outcome.name:<28} {outcome.seconds:6.1f} s{store}{mark}"]
+    if outcome.claim is not None and outcome.status == "PROVED":
+        lines.append(f"         {outcome.claim['size_domain']}")
+    if outcome.reason:
+        lines.append(f"         {shorten(outcome.reason, 300)}")
+    return "\n".join(lines)
+
+
+class _Progress:
+    """One line on a terminal: how many are done, and what runs."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.on = sys.stderr.isatty()
+        self.total, self.done = len(names), 0
+        self.running: dict[str, float] = {}
+
+    def started(self, name: str) -> None:
+        self.running[name] = time.monotonic()
+        self._draw()
+
+    def ended(self, name: str) -> None:
+        self.running.pop(name, None)
+        self.done += 1
+        self._draw()
+
+    def clear(self) -> None:
+        if self.on:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def _draw(self) -> None:
+        if self.on:
+            text = f"{self.done}/{self.total} done; running: {', '.join(self.running)}"
+            print(f"\r\x1b[K{text[:100]}", end="", file=sys.stderr, flush=True)
+
+
+# -- what is written ----------------------------------------------------------------------------------
+
+
+def write_reports(outcomes: list[ProofOutcome], options: argparse.Namespace, written: list[Path]) -> None:
+    """Writes what the options ask for; each path is added to ``written`` when it is there."""
+    from reports.certificate import write_atomically
+    from reports.trust import trust_report
+
+    def put(path: Path, text: str) -> None:
+        write_atomically(path, text)
+        written.append(path)
+
+    if options.directory is not None:
+        for outcome in outcomes:
+            if outcome.document:
+                proved = outcome.status == "PROVED"
+                ending = f"{outcome.method}.cert.json" if proved else "counterexample-data.json"
+                put(options.directory / f"{outcome.name}.{ending}", outcome.document)
+    texts: dict[str, Callable[[], str]] = {
+        "trust": lambda: trust_report({o.name: o.trust for o in outcomes if o.trust}),
+    }
+    for name, text in texts.items():
+        path: Path | None = getattr(options, name)
+        if path is not None:
+            put(path, text())
+
+
+def _outcome_json(outcome: ProofOutcome) -> dict[str, Any]:
+    """An outcome as it stands in the output; certificates are files of their own."""
+    return {
+        "name": outcome.name,
+        "status": outcome.status,
+        "expected": outcome.expected,
+        "as_expected": outcome.as_expected,
+        "origin": outcome.origin,
+        "reason": outcome.reason,
+        "seconds": outcome.seconds,
+        "method": outcome.method,
+        "claim": outcome.claim,
+        "obligations": outcome.obligations,
+        "solvers": list(outcome.solvers),
+        "counterexample": outcome.counterexample or None,
+        "location": {"file": outcome.file, "line": outcome.line},
+        "notes": list(outcome.notes),
+    }

@@ -1,0 +1,178 @@
+"""Tasks in processes of their own, with limits of time and memory: a task that goes wrong costs itself and no other.
+
+A task's process is the leader of a session, so that it can be ended together with the solvers that it started; it
+ends with this process, whatever ends that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from multiprocessing.context import ForkProcess
+from typing import IO
+
+__all__ = ["Ended", "Task", "run_tasks"]
+
+_FORK = multiprocessing.get_context("fork")
+_MEGABYTE = 1 << 20
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+@dataclass(frozen=True)
+class Task:
+    """A name, and what to run for its text."""
+
+    name: str
+    run: Callable[[], str]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a task ended: with a ``text``, or with None and the ``failure`` in words."""
+
+    name: str
+    text: str | None
+    failure: str
+    seconds: float
+
+
+@dataclass
+class _Running:
+    task: Task
+    process: ForkProcess
+    answer: IO[bytes]
+    errors: IO[bytes]
+    start: float
+
+
+def run_tasks(
+    tasks: Sequence[Task],
+    *,
+    jobs: int,
+    timeout: float,
+    memory: int,
+    started: Callable[[str], None] | None = None,
+) -> Generator[Ended]:
+    """Runs tasks, ``jobs`` at a time, each for ``timeout`` seconds at most with ``memory`` MB of address space.
+
+    Yields each task's end when it comes.  Ends all processes when the iterator is closed or Ctrl-C interrupts it.
+    """
+    waiting = list(tasks)[::-1]
+    running: dict[int, _Running] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                task = waiting.pop()
+                if started is not None:
+                    started(task.name)
+                one = _start(task, timeout, memory)
+                running[one.process.sentinel] = one
+            now = time.monotonic()
+            nearest = min(one.start + timeout for one in running.values())
+            ready = wait(list(running), max(0.0, nearest - now))
+            for sentinel in [s for s in running if s in ready]:
+                yield _finished(running.pop(sentinel), memory)
+            now = time.monotonic()
+            for sentinel in [s for s, one in running.items() if now >= one.start + timeout]:
+                late = running.pop(sentinel)
+                _end(late)
+                yield Ended(late.task.name, None, f"no answer within {timeout:g} s (--timeout)", now - late.start)
+    finally:
+        for one in running.values():
+            _end(one)
+
+
+def _start(task: Task, timeout: float, memory: int) -> _Running:
+    answer, errors = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115  closed by _end
+    sys.stdout.flush()  # what is buffered would be written by the child again
+    sys.stderr.flush()
+    process = _FORK.Process(target=_child, args=(task, answer, errors, timeout, memory))
+    process.start()
+    return _Running(task, process, answer, errors, time.monotonic())
+
+
+def _end(one: _Running) -> None:
+    """Ends a task's process and all that it started."""
+    pid = one.process.pid
+    assert pid is not None
+    for kill in (os.killpg, os.kill):  # the group exists only once the child has made it
+        try:
+            kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    one.process.join()
+    one.answer.close()
+    one.errors.close()
+
+
+def _finished(one: _Running, memory: int) -> Ended:
+    seconds = time.monotonic() - one.start
+    one.process.join()
+    one.answer.seek(0)
+    one.errors.seek(0)
+    written, said = one.answer.read(), one.errors.read().decode(errors="replace").split("\n")
+    code = one.process.exitcode
+    _end(one)
+    last = next((line.strip()[:200] for line in reversed(said) if line.strip()), "")
+    if code == 0:
+        try:
+            kind, text = json.loads(written)
+        except ValueError:
+            return Ended(one.task.name, None, "its process ended without an answer", seconds)
+        return Ended(one.task.name, text, "", seconds) if kind == "done" else Ended(one.task.name, None, text, seconds)
+    if code is not None and code < 0:
+        failure = f"its process was ended by {_signal_name(-code)}"
+        if "bad_alloc" in last or "memory" in last.lower() or -code == signal.SIGKILL:
+            failure += f"; probably out of memory (limit {memory} MB, --memory)"
+        elif -code == signal.SIGXCPU:
+            failure += "; it used more processor time than --timeout allows"
+    else:
+        failure = f"its process ended with exit code {code}"
+    return Ended(one.task.name, None, failure + (f": {last}" if last else ""), seconds)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _child(task: Task, answer: IO[bytes], errors: IO[bytes], timeout: float, memory: int) -> None:
+    """The other process: limits, the task, its answer in a file, and out, whatever happened."""
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os.dup2(errors.fileno(), 2)
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_AS, memory * _MEGABYTE)
+    _limit(resource.RLIMIT_CPU, int(2 * timeout) + 10, 5)  # a process that outlives its supervisor ends all the same
+    try:
+        said = ["done", task.run()]
+    except MemoryError:
+        said = ["failed", f"out of memory (limit {memory} MB, --memory)"]
+    except BaseException as error:  # whatever it was, it is what the report says
+        said = ["failed", f"{type(error).__name__}: {error}"]
+    answer.write(json.dumps(said).encode())
+    answer.flush()
+    os._exit(0)
+
+
+def _limit(what: int, value: int, grace: int = 0) -> None:
+    """Sets a limit, ``grace`` less than the hard one, and never above what the process may have."""
+    hard = resource.getrlimit(what)[1]
+    most = value + grace if hard == resource.RLIM_INFINITY else min(value + grace, hard)
+    resource.setrlimit(what, (min(value, most), most))

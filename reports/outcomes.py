@@ -1,0 +1,79 @@
+"""What a run over many claims says of each of them: the one record that all reports are written from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = ["NOT_RUN", "ProofOutcome", "tally"]
+
+NOT_RUN = "NOT RUN"
+"""The status of a claim that an interrupted run did not reach or finish; other statuses are those of verdicts."""
+
+
+@dataclass(frozen=True)
+class ProofOutcome:
+    """The outcome of one claim.
+
+    ``status`` is a verdict's word (``PROVED``, ``REFUTED``, ``UNKNOWN``, ``VACUOUS``, ``ERROR``) or NOT_RUN;
+    ``expected`` is ``PROVED``, or ``REFUTED`` for a false claim that is kept as an example.  ``claim`` is the claim as
+    in certificates, None where the attempt ended before there was one.  ``counterexample`` is the summary of a replayed
+    counterexample.  ``document`` is the text of the certificate or of the counterexample.  ``file`` (relative to the
+    source root) and ``line`` say where the mapping is built.  ``notes`` are what went wrong beside the proof itself.
+    """
+
+    name: str
+    status: str
+    expected: str = "PROVED"
+    summary: str = ""
+    reason: str = ""
+    seconds: float = 0.0
+    method: str = "chc"
+    from_store: bool = False
+    claim: Mapping[str, Any] | None = None
+    obligations: int = 0
+    solvers: tuple[str, ...] = ()
+    counterexample: str = ""
+    document: str = ""
+    trust: str = ""
+    file: str = ""
+    line: int = 0
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether a claim that should hold is PROVED with a certificate, a false one REFUTED with a counterexample."""
+        if self.status != self.expected or not self.document:
+            return False
+        return self.status == "PROVED" or (self.status == "REFUTED" and bool(self.counterexample))
+
+    @property
+    def origin(self) -> str:
+        """Where the answer comes from, for people."""
+        return "from store" if self.from_store else "this run"
+
+    def to_text(self) -> str:
+        """The outcome as JSON."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @staticmethod
+    def from_text(text: str) -> ProofOutcome:
+        """The outcome in a text of :meth:`to_text`; raises ValueError or TypeError on anything else."""
+        content = json.loads(text)
+        if not isinstance(content, dict):
+            raise TypeError(f"an outcome must be a JSON object, not {type(content).__name__}")
+        for name in ("solvers", "notes"):
+            content[name] = tuple(content[name])
+        return ProofOutcome(**content)
+
+
+def tally(outcomes: list[ProofOutcome]) -> str:
+    """One line that counts outcomes by status, what is not as expected last."""
+    counts: dict[str, int] = {}
+    for outcome in outcomes:
+        counts[outcome.status] = counts.get(outcome.status, 0) + 1
+    shown = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+    wrong = sum(not o.as_expected for o in outcomes)
+    return f"{shown or 'nothing to prove'}; {f'{wrong} not as expected' if wrong else 'all as expected'}"

@@ -1,0 +1,52 @@
+"""What each theorem rests on beside the solvers: size domain, assumptions, lemmas, uninterpreted symbols.
+
+The text has no times and no digests, so that it can stand in a repository: a new assumption then shows in review as a
+changed line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from ila_lang import fragment_to_json
+from ila_lang.mapping import TensorMapping
+
+__all__ = ["trust_entry", "trust_report"]
+
+_HEADING = """\
+What the theorems rest on, mapping by mapping.
+assumption: a sentence that no solver checks.  lemma: an equality of data functions, proved bit by bit with each proof.
+abstract: a data function of which the structural proof uses nothing but the lemmas.
+uninterpreted: a function without a body in either side's model; the theorem holds whatever it is.
+"""
+
+
+def trust_entry(mapping: TensorMapping) -> str:
+    """The entry of one mapping."""
+    return "\n".join(_lines(mapping)) + "\n"
+
+
+def trust_report(entries: Mapping[str, str]) -> str:
+    """The report over entries by name of mapping, in the order of names."""
+    return "\n".join([_HEADING, *(entries[name] for name in sorted(entries))])
+
+
+def _lines(mapping: TensorMapping) -> Iterator[str]:
+    yield f"{mapping.name}"
+    yield f"  claim          {mapping.statement}"
+    yield from (f"  domain         {text}" for text, _ in mapping.domain)
+    yield from _listed("assumption", mapping.assumptions)
+    yield from _listed("lemma", (f"{lemma.name}: {lemma.left!r} = {lemma.right!r}" for lemma in mapping.lemmas))
+    yield from _listed("abstract", sorted(mapping.abstract))
+    yield from _listed("uninterpreted", sorted(_without_body(mapping)))
+
+
+def _listed(what: str, texts: Iterable[str]) -> Iterator[str]:
+    """A line each, so that one more is one more line; "none" is said, too."""
+    yield from (f"  {what:<14} {text}" for text in list(texts) or ["none"])
+
+
+def _without_body(mapping: TensorMapping) -> set[str]:
+    """Names of the uninterpreted functions that occur anywhere in the two fragments or their models."""
+    documents = [fragment_to_json(mapping.device), fragment_to_json(mapping.ir)]
+    return {str(f["n"]) for document in documents for f in document["f"] if f["b"] is None}

@@ -1,0 +1,522 @@
+"""Proving many mappings: processes that go wrong, the store, expectations, exit codes, interruption."""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bmc.counterexample import Counterexample, search
+from bmc.unroll import Cell
+from ila_lang.mapping import TensorMapping
+from ilaverify import prove_all as module
+from ilaverify.catalogue import MAPPINGS
+from ilaverify.cli_prove import exit_code_of
+from ilaverify.prove_all import (
+    FALSE_CLAIMS,
+    Limits,
+    counterexample_from_text,
+    counterexample_text,
+    prove_all,
+    prover_identity,
+)
+from ilaverify.workers import Ended, Task, run_tasks
+from reports.certificate import certificate_text, content_digest
+from reports.outcomes import NOT_RUN, ProofOutcome, tally
+from reports.store import CERTIFICATE, ProofStore
+from rewrites.flexasr_pooling import pooling_mapping, selection_mapping
+from smt_encodings.claims import Answer, Obligation, Status, Verdict
+
+ROOT = Path(__file__).parents[2]
+
+
+# -- processes ----------------------------------------------------------------------------------------
+
+
+def hang() -> str:
+    time.sleep(1000)
+    return "never"
+
+
+def spin() -> str:
+    while True:
+        pass
+
+
+def grow() -> str:
+    data = []
+    while True:
+        data.append(np.empty(1 << 28, np.uint8))
+
+
+def abort() -> str:
+    faulthandler.disable()
+    os.write(2, b"terminate called after throwing an instance of 'std::bad_alloc'\n")
+    os.abort()
+
+
+def leave() -> str:
+    os._exit(7)
+
+
+def leave_quietly() -> str:
+    os._exit(0)
+
+
+def fail() -> str:
+    raise ValueError("no \u0000 such thing")
+
+
+def quit_python() -> str:
+    raise SystemExit(0)
+
+
+def run(*tasks: tuple[str, Callable[[], str]], **limits: Any) -> dict[str, Ended]:
+    settings = {"jobs": 2, "timeout": 20.0, "memory": 4096} | limits
+    with closing(run_tasks([Task(name, what) for name, what in tasks], **settings)) as ends:
+        found = {end.name: end for end in ends}
+    assert len(found) == len(tasks)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("task", "failure"),
+    [
+        (leave, "its process ended with exit code 7"),
+        (leave_quietly, "its process ended without an answer"),
+        (fail, "ValueError: no \x00 such thing"),
+        (quit_python, "SystemExit: 0"),
+        (abort, "its process was ended by SIGABRT; probably out of memory (limit 4096 MB, --memory): terminate called "
+         "after throwing an instance of 'std::bad_alloc'"),
+        (lambda: os.kill(os.getpid(), signal.SIGSYS) or "", "its process was ended by SIGSYS"),
+    ],
+)  # fmt: skip
+def test_a_broken_task_costs_itself_only(task: Callable[[], str], failure: str) -> None:
+    found = run(("good", lambda: "text é"), ("bad", task), ("other", lambda: "x" * 10**6))
+    assert (found["bad"].text, found["bad"].failure) == (None, failure)
+    assert (found["good"].text, found["good"].failure) == ("text é", "")
+    assert found["other"].text == "x" * 10**6
+
+
+@pytest.mark.parametrize("task", [hang, spin])
+def test_a_task_that_hangs_is_ended(task: Callable[[], str]) -> None:
+    start = time.monotonic()
+    found = run(("bad", task), ("good", lambda: "x"), timeout=0.4)
+    assert found["bad"].failure == "no answer within 0.4 s (--timeout)" and found["bad"].text is None
+    assert found["good"].text == "x"
+    assert time.monotonic() - start < 5
+
+
+def test_a_task_that_takes_too_much_memory_is_ended() -> None:
+    found = run(("bad", grow), ("good", lambda: "x"), memory=2048)
+    assert found["bad"].text is None and found["good"].text == "x"
+    assert found["bad"].failure == "out of memory (limit 2048 MB, --memory)"
+
+
+def test_what_a_task_started_ends_with_it(tmp_path: Path) -> None:
+    def start_solver() -> str:
+        process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
+        (tmp_path / "pid").write_text(str(process.pid))
+        return hang()
+
+    run(("bad", start_solver), timeout=1.0)
+    pid = int((tmp_path / "pid").read_text())
+    for _ in range(100):
+        if not alive(pid):
+            break
+        time.sleep(0.02)
+    assert not alive(pid)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_no_more_jobs_than_asked_for_run_at_once(tmp_path: Path) -> None:
+    def count() -> str:
+        (tmp_path / str(os.getpid())).touch()
+        time.sleep(0.1)
+        running = len(list(tmp_path.iterdir()))
+        (tmp_path / str(os.getpid())).unlink()
+        return str(running)
+
+    most = {jobs: max(int(e.text or 0) for e in run(*((str(i), count) for i in range(6)), jobs=jobs).values())
+            for jobs in (1, 3)}  # fmt: skip
+    assert most[1] == 1 and 2 <= most[3] <= 3
+
+
+def test_closing_ends_what_runs(tmp_path: Path) -> None:
+    def note() -> str:
+        (tmp_path / "pid").write_text(str(os.getpid()))
+        return hang()
+
+    tasks = [Task("long", note), Task("short", lambda: "x")]
+    ends = run_tasks(tasks, jobs=2, timeout=60, memory=4096)
+    assert next(ends).name == "short"
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        time.sleep(0.01)
+    ends.close()
+    assert not alive(int((tmp_path / "pid").read_text()))
+
+
+# -- mappings, with a prover that costs nothing -------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def found() -> Counterexample:
+    """A counterexample to the false claim; the models are built here once, too, and inherited by all processes."""
+    pooling_mapping("max")
+    difference = search(selection_mapping())
+    assert difference is not None
+    return difference
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, found: Counterexample) -> Iterator[Callable[[], int]]:
+    """Replaces the prover by one that says what ``tmp_path/verdict`` says; the value counts its calls."""
+    calls = tmp_path / "calls"
+    calls.touch()
+
+    def fake(mapping: TensorMapping, method: str, *, timeout: float) -> Verdict:
+        with calls.open("a") as file:
+            file.write("x")
+        claim = module.claim_of(mapping)
+        answers = (Answer("unsat", 0.1, "z3 1"), Answer("unsat", 0.1, "cvc5 1"))
+        obligations = [Obligation("n", "g", "(check-sat)\n", "unsat", "m", answers)]
+        if mapping.name in FALSE_CLAIMS:
+            return Verdict(Status.REFUTED, claim, "chc", 0.1, found.summary(), [], {}, {"counterexample": found})
+        return Verdict(Status.PROVED, claim, "chc", 0.1, "", obligations, {}, {"levels": {}})
+
+    monkeypatch.setattr(module, "verify", fake)
+    yield lambda: len(calls.read_text())
+
+
+ENTRIES = {name: MAPPINGS[name] for name in ("flexasr_maxpool", "flexasr_maxpool_select")}
+
+
+def outcomes(store: ProofStore | None, entries: Any = None, **more: Any) -> dict[str, ProofOutcome]:
+    with closing(prove_all(entries or ENTRIES, limits=Limits(2, 60), store=store, **more)) as found:
+        return {o.name: o for o in found}
+
+
+def test_the_store_saves_the_prover_work(asked: Callable[[], int], tmp_path: Path) -> None:
+    store = ProofStore(tmp_path / "s")
+    first = outcomes(store)
+    assert asked() == 2 and all(o.as_expected and not o.from_store for o in first.values())
+    second = outcomes(store)
+    assert asked() == 2 and all(o.as_expected and o.from_store for o in second.values())
+    for name, outcome in second.items():
+        again = replace(outcome, seconds=0, from_store=False, obligations=0, solvers=())
+        assert again == replace(first[name], seconds=0, obligations=0, solvers=())
+    assert second["flexasr_maxpool"].solvers == ("cvc5 1", "z3 1")
+    assert outcomes(None)["flexasr_maxpool"].from_store is False and asked() == 4
+
+
+def test_another_prover_uses_no_old_proof(
+    asked: Callable[[], int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ProofStore(tmp_path / "s")
+    outcomes(store)
+    now = prover_identity()
+    for name in now:
+        before = asked()
+        monkeypatch.setattr(module, "prover_identity", lambda name=name: {**now, name: "other"})
+        assert not any(o.from_store for o in outcomes(store).values()) and asked() == before + 2
+
+
+def test_the_identity_covers_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = prover_identity()
+    assert now == prover_identity() and now["solvers"].startswith("z3 ") and "cvc5 " in now["solvers"]
+    read = Path.read_bytes
+    for part in (
+        "chc/trace.py",
+        "bmc/unroll.py",
+        "ila_lang/compile.py",
+        "smt_encodings/values.py",
+        "ilaverify/verify.py",
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "read_bytes", lambda p, part=part: read(p) + b"#" * str(p).endswith(part))
+            assert prover_identity()["sources"] != now["sources"], part
+
+
+def changed(store: ProofStore, name: str, change: Callable[[str], str]) -> None:
+    with sqlite3.connect(store.path) as connection:
+        (text,) = connection.execute("SELECT text FROM proofs WHERE subject = ?", (name,)).fetchone()
+        assert change(text) != text
+        connection.execute("UPDATE proofs SET text = ? WHERE subject = ?", (change(text), name))
+
+
+def resealed(text: str, **parts: Any) -> str:
+    content = json.loads(text) | parts
+    return certificate_text({**content, "digest": content_digest(content)})
+
+
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        (lambda t: t.replace("65534", "65535"), "the digest must match the content"),
+        (lambda t: t[: len(t) // 2], "a certificate must be JSON text"),
+        (lambda t: "", "a certificate must be JSON text"),
+        (lambda t: resealed(t, semantics={"device": "d", "ir": "i", "relation": "r"}), "its semantics must be that"),
+        (lambda t: resealed(t, claim=json.loads(t)["claim"] | {"size_domain": "all"}), "its claim must be that"),
+        (lambda t: resealed(t, obligations=[{**json.loads(t)["obligations"][0], "answers": []}]), "2 solvers must"),
+    ],
+)
+def test_a_tampered_proof_is_reported_and_made_again(
+    asked: Callable[[], int], tmp_path: Path, change: Callable[[str], str], note: str
+) -> None:
+    store, entries = ProofStore(tmp_path / "s"), {"flexasr_maxpool": MAPPINGS["flexasr_maxpool"]}
+    outcomes(store, entries)
+    changed(store, "flexasr_maxpool", change)
+    (outcome,) = outcomes(store, entries).values()
+    assert asked() == 2 and outcome.as_expected and not outcome.from_store
+    assert len(outcome.notes) == 1 and note in outcome.notes[0]
+    (outcome,) = outcomes(store, entries).values()  # it was replaced
+    assert asked() == 2 and outcome.from_store and outcome.notes == ()
+
+
+def other_counterexample(**parts: Any) -> Callable[[str], str]:
+    return lambda text: json.dumps(json.loads(text) | parts)
+
+
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        (lambda t: "{", "Expecting property name"),
+        (other_counterexample(initial=[]), "it does not replay"),
+        (other_counterexample(device=1), "it does not replay"),
+        (other_counterexample(sizes={"T": 1, "nv": 1, "base": 0}), "it does not replay"),
+        (other_counterexample(sizes={}), "it does not replay"),
+        (other_counterexample(shown=["0x01", "0x02"]), "it does not replay"),
+        (other_counterexample(row="0"), "row of a counterexample must have its form, not '0'"),
+        (other_counterexample(initial=[[1, 2]]), "not enough values to unpack"),
+        (other_counterexample(more=1), "keys of a counterexample must be exactly"),
+    ],
+)
+def test_a_tampered_counterexample_is_reported_and_found_again(
+    asked: Callable[[], int], tmp_path: Path, change: Callable[[str], str], note: str
+) -> None:
+    store, entries = ProofStore(tmp_path / "s"), {"flexasr_maxpool_select": MAPPINGS["flexasr_maxpool_select"]}
+    outcomes(store, entries)
+    changed(store, "flexasr_maxpool_select", change)
+    (outcome,) = outcomes(store, entries).values()
+    assert asked() == 2 and outcome.as_expected and not outcome.from_store
+    assert len(outcome.notes) == 1 and note in outcome.notes[0]
+
+
+def test_a_proof_under_another_key_is_refused(asked: Callable[[], int], tmp_path: Path) -> None:
+    store = ProofStore(tmp_path / "s")
+    outcomes(store)
+    keys = {subject: key for key, _, subject in store.entries()}
+    entry = store.get(keys["flexasr_maxpool"])
+    assert entry is not None
+    store.put(keys["flexasr_maxpool_select"], CERTIFICATE, "flexasr_maxpool_select", entry[1])
+    outcome = outcomes(store)["flexasr_maxpool_select"]
+    assert outcome.status == "REFUTED" and "its semantics must be that of the mapping as it is now" in outcome.notes[0]
+
+
+def test_a_damaged_store_is_reported_and_left_alone(asked: Callable[[], int], tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    path.write_bytes(b"no database at all" * 100)
+    found = outcomes(ProofStore(path))
+    assert asked() == 2 and all(o.as_expected for o in found.values())
+    assert all("the proof store is damaged or no store" in o.notes[0] for o in found.values())
+    assert path.read_bytes() == b"no database at all" * 100
+
+
+def test_two_runs_at_once(asked: Callable[[], int], tmp_path: Path) -> None:
+    store = ProofStore(tmp_path / "s")
+
+    def one_run() -> str:
+        return json.dumps([o.to_text() for o in outcomes(store).values()])
+
+    found = run(("a", one_run), ("b", one_run), timeout=60)
+    for end in found.values():
+        assert end.text is not None, end.failure
+        both = [ProofOutcome.from_text(t) for t in json.loads(end.text)]
+        assert len(both) == 2 and all(o.as_expected and o.notes == () for o in both)
+    store.check()
+    assert len(store.entries()) == 2
+    assert all(o.from_store for o in outcomes(store).values())
+
+
+def test_recheck_asks_solvers(asked: Callable[[], int], tmp_path: Path) -> None:
+    """The fake proof's only obligation is none that the claim needs: only asking again can tell."""
+    store, entries = ProofStore(tmp_path / "s"), {"flexasr_maxpool": MAPPINGS["flexasr_maxpool"]}
+    outcomes(store, entries)
+    (outcome,) = outcomes(store, entries, recheck=True).values()
+    assert not outcome.from_store and "the obligations of the claim cannot be generated" in outcome.notes[0]
+
+
+# -- what is expected ---------------------------------------------------------------------------------
+
+
+def test_broken_entries_are_errors(asked: Callable[[], int], tmp_path: Path) -> None:
+    def broken() -> TensorMapping:
+        raise KeyError("nothing of that name")
+
+    def crash() -> TensorMapping:
+        os._exit(3)
+
+    entries: dict[str, Any] = {"raises": ("r", broken), "crashes": ("c", crash)} | ENTRIES
+    found = outcomes(None, entries)
+    assert {n: o.status for n, o in found.items()} == {
+        "raises": "ERROR", "crashes": "ERROR", "flexasr_maxpool": "PROVED", "flexasr_maxpool_select": "REFUTED",
+    }  # fmt: skip
+    assert found["raises"].reason == "KeyError: 'nothing of that name'" and found["raises"].summary == "r"
+    assert found["crashes"].reason == "its process ended with exit code 3"
+    assert not found["raises"].as_expected and exit_code_of(list(found.values())) == 2
+
+
+def test_a_false_claim_is_fine_only_if_refuted(asked: Callable[[], int]) -> None:
+    assert outcomes(None)["flexasr_maxpool_select"].as_expected
+    wrong = outcomes(None, false_claims={"flexasr_maxpool": "no"})
+    assert not any(o.as_expected for o in wrong.values())
+
+
+def proved(**changes: Any) -> ProofOutcome:
+    return replace(ProofOutcome("toy", "PROVED", document="certificate"), **changes)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "fine", "code"),
+    [
+        (proved(), True, 0),
+        (proved(document=""), False, 2),
+        (proved(expected="REFUTED"), False, 2),
+        (proved(status="REFUTED", counterexample="c"), False, 1),
+        (proved(status="REFUTED", counterexample="c", expected="REFUTED"), True, 0),
+        (proved(status="REFUTED", expected="REFUTED"), False, 2),
+        (proved(status="UNKNOWN", document=""), False, 2),
+        (proved(status="VACUOUS", document=""), False, 2),
+        (proved(status="ERROR", document=""), False, 2),
+        (proved(status=NOT_RUN, document=""), False, 2),
+        (proved(status="ERROR", expected="ERROR"), False, 2),
+    ],
+)
+def test_exit_codes(outcome: ProofOutcome, fine: bool, code: int) -> None:
+    assert outcome.as_expected is fine
+    assert exit_code_of([proved(), outcome]) == code
+    assert tally([proved(), outcome]).endswith("all as expected" if fine else "; 1 not as expected")
+
+
+def test_nothing_proved_is_no_success() -> None:
+    assert exit_code_of([]) == 2
+
+
+def test_false_claims_are_in_the_catalogue() -> None:
+    assert FALSE_CLAIMS.keys() <= MAPPINGS.keys()
+
+
+# -- helpers ------------------------------------------------------------------------------------------
+
+
+def test_outcomes_survive_as_text() -> None:
+    outcome = proved(name="\ud800 <&>\x00", claim={"subject": "x"}, solvers=("a", "b"), notes=("n",))
+    assert ProofOutcome.from_text(outcome.to_text()) == outcome
+
+
+def test_counterexamples_survive_as_text() -> None:
+    cells = {Cell("input", "host_in", 3): 7, Cell("device", "reg", None): 1 << 127}
+    found = Counterexample("m", {"T": 2}, (2, 16), cells, 0, 1, 2, 3, ("a", "b"), 1, 16)
+    again = counterexample_from_text(counterexample_text(found))
+    assert vars(again) == vars(found)
+    assert vars(counterexample_from_text(counterexample_text(replace(found, shape=None))))["shape"] is None
+
+
+@pytest.mark.parametrize(
+    ("build", "code"),
+    [(lambda: pooling_mapping("max"), "    return TensorMapping("), (selection_mapping, "    return replace(")],
+)
+def test_a_mapping_is_located_where_it_is_made(build: Callable[[], TensorMapping], code: str) -> None:
+    _, file, line = module._built(build)
+    assert file == "rewrites/flexasr_pooling.py"
+    assert (ROOT / file).read_text().splitlines()[line - 1] == code
+
+
+# -- the command --------------------------------------------------------------------------------------
+
+
+def command(*arguments: str | Path, cwd: Path) -> subprocess.Popen[str]:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "encodings")])}
+    env["XDG_CACHE_HOME"] = str(cwd / "cache")
+    return subprocess.Popen(
+        [sys.executable, "-m", "ilaverify", "prove", *map(str, arguments)],
+        cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "prove must be given either the names of mappings or --all"),
+        ("--all flexasr_maxpool", "prove must be given either the names of mappings or --all"),
+        ("flexasr_maxpol", "(did you mean flexasr_maxpool?)"),
+        ("--all --jobs 0", "must be a positive integer, not '0'"),
+        ("--all --memory much", "must be a positive integer, not 'much'"),
+        ("--all --timeout -1", "must be a positive number of seconds, not '-1'"),
+        ("--all --timeout inf", "must be a positive number of seconds, not 'inf'"),
+        ("--all --store .", "--store must name a file, not the directory ."),
+        ("--all --trust .", "--trust must name a file, not the directory ."),
+        ("--all --store s --no-store", "--store and --no-store exclude each other"),
+        ("--all -o file", "-o must name a directory, not the file file"),
+    ],
+)
+def test_bad_usage(line: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    process = command(*line.split(), cwd=tmp_path)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output) == (64, "")
+    assert message in errors and errors.startswith("ilaverify: ") and "Traceback" not in errors
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_keeps_what_it_has(number: int, tmp_path: Path) -> None:
+    """The false claim is refuted in a second or two; then the run is interrupted in the midst of the other one."""
+    process = command("flexasr_maxpool_select", "flexasr_maxpool", "--jobs", "2", "-o", "out", cwd=tmp_path)
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    assert first.startswith("REFUTED  flexasr_maxpool_select")
+    process.send_signal(number)
+    output, errors = process.communicate(timeout=30)
+    assert process.returncode == 130 and "interrupted; what was proved is kept" in errors, errors
+    assert "Traceback" not in errors and "1 NOT RUN, 1 REFUTED; 1 not as expected" in output
+    assert os.listdir(tmp_path / "out") == ["flexasr_maxpool_select.counterexample-data.json"]
+    store = ProofStore(tmp_path / "cache" / "ilaverify" / "proofs.sqlite3")
+    assert [subject for _, _, subject in store.entries()] == ["flexasr_maxpool_select"]
+
+
+@pytest.mark.proof
+def test_end_to_end(tmp_path: Path) -> None:
+    process = command("flexasr_maxpool", "-o", "out", "--json", cwd=tmp_path)
+    output, errors = process.communicate(timeout=300)
+    assert (process.returncode, errors) == (0, ""), output
+    (mapping,) = json.loads(output)["mappings"]
+    assert (mapping["status"], mapping["as_expected"], mapping["origin"]) == ("PROVED", True, "this run")
+    assert mapping["location"]["file"] == "rewrites/flexasr_pooling.py" and mapping["obligations"] > 50
+    start = time.monotonic()
+    process = command("flexasr_maxpool", "-o", "again", "--trust", "trust.txt", cwd=tmp_path)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "") and ", from store" in output
+    assert time.monotonic() - start < 10
+    certificates = [(tmp_path / d / "flexasr_maxpool.chc.cert.json").read_bytes() for d in ("out", "again")]
+    assert certificates[0] == certificates[1]
+    assert "flexasr_maxpool" in (tmp_path / "trust.txt").read_text()
