@@ -17,6 +17,7 @@ from ila_lang import Expr, bv, const, var
 from .finding import Finding, NotFound, require, table
 from .queries import prove, smallest_counterexample
 from .vta_programs import (
+    ACCUMULATORS,
     alu,
     difference,
     gemms,
@@ -62,6 +63,10 @@ _STATUS = "REFUTED, each run on new interpreters"
 _LIMITS = (
     "all columns are readings of this model (`VtaOptions`), taken from published sources, none of which ran here. "
 )
+_CONTENTS = f"""\
+Before, all lanes of DRAM's accumulators 0, 1, ... hold {", ".join(map(str, ACCUMULATORS))}; inputs are 9, weights the
+identity, the scratchpads of accumulators and outputs 0. Where a program loads inputs, row r of DRAM's holds r + 1. First
+bytes of the four output elements, by reading:"""
 FEW = 200
 """Programs drawn where readings should agree."""
 
@@ -92,7 +97,7 @@ def _evidence(program: list[Instruction], *more: tuple[str, VtaOptions]) -> tupl
     require(len({str(f) for f in found}) > 1, "the program found does not replay")
     return (
         f"```text\n{lines}\n```",
-        "First bytes of the four output elements, by reading:",
+        _CONTENTS,
         table(["reading", "outputs"], [[name, f] for (name, _), f in zip(readings, found, strict=True)]),
     )
 
