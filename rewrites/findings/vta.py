@@ -65,8 +65,8 @@ _LIMITS = (
 )
 _CONTENTS = f"""\
 Before, all lanes of DRAM's accumulators 0, 1, ... hold {", ".join(map(str, ACCUMULATORS))}; inputs are 9, weights the
-identity, the scratchpads of accumulators and outputs 0. Where a program loads inputs, row r of DRAM's holds r + 1. First
-bytes of the four output elements, by reading:"""
+identity, the scratchpads of accumulators and outputs 0. Where a program loads inputs, row r of DRAM's holds r + 1.
+First bytes of the four output elements, by reading:"""
 FEW = 200
 """Programs drawn where readings should agree."""
 
