@@ -267,8 +267,8 @@ def hlscnn_layer(random: Random, options: HlscnnOptions) -> dict[str, int]:
     )
     output = OUTPUT_SIZE.pack(rows=random.randint(0, 4), cols=random.randint(0, 4))
     kernel = KERNEL_SIZE.pack(
-        rows=random.randint(0, 3), cols=random.randint(0, 3), row_stride=random.randint(0, 3),
-        col_stride=random.choice([0, 1, 1, 2, 4]),
+        rows=random.randint(0, 3), cols=random.randint(0, 3), row_stride=random.randint(1, 3),
+        col_stride=random.choice([1, 1, 2, 4]),
     )  # fmt: skip
     word = channel_word(options)
     channel = word.pack(
@@ -343,26 +343,35 @@ FACTORS = [0, 0, 1, 1, 2, 5, 1023]
 
 def vta_instruction(random: Random) -> Instruction:
     """A small instruction that needs no tokens."""
-    sizes = {
+    sizes: dict[str, Any] = {
         "y_size": random.choice([0, 1, 2, 3]),
         "x_size": random.choice([0, 1, 2, 5]),
         "x_stride": random.randint(0, 6),
     }
-    place = {"sram_base": random.choice([0, 0, 1, 3, 40, 2040]), "dram_base": random.choice([0, 1, 2, 64])}
+    place: dict[str, Any] = {
+        "sram_base": random.choice([0, 0, 1, 3, 40, 2040]),
+        "dram_base": random.choice([0, 1, 2, 64]),
+    }
     kind = random.randrange(8)
     if kind == 0:
-        pads = {name: random.choice([0, 0, 1, 3]) for name in ("y_pad_0", "y_pad_1", "x_pad_0", "x_pad_1")}
+        pads: dict[str, Any] = {
+            name: random.choice([0, 0, 1, 3]) for name in ("y_pad_0", "y_pad_1", "x_pad_0", "x_pad_1")
+        }
         memory = random.choice([MemoryId.UOP, MemoryId.WGT, MemoryId.INP, MemoryId.ACC])
         return Load(memory=memory, **place, **sizes, **(pads if random.random() < 0.5 else {}))
     if kind == 1:
         return Store(**place, **sizes)
     begin = random.randint(0, 6)
-    loops = {"uop_bgn": begin, "uop_end": begin + random.randint(0, 4), "iter_out": random.choice([0, 1, 2, 3]),
-             "iter_in": random.choice([0, 1, 2, 3])}  # fmt: skip
+    loops: dict[str, Any] = {
+        "uop_bgn": begin,
+        "uop_end": begin + random.randint(0, 4),
+        "iter_out": random.choice([0, 1, 2, 3]),
+        "iter_in": random.choice([0, 1, 2, 3]),
+    }
     for name in ("dst_factor_out", "dst_factor_in", "src_factor_out", "src_factor_in"):
         loops[name] = random.choice(FACTORS)
     if kind <= 4:
-        weights = {"wgt_factor_out": random.choice(FACTORS), "wgt_factor_in": random.choice(FACTORS)}
+        weights: dict[str, Any] = {"wgt_factor_out": random.choice(FACTORS), "wgt_factor_in": random.choice(FACTORS)}
         return Gemm(reset_reg=random.random() < 0.15, **loops, **weights)
     operation = random.choice([AluOp.MIN, AluOp.MAX, AluOp.ADD, AluOp.SHR, AluOp.MUL])
     imm = random.choice([0, 1, -1, 7, 16, 31, 32, -16, -31, 32767, -32768])

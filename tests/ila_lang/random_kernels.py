@@ -15,6 +15,7 @@ import numpy as np
 
 import ila_lang as il
 from ila_lang import BOOL, Expr, Kernel, bv, const, ite, mem, resize, var
+from ila_lang.expr import free_variables
 from ila_lang.vectorise import plan_of
 from tests.ila_lang.oracle import run_kernel
 
@@ -61,8 +62,11 @@ class Maker:
         self.random = random
         self.kernel = Kernel("k")
         self.names = iter(range(10_000))
-        self.room = random.choice([6, 10, 16, 24])
-        self.depth = random.choice([2, 3, 3, 4])
+        self.room = random.choice([2, 3, 4, 6, 10, 16])
+        self.depth = random.choice([1, 2, 2, 3, 3, 4])
+        # few memories and addresses that come again make accesses that meet
+        self.stored = random.choice([STORED, ("dst",), ("tmp",), ("tmp", "dst"), ("cells", "dst")])
+        self.addresses: list[tuple[Expr, frozenset[str]]] = []
 
     def pick(self, *choices: Any) -> Any:
         return self.random.choice(choices)
@@ -82,9 +86,15 @@ class Maker:
 
     def affine(self, scope: Sequence[Expr]) -> Expr:
         """An address: mostly sums of multiples."""
+        known = {v.name for v in scope} | SCALARS.keys()
+        again = [a for a, names in self.addresses if names <= known]
+        if again and self.random.random() < 0.5:
+            repeated: Expr = self.random.choice(again) + self.pick(0, 0, 0, 1, 2, 255)
+            return repeated
         total = const(self.random.choice([0, 0, 1, 7, 32]), 8)
         for _ in range(self.random.randint(0, 3)):
             total = total + self.leaf(scope) * self.pick(1, 1, 2, 4, 8, 16)
+        self.addresses.append((total, frozenset(free_variables(total))))
         return total
 
     def term(self, scope: Sequence[Expr], depth: int = 2) -> Expr:
@@ -107,7 +117,7 @@ class Maker:
         return self.pick(test, ~test, test & SCALARS["flag"], test | (b == 3))
 
     def load(self, address: Expr, name: str = "") -> Expr:
-        memory = MEMORIES[name or self.pick("src", "src", "wgt", "wgt", "steer", *STORED)]
+        memory = MEMORIES[name or self.pick("src", "wgt", "steer", *self.stored, *self.stored)]
         assert isinstance(memory.sort, il.MemSort)
         return resize(memory.load(resize(address, memory.sort.addr_width)), 8)
 
@@ -156,7 +166,8 @@ class Maker:
                 return
             self.room -= 1
             kind = self.random.choices(
-                ["for", "when", "whens", "let", "acc", "assign", "add", "load", "store"], [8, 3, 1, 3, 4, 2, 7, 4, 8]
+                ["for", "when", "whens", "let", "acc", "assign", "add", "load", "store", "cell"],
+                [8, 3, 1, 3, 4, 2, 7, 4, 7, 3],
             )[0]
             if kind == "for" and len(counters) < self.depth:
                 with kernel.loop(self.name("i"), self.extent(scope, counters)) as i:
@@ -194,7 +205,7 @@ class Maker:
                 else:
                     kernel.assign(register, resize(self.term(scope), register.width))
             elif kind == "load":
-                memory = MEMORIES[self.pick("src", "wgt", "steer", *STORED)]
+                memory = MEMORIES[self.pick("src", "steer", *self.stored, *self.stored)]
                 address = self.pick(self.affine(scope), self.term(scope))
                 assert isinstance(memory.sort, il.MemSort)
                 scope.append(kernel.load(self.name("w"), memory, resize(address, memory.sort.addr_width)))
@@ -202,9 +213,11 @@ class Maker:
                     registers.append(scope[-1])
             elif kind == "store":
                 self.store(scope)
+            elif kind == "cell" and counters:
+                self.cell(scope, counters)
 
     def store(self, scope: Sequence[Expr]) -> None:
-        memory = MEMORIES[self.pick(*STORED)]
+        memory = MEMORIES[self.pick(*self.stored)]
         assert isinstance(memory.sort, il.MemSort)
         address = resize(self.pick(self.affine(scope), self.affine(scope), self.term(scope)), memory.sort.addr_width)
         wide = [v for v in scope if v.width > 8]
@@ -213,6 +226,30 @@ class Maker:
             # in place
             word = resize(memory.load(address), 8) + resize(word, 8)
         self.kernel.store(memory, address, resize(word, memory.sort.data_width))
+
+    def cell(self, scope: list[Expr], counters: Sequence[Expr]) -> None:
+        """A word used as a register: its address does not depend on the innermost counters."""
+        memory = MEMORIES[self.pick("tmp", "cells")]
+        assert isinstance(memory.sort, il.MemSort)
+        around = counters[: self.random.randrange(len(counters))]
+        place = resize(self.affine(around), memory.sort.addr_width)
+        word = resize(self.term([*scope, *counters], 1), memory.sort.data_width)
+        parts = ["store", "load", "again"]
+        if self.random.random() < 0.3:
+            self.random.shuffle(parts)
+        for part in parts:
+            if part == "store":
+                if self.random.random() < 0.2:
+                    with self.kernel.when(self.name("c"), self.condition(around)):
+                        self.kernel.store(memory, place, word)
+                else:
+                    self.kernel.store(memory, place, word)
+            elif part == "load":
+                shift = self.pick(0, 0, 1, (1 << memory.sort.addr_width) - 1)
+                found = self.kernel.load(self.name("w"), memory, place + shift)
+                self.kernel.store(MEMORIES["dst"], self.affine(counters), resize(found, 8))
+            elif self.random.random() < 0.5:
+                self.kernel.store(memory, place, memory.load(place) + word)
 
 
 def random_kernel(random: Random) -> Kernel:
@@ -240,7 +277,7 @@ def random_words(random: Random, name: str) -> Any:
 def random_scalars(random: Random) -> dict[str, int]:
     """Values of :data:`SCALARS`."""
     return {
-        "n": random.randint(0, 7),
+        "n": random.choice([0, 1, 2, 3, 3, 4, 5, 7]),
         "m": random.randint(0, 4),
         "large": random.choice([0, 1, 2, 5, 17, 40]),
         "byte": random.choice([0, 1, 3, 128, 255]),
@@ -257,7 +294,7 @@ def first_difference(kernel: Kernel, random: Random, runs: int, walk: bool = Fal
     fast = {n: random_words(random, n).astype(np.uint8 if SHAPES[n][1] <= 8 else np.int64) for n in used}
     versions = {n: i for i, n in enumerate(used)}
     values = [random_scalars(random), random_scalars(random)]
-    points = random.choice([1, 5, 64, 1 << 19, 1 << 19])
+    points = random.choice([2, 64, 1 << 19, 1 << 19, 1 << 19])
     plan = plan_of(kernel)
     reference = il.compile_kernel(kernel)
     contents = {n: [random_words(random, n) for _ in range(2)] for n in used}
@@ -282,3 +319,58 @@ def first_difference(kernel: Kernel, random: Random, runs: int, walk: bool = Fal
                         f"run {run}: {name}[{address}] = {word}, not {before[name][address]}; {given}, {points} points"
                     )
     return ""
+
+
+def hazard_kernel(random: Random) -> Kernel:
+    """A nest of small loops whose few accesses meet in one small memory; what each load sees is stored apart."""
+    kernel = Kernel("hazards")
+    words, seen = var("words", mem(4, 8)), var("seen", mem(12, 8))
+    names = iter(range(1000))
+    budget = random.randint(2, 5)
+    depth = random.randint(1, 3)
+    # inner iterations that all use the same addresses
+    usable = random.choice([3, 3, 2, 1])
+
+    def address(counters: Sequence[Expr]) -> Expr:
+        total = const(random.choice([0, 0, 1, 2, 5]), 4)
+        for counter in counters[:usable]:
+            total = total + counter.zext(4) * random.choice([0, 0, 1, 1, 2, 3, 15])
+        return total
+
+    def access(counters: Sequence[Expr]) -> None:
+        nonlocal budget
+        budget -= 1
+        mixed = const(next(names), 8)
+        for position, counter in enumerate(counters):
+            mixed = mixed + counter.zext(8) * (16 << position)
+        kind = random.randrange(5)
+        if kind <= 1:
+            kernel.store(words, address(counters), mixed + 1)
+        elif kind == 2:
+            kernel.store(words, address(counters), words.load(address(counters)) + mixed)
+        else:
+            load = words.load(address(counters))
+            place = il.concat(const(next(names) & 7, 3), *([*counters, *[const(0, 3)] * 3][:3]))
+            kernel.store(seen, place, load)
+
+    def block(counters: list[Expr]) -> None:
+        for part in ("before", "loop", "after"):
+            if part == "loop":
+                if len(counters) < depth:
+                    kind = random.randrange(6)
+                    extent = const(random.choice([2, 3, 4]), 3)
+                    if counters and not kind:
+                        extent = random.choice(counters) + 1
+                    with kernel.loop(f"i{next(names)}", extent) as i:
+                        block([*counters, i])
+            elif len(counters) == depth or random.random() < 0.3:
+                for _ in range(random.randint(0, 3)):
+                    if counters and random.random() < 0.2:
+                        with kernel.when(f"c{next(names)}", random.choice(counters) == random.randrange(3)):
+                            access(counters)
+                    else:
+                        access(counters)
+
+    while budget > 0:
+        block([])
+    return kernel

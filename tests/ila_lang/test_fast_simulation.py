@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
@@ -15,6 +15,7 @@ import ila_lang as il
 from ila_lang import (
     CommandError,
     CommandStream,
+    Expr,
     Ila,
     Kernel,
     Machine,
@@ -31,7 +32,17 @@ from ila_lang import (
     vectorise,
 )
 from tests.ila_lang.oracle import COUNT, DST, SRC, run_kernel
-from tests.ila_lang.random_kernels import first_difference, random_kernel
+from tests.ila_lang.random_kernels import (
+    MEMORIES,
+    first_difference,
+    hazard_kernel,
+    mix,
+    nearly,
+    product,
+    random_kernel,
+    random_words,
+    shifted,
+)
 
 OUT = var("out", mem(9, 4))
 
@@ -86,7 +97,7 @@ def try_kernel(random: Random, runs: int) -> None:
         assert not found, f"{found}\n{show_kernel(kernel)}"
 
 
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 1 << 32).map(Random))
 def test_random_kernels(random: Random) -> None:
     try_kernel(random, 5)
@@ -97,6 +108,22 @@ def test_random_kernels(random: Random) -> None:
 @given(st.integers(0, 1 << 32).map(Random))
 def test_many_random_kernels(random: Random) -> None:
     try_kernel(random, 8)
+
+
+@settings(max_examples=250, deadline=None)
+@given(st.integers(0, 1 << 32).map(Random))
+def test_accesses_that_meet(random: Random) -> None:
+    kernel = hazard_kernel(random)
+    points = random.choice([2, 1 << 19, 1 << 19])
+    same_as_the_walk(kernel, {}, {"words": {i: i + 100 for i in range(16)}}, points)
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000, deadline=None)
+@given(st.integers(0, 1 << 32).map(Random))
+def test_many_accesses_that_meet(random: Random) -> None:
+    kernel = hazard_kernel(random)
+    same_as_the_walk(kernel, {}, {"words": {i: i + 100 for i in range(16)}}, random.choice([2, 5, 1 << 19]))
 
 
 # -- what went wrong once -------------------------------------------------------------------------------
@@ -374,3 +401,65 @@ def test_times_too_long_where_no_axis_is_open(monkeypatch: pytest.MonkeyPatch, b
     with kernel.loop("s", const(200, 8)):
         kernel.store(DST, const(9, 9), DST.load(const(9, 9)) + DST.load(const(8, 9)))
     same_as_the_walk(kernel, {}, {"dst": {8: 3, 9: 1}})
+
+
+# -- sums of products ---------------------------------------------------------------------------------------
+
+FORMS: dict[str, tuple[int, Callable[[Expr, Expr], Expr]]] = {
+    "signed": (24, lambda a, b: a.sext(24) * b.sext(24)),
+    "unsigned": (24, lambda a, b: a.zext(24) * b.zext(24)),
+    "mixed": (24, lambda a, b: a.sext(24) * b.zext(24)),
+    "short": (16, lambda a, b: a.zext(16) * b.zext(16)),
+    "wraps": (10, lambda a, b: a.zext(10) * b.sext(10)),
+    "extended after it wrapped": (24, lambda a, b: (a.sext(12) * b.sext(12)).sext(24)),
+    "extended, just without room": (24, lambda a, b: (a.zext(16) * b.sext(16)).sext(24)),
+    "extended, with room": (24, lambda a, b: (a.sext(16) * b.sext(16)).sext(24)),
+    "extended twice": (30, lambda a, b: (a.sext(9) * b.sext(9)).sext(20).sext(30)),
+    "zeros after it wrapped": (24, lambda a, b: (a.sext(16) * b.sext(16)).zext(24)),
+    "table": (24, lambda a, b: product(a, b).sext(24)),
+    "table, short": (16, lambda a, b: product(a, b)),
+    "table with zeros": (24, lambda a, b: product(a, b).zext(24)),
+    "nearly a product": (24, lambda a, b: nearly(a, b).sext(24)),
+    "table of another shape": (24, lambda a, b: shifted(a[3:0], b).sext(24)),
+    "no product": (24, lambda a, b: mix(a, b).sext(24)),
+    "of sums": (24, lambda a, b: (a + b).sext(24) * (a - b).zext(24)),
+}
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+def test_sums_of_products(monkeypatch: pytest.MonkeyPatch, form: str, masked: bool) -> None:
+    """Over two loops, one of which not all factors depend on, with and without iterations left out."""
+    monkeypatch.setattr(execution, "PRODUCT_POINTS", 1)
+    width, make = FORMS[form]
+    kernel, target = Kernel("k"), var("target", mem(6, width))
+    src, wgt = MEMORIES["src"], MEMORIES["wgt"]
+    with kernel.loop("i", const(5, 3)) as i, kernel.loop("j", const(4, 3)) as j:
+        acc = kernel.let("acc", const(1, width))
+        with kernel.loop("k", i if masked else const(7, 3)) as k, kernel.loop("m", const(3, 3)) as m:
+            a = kernel.load("a", src, concat(i, k))
+            b = kernel.load("b", wgt, concat(j, k) + m.zext(6))
+            kernel.assign(acc, acc + make(a, b))
+        kernel.store(target, concat(i, j), acc)
+    for seed in range(4):
+        random = Random(seed)
+        same_as_the_walk(kernel, {}, {n: dict(enumerate(random_words(random, n).tolist())) for n in ("src", "wgt")})
+
+
+@pytest.mark.parametrize("bits", [(24, 24), (25, 24), (25, 25), (23, 22), (30, 12)], ids=str)
+@pytest.mark.parametrize("extend", ["sext", "zext"])
+def test_sums_of_products_near_the_end_of_exact_floats(bits: tuple[int, int], extend: str) -> None:
+    """300 products of up to 49 bits each: their sums need up to 58, of which float64 has 53."""
+    kernel = Kernel("k")
+    left, right, target = (var(n, mem(10, w)) for n, w in (("left", bits[0]), ("right", bits[1]), ("target", 60)))
+    with kernel.loop("i", const(3, 2)) as i, kernel.loop("j", const(3, 2)) as j:
+        acc = kernel.let("acc", const(0, 60))
+        with kernel.loop("k", const(300, 9)) as k:
+            a = kernel.load("a", left, i.zext(10) * 300 + k.zext(10))
+            b = kernel.load("b", right, j.zext(10) * 300 + k.zext(10))
+            kernel.assign(acc, acc + getattr(a, extend)(60) * getattr(b, extend)(60))
+        kernel.store(target, concat(i, j).zext(10), acc)
+    random = Random(sum(bits))
+    for low in (0, 0.97):
+        words = [[random.randrange(int(low * (1 << w)), 1 << w) | 1 for _ in range(900)] for w in bits]
+        same_as_the_walk(kernel, {}, {"left": dict(enumerate(words[0])), "right": dict(enumerate(words[1]))})
