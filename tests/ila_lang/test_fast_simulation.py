@@ -110,7 +110,7 @@ def test_many_random_kernels(random: Random) -> None:
     try_kernel(random, 8)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 1 << 32).map(Random))
 def test_accesses_that_meet(random: Random) -> None:
     kernel = hazard_kernel(random)
