@@ -25,10 +25,21 @@ if TYPE_CHECKING:
     from reports.outcomes import ProofOutcome
     from reports.store import ProofStore
 
-__all__ = ["EXIT_INTERRUPTED", "RESULT_SCHEMA", "add_parser", "exit_code_of", "run_entries", "write_reports"]
+__all__ = [
+    "EXIT_INTERRUPTED",
+    "RESULT_SCHEMA",
+    "STATEMENT_FILE",
+    "add_parser",
+    "exit_code_of",
+    "run_entries",
+    "write_reports",
+]
 
 RESULT_SCHEMA = "ilaverify-prove-1"
 """Version of the JSON that a run prints."""
+
+STATEMENT_FILE = "proofs.intoto.json"
+"""The in-toto Statement over the certificates, in the directory of ``-o``."""
 
 EXIT_INTERRUPTED = 130
 """The run was interrupted; what it had proved was kept."""
@@ -46,7 +57,9 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("names", metavar="NAME", nargs="*", help="the mappings")
     parser.add_argument("--all", action="store_true", help="every mapping of the catalogue")
-    parser.add_argument("-o", dest="directory", type=Path, metavar="DIR", help="write certificates and statement")
+    parser.add_argument(
+        "-o", dest="directory", type=Path, metavar="DIR", help="write certificates and a statement of them"
+    )
     parser.add_argument("--jobs", type=_count, default=os.cpu_count() or 1, metavar="N", help="default: processors")
     parser.add_argument("--timeout", type=_seconds, default=300.0, metavar="S", help="for each mapping; default: 300")
     parser.add_argument("--memory", type=_count, default=4096, metavar="MB", help="for each process; default: 4096")
@@ -60,6 +73,9 @@ def add_parser(verbs: Any) -> None:
 
 
 _REPORTS = {
+    "junit": "JUnit XML: a test case for each mapping",
+    "sarif": "SARIF 2.1.0: a result at each mapping's source line",
+    "markdown": "a summary for a pull request",
     "trust": "what each theorem rests on",
 }
 
@@ -242,25 +258,39 @@ class _Progress:
 def write_reports(outcomes: list[ProofOutcome], options: argparse.Namespace, written: list[Path]) -> None:
     """Writes what the options ask for; each path is added to ``written`` when it is there."""
     from reports.certificate import write_atomically
+    from reports.intoto import statement_text
+    from reports.junit import junit_text
+    from reports.sarif import sarif_text
+    from reports.summary import summary_text
     from reports.trust import trust_report
+
+    from . import __version__
 
     def put(path: Path, text: str) -> None:
         write_atomically(path, text)
         written.append(path)
 
     if options.directory is not None:
-        for outcome in outcomes:
-            if outcome.document:
-                proved = outcome.status == "PROVED"
-                ending = f"{outcome.method}.cert.json" if proved else "counterexample-data.json"
-                put(options.directory / f"{outcome.name}.{ending}", outcome.document)
-    texts: dict[str, Callable[[], str]] = {
+        certificates = {
+            f"{o.name}.{o.method}.cert.json": o.document for o in outcomes if o.document and o.status == "PROVED"
+        }
+        refuted = {
+            f"{o.name}.counterexample-data.json": o.document for o in outcomes if o.document and o.status == "REFUTED"
+        }
+        for name, text in (certificates | refuted).items():
+            put(options.directory / name, text)
+        if certificates:
+            put(options.directory / STATEMENT_FILE, statement_text(certificates, f"ilaverify {__version__}"))
+    reports: dict[str, Callable[[], str]] = {
+        "junit": lambda: junit_text(outcomes),
+        "sarif": lambda: sarif_text(outcomes, __version__),
+        "markdown": lambda: summary_text(outcomes),
         "trust": lambda: trust_report({o.name: o.trust for o in outcomes if o.trust}),
     }
-    for name, text in texts.items():
+    for name, report in reports.items():
         path: Path | None = getattr(options, name)
         if path is not None:
-            put(path, text())
+            put(path, report())
 
 
 def _outcome_json(outcome: ProofOutcome) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What each theorem rests on beside the solvers: size domain, assumptions, lemmas, uninterpreted symbols.
+"""What each theorem rests on beside the solvers: domain, assumptions, initial state, lemmas, uninterpreted symbols.
 
 The text has no times and no digests, so that it can stand in a repository: a new assumption then shows in review as a
 changed line.
@@ -15,7 +15,8 @@ __all__ = ["trust_entry", "trust_report"]
 
 _HEADING = """\
 What the theorems rest on, mapping by mapping.
-assumption: a sentence that no solver checks.  lemma: an equality of data functions, proved bit by bit with each proof.
+assumption: a sentence that no solver checks.  start: state that is taken as known before the program.
+lemma: an equality of data functions, proved bit by bit with each proof.
 abstract: a data function of which the structural proof uses nothing but the lemmas.
 uninterpreted: a function without a body in either side's model; the theorem holds whatever it is.
 """
@@ -36,6 +37,8 @@ def _lines(mapping: TensorMapping) -> Iterator[str]:
     yield f"  claim          {mapping.statement}"
     yield from (f"  domain         {text}" for text, _ in mapping.domain)
     yield from _listed("assumption", mapping.assumptions)
+    sides = (("device", mapping.device), ("ir", mapping.ir))
+    yield from _listed("start", (f"{side}: {n} = {v:#x}" for side, f in sides for n, v in sorted(f.idle.items())))
     yield from _listed("lemma", (f"{lemma.name}: {lemma.left!r} = {lemma.right!r}" for lemma in mapping.lemmas))
     yield from _listed("abstract", sorted(mapping.abstract))
     yield from _listed("uninterpreted", sorted(_without_body(mapping)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import hashlib
 import json
 import os
 import signal
@@ -512,11 +513,20 @@ def test_end_to_end(tmp_path: Path) -> None:
     (mapping,) = json.loads(output)["mappings"]
     assert (mapping["status"], mapping["as_expected"], mapping["origin"]) == ("PROVED", True, "this run")
     assert mapping["location"]["file"] == "rewrites/flexasr_pooling.py" and mapping["obligations"] > 50
+    asked_for = ["--junit", "j.xml", "--sarif", "s.sarif", "--markdown", "deep/m.md", "--trust", "t.txt"]
     start = time.monotonic()
-    process = command("flexasr_maxpool", "-o", "again", "--trust", "trust.txt", cwd=tmp_path)
+    process = command("flexasr_maxpool", "-o", "again", *asked_for, cwd=tmp_path)
     output, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "") and ", from store" in output
     assert time.monotonic() - start < 10
-    certificates = [(tmp_path / d / "flexasr_maxpool.chc.cert.json").read_bytes() for d in ("out", "again")]
+    for name in ("j.xml", "s.sarif", "deep/m.md", "t.txt", "again/proofs.intoto.json"):
+        assert f"written   {name}\n" in output and "flexasr_maxpool" in (tmp_path / name).read_text().replace("\\", "")
+    name = "flexasr_maxpool.chc.cert.json"
+    certificates = [(tmp_path / directory / name).read_bytes() for directory in ("out", "again")]
     assert certificates[0] == certificates[1]
-    assert "flexasr_maxpool" in (tmp_path / "trust.txt").read_text()
+    statement = json.loads((tmp_path / "again" / "proofs.intoto.json").read_text())
+    digest = hashlib.sha256(certificates[0]).hexdigest()
+    assert statement["subject"] == [{"name": name, "digest": {"sha256": digest}}]
+    process = command("flexasr_maxpool", "--recheck", cwd=tmp_path)
+    output, errors = process.communicate(timeout=120)
+    assert (process.returncode, errors) == (0, "") and ", from store" in output

@@ -1,0 +1,66 @@
+"""The trust report: the golden one of the catalogue, and that what a theorem rests on appears in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from ila_lang import bv, uninterpreted, var
+from ila_lang.mapping import Lemma, TensorMapping
+from ilaverify.catalogue import MAPPINGS
+from reports.trust import trust_entry, trust_report
+from rewrites.flexasr_pooling import pooling_mapping
+
+GOLDEN = Path(__file__).parent / "trust_golden.txt"
+
+
+def test_the_golden_report() -> None:
+    """A difference means that a theorem rests on something else now: look at it, then write the file again."""
+    report = trust_report({name: trust_entry(build()) for name, (_, build) in MAPPINGS.items()})
+    assert report == GOLDEN.read_text(encoding="utf-8"), (
+        f"what the theorems rest on has changed; if that is meant: ilaverify prove --all --trust {GOLDEN}"
+    )
+
+
+def added(before: TensorMapping, after: TensorMapping) -> set[str]:
+    return set(trust_entry(after).splitlines()) - set(trust_entry(before).splitlines())
+
+
+def test_a_new_assumption_is_a_new_line() -> None:
+    mapping = pooling_mapping("max")
+    more = replace(mapping, assumptions=(*mapping.assumptions, "the moon is full"))
+    assert added(mapping, more) == {"  assumption     the moon is full"}
+    assert "  assumption     none" in trust_entry(replace(mapping, assumptions=()))
+
+
+def test_lemmas_abstract_functions_and_domains_are_told() -> None:
+    mapping = pooling_mapping("max")
+    left = mapping.lemmas[0].left
+    more = replace(mapping, lemmas=(*mapping.lemmas, Lemma("strange", left, left)))
+    assert added(mapping, more) == {f"  lemma          strange: {left!r} = {left!r}"}
+    assert added(mapping, replace(mapping, abstract=mapping.abstract | {"f"})) == {"  abstract       f"}
+    assert added(mapping, replace(mapping, domain=(*mapping.domain, ("T small", mapping.domain[0][1])))) == {
+        "  domain         T small"
+    }
+    assert added(mapping, replace(mapping, statement="other")) == {"  claim          other"}
+
+
+def test_state_known_at_the_start_is_told() -> None:
+    mapping = pooling_mapping("max")
+    state = next(iter(mapping.device.ila.states))
+    device = replace(mapping.device, idle={**mapping.device.idle, state: 5})
+    assert added(mapping, replace(mapping, device=device)) == {f"  start          device: {state} = 0x5"}
+
+
+def test_an_uninterpreted_function_is_told() -> None:
+    mapping = pooling_mapping("max")
+    assert "  uninterpreted  none" in trust_entry(mapping)
+    mystery = uninterpreted("mystery", bv(8), code=bv(8))
+    device = replace(mapping.device)
+    device.parameters = {**device.parameters, "more": mystery(var("x", bv(8)))}
+    assert added(mapping, replace(mapping, device=device)) == {"  uninterpreted  mystery"}
+
+
+def test_entries_are_in_the_order_of_names() -> None:
+    report = trust_report({"b": "b\n  x\n", "a": "a\n  y\n"})
+    assert report.endswith("\n\na\n  y\n\nb\n  x\n")
