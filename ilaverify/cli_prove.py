@@ -188,13 +188,14 @@ def run_entries(
         with closing(run) as outcomes:
             for outcome in outcomes:
                 done[outcome.name] = outcome
-                progress.ended(outcome.name)
+                progress.clear()
                 for note in outcome.notes:
                     if note not in notes:
                         print(f"ilaverify: {outcome.name}: {note}", file=sys.stderr)
                     notes.add(note)
                 if not options.json:
                     print(_show(outcome), flush=True)
+                progress.ended(outcome.name)
     except KeyboardInterrupt:
         interrupted = True
         progress.clear()
@@ -274,10 +275,10 @@ def write_reports(outcomes: list[ProofOutcome], options: argparse.Namespace, wri
         certificates = {
             f"{o.name}.{o.method}.cert.json": o.document for o in outcomes if o.document and o.status == "PROVED"
         }
-        refuted = {
-            f"{o.name}.counterexample-data.json": o.document for o in outcomes if o.document and o.status == "REFUTED"
-        }
-        for name, text in (certificates | refuted).items():
+        found = [o for o in outcomes if o.document and o.status == "REFUTED"]
+        data = {f"{o.name}.counterexample-data.json": o.document for o in found}
+        programs = {f"{o.name}.counterexample.json": o.program for o in found if o.program}
+        for name, text in (certificates | programs | data).items():
             put(options.directory / name, text)
         if certificates:
             put(options.directory / STATEMENT_FILE, statement_text(certificates, f"ilaverify {__version__}"))

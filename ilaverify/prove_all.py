@@ -23,6 +23,7 @@ import ila_lang
 import reports
 import smt_encodings
 from bmc.counterexample import Counterexample, replays
+from bmc.programs import write_program_file
 from bmc.unroll import Cell
 from chc.prove import claim_of
 from ila_lang import canonical_text
@@ -172,7 +173,7 @@ def prove_entry(
     if outcome is None:
         outcome = _proved_now(base, mapping, timeout)
     if note:
-        outcome = replace(outcome, notes=(note,))
+        outcome = replace(outcome, notes=(note, *outcome.notes))
     return json.dumps({"outcome": outcome.to_text(), "key": key})
 
 
@@ -191,8 +192,26 @@ def _proved_now(base: ProofOutcome, mapping: TensorMapping, timeout: float) -> P
         return replace(base, document=certificate_text(content))
     found = counterexample_of(verdict)
     if found is not None:
-        return replace(base, counterexample=found.summary(), document=counterexample_text(found))
+        return _with_counterexample(base, mapping, found)
     return base
+
+
+def _with_counterexample(base: ProofOutcome, mapping: TensorMapping, found: Counterexample) -> ProofOutcome:
+    """The outcome that tells a replayed counterexample."""
+    program, notes = "", base.notes
+    try:
+        program = write_program_file(mapping, found)
+    except ValueError as error:
+        notes = (*notes, f"no program file: {error}")
+    return replace(
+        base,
+        status=Status.REFUTED.value,
+        reason=found.summary(),
+        counterexample=found.summary(),
+        document=counterexample_text(found),
+        program=program,
+        notes=notes,
+    )
 
 
 def _from_store(
@@ -245,16 +264,8 @@ def _stored_counterexample(base: ProofOutcome, mapping: TensorMapping, text: str
     inside = set(found.sizes) == set(mapping.parameters) and mapping.holds(found.sizes)
     if not inside or not replays(mapping, found) or not (found.error or found.shown == codes):
         return None, refused + "it does not replay"
-    summary = replace(found, sizes={name: found.sizes[name] for name in mapping.parameters}).summary()
-    outcome = replace(
-        base,
-        status=Status.REFUTED.value,
-        reason=summary,
-        from_store=True,
-        counterexample=summary,
-        document=text,
-    )
-    return outcome, ""
+    found = replace(found, sizes={name: found.sizes[name] for name in mapping.parameters})  # in the order of words
+    return replace(_with_counterexample(base, mapping, found), from_store=True), ""
 
 
 # -- counterexamples as text --------------------------------------------------------------------------

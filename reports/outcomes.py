@@ -20,7 +20,8 @@ class ProofOutcome:
     ``status`` is a verdict's word (``PROVED``, ``REFUTED``, ``UNKNOWN``, ``VACUOUS``, ``ERROR``) or NOT_RUN;
     ``expected`` is ``PROVED``, or ``REFUTED`` for a false claim that is kept as an example.  ``claim`` is the claim as
     in certificates, None where the attempt ended before there was one.  ``counterexample`` is the summary of a replayed
-    counterexample.  ``document`` is the text of the certificate or of the counterexample.  ``file`` (relative to the
+    counterexample.  ``document`` is the text of the certificate or of the counterexample; ``program`` that of a
+    device program that shows the counterexample, where there is one.  ``file`` (relative to the
     source root) and ``line`` say where the mapping is built.  ``notes`` are what went wrong beside the proof itself.
     """
 
@@ -37,6 +38,7 @@ class ProofOutcome:
     solvers: tuple[str, ...] = ()
     counterexample: str = ""
     document: str = ""
+    program: str = ""
     trust: str = ""
     file: str = ""
     line: int = 0

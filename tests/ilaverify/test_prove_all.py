@@ -1,8 +1,7 @@
-"""Proving many mappings: processes that go wrong, the store, expectations, exit codes, interruption."""
+"""Proving many mappings: the store, expectations, exit codes, interruption."""
 
 from __future__ import annotations
 
-import faulthandler
 import hashlib
 import json
 import os
@@ -17,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from bmc.counterexample import Counterexample, search
@@ -34,7 +32,7 @@ from ilaverify.prove_all import (
     prove_all,
     prover_identity,
 )
-from ilaverify.workers import Ended, Task, run_tasks
+from ilaverify.workers import Task, run_tasks
 from reports.certificate import certificate_text, content_digest
 from reports.outcomes import NOT_RUN, ProofOutcome, tally
 from reports.store import CERTIFICATE, ProofStore
@@ -42,138 +40,6 @@ from rewrites.flexasr_pooling import pooling_mapping, selection_mapping
 from smt_encodings.claims import Answer, Obligation, Status, Verdict
 
 ROOT = Path(__file__).parents[2]
-
-
-# -- processes ----------------------------------------------------------------------------------------
-
-
-def hang() -> str:
-    time.sleep(1000)
-    return "never"
-
-
-def spin() -> str:
-    while True:
-        pass
-
-
-def grow() -> str:
-    data = []
-    while True:
-        data.append(np.empty(1 << 28, np.uint8))
-
-
-def abort() -> str:
-    faulthandler.disable()
-    os.write(2, b"terminate called after throwing an instance of 'std::bad_alloc'\n")
-    os.abort()
-
-
-def leave() -> str:
-    os._exit(7)
-
-
-def leave_quietly() -> str:
-    os._exit(0)
-
-
-def fail() -> str:
-    raise ValueError("no \u0000 such thing")
-
-
-def quit_python() -> str:
-    raise SystemExit(0)
-
-
-def run(*tasks: tuple[str, Callable[[], str]], **limits: Any) -> dict[str, Ended]:
-    settings = {"jobs": 2, "timeout": 20.0, "memory": 4096} | limits
-    with closing(run_tasks([Task(name, what) for name, what in tasks], **settings)) as ends:
-        found = {end.name: end for end in ends}
-    assert len(found) == len(tasks)
-    return found
-
-
-@pytest.mark.parametrize(
-    ("task", "failure"),
-    [
-        (leave, "its process ended with exit code 7"),
-        (leave_quietly, "its process ended without an answer"),
-        (fail, "ValueError: no \x00 such thing"),
-        (quit_python, "SystemExit: 0"),
-        (abort, "its process was ended by SIGABRT; probably out of memory (limit 4096 MB, --memory): terminate called "
-         "after throwing an instance of 'std::bad_alloc'"),
-        (lambda: os.kill(os.getpid(), signal.SIGSYS) or "", "its process was ended by SIGSYS"),
-    ],
-)  # fmt: skip
-def test_a_broken_task_costs_itself_only(task: Callable[[], str], failure: str) -> None:
-    found = run(("good", lambda: "text é"), ("bad", task), ("other", lambda: "x" * 10**6))
-    assert (found["bad"].text, found["bad"].failure) == (None, failure)
-    assert (found["good"].text, found["good"].failure) == ("text é", "")
-    assert found["other"].text == "x" * 10**6
-
-
-@pytest.mark.parametrize("task", [hang, spin])
-def test_a_task_that_hangs_is_ended(task: Callable[[], str]) -> None:
-    start = time.monotonic()
-    found = run(("bad", task), ("good", lambda: "x"), timeout=0.4)
-    assert found["bad"].failure == "no answer within 0.4 s (--timeout)" and found["bad"].text is None
-    assert found["good"].text == "x"
-    assert time.monotonic() - start < 5
-
-
-def test_a_task_that_takes_too_much_memory_is_ended() -> None:
-    found = run(("bad", grow), ("good", lambda: "x"), memory=2048)
-    assert found["bad"].text is None and found["good"].text == "x"
-    assert found["bad"].failure == "out of memory (limit 2048 MB, --memory)"
-
-
-def test_what_a_task_started_ends_with_it(tmp_path: Path) -> None:
-    def start_solver() -> str:
-        process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
-        (tmp_path / "pid").write_text(str(process.pid))
-        return hang()
-
-    run(("bad", start_solver), timeout=1.0)
-    pid = int((tmp_path / "pid").read_text())
-    for _ in range(100):
-        if not alive(pid):
-            break
-        time.sleep(0.02)
-    assert not alive(pid)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def test_no_more_jobs_than_asked_for_run_at_once(tmp_path: Path) -> None:
-    def count() -> str:
-        (tmp_path / str(os.getpid())).touch()
-        time.sleep(0.1)
-        running = len(list(tmp_path.iterdir()))
-        (tmp_path / str(os.getpid())).unlink()
-        return str(running)
-
-    most = {jobs: max(int(e.text or 0) for e in run(*((str(i), count) for i in range(6)), jobs=jobs).values())
-            for jobs in (1, 3)}  # fmt: skip
-    assert most[1] == 1 and 2 <= most[3] <= 3
-
-
-def test_closing_ends_what_runs(tmp_path: Path) -> None:
-    def note() -> str:
-        (tmp_path / "pid").write_text(str(os.getpid()))
-        return hang()
-
-    tasks = [Task("long", note), Task("short", lambda: "x")]
-    ends = run_tasks(tasks, jobs=2, timeout=60, memory=4096)
-    assert next(ends).name == "short"
-    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
-        time.sleep(0.01)
-    ends.close()
-    assert not alive(int((tmp_path / "pid").read_text()))
 
 
 # -- mappings, with a prover that costs nothing -------------------------------------------------------
@@ -220,6 +86,7 @@ def test_the_store_saves_the_prover_work(asked: Callable[[], int], tmp_path: Pat
     store = ProofStore(tmp_path / "s")
     first = outcomes(store)
     assert asked() == 2 and all(o.as_expected and not o.from_store for o in first.values())
+    assert first["flexasr_maxpool_select"].program and first["flexasr_maxpool_select"].notes == ()
     second = outcomes(store)
     assert asked() == 2 and all(o.as_expected and o.from_store for o in second.values())
     for name, outcome in second.items():
@@ -348,8 +215,7 @@ def test_two_runs_at_once(asked: Callable[[], int], tmp_path: Path) -> None:
     def one_run() -> str:
         return json.dumps([o.to_text() for o in outcomes(store).values()])
 
-    found = run(("a", one_run), ("b", one_run), timeout=60)
-    for end in found.values():
+    for end in run_tasks([Task("a", one_run), Task("b", one_run)], jobs=2, timeout=60, memory=4096):
         assert end.text is not None, end.failure
         both = [ProofOutcome.from_text(t) for t in json.loads(end.text)]
         assert len(both) == 2 and all(o.as_expected and o.notes == () for o in both)
@@ -500,7 +366,11 @@ def test_an_interrupted_run_keeps_what_it_has(number: int, tmp_path: Path) -> No
     output, errors = process.communicate(timeout=30)
     assert process.returncode == 130 and "interrupted; what was proved is kept" in errors, errors
     assert "Traceback" not in errors and "1 NOT RUN, 1 REFUTED; 1 not as expected" in output
-    assert os.listdir(tmp_path / "out") == ["flexasr_maxpool_select.counterexample-data.json"]
+    written = [f"flexasr_maxpool_select.counterexample{end}.json" for end in ("", "-data")]
+    assert sorted(os.listdir(tmp_path / "out")) == sorted(written)
+    assert "R" in {
+        command["mode"] for command in json.loads((tmp_path / "out" / written[0]).read_text())["program fragment"]
+    }
     store = ProofStore(tmp_path / "cache" / "ilaverify" / "proofs.sqlite3")
     assert [subject for _, _, subject in store.entries()] == ["flexasr_maxpool_select"]
 
