@@ -180,18 +180,15 @@ def post_order(*roots: Term) -> list[Term]:
         term, entered = stack.pop()
         if id(term) in done:
             continue
-        parts: tuple[Term, ...] = ()
-        if not entered:
-            if isinstance(term, Sum):
-                parts = term.elements
-            elif isinstance(term, Product):
-                parts = (term.left, term.right)
-        if parts:
-            stack.append((term, True))
-            stack.extend((part, False) for part in reversed(parts))
-        else:
-            done.add(id(term))
-            order.append(term)
+        if not entered and isinstance(term, Sum | Product):
+            parts = term.elements if isinstance(term, Sum) else (term.left, term.right)
+            waiting = [(part, False) for part in parts if id(part) not in done]
+            if waiting:
+                stack.append((term, True))
+                stack.extend(reversed(waiting))
+                continue
+        done.add(id(term))
+        order.append(term)
     return order
 
 
@@ -240,22 +237,22 @@ class _Evaluator:
             if adds:
                 values[i] = _add([values[o] for o in operands])
             else:
-                left, right = operands
-                values[i] = _multiply(values[left], values[right])
-        left, right = self.sides
-        return values[left], values[right]
+                values[i] = _multiply(values[operands[0]], values[operands[1]])
+        return values[self.sides[0]], values[self.sides[1]]
 
 
 def _add(elements: Sequence[Number]) -> Number:
     """IEEE 754's rule of zeros: only a sum of negative zeros is a negative zero."""
-    numbers = [e for e in elements if not isinstance(e, NegativeZero)]
+    numbers = [e for e in elements if e is not NEGATIVE_ZERO]
     return sum(numbers) if numbers else NEGATIVE_ZERO
 
 
 def _multiply(left: Number, right: Number) -> Number:
     """The sign of a product, of zero too, is negative where exactly one factor's is."""
-    if not isinstance(left, NegativeZero) and not isinstance(right, NegativeZero) and left != 0 and right != 0:
-        return left * right
+    if not isinstance(left, NegativeZero) and not isinstance(right, NegativeZero):
+        product = left * right
+        if product or (left >= 0 and right >= 0):
+            return product
     return NEGATIVE_ZERO if _negative(left) != _negative(right) else 0
 
 

@@ -286,10 +286,13 @@ def test_what_needs_other_laws_is_unknown(name: str) -> None:
 
 
 @pytest.mark.proof
-def test_the_sign_of_a_product_is_known_of_signed_magnitudes() -> None:
-    claim = SumClaim(Product(Constant(-2), Constant(3)), Product(Constant(2), Constant(-3)))
-    assert prove_sums(claim).status is Status.UNKNOWN
-    assert prove_sums(claim, data=Data.SIGN_MAGNITUDE).status is Status.PROVED
+@pytest.mark.parametrize("left", [(-2, 3), (-2, -3)])
+def test_the_sign_of_a_product_is_known_of_signed_magnitudes(left: tuple[int, int]) -> None:
+    same = SumClaim(Product(*map(Constant, left)), Product(Constant(-left[0]), Constant(-left[1])))
+    assert prove_sums(same).status is Status.UNKNOWN
+    assert prove_sums(same, data=Data.SIGN_MAGNITUDE).status is Status.PROVED
+    other = SumClaim(same.left, Product(Constant(-left[0]), Constant(left[1])))
+    assert answers(other, Encoding.HASH, Data.SIGN_MAGNITUDE) == {"sat"}
 
 
 @pytest.mark.proof
