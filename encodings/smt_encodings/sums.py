@@ -273,7 +273,7 @@ class Counterexample:
         rest = len(self.numbers) - len(shown)
         others = [f"{'the other symbols' if shown else 'all symbols'} = 0"] if rest else []
         where = ", ".join([*shown, *others])
-        zeros = ", which differ in the sign of zero," if _unsigned(self.left) == _unsigned(self.right) else ""
+        zeros = " (the sign of zero)" if _unsigned(self.left) == _unsigned(self.right) else ""
         return f"left = {self.left}, right = {self.right}{zeros}{' where ' if where else ''}{where}"
 
 
