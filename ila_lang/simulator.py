@@ -303,15 +303,17 @@ class Simulator(Machine):
         for name in parameters:
             columns.setdefault(name, np.zeros(size, np.int64))
         results = function(*(columns[name] for name in parameters))
-        # a condition that is constant, or an input that is not given, is a number
-        valid, others, *hits = (np.broadcast_to(np.asarray(found, bool), size) for found in results)
+        table = np.empty((len(results), size), bool)
+        for row, found in zip(table, results, strict=True):
+            row[:] = found  # a condition that is constant, or of an input that is not given, is a number
+        valid, others, hits = table[0], table[1], table[2:]
         which = np.full(size, -1)
-        hits_in_all = np.zeros(size, np.int64)
-        for index, hit in zip(self._of_columns.quick, hits, strict=True):
-            which[hit] = index
-            hits_in_all += hit
+        if len(hits):
+            numbers = np.array(self._of_columns.quick)
+            chosen = hits.sum(axis=0) == 1
+            which[chosen] = numbers[hits.argmax(axis=0)[chosen]]
         # one by one, decoding says what is wrong
-        which[~valid | others | (hits_in_all > 1)] = -1
+        which[~valid | others] = -1
         edges = [0, *(np.flatnonzero(np.diff(which)) + 1).tolist(), size]
         for first, last in pairwise(edges):
             if first < last:
@@ -350,7 +352,7 @@ class Simulator(Machine):
             guards: Words | None = None
             for lane in range(lanes):
                 guard, places[:, lane], contents[:, lane] = next(results), next(results), next(results)
-                if not np.all(guard):
+                if not (guard.all() if isinstance(guard, np.ndarray) else guard):
                     guards = np.ones((size, lanes), bool) if guards is None else guards
                     guards[:, lane] = guard
             addresses, words = places.ravel(), contents.ravel()

@@ -26,7 +26,7 @@ Action = Callable[[list[Any], Mapping[str, Words]], None]
 
 #: Longer runs are not recorded, nor are those whose constants take more bytes.
 MOST_STEPS = 20_000
-MOST_BYTES = 24 << 20
+MOST_BYTES = 32 << 20
 #: While a run is recorded, so many bytes of values are kept for use in later iterations.
 MEMO_BYTES = 8 << 20
 
