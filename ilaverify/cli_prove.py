@@ -17,7 +17,7 @@ from contextlib import closing
 from pathlib import Path
 from textwrap import shorten
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
@@ -179,11 +179,23 @@ def run_entries(
     done: dict[str, ProofOutcome] = {}
     notes: set[str] = set()
     interrupted = False
-    before = signal.signal(signal.SIGTERM, _interrupt)
+    asked: list[int] = []
+
+    def interrupt(number: int, _: FrameType | None) -> None:
+        asked.append(number)
+        # what is raised here may get lost, if it comes while Python cleans up; so the run asks, and only the second
+        # signal forces its way
+        if len(asked) > 1:
+            raise KeyboardInterrupt
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, interrupt)
     try:
         run = prove_all(
             entries, limits=limits, store=store, recheck=options.recheck, false_claims=FALSE_CLAIMS,
-            started=progress.started,
+            started=progress.started, stopped=lambda: bool(asked),
         )  # fmt: skip
         with closing(run) as outcomes:
             for outcome in outcomes:
@@ -196,22 +208,21 @@ def run_entries(
                 if not options.json:
                     print(_show(outcome), flush=True)
                 progress.ended(outcome.name)
+                if asked:
+                    raise KeyboardInterrupt
     except KeyboardInterrupt:
         interrupted = True
         progress.clear()
         print("ilaverify: interrupted; what was proved is kept", file=sys.stderr)
     finally:
         progress.clear()
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     for name, (summary, _) in entries.items():
         if name not in done:
             expected = "REFUTED" if name in FALSE_CLAIMS else "PROVED"
             done[name] = ProofOutcome(name, NOT_RUN, expected, summary, "the run was interrupted")
     return [done[name] for name in entries], interrupted
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 def _show(outcome: ProofOutcome) -> str:

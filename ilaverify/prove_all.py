@@ -113,6 +113,7 @@ def prove_all(
     recheck: bool = False,
     false_claims: Mapping[str, str] = FALSE_CLAIMS,
     started: Callable[[str], None] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Generator[ProofOutcome]:
     """The outcomes of all entries (a line about each, and how to build it), as they come.
 
@@ -125,7 +126,9 @@ def prove_all(
         return Task(name, lambda: prove_entry(name, build, prover, store, limits.timeout, recheck))
 
     tasks = [task(name, build) for name, (_, build) in entries.items()]
-    limited = run_tasks(tasks, jobs=limits.jobs, timeout=limits.timeout, memory=limits.memory, started=started)
+    limited = run_tasks(
+        tasks, jobs=limits.jobs, timeout=limits.timeout, memory=limits.memory, started=started, stopped=stopped
+    )
     with closing(limited) as ends:
         for end in ends:
             outcome, key = ProofOutcome(end.name, Status.ERROR.value, reason=end.failure), ""

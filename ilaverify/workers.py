@@ -55,6 +55,10 @@ class _Running:
     start: float
 
 
+POLL_SECONDS = 0.2
+"""So often it is asked whether to stop."""
+
+
 def run_tasks(
     tasks: Sequence[Task],
     *,
@@ -62,10 +66,12 @@ def run_tasks(
     timeout: float,
     memory: int,
     started: Callable[[str], None] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Generator[Ended]:
     """Runs tasks, ``jobs`` at a time, each for ``timeout`` seconds at most with ``memory`` MB of address space.
 
-    Yields each task's end when it comes.  Ends all processes when the iterator is closed or Ctrl-C interrupts it.
+    Yields each task's end when it comes.  Ends all processes when the iterator is closed or Ctrl-C interrupts it, and
+    raises KeyboardInterrupt soon after ``stopped`` becomes true.
     """
     waiting = list(tasks)[::-1]
     running: dict[int, _Running] = {}
@@ -79,7 +85,9 @@ def run_tasks(
                 running[one.process.sentinel] = one
             now = time.monotonic()
             nearest = min(one.start + timeout for one in running.values())
-            ready = wait(list(running), max(0.0, nearest - now))
+            ready = wait(list(running), min(POLL_SECONDS, max(0.0, nearest - now)))
+            if stopped():
+                raise KeyboardInterrupt
             for sentinel in [s for s in running if s in ready]:
                 yield _finished(running.pop(sentinel), memory)
             now = time.monotonic()
