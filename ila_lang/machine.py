@@ -187,7 +187,7 @@ class Machine:
     def _call(self, function: _Function, inputs: Mapping[str, int]) -> Any:
         values, memories, known = self.values, self.memories, self.ila.inputs
         return function.run(
-            *(inputs.get(n, 0) if n in known else memories[n] if n in memories else values[n] for n in function.names)
+            *[inputs.get(n, 0) if n in known else memories[n] if n in memories else values[n] for n in function.names]
         )
 
     def _code(self, instruction: Instruction) -> _Compiled:
