@@ -21,7 +21,7 @@ from tests.bmc.mutation import NotSeeded, mutate, mutate_statements
 def find(name: str) -> tuple[TensorMapping, Counterexample]:
     shape, build = (None, FAULTS[name]) if name in FAULTS else LARGE_FAULTS[name]
     mapping = build()
-    found = search(mapping, shapes=None if shape is None else [shape], budget_seconds=20)
+    found = search(mapping, shapes=None if shape is None else [shape], budget_seconds=120)
     assert found is not None
     return mapping, found
 
