@@ -18,7 +18,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 from ila_lang import BOOL, CommandError, CommandStream, Expr, Machine, Simulator, const, false, substitute, true
 from ila_lang.sorts import BvSort
@@ -34,6 +34,7 @@ __all__ = [
     "format_reads",
     "holds",
     "parse_program",
+    "read_json",
 ]
 
 _NEWER = "program fragment"
@@ -79,17 +80,7 @@ def parse_program(text: str, *, example: int) -> Program:
     >>> parse_program(text, example=0x33500000).commands
     (ProgramCommand(mode='W', addr=860880896, data=255),)
     """
-    try:
-        root = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ProgramError(
-            f"Program must be complete JSON, not text that breaks at line {error.lineno}, column "
-            f"{error.colno} ({error.msg}); write the file again"
-        ) from None
-    except RecursionError:
-        raise ProgramError(
-            "Program must be a list of flat objects, not JSON nested beyond reading; write the file again"
-        ) from None
+    root = read_json(text, "a list of flat objects")
     if not isinstance(root, dict):
         raise ProgramError(f"Program must be a JSON object, not {_kind(root)}; {_name_the_list()}")
     keys = [key for key in (_NEWER, _OLDER) if key in root]
@@ -111,6 +102,19 @@ def parse_program(text: str, *, example: int) -> Program:
             )
         commands.append(read(number, entry, f"0x{example:08x}"))
     return Program(tuple(commands), waits=keys[0] == _NEWER)
+
+
+def read_json(text: str, form: str) -> Any:
+    """The content of a program's JSON text, which should be ``form``; raises ProgramError where it is not JSON."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ProgramError(
+            f"Program must be complete JSON, not text that breaks at line {error.lineno}, column "
+            f"{error.colno} ({error.msg}); write the file again"
+        ) from None
+    except RecursionError:
+        raise ProgramError(f"Program must be {form}, not JSON nested beyond reading; write the file again") from None
 
 
 def format_program(commands: Iterable[ProgramCommand]) -> str:

@@ -14,11 +14,11 @@ from .clock import Clock, Layout
 from .flow import Flow
 from .plan import Add, Assign, Block, Loop, Node, Put
 from .products import EXACT, Contraction, Product
-from .regions import Axis, Region, read_pieces
+from .regions import Axis, Region, read_pieces, words_of
 from .sorts import MemSort
 from .values import Value
 
-__all__ = ["Compiled", "Configuration", "Ref", "Run", "actual", "words_of"]
+__all__ = ["Compiled", "Configuration", "Ref", "Run", "actual"]
 
 Words = NDArray[Any]
 
@@ -95,12 +95,6 @@ def actual(value: Any) -> Any:
     return value.value if isinstance(value, Ref) else value
 
 
-def words_of(memory: Words, address: Any) -> Any:
-    """Words of a memory as int64, or a number."""
-    found = memory[address]
-    return found.astype(np.int64) if isinstance(found, np.ndarray) else int(found)
-
-
 def sum_over(values: Any, counts: tuple[int, ...], first: int) -> Any:
     """The sum over the axes from ``first`` on of a grid of ``counts`` points."""
     depth = len(counts)
@@ -126,14 +120,14 @@ class Run:
         self,
         plan: Compiled,
         configuration: Configuration,
-        scalars: dict[str, Any],
+        scalars: Mapping[str, int],
         memories: Mapping[str, Words],
         versions: Mapping[str, int],
         points: int,
     ) -> None:
         self.plan = plan
         self.configuration = configuration
-        self.env: dict[str, Any] = scalars
+        self.env: dict[str, Any] = dict(scalars)
         self.memories = memories
         self.versions = versions
         self.points = points

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Axis", "Move", "NotParallel", "Piece", "Place", "Region", "read_pieces"]
+__all__ = ["Axis", "Move", "NotParallel", "Piece", "Place", "Region", "read_pieces", "words_of"]
 
 Words = NDArray[Any]
 Times = Callable[[frozenset[int], frozenset[int]], Any]
@@ -85,6 +85,12 @@ class _Stamps:
         return address - self.low
 
 
+def words_of(memory: Words, address: Any) -> Any:
+    """Words of a memory as int64, or a number."""
+    found = memory[address]
+    return found.astype(np.int64) if isinstance(found, np.ndarray) else int(found)
+
+
 @dataclass(frozen=True, eq=False)
 class Piece:
     """Words at ``index`` of a copy (None: of the memory itself), where ``holds`` (None: everywhere)."""
@@ -95,8 +101,7 @@ class Piece:
 
     def read(self, memory: Words, otherwise: Any) -> Any:
         """The words as int64, or a number; ``otherwise`` where they do not hold."""
-        found = (memory if self.words is None else self.words)[self.index]
-        found = found.astype(np.int64) if isinstance(found, np.ndarray) else int(found)
+        found = words_of(memory if self.words is None else self.words, self.index)
         return found if self.holds is None else np.where(self.holds, found, otherwise)
 
 

@@ -93,8 +93,8 @@ class CommandStream:
         columns: dict[str, Words] = {}
         for name, variable in ila.inputs.items():
             values = [command.get(name, 0) for command in commands]
-            if variable.sort != BOOL and variable.width > WIDEST:
-                size = (variable.width + 7) // 8
+            size = _row_bytes(variable)
+            if size:
                 blob = b"".join(value.to_bytes(size, "little") for value in values)
                 columns[name] = np.frombuffer(blob, np.uint8).reshape(-1, size)
             else:
@@ -131,9 +131,9 @@ class _Columns:
 
     def __init__(self, ila: Ila) -> None:
         self.bytes = {
-            name: [var(f"{name}.{i}", bv(min(8, v.width - 8 * i))) for i in range((v.width + 7) // 8)]
+            name: [var(f"{name}.{i}", bv(min(8, v.width - 8 * i))) for i in range(_row_bytes(v))]
             for name, v in ila.inputs.items()
-            if v.sort != BOOL and v.width > WIDEST
+            if _row_bytes(v)
         }
         self.narrow = {ila.inputs[name]: concat(*reversed(parts)) for name, parts in self.bytes.items()}
         inputs = {*ila.inputs, *(p.name for parts in self.bytes.values() for p in parts)}
@@ -189,8 +189,8 @@ class _Columns:
                 stores.append((name, len(plan)))
                 roots += [x for entry in plan for x in entry]
             else:
-                narrow = isinstance(term.sort, BvSort) and term.width > WIDEST
-                parts = [term[min(i + 7, term.width - 1) : i] for i in range(0, term.width, 8)] if narrow else [term]
+                size = _row_bytes(term)
+                parts = [term[min(8 * i + 7, term.width - 1) : 8 * i] for i in range(size)] if size else [term]
                 scalars.append((name, len(parts)))
                 roots += parts
         roots = [substitute(loads_resolved(r), self.narrow) for r in roots]
@@ -277,7 +277,7 @@ class Simulator(Machine):
             variable = self.ila.inputs.get(name)
             if variable is None:
                 raise CommandError(f"{self.ila.name} has no input {name}; it has {', '.join(self.ila.inputs)}")
-            size = (variable.width + 7) // 8 if variable.sort != BOOL and variable.width > WIDEST else 0
+            size = _row_bytes(variable)
             if size and (column.dtype != np.uint8 or column.shape[1:] != (size,)):
                 raise ValueError(
                     f"Column {name} must have rows of {size} bytes (uint8), not {column.dtype} of shape {column.shape}"
@@ -286,10 +286,8 @@ class Simulator(Machine):
                 raise ValueError(f"Column {name} must have one number per command, not shape {column.shape}")
 
     def _watched(self, name: str) -> Any:
-        state, value = self.ila.states[name], self.values[name]
-        if state.sort == BOOL or state.width <= WIDEST:
-            return value
-        return np.frombuffer(value.to_bytes((state.width + 7) // 8, "little"), np.uint8)
+        size, value = _row_bytes(self.ila.states[name]), self.values[name]
+        return np.frombuffer(value.to_bytes(size, "little"), np.uint8) if size else value
 
     def _runs(self, stream: CommandStream) -> Iterator[tuple[int, int, Instruction | None]]:
         """Maximal runs of commands of one instruction; None where the state has a part in decoding."""
@@ -383,6 +381,12 @@ class Simulator(Machine):
         return True
 
 
+def _row_bytes(term: Expr) -> int:
+    """The bytes of a row of a column for the term's values; 0 where a value is one number."""
+    wide = isinstance(term.sort, BvSort) and term.width > WIDEST
+    return (term.width + 7) // 8 if wide else 0
+
+
 def _compiled(roots: Sequence[Expr]) -> tuple[Callable[..., Any], list[str]] | None:
     """The terms as a function on columns, and the names of its parameters; None if a term is too wide or none given."""
     if not roots or _too_wide(roots):
@@ -392,7 +396,7 @@ def _compiled(roots: Sequence[Expr]) -> tuple[Callable[..., Any], list[str]] | N
 
 
 def _too_wide(roots: Sequence[Expr]) -> bool:
-    return any(isinstance(n.sort, BvSort) and n.width > WIDEST for n in postorder(roots))
+    return any(map(_row_bytes, postorder(roots)))
 
 
 def _rising(addresses: Words) -> bool:

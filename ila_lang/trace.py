@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .execution import Ref, Run, actual, words_of
-from .regions import Piece, Place, read_pieces
+from .execution import Ref, Run, actual
+from .regions import Piece, Place, read_pieces, words_of
 from .values import Value
 
 __all__ = ["Recorder", "Trace"]

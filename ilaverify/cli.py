@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import cli_campaign, cli_prove, cli_simulate
+from .arguments import seconds
 from .errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     mapping.add_argument("--shape", metavar="ROWSxCOLUMNS", help="input tensor of a bmc proof, e.g. 16x64")
     mapping.add_argument("--data", default="auto", choices=("auto", "uninterpreted", "bits"), help="bmc: data values")
     mapping.add_argument("--memory", default="resolved", choices=("resolved", "arrays"), help="bmc: memory encoding")
-    mapping.add_argument("--timeout", type=_seconds, default=60.0, metavar="S", help="seconds per question to a solver")
+    mapping.add_argument("--timeout", type=seconds, default=60.0, metavar="S", help="seconds per question to a solver")
     mapping.add_argument("--full", action="store_true", help="a line for every obligation")
     mapping.add_argument("-o", dest="directory", type=Path, metavar="DIR", help="write certificate or counterexample")
     mapping.set_defaults(run=_mapping)
@@ -87,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     check = verbs.add_parser("check", help="check proof certificates against the models in use")
     check.add_argument("certificates", nargs="+", type=Path, metavar="CERT")
     check.add_argument("--solver", default="both", choices=("cvc5", "z3", "both"))
-    check.add_argument("--timeout", type=_seconds, default=60.0, metavar="S", help="seconds per obligation")
+    check.add_argument("--timeout", type=seconds, default=60.0, metavar="S", help="seconds per obligation")
     check.set_defaults(run=_check)
 
     cli_simulate.add_parser(verbs)
@@ -97,16 +98,6 @@ def _parser() -> argparse.ArgumentParser:
     for verb in (listing, show, mapping, check):
         verb.add_argument("--json", action="store_true", help="machine-readable output")
     return parser
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, not '{text}'")
-    return value
 
 
 def _emit_json(value: object) -> None:

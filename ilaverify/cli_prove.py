@@ -19,6 +19,7 @@ from textwrap import shorten
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from .arguments import seconds
 from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def add_parser(verbs: Any) -> None:
         "-o", dest="directory", type=Path, metavar="DIR", help="write certificates and a statement of them"
     )
     parser.add_argument("--jobs", type=_count, default=os.cpu_count() or 1, metavar="N", help="default: processors")
-    parser.add_argument("--timeout", type=_seconds, default=300.0, metavar="S", help="for each mapping; default: 300")
+    parser.add_argument("--timeout", type=seconds, default=300.0, metavar="S", help="for each mapping; default: 300")
     parser.add_argument("--memory", type=_count, default=4096, metavar="MB", help="for each process; default: 4096")
     parser.add_argument("--store", type=Path, metavar="FILE", help="proof store; default: in the user's cache")
     parser.add_argument("--no-store", action="store_true", help="prove everything anew and keep nothing")
@@ -84,16 +85,6 @@ def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or not 1 <= int(text) < 10**7:
         raise argparse.ArgumentTypeError(f"must be a positive integer, not '{text}'")
     return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, not '{text}'")
-    return value
 
 
 def _prove(options: argparse.Namespace) -> int:

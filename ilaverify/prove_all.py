@@ -28,7 +28,14 @@ from bmc.unroll import Cell
 from chc.prove import claim_of
 from ila_lang import canonical_text
 from ila_lang.mapping import TensorMapping
-from reports.certificate import CertificateError, certificate_of, certificate_text, claim_json, semantics_of
+from reports.certificate import (
+    CertificateError,
+    certificate_of,
+    certificate_text,
+    claim_json,
+    parse_certificate,
+    semantics_of,
+)
 from reports.checker import SOLVERS, replay
 from reports.outcomes import ProofOutcome
 from reports.store import (
@@ -37,7 +44,6 @@ from reports.store import (
     ProofStore,
     StoreError,
     certificate_problems,
-    parse_certificate,
     proof_key,
 )
 from reports.trust import trust_entry

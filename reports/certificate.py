@@ -29,6 +29,7 @@ __all__ = [
     "certificate_text",
     "claim_json",
     "content_digest",
+    "parse_certificate",
     "read_certificate",
     "semantics_of",
     "write_atomically",
@@ -155,18 +156,34 @@ def read_certificate(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise CertificateError(f"{path}: a certificate must be a readable file: {error.strerror}") from error
     try:
-        content = json.loads(data.decode("ascii"))
-    except (ValueError, RecursionError) as error:
+        text = data.decode("ascii")
+    except UnicodeDecodeError as error:
         raise CertificateError(f"{path}: a certificate must be JSON text: {error}") from error
-    _check_form(path, content)
+    return parse_certificate(text, path, "file")
+
+
+def parse_certificate(text: str, where: Path, medium: str = "text") -> dict[str, Any]:
+    """The certificate in a text; messages begin with ``where`` and call the text ``medium``.
+
+    Raises CertificateError where it is not canonical, has another form, or was changed.
+    """
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CertificateError(f"{where}: a certificate must be JSON text: {error}") from error
+    _check_form(where, content)
     try:
         canonical = certificate_text(content)
     except ValueError as error:
-        raise CertificateError(f"{path}: numbers of a certificate must be finite: {error}") from error
-    if canonical.encode() != data:
-        raise CertificateError(f"{path}: a certificate must be in canonical form; the file was edited or reformatted")
+        raise CertificateError(f"{where}: numbers of a certificate must be finite: {error}") from error
+    if canonical != text:
+        raise CertificateError(
+            f"{where}: a certificate must be in canonical form; the {medium} was edited or reformatted"
+        )
     if content["digest"] != content_digest(content):
-        raise CertificateError(f"{path}: the digest must match the content; the file was changed after it was written")
+        raise CertificateError(
+            f"{where}: the digest must match the content; the {medium} was changed after it was written"
+        )
     return dict(content)
 
 

@@ -15,7 +15,6 @@ Two processes may use one file: each waits for the other's transaction, up to BU
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -25,8 +24,6 @@ from typing import Any
 
 from ila_lang import canonical_text
 
-from .certificate import CertificateError, _check_form, certificate_text, content_digest
-
 __all__ = [
     "BUSY_SECONDS",
     "CERTIFICATE",
@@ -35,7 +32,6 @@ __all__ = [
     "StoreError",
     "certificate_problems",
     "default_store",
-    "parse_certificate",
     "proof_key",
 ]
 
@@ -169,27 +165,6 @@ class ProofStore:
     def _marks(connection: sqlite3.Connection) -> tuple[int, int]:
         found = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
         return int(found[0]), int(found[1])
-
-
-def parse_certificate(text: str, where: Path) -> dict[str, Any]:
-    """The certificate in a text, as :func:`~reports.certificate.read_certificate` reads it from a file.
-
-    Raises CertificateError, whose message begins with ``where``.
-    """
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CertificateError(f"{where}: a certificate must be JSON text: {error}") from error
-    _check_form(where, content)
-    try:
-        canonical = certificate_text(content)
-    except ValueError as error:
-        raise CertificateError(f"{where}: numbers of a certificate must be finite: {error}") from error
-    if canonical != text:
-        raise CertificateError(f"{where}: a certificate must be in canonical form; the text was edited")
-    if content["digest"] != content_digest(content):
-        raise CertificateError(f"{where}: the digest must match the content; the text was changed")
-    return dict(content)
 
 
 def certificate_problems(

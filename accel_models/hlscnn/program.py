@@ -49,6 +49,7 @@ __all__ = [
     "Program",
     "ProgramCommand",
     "ProgramError",
+    "drive",
     "format_reads",
     "parse_program",
     "run",
@@ -110,7 +111,7 @@ def run(program: Program, machine: Machine, *, must_start: bool = True) -> list[
             _check_convolution(number, machine, options)
 
     # no command runs while the next one comes
-    return execute(Program(program.commands, waits=False), machine, _drive, _explain, check)
+    return execute(Program(program.commands, waits=False), machine, drive, _explain, check)
 
 
 def _triggers(command: ProgramCommand) -> bool:
@@ -119,7 +120,8 @@ def _triggers(command: ProgramCommand) -> bool:
     return offset < CONFIG_BYTES and command.mode == "W" and (offset >> 2) % REGISTERS == Register.CONV_TRIGGER
 
 
-def _drive(command: ProgramCommand) -> dict[str, int]:
+def drive(command: ProgramCommand) -> dict[str, int]:
+    """The inputs of the model for a write or a read."""
     return {
         "top_slave_if_wr": command.mode == "W",
         "top_slave_if_rd": command.mode == "R",

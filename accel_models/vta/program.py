@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_models.mmio_program import ProgramError, format_reads
+from accel_models.mmio_program import ProgramError, format_reads, read_json
 from ila_lang import CommandStream, Simulator
 
 from .assembly import format_instruction, parse_instruction
@@ -65,17 +65,7 @@ def parse_program(text: str, options: VtaOptions = HLS) -> Program:
     >>> parse_program('{"program": ["finish"]}').words
     (3,)
     """
-    try:
-        root = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ProgramError(
-            f"Program must be complete JSON, not text that breaks at line {error.lineno}, column {error.colno} "
-            f"({error.msg}); write the file again"
-        ) from None
-    except RecursionError:
-        raise ProgramError(
-            "Program must be three flat lists, not JSON nested beyond reading; write the file again"
-        ) from None
+    root = read_json(text, "three flat lists")
     if not isinstance(root, dict) or "program" not in root:
         raise ProgramError('Program must be a JSON object with the key "program"; write it as {"program": [...]}')
     dram = tuple(_preload(n, entry) for n, entry in _entries(root, "dram"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,8 +34,7 @@ def run_hlscnn(convolution: Convolution) -> NDArray[np.int16]:
 
 def run_vta(program: vta_program.Program, shape: TensorProgram) -> NDArray[np.int8]:
     """The output matrix of a program on a reset VTA in the reading of the HLS design."""
-    machine: Any = Simulator(vta())  # VTA's protocol of devices asks for a mapping where simulators have a dict
-    return shape.result(vta_program.run(program, machine))
+    return shape.result(vta_program.run(program, Simulator(vta())))
 
 
 # -- FlexASR's host -------------------------------------------------------------------------------------

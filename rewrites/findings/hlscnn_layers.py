@@ -28,7 +28,7 @@ from accel_models.hlscnn.layout import (
 )
 from accel_models.hlscnn.model import hlscnn
 from accel_models.hlscnn.options import HlscnnOptions
-from accel_models.hlscnn.program import ProgramCommand
+from accel_models.hlscnn.program import ProgramCommand, drive
 from ila_lang import Machine
 
 from .finding import require
@@ -170,15 +170,6 @@ def program_of(
     return commands
 
 
-def _inputs(command: ProgramCommand) -> dict[str, int]:
-    return {
-        "top_slave_if_wr": command.mode == "W",
-        "top_slave_if_rd": command.mode == "R",
-        "top_slave_addr_in": command.addr,
-        "top_slave_data_in": command.data,
-    }
-
-
 def _entries(words: Words) -> list[int]:
     entries = [0] * (max((entry for entry, _ in words), default=-1) + 1)
     for (entry, lane), value in words.items():
@@ -201,7 +192,7 @@ def run_layer(
         memory.clear()
     machine.values.update({name: machine.ila.inits.get(name, 0) for name in machine.values})
     for command in program_of(layer, options, old, driver):
-        machine.step(_inputs(command))
+        machine.step(drive(command))
     first = (_OUTPUTS - SPAD1_BASE) // 2
     count = LANES * _size(layer, options)
     words = ((address - first, word) for address, word in machine.memories["scratch_pad_1"].items() if word)
@@ -221,7 +212,7 @@ def replayed(
     for entry in range(_size(layer, options)):
         commands.append(ProgramCommand("R", HOST_BASE + _OUTPUTS + ENTRY_BYTES * entry))
     for command in commands:
-        machine.step(_inputs(command))
+        machine.step(drive(command))
         if command.mode == "R":
             words.append(machine.values["data_out"])
     lanes = {

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from reports.certificate import CertificateError, certificate_text, content_digest
+from reports.certificate import CertificateError, certificate_text, content_digest, parse_certificate
 from reports.store import (
     CERTIFICATE,
     COUNTEREXAMPLE,
@@ -23,7 +23,6 @@ from reports.store import (
     StoreError,
     certificate_problems,
     default_store,
-    parse_certificate,
     proof_key,
 )
 
