@@ -44,8 +44,12 @@ _LIST = [
     ScalarOp("mul", 2, "same", "x * y.", lambda a, b: a * b),
     ScalarOp("div", 2, "same", "x / y of reals and floats.", _quotient),
     ScalarOp("fma", 3, "same", "x * y + z, rounded once.", lambda a, b, c: a * b + c),
-    ScalarOp("quotient", 2, "same", "x / y of integers, cut toward zero.", lambda a, b: _toward_zero(a / b)),
-    ScalarOp("floor_quotient", 2, "same", "x / y of integers, rounded down.", lambda a, b: Fraction(a // b)),
+    ScalarOp(
+        "quotient", 2, "same", "x / y of integers, cut toward zero; 0 where y is 0.", lambda a, b: _toward_zero(a / b)
+    ),
+    ScalarOp(
+        "floor_quotient", 2, "same", "x / y of integers, rounded down; 0 where y is 0.", lambda a, b: Fraction(a // b)
+    ),
     ScalarOp("shift_left", 2, "same", "x * 2^y of machine integers; y is read unsigned.", lambda a, b: a * 2**b),
     ScalarOp(
         "shift_right",
