@@ -10,8 +10,10 @@ modules from overtaking each other, so that at most two are ever outstanding:
 
 Results are bytes: the low 8 bits of accumulators.  ``clip`` bounds accumulators to -128 .. 127 first.
 
-The reduction over input channels is the loop over micro-ops, rows are the outer and output channels the inner
-iterations: a block's product is one instruction.
+A block's product is one instruction: input channels are the outer iterations, rows the inner ones, and output channels
+the micro-ops.  So an accumulator is read again only after all others of its block, when a pipelined design has written
+it.  Where a block has no more than ``CLOSE`` accumulators there is one instruction for each vector of input channels,
+and none reads an accumulator twice; :mod:`accel_models.vta.revisits` checks that.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ __all__ = ["Step", "TensorProgram", "dense", "dense_program", "elementwise", "el
 
 INP, WGT, ACC = (SCRATCHPADS[m].depth for m in (MemoryId.INP, MemoryId.WGT, MemoryId.ACC))
 MOST_SHIFT = 15  # a larger amount shifts left in the HLS design
+CLOSE = 4  # the most iterations that a result takes to arrive, in any reading
 
 
 @dataclass(frozen=True)
@@ -152,20 +155,15 @@ def dense_program(
     columns, depth = blocks_of(outputs), blocks_of(inputs)
     blocks = blocks or dense_blocks(rows, columns, depth)
     regions = Regions(start)
-    uops = [
-        Uop(dst=half * (ACC // 2), src=part * (INP // 2) + k, wgt=part * (WGT // 2) + k)
-        for part in range(blocks.halves)
-        for half in range(blocks.halves)
-        for k in range(blocks.inputs)
-    ]
-    table = regions.add("uops", MemoryId.UOP, len(uops))
+    uops = _MicroOps(blocks, rows, columns, depth)
+    table = regions.add("uops", MemoryId.UOP, len(uops.table))
     regions.add("input", MemoryId.INP, rows * depth)
     regions.add("weights", MemoryId.WGT, columns * depth)
     if has_bias:
         regions.add("bias", MemoryId.ACC, columns)
     regions.add("output", MemoryId.OUT, rows * columns)
-    body = list(_Dense(regions.regions, blocks, columns, depth, tuple(steps)).instructions(rows))
-    return _complete(table, uops, body, regions, rows, outputs)
+    body = list(_Dense(regions.regions, blocks, columns, depth, tuple(steps), uops).instructions(rows))
+    return _complete(table, uops.table, body, regions, rows, outputs)
 
 
 def _complete(
@@ -220,13 +218,56 @@ class _Tiles:
         return [*block[:-1], replace(block[-1], push_next=True), store]
 
 
+class _MicroOps:
+    """The micro-ops of a matrix product: one for each vector of output channels.
+
+    They depend on the halves of the scratchpads and on how many input vectors a row of weights has; those of small
+    blocks also on the input vector.  Input vectors and tiles of a part lie one after the other, row by row.
+    """
+
+    def __init__(self, blocks: Blocks, rows: int, columns: int, depth: int) -> None:
+        self.blocks = blocks
+        self.table: list[Uop] = []
+        self._begin: dict[tuple[int, int, int, int | None], int] = {}
+        widths = {length for _, length in blocks.cut(columns, blocks.outputs)}
+        cells = {r * c for _, r in blocks.cut(rows, blocks.rows) for c in widths}
+        for part, half in np.ndindex(blocks.halves, blocks.halves):
+            for length in sorted({n for _, n in blocks.cut(depth, blocks.inputs)}, reverse=True):
+                if max(cells) > CLOSE:
+                    self._add(part, half, length, None, max(widths))
+                if min(cells) <= CLOSE:
+                    for k in range(length):
+                        self._add(part, half, length, k, min(max(widths), CLOSE))
+        self.table += _in_place(blocks.halves)
+
+    def _add(self, part: int, half: int, length: int, k: int | None, count: int) -> None:
+        self._begin[part, half, length, k] = len(self.table)
+        source, tile = part * (INP // 2) + (k or 0), part * (WGT // 2) + (k or 0)
+        self.table += [Uop(dst=half * (ACC // 2) + c, src=source, wgt=tile + c * length) for c in range(count)]
+
+    def begin(self, at: int, tile: _Tile, length: int, k: int | None) -> int:
+        """The first micro-op for a block in round ``at``, whose part has ``length`` input vectors."""
+        return self._begin[at % self.blocks.halves, tile.half, length, k]
+
+    def steps(self, half: int) -> int:
+        """The micro-op for operations with an immediate."""
+        return len(self.table) - self.blocks.halves + half
+
+
 class _Dense:
     """Emits the blocks of a matrix product."""
 
     def __init__(
-        self, regions: Mapping[str, Region], blocks: Blocks, columns: int, depth: int, steps: tuple[Step, ...]
+        self,
+        regions: Mapping[str, Region],
+        blocks: Blocks,
+        columns: int,
+        depth: int,
+        steps: tuple[Step, ...],
+        uops: _MicroOps,
     ) -> None:
         self.regions, self.blocks, self.columns, self.depth, self.steps = regions, blocks, columns, depth, steps
+        self.uops = uops
 
     def instructions(self, rows: int) -> Iterator[Instruction]:
         """Loads, products, steps and stores of all blocks, in program order."""
@@ -239,10 +280,10 @@ class _Dense:
                 at = tile.number * len(parts) + p
                 block += self._loads(at, tile, part)
                 products = self._first(at, tile, part, reuses=tiles.reuses(tile)) if p == 0 else []
-                gemm = self._gemm(at, tile, part)
+                products += self._products(at, tile, part, pop=not _pops_l2g(products))
                 awaited = at + self.blocks.halves < rounds
-                block += [*products, replace(gemm, push_prev=awaited, pop_prev=not _pops_l2g(products))]
-            begin, cells = tile.half * self.blocks.inputs, tile.rows[1] * tile.columns[1]
+                block += [*products[:-1], replace(products[-1], push_prev=awaited)]
+            begin, cells = self.uops.steps(tile.half), tile.rows[1] * tile.columns[1]
             block += [_alu(step, begin, cells) for step in self.steps]
             yield from tiles.stored(tile, block)
 
@@ -257,27 +298,46 @@ class _Dense:
         load = _load(MemoryId.WGT, half * (WGT // 2), wgt, tile.columns[1], part[1], self.depth)
         yield replace(load, push_next=True)
 
-    def _gemm(self, at: int, tile: _Tile, part: _Span) -> Gemm:
-        begin = (at % self.blocks.halves * self.blocks.halves + tile.half) * self.blocks.inputs
-        return Gemm(
-            uop_bgn=begin,
-            uop_end=begin + part[1],
-            iter_out=tile.rows[1],
-            iter_in=tile.columns[1],
-            dst_factor_out=tile.columns[1],
-            dst_factor_in=1,
-            src_factor_out=part[1],
-            wgt_factor_in=part[1],
-        )
+    def _products(self, at: int, tile: _Tile, part: _Span, *, pop: bool) -> list[Instruction]:
+        """The products of a part; the first instruction pops the loads' token if ``pop``."""
+        rows, columns, length = tile.rows[1], tile.columns[1], part[1]
+        small = rows * columns <= CLOSE
+        found: list[Instruction] = []
+        for k in range(length) if small else [None]:
+            begin = self.uops.begin(at, tile, length, k)
+            gemm = Gemm(
+                uop_bgn=begin,
+                uop_end=begin + columns,
+                iter_out=1 if small else length,
+                iter_in=rows,
+                dst_factor_in=columns,
+                src_factor_out=0 if small else 1,
+                src_factor_in=length,
+                wgt_factor_out=0 if small else 1,
+                pop_prev=pop and not found,
+            )
+            found.append(gemm)
+        return found
 
     def _first(self, at: int, tile: _Tile, part: _Span, *, reuses: bool) -> list[Instruction]:
         """What gives the accumulators their first values: the bias on every row, or 0."""
+        rows, columns = tile.rows[1], tile.columns[1]
         if "bias" in self.regions:
             base = self.regions["bias"].base + tile.columns[0]
-            return [replace(_load(MemoryId.ACC, tile.base, base, tile.rows[1], tile.columns[1], 0), pop_next=reuses)]
-        gemm = self._gemm(at, tile, part)
+            return [replace(_load(MemoryId.ACC, tile.base, base, rows, columns, 0), pop_next=reuses)]
+        begin = self.uops.begin(at, tile, part[1], 0 if rows * columns <= CLOSE else None)
         # The HLS design reads inputs and weights even to clear, so the loads' token comes first.
-        return [replace(gemm, uop_end=gemm.uop_bgn + 1, reset_reg=True, pop_prev=True, pop_next=reuses)]
+        return [
+            Gemm(
+                uop_bgn=begin,
+                uop_end=begin + 1,
+                iter_in=rows * columns,
+                dst_factor_in=1,
+                reset_reg=True,
+                pop_prev=True,
+                pop_next=reuses,
+            )
+        ]
 
 
 def _pops_l2g(instructions: Sequence[Instruction]) -> bool:
@@ -335,7 +395,9 @@ def elementwise_program(
     across = min(width, room)
     blocks = Blocks(min(rows, room // across), across, 1, halves)
     regions = Regions(start)
-    uops = [Uop(dst=half * (ACC // 2), src=half * (ACC // 2) + (operands - 1) * room) for half in range(halves)]
+    uops = _in_place(halves)
+    if second is not None:
+        uops += [replace(uop, src=uop.src + room) for uop in uops]
     table = regions.add("uops", MemoryId.UOP, len(uops))
     regions.add("a", MemoryId.ACC, rows * width)
     if second is not None:
@@ -351,7 +413,8 @@ def elementwise_program(
             base = regions.regions["b"].base + (at if second == "matrix" else tile.columns[0])
             block.append(_load(MemoryId.ACC, tile.base + room, base, *shape, width if second == "matrix" else 0))
         # Without a step nothing would reach OUT, which only GEMM and ALU write.
-        block += [_alu(step, tile.half, shape[0] * shape[1]) for step in steps or [Step(AluOp.ADD, 0)]]
+        for step in steps or [Step(AluOp.ADD, 0)]:
+            block.append(_alu(step, tile.half + (halves if step.imm is None else 0), shape[0] * shape[1]))
         body += tiles.stored(tile, block)
     return _complete(table, uops, body, regions, rows, columns)
 
@@ -366,8 +429,13 @@ def _alu(step: Step, begin: int, cells: int) -> Alu:
         uop_end=begin + 1,
         iter_in=cells,
         dst_factor_in=1,
-        src_factor_in=0 if step.imm is not None else 1,
+        src_factor_in=1,
     )
+
+
+def _in_place(halves: int) -> list[Uop]:
+    """Micro-ops with the first accumulator of each half as destination and, as Chisel's immediates need, source."""
+    return [Uop(dst=half * (ACC // 2), src=half * (ACC // 2)) for half in range(halves)]
 
 
 def _load(memory: MemoryId, sram: int, dram: int, rows: int, columns: int, stride: int | None = None) -> Load:

@@ -7,7 +7,7 @@ written them), the instruction is taken to touch everything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .isa import Alu, Gemm, Instruction, Load, Loops, MemoryId, Store, Uop, decode_uop
@@ -15,7 +15,7 @@ from .options import VtaOptions
 from .scratchpads import DRAM_BITS, SCRATCHPADS, Scratchpad
 from .transfers import one_row, padded, scratchpad
 
-__all__ = ["Footprint", "footprints"]
+__all__ = ["Footprint", "footprints", "known_uops"]
 
 Intervals = tuple[tuple[int, int], ...]
 
@@ -52,20 +52,11 @@ def footprints(
     instructions: Sequence[Instruction], dram: Iterable[tuple[int, bytes]], options: VtaOptions
 ) -> list[Footprint]:
     """The footprint of each instruction; ``dram`` is what DRAM holds at the start, 0 elsewhere."""
-    memory = bytearray(1 << DRAM_BITS)
-    for addr, content in dram:
-        memory[addr : addr + len(content)] = content
-    written = tuple(
-        i for x in instructions if isinstance(x, Store) for i in _rows(x, SCRATCHPADS[MemoryId.OUT], x.y_size)
-    )
-    uops: dict[int, Uop | None] = {}
     found = []
-    for instruction in instructions:
+    for instruction, uops in zip(instructions, known_uops(instructions, dram, options), strict=True):
         match instruction:
             case Load():
                 found.append(_load(instruction, options))
-                if instruction.memory == MemoryId.UOP:
-                    _load_uops(instruction, memory, written, uops, options)
             case Store():
                 out = "out" if options.store_source == "out" else "acc"
                 cells = _range(
@@ -78,6 +69,26 @@ def footprints(
             case _:
                 found.append(Footprint())
     return found
+
+
+def known_uops(
+    instructions: Sequence[Instruction], dram: Iterable[tuple[int, bytes]], options: VtaOptions
+) -> Iterator[Mapping[int, Uop | None]]:
+    """The micro-ops that each instruction finds, by number, if all execute in order.
+
+    Those that no instruction has loaded are missing; those that a STORE of the program may have written are None.
+    """
+    memory = bytearray(1 << DRAM_BITS)
+    for addr, content in dram:
+        memory[addr : addr + len(content)] = content
+    written = tuple(
+        i for x in instructions if isinstance(x, Store) for i in _rows(x, SCRATCHPADS[MemoryId.OUT], x.y_size)
+    )
+    uops: dict[int, Uop | None] = {}
+    for instruction in instructions:
+        yield uops
+        if isinstance(instruction, Load) and instruction.memory == MemoryId.UOP:
+            _load_uops(instruction, memory, written, uops, options)
 
 
 def _load(load: Load, options: VtaOptions) -> Footprint:
@@ -143,8 +154,9 @@ def _loops(loops: Loops, uops: Mapping[int, Uop | None], options: VtaOptions) ->
         case Gemm():
             if options.store_source == "out" and options.gemm_reset == "zero_out_dot":
                 reads |= {"inp": reach("src", inp), "wgt": reach("wgt", wgt)}
-        case Alu(use_imm=False):
-            reads["acc"] |= reach("src", acc)
+        case Alu(use_imm=use_imm):
+            if not use_imm or options.immediate_operand == "source":
+                reads["acc"] |= reach("src", acc)
     return Footprint(reads=reads, writes=writes)
 
 

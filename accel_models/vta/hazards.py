@@ -36,10 +36,11 @@ class Problem:
 
     ``kind``: "program" (no finish, or a word that is no instruction), "deadlock", "hazard" (two instructions are not
     ordered), "unfinished" (finish does not wait for an instruction), "left over" (tokens remain for the next program),
-    "lost" (a push may find its saturating counter full).
+    "lost" (a push may find its saturating counter full); and, from :mod:`accel_models.vta.revisits`, "revisit" (an
+    accumulator is read soon after it was written).
     """
 
-    kind: Literal["program", "deadlock", "hazard", "unfinished", "left over", "lost"]
+    kind: Literal["program", "deadlock", "hazard", "unfinished", "left over", "lost", "revisit"]
     message: str
     first: int = 0
     second: int = 0

@@ -12,7 +12,8 @@ that every kernel is a plain nest of loops.
 Reserved are: unknown instructions, instructions whose tokens are missing or have no room (VTA_BLOCKED), transfers
 beyond a memory and ranges of micro-ops beyond theirs (VTA_OUT_OF_RANGE), everything after FINISH until the host
 starts another program (VTA_FINISHED), and every instruction after a GEMM or ALU whose indices went beyond a scratchpad
-(VTA_FAULTED; what that instruction did is not described).  The state ``fault`` says so right after the instruction.
+or, where the reading refuses that, which read an accumulator too soon after writing it (VTA_FAULTED; what that
+instruction did is not described).  The state ``fault`` says so right after the instruction.
 
 Sources: the public VTA repository (apache/tvm-vta: ``vta.cc``, ``sim_driver.cc``, the Chisel core) and the published
 ILA (vta-ila); where they disagree see :class:`~accel_models.vta.options.VtaOptions`.
@@ -95,7 +96,7 @@ class _Builder:
         ila = self.ila
         ila.state("data_out", 128, 0, "the bytes of the host's last read, lowest address first")
         ila.state("finished", BOOL, 0, "FINISH has executed")
-        ila.memory("fault", 1, 1, 0, "word 0: an instruction went beyond a scratchpad")
+        ila.memory("fault", 1, 1, 0, "an instruction went beyond a scratchpad (word 0), read too soon (word 1)")
         ila.memory("dram", DRAM_BITS, 8, 0, "bytes")
         for memory, pad in SCRATCHPADS.items():
             if memory == MemoryId.ACC_8BIT or (memory == MemoryId.OUT and self.options.store_source == "acc"):
@@ -125,8 +126,10 @@ class _Builder:
 
     @property
     def fault(self) -> Expr:
-        """Whether an instruction went beyond a scratchpad."""
-        return self.ila.states["fault"].load(0) == 1
+        """Whether an instruction was found to be undefined in this reading while it executed."""
+        fault = self.ila.states["fault"]
+        beyond = fault.load(0) == 1
+        return beyond | (fault.load(1) == 1) if self.options.back_to_back.startswith("refused") else beyond
 
     def declare(self, name: str, doc: str, unit: Unit, opcode: Opcode, select: Expr, in_range: Expr) -> Instruction:
         """An instruction that executes when its tokens are there; latches its fields and moves its tokens."""
@@ -214,7 +217,7 @@ class _Builder:
         def reserve(name: str, condition: Expr, reason: str) -> None:
             self.ila.instruction(name, reason).set_decode(condition).reserved = reason
 
-        reserve("VTA_FAULTED", issue & self.fault, "an instruction before it went beyond a scratchpad")
+        reserve("VTA_FAULTED", issue & self.fault, "an instruction before it was undefined in this reading")
         reserve("VTA_FINISHED", issue & finished & ~self.fault, "the program has finished")
         decoded = any_of([decode for decode, _, _ in self.known])
         ready = any_of([decode & tokens for decode, tokens, _ in self.known])

@@ -24,6 +24,9 @@ class VtaOptions:
     as signed, so that 16 shifts left by 16 ("signed5"); or right by its low five bits, unless bit 15 of the immediate
     field is set, even if the operand is an accumulator: then left by the operand's negative modulo 32 ("chisel").
 
+    ``immediate_operand``: an operation with an immediate takes the accumulator of the micro-op's "destination" as its
+    first operand, or of its "source" (Chisel's pipelined ALU).
+
     ``mul``: MUL multiplies ("multiplies"), leaves accumulators and outputs as they are ("unchanged"), or is no
     instruction ("rejected").
 
@@ -40,6 +43,20 @@ class VtaOptions:
 
     ``index_overflow``: an instruction that reaches beyond a scratchpad is "refused", or addresses are "truncated" to
     the scratchpad's.  "refused" stands for the simulator's abort, and for the undefined access of the HLS design.
+    "extra_bit" takes the HLS design at its word: indices of GEMM and ALU have one bit more than the scratchpad needs,
+    so that they begin again at twice its depth, and an instruction is refused where such an index is still beyond the
+    scratchpad.  That refuses exactly what "refused" does: see docs/vta.md.
+
+    ``back_to_back``: what happens where a GEMM or ALU instruction reads an accumulator soon after writing it.  An
+    *iteration* is one micro-op in one round of the two loops.  Each sees the results of all before it ("sequential");
+    or its accumulators as they were before the last ``write_latency`` iterations of the same instruction ("stale");
+    or an instruction in which that makes a difference is refused ("refused", and "refused_alu" as Chisel's assertions
+    do: an ALU instruction in which an iteration reads what the one before it has written, where with a second
+    accumulator only that counts as read; GEMM has a bypass).  "sequential" is right for a pipelined design only where
+    no iteration reads what one of the last few has written, which :mod:`accel_models.vta.revisits` checks.
+
+    ``write_latency``: how many iterations pass before a result can be read, for "stale" and "refused".  It is a
+    property of a synthesised design; the public runtime refuses two micro-ops with one destination among three.
 
     ``uop_depth``: the number of micro-ops that fit.
 
@@ -53,13 +70,16 @@ class VtaOptions:
     store_source: Literal["out", "acc"] = "out"
     gemm_reset: Literal["zero", "zero_out_dot", "zero_no_out"] = "zero_out_dot"
     shr: Literal["full", "signed5", "chisel"] = "signed5"
+    immediate_operand: Literal["destination", "source"] = "destination"
     mul: Literal["multiplies", "unchanged", "rejected"] = "unchanged"
     zero_iterations: Literal["nothing", "do_while"] = "nothing"
     wgt_uop_padding: Literal["honoured", "ignored"] = "ignored"
     acc_padding: Literal["honoured", "ignored"] = "ignored"
     empty_load: Literal["nothing", "pads"] = "pads"
     padded_rows: Literal["whole", "data"] = "whole"
-    index_overflow: Literal["refused", "truncated"] = "refused"
+    index_overflow: Literal["refused", "truncated", "extra_bit"] = "refused"
+    back_to_back: Literal["sequential", "stale", "refused", "refused_alu"] = "sequential"
+    write_latency: Literal[1, 2, 3, 4] = 2
     uop_depth: Literal[8192, 2048] = 8192
     tokens: Literal["unbounded", "fifo8", "saturating8", "none"] = "fifo8"
     acc_8bit: bool = False
@@ -92,11 +112,13 @@ FSIM = VtaOptions(
 CHISEL = VtaOptions(
     gemm_reset="zero_no_out",
     shr="chisel",
+    immediate_operand="source",
     mul="rejected",
     zero_iterations="do_while",
     acc_padding="honoured",
     empty_load="nothing",
     index_overflow="truncated",
+    back_to_back="refused_alu",
     uop_depth=2048,
     tokens="saturating8",
 )

@@ -190,6 +190,11 @@ def _execute(machine: Device, word: int, instruction: Instruction, number: int) 
             f"{what} must stay within the scratchpads, but the index of a micro-op, with factors times iterations, "
             "goes beyond one; correct the micro-ops, the factors or the iterations"
         )
+    if machine.memories["fault"][1]:
+        raise ProgramError(
+            f"{what} must not read an accumulator before the write to it has arrived, but an iteration reads what one "
+            "shortly before it has written; let more iterations pass between them, or split the instruction"
+        )
 
 
 _REFUSED = {

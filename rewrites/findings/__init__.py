@@ -31,6 +31,8 @@ FINDERS: dict[str, Callable[[], Finding]] = {
     "vta_mul": vta.multiplication,
     "vta_zero": vta.zero_iterations,
     "vta_rows": vta.padded_rows,
+    "vta_late": vta.late_results,
+    "vta_index": vta.indices,
 }
 """The functions that find them, by name."""
 

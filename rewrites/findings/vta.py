@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from accel_models.vta.isa import Alu, AluOp, Gemm, Instruction, Load
 from accel_models.vta.numerics import alu_shr, alu_shr_signed5
 from accel_models.vta.options import HLS, PRESETS, VtaOptions
-from ila_lang import Expr, bv, const, var
+from accel_models.vta.revisits import first_revisit
+from ila_lang import Expr, bv, const, ite, var
 
 from .finding import Finding, NotFound, require, table
 from .queries import prove, smallest_counterexample
@@ -26,7 +27,9 @@ from .vta_programs import (
     outputs,
     padded_loads,
     programs,
+    repeating,
     shows_inputs,
+    striding,
     text,
 )
 
@@ -34,6 +37,8 @@ __all__ = [
     "FINDERS",
     "HARMLESS",
     "SHIFTS",
+    "indices",
+    "late_results",
     "multiplication",
     "padded_rows",
     "reset",
@@ -252,4 +257,90 @@ def padded_rows() -> Finding:
     )
 
 
-FINDERS: tuple[Callable[[], Finding], ...] = (stale, reset, shift, multiplication, zero_iterations, padded_rows)
+@cache
+def late_results() -> Finding:
+    """A pipelined design reads an accumulator before the result of a few iterations ago has arrived."""
+    late = replace(HLS, back_to_back="stale", write_latency=2)
+
+    def apart(program: list[Instruction]) -> bool:
+        return all(isinstance(x, Gemm | Alu) and first_revisit(x, {}, late, 2) is None for x in program)
+
+    within: _Programs = st.lists(repeating, min_size=1, max_size=2)
+    case = _Case(HLS, late, within, within.filter(apart))
+    return _finding(
+        "vta_late",
+        "VTA: a result that arrives late is not seen",
+        "the iterations of a GEMM or ALU instruction act one after the other",
+        "one or two instructions with up to three iterations each",
+        case.search(),
+        _no_difference("in which no iteration reads what one of the last two has written"),
+        "How late results arrive is a property of a synthesised design, and the HLS source only tells the compiler "
+        "that no iteration depends on another. The public runtime refuses micro-ops with one destination among three; "
+        "the assembler of this repository leaves at least four iterations between them.",
+        readings=(
+            ("hls, results after 1 iteration", replace(late, write_latency=1)),
+            ("hls, results after 2 iterations", late),
+            ("hls, refused", replace(HLS, back_to_back="refused")),
+        ),
+    )
+
+
+def step_of_indices(depth: int) -> Expr:
+    """One step of an induction: an index that comes to the depth or beyond has been between it and twice the depth.
+
+    Indices grow from a micro-op's own, which is below the depth, by one factor at a time, which are below it, too.
+    """
+
+    before, step, seen = var("before", bv(28)), var("step", bv(28)), var("seen", bv(1))
+
+    def met(value: Expr, seen: Expr) -> Expr:
+        return (value < depth) | (seen == 1)
+
+    after = before + step
+    between = ite((after >= depth) & (after < 2 * depth), const(1, 1), seen)
+    # indices have at most 27 bits
+    return (met(before, seen) & (before[27] == 0) & (step < depth)).implies(met(after, between))
+
+
+@cache
+def indices() -> Finding:
+    """An index that goes beyond a scratchpad is undefined in one design, and begins again in another."""
+    for what, depth in (("accumulators and inputs", 2048), ("weights", 1024)):
+        prove(f"indices of {what} do not jump over the undefined ones", step_of_indices(depth))
+
+    def inside(program: list[Instruction]) -> bool:
+        return all(
+            isinstance(x, Alu) and (x.iter_out - 1) * x.dst_factor_out + (x.iter_in - 1) * x.dst_factor_in < 2048
+            for x in program
+        )
+
+    within: _Programs = striding.map(lambda x: [x])
+    case = _Case(HLS, replace(HLS, index_overflow="truncated"), within, within.filter(inside))
+    return _finding(
+        "vta_index",
+        "VTA: an index beyond a scratchpad begins again in one design only",
+        "an index of GEMM or ALU that goes beyond a scratchpad begins again at its start",
+        "an ALU instruction with an immediate and factors up to 2047",
+        case.search(),
+        _no_difference("whose indices stay within")
+        + "; the extra bit that indices have in the HLS design makes no instruction defined: one that comes to twice "
+        "the depth has met an undefined index before (step of an induction PROVED by z3 and cvc5)",
+        "An undefined access of the HLS source may well begin again in a synthesised design, too.",
+        status=_STATUS + "; step of the induction PROVED by z3 and cvc5",
+        readings=(
+            ("hls, indices with an extra bit", replace(HLS, index_overflow="extra_bit")),
+            ("hls, indices that begin again", replace(HLS, index_overflow="truncated")),
+        ),
+    )
+
+
+FINDERS: tuple[Callable[[], Finding], ...] = (
+    stale,
+    reset,
+    shift,
+    multiplication,
+    zero_iterations,
+    padded_rows,
+    late_results,
+    indices,
+)

@@ -42,7 +42,9 @@ __all__ = [
     "outputs",
     "padded_loads",
     "programs",
+    "repeating",
     "shows_inputs",
+    "striding",
     "text",
 ]
 
@@ -88,13 +90,55 @@ padded_loads = st.builds(
 )
 # each lane of the input counts in one output channel: outputs show inputs
 shows_inputs = st.just(Gemm(uop_end=1, iter_out=4, dst_factor_out=1, src_factor_out=1))
+repeating = st.one_of(
+    st.builds(
+        lambda outer, factor, reset: Gemm(uop_end=1, iter_out=outer, dst_factor_out=factor, reset_reg=reset),
+        st.integers(1, 3),
+        st.integers(0, 1),
+        st.booleans(),
+    ),
+    st.builds(
+        lambda outer, factor, imm: Alu(
+            alu_opcode=AluOp.ADD,
+            uop_end=1,
+            iter_out=outer,
+            dst_factor_out=factor,
+            src_factor_out=factor,
+            use_imm=True,
+            imm=imm,
+        ),
+        st.integers(1, 3),
+        st.integers(0, 1),
+        st.integers(1, 5),
+    ),
+)
+"""GEMM, or ALU with an immediate, in up to three iterations on one accumulator or on one after the other."""
+striding = st.builds(
+    lambda outer, inner, factors: Alu(
+        alu_opcode=AluOp.ADD,
+        uop_end=1,
+        iter_out=outer,
+        iter_in=inner,
+        dst_factor_out=factors[0],
+        dst_factor_in=factors[1],
+        src_factor_out=factors[0],
+        src_factor_in=factors[1],
+        use_imm=True,
+        imm=1,
+    ),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.tuples(*[st.sampled_from([0, 1, 683, 1024, 2047])] * 2),
+)
+"""ALU with an immediate, in steps that may lead beyond the accumulators."""
 programs = st.lists(st.one_of(loads_of_acc, gemms, alus, padded_loads, shows_inputs), min_size=1, max_size=3)
 
 
 def outputs(program: list[Instruction], options: VtaOptions) -> list[int] | str:
     """The first bytes of four output elements after the program and a STORE, on a new interpreter.
 
-    It is "refused" where the model refuses an instruction, and "no such word" where the encoding lacks one.
+    It is "refused" where the model refuses an instruction or finds it undefined, and "no such word" where the encoding
+    lacks one.
     """
     machine = Machine(vta(options))
     machine.memories["uop"][0] = encode_uop(Uop(src=0, dst=0))

@@ -77,11 +77,13 @@ class Oracle:
                 at = (x.dram_base + y * x.x_stride + c) * 16
                 self.dram[at : at + 16] = source[(x.sram_base + y * x.x_size + c) % 2048].view(np.uint8)
 
-    def loops(self, x: Gemm | Alu) -> None:
+    def iterations(self, x: Gemm | Alu) -> list[tuple[int, int, int]]:
+        """Destination, source and tile of each iteration."""
         o = self.options
         outer, inner, end = x.iter_out, x.iter_in, x.uop_end
         if o.zero_iterations == "do_while":
             outer, inner, end = max(outer, 1), max(inner, 1), max(end, x.uop_bgn + 1)
+        found = []
         for i in range(outer):
             for j in range(inner):
                 for u in range(x.uop_bgn, end):
@@ -90,31 +92,70 @@ class Oracle:
                     dst = (dst + i * x.dst_factor_out + j * x.dst_factor_in) % 2048
                     src = (src + i * x.src_factor_out + j * x.src_factor_in) % 2048
                     if isinstance(x, Gemm):
-                        tile = (wgt + i * x.wgt_factor_out + j * x.wgt_factor_in) % 1024
-                        self.gemm(x, dst, src, tile)
-                    else:
-                        self.alu(x, dst, src)
+                        wgt = (wgt + i * x.wgt_factor_out + j * x.wgt_factor_in) % 1024
+                    found.append((dst, src, wgt))
+        return found
 
-    def gemm(self, x: Gemm, dst: int, src: int, tile: int) -> None:
+    def refused(self, x: Gemm | Alu) -> bool:
+        """Whether an accumulator is read too soon, where that is refused."""
+        o = self.options
+        if o.back_to_back not in ("refused", "refused_alu"):
+            return False
+        latency = o.write_latency if o.back_to_back == "refused" else 1
+        if isinstance(x, Gemm):
+            product = not x.reset_reg or (o.store_source == "out" and o.gemm_reset == "zero_out_dot")
+            reads = (0,) if product and o.back_to_back == "refused" else ()
+        elif x.alu_opcode is AluOp.MUL and o.mul == "unchanged":
+            reads = ()
+        elif o.back_to_back == "refused_alu":
+            reads = (0,) if x.use_imm else (1,)
+        elif x.use_imm:
+            reads = (1,) if o.immediate_operand == "source" else (0,)
+        else:
+            reads = (0, 1)
+        steps = self.iterations(x)
+        return any(
+            steps[n][r] == earlier[0]
+            for n in range(len(steps))
+            for earlier in steps[max(0, n - latency) : n]
+            for r in reads
+        )
+
+    def loops(self, x: Gemm | Alu) -> None:
+        latency = self.options.write_latency if self.options.back_to_back == "stale" else 0
+        pending: list[tuple[int, np.ndarray]] = []
+        for dst, src, tile in self.iterations(x):
+            result = self.gemm(x, dst, src, tile) if isinstance(x, Gemm) else self.alu(x, dst, src)
+            if result is not None:
+                pending.append((dst, result))
+            if len(pending) > latency:
+                row, value = pending.pop(0)
+                self.acc[row] = value
+        for row, value in pending:
+            self.acc[row] = value
+
+    def gemm(self, x: Gemm, dst: int, src: int, tile: int) -> np.ndarray:
         dot = self.wgt[tile].astype(np.int64) @ self.inp[src].astype(np.int64)
         total = wrap(self.acc[dst].astype(np.int64) + dot)
         if not x.reset_reg:
-            self.acc[dst], self.out[dst] = total, total.astype(np.int8)
-            return
-        self.acc[dst] = 0
+            self.out[dst] = total.astype(np.int8)
+            return total
         match self.options.gemm_reset:
             case "zero":
                 self.out[dst] = 0
             case "zero_out_dot":
                 self.out[dst] = total.astype(np.int8)
+        return np.zeros(16, np.int32)
 
-    def alu(self, x: Alu, dst: int, src: int) -> None:
-        a = [int(v) for v in self.acc[dst]]
+    def alu(self, x: Alu, dst: int, src: int) -> np.ndarray | None:
+        first = src if x.use_imm and self.options.immediate_operand == "source" else dst
+        a = [int(v) for v in self.acc[first]]
         b = [x.imm] * 16 if x.use_imm else [int(v) for v in self.acc[src]]
         if x.alu_opcode is AluOp.MUL and self.options.mul == "unchanged":
-            return
+            return None
         result = wrap(np.array([self.combine(x, p, q) for p, q in zip(a, b, strict=True)], dtype=object))
-        self.acc[dst], self.out[dst] = result, result.astype(np.int8)
+        self.out[dst] = result.astype(np.int8)
+        return result
 
     def combine(self, x: Alu, a: int, b: int) -> int:
         match x.alu_opcode:

@@ -149,12 +149,35 @@ def test_pads_of_weights_move_the_weights() -> None:
 
 
 def test_indices_beyond_a_scratchpad_wrap_around_in_chisel() -> None:
-    machine = machine_with(CHISEL, [Uop(dst=2047)], acc={16 * 0: 7, 16 * 2047: 1})
-    issue(machine, "alu.add uops=0:1 iters=2x1 dst=1,0 imm=1", CHISEL)
+    machine = machine_with(CHISEL, [Uop(dst=2047, src=2047)], acc={16 * 0: 7, 16 * 2047: 1})
+    issue(machine, "alu.add uops=0:1 iters=2x1 dst=1,0 src=1,0 imm=1", CHISEL)
     assert (machine.memories["acc"][16 * 2047], machine.memories["acc"][0]) == (2, 8)
     machine = machine_with(HLS, [Uop(dst=2047)])
     issue(machine, "alu.add uops=0:1 iters=2x1 dst=1,0 imm=1")
     assert machine.memories["fault"][0] == 1
+
+
+def test_results_that_arrive_late_are_not_seen() -> None:
+    late: Any = replace(HLS, back_to_back="stale", write_latency=2)
+    program = difference(HLS, late, st.lists(vta_programs.repeating, min_size=1, max_size=2))
+    assert text(program) == ["gemm uops=0:1 iters=2x1"]
+    assert (outputs(program, HLS)[0], outputs(program, late)[0]) == (18, 9)
+    assert outputs(program, replace(HLS, back_to_back="refused")) == "refused"
+    # Chisel's GEMM has a bypass, its ALU an assertion
+    assert outputs(program, CHISEL)[0] == 18
+    assert outputs([Alu(alu_opcode=AluOp.ADD, uop_end=1, iter_out=2, use_imm=True, imm=1)], CHISEL) == "refused"
+
+
+def test_immediates_combine_with_the_source_in_chisel() -> None:
+    adds = st.builds(
+        lambda src: [Alu(alu_opcode=AluOp.ADD, uop_end=1, iter_out=2, src_factor_out=src, use_imm=True, imm=5)],
+        st.integers(0, 2),
+    )
+    chisel = replace(HLS, immediate_operand="source")
+    program = difference(HLS, chisel, adds)
+    # the second iteration adds to accumulator 1, which is 0, and puts the sum into accumulator 0
+    assert text(program) == ["alu.add uops=0:1 iters=2x1 src=1,0 imm=5"]
+    assert (outputs(program, HLS)[0], outputs(program, chisel)[0]) == (10, 5)
 
 
 def test_fields_that_overflow_are_cut_by_the_packer() -> None:

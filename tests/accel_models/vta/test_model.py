@@ -21,6 +21,12 @@ from tests.accel_models.vta.device import contents, fill, issue, machine_with
 from tests.accel_models.vta.oracle import Oracle
 
 READINGS = [*PRESETS.values(), replace(HLS, gemm_reset="zero", mul="multiplies"), replace(FSIM, empty_load="pads")]
+PIPELINED = [
+    *(replace(HLS, back_to_back="stale", write_latency=latency) for latency in (1, 2, 3, 4)),
+    *(replace(HLS, back_to_back="refused", write_latency=latency) for latency in (1, 4)),
+    replace(CHISEL, back_to_back="stale"),
+    replace(FSIM, back_to_back="stale", write_latency=1),
+]
 
 
 # -- well-formedness ------------------------------------------------------------------------------------------
@@ -133,7 +139,9 @@ def agrees(options: VtaOptions, instruction: Instruction, seed: int, table: list
         issue(machine, instruction, options)
     except CommandError:
         return False
-    if machine.memories["fault"][0]:
+    looping = isinstance(instruction, Gemm | Alu)
+    assert machine.memories["fault"][1] == (looping and oracle.refused(instruction))
+    if machine.memories["fault"][0] or machine.memories["fault"][1]:
         return False
     oracle.run(instruction)
     for name in ("uop", "inp", "wgt", "acc", "out"):
@@ -155,9 +163,10 @@ def test_transfers_do_what_the_description_says(options: VtaOptions, instruction
     agrees(options, instruction, seed, [])
 
 
-@settings(max_examples=45)
+@settings(max_examples=90)
 @given(
-    st.sampled_from(READINGS), computations(), st.integers(0, 2**32), st.lists(uops, min_size=5, max_size=5)
+    st.sampled_from([*READINGS, *PIPELINED]), computations(), st.integers(0, 2**32),
+    st.lists(uops, min_size=5, max_size=5),
 )  # fmt: skip
 def test_computations_do_what_the_description_says(
     options: VtaOptions, instruction: Gemm | Alu, seed: int, table: list[Uop]
@@ -167,7 +176,7 @@ def test_computations_do_what_the_description_says(
     agrees(options, instruction, seed, table)
 
 
-@pytest.mark.parametrize("options", READINGS)
+@pytest.mark.parametrize("options", [*READINGS, *PIPELINED[:4]])
 @pytest.mark.parametrize(
     "instruction",
     [
@@ -185,7 +194,45 @@ def test_computations_do_what_the_description_says(
 )  # fmt: skip
 def test_usual_instructions_are_accepted(options: VtaOptions, instruction: Instruction) -> None:
     options = replace(options, padded_rows="whole")
-    assert agrees(options, instruction, 7, [Uop(0, 0, 0), Uop(0, 1, 1), Uop(1, 1, 2)])
+    # no accumulator is read in the iteration after it was written, as that is refused in one reading
+    assert agrees(options, instruction, 7, [Uop(0, 3, 0), Uop(1, 4, 1), Uop(4, 5, 2)])
+
+
+@pytest.mark.parametrize("latency", [1, 2, 3, 4])
+@pytest.mark.parametrize("apart", [1, 2, 3, 4, 5])
+def test_results_arrive_late(apart: int, latency: Any) -> None:
+    """Two additions to accumulator 0, so many iterations apart; the first one counts if it has arrived."""
+    table = [Uop(dst=0), *(Uop(dst=n) for n in range(1, apart)), Uop(dst=0)]
+    text = f"alu.add uops=0:{apart + 1} iters=1x1 imm=5"
+    machine = machine_with(replace(HLS, back_to_back="stale", write_latency=latency), table)
+    issue(machine, text)
+    assert machine.memories["acc"][0] == (10 if apart > latency else 5)
+    assert all(machine.memories["acc"][16 * n] == 5 for n in range(1, apart))
+    machine = machine_with(replace(HLS, back_to_back="refused", write_latency=latency), table)
+    issue(machine, text)
+    assert machine.memories["fault"][1] == (apart <= latency)
+    if apart <= latency:
+        with pytest.raises(CommandError, match="VTA_FAULTED"):
+            issue(machine, "finish")
+
+
+def test_a_pipeline_is_empty_between_instructions() -> None:
+    machine = machine_with(replace(HLS, back_to_back="stale", write_latency=4), [Uop()])
+    for _ in range(3):
+        issue(machine, "alu.add uops=0:1 iters=1x1 imm=1")
+    assert machine.memories["acc"][0] == 3
+
+
+@settings(max_examples=25)
+@given(computations(), st.lists(uops, min_size=5, max_size=5), st.integers(0, 2**32))
+def test_an_extra_bit_of_indices_changes_nothing(x: Gemm | Alu, table: list[Uop], seed: int) -> None:
+    """What begins again at twice the depth has been beyond it before."""
+    found = []
+    for options in (HLS, replace(HLS, index_overflow="extra_bit")):
+        machine, _ = prepared(options, seed, table)
+        issue(machine, replace(x, iter_in=3 * x.iter_in), options)
+        found.append(machine.memories["fault"][0] or {n: dict(machine.memories[n]) for n in ("acc", "out")})
+    assert found[0] == found[1]
 
 
 def test_bytes_are_loaded_as_accumulators() -> None:
@@ -308,7 +355,7 @@ def test_an_index_beyond_a_scratchpad_is_a_fault(text: str, uop: Uop, faults: bo
     issue(machine, text)
     assert machine.memories["fault"][0] == faults
     if faults:
-        with pytest.raises(CommandError, match=r"VTA_FAULTED: an instruction before it went beyond a scratchpad$"):
+        with pytest.raises(CommandError, match=r"VTA_FAULTED: an instruction before it was undefined in this reading$"):
             issue(machine, "finish")
     else:
         issue(machine, "finish")
@@ -355,17 +402,24 @@ SAMPLES = [
 
 
 @pytest.mark.parametrize("text", SAMPLES)
-def test_flat_form_and_fast_simulator_agree(text: str) -> None:
-    machine, _ = prepared(HLS, 3, [Uop(0, 1, 1), Uop(1, 0, 0)])
+@pytest.mark.parametrize(
+    "options",
+    [HLS, replace(HLS, back_to_back="stale"), replace(HLS, back_to_back="refused")],
+    ids=lambda o: o.back_to_back,
+)
+def test_flat_form_and_fast_simulator_agree(text: str, options: VtaOptions) -> None:
+    if options is not HLS and not text.startswith(("gemm", "alu")):
+        return
+    machine, _ = prepared(options, 3, [Uop(0, 1, 1), Uop(1, 0, 0)])
     memories = {name: dict(memory) for name, memory in machine.memories.items()}
-    fast = Simulator(vta())
+    fast = Simulator(vta(options))
     for name, words in memories.items():
         for address, word in words.items():
             fast.memories[name][address] = word
-    executed = issue(machine, text)
-    assert issue(fast, text) is executed
+    executed = issue(machine, text, options)
+    assert issue(fast, text, options) is executed
     for name, memory in machine.memories.items():
         assert {a: w for a, w in memory.items() if w} == dict(fast.memories[name]), name
     assert fast.values == machine.values
     inputs = {"command": 0, "insn": encode(parse_instruction(text))}
-    assert child_differs(vta(), executed.name, inputs, {}, memories) is None
+    assert child_differs(vta(options), executed.name, inputs, {}, memories) is None
