@@ -46,6 +46,12 @@ class Interpretation(Enum):
     """Data functions are symbols; the result holds for every choice of them that satisfies the lemmas."""
     BITS = "bits"
     """Data functions are their closed forms on bit-vectors."""
+    REALS = "reals"
+    """Data are exact numbers, without rounding or bound: reals, or integers."""
+    ABSTRACT_FLOAT = "abstract_float"
+    """Data are floats of which order, signs and special values are exact, and arithmetic is known by a few laws."""
+    IEEE = "ieee"
+    """Data are IEEE 754 floats, with the solvers' arithmetic."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,55 @@
+"""Machine numbers as bit-vector terms: integers, fixed point, and formats given by primitives.
+
+The operators' expressions are those that are also run on concrete values; here they only change their notation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ila_lang import Expr
+from smt_encodings.bits import BitEncoding
+from smt_encodings.printer import script
+
+from .protocol import CannotInterpret, DataFormat, Literal, MachineDomain
+
+__all__ = ["MachineBits"]
+
+
+@dataclass
+class MachineBits:
+    """The encoding of machine numbers; ``machine`` has the operators' meaning."""
+
+    machine: MachineDomain
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Nothing is assumed."""
+        return ()
+
+    def variable(self, name: str, kind: DataFormat) -> Expr:
+        """The code as a bit-vector variable."""
+        _check(kind)
+        return self.machine.variable(name, kind)
+
+    def constant(self, value: Literal, kind: DataFormat) -> Expr:
+        """The code as a literal."""
+        _check(kind)
+        return self.machine.constant(value, kind)
+
+    def apply(self, op: str, kind: DataFormat, kinds: Sequence[DataFormat], args: Sequence[Expr]) -> Expr:
+        """The operator's expression."""
+        for each in (kind, *kinds):
+            _check(each)
+        return self.machine.apply(op, kind, kinds, args)
+
+    def script(self, assertions: Sequence[Expr], comment: str = "") -> str:
+        """The question, over bit-vectors alone."""
+        encoding = BitEncoding()
+        return script([encoding.term(a) for a in assertions], comment=comment)
+
+
+def _check(kind: DataFormat) -> None:
+    if kind.family not in ("boolean", "integer", "fixed", "code"):
+        raise CannotInterpret(f"bit-vectors must be machine numbers, not {kind}")

@@ -1,0 +1,69 @@
+"""What interpretations of scalars share: the shape of a format, and of an encoding that solvers are given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Protocol, TypeVar
+
+from ila_lang import Expr
+
+__all__ = ["CannotInterpret", "DataFormat", "Encoding", "Literal", "MachineDomain"]
+
+Literal = Fraction | float
+"""A constant: an exact number, or one of the floats -0.0, inf, -inf and nan."""
+
+
+class CannotInterpret(ValueError):
+    """A format or an operator that an interpretation does not have."""
+
+
+class DataFormat(Protocol):
+    """A number format: a family (``float``, ``integer``, ``real``, ...) and its parameters."""
+
+    @property
+    def family(self) -> str:
+        """The family's name."""
+
+    @property
+    def parameters(self) -> tuple[int | str, ...]:
+        """The family's parameters: ``(exponent bits, significand bits)`` of a float."""
+
+
+V = TypeVar("V")
+
+
+class Encoding(Protocol[V]):
+    """A domain whose values are terms, and which writes Boolean ones as a question.
+
+    ``assumptions`` says, once terms are built, what is assumed of symbols beyond the SMT-LIB theories.
+    """
+
+    def variable(self, name: str, kind: DataFormat) -> V:
+        """The term of a variable."""
+
+    def constant(self, value: Literal, kind: DataFormat) -> V:
+        """The term of a constant."""
+
+    def apply(self, op: str, kind: DataFormat, kinds: Sequence[DataFormat], args: Sequence[V]) -> V:
+        """The term of an operator; raises CannotInterpret or another ValueError where there is none."""
+
+    def script(self, assertions: Sequence[V], comment: str = "") -> str:
+        """A script that is satisfiable iff Boolean terms, made by this object, can hold together."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is assumed, in words."""
+
+
+class MachineDomain(Protocol):
+    """A domain of ``ila_lang`` expressions for machine numbers and Booleans; the meaning of these stands there."""
+
+    def variable(self, name: str, kind: DataFormat) -> Expr:
+        """A variable."""
+
+    def constant(self, value: Literal, kind: DataFormat) -> Expr:
+        """A literal."""
+
+    def apply(self, op: str, kind: DataFormat, kinds: Sequence[DataFormat], args: Sequence[Expr]) -> Expr:
+        """An operator."""
