@@ -19,6 +19,7 @@ from textwrap import shorten
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from . import cli_report
 from .arguments import seconds
 from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
@@ -32,7 +33,9 @@ __all__ = [
     "STATEMENT_FILE",
     "add_parser",
     "exit_code_of",
+    "outcome_json",
     "run_entries",
+    "show_outcome",
     "write_reports",
 ]
 
@@ -70,6 +73,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     for name, what in _REPORTS.items():
         parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"write {what}")
+    cli_report.add_inputs(parser)
     parser.set_defaults(run=_prove)
 
 
@@ -78,6 +82,7 @@ _REPORTS = {
     "sarif": "SARIF 2.1.0: a result at each mapping's source line",
     "markdown": "a summary for a pull request",
     "trust": "what each theorem rests on",
+    "html": "one HTML page for people: what is proved, for which sizes, under which assumptions",
 }
 
 
@@ -90,6 +95,7 @@ def _count(text: str) -> int:
 def _prove(options: argparse.Namespace) -> int:
     names = _names(options)
     _check_places(options)
+    inputs = cli_report.read_inputs(options)
 
     from reports.store import ProofStore, default_store
 
@@ -102,11 +108,11 @@ def _prove(options: argparse.Namespace) -> int:
     failure: OSError | None = None
     written: list[Path] = []
     try:
-        write_reports(outcomes, options, written)
+        write_reports(outcomes, options, written, inputs)
     except OSError as error:
         failure = error  # the proofs took their time: they are shown all the same
     if options.json:
-        found = {"schema": RESULT_SCHEMA, "mappings": [_outcome_json(o) for o in outcomes]}
+        found = {"schema": RESULT_SCHEMA, "mappings": [outcome_json(o) for o in outcomes]}
         print(json.dumps(found | {"written": [str(p) for p in written]}, indent=2, sort_keys=True))
     else:
         from reports.outcomes import tally
@@ -145,6 +151,9 @@ def _check_places(options: argparse.Namespace) -> None:
         path: Path | None = getattr(options, name)
         if path is not None and path.is_dir():
             raise UsageError(f"--{name} must name a file, not the directory {path}")
+    for name in ("campaigns", "scaling"):
+        if getattr(options, name) is not None and options.html is None:
+            raise UsageError(f"--{name} is shown on the HTML page; give --html FILE as well")
 
 
 def exit_code_of(outcomes: Sequence[ProofOutcome]) -> int:
@@ -197,7 +206,7 @@ def run_entries(
                         print(f"ilaverify: {outcome.name}: {note}", file=sys.stderr)
                     notes.add(note)
                 if not options.json:
-                    print(_show(outcome), flush=True)
+                    print(show_outcome(outcome), flush=True)
                 progress.ended(outcome.name)
                 if asked:
                     raise KeyboardInterrupt
@@ -216,7 +225,7 @@ def run_entries(
     return [done[name] for name in entries], interrupted
 
 
-def _show(outcome: ProofOutcome) -> str:
+def show_outcome(outcome: ProofOutcome) -> str:
     """One outcome as text."""
     mark = "" if outcome.as_expected and outcome.status == "PROVED" else f"  expected {outcome.expected}"
     store = ", from store" if outcome.from_store else ""
@@ -258,8 +267,16 @@ class _Progress:
 # -- what is written ----------------------------------------------------------------------------------
 
 
-def write_reports(outcomes: list[ProofOutcome], options: argparse.Namespace, written: list[Path]) -> None:
-    """Writes what the options ask for; each path is added to ``written`` when it is there."""
+def write_reports(
+    outcomes: list[ProofOutcome],
+    options: argparse.Namespace,
+    written: list[Path],
+    inputs: cli_report.PageInputs | None = None,
+) -> None:
+    """Writes what the options ask for; each path is added to ``written`` when it is there.
+
+    ``inputs`` are shown on the HTML page beside the proofs.
+    """
     from reports.certificate import write_atomically
     from reports.intoto import statement_text
     from reports.junit import junit_text
@@ -268,6 +285,7 @@ def write_reports(outcomes: list[ProofOutcome], options: argparse.Namespace, wri
     from reports.trust import trust_report
 
     from . import __version__
+    from .catalogue import MAPPINGS
 
     def put(path: Path, text: str) -> None:
         write_atomically(path, text)
@@ -289,6 +307,7 @@ def write_reports(outcomes: list[ProofOutcome], options: argparse.Namespace, wri
         "sarif": lambda: sarif_text(outcomes, __version__),
         "markdown": lambda: summary_text(outcomes),
         "trust": lambda: trust_report({o.name: o.trust for o in outcomes if o.trust}),
+        "html": lambda: cli_report.page_of(outcomes, inputs or cli_report.PageInputs(), MAPPINGS),
     }
     for name, report in reports.items():
         path: Path | None = getattr(options, name)
@@ -296,7 +315,7 @@ def write_reports(outcomes: list[ProofOutcome], options: argparse.Namespace, wri
             put(path, report())
 
 
-def _outcome_json(outcome: ProofOutcome) -> dict[str, Any]:
+def outcome_json(outcome: ProofOutcome) -> dict[str, Any]:
     """An outcome as it stands in the output; certificates are files of their own."""
     return {
         "name": outcome.name,

@@ -1,0 +1,295 @@
+"""The verb ``report``: the HTML page of what the proof store holds, without proving anything; and the page of a run.
+
+A claim counts as proved only where the store has a proof of it with the semantics, the words, the prover and the
+solvers as they are now.  Everything else is shown as not proved with these semantics.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    from ila_lang.mapping import TensorMapping
+    from reports.html_claims import Comparison
+    from reports.html_inputs import CampaignRecord, Scaling
+    from reports.outcomes import ProofOutcome
+    from reports.store import ProofStore
+
+    from .prove_all import Builder
+
+__all__ = ["PageInputs", "add_inputs", "add_parser", "page_of", "read_inputs", "stored_outcomes"]
+
+_BUILD_SECONDS, _BUILD_MEGABYTES = 120.0, 4096
+"""Limits for building one mapping and looking it up."""
+
+
+def add_parser(verbs: Any) -> None:
+    """Adds the verb to the subparsers of the command line; ``options.run`` runs it."""
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        "report",
+        help="write the HTML page of what the proof store holds, without proving",
+        description="Writes one self-contained HTML page from the proof store.  Nothing is proved: a claim whose proof "
+        "is missing, or is of other semantics, is shown as not proved.",
+        epilog="exit codes, with the page written: 0 all as expected, 1 something refuted that should hold, "
+        "2 something unproved or broken; 64 bad usage, and no page",
+    )
+    parser.add_argument("-o", dest="page", type=Path, metavar="FILE", required=True, help="the page")
+    parser.add_argument("--store", type=Path, metavar="FILE", help="proof store; default: in the user's cache")
+    add_inputs(parser)
+    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    parser.set_defaults(run=_report)
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that name what the page shows beside proofs; :func:`read_inputs` reads them."""
+    parser.add_argument(
+        "--campaigns", type=Path, metavar="DIR", help="show campaigns of this directory on the HTML page"
+    )
+    parser.add_argument(
+        "--scaling", type=Path, metavar="FILE", help="show times against sizes (benchmarks.table3) on the HTML page"
+    )
+
+
+@dataclass(frozen=True)
+class PageInputs:
+    """What the page shows beside proofs."""
+
+    campaigns: Sequence[CampaignRecord] = ()
+    scaling: Scaling | None = None
+
+
+def read_inputs(options: argparse.Namespace) -> PageInputs:
+    """The files that the options name; raises UsageError where one cannot be shown."""
+    from reports.html_inputs import InputError, read_campaigns, read_scaling
+
+    try:
+        return PageInputs(
+            read_campaigns(options.campaigns) if options.campaigns is not None else (),
+            read_scaling(options.scaling) if options.scaling is not None else None,
+        )
+    except InputError as error:
+        raise UsageError(str(error)) from error
+
+
+def _report(options: argparse.Namespace) -> int:
+    if options.page.is_dir():
+        raise UsageError(f"-o must name a file, not the directory {options.page}")
+    if options.store is not None and not options.store.is_file():
+        raise UsageError(f"--store must name a proof store, not {options.store}; make one with ilaverify prove --store")
+    inputs = read_inputs(options)
+
+    from reports.certificate import write_atomically
+    from reports.outcomes import tally
+    from reports.store import ProofStore, StoreError, default_store
+
+    from .catalogue import MAPPINGS
+    from .cli_prove import RESULT_SCHEMA, exit_code_of, outcome_json, show_outcome
+
+    store = ProofStore(options.store or default_store())
+    try:
+        outcomes = stored_outcomes(MAPPINGS, store)
+    except StoreError as error:
+        raise UsageError(str(error)) from error
+    source = "From the proof store; nothing was proved to write this page."
+    write_atomically(options.page, page_of(outcomes, inputs, MAPPINGS, source))
+    if options.json:
+        found = {"schema": RESULT_SCHEMA, "mappings": [outcome_json(o) for o in outcomes]}
+        print(json.dumps(found | {"written": [str(options.page)]}, indent=2, sort_keys=True))
+    else:
+        for outcome in outcomes:
+            print(show_outcome(outcome))
+        print(f"written   {options.page}")
+        print(tally(outcomes))
+    return exit_code_of(outcomes)
+
+
+# -- what the store holds -------------------------------------------------------------------------------
+
+
+def stored_outcomes(entries: Mapping[str, tuple[str, Builder]], store: ProofStore) -> list[ProofOutcome]:
+    """What the store says of each mapping (a line about it, and how to build it), in the order of ``entries``.
+
+    The status is NOT_RUN where it says nothing of the mapping as it is now.  Raises StoreError where the store cannot
+    be used.
+    """
+    from reports.outcomes import NOT_RUN, ProofOutcome
+
+    from .prove_all import FALSE_CLAIMS, prover_identity
+    from .workers import Task, run_tasks
+
+    prover, held = prover_identity(), store.entries()
+    known = {name: sum(subject == name for _, _, subject in held) for name in entries}
+
+    def task(name: str, build: Builder) -> Task:
+        return Task(name, lambda: _stored_entry(name, build, prover, store, known[name]))
+
+    found: dict[str, ProofOutcome] = {}
+    tasks = [task(name, build) for name, (_, build) in entries.items()]
+    run = run_tasks(tasks, jobs=os.cpu_count() or 1, timeout=_BUILD_SECONDS, memory=_BUILD_MEGABYTES)
+    with closing(run) as ends:
+        for end in ends:
+            outcome = ProofOutcome(end.name, "ERROR", reason=end.failure)
+            if end.text is not None:
+                outcome = ProofOutcome.from_text(end.text)
+            found[end.name] = replace(
+                outcome,
+                summary=entries[end.name][0],
+                expected="REFUTED" if end.name in FALSE_CLAIMS else "PROVED",
+                seconds=0.0 if outcome.status == NOT_RUN else round(end.seconds, 3),
+            )
+    return [found[name] for name in entries]
+
+
+def _stored_entry(name: str, build: Builder, prover: Mapping[str, str], store: ProofStore, held: int) -> str:
+    """The JSON of one mapping's outcome; ``held`` entries of the store are about it, of whatever semantics."""
+    from chc.prove import claim_of
+    from reports.certificate import claim_json, semantics_of
+    from reports.outcomes import NOT_RUN, ProofOutcome
+    from reports.store import proof_key
+    from reports.trust import trust_entry
+
+    # the very checks of ``prove``: what counts there counts here, and nothing else
+    from .prove_all import METHOD, _built, _from_store
+
+    mapping, file, line = _built(build)
+    claim = claim_json(claim_of(mapping))
+    key = proof_key(semantics_of(mapping), claim, METHOD, {}, prover)
+    base = ProofOutcome(name, NOT_RUN, method=METHOD, claim=claim, trust=trust_entry(mapping), file=file, line=line)
+    outcome, problem = _from_store(base, mapping, store, key, False)
+    if outcome is None:
+        outcome = replace(base, reason=_missing(problem, held))
+    return outcome.to_text()
+
+
+def _missing(problem: str, held: int) -> str:
+    """Why a claim is not proved, for people."""
+    said = "not proved with these semantics: "
+    if problem:
+        return said + problem
+    if held:
+        entries = "one answer" if held == 1 else f"{held} answers"
+        return (
+            f"{said}the store holds {entries} for other semantics, words, prover or solvers, and none for these; "
+            "prove the claim with ilaverify prove"
+        )
+    return said + "the store holds nothing of this claim; prove it with ilaverify prove"
+
+
+# -- the page -------------------------------------------------------------------------------------------
+
+
+def page_of(
+    outcomes: Sequence[ProofOutcome],
+    inputs: PageInputs,
+    entries: Mapping[str, tuple[str, Builder]],
+    source: str = "",
+) -> str:
+    """The HTML page of outcomes; ``entries`` build the mappings of counterexamples, which are run once more."""
+    import platform
+    from importlib.metadata import version
+
+    from reports.html import html_page
+    from smt_encodings import solver_cvc5, solver_z3
+
+    from . import __version__
+
+    versions = {
+        "ilaverify": __version__,
+        "z3": solver_z3.version().removeprefix("z3 "),
+        "cvc5": solver_cvc5.version().removeprefix("cvc5 "),
+        "pySMT": version("pysmt"),
+        "Python": platform.python_version(),
+    }
+    return html_page(
+        outcomes,
+        comparisons={o.name: _comparison(o, entries) for o in outcomes if o.counterexample},
+        invariants={o.name: _invariants(o.document) for o in outcomes if o.status == "PROVED" and o.document},
+        campaigns=inputs.campaigns,
+        scaling=inputs.scaling,
+        source=source,
+        versions=versions,
+    )
+
+
+def _comparison(outcome: ProofOutcome, entries: Mapping[str, tuple[str, Builder]]) -> Comparison | str:
+    """Both sides' outputs on the counterexample's data; or why there are none."""
+    from .prove_all import counterexample_from_text
+
+    if outcome.name not in entries:
+        return "the catalogue has no mapping of that name"
+    try:
+        found = counterexample_from_text(outcome.document)
+    except ValueError as error:
+        return f"its data cannot be read ({error})"
+    if found.error:
+        return "one side does not accept its program"
+    return _run(entries[outcome.name][1](), found)
+
+
+def _run(mapping: TensorMapping, found: Any) -> Comparison | str:
+    from bmc.counterexample import Runner
+    from ila_lang import MemSort
+    from reports.html_claims import Comparison
+
+    run = Runner(mapping).run_from(found.sizes, found.initial)
+    if run.error or not run.failed:
+        return "a run of the mapping as it is now shows no difference"
+    _, columns = mapping.output_extents(found.sizes)
+    sort = mapping.device.tensors[mapping.output[0]].sort
+    assert isinstance(sort, MemSort)
+    digits = -(-sort.data_width // 4)
+
+    def code(value: int) -> str:
+        return f"0x{value:0{digits}x}"
+
+    cells = [
+        (cell.owner if cell.address is None else f"{cell.owner}[{cell.address}]", hex(value))
+        for cell, value in found.initial.items()
+    ]
+    return Comparison(columns, tuple(map(code, run.device)), tuple(map(code, run.ir)), tuple(cells))
+
+
+_PARAMETER = re.compile(r"\(([^\s()]+) (Int|Bool)\)")
+"""A bound variable of a level's Horn clauses, with its sort."""
+
+
+def _invariants(document: str) -> dict[str, list[str]]:
+    """Readable lines of a certificate's invariants, by loop level; levels that cannot be read are left out.
+
+    (They are then shown as they stand in the certificate.)
+    """
+    import pysmt.shortcuts as smt
+    from pysmt.environment import pop_env, push_env
+    from pysmt.exceptions import PysmtException
+
+    from chc.invariants import parse_term, show_invariant
+    from reports.certificate import CertificateError, parse_certificate
+
+    try:
+        levels: Mapping[str, Any] = parse_certificate(document, Path("certificate"))["invariants"]
+    except CertificateError:
+        return {}  # the page itself says what is wrong with it
+    shown: dict[str, list[str]] = {}
+    for name, level in levels.items():
+        push_env()  # names of one level are symbols of one sort; another level's may have another
+        try:
+            sorts = dict(_PARAMETER.findall(level["horn"]))
+            symbols = {n: smt.Symbol(n, smt.BOOL if sort == "Bool" else smt.INT) for n, sort in sorts.items()}
+            conjuncts = tuple(parse_term(text, symbols) for text in level["invariant"])
+            shown[name] = show_invariant(conjuncts, level["names"])
+        except PysmtException as error:
+            print(f"ilaverify: invariant of {name} is shown as SMT-LIB text: {error}", file=sys.stderr)
+        finally:
+            pop_env()
+    return shown

@@ -1,0 +1,182 @@
+"""Outcomes as one self-contained HTML page for people who have never seen the project.
+
+The page says what is proved, for which sizes, in which sense, under which assumptions, and what that does not mean.  It
+loads nothing and runs no script; a content security policy in it forbids both.  The text comes from templates with
+automatic escaping, in which no value can become markup; characters that cannot be seen are shown as escapes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from .histogram import percent
+from .html_claims import VERDICTS, ClaimView, Comparison, claim_view
+from .html_inputs import CampaignRecord, Scaling
+from .html_plots import histogram_plot, scaling_plot, swatch
+from .outcomes import NOT_RUN, ProofOutcome
+
+__all__ = ["html_page"]
+
+SIGNS: Mapping[str, str] = {
+    "PROVED": "✓", "REFUTED": "✗", "UNKNOWN": "?", "VACUOUS": "∅", "ERROR": "!", NOT_RUN: "–",
+}  # fmt: skip
+"""A sign beside each verdict's word."""
+
+SCALING_METHODS: Mapping[str, str] = {
+    "BMC": "both sides unrolled at this shape; memories resolved while unrolling; data operations as symbols",
+    "BMC bits": "the same with data operations bit by bit",
+    "BMC arrays": "the textbook encoding: memories as SMT arrays, one question to the solver",
+    "CHC fixed": "inferred invariants, with the size domain cut down to this one shape",
+    "CHC symbolic": "inferred invariants over the whole size domain; the proof is the same for every row",
+}
+"""What the methods of ``benchmarks.table3`` are."""
+
+
+def html_page(
+    outcomes: Sequence[ProofOutcome],
+    *,
+    comparisons: Mapping[str, Comparison | str] | None = None,
+    invariants: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+    campaigns: Sequence[CampaignRecord] = (),
+    scaling: Scaling | None = None,
+    source: str = "",
+    versions: Mapping[str, str] | None = None,
+) -> str:
+    """The page, in the order of the outcomes; what is not as expected is told first.
+
+    By name of claim, ``comparisons`` has the outputs of counterexamples (or why they cannot be shown) and
+    ``invariants`` readable lines by loop level.  ``source`` says in words where the outcomes come from; ``versions``
+    names what made the page.  The same arguments give the same text.
+    """
+    views = [
+        claim_view(outcome, anchor, (comparisons or {}).get(outcome.name), (invariants or {}).get(outcome.name))
+        for outcome, anchor in zip(outcomes, _anchors(o.name for o in outcomes), strict=True)
+    ]
+    text = (
+        _environment()
+        .get_template("page.html")
+        .render(
+            claims=views,
+            parts=_parts(views),
+            counts=_counts(views),
+            verdicts=VERDICTS,
+            campaigns=[(record, _histogram(record)) for record in campaigns],
+            scaling=scaling,
+            scaling_plot="" if scaling is None else Markup(scaling_plot(scaling)),
+            scaling_methods=SCALING_METHODS,
+            source=source,
+            versions=versions or {},
+        )
+    )
+    return _visible(text) + "\n"
+
+
+def _parts(views: Sequence[ClaimView]) -> list[tuple[str, str, list[ClaimView]]]:
+    """Anchor, heading and claims of each part of the page that has claims."""
+    wrong = [v for v in views if not v.as_expected]
+    proved = [v for v in views if v.as_expected and v.proved]
+    false = [v for v in views if v.as_expected and not v.proved]
+    parts = [
+        ("attention", "Not as expected", wrong),
+        ("proved", "Proved", proved),
+        ("refuted", "False on purpose, and refuted", false),
+    ]
+    return [part for part in parts if part[2]]
+
+
+def _counts(views: Sequence[ClaimView]) -> dict[str, int]:
+    """How many claims have which verdict, the five of them always; claims without an answer where there are some."""
+    found = Counter(view.verdict for view in views)
+    return {verdict: found[verdict] for verdict in VERDICTS if verdict != NOT_RUN or found[verdict]}
+
+
+def _anchors(names: Iterable[str]) -> list[str]:
+    """An identifier for each name, made of letters, digits, ``_`` and ``-``; no two are alike."""
+    anchors: list[str] = []
+    for name in names:
+        base = "claim-" + re.sub(r"[^A-Za-z0-9_]+", "-", name)[:80]
+        anchor, number = base, 1
+        while anchor in anchors:
+            number += 1
+            anchor = f"{base}-{number}"
+        anchors.append(anchor)
+    return anchors
+
+
+def _histogram(record: CampaignRecord) -> Markup:
+    return Markup(histogram_plot(record.errors)) if record.errors else Markup("")
+
+
+# -- templates ------------------------------------------------------------------------------------------
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_given,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["style"] = Markup(_read_style())
+    environment.globals["signs"] = SIGNS
+    environment.globals["swatch"] = lambda index, line: Markup(swatch(index, line=line))
+    environment.filters |= {"seconds": _seconds, "percent": lambda value: percent(100 * value), "plural": _plural}
+    return environment
+
+
+def _read_style() -> str:
+    """The style sheet; it must not be able to end its element."""
+    source, _, _ = PackageLoader("reports").get_source(Environment(), "style.css")
+    assert "</" not in source
+    return source
+
+
+def _given(value: Any) -> Any:
+    """Any value of a template but None, which would be shown as a word."""
+    if value is None:
+        raise TypeError("a value of the page must be something, not None")
+    return value
+
+
+def _visible(text: str) -> str:
+    """The text with every character that cannot be seen as an escape, line ends excepted.
+
+    >>> print(_visible("a\\x00b\\u202e\\nc"))
+    a\\x00b\\u202e
+    c
+    """
+    return "\n".join(line if line.isprintable() else "".join(map(_shown, line)) for line in text.split("\n"))
+
+
+def _shown(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+
+
+def _seconds(value: float | None) -> str:
+    """A time with a sensible number of digits; a dash where there is none.
+
+    >>> _seconds(None), _seconds(0.0123), _seconds(7.666), _seconds(312.4)
+    ('–', '0.012 s', '7.7 s', '312 s')
+    """
+    if value is None:
+        return "–"
+    return f"{value:.{3 if value < 1 else 1 if value < 100 else 0}f} s"
+
+
+def _plural(count: int, word: str) -> str:
+    """The number with its word.
+
+    >>> _plural(1, "claim"), _plural(0, "claim")
+    ('1 claim', '0 claims')
+    """
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"

@@ -1,0 +1,375 @@
+"""What the HTML page says of one claim: its verdict with all that belongs to it, in words for strangers.
+
+Nothing is PROVED here because a record says so: the word is kept only where the record carries an intact certificate of
+the same claim, in which two solvers gave every obligation's expected answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from .certificate import CertificateError, parse_certificate
+from .outcomes import NOT_RUN, ProofOutcome
+from .store import certificate_problems
+
+__all__ = [
+    "MOST_OBLIGATIONS",
+    "VERDICTS",
+    "CertificateView",
+    "ClaimView",
+    "Comparison",
+    "InvariantView",
+    "ObligationGroup",
+    "Window",
+    "claim_view",
+    "window_of",
+]
+
+VERDICTS: Mapping[str, tuple[str, str]] = {
+    "PROVED": (
+        "Holds for all sizes in the claim's size domain, all inputs and all initial states: every obligation got its "
+        "expected answer from two independent solvers.",
+        "that the models are right, or anything beyond the claim's words",
+    ),
+    "REFUTED": (
+        "False: there is a concrete input on which the two sides differ, and running both showed the difference again.",
+        "that other sizes or other inputs differ, too",
+    ),
+    "UNKNOWN": ("Neither proved nor refuted; the reason is given.", "that the claim is wrong, or that it is right"),
+    "VACUOUS": ("No size satisfies the claim's precondition, so that it says nothing.", "anything about the programs"),
+    "ERROR": ("The attempt itself failed, or its proof is not intact.", "anything at all about the claim"),
+    NOT_RUN: (
+        "There is no answer: no proof was made, or none with these semantics.",
+        "anything at all about the claim",
+    ),
+}
+"""The verdicts that the page counts: what each one says, and what it does not say."""
+
+MOST_OBLIGATIONS = 300
+"""So many obligations of a claim are listed one by one; the certificate has all."""
+
+MOST_INPUTS = 16
+"""So many input elements and registers of a counterexample are listed."""
+
+MOST_PROGRAM = 20_000
+"""So many characters of a counterexample's device program are shown."""
+
+WINDOW_ROWS, WINDOW_COLUMNS = 8, 8
+"""The part of the output tensors that is shown of a counterexample; eight columns fit a phone."""
+
+METHODS: Mapping[str, tuple[str, str]] = {
+    "chc": (
+        "every size at once, without unrolling, by inferred loop invariants (constrained Horn clauses)",
+        "anything about sizes outside the size domain above",
+    ),
+    "bmc": (
+        "one shape, with all loops unrolled and arbitrary data (bounded model checking)",
+        "anything about any other shape than the one above",
+    ),
+    "hash": (
+        "sums compared as multisets of summands, by hashes of them",
+        "anything about other sizes than those above",
+    ),
+}
+_OTHER_METHOD = ("a method of this version of the prover", "anything about sizes other than those above")
+
+EQUALITIES: Mapping[str, tuple[str, str]] = {
+    "bit_exact": (
+        "both sides leave the same bits in every element of the output",
+        "that results are close to the operator on real numbers: equal codes say nothing about rounding",
+    ),
+    "over_reals": (
+        "both sides are equal as real numbers, as if nothing were rounded",
+        "that the bits are equal: rounding is left out",
+    ),
+    "up_to_reduction_order": (
+        "both sides add the same summands; the order may differ",
+        "that the bits are equal: rounding depends on the order of a sum",
+    ),
+    "within": (
+        "both sides differ by no more than the stated bound",
+        "that the bits are equal, or that the bound is the smallest one",
+    ),
+}
+_OTHER_EQUALITY = ("in the sense that the claim's words define", "equality in any other sense")
+
+INTERPRETATIONS: Mapping[str, str] = {
+    "uninterpreted": "operations on data are symbols; the result holds for all operations that satisfy the lemmas",
+    "bits": "operations on data are their closed forms, bit by bit",
+}
+_OTHER_INTERPRETATION = "a data interpretation of this version of the prover"
+
+_MODELS = (
+    "that the accelerator's chip or RTL behaves like its model, or a compiler's IR like the model of the IR: the two "
+    "models are compared, nothing else"
+)
+_TIME = "anything about run time, or about hosts that break the assumptions"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Both sides' outputs of a counterexample's run, row-major, as texts of codes.
+
+    ``inputs`` are the cells that are not at their reset value (their name, and the code): ``others`` are zero or reset.
+    """
+
+    columns: int
+    device: tuple[str, ...]
+    ir: tuple[str, ...]
+    inputs: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Window:
+    """A part of both output tensors around the first differing element, with indices of its rows and columns.
+
+    ``part`` says in words which part it is, ``differing`` how many elements differ in all.
+    ``sides`` are the device's and the IR's rows; a cell is its text and a mark: ``first``, ``differs`` or empty.
+    """
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    part: str
+    differing: int
+    sides: tuple[tuple[str, tuple[tuple[tuple[str, str], ...], ...]], ...]
+    inputs: tuple[tuple[str, str], ...]
+    more_inputs: int
+
+
+@dataclass(frozen=True)
+class ObligationGroup:
+    """Obligations of one purpose: how many hold, and the seconds of each solver, per obligation and in all."""
+
+    name: str
+    meaning: str
+    count: int
+    seconds: tuple[float | None, ...]
+    obligations: tuple[tuple[str, str, tuple[float | None, ...]], ...]
+
+
+@dataclass(frozen=True)
+class InvariantView:
+    """The invariant of one loop level, line by line, and how it was found."""
+
+    level: str
+    found_by: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CertificateView:
+    """What the page tells of an intact certificate; ``sha256`` is the digest of the file's text."""
+
+    tool: str
+    digest: str
+    sha256: str
+    seconds: float
+    solvers: tuple[str, ...]
+    obligations: int
+    unlisted: int
+    groups: tuple[ObligationGroup, ...]
+    invariants: tuple[InvariantView, ...]
+    lemmas: tuple[tuple[str, str], ...]
+    semantics: tuple[tuple[str, str], ...]
+    parameters: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class ClaimView:
+    """Everything that the page shows of one claim; ``anchor`` is unique on the page and fit for an address."""
+
+    anchor: str
+    outcome: ProofOutcome
+    verdict: str
+    as_expected: bool
+    reason: str
+    statement: str
+    size_domain: str
+    equality: tuple[str, str]
+    data: tuple[tuple[str, str], ...]
+    method: tuple[str, str]
+    assumptions: tuple[str, ...]
+    not_said: tuple[str, ...]
+    certificate: CertificateView | None
+    window: Window | None
+    unseen: str
+    program: str
+    program_cut: bool
+
+    @property
+    def proved(self) -> bool:
+        """Whether the page says PROVED."""
+        return self.verdict == "PROVED"
+
+
+def claim_view(
+    outcome: ProofOutcome,
+    anchor: str,
+    comparison: Comparison | str | None = None,
+    invariants: Mapping[str, Sequence[str]] | None = None,
+) -> ClaimView:
+    """The view of one outcome.
+
+    ``comparison`` are a counterexample's outputs, or why they cannot be shown; ``invariants`` are readable lines by
+    loop level, in place of the certificate's SMT-LIB terms.
+    """
+    verdict, reason, certificate = outcome.status, outcome.reason, None
+    if verdict == "PROVED":
+        try:
+            certificate = _certificate(outcome, invariants or {})
+        except CertificateError as error:
+            verdict, reason = "ERROR", f"It was said to be PROVED, but it has no intact certificate: {error}"
+    elif verdict not in VERDICTS:
+        verdict, reason = "ERROR", f"The record must have a verdict, not '{outcome.status}'"
+    claim: Mapping[str, Any] = outcome.claim or {}
+    equality = str(claim.get("equality", ""))
+    known = next((words for name, words in EQUALITIES.items() if equality.startswith(name)), _OTHER_EQUALITY)
+    method = METHODS.get(outcome.method, _OTHER_METHOD)
+    window = window_of(comparison) if isinstance(comparison, Comparison) else None
+    return ClaimView(
+        anchor=anchor,
+        outcome=outcome,
+        verdict=verdict,
+        as_expected=outcome.as_expected and verdict == outcome.status,
+        reason=reason,
+        statement=str(claim.get("statement", outcome.summary)),
+        size_domain=str(claim.get("size_domain", "")),
+        equality=(equality, known[0]) if equality else ("", ""),
+        data=tuple((str(i), INTERPRETATIONS.get(i, _OTHER_INTERPRETATION)) for i in claim.get("interpretations", ())),
+        method=(outcome.method, method[0]),
+        assumptions=tuple(map(str, claim.get("assumptions", ()))),
+        not_said=(method[1], known[1], _MODELS, _TIME) if verdict == "PROVED" else (VERDICTS[verdict][1],),
+        certificate=certificate,
+        window=window,
+        unseen=comparison if isinstance(comparison, str) else "",
+        program=outcome.program[:MOST_PROGRAM],
+        program_cut=len(outcome.program) > MOST_PROGRAM,
+    )
+
+
+# -- certificates ---------------------------------------------------------------------------------------
+
+
+def _certificate(outcome: ProofOutcome, invariants: Mapping[str, Sequence[str]]) -> CertificateView:
+    """The certificate of a proof; raises CertificateError where there is none that bears the word PROVED."""
+    if not outcome.document:
+        raise CertificateError("there is none")
+    content = parse_certificate(outcome.document, Path(outcome.name))
+    problems = certificate_problems(
+        content, content["semantics"], outcome.claim or {}, outcome.method, content["parameters"]
+    )
+    if problems:
+        raise CertificateError(problems[0])
+    obligations = content["obligations"]
+    solvers = sorted({answer["solver"] for o in obligations for answer in o["answers"]}, reverse=True)
+    return CertificateView(
+        tool=content["tool"],
+        digest=content["digest"],
+        sha256=hashlib.sha256(outcome.document.encode("ascii")).hexdigest(),
+        seconds=float(content["seconds"]),
+        solvers=tuple(solvers),
+        obligations=len(obligations),
+        unlisted=max(0, len(obligations) - MOST_OBLIGATIONS),
+        groups=tuple(_groups(obligations, solvers)),
+        invariants=tuple(
+            InvariantView(name, level["found_by"], tuple(invariants.get(name, level["invariant"])))
+            for name, level in content["invariants"].items()
+        ),
+        lemmas=tuple((o["name"], o["meaning"]) for o in obligations if o["group"] == "lemmas"),
+        semantics=tuple(content["semantics"].items()),
+        parameters=tuple((name, json.dumps(value)) for name, value in content["parameters"].items()),
+    )
+
+
+def _groups(obligations: list[dict[str, Any]], solvers: Sequence[str]) -> Iterator[ObligationGroup]:
+    """The obligations by group, in the order of the proof; the first MOST_OBLIGATIONS of them one by one."""
+    left = MOST_OBLIGATIONS
+    order = {o["group"]: number for number, o in reversed(list(enumerate(obligations)))}
+    for name, found in groupby(sorted(obligations, key=lambda o: order[o["group"]]), lambda o: o["group"]):
+        members = list(found)
+        times = [_seconds(o, solvers) for o in members]
+        meanings = list(dict.fromkeys(o["meaning"] for o in members))
+        listed = list(zip(members, times, strict=True))[:left]
+        left -= len(listed)
+        yield ObligationGroup(
+            name,
+            meanings[0] if len(meanings) == 1 else "",
+            len(members),
+            tuple(_total(column) for column in zip(*times, strict=True)),
+            tuple((o["name"], o["expected"], seconds) for o, seconds in listed),
+        )
+
+
+def _seconds(obligation: Mapping[str, Any], solvers: Sequence[str]) -> tuple[float | None, ...]:
+    """The time of each solver, None where it was not asked."""
+    times = {answer["solver"]: float(answer["seconds"]) for answer in obligation["answers"]}
+    return tuple(times.get(solver) for solver in solvers)
+
+
+def _total(column: Sequence[float | None]) -> float | None:
+    known = [seconds for seconds in column if seconds is not None]
+    return sum(known) if known else None
+
+
+# -- counterexamples ------------------------------------------------------------------------------------
+
+
+def window_of(comparison: Comparison) -> Window | None:
+    """The part of the outputs around the first differing element, None where the outputs are equal.
+
+    Raises ValueError where the outputs are no tensors of one shape.
+    """
+    device, ir, width = comparison.device, comparison.ir, comparison.columns
+    if len(device) != len(ir) or width < 1 or len(ir) % width:
+        raise ValueError(
+            f"Outputs of both sides must be tensors of {width} columns, not {len(device)} and {len(ir)} elements"
+        )
+    differing = [i for i, (a, b) in enumerate(zip(device, ir, strict=True)) if a != b]
+    if not differing:
+        return None
+    first, different = differing[0], set(differing)
+    rows = _span(first // width, len(ir) // width, WINDOW_ROWS)
+    columns = _span(first % width, width, WINDOW_COLUMNS)
+
+    def cell(values: Sequence[str], index: int) -> tuple[str, str]:
+        return values[index], "first" if index == first else "differs" if index in different else ""
+
+    return Window(
+        tuple(rows),
+        tuple(columns),
+        f"{_part('row', rows, len(ir) // width)}, {_part('column', columns, width)}",
+        len(differing),
+        tuple(
+            (name, tuple(tuple(cell(values, row * width + column) for column in columns) for row in rows))
+            for name, values in (("device", device), ("IR", ir))
+        ),
+        comparison.inputs[:MOST_INPUTS],
+        max(0, len(comparison.inputs) - MOST_INPUTS),
+    )
+
+
+def _span(index: int, extent: int, most: int) -> range:
+    """At most ``most`` indices below ``extent``, among them ``index`` with what stands before it.
+
+    >>> _span(7, 16, 8), _span(0, 3, 8), _span(63, 64, 8)
+    (range(4, 12), range(0, 3), range(56, 64))
+    """
+    start = max(0, min(index - most // 2 + 1, extent - most))
+    return range(start, min(extent, start + most))
+
+
+def _part(word: str, shown: range, extent: int) -> str:
+    """Which rows or columns are shown, in words.
+
+    >>> _part("row", range(1), 1), _part("row", range(2), 2), _part("column", range(4, 12), 16)
+    ('the only row', 'all 2 rows', 'columns 4 to 11 of 16')
+    """
+    if len(shown) == extent:
+        return f"the only {word}" if extent == 1 else f"all {extent} {word}s"
+    return f"{word}s {shown[0]} to {shown[-1]} of {extent}"
