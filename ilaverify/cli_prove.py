@@ -32,6 +32,7 @@ __all__ = [
     "RESULT_SCHEMA",
     "STATEMENT_FILE",
     "add_parser",
+    "chosen_names",
     "exit_code_of",
     "outcome_json",
     "run_entries",
@@ -93,7 +94,7 @@ def _count(text: str) -> int:
 
 
 def _prove(options: argparse.Namespace) -> int:
-    names = _names(options)
+    names = chosen_names(options.names, every=options.all)
     _check_places(options)
     inputs = cli_report.read_inputs(options)
 
@@ -125,20 +126,20 @@ def _prove(options: argparse.Namespace) -> int:
     return EXIT_INTERRUPTED if interrupted else exit_code_of(outcomes)
 
 
-def _names(options: argparse.Namespace) -> list[str]:
-    """The mappings asked for, each once, in the catalogue's order."""
+def chosen_names(names: Sequence[str], *, every: bool) -> list[str]:
+    """The mappings asked for, each once, in the catalogue's order; raises UsageError unless it is clear which."""
     from difflib import get_close_matches
 
     from .catalogue import MAPPINGS
 
-    if options.all == bool(options.names):
+    if every == bool(names):
         raise UsageError("prove must be given either the names of mappings or --all")
-    for name in options.names:
+    for name in names:
         if name not in MAPPINGS:
             close = get_close_matches(name, MAPPINGS, 1)
             hint = f" (did you mean {close[0]}?)" if close else ""
             raise UsageError(f"mapping must be one of {', '.join(MAPPINGS)}, not '{name}'{hint}")
-    return [name for name in MAPPINGS if options.all or name in options.names]
+    return [name for name in MAPPINGS if every or name in names]
 
 
 def _check_places(options: argparse.Namespace) -> None:

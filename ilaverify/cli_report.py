@@ -44,6 +44,7 @@ def add_parser(verbs: Any) -> None:
         epilog="exit codes, with the page written: 0 all as expected, 1 something refuted that should hold, "
         "2 something unproved or broken; 64 bad usage, and no page",
     )
+    parser.add_argument("names", metavar="NAME", nargs="*", help="the mappings; default: all")
     parser.add_argument("-o", dest="page", type=Path, metavar="FILE", required=True, help="the page")
     parser.add_argument("--store", type=Path, metavar="FILE", help="proof store; default: in the user's cache")
     add_inputs(parser)
@@ -83,6 +84,9 @@ def read_inputs(options: argparse.Namespace) -> PageInputs:
 
 
 def _report(options: argparse.Namespace) -> int:
+    from .cli_prove import RESULT_SCHEMA, chosen_names, exit_code_of, outcome_json, show_outcome
+
+    names = chosen_names(options.names, every=not options.names)
     if options.page.is_dir():
         raise UsageError(f"-o must name a file, not the directory {options.page}")
     if options.store is not None and not options.store.is_file():
@@ -94,11 +98,10 @@ def _report(options: argparse.Namespace) -> int:
     from reports.store import ProofStore, StoreError, default_store
 
     from .catalogue import MAPPINGS
-    from .cli_prove import RESULT_SCHEMA, exit_code_of, outcome_json, show_outcome
 
     store = ProofStore(options.store or default_store())
     try:
-        outcomes = stored_outcomes(MAPPINGS, store)
+        outcomes = stored_outcomes({name: MAPPINGS[name] for name in names}, store)
     except StoreError as error:
         raise UsageError(str(error)) from error
     source = "From the proof store; nothing was proved to write this page."
@@ -172,11 +175,15 @@ def _stored_entry(name: str, build: Builder, prover: Mapping[str, str], store: P
     return outcome.to_text()
 
 
+_DONE_AGAIN = re.compile(r", and the (mapping proved|search made) again: ")
+"""What ``prove`` says that it did, and ``report`` does not do."""
+
+
 def _missing(problem: str, held: int) -> str:
     """Why a claim is not proved, for people."""
     said = "not proved with these semantics: "
     if problem:
-        return said + problem
+        return said + _DONE_AGAIN.sub(": ", problem)
     if held:
         entries = "one answer" if held == 1 else f"{held} answers"
         return (
