@@ -207,6 +207,13 @@ def _make(op: str, args: tuple[Scalar, ...], kind: Format, payload: str | Litera
     return term
 
 
+_RESERVED = frozenset({
+    "true", "false", "and", "or", "not", "xor", "ite", "let", "forall", "exists", "distinct", "as", "par", "select",
+    "store", "abs", "div", "mod", "exp", "sqrt", "sin", "cos", "tan",
+})  # fmt: skip
+"""Words of SMT-LIB and of its solvers."""
+
+
 def variable(name: str, kind: Format = NUMBER) -> Scalar:
     """The variable ``name`` of a format; names are letters, digits and ``_``, and begin with a letter.
 
@@ -214,8 +221,11 @@ def variable(name: str, kind: Format = NUMBER) -> Scalar:
     >>> print(x * 2 + 1)
     x * 2 + 1
     """
-    if not (name.isascii() and name[:1].isalpha() and name.replace("_", "a").isalnum()):
-        raise ValueError(f"a variable's name must be letters, digits and '_' after a letter, not {name!r}; rename it")
+    if not (name.isascii() and name[:1].isalpha() and name.replace("_", "a").isalnum()) or name in _RESERVED:
+        raise ValueError(
+            f"a variable's name must be letters, digits and '_' after a letter, and no word of SMT-LIB, not {name!r}; "
+            "rename it"
+        )
     return _make("variable", (), kind, name)
 
 
@@ -451,7 +461,9 @@ def _text(term: Scalar, above: int = 0) -> str:
         return f"({text})" if above > 4 and (text.startswith("-") or "/" in text) else text
     if term.op in _INFIX:
         symbol, level = _INFIX[term.op]
-        text = f"{_text(term.args[0], level)} {symbol} {_text(term.args[1], level + 1)}"
+        shift = symbol in ("<<", ">>")
+        left, right = (_text(a, 7 if shift else level + i) for i, a in enumerate(term.args))
+        text = f"{left} {symbol} {right}"
         return f"({text})" if level < above else text
     if term.op == "neg":
         return f"-{_text(term.args[0], 7)}"

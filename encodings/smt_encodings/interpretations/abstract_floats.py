@@ -26,27 +26,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
+from typing import Generic
 
 from ila_lang import BvSort, Expr, Function, any_of, bv, concat, const, ite, uninterpreted, var
 from smt_encodings.bits import BitEncoding
 from smt_encodings.printer import script
 
-from .protocol import CannotInterpret, DataFormat, Literal, MachineDomain
+from .protocol import CannotInterpret, DataFormat, K, Literal, MachineDomain
 
 __all__ = ["AbstractFloats"]
 
+_CONSTANT = "constant_magnitude_"
 _CORRECT = "{} is correctly rounded; used: the special cases of IEEE 754, the result's sign"
 
 
 @dataclass
-class AbstractFloats:
+class AbstractFloats(Generic[K]):
     """The encoding, with codes of 1 + ``magnitude_bits`` bits; ``machine`` gives machine numbers their meaning.
 
     Build the terms once with any width, read :attr:`bits_needed`, and build them again with at least as many:
     :meth:`script` raises ValueError where there are too few.
     """
 
-    machine: MachineDomain
+    machine: MachineDomain[K]
     magnitude_bits: int = 16
     symbols: dict[str, Function] = field(default_factory=dict)
     constants: dict[Fraction, Expr] = field(default_factory=dict)
@@ -70,15 +72,17 @@ class AbstractFloats:
 
     # -- the domain ----------------------------------------------------------------------------------------
 
-    def variable(self, name: str, kind: DataFormat) -> Expr:
+    def variable(self, name: str, kind: K) -> Expr:
         """Any number, NaN without a sign."""
+        if name.startswith(_CONSTANT):
+            raise CannotInterpret(f"names of variables must not begin with {_CONSTANT}; rename {name}")
         if kind.family != "float":
             return self.machine.variable(name, kind)
         code = self._canonical(var(name, bv(self.magnitude_bits + 1)))
         self._meet(kind, self._magnitude(code))
         return code
 
-    def constant(self, value: Literal, kind: DataFormat) -> Expr:
+    def constant(self, value: Literal, kind: K) -> Expr:
         """A number; the magnitude of a finite one other than 0 is a variable, in order with those of the others."""
         if kind.family != "float":
             return self.machine.constant(value, kind)
@@ -91,7 +95,7 @@ class AbstractFloats:
             return self._join(const(0, 1), self._zero_magnitude)
         return self._join(const(int(value < 0), 1), self._constant(abs(value), kind))
 
-    def apply(self, op: str, kind: DataFormat, kinds: Sequence[DataFormat], args: Sequence[Expr]) -> Expr:
+    def apply(self, op: str, kind: K, kinds: Sequence[K], args: Sequence[Expr]) -> Expr:
         """The operator on codes."""
         if op == "select":
             return ite(args[0], args[1], args[2])
@@ -173,7 +177,7 @@ class AbstractFloats:
     def _constant(self, value: Fraction, kind: DataFormat) -> Expr:
         """The magnitude of a positive constant."""
         if value not in self.constants:
-            self.constants[value] = var(f"constant!{value}", bv(self.magnitude_bits))
+            self.constants[value] = var(f"{_CONSTANT}{value.numerator}_{value.denominator}", bv(self.magnitude_bits))
         return self._meet(kind, self.constants[value])
 
     def _one(self, kind: DataFormat) -> Expr:
@@ -239,10 +243,13 @@ class AbstractFloats:
         return self.neg(kind, chosen(kind, self.neg(kind, x), self.neg(kind, y)))
 
     def add(self, kind: DataFormat, x: Expr, y: Expr) -> Expr:
-        """x + y: of equal signs at least the larger magnitude, of different ones at most, and never 0 by rounding."""
+        """x + y: of equal signs at least the larger magnitude, of different ones at most, and never 0 by rounding.
+
+        The magnitude depends on those of x and y and on whether the signs are equal: rounding to nearest is symmetric.
+        """
         a, b = self._magnitude(x), self._magnitude(y)
         larger, alike = ite(a < b, b, a), self._sign(x) == self._sign(y)
-        some = self._some_magnitude("add", kind, x, y, commutes=True)
+        some = self._some_magnitude("add", kind, a, b, ite(alike, const(1, 1), const(0, 1)), commutes=True)
         magnitude = ite(alike, ite(some < larger, larger, some), ite((some == 0) | (larger < some), larger, some))
         finite = self._join(ite(a < b, self._sign(y), self._sign(x)), magnitude)
         finite = ite(~alike & (a == b), self._join(const(0, 1), self._zero_magnitude), finite)
@@ -258,10 +265,12 @@ class AbstractFloats:
         return self.add(kind, x, self.neg(kind, y))
 
     def mul(self, kind: DataFormat, x: Expr, y: Expr) -> Expr:
-        """x * y: a factor of 1 changes nothing, and the sign is that of the signs."""
+        """x * y: the sign is the product of the signs; compared with 1, a factor says whether the other one grows."""
         a, b, one = self._magnitude(x), self._magnitude(y), self._one(kind)
         magnitude = self._some_magnitude("mul", kind, a, b, commutes=True)
-        magnitude = ite(a == one, b, ite(b == one, a, magnitude))
+        for factor, other in ((a, b), (b, a)):  # a factor of at most 1 makes nothing larger, one of at least 1 smaller
+            magnitude = ite((factor <= one) & (other < magnitude), other, magnitude)
+            magnitude = ite((one <= factor) & (magnitude < other), other, magnitude)
         magnitude = ite(self._is_zero(x) | self._is_zero(y), self._zero_magnitude, magnitude)
         magnitude = ite(self._is_infinite(x) | self._is_infinite(y), self._infinite_magnitude, magnitude)
         clash = (self._is_infinite(x) & self._is_zero(y)) | (self._is_zero(x) & self._is_infinite(y))
@@ -333,7 +342,7 @@ class AbstractFloats:
 
     # -- conversions -------------------------------------------------------------------------------------------
 
-    def _cast(self, kind: DataFormat, source: DataFormat, x: Expr) -> Expr:
+    def _cast(self, kind: K, source: K, x: Expr) -> Expr:
         if "float" not in (kind.family, source.family):
             return self.machine.apply("cast", kind, [source], [x])
         if source.family == "boolean":

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations_with_replacement, permutations
 from typing import Any
 
 import pysmt.shortcuts as smt
@@ -133,7 +133,7 @@ class ExactNumbers:
         """The number q with q * b = a; any number where b is 0."""
         if b.is_constant() and b.constant_value() != 0:
             return smt.Times(a, smt.Real(1 / Fraction(b.constant_value())))
-        quotient = smt.Function(smt.Symbol("quotient", FunctionType(REAL, [REAL, REAL])), [a, b])
+        quotient = smt.Function(smt.Symbol("real_quotient", FunctionType(REAL, [REAL, REAL])), [a, b])
         self._facts.append(smt.Implies(smt.NotEquals(b, smt.Real(0)), smt.Equals(smt.Times(quotient, b), a)))
         return quotient
 
@@ -207,7 +207,7 @@ class ExactNumbers:
         values = {p: _call("exp", [p]) for p in points}
         facts = [smt.Equals(values[zero], one)]
         facts += [smt.GT(values[p], zero) for p in points]
-        facts += [smt.Iff(smt.LT(p, q), smt.LT(values[p], values[q])) for p, q in combinations(points, 2)]
+        facts += [smt.Iff(smt.LT(p, q), smt.LT(values[p], values[q])) for p, q in permutations(points, 2)]
         for p in points:
             for q, r in combinations_with_replacement([x for x in points if x is not zero], 2):
                 product = smt.Equals(values[p], smt.Times(values[q], values[r]))
@@ -216,7 +216,7 @@ class ExactNumbers:
 
 
 def _call(name: str, args: Sequence[FNode]) -> FNode:
-    return smt.Function(smt.Symbol(name, FunctionType(REAL, [REAL] * len(args))), list(args))
+    return smt.Function(smt.Symbol(f"real_{name}", FunctionType(REAL, [REAL] * len(args))), list(args))
 
 
 def _sort(kind: DataFormat) -> PySMTType:

@@ -10,13 +10,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Generic
 
 from ila_lang import Expr, bv
 from smt_encodings.bits import BitEncoding
 from smt_encodings.direct import sort_name
 from smt_encodings.printer import term_text
 
-from .protocol import CannotInterpret, DataFormat, Literal, MachineDomain
+from .protocol import CannotInterpret, DataFormat, K, Literal, MachineDomain
 
 __all__ = ["IeeeFloats"]
 
@@ -84,14 +85,14 @@ _SPECIAL_CASES = {
 
 
 @dataclass
-class IeeeFloats:
+class IeeeFloats(Generic[K]):
     """The encoding of floats, written as text: every subterm is one definition.
 
     ``machine`` gives machine integers their meaning.  With ``experimental``, formats other than binary32 and binary64
     are written too; only z3 supports them without an option.
     """
 
-    machine: MachineDomain
+    machine: MachineDomain[K]
     experimental: bool = False
     _lines: list[str] = field(default_factory=list)
     _known: dict[str, str] = field(default_factory=dict)
@@ -108,7 +109,7 @@ class IeeeFloats:
         """Whether the terms so far have no symbol of which only special cases are known."""
         return not self._functions
 
-    def variable(self, name: str, kind: DataFormat) -> str:
+    def variable(self, name: str, kind: K) -> str:
         """A number, declared as its bits."""
         if kind.family != "float":
             symbol = self.machine.variable(name, kind)
@@ -118,7 +119,7 @@ class IeeeFloats:
         self._once(f"(declare-fun {name} () (_ BitVec {e + s}))")
         return self._define(_sort((e, s)), f"((_ to_fp {e} {s}) {name})")
 
-    def constant(self, value: Literal, kind: DataFormat) -> str:
+    def constant(self, value: Literal, kind: K) -> str:
         """A literal; numbers are written exactly and must be representable."""
         if kind.family != "float":
             return self._machine_term(self.machine.constant(value, kind), {})
@@ -128,7 +129,7 @@ class IeeeFloats:
             return f"(_ {name} {e} {s})"
         return f"((_ to_fp {e} {s}) RNE {_real(value)})" if value else f"(_ +zero {e} {s})"
 
-    def apply(self, op: str, kind: DataFormat, kinds: Sequence[DataFormat], args: Sequence[str]) -> str:
+    def apply(self, op: str, kind: K, kinds: Sequence[K], args: Sequence[str]) -> str:
         """The operator's term, as the name of its definition."""
         if op == "select":
             return self._define(self._sort_of(kind), f"(ite {' '.join(args)})")
@@ -172,14 +173,15 @@ class IeeeFloats:
             self._lines.append(f"(define-fun {name} () {sort} {text})")
         return self._known[key]
 
-    def _sort_of(self, kind: DataFormat) -> str:
+    def _sort_of(self, kind: K) -> str:
         if kind.family == "float":
             return _sort(self._float(kind))
         return sort_name(self.machine.variable("x", kind).sort)
 
-    def _machine(self, op: str, kind: DataFormat, kinds: Sequence[DataFormat], args: Sequence[str]) -> str:
+    def _machine(self, op: str, kind: K, kinds: Sequence[K], args: Sequence[str]) -> str:
         """A machine operator on terms: its expression over variables in their place."""
-        places = {f"place!{i}": a for i, a in enumerate(args)}
+        sorts = [sort_name(self.machine.variable("x", k).sort) for k in kinds]
+        places = {f"place_{i}_{s.strip('()').split()[-1]}": a for i, (a, s) in enumerate(zip(args, sorts, strict=True))}
         operands = [self.machine.variable(p, k) for p, k in zip(places, kinds, strict=True)]
         return self._machine_term(self.machine.apply(op, kind, kinds, operands), places)
 
@@ -197,12 +199,12 @@ class IeeeFloats:
             self._functions[name] = None
             self._lines.append(f"(declare-fun {name} ({' '.join([_sort((e, s))] * len(args))}) {_sort((e, s))})")
         result = self._define(_sort((e, s)), f"({name} {' '.join(args)})")
-        one = self.constant(Fraction(1), _Float(e, s))
+        one = f"((_ to_fp {e} {s}) RNE 1.0)"
         for case in _SPECIAL_CASES[op]:
             self._once(f"(assert {case.format(*args, r=result, one=one, e=e, s=s)})")
         return result
 
-    def _cast(self, kind: DataFormat, source: DataFormat, value: str) -> str:
+    def _cast(self, kind: K, source: K, value: str) -> str:
         if "float" not in (kind.family, source.family):
             return self._machine("cast", kind, [source], [value])
         if source.family == "boolean":
@@ -219,7 +221,7 @@ class IeeeFloats:
             return self._to_integer(kind, source, value)
         raise CannotInterpret(f"the theory of floats has no conversion from {source} to {kind}")
 
-    def _to_integer(self, kind: DataFormat, source: DataFormat, value: str) -> str:
+    def _to_integer(self, kind: K, source: K, value: str) -> str:
         """Cut toward zero and saturated; NaN is 0."""
         e, s = self._float(source)
         width, signed = int(kind.parameters[0]), kind.parameters[1] == "signed"
@@ -232,22 +234,6 @@ class IeeeFloats:
             f"(ite (fp.leq {bounds[1]} {value}) {codes[2]} {cut})))"
         )
         return self._define(sort_name(bv(width)), text)
-
-
-@dataclass(frozen=True)
-class _Float:
-    """A float format, as far as constants need it."""
-
-    e: int
-    s: int
-
-    @property
-    def family(self) -> str:
-        return "float"
-
-    @property
-    def parameters(self) -> tuple[int | str, ...]:
-        return (self.e, self.s)
 
 
 def _sort(size: tuple[int, int]) -> str:

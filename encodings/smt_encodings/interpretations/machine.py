@@ -7,38 +7,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic
 
 from ila_lang import Expr
 from smt_encodings.bits import BitEncoding
 from smt_encodings.printer import script
 
-from .protocol import CannotInterpret, DataFormat, Literal, MachineDomain
+from .protocol import CannotInterpret, DataFormat, K, Literal, MachineDomain
 
 __all__ = ["MachineBits"]
 
 
 @dataclass
-class MachineBits:
+class MachineBits(Generic[K]):
     """The encoding of machine numbers; ``machine`` has the operators' meaning."""
 
-    machine: MachineDomain
+    machine: MachineDomain[K]
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Nothing is assumed."""
         return ()
 
-    def variable(self, name: str, kind: DataFormat) -> Expr:
+    def variable(self, name: str, kind: K) -> Expr:
         """The code as a bit-vector variable."""
         _check(kind)
         return self.machine.variable(name, kind)
 
-    def constant(self, value: Literal, kind: DataFormat) -> Expr:
+    def constant(self, value: Literal, kind: K) -> Expr:
         """The code as a literal."""
         _check(kind)
         return self.machine.constant(value, kind)
 
-    def apply(self, op: str, kind: DataFormat, kinds: Sequence[DataFormat], args: Sequence[Expr]) -> Expr:
+    def apply(self, op: str, kind: K, kinds: Sequence[K], args: Sequence[Expr]) -> Expr:
         """The operator's expression."""
         for each in (kind, *kinds):
             _check(each)

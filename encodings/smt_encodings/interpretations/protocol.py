@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from ila_lang import Expr
 
-__all__ = ["CannotInterpret", "DataFormat", "Encoding", "Literal", "MachineDomain"]
+__all__ = ["CannotInterpret", "DataFormat", "Encoding", "K", "Literal", "MachineDomain"]
 
 Literal = Fraction | float
 """A constant: an exact number, or one of the floats -0.0, inf, -inf and nan."""
@@ -31,21 +31,24 @@ class DataFormat(Protocol):
 
 
 V = TypeVar("V")
+K = TypeVar("K", bound=DataFormat)
+"""The formats of a domain of machine numbers."""
+K_contra = TypeVar("K_contra", bound=DataFormat, contravariant=True)
 
 
-class Encoding(Protocol[V]):
+class Encoding(Protocol[V, K_contra]):
     """A domain whose values are terms, and which writes Boolean ones as a question.
 
     ``assumptions`` says, once terms are built, what is assumed of symbols beyond the SMT-LIB theories.
     """
 
-    def variable(self, name: str, kind: DataFormat) -> V:
+    def variable(self, name: str, kind: K_contra) -> V:
         """The term of a variable."""
 
-    def constant(self, value: Literal, kind: DataFormat) -> V:
+    def constant(self, value: Literal, kind: K_contra) -> V:
         """The term of a constant."""
 
-    def apply(self, op: str, kind: DataFormat, kinds: Sequence[DataFormat], args: Sequence[V]) -> V:
+    def apply(self, op: str, kind: K_contra, kinds: Sequence[K_contra], args: Sequence[V]) -> V:
         """The term of an operator; raises CannotInterpret or another ValueError where there is none."""
 
     def script(self, assertions: Sequence[V], comment: str = "") -> str:
@@ -56,14 +59,14 @@ class Encoding(Protocol[V]):
         """What is assumed, in words."""
 
 
-class MachineDomain(Protocol):
+class MachineDomain(Protocol[K_contra]):
     """A domain of ``ila_lang`` expressions for machine numbers and Booleans; the meaning of these stands there."""
 
-    def variable(self, name: str, kind: DataFormat) -> Expr:
+    def variable(self, name: str, kind: K_contra) -> Expr:
         """A variable."""
 
-    def constant(self, value: Literal, kind: DataFormat) -> Expr:
+    def constant(self, value: Literal, kind: K_contra) -> Expr:
         """A literal."""
 
-    def apply(self, op: str, kind: DataFormat, kinds: Sequence[DataFormat], args: Sequence[Expr]) -> Expr:
+    def apply(self, op: str, kind: K_contra, kinds: Sequence[K_contra], args: Sequence[Expr]) -> Expr:
         """An operator."""

@@ -1,0 +1,273 @@
+"""Rules on machine integers and fixed point that look right and are wrong, with what repairs them.
+
+Rows I1 to I41 and C17 of the collection of wrong rules (there are no rows I35 and I37).  Integers have 8 bits, are
+signed and wrap, unless a rule says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from accel_models.hlscnn.options import HlscnnOptions
+from ir_semantics.scalars import (
+    INTEGERS,
+    REALS,
+    TRUE,
+    Format,
+    Scalar,
+    Value,
+    abs_,
+    all_of,
+    cast,
+    clamp,
+    constant,
+    divide_floor,
+    divide_toward_zero,
+    integer,
+    maximum,
+    minimum,
+    variable,
+)
+
+from .number_formats import ADAPTIVFLOAT, hlscnn_output, hlscnn_psum
+from .rules import RuleRow, ScalarRule, Unstated
+
+__all__ = ["ROWS", "UNSTATED"]
+
+INT2, INT8, INT16, INT32 = (integer(w) for w in (2, 8, 16, 32))
+UINT8, UINT16 = integer(8, signed=False), integer(16, signed=False)
+SATURATING = integer(8, overflow="saturate")
+
+x, y, z, w, s = (variable(n) for n in "xyzws")
+a, b = variable("a"), variable("b")
+
+
+def _rule(
+    row: str, left: Scalar, right: Scalar | int, number: Format = INT8, *examples: Mapping[str, Value], **more: Any
+) -> ScalarRule:
+    target = right if isinstance(right, Scalar) else constant(right, left.format)
+    return ScalarRule(f"{row} {left} -> {target}", left, target, number, row=row, examples=examples, **more)
+
+
+def _row(row: str, wrong: ScalarRule, *repaired: ScalarRule, note: str = "", **more: Any) -> RuleRow[ScalarRule]:
+    return RuleRow(row, wrong, repaired, note=note, **more)
+
+
+def _control(name: str, *rules: ScalarRule) -> RuleRow[ScalarRule]:
+    return RuleRow(name, None, rules)
+
+
+def _typed(names: str, kind: Format) -> list[Scalar]:
+    return [variable(n, kind) for n in names.split()]
+
+
+def _fits(result: Scalar, wide: Format = INT16) -> Scalar:
+    """Whether a sum, difference, product or shift is the same number when it is computed with more bits."""
+    operands = [cast(o, wide) for o in result.args]
+    exact = {
+        "add": lambda p, q: p + q,
+        "sub": lambda p, q: p - q,
+        "mul": lambda p, q: p * q,
+        "shift_left": lambda p, q: p << q,
+    }[result.op](*operands)
+    return cast(result, wide).equals(exact)
+
+
+def _average(p: Scalar, q: Scalar) -> Scalar:
+    """(p + q + 1) >> 1 of unsigned 8-bit numbers, with a wider sum."""
+    return cast((cast(p, UINT16) + cast(q, UINT16) + 1) >> 1, UINT8)
+
+
+def _halved(p: Scalar, bits: int) -> Scalar:
+    """p / 2^bits, rounded to nearest, ties up."""
+    return (p + (1 << (bits - 1))) >> bits
+
+
+_u, _v, _t = _typed("u v t", UINT8)
+_long = variable("x", INT32)
+_m, _n = _typed("m n", INT16)
+_i8 = variable("x", INT8)
+_u8 = cast(_i8, UINT8)
+_p, _q = _typed("p q", hlscnn_psum(HlscnnOptions()))
+_stored = hlscnn_output(HlscnnOptions())
+_in_int8 = [(constant(-128, k) <= v) & (v <= 127) for k, v in ((INT16, _m), (INT16, _n), (INT32, _long))]
+_leaky, _tenth = (_long * 26 + 128) >> 8, divide_floor(_long + 5, 10)
+_by_two_bits = [variable(n, INT2) for n in ("x", "c1", "c2")]
+_grouped_left = (_by_two_bits[0] + _by_two_bits[1]) + _by_two_bits[2]
+_grouped_right = _by_two_bits[0] + (_by_two_bits[1] + _by_two_bits[2])
+_left_fits = _fits(_by_two_bits[0] + _by_two_bits[1]) & _fits(_grouped_left)
+_right_fits = _fits(_by_two_bits[1] + _by_two_bits[2]) & _fits(_grouped_right)
+_c1, _c2 = _typed("c1 c2", INT8)
+_less, _moved = _i8 + _c1 < _c2, _i8 < _c2 - _c1
+_af, _ag, _ah = _typed("x y z", ADAPTIVFLOAT)
+_wide_clamp = cast(clamp(cast(_i8 + 10, INT16), 10, 137), INT8)
+
+ROWS: tuple[RuleRow[ScalarRule], ...] = (
+    _row(
+        "I1",
+        _rule("I1", divide_toward_zero(_i8 * 2, 2), _i8, INT8, {"x": 64}),
+        _rule("I1", divide_toward_zero(_i8 * 2, 2), _i8, condition=_fits(_i8 * 2)),
+    ),
+    _row(
+        "I3",
+        _rule("I3", divide_toward_zero(x, 2), x >> 1, INT8, {"x": -1}),
+        _rule("I3", divide_toward_zero(x, 2), x >> 1, condition=x >= 0),
+        _rule("I3", divide_floor(x, 2), x >> 1),
+    ),
+    _row("I5", _rule("I5", abs_(x) >= 0, TRUE, INT8, {"x": -128}), _rule("I5", abs_(x) >= 0, TRUE, SATURATING)),
+    _row(
+        "I7",
+        _rule("I7", _less, _moved, INT8, {"x": 127, "c1": 1, "c2": 0}),
+        _rule("I7", _less, _moved, condition=_fits(_i8 + _c1) & _fits(_c2 - _c1)),
+        still_wrong=(_rule("I7", _less, _moved, condition=_fits(_i8 + _c1)),),
+        note="That x + c1 does not wrap is not enough; c2 - c1 must not wrap either.",
+    ),
+    _row(
+        "I9",
+        _rule("I9", 2 * (a + b), 2 * a + 2 * b, SATURATING, {"a": 100, "b": -90}),
+        _rule("I9", 2 * (a + b), 2 * a + 2 * b, INT8),
+        note="Numbers that wrap distribute.",
+    ),
+    _row(
+        "I11",
+        _rule("I11", cast(clamp(_long, -128, 127), INT8), clamp(cast(_long, INT8), -128, 127), INT32, {"x": 300}),
+        _rule(
+            "I11",
+            cast(clamp(_long, -128, 127), INT8),
+            clamp(cast(_long, INT8), -128, 127),
+            INT32,
+            condition=_in_int8[2],
+        ),
+    ),
+    _row(
+        "I13",
+        _rule("I13", (x + y) >> 1, (x >> 1) + (y >> 1), INT8, {"x": 1, "y": 1}),
+        _rule(
+            "I13",
+            (_i8 + _c1) >> 1,
+            (_i8 >> 1) + (_c1 >> 1),
+            condition=((_i8 >> 1) << 1).equals(_i8) & _fits(_i8 + _c1),
+        ),
+    ),
+    _row(
+        "I15",
+        _rule("I15", (_i8 << 1) >> 1, _i8, INT8, {"x": 64}),
+        _rule("I15", (_i8 << 1) >> 1, _i8, condition=_fits(_i8 << 1)),
+    ),
+    _row(
+        "I17",
+        _rule("I17", _average(_average(_u, _v), _t), _average(_u, _average(_v, _t)), UINT8, {"u": 0, "v": 1, "t": 2}),
+        _rule("I17", _average(_u, _v), _average(_v, _u), UINT8),
+        note="It commutes.",
+    ),
+    _row(
+        "I19",
+        _rule("I19", divide_toward_zero(x + 2, 2), divide_toward_zero(x, 2) + 1, INTEGERS, {"x": -1}),
+        _rule("I19", divide_floor(x + 2, 2), divide_floor(x, 2) + 1, INTEGERS),
+        _rule("I19", divide_floor(_i8 + 2, 2), divide_floor(_i8, 2) + 1, condition=_fits(_i8 + 2)),
+        still_wrong=(_rule("I19", divide_floor(x + 2, 2), divide_floor(x, 2) + 1, INT8),),
+        note="In machine integers x + 2 must not wrap.",
+    ),
+    _row(
+        "I21",
+        _rule("I21", _halved(_halved(_long, 1), 1), _halved(_long, 2), INT32, {"x": 1}),
+        _rule("I21", (_long >> 1) >> 1, _long >> 2, INT32),
+        note="Rounding down twice is rounding down once.",
+    ),
+    _row(
+        "I23",
+        _rule("I23", constant(0), (constant(0) - z) * w, INT32, {"z": 10, "w": 3}),
+        _rule("I23", constant(0), (z - z) * w, INT32),
+        note="What a padded cell adds to a sum: nothing, against the code 0 with zero point z and weight w.",
+    ),
+    _row(
+        "I25",
+        _rule("I25", _u < _v, _u - _v < 0, UINT8, {"u": 0, "v": 2}),
+        _rule("I25", _u < _v, cast(_u, INT16) - cast(_v, INT16) < 0, UINT8),
+    ),
+    _row(
+        "I27",
+        _rule(
+            "I27",
+            cast(_p + _q, _stored),
+            cast(_p, _stored) + cast(_q, _stored),
+            hlscnn_psum(HlscnnOptions()),
+            {"p": Fraction(1, 256), "q": Fraction(1, 256)},
+        ),
+        _rule(
+            "I27",
+            cast(_p + _q, _stored),
+            cast(_p, _stored) + cast(_q, _stored),
+            hlscnn_psum(HlscnnOptions()),
+            condition=cast(cast(_p, _stored), hlscnn_psum(HlscnnOptions())).equals(_p),
+        ),
+        note="HLSCNN's formats: 16 fraction bits are cut to 7. It holds where one summand needs no cutting.",
+    ),
+    _row(
+        "I29",
+        _rule("I29", _leaky, _tenth, INT32, {"x": -125}, condition=_in_int8[2]),
+        _rule("I29", _leaky, _tenth, INT32, condition=(constant(0, INT32) <= _long) & (_long <= 63)),
+    ),
+    _row(
+        "I31",
+        _rule("I31", cast(_i8, INT16), cast(_u8, INT16), INT8, {"x": -1}),
+        _rule("I31", cast(_i8, INT16), cast(_u8, INT16), condition=_i8 >= 0),
+    ),
+    _row(
+        "I33",
+        _rule("I33", maximum(cast(_m, INT8), cast(_n, INT8)), cast(maximum(_m, _n), INT8), INT16, {"m": 200, "n": 100}),
+        _rule(
+            "I33",
+            maximum(cast(_m, INT8), cast(_n, INT8)),
+            cast(maximum(_m, _n), INT8),
+            INT16,
+            condition=all_of(_in_int8[:2]),
+        ),
+    ),
+    _row(
+        "I39",
+        _rule("I39", clamp(_i8, 0, 127) + 10, _wide_clamp, INT8, {"x": 120}),
+        _rule("I39", clamp(_i8, 0, 127) + 10, _wide_clamp, condition=_fits(_i8 + 10)),
+    ),
+    _row(
+        "I41",
+        _rule(
+            "I41",
+            _grouped_left,
+            _grouped_right,
+            INT2,
+            {"x": 1, "c1": -2, "c2": -1},
+            left_defined=_left_fits,
+            right_defined=_right_fits,
+        ),
+        _rule("I41", _grouped_left, _grouped_right, INT2, left_defined=_left_fits),
+        note="An addition that must not overflow has no value where it does.",
+    ),
+    _row(
+        "C17",
+        _rule("C17", clamp(x, 0, 6), clamp(x, 0, 120), INT8, {"x": 100}),
+        _rule("C17", clamp(x * s, 0, 6), s * clamp(x, 0, 6 / s), REALS, condition=s > 0),
+        note="The code of 6 at scale 0.05 is 120.",
+    ),
+    _row(
+        "AdaptivFloat: x + y is associative",
+        _rule("AdaptivFloat", (_af + _ag) + _ah, _af + (_ag + _ah), ADAPTIVFLOAT),
+        _rule("AdaptivFloat", _af + _ag, _ag + _af, ADAPTIVFLOAT),
+        note="FlexASR's addition of codes commutes.",
+    ),
+    _row(
+        "AdaptivFloat: maximum(x, x) -> x",
+        _rule("AdaptivFloat", maximum(_af, _af), _af, ADAPTIVFLOAT),
+        _rule("AdaptivFloat", maximum(_af, _ag), maximum(_ag, _af), ADAPTIVFLOAT),
+        note="A maximum of zeros is the code 0x00, also of 0x80 and 0x80. It commutes.",
+    ),
+    _control(
+        "floor((x + y * z) / z)",
+        _rule("control", divide_floor(x + y * z, z), divide_floor(x, z) + y, INTEGERS, condition=z > 0),
+    ),
+    _control("minimum and maximum absorb", _rule("control", minimum(x, maximum(x, y)), x)),
+)
+
+UNSTATED: tuple[Unstated, ...] = ()

@@ -1,0 +1,313 @@
+"""Deciding rules on scalars: refuted by values that are evaluated, proved by two solvers, or neither.
+
+The interpretations of data form a ladder from coarse to fine; the next one is tried only where the last one does not
+prove the rule:
+
+* symbols: uninterpreted functions with the rule's lemmas;
+* for floats, abstract floats, then IEEE arithmetic; for machine numbers, bits; for exact numbers, their arithmetic.
+
+All of them are sound: what one proves holds for the values themselves.  Only the finest can refute, by a model, and
+only if its values are evaluated (:func:`rewrites.rule_search.replay`) and the sides differ.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TypeAlias
+
+from ir_semantics.scalars import BOOLEAN, TRUE, Format, NotInterpreted, Scalar, Value, interpret
+from ir_semantics.scalars_floats import decode
+from ir_semantics.scalars_machine import MACHINE_FAMILIES, MachineExpressions, from_code
+from smt_encodings.claims import Claim, Interpretation, Obligation, Status, Verdict
+from smt_encodings.discharge import Discharger, NotDischarged
+from smt_encodings.environment import fresh_symbols
+from smt_encodings.interpretations import (
+    AbstractFloats,
+    CannotInterpret,
+    ExactNumbers,
+    IeeeFloats,
+    MachineBits,
+    Symbols,
+)
+
+from .number_formats import CODES
+from .rule_search import find_counterexample, holds_at, mutants, points, refutes_change, replay
+from .rules import Counterexample, ScalarRule
+
+__all__ = ["LADDERS", "interpretations_of", "prove_rule"]
+
+_SEARCHED = 4000
+"""Values at which a rule is evaluated before solvers are asked."""
+_KEPT = 300
+"""Values at which changed rules are evaluated."""
+
+LADDERS: Mapping[str, tuple[Interpretation, ...]] = {
+    "float": (Interpretation.UNINTERPRETED, Interpretation.ABSTRACT_FLOAT, Interpretation.IEEE),
+    "machine": (Interpretation.UNINTERPRETED, Interpretation.BITS),
+    "exact": (Interpretation.UNINTERPRETED, Interpretation.REALS),
+}
+"""The interpretations of each kind of number, from coarse to fine."""
+
+
+def interpretations_of(rule: ScalarRule) -> tuple[Interpretation, ...]:
+    """The ladder of a rule, or the one interpretation that it names."""
+    if rule.interpretation is not None:
+        return (rule.interpretation,)
+    families = {rule.number.family, *(k.family for k in rule.variables.values())}
+    if "float" in families:
+        return LADDERS["float"]
+    return LADDERS["machine" if families <= MACHINE_FAMILIES else "exact"]
+
+
+def prove_rule(rule: ScalarRule, discharger: Discharger | None = None) -> Verdict:
+    """Decides a rule.
+
+    REFUTED: ``details["counterexample"]`` has values at which both sides were evaluated and differ.  PROVED: z3 and
+    cvc5 agree; the claim names the interpretation that sufficed, ``details["ladder"]`` says what came of the coarser
+    ones, and ``details["health"]`` at what values the rule says something and where changed rules fail.  VACUOUS:
+    nothing satisfies the condition.  UNKNOWN: the reason names what each interpretation lacked.
+    """
+    start = time.perf_counter()
+    attempt = _Attempt(rule, discharger or Discharger())
+    status, reason = attempt.decide()
+    verdict = Verdict(status, attempt.claim(), "rule", time.perf_counter() - start, reason, attempt.obligations)
+    verdict.details |= attempt.details
+    return verdict
+
+
+@dataclass
+class _Encoded:
+    """A question about a rule in one interpretation, and what is assumed of its symbols."""
+
+    script: str
+    assumptions: tuple[str, ...]
+    exact: bool
+
+
+class _Attempt:
+    """One proof attempt and what is known so far."""
+
+    def __init__(self, rule: ScalarRule, discharger: Discharger) -> None:
+        self.rule = rule
+        self.discharger = discharger
+        self.obligations: list[Obligation] = []
+        self.details: dict[str, object] = {}
+        self.used: tuple[Interpretation, ...] = interpretations_of(rule)
+        self.assumptions: tuple[str, ...] = ()
+
+    def claim(self) -> Claim:
+        rule = self.rule
+        return Claim(
+            rule.name,
+            rule.text,
+            f"all values of {', '.join(f'{n} ({k})' for n, k in rule.variables.items()) or 'no variable'}",
+            rule.equality,
+            self.used,
+            self.assumptions,
+        )
+
+    def decide(self) -> tuple[Status, str]:
+        tried = list(islice(points(self.rule), _SEARCHED))
+        found = find_counterexample(self.rule, tried)
+        if found is not None:
+            return self._refuted(found)
+        witness = self._witness(tried)
+        if witness is None:
+            return Status.VACUOUS, "no values satisfy the condition"
+        lemmas = self._prove_lemmas()
+        if lemmas:
+            return lemmas
+        reasons = []
+        for interpretation in interpretations_of(self.rule):
+            proved, said = self._climb(interpretation)
+            if "counterexample" in self.details:
+                return self._refuted_by_model()
+            if proved:
+                self.used = (interpretation,)
+                return self._healthy(witness, tried)
+            reasons.append(f"{interpretation.value}: {said}")
+            self.details["ladder"] = list(reasons)
+        return Status.UNKNOWN, "; ".join(reasons)
+
+    def _refuted(self, found: Counterexample) -> tuple[Status, str]:
+        again = replay(self.rule, found.values)
+        if str(again) != str(found):
+            return Status.ERROR, f"the counterexample must replay as {found}, not as {again}"
+        self.details["counterexample"] = found
+        return Status.REFUTED, str(found)
+
+    def _refuted_by_model(self) -> tuple[Status, str]:
+        found = self.details["counterexample"]
+        assert isinstance(found, Counterexample)
+        return self._refuted(found)
+
+    # -- health ----------------------------------------------------------------------------------------------
+
+    def _witness(self, tried: Sequence[Mapping[str, Value]]) -> str | None:
+        """Where the condition holds, in words; None where solvers agree that it holds nowhere."""
+        for values in tried:
+            try:
+                if holds_at(self.rule, values):
+                    return ", ".join(f"{n} = {v}" for n, v in values.items()) or "always"
+            except NotInterpreted:
+                continue
+        for interpretation in reversed(interpretations_of(self.rule)):
+            encoded = self._encode(interpretation, [self.rule.condition, self.rule.left_defined], "condition")
+            if isinstance(encoded, str):
+                continue
+            asked = self._ask(encoded, "condition", "no values satisfy the condition")
+            if asked is None:
+                return None
+            if asked.obligation.answers[-1].status == "sat":
+                return f"a model of {interpretation.value}"
+        return "not known"
+
+    def _healthy(self, witness: str, tried: Sequence[Mapping[str, Value]]) -> tuple[Status, str]:
+        """Whether the proved rule says something, and fails when it is changed."""
+        changed = list(mutants(self.rule)) or list(mutants(_turned(self.rule)))
+        at = list(tried[:: max(1, len(tried) // _KEPT)])
+        rule = self.rule if list(mutants(self.rule)) else _turned(self.rule)
+        fails = {c.text: refutes_change(rule, c, at) for c in changed}
+        refuted = {text: where for text, where in fails.items() if where is not None}
+        self.details["health"] = {"condition holds at": witness, "changed rules refuted": refuted, "of": len(fails)}
+        if witness == "not known":
+            return Status.UNKNOWN, "no values are known that satisfy the condition"
+        if not refuted:
+            return (
+                Status.UNKNOWN,
+                "no changed form of the rule was refuted, so the rule may not depend on its right side",
+            )
+        return Status.PROVED, ""
+
+    def _prove_lemmas(self) -> tuple[Status, str] | None:
+        for lemma in self.rule.lemmas:
+            if lemma.condition is not TRUE or lemma.left_defined is not TRUE or lemma.right_defined is not TRUE:
+                return Status.ERROR, f"the lemma {lemma.name} must hold without a condition"
+            verdict = prove_rule(lemma, self.discharger)
+            if verdict.status is not Status.PROVED:
+                return Status.UNKNOWN, f"the lemma {lemma.name} is {verdict.status.value}: {verdict.reason}"
+            self.obligations += verdict.obligations
+        return None
+
+    # -- solvers ---------------------------------------------------------------------------------------------
+
+    def _climb(self, interpretation: Interpretation) -> tuple[bool, str]:
+        """Whether one interpretation proves the rule, and what it says otherwise; notes a replayed counterexample."""
+        rule = self.rule
+        assertions = [rule.condition, rule.left_defined, ~rule.goal]
+        encoded = self._encode(interpretation, assertions, "rule")
+        if isinstance(encoded, str):
+            return False, encoded
+        failed = self._ask(encoded, interpretation.value, "the condition holds and the sides differ")
+        if failed is None:
+            self.assumptions = encoded.assumptions
+            return True, ""
+        answer = failed.obligation.answers[-1]
+        if answer.status != "sat":
+            return False, f"{answer.solver} does not know{': ' + answer.reason if answer.reason else ''}"
+        if len(failed.obligation.answers) == 2:
+            return False, "the solvers disagree"
+        if encoded.exact and answer.model is not None:
+            self._replay_model(answer.model)
+        return False, "not implied"
+
+    def _replay_model(self, model: Mapping[str, int]) -> None:
+        formats = self.rule.variables
+        if any(k.family == "real" for k in formats.values()):
+            return  # the solver's interface reads integers and bits only
+        values = {n: _value(model.get(n, 0), k) for n, k in formats.items()}
+        try:
+            found = replay(self.rule, values)
+        except NotInterpreted:
+            return
+        if found is not None:
+            self.details["counterexample"] = found
+
+    def _ask(self, encoded: _Encoded, name: str, meaning: str) -> NotDischarged | None:
+        """None where both solvers say that the question has no answer; else what they say."""
+        asked = replace(self.discharger, obligations=[], _pending=[])
+        obligation = Obligation(f"{self.rule.name}: {name}", "rules", encoded.script, "unsat", meaning)
+        try:
+            asked.ask_text(obligation)
+        except NotDischarged as failed:
+            return failed
+        self.obligations += asked.obligations
+        self.discharger.obligations += asked.obligations
+        return None
+
+    def _encode(self, interpretation: Interpretation, roots: Sequence[Scalar], what: str) -> _Encoded | str:
+        """The question in an interpretation, or why it cannot be asked there."""
+        comment = f"{self.rule.name}: {what} ({interpretation.value})\n{self.rule.text}"
+        with fresh_symbols():
+            try:
+                return _ENCODERS[interpretation](self.rule, roots, comment)
+            except (CannotInterpret, NotInterpreted) as error:
+                return f"not applicable: {error}"
+
+
+def _turned(rule: ScalarRule) -> ScalarRule:
+    return replace(rule, left=rule.right, right=rule.left, right_defined=TRUE)
+
+
+def _value(code: int, kind: Format) -> Value:
+    if kind == BOOLEAN:
+        return bool(code)
+    if kind.family == "float":
+        return decode(code, kind)
+    return code if kind.family == "int" else from_code(code, kind)
+
+
+# -- one encoder for each interpretation -------------------------------------------------------------------
+
+
+def _symbols(rule: ScalarRule, roots: Sequence[Scalar], comment: str) -> _Encoded:
+    encoding = Symbols()
+    terms = interpret(roots, encoding, rule.number)
+    for lemma in rule.lemmas:
+        left, right = lemma.sides
+        encoding.lemma(interpret([left.same(right)], encoding, lemma.number)[0], lemma.text)
+    return _Encoded(encoding.script(terms, comment), encoding.assumptions, False)
+
+
+def _abstract(rule: ScalarRule, roots: Sequence[Scalar], comment: str) -> _Encoded:
+    machine = MachineExpressions(CODES)
+    first = AbstractFloats(machine)
+    interpret(roots, first, rule.number)
+    encoding = AbstractFloats(machine, first.bits_needed)
+    terms = interpret(roots, encoding, rule.number)
+    return _Encoded(encoding.script(terms, comment), encoding.assumptions, False)
+
+
+def _ieee(rule: ScalarRule, roots: Sequence[Scalar], comment: str) -> _Encoded:
+    encoding = IeeeFloats(MachineExpressions(CODES))
+    terms = interpret(roots, encoding, rule.number)
+    return _Encoded(encoding.script(terms, comment), encoding.assumptions, encoding.exact)
+
+
+def _bits(rule: ScalarRule, roots: Sequence[Scalar], comment: str) -> _Encoded:
+    encoding = MachineBits(MachineExpressions(CODES))
+    terms = interpret(roots, encoding, rule.number)
+    return _Encoded(encoding.script(terms, comment), (), True)
+
+
+def _exact(rule: ScalarRule, roots: Sequence[Scalar], comment: str) -> _Encoded:
+    encoding = ExactNumbers()
+    terms = interpret(roots, encoding, rule.number)
+    if rule.left.format != BOOLEAN:
+        for side in interpret(rule.sides, encoding, rule.number):
+            encoding.observe(side)
+    return _Encoded(encoding.script(terms, comment), encoding.assumptions, encoding.exact)
+
+
+_Encoder: TypeAlias = Callable[[ScalarRule, Sequence[Scalar], str], _Encoded]
+
+_ENCODERS: Mapping[Interpretation, _Encoder] = {
+    Interpretation.UNINTERPRETED: _symbols,
+    Interpretation.ABSTRACT_FLOAT: _abstract,
+    Interpretation.IEEE: _ieee,
+    Interpretation.BITS: _bits,
+    Interpretation.REALS: _exact,
+}

@@ -1,0 +1,247 @@
+"""Counterexamples to rules on scalars by evaluation: at special values, at boundaries, at random, or everywhere.
+
+A counterexample counts only when :func:`replay` finds that the sides differ.  Rules over the reals with exp, log, sqrt
+or pow have no exact evaluation; nothing is refuted for them here.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import islice, product
+
+from ir_semantics.scalars import (
+    BINARY64,
+    BOOLEAN,
+    OPERATORS,
+    REALS,
+    Format,
+    NotInterpreted,
+    Scalar,
+    Value,
+    apply,
+    constant,
+    interpret,
+    not_,
+    postorder,
+    substitute,
+    variable,
+)
+from ir_semantics.scalars_concrete import Concrete, same_value, values_of
+from ir_semantics.scalars_floats import decode, largest, round_to, smallest
+from ir_semantics.scalars_machine import MACHINE_FAMILIES, from_code, width_of
+
+from .number_formats import CODES
+from .rules import Counterexample, ScalarRule
+
+__all__ = ["find_counterexample", "holds_at", "mutants", "points", "refutes_change", "replay"]
+
+_EVERYWHERE = 12
+"""Rules of at most this many bits of variables are evaluated at all values."""
+_COMBINED = 1500
+_RANDOM = 400
+_AGREE, _DIFFER = 2.0**-30, 2.0**-10
+
+
+def replay(rule: ScalarRule, values: Mapping[str, Value]) -> Counterexample | None:
+    """The counterexample at given values, or None where the rule holds there or says nothing.
+
+    Raises NotInterpreted where an operator has no exact value, and ValueError where a format lacks a given value.
+    """
+    domain = Concrete(values, CODES)
+    if not holds_at(rule, values):
+        return None
+    left_term, right_term = rule.sides
+    (right_defined,) = interpret([rule.right_defined], domain, rule.number)
+    if not right_defined:
+        return Counterexample(dict(values), interpret([left_term], domain, rule.number)[0], None)
+    left, right = interpret([left_term, right_term], domain, rule.number)
+    return None if same_value(left, right) else Counterexample(dict(values), left, right)
+
+
+def holds_at(rule: ScalarRule, values: Mapping[str, Value]) -> bool:
+    """Whether the rule says something at given values: its condition holds and its left side is defined."""
+    condition, defined = interpret([rule.condition, rule.left_defined], Concrete(values, CODES), rule.number)
+    return bool(condition) and bool(defined)
+
+
+def find_counterexample(rule: ScalarRule, at: Iterable[Mapping[str, Value]]) -> Counterexample | None:
+    """The first counterexample among given values."""
+    for values in at:
+        try:
+            found = replay(rule, values)
+        except NotInterpreted:  # no exact value here: neither for nor against the rule
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def points(rule: ScalarRule) -> Iterator[dict[str, Value]]:
+    """Values at which to try a rule, the same ones every time: its examples, then all values of a small format, or
+    special ones in combination and random ones."""
+    formats = rule.variables
+    yield from (dict(e) for e in rule.examples)
+    bits = sum(_bits(k) for k in formats.values())
+    if bits <= _EVERYWHERE:
+        yield from _combinations(formats, [values_of(k) for k in formats.values()])
+        return
+    source = random.Random(zlib.crc32(rule.name.encode()))
+    literals = {t.payload for t in postorder(rule.terms) if t.op == "constant" and isinstance(t.payload, Fraction)}
+    special = [_special(k, literals) for k in formats.values()]
+    if math.prod(len(s) for s in special) <= _COMBINED:
+        yield from _combinations(formats, special)
+    else:
+        few = [s[:7] for s in special]
+        yield from islice(_combinations(formats, few), _COMBINED // 2)
+        for _ in range(_COMBINED):
+            yield {n: source.choice(s) for n, s in zip(formats, special, strict=True)}
+    for _ in range(_RANDOM):
+        yield {n: _random(k, source) for n, k in formats.items()}
+
+
+def _combinations(formats: Mapping[str, Format], choices: Sequence[Sequence[Value]]) -> Iterator[dict[str, Value]]:
+    return (dict(zip(formats, chosen, strict=True)) for chosen in product(*choices))
+
+
+def _bits(kind: Format) -> int:
+    if kind == BOOLEAN:
+        return 1
+    if kind.family == "float":
+        return sum(int(p) for p in kind.parameters)
+    return width_of(kind) if kind.family in MACHINE_FAMILIES else 1000
+
+
+def _special(kind: Format, literals: Iterable[Fraction]) -> list[Value]:
+    """Ends, neighbours of zero, and the rule's constants with theirs."""
+    numbers = sorted(literals)
+    match kind.family:
+        case "boolean":
+            return [False, True]
+        case "float":
+            big, small = largest(kind), smallest(kind)
+            found: list[float] = [0.0, -0.0, math.nan, math.inf, -math.inf, 1.0, -1.0, big, -big, small, -small]
+            found += [
+                0.5,
+                -0.25,
+                2.0,
+                3.0,
+                -2.5,
+                math.sqrt(big),
+                -math.sqrt(big),
+                math.sqrt(small),
+                89.0,
+                100.0,
+                -100.0,
+            ]
+            found += [float(n + d) for n in numbers if abs(n) < big for d in (0, 1, -1)]
+            rounded = [x if not math.isfinite(x) or x == 0 else round_to(Fraction(x), kind) for x in found]
+            return _once(rounded)
+        case "real":
+            some = [Fraction(n, d) for n, d in ((0, 1), (1, 1), (2, 1), (1, 2), (3, 1), (10, 1), (7, 1))] + numbers
+            return _once([*some, *(-n for n in some)])
+        case "int":
+            whole = [int(n) for n in numbers if n.denominator == 1]
+            return _once([0, 1, -1, 2, -2, 3, -3, 7, -8, *whole, *(-n for n in whole)])
+    width = width_of(kind)
+    codes = {c & ((1 << width) - 1) for e in (0, 1 << (width - 1), 1 << (width - 2)) for c in (e, e + 1, e - 1, e + 2)}
+    scale = 1 << int(kind.parameters[1]) if kind.family == "fixed" else 1
+    codes |= {int(n * scale + d) & ((1 << width) - 1) for n in numbers for d in (0, 1, -1)}
+    return [from_code(c, kind) for c in sorted(codes, key=lambda c: min(c, (1 << width) - c))]
+
+
+def _once(values: Sequence[Value]) -> list[Value]:
+    return list({repr(v): v for v in values}.values())
+
+
+def _random(kind: Format, source: random.Random) -> Value:
+    match kind.family:
+        case "boolean":
+            return source.random() < 0.5
+        case "real":
+            return Fraction(source.randint(-1000, 1000), source.choice((1, 1, 2, 3, 10, 16)))
+        case "int":
+            return source.randint(-1000, 1000)
+        case "float":
+            return decode(source.getrandbits(_bits(kind)), kind)
+    return from_code(source.getrandbits(width_of(kind)), kind)
+
+
+# -- changed rules -----------------------------------------------------------------------------------------
+
+_SIBLINGS = {
+    "add": "sub", "sub": "add", "mul": "add", "div": "mul", "maximum": "minimum", "minimum": "maximum",
+    "maxnum": "minnum", "minnum": "maxnum", "lt": "le", "le": "lt", "eq": "lt", "and": "or", "or": "and",
+    "floor": "ceil", "ceil": "trunc", "trunc": "floor", "quotient": "floor_quotient", "floor_quotient": "quotient",
+    "shift_left": "shift_right", "shift_right": "shift_left", "neg": "abs", "abs": "neg", "sqrt": "abs",
+}  # fmt: skip
+
+
+def mutants(rule: ScalarRule) -> Iterator[ScalarRule]:
+    """The rule with one thing on its right side changed: an operator, a constant, a choice or a variable."""
+    for term in postorder([rule.right]):
+        changed = _changed(term, rule)
+        if changed is not None and changed is not term:
+            right = substitute(rule.right, {term: changed})
+            if right is not rule.right:
+                yield replace(rule, name=f"{rule.name}, changed", right=right, examples=())
+
+
+def _changed(term: Scalar, rule: ScalarRule) -> Scalar | None:
+    if term.op in _SIBLINGS:
+        return apply(_SIBLINGS[term.op], *term.args)
+    if term.op == "select":
+        return apply("select", term.args[0], term.args[2], term.args[1])
+    if term.format == BOOLEAN:
+        return not_(term)
+    if term.op == "constant":
+        if isinstance(term.payload, Fraction) and term.format.family != "code":
+            return constant(1 if term.payload == 0 else -term.payload, term.format)
+        return constant(Fraction(1), term.format)
+    if term.op == "variable":
+        formats = {variable(str(t.payload), t.format) for t in postorder(rule.terms) if t.op == "variable"}
+        others = [v for v in sorted(formats, key=str) if v.format == term.format and v is not term]
+        if others:
+            return others[0]
+        return constant(Fraction(0), term.format) if term.format.family == "code" else -term
+    return None
+
+
+def refutes_change(rule: ScalarRule, changed: ScalarRule, at: Sequence[Mapping[str, Value]]) -> str | None:
+    """Where a changed form of a rule fails, in words; None where no given value shows it.
+
+    Rules over the reals whose functions have no exact value are evaluated in binary64: the rule's own sides must agree
+    there within 2^-30 of their size, and those of the changed rule differ by more than 2^-10.
+    """
+    for values in at:
+        try:
+            found = replay(changed, values)
+        except NotInterpreted:
+            if rule.number != REALS:
+                continue
+            found = _by_floats(rule, changed, values)
+        except ValueError:  # the change has made a constant that the format does not have
+            return None
+        if found is not None:
+            return str(found)
+    return None
+
+
+def _by_floats(rule: ScalarRule, changed: ScalarRule, values: Mapping[str, Value]) -> Counterexample | None:
+    rounded = {n: float(v) if not isinstance(v, bool) else v for n, v in values.items()}
+    terms = [changed.condition, *rule.sides, *changed.sides]
+    condition, *sides = interpret(terms, Concrete(rounded), BINARY64)
+    if not condition or any(not isinstance(s, float) or not math.isfinite(s) for s in sides):
+        return None
+    left, right, _, other = (float(s) for s in sides)
+    size = max(abs(left), abs(right), abs(other), 1.0)
+    if abs(left - right) <= _AGREE * size and abs(left - other) > _DIFFER * size:
+        return Counterexample(dict(values), left, other)
+    return None
+
+
+assert set(_SIBLINGS) <= set(OPERATORS)
