@@ -1,0 +1,5 @@
+"""Tensor terms with symbolic shapes: operators, their meaning element by element, and its evaluation on data.
+
+``index`` has arithmetic on subscripts and sizes, ``elements`` expressions for one element, ``terms`` what a tensor term
+is.  ``operators`` and ``reductions`` define the operators; ``evaluate`` runs terms on the numbers of ``numbers``.
+"""

@@ -1,0 +1,168 @@
+"""Element expressions: the value of one element of a tensor, as a function of its subscripts.
+
+An element is a number that is read from an input, a literal, an index as a number, a scalar operator of
+:data:`ir_semantics.scalars.OPERATORS` on elements, a choice by a condition on indices, or a big operator over an index
+range.  Nothing else exists; what an operator on tensors means is said by one such expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from ir_semantics.scalars import OPERATORS, Format, Literal, Scalar, interpret
+
+from .index import Condition, Index, Names, substitute_condition
+
+__all__ = [
+    "Apply",
+    "Choice",
+    "Element",
+    "IndexValue",
+    "Number",
+    "Read",
+    "Reduce",
+    "apply_scalar",
+    "substitute_element",
+]
+
+
+@dataclass(frozen=True)
+class Read:
+    """The element of the input ``name`` at subscripts."""
+
+    name: str
+    at: tuple[Index, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}[{', '.join(map(str, self.at))}]"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A literal: an exact number, or a float that is none (an infinity, -0.0)."""
+
+    value: Literal
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True)
+class IndexValue:
+    """An integer expression as a number, such as the number of elements that a mean divides by."""
+
+    value: Index
+
+    def __str__(self) -> str:
+        return f"number({self.value})"
+
+
+@dataclass(frozen=True)
+class Apply:
+    """A scalar operator on elements."""
+
+    op: str
+    args: tuple[Element, ...]
+
+    def __post_init__(self) -> None:
+        if self.op not in OPERATORS or OPERATORS[self.op].arity != len(self.args):
+            raise ValueError(f"{self.op} must be a scalar operator of {len(self.args)} operands; see OPERATORS")
+
+    def __str__(self) -> str:
+        return f"{self.op}({', '.join(map(str, self.args))})"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """``yes`` where the condition on indices holds, else ``no``; the other one is not evaluated."""
+
+    condition: Condition
+    yes: Element
+    no: Element
+
+    def __str__(self) -> str:
+        return f"(if {self.condition} then {self.yes} else {self.no})"
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """The sum, maximum or minimum of ``body`` over 0 <= variable < extent; of nothing: 0, -inf, inf.
+
+    A sum adds up in increasing order of the variable.
+    """
+
+    op: str
+    variable: str
+    extent: Index
+    body: Element
+
+    def __post_init__(self) -> None:
+        if self.op not in ("sum", "max", "min"):
+            raise ValueError(f"a big operator must be sum, max or min, not {self.op!r}")
+
+    def __str__(self) -> str:
+        return f"{self.op}({self.variable} < {self.extent}: {self.body})"
+
+
+Element: TypeAlias = Read | Number | IndexValue | Apply | Choice | Reduce
+
+
+def substitute_element(element: Element, values: Mapping[str, Index]) -> Element:
+    """The element with free index variables replaced.
+
+    Bound variables must be names that occur nowhere in ``values`` (:class:`~ir_semantics.tensors.index.Names`).
+    """
+    match element:
+        case Read(name, at):
+            return Read(name, tuple(i.substitute(values) for i in at))
+        case Number():
+            return element
+        case IndexValue(value):
+            return IndexValue(value.substitute(values))
+        case Apply(op, args):
+            return Apply(op, tuple(substitute_element(a, values) for a in args))
+        case Choice(condition, yes, no):
+            return Choice(
+                substitute_condition(condition, values), substitute_element(yes, values), substitute_element(no, values)
+            )
+        case Reduce(op, variable, extent, body):
+            return Reduce(op, variable, extent.substitute(values), substitute_element(body, values))
+
+
+class _Elements:
+    """Interprets scalar terms as elements."""
+
+    def __init__(self, operands: Mapping[str, Element]) -> None:
+        self._operands = operands
+
+    def variable(self, name: str, kind: Format) -> Element:
+        return self._operands[name]
+
+    def constant(self, value: Literal, kind: Format) -> Element:
+        return Number(value)
+
+    def apply(self, op: str, kind: Format, kinds: Sequence[Format], args: Sequence[Element]) -> Element:
+        return Apply(op, tuple(args))
+
+
+def apply_scalar(term: Scalar, operands: Mapping[str, Element]) -> Element:
+    """A scalar term whose variables are elements."""
+    return interpret([term], _Elements(operands))[0]
+
+
+Reader: TypeAlias = Callable[[Sequence[Index]], Element]
+Rule: TypeAlias = Callable[[Sequence[Index], Sequence[Reader], Names], Element]
+__all__ += ["Reader", "Rule"]
+
+
+def literal(value: Fraction | int | float) -> Number:
+    """A Python number as a literal; a finite float is taken at its exact value."""
+    if isinstance(value, float) and value not in (float("inf"), float("-inf")):
+        value = Fraction(value)
+    return Number(value if isinstance(value, float) else Fraction(value))
+
+
+__all__ += ["literal"]

@@ -1,0 +1,115 @@
+"""Tensor terms: an operator on tensors with symbolic shapes.
+
+A :class:`Tensor` says what an operator means once: its shape, the conditions under which it is well formed, and the
+value of its element at any subscripts, as an expression over elements of its operands (:mod:`.elements`).  Running it
+on data (:mod:`.evaluate`) and comparing it with another term for every size both start from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from .elements import Element, Read, Reader, Rule
+from .index import Condition, Index, IndexLike, Names, both, index, le
+
+__all__ = ["Shape", "Tensor", "element_of", "input_", "make", "operands_of", "shape", "well_formed"]
+
+Shape = tuple[Index, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A term: an operator, its operands and attributes, and what follows from them.
+
+    ``requires`` are the operator's own conditions on sizes; ``rule`` gives the element at subscripts that lie inside
+    ``shape``, and reads operands only inside their shapes provided that ``requires`` holds.
+    """
+
+    operator: str
+    operands: tuple[Tensor, ...]
+    attributes: tuple[tuple[str, str], ...]
+    shape: Shape
+    requires: Condition
+    rule: Rule = field(repr=False)
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    def __str__(self) -> str:
+        if self.operator == "input":
+            return dict(self.attributes)["name"]
+        inner = [*map(str, self.operands), *(f"{k}={v}" for k, v in self.attributes)]
+        return f"{self.operator}({', '.join(inner)})"
+
+
+def shape(dimensions: Sequence[IndexLike]) -> Shape:
+    """Dimensions as a shape."""
+    return tuple(map(index, dimensions))
+
+
+def make(
+    operator: str,
+    operands: Sequence[Tensor],
+    dimensions: Sequence[IndexLike],
+    rule: Rule,
+    *,
+    requires: Sequence[Condition] = (),
+    **attributes: object,
+) -> Tensor:
+    """A term; its dimensions must not be negative, besides what ``requires`` says."""
+    extents = shape(dimensions)
+    condition = both(*requires, *(le(0, d) for d in extents))
+    named = tuple((name, _text(value)) for name, value in attributes.items())
+    return Tensor(operator, tuple(operands), named, extents, condition, rule)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple | list):
+        return "[" + ", ".join(map(_text, value)) + "]"
+    return str(value)
+
+
+def input_(name: str, *dimensions: IndexLike) -> Tensor:
+    """A tensor of any data; without dimensions, a scalar."""
+
+    def rule(at: Sequence[Index], _: Sequence[Reader], __: Names) -> Element:
+        return Read(name, tuple(at))
+
+    return make("input", (), dimensions, rule, name=name, shape=shape(dimensions))
+
+
+def element_of(tensor: Tensor, at: Sequence[Index], names: Names) -> Element:
+    """The element at subscripts as an expression over the inputs."""
+
+    def reader(operand: Tensor) -> Reader:
+        def read(inner: Sequence[Index]) -> Element:
+            if len(inner) != operand.rank:
+                raise ValueError(f"{operand} must be read at {operand.rank} subscripts, not {len(inner)}")
+            return element_of(operand, inner, names)
+
+        return read
+
+    return tensor.rule(at, [reader(o) for o in tensor.operands], names)
+
+
+def operands_of(*roots: Tensor) -> Iterator[Tensor]:
+    """Every tensor below the roots, and these, each once, operands first."""
+    seen: set[int] = set()
+
+    def walk(tensor: Tensor) -> Iterator[Tensor]:
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            for operand in tensor.operands:
+                yield from walk(operand)
+            yield tensor
+
+    for root in roots:
+        yield from walk(root)
+
+
+def well_formed(*roots: Tensor) -> Condition:
+    """The condition on sizes under which every operator of the terms is well formed."""
+    return both(*(t.requires for t in operands_of(*roots)))

@@ -1,0 +1,65 @@
+"""Verdicts on rewrite rules between tensor terms: a proof for every size, or a counterexample that was replayed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from ir_semantics.scalars import variable
+from ir_semantics.tensors.operators import map_, reverse
+from smt_encodings.claims import Status, Verdict
+from smt_encodings.discharge import Discharger
+
+from .tensor_prove import METHOD, prove_tensor_rule
+from .tensor_refute import find_counterexample, replay
+from .tensor_rule import TensorRule
+
+__all__ = ["decide_tensor_rule", "mutants", "unsound"]
+
+
+def decide_tensor_rule(rule: TensorRule, discharger: Discharger | None = None, seconds: float = 4.0) -> Verdict:
+    """PROVED, REFUTED with a replayed counterexample, UNKNOWN or VACUOUS; ``seconds`` is for the search.
+
+    The search also runs where the proof succeeds, briefly: a rule that is proved and refuted is an ERROR.
+    """
+    start = time.perf_counter()
+    verdict = prove_tensor_rule(rule, discharger)
+    if verdict.status is Status.VACUOUS:
+        return verdict
+    proved = verdict.status is Status.PROVED
+    found = find_counterexample(rule, min(seconds, 0.5) if proved else seconds)
+    verdict.seconds = time.perf_counter() - start
+    if found is None:
+        return verdict
+    if proved:
+        verdict.status, verdict.reason = Status.ERROR, f"proved, and yet {found}"
+        return verdict
+    assert replay(rule, found.sizes, found.inputs) is not None or found.position is None
+    refuted = Verdict(Status.REFUTED, rule.claim, METHOD, verdict.seconds, str(found))
+    refuted.details = {"counterexample": found, "proof stopped because": verdict.reason}
+    return refuted
+
+
+def mutants(rule: TensorRule) -> list[TensorRule]:
+    """Rules that differ from this one on the right: 1 added to every element, or an input reversed along an axis.
+
+    A reversed input may leave a rule right (a sum does not depend on the order of its elements); 1 more does not.
+    """
+    one_more = map_(variable("x") + 1, x=rule.right)
+    found = [replace(rule, name=f"{rule.name} (right side plus 1)", right=one_more)]
+    for axis in range(rule.right.rank):
+        turned = reverse(rule.right, axis)
+        found.append(replace(rule, name=f"{rule.name} (right side reversed along {axis})", right=turned))
+    return found
+
+
+def unsound(rule: TensorRule, seconds: float = 2.0) -> list[str]:
+    """Names of mutants that are proved although a counterexample exists, or of which the first is not refuted."""
+    found = []
+    for position, mutant in enumerate(mutants(rule)):
+        counterexample = find_counterexample(mutant, seconds)
+        if position == 0 and counterexample is None:
+            found.append(f"{mutant.name}: not refuted")
+        if counterexample is not None and prove_tensor_rule(mutant, Discharger(timeout=1.0)).status is Status.PROVED:
+            found.append(f"{mutant.name}: proved")
+    return found

@@ -1,0 +1,131 @@
+"""Proofs of rewrite rules between tensor terms, for every size of the rule's domain.
+
+One arbitrary element of the result stands for all: its subscripts are integer variables within the shape.  The
+normal forms of both sides' elements (:mod:`.tensor_normalise`) are compared (:mod:`.tensor_match`), and every fact on
+indices that this needs is put to the solvers.  See docs/tensor_rules.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import pysmt.shortcuts as smt
+
+from ir_semantics.tensors.elements import Element, substitute_element
+from ir_semantics.tensors.index import All, Index, equal
+from ir_semantics.tensors.terms import element_of, well_formed
+from smt_encodings.claims import Equality, Status, Verdict
+from smt_encodings.discharge import Discharger, NotDischarged
+from smt_encodings.environment import fresh_symbols
+
+from .tensor_context import Context, Proof, sizes_within
+from .tensor_match import Matcher
+from .tensor_normal import Laws, Value, indices_in
+from .tensor_normalise import Normaliser
+from .tensor_rule import TensorRule
+
+__all__ = ["METHOD", "prove_tensor_rule"]
+
+METHOD = "tensor"
+LAWS = {
+    Equality.OVER_REALS: Laws.RING,
+    Equality.UP_TO_REDUCTION_ORDER: Laws.MONOID,
+    Equality.BIT_EXACT: Laws.EXACT,
+}
+MOST_POINTS = 120
+LARGEST_SIZES = (5, 9, 16)
+
+
+class _NotProved(Exception):
+    """The step that did not succeed."""
+
+
+def prove_tensor_rule(rule: TensorRule, discharger: Discharger | None = None) -> Verdict:
+    """PROVED with all obligations, UNKNOWN with the step that failed, or VACUOUS; never REFUTED.
+
+    Raises ValueError for an equality notion that tensor rules do not have.
+    """
+    if rule.equality not in LAWS:
+        raise ValueError(f"the rule {rule.name} must be claimed bit_exact, up_to_reduction_order or over_reals")
+    asked = discharger if discharger is not None else Discharger(timeout=3.0)
+    start = time.perf_counter()
+    status, reason, details = Status.PROVED, "", dict[str, object]()
+    with fresh_symbols():
+        try:
+            details = _prove(rule, asked)
+        except _NotProved as stop:
+            status, reason = Status.UNKNOWN, str(stop)
+        except _Empty:
+            status, reason = Status.VACUOUS, "no sizes satisfy the side condition"
+    seconds = time.perf_counter() - start
+    return Verdict(status, rule.claim, METHOD, seconds, reason, asked.obligations, details=details)
+
+
+class _Empty(Exception):
+    """No sizes satisfy the premise."""
+
+
+def _prove(rule: TensorRule, discharger: Discharger) -> dict[str, object]:
+    proof = Proof(discharger)
+    premise = rule.premise
+    hypotheses = premise.parts if isinstance(premise, All) else (premise,)
+    points = next(filter(None, (sizes_within(rule.sizes, premise, MOST_POINTS, n) for n in LARGEST_SIZES)), [])
+    context = Context(proof, tuple(hypotheses), tuple(points), rule.positive)
+    _satisfiable(context, rule)
+    _shapes(rule, context)
+    subscripts = [f"o.{j}" for j in range(rule.left.rank)]
+    at = [Index({(s,): 1}) for s in subscripts]
+    left, right = element_of(rule.left, at, proof.names), element_of(rule.right, at, proof.names)
+    ranges = list(zip(subscripts, rule.left.shape, strict=True))
+    normaliser = Normaliser(LAWS[rule.equality])
+    values, inner = _normalised(normaliser, (left, right), ranges, context)
+    if not Matcher(LAWS[rule.equality]).values(*values, inner):
+        raise _NotProved(
+            "the normal forms were not matched: " + "  against  ".join(" + ".join(map(str, v)) or "0" for v in values)
+        )
+    return {"normal forms": [" + ".join(map(str, v)) or "0" for v in values]}
+
+
+def _satisfiable(context: Context, rule: TensorRule) -> None:
+    """The precondition has a model: small sizes that satisfy it, confirmed by the solvers."""
+    terms, discharger = context.proof.terms, context.proof.discharger
+    assertions = [terms.condition(h) for h in context.hypotheses] + terms.definitions(context.hypotheses)
+    point = context.samples[0] if context.samples else {}
+    fixed = [smt.Equals(terms.index(Index({(v,): 1})), smt.Int(n)) for v, n in sorted(point.items())]
+    try:
+        discharger.ask("health", "satisfiable", [*assertions, *fixed], "some sizes satisfy the premise", expected="sat")
+    except NotDischarged as error:
+        if any(a.status == "unsat" for a in error.obligation.answers):
+            raise _Empty from error
+        raise _NotProved(f"no sizes are known that satisfy the premise {rule.premise}") from error
+
+
+def _shapes(rule: TensorRule, context: Context) -> None:
+    if rule.left.rank != rule.right.rank:
+        raise _NotProved(f"the sides have {rule.left.rank} and {rule.right.rank} axes")
+    needed = well_formed(rule.right)
+    for part in needed.parts if isinstance(needed, All) else (needed,):
+        if not context.establish(part, "shapes", "the right side is well formed"):
+            raise _NotProved(f"the right side is well formed only if {part}")
+    for axis, (a, b) in enumerate(zip(rule.left.shape, rule.right.shape, strict=True)):
+        if not context.establish(equal(a, b), "shapes", f"both sides have one size along axis {axis}"):
+            raise _NotProved(f"along axis {axis} the sides have the sizes {a} and {b}")
+
+
+def _normalised(
+    normaliser: Normaliser, elements: Sequence[Element], ranges: list[tuple[str, Index]], context: Context
+) -> tuple[tuple[Value, Value], Context]:
+    """Both normal forms, once subscripts are written in the digits by which they are divided."""
+    inner = context.under(ranges=ranges)
+    left, right = (normaliser.value(e, inner) for e in elements)
+    indices = [i for value in (left, right) for f in value for i in indices_in(f)]
+    for position, (variable, extent) in enumerate(ranges):
+        divisor = normaliser.splits(indices, variable, extent, context)
+        if divisor is not None:
+            high, low = (context.proof.names.fresh("o") for _ in range(2))
+            number = Index({(high,): 1}) * divisor + Index({(low,): 1})
+            digits = [(high, extent // divisor), (low, divisor)]
+            written = [substitute_element(e, {variable: number}) for e in elements]
+            return _normalised(normaliser, written, [*ranges[:position], *digits, *ranges[position + 1 :]], context)
+    return (left, right), inner

@@ -1,0 +1,197 @@
+"""Counterexamples to rewrite rules between tensor terms: small sizes and data, found, made smaller and replayed.
+
+The search evaluates both sides on exact numbers (:mod:`ir_semantics.tensors.evaluate`).  A rule is refuted by sizes for
+which the right side is not well formed or has another shape, or by data for which an element differs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_semantics.tensors.evaluate import IllFormed, evaluate, shape_at
+from ir_semantics.tensors.index import holds
+from ir_semantics.tensors.numbers import Undefined, apart, text_of
+
+from .tensor_context import sizes_within
+from .tensor_rule import TensorRule
+
+__all__ = ["Counterexample", "find_counterexample", "replay"]
+
+Arrays = dict[str, NDArray[np.object_]]
+LARGEST_SIZES = (5, 9)
+MOST_SIZES = 4000
+SMALLEST, OTHERS = 150, 250
+"""So many of the smallest sizes are tried, and so many others."""
+MOST_ELEMENTS = 400
+"""Sizes for which an input has more elements than this are left out."""
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """Sizes and data, and where the sides differ: at ``position``, or in shape or well-formedness."""
+
+    sizes: Mapping[str, int]
+    inputs: Mapping[str, NDArray[np.object_]]
+    difference: str
+    position: tuple[int, ...] | None = None
+    left: str = ""
+    right: str = ""
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{n} = {v}" for n, v in sorted(self.sizes.items()))
+        shown = self.inputs if self.position is not None else {}
+        data = "; ".join(f"{n} = {_text(a)}" for n, a in sorted(shown.items()))
+        return f"{self.difference} where {sizes or 'there are no sizes'}{'; ' + data if data else ''}"
+
+
+def _text(array: NDArray[np.object_]) -> str:
+    if array.ndim == 0:
+        return str(array.item())
+    return "[" + ", ".join(_text(np.asarray(a, dtype=object)) for a in array) + "]"
+
+
+def replay(rule: TensorRule, sizes: Mapping[str, int], inputs: Mapping[str, NDArray[Any]]) -> Counterexample | None:
+    """The counterexample that these sizes and data are, if they are one.
+
+    Sizes outside the rule's premise, data outside its assumptions and data on which a side is undefined are none.
+    """
+    if not _admitted(rule, sizes, inputs):
+        return None
+    arrays = {name: np.asarray(a, dtype=object) for name, a in inputs.items()}
+    try:
+        left = evaluate(rule.left, sizes, arrays)
+    except Undefined:
+        return None
+    try:
+        right = evaluate(rule.right, sizes, arrays)
+    except Undefined:
+        return None
+    except IllFormed as error:
+        return Counterexample(sizes, arrays, f"the right side is not well formed ({error})")
+    if left.shape != right.shape:
+        return Counterexample(sizes, arrays, f"the left side has the shape {left.shape}, the right side {right.shape}")
+    for at in itertools.product(*map(range, left.shape)):
+        a, b = left[at], right[at]
+        if apart(a, b):
+            difference = f"at {list(at)} the left side is {text_of(a)}, the right side {text_of(b)},"
+            return Counterexample(sizes, arrays, difference, at, text_of(a), text_of(b))
+    return None
+
+
+def _admitted(rule: TensorRule, sizes: Mapping[str, int], inputs: Mapping[str, NDArray[Any]]) -> bool:
+    try:
+        if not holds(rule.premise, sizes):
+            return False
+    except ZeroDivisionError:
+        return False
+    for name in rule.positive:
+        if any(not value > 0 for value in np.asarray(inputs.get(name, []), dtype=object).ravel()):
+            return False
+    return True
+
+
+def find_counterexample(rule: TensorRule, seconds: float = 4.0, seed: int = 0) -> Counterexample | None:
+    """Small sizes and data for which the sides differ, made smaller and replayed; None where none was found in time."""
+    end = time.perf_counter() + seconds
+    for sizes, inputs in _examples(rule, random.Random(seed)):
+        if replay(rule, sizes, inputs) is not None:
+            until = time.perf_counter() + max(0.5, seconds / 4)
+            sizes, inputs = _smaller(rule, sizes, inputs, until, random.Random(seed))
+            found = replay(rule, sizes, _shrunk(rule, sizes, inputs, until))
+            assert found is not None
+            return found
+        if time.perf_counter() > end:
+            break
+    return None
+
+
+def _examples(rule: TensorRule, draw: random.Random) -> Iterator[tuple[dict[str, int], Arrays]]:
+    """Sizes with data: all small sizes with one kind of data, then again with others, larger numbers later."""
+    points = []
+    found = (sizes_within(rule.sizes, rule.premise, MOST_SIZES, n) for n in LARGEST_SIZES)
+    for point in next(filter(None, found), []):
+        shapes = _shapes(rule, point)
+        if all(int(np.prod(s, dtype=int)) <= MOST_ELEMENTS for s in shapes.values()):
+            points.append((point, shapes))
+    points = points[:SMALLEST] + draw.sample(points[SMALLEST:], min(OTHERS, len(points[SMALLEST:])))
+    for kind in range(6):
+        spread = (1, 3, 3, 9, 9, 30)[kind]
+        for point, shapes in points:
+            arrays = {name: _array(rule, name, s, spread, kind, draw) for name, s in shapes.items()}
+            yield point, arrays
+
+
+def _smaller(
+    rule: TensorRule, sizes: dict[str, int], inputs: Arrays, end: float, draw: random.Random
+) -> tuple[dict[str, int], Arrays]:
+    """Smaller sizes, one by one, for which some data differ too."""
+    changed = True
+    while changed:
+        changed = False
+        for name in sizes:
+            point = {**sizes, name: sizes[name] - 1}
+            for kind in range(4):
+                if point[name] < 0 or time.perf_counter() > end or not _admitted(rule, point, {}):
+                    break
+                shapes = _shapes(rule, point)
+                arrays = {n: _array(rule, n, s, (1, 2, 3, 9)[kind], kind, draw) for n, s in shapes.items()}
+                if replay(rule, point, arrays) is not None:
+                    sizes, inputs, changed = point, arrays, True
+                    break
+    return sizes, inputs
+
+
+def _shapes(rule: TensorRule, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    shapes = {name: shape_at(tensor, sizes) for name, tensor in rule.inputs.items()}
+    return shapes | {name: tuple(d.value(sizes) for d in s) for name, s in rule.masks}
+
+
+def _array(
+    rule: TensorRule, name: str, shape: tuple[int, ...], spread: int, kind: int, draw: random.Random
+) -> NDArray[np.object_]:
+    array = np.empty(shape, dtype=object)
+    masks = {mask for mask, _ in rule.masks}
+    for at in itertools.product(*map(range, shape)):
+        if name in masks:
+            array[at] = draw.random() < 0.5
+        elif name in rule.positive:
+            array[at] = Fraction(draw.randint(1, spread + 1), draw.choice((1, 1, 2)))
+        else:
+            array[at] = Fraction(draw.randint(-spread, spread), 2 if kind == 4 else 1)
+    return array
+
+
+def _shrunk(rule: TensorRule, sizes: Mapping[str, int], inputs: Arrays, end: float) -> Arrays:
+    """Data of the same sizes that still differ, with more zeros and smaller numbers."""
+    current = {name: array.copy() for name, array in inputs.items()}
+    changed = True
+    while changed:
+        changed = False
+        for array in current.values():
+            for at in itertools.product(*map(range, array.shape)):
+                if time.perf_counter() > end:
+                    return current
+                old = array[at]
+                for simpler in _simpler(old):
+                    array[at] = simpler
+                    if replay(rule, sizes, current) is not None:
+                        changed = True
+                        break
+                    array[at] = old
+    return current
+
+
+def _simpler(value: Any) -> list[Any]:
+    if isinstance(value, bool):
+        return [False] if value else []
+    candidates = [Fraction(0), Fraction(1), Fraction(-1), Fraction(int(value / 2))]
+    return [c for c in candidates if (abs(c), c < 0) < (abs(value), value < 0)]

@@ -1,0 +1,113 @@
+"""Rewrite rules between tensor terms, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from ir_semantics.tensors.index import TRUE, All, Condition, le, size, variables_of
+from ir_semantics.tensors.terms import Shape, Tensor, operands_of, well_formed
+from smt_encodings.claims import Claim, Equality, Interpretation
+
+__all__ = ["Kind", "TensorRule", "Unstated"]
+
+
+class Kind(Enum):
+    """What is known of a rule before anybody proves it."""
+
+    WRONG = "wrong"
+    """A rule that looks right and is not."""
+    REPAIRED = "repaired"
+    """A wrong rule with the side condition that makes it right."""
+    VALID = "valid"
+    """A rule that is right."""
+
+
+@dataclass(frozen=True, eq=False)
+class TensorRule:
+    """The claim that two tensor terms are equal for all sizes of a domain and all data.
+
+    ``domain`` is the side condition on sizes; besides, the left side must be well formed.  Inputs in ``positive`` hold
+    positive numbers only; ``masks`` are Boolean inputs with their shapes.  Inputs are finite, and over the reals the
+    claim is about data for which both sides are defined (no division by zero, no inf - inf).
+    """
+
+    name: str
+    statement: str
+    left: Tensor
+    right: Tensor
+    kind: Kind
+    domain: Condition = TRUE
+    equality: Equality = Equality.BIT_EXACT
+    positive: frozenset[str] = frozenset()
+    masks: tuple[tuple[str, Shape], ...] = ()
+    row: str = ""
+    note: str = ""
+
+    @property
+    def premise(self) -> Condition:
+        """The domain, that the left side is well formed, and that sizes are natural numbers."""
+        parts = [*_parts(self.domain), *_parts(well_formed(self.left))]
+        natural = [le(0, size(name)) for name in self.sizes if le(1, size(name)) not in parts]
+        return All(tuple(dict.fromkeys([*parts, *natural])))
+
+    @property
+    def inputs(self) -> dict[str, Tensor]:
+        """The inputs by name; raises ValueError where one name has two shapes."""
+        found: dict[str, Tensor] = {}
+        for tensor in operands_of(self.left, self.right):
+            if tensor.operator == "input":
+                name = dict(tensor.attributes)["name"]
+                if found.setdefault(name, tensor).shape != tensor.shape:
+                    raise ValueError(
+                        f"the input {name} of the rule {self.name} must have one shape, not "
+                        f"{_shape(found[name].shape)} and {_shape(tensor.shape)}; rename one of them"
+                    )
+        return found
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The size variables, in alphabetical order."""
+        found = set(variables_of(self.domain))
+        for tensor in operands_of(self.left, self.right):
+            found |= variables_of(tensor.requires).union(*(d.variables for d in tensor.shape))
+        return tuple(sorted(found))
+
+    @property
+    def size_domain(self) -> str:
+        """The sizes that the claim is about, as text."""
+        shapes = ", ".join(f"{n}{_shape(t.shape)}" for n, t in sorted(self.inputs.items()))
+        well = All(tuple(dict.fromkeys([*_parts(self.domain), *_parts(well_formed(self.left))])))
+        return f"all natural numbers {', '.join(self.sizes) or '(none)'}; {shapes}; {well}"
+
+    @property
+    def claim(self) -> Claim:
+        """The claim in full."""
+        assumptions = [f"{name} > 0 everywhere" for name in sorted(self.positive)]
+        if self.equality is Equality.OVER_REALS:
+            assumptions.append("both sides are defined on the data")
+        return Claim(
+            subject=self.name,
+            statement=f"{self.left} = {self.right}",
+            size_domain=self.size_domain,
+            equality=self.equality,
+            interpretations=(Interpretation.UNINTERPRETED,),
+            assumptions=tuple(assumptions),
+        )
+
+
+@dataclass(frozen=True)
+class Unstated:
+    """A row of the list of wrong rules that this language does not state, and why."""
+
+    row: str
+    reason: str
+
+
+def _parts(condition: Condition) -> Iterable[Condition]:
+    return condition.parts if isinstance(condition, All) else (condition,)
+
+
+def _shape(shape: Shape) -> str:
+    return f"[{', '.join(map(str, shape))}]"

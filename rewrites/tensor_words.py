@@ -1,0 +1,72 @@
+"""Words that rules on tensors are written with: element-wise operators, and sizes by name."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ir_semantics.scalars import clamp, maximum, variable
+from ir_semantics.scalars import relu as scalar_relu
+from ir_semantics.tensors.index import Condition, Index, both, le, size
+from ir_semantics.tensors.operators import broadcast, map_
+from ir_semantics.tensors.terms import Tensor
+
+__all__ = ["add", "at_least", "bias", "clip", "div", "largest", "mul", "relu", "scale", "sizes", "sub"]
+
+_X, _Y = variable("x"), variable("y")
+
+
+def sizes(names: str) -> list[Index]:
+    """Size variables, their names separated by spaces."""
+    return [size(name) for name in names.split()]
+
+
+def at_least(least: int, *values: Index) -> Condition:
+    """Every value is at least ``least``."""
+    return both(*(le(least, value) for value in values))
+
+
+def add(x: Tensor, y: Tensor) -> Tensor:
+    """x + y."""
+    return map_(_X + _Y, x=x, y=y)
+
+
+def sub(x: Tensor, y: Tensor) -> Tensor:
+    """x - y."""
+    return map_(_X - _Y, x=x, y=y)
+
+
+def mul(x: Tensor, y: Tensor) -> Tensor:
+    """x * y."""
+    return map_(_X * _Y, x=x, y=y)
+
+
+def div(x: Tensor, y: Tensor) -> Tensor:
+    """x / y."""
+    return map_(_X / _Y, x=x, y=y)
+
+
+def largest(x: Tensor, y: Tensor) -> Tensor:
+    """maximum(x, y)."""
+    return map_(maximum(_X, _Y), x=x, y=y)
+
+
+def relu(x: Tensor) -> Tensor:
+    """maximum(x, 0)."""
+    return map_(scalar_relu(_X), x=x)
+
+
+def clip(x: Tensor, low: Fraction | int, high: Fraction | int) -> Tensor:
+    """minimum(maximum(x, low), high)."""
+    return map_(clamp(_X, low, high), x=x)
+
+
+def scale(x: Tensor, factor: Tensor | Fraction | int) -> Tensor:
+    """Every element times a number or a scalar tensor."""
+    if isinstance(factor, Tensor):
+        return mul(x, broadcast(factor, x.shape, []))
+    return map_(_X * factor, x=x)
+
+
+def bias(x: Tensor, b: Tensor, axis: int) -> Tensor:
+    """x plus a vector along ``axis``."""
+    return add(x, broadcast(b, x.shape, [axis]))
