@@ -11,14 +11,18 @@ from pysmt.fnode import FNode
 from ila_lang import Expr, Fragment
 from ila_lang.mapping import TensorMapping
 from smt_encodings.discharge import Discharger, decide
-from smt_encodings.integers import IntegerEncoding, NotLinearizable
+from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
 
 from .boxes import Box
+from .injectivity import Step
 from .nests import Nest
+from .ranges import range_steps
 from .systems import Names
 from .trace import Trace
 
 __all__ = ["Proof", "Side"]
+
+_FITS = "exact results fit their bit widths, and branches are decided, so integer arithmetic is exact here"
 
 
 @dataclass
@@ -43,11 +47,20 @@ class Proof:
     discharger: Discharger
     horn_timeout: float
     given: Mapping[str, Sequence[str]] | None
-    base: IntegerEncoding = field(default_factory=lambda: IntegerEncoding(decide, "size"))
+    base: IntegerEncoding = field(init=False)
     names: Names = field(default_factory=Names)
     invariants: dict[str, list[str]] = field(default_factory=dict)
     levels: dict[str, dict[str, object]] = field(default_factory=dict)
     fits_seen: set[tuple[object, ...]] = field(default_factory=set)
+    fits_numbers: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.base = IntegerEncoding(self._decide, "size")
+
+    def _decide(self, hypotheses: list[FNode], goal: FNode) -> bool:
+        if not is_linear(goal) and self._steps(hypotheses, goal) is not None:
+            return True
+        return decide(hypotheses, goal)
 
     def theorem(self, group: str, name: str, goal: Expr, meaning: str, given: Sequence[Expr] = ()) -> None:
         """Proves ``goal`` over the integers for all sizes and coordinates, under extra range conditions ``given``."""
@@ -66,15 +79,43 @@ class Proof:
             if key not in self.fits_seen:
                 self.fits_seen.add(key)
                 new.setdefault(assumed, []).append(condition)
-        for number, (assumed, conditions) in enumerate(new.items(), 1):
-            count = "1 operation" if len(conditions) == 1 else f"{len(conditions)} operations"
-            self.discharger.follows(
-                "no overflow",
-                f"{name} ({number}: {count})",
-                [*encoding.definitions, *assumed],
-                smt.And(conditions),
-                "exact results fit their bit widths, and branches are decided, so integer arithmetic is exact here",
-            )
+        for assumed, conditions in new.items():
+            # literal bounds are theorems of their own; sums of products are asked one by one
+            general = [c for c in conditions if not c.is_implies()]
+            products = [c for c in general if not is_linear(c)]
+            literal = [c for c in conditions if c.is_implies()]
+            for group in (literal, [c for c in general if is_linear(c)], *([p] for p in products)):
+                if group:
+                    self.fits_numbers[name] = number = self.fits_numbers.get(name, 0) + 1
+                    count = "1 operation" if len(group) == 1 else f"{len(group)} operations"
+                    known = [] if group is literal else [*encoding.definitions, *assumed]
+                    self.follows("no overflow", f"{name} ({number}: {count})", known, smt.And(group), _FITS)
+
+    @property
+    def sizes(self) -> set[FNode]:
+        """The symbols of the mapping's parameters and of quotients and remainders of them."""
+        found = {self.base.symbol(p) for p in self.mapping.parameters.values()}
+        for value, symbols in self.base.quotients():
+            if value.get_free_variables() <= found:
+                found |= set(symbols)
+        return found
+
+    def follows(self, group: str, name: str, hypotheses: Sequence[FNode], goal: FNode, meaning: str) -> None:
+        """Proves that ``goal`` follows from ``hypotheses``; bounds on sums of products in steps, if these are found."""
+        steps = None if is_linear(goal) else self._steps(hypotheses, goal)
+        if steps is None:
+            self.discharger.follows(group, name, hypotheses, goal, meaning)
+            return
+        for step, given, stone in steps:
+            self.discharger.follows(group, f"{name}: {step}", given, stone, meaning)
+        self.discharger.follows(group, name, [steps[-1][2]], goal, meaning)
+
+    def _steps(self, hypotheses: Sequence[FNode], goal: FNode) -> list[Step] | None:
+        for smaller, larger, gap in _comparisons(goal):
+            steps = range_steps(hypotheses, smaller, larger, self.sizes, self.decides, gap)
+            if steps is not None:
+                return steps
+        return None
 
     def proves(self, condition: Expr) -> bool:
         """Whether a condition over sizes is a theorem (used to choose an alignment; not recorded)."""
@@ -84,3 +125,22 @@ class Proof:
             return decide(encoding.hypotheses, term)
         except NotLinearizable:
             return False
+
+    @staticmethod
+    def decides(hypotheses: list[FNode], goal: FNode) -> bool:
+        """Whether solvers quickly see that ``goal`` follows (to choose a form of proof; not recorded)."""
+        return decide(hypotheses, goal, 1.0)
+
+
+def _comparisons(goal: FNode) -> list[tuple[FNode, FNode, int]]:
+    """Inequalities ``smaller + gap <= larger`` of which any one implies the goal, where it has such a form."""
+    if goal.is_and() and goal.args():
+        lower = [a for a in goal.args() if a.is_le() and a.arg(0).is_int_constant(0)]
+        upper = [a for a in goal.args() if not any(a is b for b in lower)]
+        return _comparisons(upper[0]) if len(upper) == 1 else []
+    if goal.is_lt() or goal.is_le():
+        return [(goal.arg(0), goal.arg(1), int(goal.is_lt()))]
+    if goal.is_not() and goal.arg(0).is_equals():
+        left, right = goal.arg(0).args()
+        return [(left, right, 1), (right, left, 1)]
+    return []

@@ -23,10 +23,11 @@ from pysmt.fnode import FNode
 from pysmt.typing import INT
 
 from smt_encodings.discharge import conjuncts, decide
+from smt_encodings.integers import is_linear
 
 from .nests import Unsupported
 
-__all__ = ["Step", "injectivity_steps"]
+__all__ = ["Polynomial", "Step", "expand", "injectivity_steps", "polynomial_term"]
 
 Step = tuple[str, list[FNode], FNode]
 """Name, hypotheses and goal of one step."""
@@ -47,7 +48,7 @@ def injectivity_steps(
     Raises Unsupported where a step is not found.
     """
     known = conjuncts(hypotheses)
-    whole = _expand(address)
+    whole = expand(address)
     common = {m: c for m, c in whole.items() if not any(s in renamed for a in m for s in a.get_free_variables())}
     rest = {m: c for m, c in whole.items() if m not in common}
     steps: list[Step] = []
@@ -65,11 +66,11 @@ def injectivity_steps(
         stones.append(smt.Equals(digit, moved))
         layers.append((digit, modulus))
         high = above
-    form = _term(high)
+    form = polynomial_term(high)
     stone = smt.Equals(form, form.substitute(renamed))
     for digit, modulus in reversed(layers):
         form = smt.Plus(smt.Times(smt.Int(modulus), form), digit)
-    form = smt.Plus(smt.Times(smt.Int(unit), form), _term(common))
+    form = smt.Plus(smt.Times(smt.Int(unit), form), polynomial_term(common))
     steps.insert(0, ("the address, digit by digit", [], smt.Equals(address, form)))
     for symbol in (s for s in stone.get_free_variables() if s in renamed):
         goal = smt.Equals(symbol, renamed[symbol])
@@ -79,7 +80,7 @@ def injectivity_steps(
             stones.append(goal)
     goal = smt.And([smt.Equals(a, b) for a, b in counters])
     reach = _about(known, _reach(known, goal.get_free_variables()))
-    given = [*(h for h in reach if _is_linear(h)), *stones]
+    given = [*(h for h in reach if is_linear(h)), *stones]
     if not decide(given, goal):
         raise Unsupported("an address map is not shown to be injective: two iterations may write one cell")
     steps.append(("counters", given, goal))
@@ -97,7 +98,7 @@ def _peel(known: Sequence[FNode], digit: FNode, moved: FNode, modulus: int, laye
         smt.Plus(smt.Times(smt.Int(modulus), there), moved),
     )
     goal = smt.And(smt.Equals(digit, moved), smt.Equals(here, there))
-    for ranges in (_about(known, symbols), [h for h in _about(known, sizes | symbols) if _is_linear(h)]):
+    for ranges in (_about(known, symbols), [h for h in _about(known, sizes | symbols) if is_linear(h)]):
         if decide([*ranges, equation], goal):
             return f"digit {digit.symbol_name()} below {modulus}", [*ranges, equation], goal
     return None
@@ -118,7 +119,7 @@ def _content(polynomial: Polynomial) -> int:
     return gcd(*polynomial.values()) or 1 if polynomial else 1
 
 
-def _expand(term: FNode) -> Polynomial:
+def expand(term: FNode) -> Polynomial:
     """The polynomial of a term over its atoms (symbols and whatever is neither sum nor product)."""
     if term.is_int_constant():
         value = int(term.constant_value())
@@ -127,13 +128,13 @@ def _expand(term: FNode) -> Polynomial:
         signs = [1, -1] if term.is_minus() else [1] * len(term.args())
         result: Polynomial = {}
         for sign, argument in zip(signs, term.args(), strict=True):
-            for monomial, coefficient in _expand(argument).items():
+            for monomial, coefficient in expand(argument).items():
                 result[monomial] = result.get(monomial, 0) + sign * coefficient
         return {m: c for m, c in result.items() if c}
     if term.is_times():
         result = {(): 1}
         for argument in term.args():
-            factor = _expand(argument)
+            factor = expand(argument)
             product: Polynomial = {}
             for a, x in result.items():
                 for b, y in factor.items():
@@ -144,7 +145,7 @@ def _expand(term: FNode) -> Polynomial:
     return {(term,): 1}
 
 
-def _term(polynomial: Polynomial) -> FNode:
+def polynomial_term(polynomial: Polynomial) -> FNode:
     """A polynomial as a term."""
     parts = []
     for monomial, coefficient in polynomial.items():
@@ -163,13 +164,6 @@ def _reach(terms: Sequence[FNode], symbols: Iterable[FNode]) -> set[FNode]:
     """``symbols`` and those that equations define them by, or define by them."""
     reached = set(symbols)
     for term in terms:
-        if term.is_equals() and term.get_free_variables() & reached and _is_linear(term):
+        if term.is_equals() and term.get_free_variables() & reached and is_linear(term):
             reached |= term.get_free_variables()
     return reached
-
-
-def _is_linear(term: FNode) -> bool:
-    """Whether no product of two non-constants occurs."""
-    if term.is_times() and sum(not a.is_constant() for a in term.args()) > 1:
-        return False
-    return all(_is_linear(a) for a in term.args())

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ila_lang import (
-    BOOL,
     Command,
     Expr,
     For,
@@ -24,27 +23,21 @@ from ila_lang import (
     Kernel,
     Let,
     Load,
-    MemSort,
     Statement,
     Store,
-    const,
     postorder,
     substitute,
     var,
 )
-from ila_lang.build import coerce
-from ila_lang.expr import bv_const, rebuild, resize
+from ila_lang.expr import bv_const
 from ila_lang.kernel import map_statement, walk
-from ila_lang.machine import store_plan
+
+from .commands import Unsupported, decode, rolled, start_values
 
 __all__ = ["Nest", "Unsupported", "decode_command", "nests_of"]
 
 MAX_UNROLL = 64
 """Largest constant extent of a reduction loop that is unrolled into the value of a store."""
-
-
-class Unsupported(Exception):
-    """A program shape that this method does not cover; the answer is UNKNOWN, never PROVED."""
 
 
 @dataclass(frozen=True)
@@ -84,16 +77,7 @@ def nests_of(fragment: Fragment) -> list[Nest]:
     Scalar state has unknown initial values (fresh variables) but for what ``fragment.idle`` gives.
     Raises Unsupported where a command cannot be decoded or a loop has another shape than described above.
     """
-    initial: dict[Expr, Expr] = {}
-    for name, state in fragment.ila.states.items():
-        if not isinstance(state.sort, MemSort):
-            known = fragment.idle.get(name)
-            initial[state] = (
-                _unknown(f"initial.{name}", state)
-                if known is None
-                else coerce(bool(known) if state.sort == BOOL else known, state.sort, name)
-            )
-    walked = _State(fragment, initial)
+    walked = _State(fragment, start_values(fragment))
     _top(walked, fragment.program.body)
     return walked.nests
 
@@ -255,90 +239,23 @@ def decode_command(
 
     Raises Unsupported unless exactly one instruction decodes it by partial evaluation.
     """
-    ila = fragment.ila
-    given = dict(command.inputs)
-    inputs = {v: given.get(n, const(0, v.width) if v.sort != BOOL else ~(v == v)) for n, v in ila.inputs.items()}
-    known = scalars | inputs
-    hits, open_ones = [], []
-    for instruction in ila.instructions.values():
-        condition = substitute(instruction.decode, known)
-        if not condition.is_const:
-            open_ones.append(instruction.name)
-        elif condition.value:
-            hits.append(instruction)
-    what = command.note or "a command"
-    if open_ones or len(hits) != 1:
-        names = ", ".join([*(h.name for h in hits), *open_ones]) or "none"
-        raise Unsupported(
-            f"{what} of {fragment.name} must select exactly one instruction for all sizes; candidates: {names}"
-        )
-    valid = substitute(ila.valid, known)
-    if not (valid.is_const and valid.value):
-        raise Unsupported(f"{what} of {fragment.name} is not shown to be a valid command")
-    instruction = hits[0]
-    if getattr(instruction, "reserved", ""):
-        raise Unsupported(f"{what} of {fragment.name} selects {instruction.name}: {instruction.reserved}")
-    stores: list[Store] = []
-    updates: dict[Expr, Expr] = {}
-    for name, term in instruction.updates.items():
-        value = substitute(term, known)
-        target = ila.states[name]
-        if isinstance(target.sort, MemSort):
-            base, plan = store_plan(value)
-            if base is not target or any(not (g.is_const and g.value) for g, _, _ in plan):
-                raise Unsupported(f"{what} of {fragment.name} writes {name} under a condition that stays open")
-            stores += [Store(target, address, data) for _, address, data in plan]
-        else:
-            updates[target] = value
+    decoded = decode(fragment, command, scalars)
     kernel = None
-    if instruction.kernel is not None:
-        guard = substitute(instruction.kernel_guard, known | updates)
+    if decoded.kernel is not None:
+        guard = decoded.guard
         if not guard.is_const:
-            raise Unsupported(f"{what} of {fragment.name} starts {instruction.kernel.name} only if {guard!r}")
-        kernel = instruction.kernel if guard.value else None
-    return stores, updates, kernel
-
-
-# -- rolling word-by-word data movement back into a loop -------------------------------------------
+            what = command.note or "a command"
+            raise Unsupported(f"{what} of {fragment.name} starts {decoded.kernel.name} only if {guard!r}")
+        kernel = decoded.kernel if guard.value else None
+    return decoded.stores, decoded.updates, kernel
 
 
 def _nest(state: _State, label: str, loops: tuple[tuple[Expr, Expr], ...], stores: list[Store]) -> Nest:
     targets = {s.memory for s in stores}
     if len(stores) > 1:
-        rolled = _roll(stores)
+        form = rolled(stores)
         reads = {n.args[0] for s in stores for n in postorder([s.value]) if n.op == "load"}
-        if rolled is not None and not (reads & targets):
-            lane, store = rolled
+        if form is not None and not (reads & targets):
+            lane, store = form
             return Nest(label, (*loops, (lane, bv_const(len(stores), 8))), (store,))
     return Nest(label, loops, tuple(stores))
-
-
-def _roll(stores: list[Store]) -> tuple[Expr, Store] | None:
-    """A counter and a store of which ``stores`` are the instances 0, 1, 2, ...; None if there is none."""
-    if len({s.memory for s in stores}) != 1 or len(stores) < 3:
-        return None
-    lane = var("lane", bv_const(0, 8).sort)
-    parts = []
-    for terms in ([s.address for s in stores], [s.value for s in stores]):
-        pattern = _generalise(terms[1], terms[2], lane)
-        if pattern is None:
-            return None
-        for k, term in enumerate(terms):
-            if substitute(pattern, {lane: bv_const(k, 8)}) is not term:
-                return None
-        parts.append(pattern)
-    return lane, Store(stores[0].memory, parts[0], parts[1])
-
-
-def _generalise(one: Expr, two: Expr, lane: Expr) -> Expr | None:
-    """A term that is ``one`` at lane = 1 and ``two`` at lane = 2."""
-    if one is two:
-        return one
-    if one.is_const and two.is_const and one.value == 1 and two.value == 2 and one.sort != BOOL:
-        return resize(lane, one.width)
-    if one.op != two.op or one.params != two.params or one.func is not two.func or len(one.args) != len(two.args):
-        return None
-    args = [_generalise(a, b, lane) for a, b in zip(one.args, two.args, strict=True)]
-    if any(a is None for a in args):
-        return None
-    return rebuild(one, tuple(a for a in args if a is not None))

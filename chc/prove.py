@@ -33,8 +33,10 @@ from smt_encodings.values import differ, lemma_instances, prove_lemmas
 from .align import AlignedLevel, align
 from .cells import address_theorems
 from .context import Proof, Side
+from .flow import prove_by_origins
 from .invariants import Inferred, infer, parse_term, show_invariant
 from .nests import Nest, Unsupported, nests_of
+from .schedule import Loops
 from .systems import LevelPlan, plan_levels
 from .trace import Samples, SourceCell, Tracer, sample_sizes
 
@@ -105,7 +107,8 @@ def _precondition(proof: Proof) -> bool:
     encoding = proof.base
     for _, condition in proof.mapping.domain:
         encoding.assume(condition)
-    encoding.assume((proof.mapping.rows > ROW) & (proof.mapping.columns > COLUMN))
+    for coordinate, extent in cell_of(proof.mapping):
+        encoding.assume(extent > coordinate)
     meaning = "some size satisfies the precondition and has an output cell"
     try:
         proof.discharger.ask("health", "precondition satisfiable", encoding.hypotheses, meaning, expected="sat")
@@ -116,8 +119,17 @@ def _precondition(proof: Proof) -> bool:
     return True
 
 
+def cell_of(mapping: TensorMapping) -> Loops:
+    """The coordinates of the distinguished output cell, with their extents."""
+    return mapping.cell or ((ROW, mapping.rows), (COLUMN, mapping.columns))
+
+
 def _run(proof: Proof) -> None:
     mapping = proof.mapping
+    if mapping.cell:
+        for key, nest, plan, relational in prove_by_origins(proof):
+            _level(proof, nest, plan, relational, key)
+        return
     prove_lemmas(proof.discharger, mapping.lemmas, background=True)
     samples = sample_sizes(mapping, ROW, COLUMN)
     if not samples.rows:
@@ -204,9 +216,9 @@ def _alignment(proof: Proof, device: Side, ir: Side) -> tuple[int, int, list[Ali
     return None
 
 
-def _level(proof: Proof, nest: Nest, plan: LevelPlan, relational: bool) -> None:
+def _level(proof: Proof, nest: Nest, plan: LevelPlan, relational: bool, label: str = "") -> None:
     system = plan.system
-    key = f"{nest.label}: {' with '.join(system.counters)}"
+    key = f"{label or nest.label}: {' with '.join(system.counters)}"
     for name, fact in plan.facts:
         if fact is not true:
             proof.theorem("loop facts", f"{nest.label}: {name}", fact, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from ila_lang import Expr, all_of, resize
 
@@ -11,9 +12,18 @@ from .align import AlignedLevel
 from .levels import Event, Hazard, LevelSystem, Side
 from .names import index_text, symbol_name
 from .nests import Nest
-from .trace import Clobber, Demand
+from .trace import Clobber
 
 __all__ = ["LevelPlan", "Names", "plan_levels"]
+
+
+class Instance(Protocol):
+    """An instance of the statement inside a nest: its iteration, a term for each loop."""
+
+    @property
+    def witness(self) -> tuple[Expr, ...]:
+        """The iteration."""
+        ...
 
 
 class Names:
@@ -50,10 +60,10 @@ class LevelPlan:
 def plan_levels(
     nest: Nest,
     prefix: str,
-    demands: Sequence[Demand],
+    demands: Sequence[Instance],
     clobbers: Sequence[Clobber],
     names: Names,
-    partner: tuple[Sequence[AlignedLevel], Sequence[Demand]] | None = None,
+    partner: tuple[Sequence[AlignedLevel], Sequence[Instance]] | None = None,
     partner_prefix: str = "ir",
 ) -> list[LevelPlan]:
     """One plan per level of ``nest``; with ``partner`` each level runs in lock-step with the other side's loop."""
@@ -108,7 +118,7 @@ def plan_levels(
     return plans
 
 
-def demand_component(demand: Demand, level: AlignedLevel) -> Expr:
+def demand_component(demand: Instance, level: AlignedLevel) -> Expr:
     """The witness component of the loop that an aligned level stands for."""
     return demand.witness[level.ir]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from random import Random
 
 from .compile import compile_terms
 from .expr import Expr, free_variables
@@ -58,6 +59,9 @@ class TensorMapping:
     ``sizes_of`` gives parameter values for a shape (rows, columns) of the *input* tensor and raises
     :class:`SizeError` where the shape is outside the domain.
 
+    ``cell`` are coordinates of an output element with their extents, where row and column alone would hide how the
+    device divides the work: the first one is the row, and ``cell_column`` gives the column in terms of the others.
+
     ``program_file`` writes commands in the device's own file form; ``setup_commands`` gives the commands that put
     registers and memory words (by memory and address) in given contents after a reset.  Either may be missing.
     """
@@ -73,13 +77,17 @@ class TensorMapping:
     output: tuple[str, str]
     lemmas: tuple[Lemma, ...]
     abstract: frozenset[str]
-    sizes_of: Callable[[int, int], dict[str, int]]
+    sizes_of: Callable[..., dict[str, int]]
     statement: str
     doc: str = ""
     assumptions: tuple[str, ...] = ()
     show_element: Callable[[int], str] = hex
     program_file: Callable[[list[Mapping[str, int]]], str] | None = None
     setup_commands: SetupCommands | None = None
+    sample_shapes: tuple[tuple[int, ...], ...] = ()
+    shape_parameters: frozenset[str] = frozenset()
+    cell: tuple[tuple[Expr, Expr], ...] = ()
+    cell_column: Expr | None = None
 
     def __post_init__(self) -> None:
         for what, term in (*self.domain, ("rows", self.rows), ("columns", self.columns)):
@@ -119,6 +127,21 @@ class TensorMapping:
         """Rows and columns of the output tensor at concrete sizes."""
         rows, columns = self._extents(*(sizes[n] for n in self.parameters))
         return int(rows), int(columns)
+
+    def sample_sizes(self, random: Random) -> list[dict[str, int]]:
+        """A few small sizes inside the domain, for trying things; other parameters than the shape are varied."""
+        found: list[dict[str, int]] = []
+        for shape in self.sample_shapes:
+            try:
+                sizes = self.sizes_of(*shape)
+            except SizeError:
+                continue
+            for name in self.parameters:
+                other = sizes | {name: random.choice([sizes[name] + random.randrange(1, 40), random.randrange(1, 8)])}
+                if random.random() < 0.5 and name not in self.shape_parameters and self.holds(other):
+                    sizes = other
+            found.append(sizes)
+        return found
 
     def output_index(self, row: Expr, column: Expr) -> Expr:
         """Row-major index of an output element (32 bits)."""

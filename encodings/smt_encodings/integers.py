@@ -21,6 +21,7 @@ from pysmt.shortcuts import (
     Bool,
     Equals,
     Iff,
+    Implies,
     Int,
     Ite,
     Minus,
@@ -35,7 +36,7 @@ from pysmt.typing import INT
 
 from ila_lang import BOOL, BvSort, Expr, postorder
 
-__all__ = ["IntegerEncoding", "NotLinearizable"]
+__all__ = ["IntegerEncoding", "NotLinearizable", "is_linear"]
 
 Decide = Callable[[list[FNode], FNode], bool]
 
@@ -151,15 +152,18 @@ class IntegerEncoding:
         if lo:
             # as for remainders below: a quotient that is always 0 must not stand beside a remainder that is the value
             small = LT(value, Int(1 << lo))
-            if self.upper(source) >> lo == 0 or self.decide(self.hypotheses, small):
-                self._record(And(LE(Int(0), value), small))
+            bounded = self.upper(source) >> lo == 0
+            if bounded or self.decide(self.hypotheses, small):
+                if not bounded or is_linear(value):
+                    self._record(small)
                 return Int(0)
             value, _ = self._divide(value, 1 << lo)
         width = hi - lo + 1
-        fits = And(LE(Int(0), value), LT(value, Int(1 << width)))
+        fits = LT(value, Int(1 << width))  # no term is negative: differences are required not to be
         bounded = min(self.upper(source), (1 << source.width) - 1) >> lo < 1 << width
         if bounded or self.decide(self.hypotheses, fits):
-            self._record(fits)
+            if not bounded or is_linear(value):
+                self._record(fits)
             return value
         return self._divide(value, 1 << width)[1]
 
@@ -193,6 +197,10 @@ class IntegerEncoding:
             self._divisions[key] = (quotient, remainder)
         return self._divisions[key]
 
+    def quotients(self) -> list[tuple[FNode, tuple[FNode, FNode]]]:
+        """The terms that were divided, in order, each with the symbols of its quotient and remainder."""
+        return [(value, symbols) for (value, _), symbols in self._divisions.items()]
+
     def instance(self, generic: IntegerEncoding, term: FNode, point: dict[FNode, FNode]) -> FNode:
         """``term``, translated by ``generic`` for arbitrary values, at the values that ``point`` gives its symbols.
 
@@ -223,14 +231,43 @@ class IntegerEncoding:
         return frozenset(found)
 
     def _fitting(self, node: Expr, value: FNode) -> FNode:
-        self._require(node, LT(value, Int(1 << node.width)), self.upper(node) < 1 << node.width)
+        if self.upper(node) < 1 << node.width:
+            if is_linear(value):
+                self._record(LE(value, Int(self._upper(node))))
+            else:
+                self._record_bound(node)
+        else:
+            self._require(node, LT(value, Int(1 << node.width)))
         return value
 
-    def _require(self, node: Expr, condition: FNode, bounded: bool = False) -> None:
-        """Records ``condition``, which literal bounds may already say to hold; it is an obligation all the same."""
-        if not bounded and not self.decide(self.hypotheses, condition):
+    def _require(self, node: Expr, condition: FNode) -> None:
+        if not self.decide(self.hypotheses, condition):
             raise NotLinearizable(f"this operation may leave its {node.width} bits: {node!r}")
         self._record(condition)
+
+    def _record_bound(self, node: Expr) -> None:
+        """Records that literal bounds of the operands bound the result, for any operands.
+
+        Asked about the operands themselves, which may be long sums of products, solvers multiply these out.  The bounds
+        of operands are recorded in the same way where they are results, and follow from hypotheses of the form
+        ``variable <= literal`` where they are variables.
+        """
+        names = ("first", "second")
+        operands, ranges = [], []
+        for name, argument in zip(names, node.args, strict=True):
+            if argument.is_const:
+                operands.append(Int(argument.value))
+            else:
+                symbol = Symbol(f"!{name}", INT)
+                operands.append(symbol)
+                most = min(self.upper(argument), (1 << argument.width) - 1)
+                ranges.append(And(LE(Int(0), symbol), LE(symbol, Int(most))))
+        result = {
+            "bvadd": lambda: Plus(operands),
+            "bvmul": lambda: Times(operands),
+            "bvshl": lambda: Times(operands[0], Int(1 << node.args[1].value)),
+        }[node.op]()
+        self._record(Implies(And(ranges), LE(result, Int(self._upper(node)))))
 
     def _record(self, condition: FNode) -> None:
         entry = (self.assumed, condition)
@@ -278,6 +315,13 @@ class IntegerEncoding:
             case "ite":
                 return max(inner)
         return limit
+
+
+def is_linear(term: FNode) -> bool:
+    """Whether no product of two non-constants occurs."""
+    if term.is_times() and sum(not a.is_constant() for a in term.args()) > 1:
+        return False
+    return all(is_linear(a) for a in term.args())
 
 
 _SIMPLE: dict[str, Callable[[list[FNode], Expr], FNode]] = {

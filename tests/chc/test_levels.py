@@ -14,10 +14,11 @@ from pysmt.exceptions import PysmtException
 from pysmt.fnode import FNode
 from pysmt.typing import BOOL, INT
 
-from chc.injectivity import _expand, _term, injectivity_steps
+from chc.commands import rolled
+from chc.injectivity import expand, injectivity_steps, polynomial_term
 from chc.invariants import infer, parse_term, show_invariant
 from chc.levels import Event, Hazard, LevelSystem, Side
-from chc.nests import Unsupported, _roll, nests_of
+from chc.nests import Unsupported, nests_of
 from ila_lang import Store, bv, const, mem, var
 from smt_encodings.discharge import decide
 from tests.chc.toy import mapping
@@ -177,7 +178,7 @@ polynomials = st.recursive(
 @settings(max_examples=200)
 def test_an_expanded_term_has_the_same_value(term: FNode, point: tuple[int, ...]) -> None:
     values = {s: smt.Int(v) for s, v in zip((K, J, N), point, strict=True)}
-    assert term.substitute(values).simplify() == _term(_expand(term)).substitute(values).simplify()
+    assert term.substitute(values).simplify() == polynomial_term(expand(term)).substitute(values).simplify()
 
 
 # -- nests ------------------------------------------------------------------------------------------
@@ -188,16 +189,16 @@ BASE = var("base", bv(32))
 
 def test_word_by_word_stores_are_rolled_only_if_all_are_alike() -> None:
     alike = [Store(MEMORY, (BASE << 4) | const(k, 32), SOURCE[7:0]) for k in range(16)]
-    rolled = _roll(alike)
-    assert rolled is not None and rolled[0].name == "lane"
+    form = rolled(alike)
+    assert form is not None and form[0].name == "lane"
     for broken in range(16):
         changed = list(alike)
         changed[broken] = Store(MEMORY, alike[broken].address, SOURCE[15:8])
-        assert _roll(changed) is None
+        assert rolled(changed) is None
         changed[broken] = Store(MEMORY, (BASE << 4) | const(16, 32), SOURCE[7:0])
-        assert _roll(changed) is None
-    assert _roll(alike[:2]) is None and _roll(list(reversed(alike))) is None
-    assert _roll([*alike[:-1], Store(var("other", mem(32, 8)), alike[-1].address, SOURCE[7:0])]) is None
+        assert rolled(changed) is None
+    assert rolled(alike[:2]) is None and rolled(list(reversed(alike))) is None
+    assert rolled([*alike[:-1], Store(var("other", mem(32, 8)), alike[-1].address, SOURCE[7:0])]) is None
 
 
 def test_an_undecided_command_is_refused() -> None:

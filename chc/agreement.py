@@ -1,0 +1,217 @@
+"""Both sides compute the same value: sources paired, folds compared step by step, the rest by congruence.
+
+Two folds whose loops run in lock-step are equal if they begin with the same values and one step, at an arbitrary common
+iteration and for an arbitrary common accumulator, makes the same of it on both sides: by induction over the
+iterations.  Nothing is asked of the operation, so a fold in another order is another value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pysmt.shortcuts as smt
+
+from ila_lang import Expr, const, free_variables, resize, substitute, var
+from smt_encodings.bits import BitEncoding
+from smt_encodings.values import differ, lemma_instances
+
+from .align import AlignedLevel, align
+from .commands import Unsupported
+from .context import Proof
+from .nests import Nest
+from .scenes import Scene
+from .schedule import Loops
+from .systems import LevelPlan, plan_levels
+from .values import FoldUse, Source, Values
+
+__all__ = ["Agreement", "Iteration"]
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """An iteration of a loop nest, as :func:`chc.systems.plan_levels` takes it."""
+
+    witness: tuple[Expr, ...]
+
+
+@dataclass
+class Agreement:
+    """Compares values of the device with values of the IR."""
+
+    proof: Proof
+    device: Values
+    ir: Values
+    levels: list[tuple[str, Nest, LevelPlan, bool]] = field(default_factory=list)
+    _shared: dict[Expr, Expr] = field(default_factory=dict)
+    """What stands for sources and folds that were paired, by their symbols on either side."""
+    _count: int = 0
+
+    def values(self, scene: Scene, name: str, left: Expr, right: Expr) -> None:
+        """Proves that a value of the device is the value of the IR; both belong to ``scene``."""
+        self._pair_folds(scene, left, right)
+        self._pair_sources(scene, left, right)
+        left, right = substitute(left, self._shared), substitute(right, self._shared)
+        determined = {*self._shared.values(), *self.proof.mapping.parameters.values(), *(c for c, _ in scene.ranges)}
+        for variable_name, variable in free_variables(left, right).items():
+            if variable not in determined:
+                raise Unsupported(f"the result depends on {variable_name}, which the program does not determine")
+        self._equal(name, left, right)
+
+    def _equal(self, name: str, left: Expr, right: Expr) -> None:
+        mapping = self.proof.mapping
+        # sizes are integers where they are indices, and bit-vectors here
+        words = {v: var(f"value.{n}", v.sort) for n, v in free_variables(left, right).items()}
+        left, right = substitute(left, words), substitute(right, words)
+        structure = BitEncoding(mapping.abstract)
+        lemmas = lemma_instances(mapping.lemmas, [left, right], structure)
+        self.proof.discharger.ask(
+            "values",
+            f"{name}: equal for uninterpreted functions",
+            [*lemmas, differ(structure, left, right)],
+            "both sides are the same term, for every choice of the data functions that satisfies the lemmas",
+        )
+        operands = sorted(words[v].name for v in set(self._shared.values()) & words.keys())
+        if operands:
+            first = free_variables(left)[operands[0]]
+            unrelated = substitute(left, {first: var("unrelated", first.sort)})
+            self.proof.discharger.ask(
+                "health",
+                f"{name}: conclusion falsifiable",
+                [differ(BitEncoding(), unrelated, right)],
+                "with an unrelated operand the sides differ, so equality is not trivial",
+                expected="sat",
+            )
+
+    # -- sources ------------------------------------------------------------------------------------
+
+    def _pair_sources(self, scene: Scene, left: Expr, right: Expr) -> None:
+        mapping = self.proof.mapping
+        tensors = {mapping.device.tensors[a]: mapping.ir.ila.states[b] for a, b in mapping.inputs}
+        theirs = [self.ir.sources[v] for v in free_variables(right).values() if v in self.ir.sources]
+        for source in theirs:
+            if source.memory not in set(tensors.values()):
+                raise Unsupported(f"the IR reads {source.memory.name}, which no device tensor corresponds to")
+        mine = [self.device.sources[v] for v in free_variables(left).values() if v in self.device.sources]
+        for source in sorted(mine, key=lambda s: s.symbol.name):
+            if source.symbol in self._shared:
+                continue
+            if source.memory not in tensors:
+                raise Unsupported(f"the result depends on {source.memory.name} as it was before the program")
+            partner = self._same_cell(source, tensors[source.memory], theirs)
+            if partner is None:
+                raise Unsupported(f"the IR does not read the element of {source.memory.name} that the device reads")
+            number = source.symbol.name.rpartition(".")[2]
+            terms = [s.reader.term(s.scene) for s in (source, partner)]
+            if terms[0] is not terms[1]:
+                self.proof.discharger.follows(
+                    "sources",
+                    f"{source.memory.name}, {number}",
+                    source.scene.encoding.hypotheses,
+                    smt.Equals(*terms),
+                    "both sides read the same element of the input tensor",
+                )
+            self._shared[source.symbol] = self._shared[partner.symbol] = partner.symbol
+
+    @staticmethod
+    def _same_cell(source: Source, memory: Expr, others: Sequence[Source]) -> Source | None:
+        for other in others:
+            if other.memory is memory and other.scene is source.scene:
+                values = source.scene.trials.evaluate([source.reader.there(), other.reader.there()])
+                if all(a == b for a, b in values):
+                    return other
+        return None
+
+    # -- folds --------------------------------------------------------------------------------------
+
+    def _pair_folds(self, scene: Scene, left: Expr, right: Expr) -> None:
+        mine, theirs = _folds_in(left, self.device), _folds_in(right, self.ir)
+        if len(mine) != len(theirs):
+            raise Unsupported(f"the device folds {len(mine)} loops where the IR folds {len(theirs)}")
+        for a, b in zip(mine, theirs, strict=True):
+            if a.symbols[0] not in self._shared:
+                self._fold(scene, a, b)
+
+    def _fold(self, scene: Scene, mine: FoldUse, theirs: FoldUse) -> None:
+        if [r.sort for r in mine.fold.registers] != [r.sort for r in theirs.fold.registers]:
+            raise Unsupported("the folds of both sides carry registers of different sorts")
+        self._count += 1
+        name = f"fold {self._count}"
+        label = f"{mine.write.label}, {name}"
+        here, there = (Nest(label, use.loops, ()) for use in (mine, theirs))
+        levels = align(here, there, scene.proves)
+        if levels is None:
+            raise Unsupported(f"the loops of {label} and of {theirs.write.label} do not correspond")
+        for number, (a, b) in enumerate(zip(mine.initial, theirs.initial, strict=True)):
+            self.values(scene, f"{name}, initial value {number}", a, b)
+        counters = {c: var(f"{name.replace(' ', '')}.{c.name}", c.sort) for c, _ in mine.loops}
+        inside = scene.inside(tuple((counters[c], e) for c, e in mine.loops), name)
+        at_mine = {c: resize(v, 32) for c, v in counters.items()}
+        at_theirs = _partner_counters(levels, mine.loops, theirs.loops, at_mine)
+        self._lockstep(scene, inside, label, here, there, levels, at_mine, at_theirs)
+        common = tuple(var(f"{name.replace(' ', '')}.acc{i}", r.sort) for i, r in enumerate(mine.fold.registers))
+        self._shared |= {c: c for c in common}
+        steps = zip(
+            self.device.step(mine, inside, common, at_mine),
+            self.ir.step(theirs, inside, common, at_theirs),
+            strict=True,
+        )
+        for number, (a, b) in enumerate(steps):
+            self.values(inside, f"{name}, step {number}", a, b)
+        for number, (a, b) in enumerate(zip(mine.symbols, theirs.symbols, strict=True)):
+            shared = var(f"{name.replace(' ', '')}.result{number}", a.sort)
+            self._shared |= {a: shared, b: shared, shared: shared}
+
+    def _lockstep(
+        self,
+        scene: Scene,
+        inside: Scene,
+        label: str,
+        here: Nest,
+        there: Nest,
+        levels: Sequence[AlignedLevel],
+        at_mine: dict[Expr, Expr],
+        at_theirs: dict[Expr, Expr],
+    ) -> None:
+        """The loops of both folds run equally often, and each index is accumulated exactly once, at one time."""
+        for level in levels:
+            counter = here.loops[level.device][0].name
+            scene.theorem(
+                "lock-step",
+                f"{label}: {counter} and {level.name} run equally often",
+                level.equal,
+                "both loops have the same extent (or one is the product of two)",
+            )
+        mine = Iteration(tuple(at_mine[c] for c, _ in here.loops))
+        theirs = Iteration(tuple(at_theirs[c] for c, _ in there.loops))
+        partner = (levels, [theirs])
+        for plan in plan_levels(here, self.device.origins.prefix, [mine], [], self.proof.names, partner):
+            for text, fact in plan.facts:
+                inside.theorem("loop facts", f"{label}: {text}", fact, text)
+            self.levels.append((label, here, LevelPlan(plan.system), True))
+
+
+def _folds_in(value: Expr, side: Values) -> list[FoldUse]:
+    found = [side.folds[v] for v in _in_order(value) if v in side.folds]
+    return list(dict.fromkeys(found))
+
+
+def _in_order(value: Expr) -> list[Expr]:
+    from ila_lang import postorder
+
+    return [n for n in postorder([value]) if n.op == "var"]
+
+
+def _partner_counters(
+    levels: Sequence[AlignedLevel], mine: Loops, theirs: Loops, at: dict[Expr, Expr]
+) -> dict[Expr, Expr]:
+    """The counters of the other side's loops in terms of this side's: equal, or composed of two digits."""
+    result: dict[Expr, Expr] = {}
+    for number, (counter, _) in enumerate(theirs):
+        parts = [level for level in levels if level.ir == number]
+        value = const(0, 32)
+        for level in parts:
+            own, extent = mine[level.device]
+            value = value * resize(extent, 32) + at[own] if len(parts) > 1 else at[own]
+        result[counter] = value
+    return result

@@ -1,0 +1,161 @@
+"""Commands decoded by partial evaluation, and word-by-word data movement rolled back into loops.
+
+The inputs of a command are substituted into every decode condition, and exactly one of them must become true while
+all others become false.
+
+Data movement that a command spells out word by word (16 stores with literal offsets) is rolled back into one loop;
+each of the 16 stores is checked to be an instance of the rolled one, so nothing is assumed.  The same holds for a
+command whose instruction depends on the counter of a short loop, such as the number of a processing element: it is
+decoded for each value, and the results must be the instances of one form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ila_lang import BOOL, Command, Expr, Fragment, Kernel, MemSort, Store, const, substitute, true, var
+from ila_lang.build import coerce
+from ila_lang.expr import bv_const, rebuild, resize
+from ila_lang.machine import store_plan
+
+__all__ = ["Decoded", "Unsupported", "decode", "generalised", "rolled", "start_values"]
+
+
+class Unsupported(Exception):
+    """A program shape that this method does not cover; the answer is UNKNOWN, never PROVED."""
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """What a command does: stores, scalar updates, and the kernel it starts under a condition (None if none)."""
+
+    stores: list[Store]
+    updates: dict[Expr, Expr]
+    kernel: Kernel | None = None
+    guard: Expr = true
+
+
+def start_values(fragment: Fragment) -> dict[Expr, Expr]:
+    """The device's scalar state before a fragment: fresh variables, but for what ``fragment.idle`` gives."""
+    initial: dict[Expr, Expr] = {}
+    for name, state in fragment.ila.states.items():
+        if not isinstance(state.sort, MemSort):
+            known = fragment.idle.get(name)
+            initial[state] = (
+                var(f"initial.{name}", state.sort)
+                if known is None
+                else coerce(bool(known) if state.sort == BOOL else known, state.sort, name)
+            )
+    return initial
+
+
+def decode(
+    fragment: Fragment, command: Command, scalars: Mapping[Expr, Expr], case: Mapping[Expr, Expr] | None = None
+) -> Decoded:
+    """The effect of one command; ``case`` fixes counters while the instruction is chosen, not in the effect.
+
+    Raises Unsupported unless exactly one instruction decodes it by partial evaluation.
+    """
+    ila = fragment.ila
+    given = dict(command.inputs)
+    inputs = {v: given.get(n, const(0, v.width) if v.sort != BOOL else ~(v == v)) for n, v in ila.inputs.items()}
+    known = {**scalars, **inputs}
+    chosen_by = known if not case else {k: substitute(v, case) for k, v in known.items()}
+    hits, open_ones = [], []
+    for instruction in ila.instructions.values():
+        condition = substitute(instruction.decode, chosen_by)
+        if not condition.is_const:
+            open_ones.append(instruction.name)
+        elif condition.value:
+            hits.append(instruction)
+    what = command.note or "a command"
+    if open_ones or len(hits) != 1:
+        names = ", ".join([*(h.name for h in hits), *open_ones]) or "none"
+        raise Unsupported(
+            f"{what} of {fragment.name} must select exactly one instruction for all sizes; candidates: {names}"
+        )
+    valid = substitute(ila.valid, chosen_by)
+    if not (valid.is_const and valid.value):
+        raise Unsupported(f"{what} of {fragment.name} is not shown to be a valid command")
+    instruction = hits[0]
+    if getattr(instruction, "reserved", ""):
+        raise Unsupported(f"{what} of {fragment.name} selects {instruction.name}: {instruction.reserved}")
+    stores: list[Store] = []
+    updates: dict[Expr, Expr] = {}
+    for name, term in instruction.updates.items():
+        value = substitute(term, known)
+        target = ila.states[name]
+        if isinstance(target.sort, MemSort):
+            base, plan = store_plan(value)
+            if base is not target or any(not (g.is_const and g.value) for g, _, _ in plan):
+                raise Unsupported(f"{what} of {fragment.name} writes {name} under a condition that stays open")
+            stores += [Store(target, address, data) for _, address, data in plan]
+        else:
+            updates[target] = value
+    if instruction.kernel is None:
+        return Decoded(stores, updates)
+    return Decoded(stores, updates, instruction.kernel, substitute(instruction.kernel_guard, known | updates))
+
+
+def generalised(cases: Sequence[Decoded], counter: Expr, what: str) -> Decoded:
+    """One effect, over ``counter``, whose instances at 0, 1, 2, ... are ``cases``.
+
+    Raises Unsupported where there is none, and for commands that start a kernel.
+    """
+    problem = Unsupported(f"{what} does not do the same for every value of {counter.name}")
+    if len(cases) < 2 or any(c.kernel is not None for c in cases):
+        raise problem
+    first = cases[0]
+    for case in cases:
+        if len(case.stores) != len(first.stores) or list(case.updates) != list(first.updates):
+            raise problem
+
+    def common(terms: list[Expr]) -> Expr:
+        first = 1 if len(terms) > 2 else 0  # a literal 0 is often simplified away
+        pattern = _generalise(terms[first], terms[first + 1], counter, first)
+        if pattern is None:
+            raise problem
+        for k, term in enumerate(terms):
+            at = {counter: bv_const(k, counter.width)}
+            if substitute(pattern, at) is not substitute(term, at):
+                raise problem
+        return pattern
+
+    stores = []
+    for group in zip(*(c.stores for c in cases), strict=True):
+        if len({s.memory for s in group}) > 1:
+            raise problem
+        stores.append(Store(group[0].memory, common([s.address for s in group]), common([s.value for s in group])))
+    return Decoded(stores, {target: common([c.updates[target] for c in cases]) for target in first.updates})
+
+
+def rolled(stores: Sequence[Store]) -> tuple[Expr, Store] | None:
+    """A counter and a store of which ``stores`` are the instances 0, 1, 2, ...; None if there is none."""
+    if len({s.memory for s in stores}) != 1 or len(stores) < 3:
+        return None
+    lane = var("lane", bv_const(0, 8).sort)
+    parts = []
+    for terms in ([s.address for s in stores], [s.value for s in stores]):
+        pattern = _generalise(terms[1], terms[2], lane, 1)
+        if pattern is None:
+            return None
+        for k, term in enumerate(terms):
+            if substitute(pattern, {lane: bv_const(k, 8)}) is not term:
+                return None
+        parts.append(pattern)
+    return lane, Store(stores[0].memory, parts[0], parts[1])
+
+
+def _generalise(one: Expr, two: Expr, counter: Expr, at: int) -> Expr | None:
+    """A term that is ``one`` where the counter is ``at`` and ``two`` where it is ``at + 1``."""
+    if one is two:
+        return one
+    if one.is_const and two.is_const and one.value == at and two.value == at + 1 and one.sort != BOOL:
+        return resize(counter, one.width)
+    if one.op != two.op or one.params != two.params or one.func is not two.func or len(one.args) != len(two.args):
+        return None
+    args = [_generalise(a, b, counter, at) for a, b in zip(one.args, two.args, strict=True)]
+    if any(a is None for a in args):
+        return None
+    return rebuild(one, tuple(a for a in args if a is not None))

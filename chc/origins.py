@@ -1,0 +1,222 @@
+"""Where the value of a cell comes from, proved: the last write before a point of the program.
+
+:mod:`chc.writers` proposes a write and its iteration.  The obligations that make it a theorem, for all sizes:
+
+* **happens**: the iteration exists, the write's condition holds, and it comes before the point;
+* **same address**: it writes the cell;
+* **nothing in between**: no instance of any write to this memory that writes the cell comes after it and before the
+  point.
+
+A cell that no write gave its value keeps what it held before the program; then no instance that writes the cell comes
+before the point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pysmt.shortcuts as smt
+from pysmt.fnode import FNode
+
+from ila_lang import Expr, all_of, resize, substitute
+from smt_encodings.discharge import conjuncts
+from smt_encodings.integers import is_linear
+
+from .commands import Unsupported
+from .context import Proof
+from .scenes import Scene, Spot, before
+from .schedule import Loops, Schedule, Write
+from .writers import Point, Writers, candidates
+
+__all__ = ["Origin", "Origins", "Reader"]
+
+At = Mapping[Expr, Expr]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """An address as it stands in a program: an expression over the counters of a spot, at the iteration ``at``.
+
+    Without a spot the address is over the coordinates of the scene.
+    """
+
+    address: Expr
+    spot: Spot | None
+    at: At
+
+    def there(self) -> Expr:
+        """The address over the coordinates of the scene."""
+        return substitute(self.address, {c: resize(self.at[c], c.width) for c in self.at})
+
+    def term(self, scene: Scene) -> FNode:
+        """The address as an integer term of the scene."""
+        if self.spot is None:
+            term = scene.encoding.term(self.address)
+            scene.proof.fits(scene.encoding, "the output cell")
+            return term
+        return self.spot.instance(scene, self.address, self.at)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The write that gave a cell its value, and its iteration."""
+
+    write: Write
+    at: At
+
+
+@dataclass
+class Origins:
+    """Finds and proves origins of cells on one side."""
+
+    proof: Proof
+    prefix: str
+    schedule: Schedule
+    writers: Writers
+    spots: dict[tuple[Write, Loops], Spot] = field(default_factory=dict)
+    injective: dict[Write, list[Expr] | None] = field(default_factory=dict)
+    count: int = 0
+
+    def spot(self, write: Write, inner: Loops = ()) -> Spot:
+        """An arbitrary iteration of a write; the same one for the same arguments."""
+        key = (write, inner)
+        if key not in self.spots:
+            number = self.schedule.writes.index(write)
+            space = f"{self.prefix}{number}{f'.in{len(self.spots)}' if inner else ''}"
+            self.spots[key] = Spot(self.proof, space, write, inner)
+        return self.spots[key]
+
+    def of(self, scene: Scene, memory: Expr, reader: Reader, point: Point) -> Origin | None:
+        """The origin of the cell that ``reader`` names, just before ``point``; None if it is as before the program."""
+        found = self.writers.last(scene.trials, memory, reader.there(), point)
+        self.count += 1
+        name = f"{self.prefix} {memory.name}, {self.count}"
+        if found is None:
+            for write in self.schedule.writes_to(memory):
+                self._not_between(scene, name, write, reader, point, None)
+            return None
+        write, iterations = found
+        at = self._witness(scene, write, iterations, reader, point)
+        origin = Origin(write, at)
+        self._happens(scene, name, origin, point)
+        self._same_address(scene, name, origin, reader)
+        for other in self.schedule.writes_to(memory):
+            self._not_between(scene, name, other, reader, point, origin)
+        return origin
+
+    def _witness(
+        self, scene: Scene, write: Write, iterations: list[tuple[int, ...]], reader: Reader, point: Point
+    ) -> dict[Expr, Expr]:
+        table = candidates(scene.trials, scene.ranges, [reader.there(), *point.counters])
+        at: dict[Expr, Expr] = {}
+        for counter, values in zip(write.counters, zip(*iterations, strict=True), strict=True):
+            term = table.get(tuple(values))
+            if term is None:
+                where = f"{counter.name} of the iteration in which {write.label} writes {write.memory.name}"
+                raise Unsupported(f"no term was found for {where}")
+            at[counter] = resize(term, 32)
+        return at
+
+    # -- obligations --------------------------------------------------------------------------------
+
+    def _group(self, scene: Scene) -> str:
+        return f"{self.prefix}: cells{f' in {scene.name}' if scene.name else ''}"
+
+    def _happens(self, scene: Scene, name: str, origin: Origin, point: Point) -> None:
+        at = {c: resize(w, c.width) for c, w in origin.at.items()}
+        # components are compared before they are cut to the counters' widths
+        conditions = [resize(origin.at[c], 40) < resize(substitute(e, at), 40) for c, e in origin.write.loops]
+        conditions.append(substitute(origin.write.guard, at))
+        scene.theorem(
+            self._group(scene),
+            f"{name}: happens",
+            all_of(conditions),
+            f"{origin.write.label} has the iteration that writes the cell",
+        )
+        order = before(
+            origin.write.place,
+            [scene.encoding.term(resize(origin.at[c], 40)) for c in origin.write.counters],
+            point.place,
+            [scene.encoding.term(resize(c, 40)) for c in point.counters],
+        )
+        if not order.is_true():
+            self.proof.follows(
+                self._group(scene),
+                f"{name}: before",
+                scene.encoding.hypotheses,
+                order,
+                "the write comes before the cell is read",
+            )
+
+    def _same_address(self, scene: Scene, name: str, origin: Origin, reader: Reader) -> None:
+        spot = self.spot(origin.write)
+        left = spot.instance(scene, origin.write.address, origin.at)
+        right = reader.term(scene)
+        if left is right:
+            return
+        self.proof.follows(
+            self._group(scene),
+            f"{name}: same address",
+            scene.encoding.hypotheses,
+            smt.Equals(left, right),
+            "the write's iteration writes exactly the cell that is needed",
+        )
+
+    def _not_between(
+        self, scene: Scene, name: str, other: Write, reader: Reader, point: Point, origin: Origin | None
+    ) -> None:
+        """No instance of ``other`` that writes the cell comes after the origin and before the point."""
+        spot = self.spot(other)
+        mine = [spot.encoding.term(c) for c in spot.counters]
+        until = [scene.encoding.term(resize(c, 40)) for c in point.counters]
+        conditions = [before(other.place, mine, point.place, until)]
+        known: list[FNode] = []
+        determined = None
+        if origin is not None:
+            since = [scene.encoding.term(resize(origin.at[c], 40)) for c in origin.write.counters]
+            conditions.append(before(origin.write.place, since, other.place, mine))
+            determined = self._injective(other) if other is origin.write else None
+        if determined is not None and origin is not None:
+            for counter in determined:
+                known.append(smt.Equals(spot.term(counter), scene.encoding.term(resize(origin.at[counter], 40))))
+        between = smt.simplify(smt.And(conditions))
+        if between.is_false():
+            return
+        hypotheses = [*scene.encoding.hypotheses, *spot.encoding.hypotheses]
+        what = f"{name}: {other.label} {self.schedule.writes.index(other)} does not come in between"
+        meaning = "no other write of this cell comes between its origin and the point where it is read"
+        ask = self.proof.follows
+        if known:
+            ask(self._group(scene), what, [*hypotheses, *known], smt.Not(between), meaning)
+            return
+        order = [h for h in conjuncts(hypotheses) if is_linear(h)]
+        if self.proof.decides(order, smt.Not(between)):
+            ask(self._group(scene), what, order, smt.Not(between), meaning)
+            return
+        there = spot.term(other.address)
+        spot.fits()
+        same = smt.Equals(there, reader.term(scene))
+        hypotheses = [*scene.encoding.hypotheses, *spot.encoding.hypotheses]
+        ask(self._group(scene), what, [*hypotheses, between], smt.Not(same), meaning)
+
+    def _injective(self, write: Write) -> list[Expr] | None:
+        """Counters of a write that its address determines, proved once; None where that was not found."""
+        if write not in self.injective:
+            found = self.spot(write).injectivity()
+            if found is None:
+                self.injective[write] = None
+            else:
+                used, steps = found
+                self.spot(write).fits()
+                for step, hypotheses, goal in steps:
+                    self.proof.follows(
+                        f"{self.prefix}: layout",
+                        f"{write.label} {self.schedule.writes.index(write)} writes {write.memory.name} "
+                        f"injectively: {step}",
+                        hypotheses,
+                        goal,
+                        "two iterations that write the same address agree in the counters that it depends on",
+                    )
+                self.injective[write] = used
+        return self.injective[write]

@@ -1,0 +1,148 @@
+"""Where a proof about one cell takes place: coordinates and counters at arbitrary values, and iterations of writes.
+
+A *scene* has the coordinates of the distinguished cell and, inside folds, the counters of an arbitrary iteration; its
+hypotheses are the size domain and the ranges of these.  A *spot* is an arbitrary iteration of a write.  Its terms are
+translated once, under nothing but the ranges of its counters, so that "stays within its width" is proved for every
+iteration at once; at a particular iteration they are instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pysmt.shortcuts as smt
+from pysmt.fnode import FNode
+
+from ila_lang import Expr, free_variables, resize, substitute, true, var
+from smt_encodings.discharge import decide
+from smt_encodings.integers import IntegerEncoding, NotLinearizable
+
+from .boxes import less
+from .commands import Unsupported
+from .context import Proof
+from .injectivity import Step, injectivity_steps
+from .schedule import Loops, Write
+from .writers import Trials
+
+__all__ = ["Scene", "Spot", "in_range"]
+
+
+def in_range(loops: Loops, at: Mapping[Expr, Expr]) -> list[Expr]:
+    """The conditions that iteration ``at`` of loops exists, outermost first."""
+    return [less(substitute(counter, at), substitute(extent, at)) for counter, extent in loops]
+
+
+@dataclass(eq=False)
+class Scene:
+    """Coordinates and counters (``ranges``) at arbitrary values, with samples of them."""
+
+    proof: Proof
+    encoding: IntegerEncoding
+    ranges: Loops
+    trials: Trials
+    name: str = ""
+    hints: list[Expr] = field(default_factory=list)
+
+    def inside(self, loops: Loops, name: str) -> Scene:
+        """The scene at an arbitrary iteration of loops; their counters must have names of their own."""
+        encoding = self.encoding.fork(name)
+        for counter, extent in loops:
+            encoding.assume(less(counter, extent))
+        self.proof.fits(encoding, f"{name}: extents")
+        trials = self.trials.extend(loops, seed=len(self.ranges))
+        if not trials.rows:
+            raise Unsupported(f"{name} has no iteration at any sample")
+        return Scene(self.proof, encoding, (*self.ranges, *loops), trials, name)
+
+    def theorem(self, group: str, name: str, goal: Expr, meaning: str) -> None:
+        """Proves ``goal`` for all sizes, coordinates and counters of the scene."""
+        if goal is true:
+            return
+        encoding = self.encoding.fork("goal")
+        term = encoding.term(goal)
+        self.proof.fits(encoding, name)
+        self.proof.follows(group, name, encoding.hypotheses, term, meaning)
+
+    def proves(self, condition: Expr) -> bool:
+        """Whether a condition is a theorem here (to choose a form of proof; not recorded)."""
+        encoding = self.encoding.fork("goal")
+        try:
+            term = encoding.term(condition)
+        except NotLinearizable:
+            return False
+        return decide(encoding.hypotheses, term)
+
+
+class Spot:
+    """An arbitrary iteration of a write, and of ``inner`` loops in its value."""
+
+    def __init__(self, proof: Proof, space: str, write: Write, inner: Loops = ()) -> None:
+        self.proof, self.space, self.write = proof, space, write
+        self.loops = (*write.loops, *inner)
+        self.encoding = proof.base.fork(space)
+        self._rename: dict[Expr, Expr] = {}
+        for counter, extent in self.loops:
+            bound = substitute(extent, self._rename)
+            self._rename[counter] = var(f"{space}.{counter.name}", counter.sort)
+            self.encoding.assume(less(self._rename[counter], bound))
+        if write.guard is not true:
+            self.encoding.assume(substitute(write.guard, self._rename))
+        self.counters = [self._rename[c] for c, _ in self.loops]
+
+    def term(self, expression: Expr) -> FNode:
+        """An expression over the write's counters, at this iteration."""
+        return self.encoding.term(substitute(expression, self._rename))
+
+    def fits(self) -> None:
+        """Adds the obligations that what was translated here stays within its widths."""
+        self.proof.fits(self.encoding, f"{self.write.label}: {self.space}")
+
+    def instance(self, scene: Scene, expression: Expr, at: Mapping[Expr, Expr]) -> FNode:
+        """An expression over the write's counters at the iteration ``at``, a map from counters to terms of a scene.
+
+        It is exact where that iteration exists and the write's condition holds there; to prove so is the caller's
+        business.
+        """
+        generic = self.term(expression)
+        self.fits()
+        point = {
+            self.encoding.term(self._rename[counter]): scene.encoding.term(resize(at[counter], 40))
+            for counter, _ in self.loops
+        }
+        term = scene.encoding.instance(self.encoding, generic, point)
+        scene.proof.fits(scene.encoding, f"{self.write.label} in {scene.name or 'the cell'}")
+        return term
+
+    def injectivity(self) -> tuple[list[Expr], list[Step]] | None:
+        """Counters that the write's address determines, and the steps that prove it; None where none are found.
+
+        Two iterations that write one address then agree in these counters.
+        """
+        address = self.write.address
+        mine = self.term(address)
+        names = set(free_variables(address))
+        used = [c for c, _ in self.loops if c.name in names]
+        other = self.encoding.fork(f"{self.space}.other")
+        fresh: dict[Expr, Expr] = {}
+        for counter, extent in self.loops:
+            bound = substitute(extent, fresh)
+            fresh[counter] = var(f"{self.space}.other.{counter.name}", counter.sort)
+            other.assume(less(fresh[counter], bound))
+        pairs = [(self.encoding.term(self._rename[c]), other.term(fresh[c])) for c, _ in self.loops]
+        renamed = other.renaming(self.encoding, dict(pairs))
+        wanted = [p for p, (c, _) in zip(pairs, self.loops, strict=True) if c in set(used)]
+        try:
+            return used, injectivity_steps(other.hypotheses, mine, renamed, wanted)
+        except Unsupported:
+            return None
+
+
+def before(place: Sequence[int], values: Sequence[FNode], other: Sequence[int], others: Sequence[FNode]) -> FNode:
+    """The condition that the instance (place, values) comes strictly before the instance (other, others)."""
+    if place[0] != other[0]:
+        return smt.Bool(place[0] < other[0])
+    if not values or not others:
+        return smt.FALSE()  # one and the same instance
+    rest = before(place[1:], values[1:], other[1:], others[1:])
+    return smt.Or(smt.LT(values[0], others[0]), smt.And(smt.Equals(values[0], others[0]), rest))

@@ -1,0 +1,487 @@
+"""Programs as schedules: every store of a fragment with the loops around it and its place among the others.
+
+Where :mod:`chc.nests` takes a program as loop nests one after the other, a schedule keeps any tree of loops: phases
+that follow each other inside a loop over time, micro-programs, conditions, and kernels started from host loops.
+What remains after decoding is a list of writes.  A *write* has its loops, a condition, and a *place*: the numbers of
+the statements on the way to it, which alternate with the counters of its loops.  Comparing these lists from the left
+tells which of two instances comes first.
+
+Registers that a loop carries become *folds*: loops, initial values and steps, outside any write.  Every load reads the
+memory as it is just before the write that uses it; where another write stands in between, the loaded value is
+forgotten, so that its use is refused.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from ila_lang import (
+    BOOL,
+    Command,
+    Expr,
+    For,
+    Fragment,
+    Let,
+    Load,
+    Statement,
+    Store,
+    free_variables,
+    ite,
+    postorder,
+    substitute,
+    true,
+    var,
+)
+from ila_lang.expr import bv_const, resize
+from ila_lang.kernel import map_statement, walk
+
+from .commands import Decoded, decode, generalised, rolled, start_values
+from .nests import Unsupported
+
+__all__ = ["Fold", "Loops", "Schedule", "Write", "schedule_of"]
+
+Loops = tuple[tuple[Expr, Expr], ...]
+"""Counters and extents, outermost first."""
+
+MOST_COPIES = 32
+"""Largest literal extent of a loop that is written out, where its counter decides what its body does."""
+
+
+@dataclass(frozen=True, eq=False)
+class Write:
+    """One store: in iteration ``counters`` of ``loops``, if ``guard`` holds, ``memory[address] := value``."""
+
+    label: str
+    loops: Loops
+    place: tuple[int, ...]
+    memory: Expr
+    address: Expr
+    value: Expr
+    guard: Expr = true
+
+    @property
+    def counters(self) -> tuple[Expr, ...]:
+        """The loop counters, outermost first."""
+        return tuple(c for c, _ in self.loops)
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """``registers := initial; for loops: registers := step``; ``results`` stand for the final values.
+
+    ``step`` speaks of the registers and counters, and of what holds around the fold.
+    """
+
+    loops: Loops
+    registers: tuple[Expr, ...]
+    initial: tuple[Expr, ...]
+    step: tuple[Expr, ...]
+    results: tuple[Expr, ...]
+
+
+@dataclass(eq=False)
+class Schedule:
+    """All writes of a fragment, its folds by result, and conditions that its decoding relies on, with a text each."""
+
+    fragment: Fragment
+    writes: list[Write] = field(default_factory=list)
+    folds: dict[Expr, Fold] = field(default_factory=dict)
+    requires: list[tuple[str, Expr]] = field(default_factory=list)
+
+    def writes_to(self, memory: Expr) -> list[Write]:
+        """The writes to one memory, in textual order."""
+        return [w for w in self.writes if w.memory is memory]
+
+
+def schedule_of(fragment: Fragment) -> Schedule:
+    """The schedule of a fragment, run from any idle state of its device.
+
+    Scalar state has unknown initial values (fresh variables) but for what ``fragment.idle`` gives.
+    Raises Unsupported where a command cannot be decoded or a loop has another shape than described above.
+    """
+    builder = _Builder(fragment)
+    builder.block(fragment.program.body, start_values(fragment), _Scope())
+    builder.schedule.writes = _rolled_up(builder.schedule.writes)
+    return builder.schedule
+
+
+def _rolled_up(writes: list[Write]) -> list[Write]:
+    """Runs of writes that follow each other and differ by a counter, as one write in a loop."""
+    result: list[Write] = []
+    for _, group in itertools.groupby(writes, lambda w: (w.place[:-1], w.loops, w.memory, w.guard, w.label)):
+        run = list(group)
+        first = run[0]
+        form = rolled([Store(w.memory, w.address, w.value) for w in run])
+        numbers = [w.place[-1] for w in run]
+        reads = any(n.op == "load" and n.args[0] is first.memory for w in run for n in postorder([w.value]))
+        if form is None or reads or numbers != list(range(numbers[0], numbers[0] + len(run))):
+            result += run
+        else:
+            lane, store = form
+            loops = (*first.loops, (lane, bv_const(len(run), 8)))
+            place = (*first.place, 0)
+            result.append(Write(first.label, loops, place, first.memory, store.address, store.value, first.guard))
+    return result
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """Where a statement stands: loops, the numbers of the enclosing statements, conditions and a name."""
+
+    loops: Loops = ()
+    prefix: tuple[int, ...] = ()
+    guard: Expr = true
+    label: str = "program"
+
+
+class _WriteOut(Exception):
+    """The counter of a loop with a literal extent decides a condition: its body has to be written out."""
+
+    def __init__(self, counter: Expr) -> None:
+        self.counter = counter
+
+
+Known = dict[Expr, Expr]
+
+
+class _Builder:
+    def __init__(self, fragment: Fragment) -> None:
+        self.fragment = fragment
+        self.schedule = Schedule(fragment)
+        self.fresh = itertools.count(1)
+        self.positions: dict[tuple[int, ...], int] = {}
+        self.literal: dict[Expr, int] = {}  # counters of open loops with literal extents
+        self.assigned: set[Expr] = set()
+        self.written: set[Expr] = set()
+        self.changes: dict[int, tuple[set[Expr], set[Expr]]] = {}
+        self.rehearsing = False
+
+    # -- statements ---------------------------------------------------------------------------------
+
+    def block(self, body: Iterable[Statement], known: Known, scope: _Scope) -> None:
+        """Executes statements symbolically; ``known`` gives scalars and registers, and is updated."""
+        for statement in body:
+            match statement:
+                case Let(target=target, value=value):
+                    known[target] = self._linear(substitute(value, known))
+                case Load(target=target, memory=memory, address=address):
+                    known[target] = _own(memory).load(self._linear(substitute(address, known)))
+                case Store(memory=memory, address=address, value=value):
+                    self._store(_own(memory), substitute(address, known), substitute(value, known), known, scope)
+                case Command():
+                    self._command(statement, known, scope)
+                case For():
+                    self._loop(statement, known, scope)
+
+    def _command(self, command: Command, known: Known, scope: _Scope) -> None:
+        mapped = map_statement(command, known)
+        assert isinstance(mapped, Command)
+        decoded = self._decode(mapped, known)
+        scope = replace(scope, label=command.note or scope.label)
+        if len(decoded.stores) > 1:
+            _separate(decoded.stores)
+        group = rolled(decoded.stores)
+        if group is not None:
+            lane, store = group
+            inner = self._enter(scope, lane, bv_const(len(decoded.stores), 8))
+            self._emit(store.memory, store.address, store.value, inner)
+        else:
+            for store in decoded.stores:
+                self._emit(store.memory, store.address, store.value, scope)
+        known.update(decoded.updates)
+        self.assigned |= set(decoded.updates)
+        for memory in {s.memory for s in decoded.stores}:
+            self._forget(known, memory)
+        if decoded.kernel is not None:
+            if decoded.guard is not true:
+                self.schedule.requires.append((f"{command.note or 'the start'} has an effect", decoded.guard))
+            label = f"{self.fragment.ila.name} {decoded.kernel.name}"
+            states = self.fragment.ila.states
+            self.block(decoded.kernel.body, dict(known), replace(scope, label=label))
+            done = {states[name]: substitute(term, known) for name, term in decoded.kernel.on_done.items()}
+            known.update(done)
+            self.assigned |= set(done)
+            for memory in {s.memory for s in walk(decoded.kernel.body) if isinstance(s, Store)}:
+                self._forget(known, memory)
+
+    def _decode(self, command: Command, known: Known) -> Decoded:
+        """Decodes a command, if need be for each value of the counter of an open loop with a literal extent."""
+        free = {name for _, value in command.inputs for name in free_variables(value)}
+        counters = [c for c in self.literal if c.name in free]
+        try:
+            return decode(self.fragment, command, known)
+        except Unsupported:
+            if not counters:
+                raise
+        for counter in counters:
+            try:
+                cases = [
+                    decode(self.fragment, command, known, {counter: bv_const(k, counter.width)})
+                    for k in range(self.literal[counter])
+                ]
+            except Unsupported:
+                continue
+            return generalised(cases, counter, command.note or "a command")
+        return decode(self.fragment, command, known)
+
+    def _store(self, memory: Expr, address: Expr, value: Expr, known: Known, scope: _Scope) -> None:
+        self._emit(memory, address, value, scope)
+        self._forget(known, memory)
+
+    def _emit(self, memory: Expr, address: Expr, value: Expr, scope: _Scope) -> None:
+        if scope.label is _NO_WRITES:
+            raise Unsupported(f"{scope.label} from one iteration to the next writes {memory.name}")
+        place = (*scope.prefix, self._next(scope.prefix))
+        address, value = self._linear(address), self._linear(value)
+        if any(n.op == "load" for n in postorder([address, scope.guard])):
+            raise Unsupported(f"{scope.label} writes {memory.name} where or when another memory says")
+        self.schedule.writes.append(Write(scope.label, scope.loops, place, memory, address, value, scope.guard))
+
+    def _next(self, prefix: tuple[int, ...]) -> int:
+        number = self.positions.get(prefix, 0)
+        self.positions[prefix] = number + 1
+        return number
+
+    def _enter(self, scope: _Scope, counter: Expr, extent: Expr) -> _Scope:
+        if extent.width > 32 or counter.width > 32:
+            raise Unsupported(f"loop {counter.name} is counted with more than 32 bits")
+        prefix = (*scope.prefix, self._next(scope.prefix))
+        return replace(scope, loops=(*scope.loops, (counter, extent)), prefix=prefix)
+
+    def _forget(self, known: Known, memory: Expr | None) -> None:
+        """Forgets what was read from a memory (None: from any) before it changes."""
+        for target, value in known.items():
+            if any(memory is None or m is memory for m in self._sources(value)):
+                known[target] = self._unknown(target)
+
+    def _sources(self, value: Expr) -> set[Expr]:
+        """The memories that a term loads from, folds included."""
+        found: set[Expr] = set()
+        for node in postorder([value]):
+            if node.op == "load":
+                found.add(node.args[0])
+            elif node in self.schedule.folds:
+                fold = self.schedule.folds[node]
+                for term in (*fold.initial, *fold.step):
+                    found |= self._sources(term)
+        return found
+
+    def _unknown(self, like: Expr) -> Expr:
+        return var(f"unknown{next(self.fresh)}.{like.name}", like.sort)
+
+    # -- loops --------------------------------------------------------------------------------------
+
+    def _loop(self, loop: For, known: Known, scope: _Scope) -> None:
+        extent = substitute(loop.extent, known)
+        condition = _condition(extent)
+        if extent.is_const and extent.value <= 1:
+            if extent.value:
+                known[loop.counter] = bv_const(0, loop.counter.width)
+                self.block(loop.body, known, scope)
+        elif condition is not None:
+            self._when(loop, condition, known, scope)
+        elif extent.is_const and extent.value <= MOST_COPIES:
+            saved, before = self._save(), dict(known)
+            self.literal[loop.counter] = extent.value
+            try:
+                if _carries(loop) and (_writes(loop) or not _loads(loop)):
+                    raise _WriteOut(loop.counter)
+                self._repeat(loop, extent, known, scope)
+            except _WriteOut as request:
+                if request.counter is not loop.counter:
+                    raise
+                self._restore(saved)
+                known.clear()
+                known.update(before)
+                del self.literal[loop.counter]
+                for k in range(extent.value):
+                    known[loop.counter] = bv_const(k, loop.counter.width)
+                    self.block(loop.body, known, scope)
+            finally:
+                self.literal.pop(loop.counter, None)
+        else:
+            self._repeat(loop, extent, known, scope)
+
+    def _repeat(self, loop: For, extent: Expr, known: Known, scope: _Scope) -> None:
+        if _carries(loop):
+            self._fold(loop, known)
+        else:
+            self._iterate(loop, extent, known, scope)
+
+    def _when(self, block: For, condition: Expr, known: Known, scope: _Scope) -> None:
+        """A block that runs if a condition holds; registers that it sets become choices."""
+        for counter in self.literal:
+            if counter.name in free_variables(condition):
+                raise _WriteOut(counter)
+        inside = {**known, block.counter: bv_const(0, block.counter.width)}
+        self.block(block.body, inside, replace(scope, guard=scope.guard & condition))
+        for target, value in inside.items():
+            if target in known and value is not known[target]:
+                known[target] = ite(condition, value, known[target])
+
+    def _iterate(self, loop: For, extent: Expr, known: Known, scope: _Scope) -> None:
+        """A loop that carries nothing but memories: its body at an arbitrary iteration."""
+        changed = self._changed(loop, known, scope)
+        if self.rehearsing:
+            return
+        for target in changed:
+            known[target] = self._unknown(target)
+        for memory in {s.memory for s in walk(loop.body) if isinstance(s, Store)} | self.written:
+            self._forget(known, memory)
+        inside = {**known, loop.counter: loop.counter}
+        outside, self.assigned = self.assigned, set()
+        self.block(loop.body, inside, self._enter(scope, loop.counter, extent))
+        if not self.assigned <= changed:
+            raise Unsupported(f"loop {loop.counter.name} changes state in a way that depends on itself")
+        self.assigned |= outside
+        for target in changed:  # whether the loop ran, and what its last iteration left, is not followed
+            known[target] = self._unknown(target)
+
+    def _changed(self, loop: For, known: Known, scope: _Scope) -> set[Expr]:
+        """The scalar state that commands inside a loop change: it may differ between iterations.
+
+        Found by a first run, which leaves nothing else behind.  The second one checks that it changes no more.
+        """
+        self.written = set()
+        if not any(isinstance(s, Command) for s in walk(loop.body)):
+            return set()
+        if id(loop) not in self.changes:
+            first_run = not self.rehearsing
+            self.rehearsing = True
+            saved, outside, self.assigned = self._save(), self.assigned, set()
+            count = len(self.schedule.writes)
+            self.block(loop.body, {**known, loop.counter: loop.counter}, self._enter(scope, loop.counter, loop.extent))
+            self.changes[id(loop)] = set(self.assigned), {w.memory for w in self.schedule.writes[count:]}
+            self.assigned = self.assigned | outside
+            self._restore(saved)
+            if first_run:
+                self.rehearsing, self.assigned = False, outside
+        changed, self.written = self.changes[id(loop)]
+        return set(changed)
+
+    def _fold(self, loop: For, known: Known) -> None:
+        """A loop that carries registers, and perhaps loops inside it that do nothing else, as one fold."""
+        carried = [t for t in _carried(loop) if t in known]
+        number = next(self.fresh)
+        registers = tuple(var(f"fold{number}.{t.name}", t.sort) for t in carried)
+        initial = tuple(known[t] for t in carried)
+        inside = {**known, **dict(zip(carried, registers, strict=True))}
+        loops: list[tuple[Expr, Expr]] = []
+        body: Sequence[Statement] = (loop,)
+        while len(body) == 1 and isinstance(body[0], For):
+            extent = substitute(body[0].extent, inside)
+            mine = {c.name for c, _ in loops}
+            if extent.is_const and extent.value == 1:
+                inside[body[0].counter] = bv_const(0, body[0].counter.width)
+            elif _condition(extent) is not None or mine & set(free_variables(extent)):
+                break
+            else:
+                loops.append((body[0].counter, extent))
+                inside[body[0].counter] = body[0].counter
+            body = body[0].body
+        self.block(body, inside, _Scope(label=_NO_WRITES))
+        step = tuple(inside[t] for t in carried)
+        results = tuple(var(f"result{number}.{t.name}", t.sort) for t in carried)
+        fold = Fold(tuple(loops), registers, initial, step, results)
+        for target, result in zip(carried, results, strict=True):
+            self.schedule.folds[result] = fold
+            known[target] = result
+
+    # -- going back ---------------------------------------------------------------------------------
+
+    def _save(self) -> tuple[int, set[Expr], int, dict[tuple[int, ...], int]]:
+        s = self.schedule
+        return len(s.writes), set(s.folds), len(s.requires), dict(self.positions)
+
+    def _restore(self, saved: tuple[int, set[Expr], int, dict[tuple[int, ...], int]]) -> None:
+        s = self.schedule
+        writes, folds, requires, self.positions = saved[0], saved[1], saved[2], dict(saved[3])
+        del s.writes[writes:], s.requires[requires:]
+        for result in [r for r in s.folds if r not in folds]:
+            del s.folds[result]
+
+    def _linear(self, term: Expr) -> Expr:
+        """``term`` with choices by the counter of a short loop replaced by multiples of the counter, where they are.
+
+        A table of four bases 0, n, 2*n, 3*n, of which processing element p takes its own, becomes p*n.  That the
+        entries from 2 on are these multiples is required, as a theorem about sizes; 0 and 1 are by construction.
+        """
+        mapping: dict[Expr, Expr] = {}
+        below: set[Expr] = set()
+        for node in reversed(postorder([term])):
+            if node in below or node.op != "ite" or node.sort == BOOL:
+                below |= set(node.args) if node in below else set()
+                continue
+            form = self._multiple(node)
+            if form is not None:
+                mapping[node] = form
+                below |= set(node.args)
+        return substitute(term, mapping) if mapping else term
+
+    def _multiple(self, choice: Expr) -> Expr | None:
+        """A choice by one counter of a short loop as a multiple of the counter; None for other choices."""
+        names = set(free_variables(choice.args[0]))
+        counter = next((c for c, n in self.literal.items() if names == {c.name} and 2 <= n <= _SHORT), None)
+        if counter is None:
+            return None
+        entries = [substitute(choice, {counter: bv_const(k, counter.width)}) for k in range(self.literal[counter])]
+        if not entries[0].is_const or entries[0].value or counter.name in free_variables(*entries):
+            return None
+        for k, entry in list(enumerate(entries))[2:]:
+            multiple = entries[1] * k
+            if multiple is not entry:
+                text = f"entry {k} of what {counter.name} chooses is {k} times entry 1"
+                if (text, entry == multiple) not in self.schedule.requires:
+                    self.schedule.requires.append((text, entry == multiple))
+        return resize(counter, choice.width) * entries[1]
+
+
+_NO_WRITES = "a loop that carries a register"
+_SHORT = 8
+
+
+def _own(memory: Expr) -> Expr:
+    if memory.op != "var":
+        raise Unsupported(f"{memory.describe()} is not a memory of its own")
+    return memory
+
+
+def _condition(extent: Expr) -> Expr | None:
+    """The condition of a block that runs once or not at all; None for other loops."""
+    if extent.op == "ite" and extent.args[1].is_const and extent.args[2].is_const:
+        then, otherwise = extent.args[1].value, extent.args[2].value
+        if (then, otherwise) == (1, 0):
+            return extent.args[0]
+        if (then, otherwise) == (0, 1):
+            return ~extent.args[0]
+    return None
+
+
+def _carried(loop: For) -> list[Expr]:
+    """The registers of outside the loop that its body sets, in the order of their first assignment."""
+    own = {s.target for s in walk(loop.body) if isinstance(s, Let) and not s.update}
+    updated = [s.target for s in walk(loop.body) if isinstance(s, Let) and s.update and s.target not in own]
+    return list(dict.fromkeys(updated))
+
+
+def _carries(loop: For) -> bool:
+    """Whether a loop carries a register from one iteration to the next."""
+    return bool(_carried(loop))
+
+
+def _writes(loop: For) -> bool:
+    return any(isinstance(s, Store | Command) for s in walk(loop.body))
+
+
+def _loads(loop: For) -> bool:
+    return any(isinstance(s, Load) for s in walk(loop.body))
+
+
+def _separate(stores: Sequence[Store]) -> None:
+    """Refuses stores of one command that read what another one writes: a command writes everything at once."""
+    written = {s.memory for s in stores}
+    for store in stores:
+        if any(n.op == "load" and n.args[0] in written for n in postorder([store.address, store.value])):
+            raise Unsupported(f"a command reads {store.memory.name} and writes it")

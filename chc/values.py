@@ -1,0 +1,125 @@
+"""Values of cells as terms: read back from one cell through the program, with sources and folds left symbolic.
+
+The value that a write stores is its term, with every load replaced by the value of the cell it reads (whose origin is
+proved first) and every fold by a symbol.  What remains are *sources*, cells as they were before the program, and
+*folds*, which are compared with those of the other side (:mod:`chc.agreement`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ila_lang import Expr, postorder, resize, substitute, var
+
+from .commands import Unsupported
+from .origins import At, Origin, Origins, Reader
+from .scenes import Scene
+from .schedule import Fold, Loops, Write
+from .writers import END, Point
+
+__all__ = ["FoldUse", "Source", "Values"]
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A cell of a memory as it was before the program, standing in values as ``symbol``."""
+
+    memory: Expr
+    reader: Reader
+    symbol: Expr
+    scene: Scene
+
+
+@dataclass(frozen=True, eq=False)
+class FoldUse:
+    """A fold at one iteration of the write whose value uses it.
+
+    ``inner`` are counters of folds around it, and ``initial`` the values it begins with.
+    """
+
+    fold: Fold
+    write: Write
+    at: At
+    inner: Loops
+    initial: tuple[Expr, ...]
+    symbols: tuple[Expr, ...]
+    scene: Scene
+
+    @property
+    def loops(self) -> Loops:
+        """Counters and extents, the latter over the coordinates of the scene."""
+        here = _narrow(self.at)
+        return tuple((c, substitute(e, here)) for c, e in self.fold.loops)
+
+
+@dataclass
+class Values:
+    """Values of one side's cells."""
+
+    origins: Origins
+    sources: dict[Expr, Source] = field(default_factory=dict)
+    folds: dict[Expr, FoldUse] = field(default_factory=dict)
+    """By the symbols that stand for the folds' results."""
+    wrote: list[tuple[Scene, Origin]] = field(default_factory=list)
+    _known: dict[tuple[object, ...], Expr] = field(default_factory=dict)
+
+    def after(self, scene: Scene, memory: Expr, address: Expr) -> Expr:
+        """The value of a cell after the program; its address is over the coordinates of the scene."""
+        return self._cell(scene, memory, Reader(address, None, {}), END)
+
+    def _cell(self, scene: Scene, memory: Expr, reader: Reader, point: Point) -> Expr:
+        key = (scene, memory, reader.there(), point.place, point.counters)
+        if key not in self._known:
+            origin = self.origins.of(scene, memory, reader, point)
+            if origin is None:
+                prefix = self.origins.prefix
+                symbol = var(f"{prefix}.cell{len(self.sources)}", memory.load(reader.address).sort)
+                self.sources[symbol] = Source(memory, reader, symbol, scene)
+                self._known[key] = symbol
+            else:
+                self.wrote.append((scene, origin))
+                self._known[key] = self.term(scene, origin.write, origin.at, (), origin.write.value)
+        return self._known[key]
+
+    def term(self, scene: Scene, write: Write, at: At, inner: Loops, term: Expr) -> Expr:
+        """A term in the value of ``write`` at the iteration ``at``, which includes counters of ``inner`` loops."""
+        here = _narrow(at)
+        point = Point(write.place, tuple(at[c] for c in write.counters))
+        values: dict[Expr, Expr] = {}
+        for node in postorder([term]):
+            if node.op == "load":
+                memory, address = node.args
+                if memory.op != "var" or any(n.op == "load" for n in postorder([address])):
+                    raise Unsupported(f"{write.label} reads at an address that is itself read from memory")
+                if any(n in self.origins.schedule.folds for n in postorder([address])):
+                    raise Unsupported(f"{write.label} reads at an address that a loop computes")
+                spot = self.origins.spot(write, inner)
+                values[node] = self._cell(scene, memory, Reader(address, spot, at), point)
+            elif node in self.origins.schedule.folds:
+                values[node] = self._fold(scene, write, at, inner, node)
+        return substitute(substitute(term, values), here)
+
+    def _fold(self, scene: Scene, write: Write, at: At, inner: Loops, result: Expr) -> Expr:
+        fold = self.origins.schedule.folds[result]
+        key = (scene, fold, write, tuple(at.values()))
+        if key not in self._known:
+            initial = tuple(self.term(scene, write, at, inner, t) for t in fold.initial)
+            number = len(self.folds)
+            symbols = tuple(var(f"{self.origins.prefix}.fold{number}.{r.name}", r.sort) for r in fold.results)
+            use = FoldUse(fold, write, at, inner, initial, symbols, scene)
+            self.folds |= dict.fromkeys(symbols, use)
+            self._known[key] = symbols[0]
+        use = self.folds[self._known[key]]
+        return dict(zip(fold.results, use.symbols, strict=True))[result]
+
+    def step(self, use: FoldUse, scene: Scene, registers: tuple[Expr, ...], at: At) -> tuple[Expr, ...]:
+        """What one iteration of a fold makes of ``registers``; ``at`` gives the fold's counters in ``scene``."""
+        inner = (*use.inner, *use.fold.loops)
+        everywhere = {**use.at, **at}
+        terms = [self.term(scene, use.write, everywhere, inner, t) for t in use.fold.step]
+        carried = dict(zip(use.fold.registers, registers, strict=True))
+        return tuple(substitute(t, carried) for t in terms)
+
+
+def _narrow(at: At) -> dict[Expr, Expr]:
+    return {c: resize(w, c.width) for c, w in at.items()}

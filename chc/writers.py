@@ -1,0 +1,208 @@
+"""Which instance of which write gave a cell its value: found by trying small sizes, to be proved for all.
+
+At sample sizes every write is executed on its addresses only.  The last instance that wrote a cell before a given
+point is looked up there, and its iteration is expressed by terms over the distinguished cell that agree with it at all
+samples.  Nothing here is trusted: :mod:`chc.origins` proves what is proposed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from ila_lang import BvSort, Expr, compile_terms, const, free_variables, postorder, resize
+from ila_lang.mapping import TensorMapping
+
+from .commands import Unsupported
+from .schedule import Loops, Schedule, Write
+
+__all__ = ["END", "Mixed", "Point", "Trials", "Writers", "candidates", "trials_of"]
+
+MOST_CANDIDATES = 4000
+"""Terms among which a component of a witness is looked up."""
+
+
+class Mixed(Exception):
+    """A cell that comes from one write at some samples and from another one, or none, at others."""
+
+    def __init__(self, what: str, choices: Sequence[object]) -> None:
+        super().__init__(what)
+        self.choices = list(choices)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A moment of a program: just before the instance of a statement at ``place`` in iteration ``counters``."""
+
+    place: tuple[int, ...]
+    counters: tuple[Expr, ...] = ()
+
+
+END = Point((1 << 30,))
+"""After the program."""
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Values of parameters, coordinates and counters at which witnesses are tried."""
+
+    parameters: tuple[Expr, ...]
+    variables: tuple[Expr, ...]
+    rows: tuple[tuple[int, ...], ...]
+    """Values of parameters and variables, in this order."""
+
+    def evaluate(self, terms: Sequence[Expr]) -> list[tuple[int, ...]]:
+        """Values of the terms at each sample."""
+        known = {v.name for v in (*self.parameters, *self.variables)}
+        for name in (n for n in free_variables(*terms) if n not in known):
+            raise Unsupported(f"an address depends on {name}, which the program does not determine")
+        function = compile_terms([*self.parameters, *self.variables], terms)
+        return [function(*row) for row in self.rows]
+
+    def sizes(self, row: tuple[int, ...]) -> tuple[int, ...]:
+        """The parameters of a sample."""
+        return row[: len(self.parameters)]
+
+    def extend(self, loops: Loops, seed: int, copies: int = 2) -> Trials:
+        """Samples with the counters of loops, at arbitrary iterations."""
+        random = Random(seed)
+        extents = self.evaluate([e for _, e in loops])
+        rows = []
+        for row, limits in zip(self.rows, extents, strict=True):
+            if all(limits):
+                rows += [(*row, *(random.randrange(n) for n in limits)) for _ in range(copies)]
+        return Trials(self.parameters, (*self.variables, *(c for c, _ in loops)), tuple(rows))
+
+    def where(self, condition: Expr) -> Trials:
+        """The samples at which a condition holds."""
+        values = self.evaluate([condition])
+        return Trials(self.parameters, self.variables, tuple(r for r, (v,) in zip(self.rows, values, strict=True) if v))
+
+
+def trials_of(mapping: TensorMapping, coordinates: Loops, each: int = 5) -> Trials:
+    """Deterministic samples inside a mapping's size domain, with coordinates of an output cell."""
+    random = Random(0)
+    parameters = tuple(mapping.parameters.values())
+    extents = compile_terms(parameters, [e for _, e in coordinates])
+    rows = []
+    for sizes in mapping.sample_sizes(random):
+        values = tuple(sizes[n] for n in mapping.parameters)
+        limits = extents(*values)
+        if all(limits):
+            rows += [(*values, *(random.randrange(n) for n in limits)) for _ in range(each)]
+    if not rows:
+        raise Unsupported("no sample shape lies in the size domain")
+    return Trials(parameters, tuple(c for c, _ in coordinates), tuple(dict.fromkeys(rows)))
+
+
+Instance = tuple[tuple[int, ...], int, tuple[int, ...]]
+"""The place in time of an instance, the number of its write, and its iteration."""
+
+
+@dataclass
+class Writers:
+    """The writes of one side, executed at samples on demand."""
+
+    schedule: Schedule
+    _tables: dict[tuple[Expr, tuple[int, ...]], dict[int, list[Instance]]] = field(default_factory=dict)
+
+    def last(
+        self, trials: Trials, memory: Expr, address: Expr, point: Point
+    ) -> tuple[Write, list[tuple[int, ...]]] | None:
+        """The write that wrote a cell last before a point, and its iteration at each sample; None if there is none.
+
+        Raises Mixed where samples disagree on which write it is.
+        """
+        if not self.schedule.writes_to(memory):
+            return None
+        values = trials.evaluate([address, *point.counters])
+        found: list[tuple[int, tuple[int, ...]] | None] = []
+        for row, (cell, *counters) in zip(trials.rows, values, strict=True):
+            key = _interleave(point.place, tuple(counters))
+            instances = self._table(memory, trials.parameters, trials.sizes(row)).get(cell, [])
+            position = bisect_left(instances, key, key=lambda i: i[0])
+            found.append(instances[position - 1][1:] if position else None)
+        numbers = list(dict.fromkeys(f[0] if f else None for f in found))
+        if len(numbers) > 1:
+            names = [self.schedule.writes[n].label if n is not None else "none" for n in numbers]
+            raise Mixed(f"a cell of {memory.name} comes from one of: {', '.join(names)}", numbers)
+        if numbers[0] is None:
+            return None
+        return self.schedule.writes[numbers[0]], [f[1] for f in found if f is not None]
+
+    def _table(self, memory: Expr, parameters: tuple[Expr, ...], sizes: tuple[int, ...]) -> dict[int, list[Instance]]:
+        key = (memory, sizes)
+        if key not in self._tables:
+            table: dict[int, list[Instance]] = {}
+            for number, write in enumerate(self.schedule.writes):
+                if write.memory is memory:
+                    for iteration, address in _addresses(write, parameters, sizes):
+                        table.setdefault(address, []).append((_interleave(write.place, iteration), number, iteration))
+            for instances in table.values():
+                instances.sort()
+            self._tables[key] = table
+        return self._tables[key]
+
+
+def _interleave(place: tuple[int, ...], counters: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(itertools.chain.from_iterable(itertools.zip_longest(place, counters, fillvalue=-1)))[
+        : len(place) + len(counters)
+    ]
+
+
+def _addresses(
+    write: Write, parameters: tuple[Expr, ...], sizes: tuple[int, ...]
+) -> Iterable[tuple[tuple[int, ...], int]]:
+    """Every iteration of a write at concrete sizes, in order, with the address it writes."""
+    known = [*parameters, *write.counters]
+    names = {v.name for v in known}
+    for name in free_variables(write.address, write.guard, *(e for _, e in write.loops)):
+        if name not in names:
+            raise Unsupported(f"{write.label} writes where {name} says, which the program does not determine")
+    extents: list[Callable[..., Any]] = [
+        compile_terms([*parameters, *write.counters[:level]], [extent]) for level, (_, extent) in enumerate(write.loops)
+    ]
+    both = compile_terms(known, [write.guard, write.address])
+
+    def walk(iteration: tuple[int, ...]) -> Iterable[tuple[tuple[int, ...], int]]:
+        if len(iteration) < len(extents):
+            (limit,) = extents[len(iteration)](*sizes, *iteration)
+            for k in range(limit):
+                yield from walk((*iteration, k))
+        else:
+            holds, address = both(*sizes, *iteration)
+            if holds:
+                yield iteration, address
+
+    return walk(())
+
+
+def candidates(trials: Trials, ranges: Loops, hints: Sequence[Expr]) -> dict[tuple[int, ...], Expr]:
+    """Terms over coordinates and counters by their values at the samples; the simplest term for each value.
+
+    ``ranges`` are the coordinates and counters with their extents; ``hints`` are terms whose parts are tried, too.
+    """
+    atoms = [resize(c, 32) for c, _ in ranges]
+    extents = [resize(e, 32) for _, e in ranges]
+    found: list[Expr] = [*atoms, const(0, 32)]
+    found += [a - 1 for a in atoms]
+    for hint in hints:
+        for node in postorder([hint]):
+            if isinstance(node.sort, BvSort) and node.args and node.width <= 32 and node.op not in ("load", "apply"):
+                found.append(resize(node, 32))
+    literals = sorted({e.value for e in extents if e.is_const and e.value > 1} | {2, 16})
+    for k in literals:
+        for atom in list(atoms):
+            found += [atom // const(k, 32), atom % const(k, 32), atom * k]
+    pairs = [(a * e + b, f) for a in atoms for b, e, f in zip(atoms, extents, extents, strict=True) if a is not b]
+    found += [p for p, _ in pairs]
+    found += [p * e + c for p, _ in pairs for c, e in zip(atoms, extents, strict=True)]
+    found = list(dict.fromkeys(found))[:MOST_CANDIDATES]
+    table: dict[tuple[int, ...], Expr] = {}
+    for term, values in zip(found, zip(*trials.evaluate(found), strict=True), strict=True):
+        table.setdefault(tuple(values), term)
+    return table
