@@ -37,7 +37,7 @@ from .number_formats import CODES
 from .rule_search import find_counterexample, holds_at, mutants, points, refutes_change, replay
 from .rules import Counterexample, ScalarRule
 
-__all__ = ["LADDERS", "interpretations_of", "prove_rule"]
+__all__ = ["LADDERS", "interpretations_of", "prove_rule", "proved_by"]
 
 _SEARCHED = 4000
 """Values at which a rule is evaluated before solvers are asked."""
@@ -47,7 +47,8 @@ _KEPT = 300
 LADDERS: Mapping[str, tuple[Interpretation, ...]] = {
     "float": (Interpretation.UNINTERPRETED, Interpretation.ABSTRACT_FLOAT, Interpretation.IEEE),
     "machine": (Interpretation.UNINTERPRETED, Interpretation.BITS),
-    "exact": (Interpretation.UNINTERPRETED, Interpretation.REALS),
+    "real": (Interpretation.UNINTERPRETED, Interpretation.REALS),
+    "int": (Interpretation.UNINTERPRETED, Interpretation.INTEGERS),
 }
 """The interpretations of each kind of number, from coarse to fine."""
 
@@ -59,7 +60,9 @@ def interpretations_of(rule: ScalarRule) -> tuple[Interpretation, ...]:
     families = {rule.number.family, *(k.family for k in rule.variables.values())}
     if "float" in families:
         return LADDERS["float"]
-    return LADDERS["machine" if families <= MACHINE_FAMILIES else "exact"]
+    if families <= MACHINE_FAMILIES:
+        return LADDERS["machine"]
+    return LADDERS["real" if "real" in families else "int"]
 
 
 def prove_rule(rule: ScalarRule, discharger: Discharger | None = None) -> Verdict:
@@ -76,6 +79,11 @@ def prove_rule(rule: ScalarRule, discharger: Discharger | None = None) -> Verdic
     verdict = Verdict(status, attempt.claim(), "rule", time.perf_counter() - start, reason, attempt.obligations)
     verdict.details |= attempt.details
     return verdict
+
+
+def proved_by(rule: ScalarRule, interpretation: Interpretation, discharger: Discharger) -> bool:
+    """Whether one interpretation proves a rule; no values are tried before, and no health check follows."""
+    return _Attempt(rule, discharger).climb(interpretation)[0]
 
 
 @dataclass
@@ -122,7 +130,7 @@ class _Attempt:
             return lemmas
         reasons = []
         for interpretation in interpretations_of(self.rule):
-            proved, said = self._climb(interpretation)
+            proved, said = self.climb(interpretation)
             if "counterexample" in self.details:
                 return self._refuted_by_model()
             if proved:
@@ -161,25 +169,20 @@ class _Attempt:
             asked = self._ask(encoded, "condition", "no values satisfy the condition")
             if asked is None:
                 return None
-            if asked.obligation.answers[-1].status == "sat":
+            if encoded.exact and asked.obligation.answers[-1].status == "sat":
                 return f"a model of {interpretation.value}"
         return "not known"
 
     def _healthy(self, witness: str, tried: Sequence[Mapping[str, Value]]) -> tuple[Status, str]:
         """Whether the proved rule says something, and fails when it is changed."""
-        changed = list(mutants(self.rule)) or list(mutants(_turned(self.rule)))
         at = list(tried[:: max(1, len(tried) // _KEPT)])
-        rule = self.rule if list(mutants(self.rule)) else _turned(self.rule)
-        fails = {c.text: refutes_change(rule, c, at) for c in changed}
+        fails = {c.text: refutes_change(self.rule, c, at) for c in mutants(self.rule)}
         refuted = {text: where for text, where in fails.items() if where is not None}
         self.details["health"] = {"condition holds at": witness, "changed rules refuted": refuted, "of": len(fails)}
         if witness == "not known":
             return Status.UNKNOWN, "no values are known that satisfy the condition"
         if not refuted:
-            return (
-                Status.UNKNOWN,
-                "no changed form of the rule was refuted, so the rule may not depend on its right side",
-            )
+            return Status.UNKNOWN, "no changed form of the rule was refuted: it may not depend on its right side"
         return Status.PROVED, ""
 
     def _prove_lemmas(self) -> tuple[Status, str] | None:
@@ -194,7 +197,7 @@ class _Attempt:
 
     # -- solvers ---------------------------------------------------------------------------------------------
 
-    def _climb(self, interpretation: Interpretation) -> tuple[bool, str]:
+    def climb(self, interpretation: Interpretation) -> tuple[bool, str]:
         """Whether one interpretation proves the rule, and what it says otherwise; notes a replayed counterexample."""
         rule = self.rule
         assertions = [rule.condition, rule.left_defined, ~rule.goal]
@@ -246,10 +249,6 @@ class _Attempt:
                 return _ENCODERS[interpretation](self.rule, roots, comment)
             except (CannotInterpret, NotInterpreted) as error:
                 return f"not applicable: {error}"
-
-
-def _turned(rule: ScalarRule) -> ScalarRule:
-    return replace(rule, left=rule.right, right=rule.left, right_defined=TRUE)
 
 
 def _value(code: int, kind: Format) -> Value:
@@ -310,4 +309,5 @@ _ENCODERS: Mapping[Interpretation, _Encoder] = {
     Interpretation.IEEE: _ieee,
     Interpretation.BITS: _bits,
     Interpretation.REALS: _exact,
+    Interpretation.INTEGERS: _exact,
 }

@@ -199,9 +199,7 @@ def _changed(term: Scalar, rule: ScalarRule) -> Scalar | None:
     if term.format == BOOLEAN:
         return not_(term)
     if term.op == "constant":
-        if isinstance(term.payload, Fraction) and term.format.family != "code":
-            return constant(1 if term.payload == 0 else -term.payload, term.format)
-        return constant(Fraction(1), term.format)
+        return constant(Fraction(1 if term.payload == 0 else 0), term.format)
     if term.op == "variable":
         formats = {variable(str(t.payload), t.format) for t in postorder(rule.terms) if t.op == "variable"}
         others = [v for v in sorted(formats, key=str) if v.format == term.format and v is not term]
