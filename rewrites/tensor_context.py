@@ -30,6 +30,7 @@ from ir_semantics.tensors.index import (
     Quotient,
     TruthOf,
     both,
+    cleared,
     either,
     holds,
     indices_of,
@@ -139,7 +140,7 @@ class Context:
         """More hypotheses; ``ranges`` are new variables with 0 <= variable < extent."""
         added = [inside(_name(v), e) for v, e in ranges]
         flat = list(self.hypotheses)
-        for condition in (*added, *conditions):
+        for condition in map(cleared, (*added, *conditions)):
             for part in condition.parts if isinstance(condition, All) else (condition,):
                 if part not in flat:
                     flat.append(part)
@@ -179,6 +180,7 @@ class Context:
 
     def establish(self, goal: Condition, group: str, meaning: str) -> bool:
         """Whether the goal follows from the hypotheses for all integers; if so it is recorded as an obligation."""
+        goal = cleared(goal)
         goal = both(*(p for p in (goal.parts if isinstance(goal, All) else (goal,)) if p not in self.hypotheses))
         if goal == TRUE:
             return True
@@ -266,12 +268,7 @@ def _few(extent: int, proof: Proof) -> list[int]:
 
 def sizes_within(variables: Sequence[str], condition: Condition, most: int, largest: int) -> list[dict[str, int]]:
     """Up to ``most`` assignments of sizes (0 to ``largest``) that satisfy a condition, small sums first."""
-    parts = condition.parts if isinstance(condition, All) else (condition,)
-    positive = {v for v in variables if AtLeastZero(_name(v) - 1) in parts}
-    checks: list[list[Condition]] = [[] for _ in variables]
-    for part in parts:
-        if needed := [variables.index(v) for v in variables_of(part)]:
-            checks[max(needed)].append(part)
+    least, checks = _plan(variables, condition)
     found: list[dict[str, int]] = []
 
     def extend(point: dict[str, int], budget: int) -> None:
@@ -281,13 +278,12 @@ def sizes_within(variables: Sequence[str], condition: Condition, most: int, larg
                 found.append(dict(point))
             return
         variable = variables[position]
-        least = 1 if variable in positive else 0
-        for value in range(least, min(largest, least + budget) + 1):
+        for value in range(least[variable], min(largest, least[variable] + budget) + 1):
             if len(found) >= most:
                 break
             point[variable] = value
             if _all_hold(checks[position], point):
-                extend(point, budget - (value - least))
+                extend(point, budget - (value - least[variable]))
             del point[variable]
 
     for budget in range(largest * len(variables) + 1):
@@ -297,4 +293,37 @@ def sizes_within(variables: Sequence[str], condition: Condition, most: int, larg
     return found
 
 
-__all__ += ["Proof", "sizes_within"]
+def sizes_drawn(
+    variables: Sequence[str], condition: Condition, most: int, largest: int, draw: random.Random
+) -> list[dict[str, int]]:
+    """Up to ``most`` random assignments of sizes (0 to ``largest``, rarely 0) that satisfy a condition."""
+    least, checks = _plan(variables, condition)
+    found: dict[tuple[int, ...], dict[str, int]] = {}
+    for _ in range(6 * most):
+        point: dict[str, int] = {}
+        for position, variable in enumerate(variables):
+            for _ in range(4):
+                start = least[variable] if draw.random() < 0.1 else 1
+                point[variable] = draw.randint(start, largest)
+                if _all_hold(checks[position], point):
+                    break
+            else:
+                break
+        else:
+            found[tuple(point.values())] = point
+        if len(found) >= most:
+            break
+    return list(found.values())
+
+
+def _plan(variables: Sequence[str], condition: Condition) -> tuple[dict[str, int], list[list[Condition]]]:
+    """The least value of each variable, and the parts of a condition that can be checked once it is chosen."""
+    parts = condition.parts if isinstance(condition, All) else (condition,)
+    checks: list[list[Condition]] = [[] for _ in variables]
+    for part in parts:
+        if needed := [variables.index(v) for v in variables_of(part)]:
+            checks[max(needed)].append(part)
+    return {v: 1 if AtLeastZero(_name(v) - 1) in parts else 0 for v in variables}, checks
+
+
+__all__ += ["Proof", "sizes_drawn", "sizes_within"]

@@ -54,11 +54,10 @@ from .tensor_normal import (
     substitute_member,
     substitute_value,
 )
-from .tensor_witness import Map, alignments, bound_inside, pairings, witnesses
+from .tensor_witness import COMMUTATIVE, Map, alignments, bound_inside, pairings, witnesses
 
 __all__ = ["Matcher"]
 
-COMMUTATIVE = frozenset({"add", "mul"})
 MOST_SELECTIONS = 24
 SHORT = range(9)
 """Extents of sums that may be written out."""
@@ -114,7 +113,10 @@ class Matcher:
     def sums(self, left: Value, right: Value, context: Context) -> bool:
         """Whether the pieces of two bags of families are a bijection between equal products."""
         lefts, rights = list(left), list(right)
-        for f in left:
+        if self.laws is Laws.RING:  # a - b = c  iff  a = c + b
+            lefts = [f for f in left if f.coefficient > 0] + [_negated(f) for f in right if f.coefficient < 0]
+            rights = [f for f in right if f.coefficient > 0] + [_negated(f) for f in left if f.coefficient < 0]
+        for f in list(lefts):
             if f in rights:
                 lefts.remove(f)
                 rights.remove(f)
@@ -263,6 +265,10 @@ class Matcher:
                 moved = substitute_value(b, {w: Index({(v,): 1})})
                 return self.values(a, moved, context.under(ranges=[(v, n)]))
         return False
+
+
+def _negated(f: Family) -> Family:
+    return Family(f.bound, f.guard, -f.coefficient, f.powers)
 
 
 def _short(value: Value) -> bool:

@@ -19,7 +19,7 @@ from smt_encodings.claims import Equality, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
 
-from .tensor_context import Context, Proof, sizes_within
+from .tensor_context import Context, Proof, sizes_drawn, sizes_within
 from .tensor_match import Matcher
 from .tensor_normal import Laws, Value, indices_in
 from .tensor_normalise import Normaliser
@@ -69,9 +69,9 @@ class _Empty(Exception):
 def _prove(rule: TensorRule, discharger: Discharger) -> dict[str, object]:
     proof = Proof(discharger)
     premise = rule.premise
-    hypotheses = premise.parts if isinstance(premise, All) else (premise,)
-    points = next(filter(None, (sizes_within(rule.sizes, premise, MOST_POINTS, n) for n in LARGEST_SIZES)), [])
-    context = Context(proof, tuple(hypotheses), tuple(points), rule.positive)
+    points = next(filter(None, (sizes_within(rule.sizes, premise, MOST_POINTS // 4, n) for n in LARGEST_SIZES)), [])
+    points += [p for n in LARGEST_SIZES for p in sizes_drawn(rule.sizes, premise, MOST_POINTS // 2, n, proof.random)]
+    context = Context(proof, (), tuple(points), rule.positive).under(premise)
     _satisfiable(context, rule)
     _shapes(rule, context)
     subscripts = [f"o.{j}" for j in range(rule.left.rank)]

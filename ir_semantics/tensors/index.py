@@ -2,8 +2,8 @@
 
 An :class:`Index` is a size, a subscript or an extent: a polynomial with integer coefficients over named integer
 variables and quotients ``(a) // (b)``.  Divisors must be positive; what divides states that as a condition of its own
-(:class:`ir_semantics.tensors.terms.Tensor`), and evaluation raises otherwise.  Under that proviso the constructors
-rewrite to a normal form with theorems only:
+(:class:`ir_semantics.tensors.terms.Tensor`), and evaluation raises otherwise.  Under that proviso the constructors and
+:func:`cleared` rewrite with theorems only:
 
 * ``(m*b + r) // b = m + r // b`` and ``(x // a + r) // b = (x + r*a) // (a*b)``;
 * ``a // b + r >= 0``  iff  ``a + r*b >= 0``, and  ``r - a // b >= 0``  iff  ``r*b + b - 1 - a >= 0``.
@@ -32,6 +32,7 @@ __all__ = [
     "Quotient",
     "TruthOf",
     "both",
+    "cleared",
     "either",
     "equal",
     "holds",
@@ -387,14 +388,26 @@ FALSE: Final = OneOf(())
 def _at_least_zero(value: Index) -> Condition:
     if value.constant is not None:
         return TRUE if value.constant >= 0 else FALSE
-    for monomial, coefficient in value.terms:
-        if len(monomial) == 1 and isinstance(monomial[0], Quotient) and abs(coefficient) == 1:
-            quotient = monomial[0]
-            rest = value - Index({monomial: coefficient})
-            if coefficient == 1:
-                return _at_least_zero(quotient.dividend + rest * quotient.divisor)
-            return _at_least_zero((rest + 1) * quotient.divisor - 1 - quotient.dividend)
     return AtLeastZero(value)
+
+
+def cleared(condition: Condition) -> Condition:
+    """The condition without quotients by which an inequality is linear; divisors must be positive."""
+    match condition:
+        case AtLeastZero(value):
+            for monomial, coefficient in value.terms:
+                if len(monomial) == 1 and isinstance(monomial[0], Quotient) and abs(coefficient) == 1:
+                    quotient = monomial[0]
+                    rest = value - Index({monomial: coefficient})
+                    if coefficient == 1:
+                        return cleared(_at_least_zero(quotient.dividend + rest * quotient.divisor))
+                    return cleared(_at_least_zero((rest + 1) * quotient.divisor - 1 - quotient.dividend))
+            return condition
+        case All(parts):
+            return both(*map(cleared, parts))
+        case OneOf(parts):
+            return either(*map(cleared, parts))
+    return condition
 
 
 def le(left: IndexLike, right: IndexLike) -> Condition:

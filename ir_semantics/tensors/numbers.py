@@ -238,6 +238,10 @@ def apart(left: RealNumber, right: RealNumber) -> bool:
     return left != right
 
 
-def text_of(value: RealNumber) -> str:
-    """A number for people."""
-    return str(value)
+def text_of(left: RealNumber, right: RealNumber) -> tuple[str, str]:
+    """Two numbers for people, who can see that they differ if they do."""
+    texts = str(left), str(right)
+    if texts[0] == texts[1] and apart(left, right) and not isinstance(left, float):
+        a, b = _enclosure(left), _enclosure(right)
+        return texts[0], f"{texts[1]} {'+' if b.low > a.high else '-'} {float(abs(b.low - a.low)):.3g}"
+    return texts
