@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reports.html import html_page
-from reports.html_claims import Comparison, claim_view, window_of
+from reports.html_claims import EQUALITIES, INTERPRETATIONS, VERDICTS, Comparison, claim_view, window_of
 from reports.outcomes import NOT_RUN, ProofOutcome
+from smt_encodings.claims import Equality, Interpretation, Status
 from tests.reports.html_examples import SOLVERS, campaign, certificate, comparison, obligation, proved, refuted, times
 from tests.reports.outcome_examples import ALL, HOSTILE, LEFT, NASTY, UNKNOWN, WRONG, claim
 
@@ -188,6 +189,21 @@ def test_what_is_not_said_fits_the_claim(changes: dict[str, Any], expected: str)
     assert badge(article) == "PROVED" and expected in article.one(class_="columns").text
     if "parameters" in parts:
         assert "shape [16, 64]" in article.all("dl", class_="facts")[0].text
+
+
+def test_all_notions_have_words() -> None:
+    """A notion that is added needs words for strangers here, with what it does not say."""
+    assert {i.value for i in Interpretation} == INTERPRETATIONS.keys()
+    assert {e.value for e in Equality} == EQUALITIES.keys()
+    assert {s.value for s in Status} | {NOT_RUN} == VERDICTS.keys()
+
+
+def test_each_interpretation_is_told_with_its_limits() -> None:
+    words = claim("good", interpretations=["uninterpreted", "reals"])
+    article = claims(tree(proved(claim=words, document=certificate(words))))["good"]
+    assert "Data, then reals: data are real numbers" in article.text
+    not_said = article.one(class_="columns").all("ul")[1].text
+    assert "that rounded or bounded numbers behave like real ones" in not_said and "wrap or saturate" not in not_said
 
 
 def test_a_green_run_and_a_red_one() -> None:
