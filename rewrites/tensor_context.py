@@ -45,6 +45,7 @@ __all__ = ["Context", "Terms"]
 
 MOST_SAMPLES = 60
 MOST_LEMMAS = 40
+QUICK = 0.7
 
 
 class Terms:
@@ -119,6 +120,7 @@ class Proof:
     terms: Terms = field(default_factory=Terms)
     names: Names = field(default_factory=Names)
     answers: dict[tuple[frozenset[Condition], Condition], Obligation | None] = field(default_factory=dict)
+    hurried: set[tuple[frozenset[Condition], Condition]] = field(default_factory=set)
     random: random.Random = field(default_factory=lambda: random.Random(0))
 
     def keep(self, obligation: Obligation) -> None:
@@ -178,8 +180,11 @@ class Context:
             or any(_all_hold([condition], s) for s in self.samples if goal_known(condition, s))
         )
 
-    def establish(self, goal: Condition, group: str, meaning: str) -> bool:
-        """Whether the goal follows from the hypotheses for all integers; if so it is recorded as an obligation."""
+    def establish(self, goal: Condition, group: str, meaning: str, *, quick: bool = False) -> bool:
+        """Whether the goal follows from the hypotheses for all integers; if so it is recorded as an obligation.
+
+        With ``quick`` solvers get little time: what only makes a normal form shorter is not worth more.
+        """
         goal = cleared(goal)
         goal = both(*(p for p in (goal.parts if isinstance(goal, All) else (goal,)) if p not in self.hypotheses))
         if goal == TRUE:
@@ -187,25 +192,33 @@ class Context:
         if self.refuted(goal):
             return False
         key = (frozenset(self.hypotheses), goal)
-        if key not in self.proof.answers:
-            self.proof.answers[key] = self._ask(goal, group, meaning)
+        if key not in self.proof.answers or (
+            self.proof.answers[key] is None and key in self.proof.hurried and not quick
+        ):
+            (self.proof.hurried.add if quick else self.proof.hurried.discard)(key)
+            self.proof.answers[key] = self._ask(goal, group, meaning, QUICK if quick else None)
         obligation = self.proof.answers[key]
         if obligation is None:
             return False
         self.proof.keep(obligation)
         return True
 
-    def _ask(self, goal: Condition, group: str, meaning: str) -> Obligation | None:
+    def _ask(self, goal: Condition, group: str, meaning: str, seconds: float | None) -> Obligation | None:
         terms, discharger = self.proof.terms, self.proof.discharger
         facts = [*self.hypotheses, goal]
         hypotheses = [terms.condition(h) for h in self.hypotheses] + terms.definitions(facts)
         lemmas = [terms.condition(c) for c in product_lemmas(self.hypotheses, goal)]
         name = f"{len(self.proof.answers) + 1}"
-        for more in [lemmas, []] if lemmas else [[]]:
-            try:
-                return discharger.ask(group, name, [smt.Not(terms.condition(goal)), *hypotheses, *more], meaning)
-            except NotDischarged:
-                discharger.obligations.pop()
+        usual = discharger.timeout
+        discharger.timeout = min(usual, seconds or usual)
+        try:
+            for more in [lemmas, []] if lemmas else [[]]:
+                try:
+                    return discharger.ask(group, name, [smt.Not(terms.condition(goal)), *hypotheses, *more], meaning)
+                except NotDischarged:
+                    discharger.obligations.pop()
+        finally:
+            discharger.timeout = usual
         return None
 
     def contradictory(self, group: str, meaning: str) -> bool:

@@ -19,6 +19,7 @@ from ir_semantics.tensors.elements import (
     Number,
     Read,
     Reduce,
+    indices_of_element,
     substitute_element,
 )
 from ir_semantics.tensors.index import (
@@ -113,6 +114,7 @@ class Normaliser:
                 inside(last.dividend - shift * last.divisor, last.divisor),
                 self.group,
                 f"{last.key} is {shift}",
+                quick=True,
             ):
                 known = index(shift)
                 return plain.rebuild(lambda atom, known=known: known if atom == last else None)  # type: ignore[misc]
@@ -183,17 +185,20 @@ class Normaliser:
     def _decided(self, condition: Condition, context: Context) -> bool:
         if condition == TRUE:
             return True
-        return context.establish(condition, self.group, f"always {condition}")
+        return context.establish(condition, self.group, f"always {condition}", quick=True)
 
     def _sum(self, variable: str, extent: Index, body: Element, context: Context) -> Value:
         extent = self.index(extent, context)
         fresh, body = self._renamed(variable, body, context)
         inner = context.under(ranges=[(fresh, extent)])
-        value = self.value(body, inner)
         if self.laws is Laws.EXACT:
-            return one_atom(OrderedSum(fresh, extent, value))
-        indices = (i for f in value for i in indices_in(f))
-        if (divisor := self.splits(indices, fresh, extent, context)) is not None:
+            return one_atom(OrderedSum(fresh, extent, self.value(body, inner)))
+        value: Value = ()
+        divisor = self.splits(indices_of_element(body), fresh, extent, context)
+        if divisor is None:
+            value = self.value(body, inner)
+            divisor = self.splits((i for f in value for i in indices_in(f)), fresh, extent, context)
+        if divisor is not None:
             high, low, body = self.digits(fresh, divisor, body, context)
             return self._sum(high, extent // divisor, Reduce("sum", low, divisor, body), context)
         return self._merged(
@@ -398,8 +403,11 @@ class Normaliser:
             case Reduce(o, variable, extent, body) if o == op:
                 extent = self.index(extent, context)
                 fresh, body = self._renamed(variable, body, context)
-                inner = self._members(op, body, context.under(ranges=[(fresh, extent)]))
-                divisor = self.splits((i for m in inner for i in indices_in(m)), fresh, extent, context)
+                inner: list[Member] = []
+                divisor = self.splits(indices_of_element(body), fresh, extent, context)
+                if divisor is None:
+                    inner = self._members(op, body, context.under(ranges=[(fresh, extent)]))
+                    divisor = self.splits((i for m in inner for i in indices_in(m)), fresh, extent, context)
                 if divisor is not None:
                     high, low, body = self.digits(fresh, divisor, body, context)
                     nested = Reduce(op, high, extent // divisor, Reduce(op, low, divisor, body))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import pysmt.shortcuts as smt
 
-from ir_semantics.tensors.elements import Element, substitute_element
+from ir_semantics.tensors.elements import Element, indices_of_element, substitute_element
 from ir_semantics.tensors.index import All, Index, equal
 from ir_semantics.tensors.terms import element_of, well_formed
 from smt_encodings.claims import Equality, Status, Verdict
@@ -117,15 +117,29 @@ def _normalised(
     normaliser: Normaliser, elements: Sequence[Element], ranges: list[tuple[str, Index]], context: Context
 ) -> tuple[tuple[Value, Value], Context]:
     """Both normal forms, once subscripts are written in the digits by which they are divided."""
-    inner = context.under(ranges=ranges)
-    left, right = (normaliser.value(e, inner) for e in elements)
-    indices = [i for value in (left, right) for f in value for i in indices_in(f)]
+    raw = [i for e in elements for i in indices_of_element(e)]
+    split = _split(normaliser, raw, ranges, context)
+    if split is None:
+        inner = context.under(ranges=ranges)
+        left, right = (normaliser.value(e, inner) for e in elements)
+        indices = [i for value in (left, right) for f in value for i in indices_in(f)]
+        split = _split(normaliser, indices, ranges, context)
+        if split is None:
+            return (left, right), inner
+    variable, number, more = split
+    written = [substitute_element(e, {variable: number}) for e in elements]
+    return _normalised(normaliser, written, more, context)
+
+
+def _split(
+    normaliser: Normaliser, indices: list[Index], ranges: list[tuple[str, Index]], context: Context
+) -> tuple[str, Index, list[tuple[str, Index]]] | None:
+    """A subscript that some quotient divides, as a number of two digits, and the ranges with these."""
     for position, (variable, extent) in enumerate(ranges):
         divisor = normaliser.splits(indices, variable, extent, context)
         if divisor is not None:
             high, low = (context.proof.names.fresh("o") for _ in range(2))
             number = Index({(high,): 1}) * divisor + Index({(low,): 1})
             digits = [(high, extent // divisor), (low, divisor)]
-            written = [substitute_element(e, {variable: number}) for e in elements]
-            return _normalised(normaliser, written, [*ranges[:position], *digits, *ranges[position + 1 :]], context)
-    return (left, right), inner
+            return variable, number, [*ranges[:position], *digits, *ranges[position + 1 :]]
+    return None

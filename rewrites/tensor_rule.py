@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
-from ir_semantics.tensors.index import TRUE, All, Condition, le, size, variables_of
-from ir_semantics.tensors.terms import Shape, Tensor, operands_of, well_formed
+from ir_semantics.tensors.elements import indices_of_element
+from ir_semantics.tensors.index import TRUE, All, Condition, Names, index, le, size, variables_of
+from ir_semantics.tensors.terms import Shape, Tensor, element_of, operands_of, well_formed
 from smt_encodings.claims import Claim, Equality, Interpretation
 
 __all__ = ["Kind", "TensorRule", "Unstated"]
@@ -45,7 +47,7 @@ class TensorRule:
     row: str = ""
     note: str = ""
 
-    @property
+    @cached_property
     def premise(self) -> Condition:
         """The domain, that the left side is well formed, and that sizes are natural numbers."""
         parts = [*_parts(self.domain), *_parts(well_formed(self.left))]
@@ -66,12 +68,16 @@ class TensorRule:
                     )
         return found
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[str, ...]:
         """The size variables, in alphabetical order."""
         found = set(variables_of(self.domain))
         for tensor in operands_of(self.left, self.right):
             found |= variables_of(tensor.requires).union(*(d.variables for d in tensor.shape))
+        for side in (self.left, self.right):
+            at = [index(0)] * side.rank
+            variables = (i.variables for i in indices_of_element(element_of(side, at, Names())))
+            found |= {v for v in frozenset().union(*variables) if "." not in v}  # names of bound variables have a dot
         return tuple(sorted(found))
 
     @property

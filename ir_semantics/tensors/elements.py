@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from ir_semantics.scalars import OPERATORS, Format, Literal, Scalar, interpret
 
-from .index import Condition, Index, Names, substitute_condition
+from .index import Condition, Index, Names, indices_of, substitute_condition
 
 __all__ = [
     "Apply",
@@ -25,6 +25,7 @@ __all__ = [
     "Read",
     "Reduce",
     "apply_scalar",
+    "indices_of_element",
     "substitute_element",
 ]
 
@@ -130,6 +131,23 @@ def substitute_element(element: Element, values: Mapping[str, Index]) -> Element
             )
         case Reduce(op, variable, extent, body):
             return Reduce(op, variable, extent.substitute(values), substitute_element(body, values))
+
+
+def indices_of_element(element: Element) -> list[Index]:
+    """Every index expression of an element: subscripts, extents, sides of conditions."""
+    match element:
+        case Read(_, at):
+            return list(at)
+        case Number():
+            return []
+        case IndexValue(value):
+            return [value]
+        case Apply(_, args):
+            return [i for a in args for i in indices_of_element(a)]
+        case Choice(condition, yes, no):
+            return [*indices_of(condition), *indices_of_element(yes), *indices_of_element(no)]
+        case Reduce(_, _, extent, body):
+            return [extent, *indices_of_element(body)]
 
 
 class _Elements:
