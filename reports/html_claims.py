@@ -1,7 +1,8 @@
 """What the HTML page says of one claim: its verdict with all that belongs to it, in words for strangers.
 
 Nothing is PROVED here because a record says so: the word is kept only where the record carries an intact certificate of
-the same claim, in which two solvers gave every obligation's expected answer.
+the same claim, in which two solvers gave every obligation's expected answer.  REFUTED is kept only with a
+counterexample.
 """
 
 from __future__ import annotations
@@ -147,7 +148,7 @@ _TIME = "anything about run time, or about uses that break the assumptions"
 class Comparison:
     """Both sides' outputs of a counterexample's run, row-major, as texts of codes.
 
-    ``inputs`` are the cells that are not at their reset value (their name, and the code): ``others`` are zero or reset.
+    ``inputs`` are the cells of the data (name and code) that are not zero or at their reset value.
     """
 
     columns: int
@@ -175,7 +176,7 @@ class Window:
 
 @dataclass(frozen=True)
 class ObligationGroup:
-    """Obligations of one purpose: how many hold, and the seconds of each solver, per obligation and in all."""
+    """Obligations of one purpose: their number, and the seconds of each solver, per obligation and in all."""
 
     name: str
     meaning: str
@@ -256,6 +257,8 @@ def claim_view(
             certificate = _certificate(outcome, invariants or {})
         except CertificateError as error:
             verdict, reason = "ERROR", f"It was said to be PROVED, but it has no intact certificate: {error}"
+    elif verdict == "REFUTED" and not (outcome.counterexample and outcome.document):
+        verdict, reason = "ERROR", "It was said to be REFUTED, but it has no counterexample"
     elif verdict not in VERDICTS:
         verdict, reason = "ERROR", f"The record must have a verdict, not '{outcome.status}'"
     claim: Mapping[str, Any] = outcome.claim or {}

@@ -292,6 +292,13 @@ def test_without_an_intact_certificate_nothing_is_proved(document: str, reason: 
     assert "Proved (1)" not in page.text
 
 
+@pytest.mark.parametrize("changes", [{"counterexample": ""}, {"document": ""}])
+def test_without_a_counterexample_nothing_is_refuted(changes: dict[str, str]) -> None:
+    page = tree(refuted(**changes))
+    assert verdicts(page)["REFUTED"] == 0 and badge(claims(page)["false"]) == "ERROR"
+    assert "It was said to be REFUTED, but it has no counterexample" in claims(page)["false"].text
+
+
 def test_a_false_claim_that_was_proved_is_an_alarm() -> None:
     page = tree(proved(expected="REFUTED"))
     assert "1 of 1 claim is not as expected: good (PROVED, expected REFUTED)" in page.one(class_="alarm").text
