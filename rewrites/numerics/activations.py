@@ -13,32 +13,21 @@ import numpy as np
 from accel_models.flexasr import functions
 from ila_lang import Expr, Function, bv, const, var
 
+from .constants import (
+    EXP_ERROR,
+    EXP_VANISHES,
+    INV_SQRT_ERROR,
+    LEAST_RADICAND,
+    SIGMOID_B_ERROR,
+    SIGMOID_ERROR,
+    TANH_ERROR,
+)
 from .enclosures import SCALE, exp_minus, logistic, tanh
 from .lemma import Every, Lemma, Statement, Words, blocks, signed
 
-__all__ = ["EXP_ERROR", "INV_SQRT_ERROR", "LEAST_RADICAND", "LEMMAS", "SIGMOID_ERROR", "TANH_ERROR"]
+__all__ = ["LEMMAS"]
 
 _Q14, _Q20 = 14, 20
-
-
-def _bound(units: int) -> Fraction:
-    """So many units of 2^-24."""
-    return Fraction(units, 1 << 24)
-
-
-SIGMOID_ERROR = _bound(112_289)
-"""The largest error of ``sigmoid``, rounded up to a multiple of 2^-24: about 0.0066930."""
-SIGMOID_B_ERROR = _bound(112_289)
-TANH_ERROR = _bound(82_970)
-"""Likewise of ``tanh``: about 0.0049454."""
-EXP_ERROR = _bound(35_362)
-"""Likewise of ``exp`` on x <= 0: about 0.0021078."""
-INV_SQRT_ERROR = _bound(16_275)
-"""The largest *relative* error of ``inv_sqrt`` from :data:`LEAST_RADICAND` on: about 0.00097007."""
-LEAST_RADICAND = Fraction(17, 1 << 14)
-"""From here on 1 / sqrt fits Q6.14."""
-EXP_VANISHES = 16
-"""exp(x) = 0 for x <= -16."""
 
 
 def _near(enclosure: Callable[[Words, int], tuple[Words, Words]], allowed: Fraction) -> Callable[[Function], Every]:
@@ -84,7 +73,7 @@ def _inverse_root(_: Function) -> Every:
         allowed = np.where(square > one, most - one, one - least)
         return np.where(r > 0, off, np.iinfo(np.int64).max), allowed
 
-    return Every(lambda: blocks(17, 1 << 20), error)
+    return Every(lambda: blocks(int(LEAST_RADICAND * (1 << _Q14)), 1 << 20), error)
 
 
 def _relu(_: Function) -> Every:

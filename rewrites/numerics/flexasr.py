@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from .activations import SIGMOID_ERROR, TANH_ERROR
 from .calculus import Derivation, Operator, Quantity, convert, exactly
+from .constants import SIGMOID_ERROR, TANH_ERROR
 from .formula import Formula, FormulaLike, constant, maximum, power_of_two, symbol
 
 __all__ = ["OPERATORS", "UNIT", "dense", "minus", "plus", "times"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from .activations import EXP_ERROR, EXP_VANISHES, INV_SQRT_ERROR, LEAST_RADICAND
 from .calculus import Derivation, Operator, convert
+from .constants import EXP_ERROR, EXP_VANISHES, INV_SQRT_ERROR, LEAST_RADICAND
 from .flexasr import UNIT, minus, plus, times
 from .formula import Formula, constant, inverse_root, maximum, minimum, power_of_two, symbol
 
@@ -19,6 +19,7 @@ QUOTIENT = Fraction(1, 256)
 MASKED = -64
 """What a score of exactly 0 becomes, also that of the rows that fill the last block."""
 _WRAPS_AT = 4
+_LARGEST_POWER = Fraction(1022, 1024)  # exp(0) of the unit: with at most 4 timesteps the sum is below 4
 _EPSILON = Fraction(1, 99_999)
 """Above 1e-5, which the IR adds to a variance (as a float64 number it need not be 1e-5 exactly)."""
 
@@ -156,7 +157,8 @@ def _attention() -> Operator:
         rules=["slope", "sum"],
     )
     total = d.step("their sum", [power], lambda _: S("t"), lambda a: S("T") * a.error, rules=["sum"])
-    d.require(total.magnitude + total.error, _WRAPS_AT, "the divider takes its operands modulo 4")
+    reached = minimum(total.magnitude + total.error, S("T") * _LARGEST_POWER)
+    d.require(reached, _WRAPS_AT, "the divider takes its operands modulo 4")
     least = S("s") - total.error - SLICE
     d.require(Fraction(1, 4), least, "a quotient may reach 4, and wrap")
     d.require(S("z"), 1, "the unit takes a score of exactly 0 for -64")
