@@ -151,12 +151,16 @@ def _chosen(least: bool) -> Callable[[Function], Statement]:
     return statement
 
 
-def _shift_right(function: Function) -> Statement:
-    """For 0 <= b < 32, result 2^b <= a < (result + 1) 2^b."""
-    a, b = _v(a=32, b=5)
-    result, exact = function(a, b.zext(32)).sext(64), a.sext(64)
-    goal = _shifted(result, b).sle(exact) & exact.slt(_shifted(result + 1, b))
-    return Statement((a, b), (), goal)
+def _shift_right(bits: int) -> Callable[[Function], Statement]:
+    """For 0 <= b < 2^bits, result 2^b <= a < (result + 1) 2^b."""
+
+    def statement(function: Function) -> Statement:
+        a, b = _v(a=32, b=bits)
+        result, exact = function(a, b.zext(32)).sext(64), a.sext(64)
+        goal = _shifted(result, b).sle(exact) & exact.slt(_shifted(result + 1, b))
+        return Statement((a, b), (), goal)
+
+    return statement
 
 
 def _narrow(function: Function) -> Statement:
@@ -251,7 +255,8 @@ LEMMAS: tuple[Lemma, ...] = (
     Lemma("VTA sum", vta.alu_add, "result = a + b", "the sum fits", _binary(32, lambda a, b: a + b, 33)),
     Lemma("VTA minimum", vta.alu_min, "result = min(a, b)", _ALL, solvers(_chosen(True))),
     Lemma("VTA maximum", vta.alu_max, "result = max(a, b)", _ALL, solvers(_chosen(False))),
-    Lemma("VTA shift", vta.alu_shr, "result = floor(a / 2^b)", "0 <= b < 32", solvers(_shift_right)),
+    Lemma("VTA shift", vta.alu_shr_signed5, "result = floor(a / 2^b)", "0 <= b < 16", solvers(_shift_right(4))),
+    Lemma("VTA shift of 32 bits", vta.alu_shr, "result = floor(a / 2^b)", "0 <= b < 32", solvers(_shift_right(5))),
     Lemma("VTA narrow", vta.narrow, "result = a", "-128 <= a <= 127", solvers(_narrow)),
     Lemma("VTA immediate", vta.widen_imm, "result = imm", _ALL, solvers(_widen)),
 )

@@ -193,7 +193,7 @@ def _attention() -> Operator:
     }  # fmt: skip
     note = (
         "No bound exists once the sum of exponentials reaches 4: with 5 equal scores it is 4.99, of which the divider "
-        "sees 0.94, and every weight becomes 1.0625 instead of 1/5. Nor is anything said where a score is exactly 0."
+        "sees 15/16, as it does of each exponential, and every weight becomes 1 instead of 1/5."
     )
     return Operator("FlexASR attention", "softmax(K q) K", _ATTENTION, d, code, example, note)
 
