@@ -59,8 +59,8 @@ def exp_minus(k: Words, fraction_bits: int) -> Enclosure:
     """exp(-k * 2^-fraction_bits) for integers k >= 0, of which the high bits (without 12) must be below 2^20.
 
     >>> low, high = exp_minus(np.array([0, 1 << 20]), 20)
-    >>> [(float(a) / 2**30, float(b) / 2**30) for a, b in zip(low, high)]
-    [(1.0, 1.0), (0.3678794410079718, 0.36787944193929434)]
+    >>> [(int(a), int(b)) for a, b in zip(low, high)]  # 2^30 / e is 395007542.07
+    [(1073741824, 1073741824), (395007542, 395007543)]
     """
     if k.size == 0:
         return k.copy(), k.copy()

@@ -172,10 +172,10 @@ SHARP = {
     "flexasr_layernorm": ("layer_norm", 0.85),
     "flexasr_rnn": ("recurrent", 0.4),
     "flexasr_gru": ("recurrent", 0.25),
-    "flexasr_lstm": ("recurrent", 0.2),
+    "flexasr_lstm": ("recurrent", 0.1),
     "flexasr_attention": ("attention", 0.08),
     "hlscnn_conv2d": ("convolution", 0.85),
-    "hlscnn_conv2d_8bit": ("convolution", 0.85),
+    "hlscnn_conv2d_8bit": ("convolution", 0.8),
 }
 LONG = {"flexasr_gru", "flexasr_lstm", "flexasr_rnn", "flexasr_attention", "hlscnn_conv2d_8bit"}
 
