@@ -168,7 +168,9 @@ def _random(kind: Format, source: random.Random) -> Value:
             return source.randint(-1000, 1000)
         case "float":
             return decode(source.getrandbits(_bits(kind)), kind)
-    return from_code(source.getrandbits(width_of(kind)), kind)
+    bits = width_of(kind) if source.random() < 0.5 else min(width_of(kind), 9)  # small numbers as often as any
+    sign = -1 if source.random() < 0.5 else 1
+    return from_code(sign * source.getrandbits(bits) & ((1 << width_of(kind)) - 1), kind)
 
 
 # -- changed rules -----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from ila_lang import compile_terms
 from ir_semantics.scalars import (
     BINARY16,
     BINARY32,
@@ -30,6 +31,7 @@ from ir_semantics.scalars import (
 )
 from ir_semantics.scalars_concrete import evaluate, same_value, show_value, values_of
 from ir_semantics.scalars_floats import decode, encode, float_value, largest, round_to, smallest
+from ir_semantics.scalars_machine import MachineExpressions
 
 SMALL = float_format(3, 4)
 TYPES = {BINARY16: np.float16, BINARY32: np.float32, BINARY64: np.float64}
@@ -312,6 +314,30 @@ def test_conversions_between_machine_formats_fit_the_value(source: Format) -> No
         term = cast(variable("a", source), target)
         for value in values_of(source):
             assert evaluate(term, {"a": value}) == fitted(Fraction(value), target), (target, value)
+
+
+@pytest.mark.parametrize("overflow", ["wrap", "saturate"])
+@pytest.mark.parametrize("signed", [True, False])
+def test_eight_bit_arithmetic_on_all_operands(signed: bool, overflow: str) -> None:
+    """The expressions on arrays of codes, against NumPy's wider integers."""
+    kind = integer(8, signed=signed, overflow=overflow)
+    domain = MachineExpressions()
+    p, q = domain.variable("p", kind), domain.variable("q", kind)
+    codes_p, codes_q = (g.ravel() for g in np.meshgrid(np.arange(256), np.arange(256), indexing="ij"))
+    a, b = ((c ^ 128) - 128 if signed else c for c in (codes_p, codes_q))
+    low, high = (-128, 127) if signed else (0, 255)
+    for op, exact in {
+        "add": a + b,
+        "sub": a - b,
+        "mul": a * b,
+        "maximum": np.maximum(a, b),
+        "neg": -a,
+        "abs": abs(a),
+    }.items():
+        operands, kinds = ([p], [kind]) if op in ("neg", "abs") else ([p, q], [kind, kind])
+        run = compile_terms([p, q], [domain.apply(op, kind, kinds, operands)], vector=True)
+        wanted = np.clip(exact, low, high) if overflow == "saturate" else exact
+        assert np.array_equal(run(codes_p, codes_q)[0], wanted & 255), op
 
 
 def test_eight_bit_conversions_and_extensions() -> None:
