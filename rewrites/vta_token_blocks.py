@@ -111,6 +111,7 @@ def kinds() -> list[Kind]:
     }
     in_block = CHANNEL < COLUMNS
     y14, x14, y16, x16 = (var(f"at.{n}", bv(w)) for n, w in (("y", 14), ("x", 14), ("y", 16), ("x", 16)))
+    micro_ops = {"uop_bgn": FIRST_UOP, "uop_end": FIRST_UOP.zext(16) + COLUMNS}
     transfer = {"y_size": ROWS, "x_size": LENGTH, "x_stride": DEPTH}
     found = [
         Kind("load of inputs", Unit.LOAD, "LOAD_INP",
@@ -132,14 +133,14 @@ def kinds() -> list[Kind]:
               "dst_factor_in": const(1, 11)},
              first),
         Kind("products", Unit.COMPUTE, "GEMM",
-             {"uop_bgn": FIRST_UOP, "uop_end": FIRST_UOP.zext(16) + COLUMNS, "iter_out": LENGTH, "iter_in": ROWS, "dst_factor_in": COLUMNS,
+             micro_ops | {"iter_out": LENGTH, "iter_in": ROWS, "dst_factor_in": COLUMNS,
               "src_factor_out": const(1, 11), "src_factor_in": LENGTH, "wgt_factor_out": const(1, 10)},
              channel, in_block & (STEP == 0),
              ((x14, ROWS, CHANNEL, COLUMNS), (x14, ROWS, y14, LENGTH), (CHANNEL, COLUMNS, y14, LENGTH),
               (ROWS - 1, ROWS, CHANNEL, COLUMNS), (ROWS - 1, ROWS, LENGTH - 1, LENGTH),
               (CHANNEL, COLUMNS, LENGTH - 1, LENGTH))),
         Kind("products of a small block", Unit.COMPUTE, "GEMM",
-             {"uop_bgn": FIRST_UOP, "uop_end": FIRST_UOP.zext(16) + COLUMNS, "iter_out": const(1, 14), "iter_in": ROWS, "dst_factor_in": COLUMNS,
+             micro_ops | {"iter_out": const(1, 14), "iter_in": ROWS, "dst_factor_in": COLUMNS,
               "src_factor_in": LENGTH},
              channel, in_block & (STEP < LENGTH),
              ((x14, ROWS, CHANNEL, COLUMNS), (x14, ROWS, STEP, LENGTH), (CHANNEL, COLUMNS, STEP, LENGTH),
@@ -288,15 +289,22 @@ class _Questions:
         for _, condition in DOMAIN:
             self.base.assume(condition)
         self.seen: set[tuple[object, ...]] = set()
+        self.kinds: dict[str, IntegerEncoding] = {}
+
+    def of(self, kind: Kind) -> IntegerEncoding:
+        """The domain with what is known of a kind's micro-op, and the lemma at its digits."""
+        if kind.name not in self.kinds:
+            encoding = self.kinds[kind.name] = self.base.fork("kind")
+            if kind.known is not None:
+                encoding.assume(kind.known)
+            for instance in kind.radix:
+                encoding.assume(_mixed_radix(*instance))
+        return self.kinds[kind.name]
 
     def follows(self, kind: Kind, name: str, where: Expr, goal: Expr) -> None:
         """Asks that ``goal`` holds for every size and iteration in which ``where`` does."""
-        encoding = self.base.fork("at")
-        if kind.known is not None:
-            encoding.assume(kind.known)
+        encoding = self.of(kind).fork("at")
         encoding.assume(where)
-        for instance in kind.radix:
-            encoding.assume(_mixed_radix(*instance))
         term = encoding.term(goal)
         new: dict[tuple[FNode, ...], list[FNode]] = {}
         for assumed, condition in encoding.fits:
