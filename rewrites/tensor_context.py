@@ -11,6 +11,7 @@ other ``b`` nothing is known of it.
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -18,16 +19,13 @@ import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 from pysmt.typing import BOOL, INT, FunctionType
 
-from ir_semantics.tensors.index import (
+from ir_semantics.tensors.conditions import (
     TRUE,
     All,
     AtLeastZero,
     Condition,
-    Index,
     IsZero,
-    Names,
     OneOf,
-    Quotient,
     TruthOf,
     both,
     cleared,
@@ -38,10 +36,11 @@ from ir_semantics.tensors.index import (
     negation,
     variables_of,
 )
+from ir_semantics.tensors.index import Index, Names, Quotient
 from smt_encodings.claims import Obligation
 from smt_encodings.discharge import Discharger, NotDischarged
 
-__all__ = ["Context", "Terms"]
+__all__ = ["Context", "OutOfTime", "Proof", "Terms", "sizes_drawn", "sizes_within"]
 
 MOST_SAMPLES = 60
 MOST_LEMMAS = 40
@@ -112,11 +111,17 @@ def _mentions_truth(condition: Condition) -> bool:
     return False
 
 
+class OutOfTime(Exception):
+    """A proof took longer than it may."""
+
+
 @dataclass
 class Proof:
     """What all contexts of one proof share: solvers, terms, names, and the answers so far."""
 
     discharger: Discharger
+    end: float
+    """When it must be finished, on the clock of :func:`time.perf_counter`."""
     terms: Terms = field(default_factory=Terms)
     names: Names = field(default_factory=Names)
     answers: dict[tuple[frozenset[Condition], Condition], Obligation | None] = field(default_factory=dict)
@@ -140,6 +145,8 @@ class Context:
 
     def under(self, *conditions: Condition, ranges: Sequence[tuple[str, Index]] = ()) -> Context:
         """More hypotheses; ``ranges`` are new variables with 0 <= variable < extent."""
+        if time.perf_counter() > self.proof.end:
+            raise OutOfTime
         added = [inside(_name(v), e) for v, e in ranges]
         flat = list(self.hypotheses)
         for condition in map(cleared, (*added, *conditions)):
@@ -154,14 +161,12 @@ class Context:
         self, ranges: Sequence[tuple[str, Index]], conditions: Sequence[Condition]
     ) -> tuple[dict[str, int], ...]:
         testable = [c for c in conditions if not _mentions_truth(c)]
-        found: list[dict[str, int]] = []
-        for sample in self.samples:
-            points = [sample]
-            for variable, extent in ranges:
-                points = [
-                    {**point, variable: value} for point in points for value in _few(extent.value(point), self.proof)
-                ]
-            found += [p for p in points if _all_hold(testable, p)]
+        points = list(self.samples)
+        for variable, extent in ranges:
+            points = [{**p, variable: value} for p in points for value in _few(extent.value(p), self.proof)]
+            if len(points) > 4 * MOST_SAMPLES:
+                points = self.proof.random.sample(points, 4 * MOST_SAMPLES)
+        found = [p for p in points if _all_hold(testable, p)]
         if len(found) > MOST_SAMPLES:
             found = self.proof.random.sample(found, MOST_SAMPLES)
         return tuple(found)
@@ -197,6 +202,9 @@ class Context:
         ):
             (self.proof.hurried.add if quick else self.proof.hurried.discard)(key)
             self.proof.answers[key] = self._ask(goal, group, meaning, QUICK if quick else None)
+            self.proof.hurried.discard(key)
+            if quick and self.proof.answers[key] is None:
+                self.proof.hurried.add(key)
         obligation = self.proof.answers[key]
         if obligation is None:
             return False
@@ -337,6 +345,3 @@ def _plan(variables: Sequence[str], condition: Condition) -> tuple[dict[str, int
         if needed := [variables.index(v) for v in variables_of(part)]:
             checks[max(needed)].append(part)
     return {v: 1 if AtLeastZero(_name(v) - 1) in parts else 0 for v in variables}, checks
-
-
-__all__ += ["Proof", "sizes_drawn", "sizes_within"]

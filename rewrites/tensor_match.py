@@ -22,18 +22,9 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ir_semantics.tensors.conditions import Condition, both, either, equal, inside, negation, substitute_condition
 from ir_semantics.tensors.elements import Read
-from ir_semantics.tensors.index import (
-    Condition,
-    Index,
-    both,
-    either,
-    equal,
-    index,
-    inside,
-    negation,
-    substitute_condition,
-)
+from ir_semantics.tensors.index import Index, index
 
 from .tensor_context import Context
 from .tensor_normal import (

@@ -21,8 +21,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
+from ir_semantics.tensors.conditions import TRUE, Condition, both, indices_of, substitute_condition, variables_of
 from ir_semantics.tensors.elements import Read
-from ir_semantics.tensors.index import TRUE, Condition, Index, both, indices_of, substitute_condition, variables_of
+from ir_semantics.tensors.index import Index
 
 __all__ = [
     "Atom",

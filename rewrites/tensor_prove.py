@@ -12,14 +12,15 @@ from collections.abc import Sequence
 
 import pysmt.shortcuts as smt
 
+from ir_semantics.tensors.conditions import All, equal
 from ir_semantics.tensors.elements import Element, indices_of_element, substitute_element
-from ir_semantics.tensors.index import All, Index, equal
+from ir_semantics.tensors.index import Index
 from ir_semantics.tensors.terms import element_of, well_formed
 from smt_encodings.claims import Equality, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
 
-from .tensor_context import Context, Proof, sizes_drawn, sizes_within
+from .tensor_context import Context, OutOfTime, Proof, sizes_drawn, sizes_within
 from .tensor_match import Matcher
 from .tensor_normal import Laws, Value, indices_in
 from .tensor_normalise import Normaliser
@@ -41,8 +42,10 @@ class _NotProved(Exception):
     """The step that did not succeed."""
 
 
-def prove_tensor_rule(rule: TensorRule, discharger: Discharger | None = None) -> Verdict:
+def prove_tensor_rule(rule: TensorRule, discharger: Discharger | None = None, seconds: float = 60.0) -> Verdict:
     """PROVED with all obligations, UNKNOWN with the step that failed, or VACUOUS; never REFUTED.
+
+    About ``seconds`` are spent at most.
 
     Raises ValueError for an equality notion that tensor rules do not have.
     """
@@ -53,21 +56,23 @@ def prove_tensor_rule(rule: TensorRule, discharger: Discharger | None = None) ->
     status, reason, details = Status.PROVED, "", dict[str, object]()
     with fresh_symbols():
         try:
-            details = _prove(rule, asked)
+            details = _prove(rule, asked, start + seconds)
         except _NotProved as stop:
             status, reason = Status.UNKNOWN, str(stop)
+        except OutOfTime:
+            status, reason = Status.UNKNOWN, f"no proof was found within {seconds:g} s"
         except _Empty:
             status, reason = Status.VACUOUS, "no sizes satisfy the side condition"
-    seconds = time.perf_counter() - start
-    return Verdict(status, rule.claim, METHOD, seconds, reason, asked.obligations, details=details)
+    took = time.perf_counter() - start
+    return Verdict(status, rule.claim, METHOD, took, reason, asked.obligations, details=details)
 
 
 class _Empty(Exception):
     """No sizes satisfy the premise."""
 
 
-def _prove(rule: TensorRule, discharger: Discharger) -> dict[str, object]:
-    proof = Proof(discharger)
+def _prove(rule: TensorRule, discharger: Discharger, end: float) -> dict[str, object]:
+    proof = Proof(discharger, end)
     premise = rule.premise
     points = next(filter(None, (sizes_within(rule.sizes, premise, MOST_POINTS // 4, n) for n in LARGEST_SIZES)), [])
     points += [p for n in LARGEST_SIZES for p in sizes_drawn(rule.sizes, premise, MOST_POINTS // 2, n, proof.random)]

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_semantics.tensors.conditions import holds
 from ir_semantics.tensors.evaluate import IllFormed, evaluate, shape_at
-from ir_semantics.tensors.index import holds
 from ir_semantics.tensors.numbers import Undefined, apart, text_of
 
 from .tensor_context import sizes_drawn, sizes_within

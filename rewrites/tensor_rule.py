@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
+from ir_semantics.tensors.conditions import TRUE, All, Condition, le, variables_of
 from ir_semantics.tensors.elements import indices_of_element
-from ir_semantics.tensors.index import TRUE, All, Condition, Names, index, le, size, variables_of
+from ir_semantics.tensors.index import Names, index, size
 from ir_semantics.tensors.terms import Shape, Tensor, element_of, operands_of, well_formed
 from smt_encodings.claims import Claim, Equality, Interpretation
 
-__all__ = ["Kind", "TensorRule", "Unstated"]
+__all__ = ["Kind", "TensorRule"]
 
 
 class Kind(Enum):
@@ -101,14 +102,6 @@ class TensorRule:
             interpretations=(Interpretation.UNINTERPRETED,),
             assumptions=tuple(assumptions),
         )
-
-
-@dataclass(frozen=True)
-class Unstated:
-    """A row of the list of wrong rules that this language does not state, and why."""
-
-    row: str
-    reason: str
 
 
 def _parts(condition: Condition) -> Iterable[Condition]:

@@ -14,7 +14,8 @@ from typing import TypeAlias
 
 from ir_semantics.scalars import OPERATORS, Format, Literal, Scalar, interpret
 
-from .index import Condition, Index, Names, indices_of, substitute_condition
+from .conditions import Condition, indices_of, substitute_condition
+from .index import Index, Names
 
 __all__ = [
     "Apply",
