@@ -308,7 +308,8 @@ class _Questions:
         term = encoding.term(goal)
         new: dict[tuple[FNode, ...], list[FNode]] = {}
         for assumed, condition in encoding.fits:
-            key = (assumed, condition, encoding.meaning(condition))
+            # one name may have another range in another kind
+            key = (kind.name, assumed, condition, encoding.meaning(condition))
             if key not in self.seen:
                 self.seen.add(key)
                 new.setdefault(assumed, []).append(condition)

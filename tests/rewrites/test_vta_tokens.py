@@ -20,6 +20,7 @@ from accel_models.vta.isa import AluOp, Instruction, encode
 from accel_models.vta.options import CHISEL, FSIM, HLS, VTA_ILA
 from accel_models.vta.program import Program
 from accel_models.vta.tiling import Blocks
+from rewrites.vta_token_blocks import kinds
 from rewrites.vta_token_family import DOUBLE, SINGLE, TokenRules, between
 from rewrites.vta_token_replay import Counterexample, replays, run_in_order, run_schedule
 from rewrites.vta_tokens import blocked_product, prove_program, prove_token_order, retoken, semantics, token_order_claim
@@ -66,6 +67,17 @@ def test_blocked_products_of_any_size_have_token_order(proved: Verdict) -> None:
     assert len(set(names)) == len(names)
     groups = {o.group for o in proved.obligations}
     assert groups == {"argument", "health", "invariant blocked product", "footprints", "no overflow"}
+    invariant = {o.name for o in proved.obligations if o.group == "invariant blocked product"}
+    assert {n.removeprefix("excludes: ") for n in invariant if n.startswith("excludes: ")} == {
+        "inputs overwritten while they are used", "inputs used before they are loaded",
+        "outputs stored before they are computed", "outputs overwritten before they are stored",
+        "finished before the work is", "tokens left over", "more tokens than a queue holds", "deadlock",
+    }  # fmt: skip
+    assert sum(n.startswith("kept when ") for n in invariant) == 11 and "holds at the start" in invariant
+    stays = [o.name for o in proved.obligations if o.group == "footprints"]
+    assert sum("half of INP" in n for n in stays) == 4 and sum("half of WGT" in n for n in stays) == 4
+    assert sum("half of OUT" in n for n in stays) == 8 and sum("in DRAM" in n for n in stays) >= 4
+    assert sum(n.endswith("accepted when its tokens are there") for n in stays) == len(kinds())
     assert proved.invariants["blocked product"][1] == (
         "0 <= g2l = number of rounds whose products have ended in 0 .. rounds - 3 - number of rounds whose loads have "
         "begun in 2 .. rounds - 1"
