@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeAlias
 
-from ir_semantics.scalars import BOOLEAN, TRUE, Format, NotInterpreted, Scalar, Value, interpret
+from ir_semantics.scalars import BOOLEAN, NUMBER, TRUE, Format, NotInterpreted, Scalar, Value, interpret, postorder
 from ir_semantics.scalars_floats import decode
 from ir_semantics.scalars_machine import MACHINE_FAMILIES, MachineExpressions, from_code
 from smt_encodings.claims import Claim, Interpretation, Obligation, Status, Verdict
@@ -34,7 +34,7 @@ from smt_encodings.interpretations import (
 )
 
 from .number_formats import CODES
-from .rule_search import find_counterexample, holds_at, mutants, points, refutes_change, replay
+from .rule_search import find_among_all, find_counterexample, holds_at, mutants, points, refutes_change, replay
 from .rules import Counterexample, ScalarRule
 
 __all__ = ["LADDERS", "interpretations_of", "prove_rule", "proved_by"]
@@ -57,7 +57,8 @@ def interpretations_of(rule: ScalarRule) -> tuple[Interpretation, ...]:
     """The ladder of a rule, or the one interpretation that it names."""
     if rule.interpretation is not None:
         return (rule.interpretation,)
-    families = {rule.number.family, *(k.family for k in rule.variables.values())}
+    formats = {rule.number, *rule.variables.values(), *(t.format for t in postorder(rule.terms))} - {NUMBER}
+    families = {k.family for k in formats}
     if "float" in families:
         return LADDERS["float"]
     if families <= MACHINE_FAMILIES:
@@ -119,7 +120,7 @@ class _Attempt:
 
     def decide(self) -> tuple[Status, str]:
         tried = list(islice(points(self.rule), _SEARCHED))
-        found = find_counterexample(self.rule, tried)
+        found = find_counterexample(self.rule, tried) or find_among_all(self.rule)
         if found is not None:
             return self._refuted(found)
         witness = self._witness(tried)
@@ -183,7 +184,7 @@ class _Attempt:
             return Status.UNKNOWN, "no values are known that satisfy the condition"
         if not refuted:
             return Status.UNKNOWN, "no changed form of the rule was refuted: it may not depend on its right side"
-        return Status.PROVED, ""
+        return Status.PROVED, "" if self.discharger.second else "only z3 was asked"
 
     def _prove_lemmas(self) -> tuple[Status, str] | None:
         for lemma in self.rule.lemmas:

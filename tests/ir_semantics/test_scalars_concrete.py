@@ -117,9 +117,8 @@ def test_fma_rounds_once(a: float, b: float, c: float) -> None:
     product = a * b
     total = product + c
     if math.isfinite(total) and Fraction(total) == Fraction(a) * Fraction(b) + Fraction(c):
-        assert same_value(
-            fused, float(np.float16(np.float64(total))) if abs(total) < 1e5 else math.copysign(INF, total)
-        )
+        with np.errstate(over="ignore"):
+            assert same_value(fused, float(np.float16(np.float64(total))))
     elif not math.isfinite(total):
         assert same_value(fused, total)
 

@@ -10,6 +10,7 @@ import pytest
 from ir_semantics.scalars import (
     BINARY16,
     BINARY32,
+    BOOLEAN,
     INTEGERS,
     NUMBER,
     REALS,
@@ -27,7 +28,7 @@ from ir_semantics.scalars import (
 )
 from rewrites import rule_prover
 from rewrites.rule_prover import prove_rule
-from rewrites.rule_search import mutants, points, refutes_change, replay
+from rewrites.rule_search import find_among_all, mutants, points, refutes_change, replay
 from rewrites.rules import Counterexample, ScalarRule
 from smt_encodings.claims import Equality, Interpretation, Status
 from smt_encodings.discharge import Discharger
@@ -85,6 +86,41 @@ def test_a_model_is_replayed_where_no_tried_value_refutes() -> None:
     value = found.values["n"]
     assert isinstance(value, int) and (value * -1640531535 - 305419896) % 2**32 == 0
     assert (found.left, found.right) == (value, 0)
+
+
+def test_small_machine_formats_are_tried_everywhere() -> None:
+    """One pair in 2^16 refutes this rule; no solver is needed."""
+    p, q = variable("p", INT8), variable("q", INT8)
+    rule = ScalarRule("pair", p.equals(-93) & q.equals(57), constant(False), INT8)
+    rule = replace(rule, left=(p * 3).equals(-23) & (q * 5).equals(29))
+    assert all(replay(rule, values) is None for values in points(rule))
+    assert str(find_among_all(rule)) == "p = -93, q = 57: true vs false"
+    assert prove_rule(rule).reason == "p = -93, q = 57: true vs false"
+    assert find_among_all(replace(rule, condition=p < q)) == find_among_all(rule)
+    assert find_among_all(replace(rule, condition=q < p)) is None
+    long = variable("n", INT32)
+    assert find_among_all(ScalarRule("long", long, long + 1, INT32)) is None
+    assert find_among_all(ScalarRule("float", x, x + 1, BINARY16)) is None
+
+
+def test_all_values_and_single_values_agree() -> None:
+    p, flag = variable("p", integer(4)), variable("flag", BOOLEAN)
+    rule = ScalarRule("flag", select(flag, p, -p), p, integer(4))
+    found = find_among_all(rule)
+    assert found is not None and str(replay(rule, found.values)) == str(found)
+    assert found.values["flag"] is False
+    assert find_among_all(replace(rule, condition=flag | p.equals(0) | p.equals(-8))) is None
+
+
+def test_conversions_inside_a_rule_choose_the_ladder() -> None:
+    n = variable("n", INT8)
+    through = ScalarRule("through floats", cast(cast(n, BINARY32), INT8), n, INT8)
+    assert rule_prover.interpretations_of(through)[-1] is Interpretation.IEEE
+
+
+def test_one_solver_alone_is_named() -> None:
+    verdict = prove_rule(ScalarRule("commute", x * y, y * x, INT8), Discharger(second=False))
+    assert (verdict.status, verdict.reason) == (Status.PROVED, "only z3 was asked")
 
 
 def test_a_model_of_floats_is_replayed() -> None:
