@@ -42,13 +42,15 @@ def test_assumptions_stand_in_the_line() -> None:
 
 def test_the_table_replaces_what_stood_in_its_place() -> None:
     before = rule_table.DOCUMENT.read_text(encoding="utf-8")
-    once = rule_table.with_table(before, ["| one |"])
+    once = rule_table.with_table(before, "scalars", ["| one |"])
     assert once.count("| one |") == 1
-    assert rule_table.with_table(once, ["| two |"]).count("| one |") == 0
-    head = before.partition("<!-- table of rules")[0]
+    assert rule_table.with_table(once, "scalars", ["| two |"]).count("| one |") == 0
+    head = before.partition("<!-- rules on scalars")[0]
     assert once.startswith(head)
-    with pytest.raises(ValueError, match="the document must have the lines '<!-- table of rules"):
-        rule_table.with_table("# Rules", [])
+    tensors = rule_table.with_table(once, "tensors", ["| three |"])
+    assert tensors.index("| one |") < tensors.index("## Rules on tensors") < tensors.index("| three |")
+    with pytest.raises(ValueError, match="the document must have the lines '<!-- rules on scalars"):
+        rule_table.with_table("# Rules", "scalars", [])
 
 
 @pytest.mark.parametrize(("entries", "code"), [([REFUTED, PROVED], 0), ([REFUTED, UNKNOWN], 1)])
@@ -60,10 +62,11 @@ def test_the_command(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     document = tmp_path / "rules.md"
-    document.write_text(rule_table.with_table(rule_table.DOCUMENT.read_text(encoding="utf-8"), []), encoding="utf-8")
+    empty = rule_table.with_table(rule_table.DOCUMENT.read_text(encoding="utf-8"), "scalars", [])
+    document.write_text(empty, encoding="utf-8")
     monkeypatch.setattr(rule_table, "DOCUMENT", document)
-    monkeypatch.setattr(rule_table, "entries", lambda: entries)
-    assert rule_table.main(["--write"]) == code
+    monkeypatch.setattr(rule_table, "entries", lambda source: entries)
+    assert rule_table.main(["--write", "scalars"]) == code
     said = capsys.readouterr().out.splitlines()
     assert said[-1] == f"2 rules, {code} with another verdict than expected"
     assert said[0].startswith("REFUTED ")
@@ -73,4 +76,11 @@ def test_the_command(
 def test_wrong_rules_must_be_refuted_and_others_proved() -> None:
     assert rule_table.expected(REFUTED) is Status.REFUTED
     assert rule_table.expected(PROVED) is Status.PROVED
-    assert {e.row for e in rule_table.entries()} >= {"F1", "I41", "C19"}
+    assert {e.row for e in rule_table.entries("scalars")} >= {"F1", "I41", "C19"}
+    assert {e.row for e in rule_table.entries("tensors")} >= {"C7", "L39"}
+
+
+def test_an_unknown_table_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        rule_table.main(["vectors"])
+    assert capsys.readouterr().err.endswith("error: rules must be those on scalars or tensors, not on vectors\n")
