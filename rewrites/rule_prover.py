@@ -41,6 +41,7 @@ __all__ = ["LADDERS", "interpretations_of", "prove_rule", "proved_by"]
 
 _SEARCHED = 4000
 """Values at which a rule is evaluated before solvers are asked."""
+_DISAGREE = "the solvers disagree"
 _KEPT = 300
 """Values at which changed rules are evaluated."""
 
@@ -72,7 +73,8 @@ def prove_rule(rule: ScalarRule, discharger: Discharger | None = None) -> Verdic
     REFUTED: ``details["counterexample"]`` has values at which both sides were evaluated and differ.  PROVED: z3 and
     cvc5 agree; the claim names the interpretation that sufficed, ``details["ladder"]`` says what came of the coarser
     ones, and ``details["health"]`` at what values the rule says something and where changed rules fail.  VACUOUS:
-    nothing satisfies the condition.  UNKNOWN: the reason names what each interpretation lacked.
+    nothing satisfies the condition.  UNKNOWN: the reason names what each interpretation lacked.  ERROR: the solvers
+    disagree, or values that refute the rule do not replay.
     """
     start = time.perf_counter()
     attempt = _Attempt(rule, discharger or Discharger())
@@ -106,6 +108,7 @@ class _Attempt:
         self.details: dict[str, object] = {}
         self.used: tuple[Interpretation, ...] = interpretations_of(rule)
         self.assumptions: tuple[str, ...] = ()
+        self.of_lemmas: dict[str, None] = {}
 
     def claim(self) -> Claim:
         rule = self.rule
@@ -134,6 +137,8 @@ class _Attempt:
             proved, said = self.climb(interpretation)
             if "counterexample" in self.details:
                 return self._refuted_by_model()
+            if said == _DISAGREE:
+                return Status.ERROR, f"{interpretation.value}: {said}"
             if proved:
                 self.used = (interpretation,)
                 return self._healthy(witness, tried)
@@ -194,6 +199,7 @@ class _Attempt:
             if verdict.status is not Status.PROVED:
                 return Status.UNKNOWN, f"the lemma {lemma.name} is {verdict.status.value}: {verdict.reason}"
             self.obligations += verdict.obligations
+            self.of_lemmas |= dict.fromkeys(verdict.claim.assumptions)
         return None
 
     # -- solvers ---------------------------------------------------------------------------------------------
@@ -207,13 +213,14 @@ class _Attempt:
             return False, encoded
         failed = self._ask(encoded, interpretation.value, "the condition holds and the sides differ")
         if failed is None:
-            self.assumptions = encoded.assumptions
+            used = self.of_lemmas if interpretation is Interpretation.UNINTERPRETED else ()
+            self.assumptions = (*encoded.assumptions, *used)
             return True, ""
         answer = failed.obligation.answers[-1]
         if answer.status != "sat":
             return False, f"{answer.solver} does not know{': ' + answer.reason if answer.reason else ''}"
         if len(failed.obligation.answers) == 2:
-            return False, "the solvers disagree"
+            return False, _DISAGREE
         if encoded.exact and answer.model is not None:
             self._replay_model(answer.model)
         return False, "not implied"

@@ -22,6 +22,7 @@ from ir_semantics.scalars import (
     integer,
     log,
     maximum,
+    pow_,
     select,
     sqrt,
     variable,
@@ -30,7 +31,8 @@ from rewrites import rule_prover
 from rewrites.rule_prover import prove_rule
 from rewrites.rule_search import find_among_all, mutants, points, refutes_change, replay
 from rewrites.rules import Counterexample, ScalarRule
-from smt_encodings.claims import Equality, Interpretation, Status
+from smt_encodings import solver_cvc5
+from smt_encodings.claims import Answer, Equality, Interpretation, Status
 from smt_encodings.discharge import Discharger
 
 x, y, z = variable("x"), variable("y"), variable("z")
@@ -186,6 +188,26 @@ def test_lemmas_are_proved_and_then_used() -> None:
         "maximum commutes: abstract_float",
         "inner commutes: uninterpreted",
     ]
+
+
+def test_what_lemmas_assume_is_assumed() -> None:
+    lemma = ScalarRule("powers", pow_(x, 2), x * x, REALS)
+    assert prove_rule(lemma).status is Status.UNKNOWN  # x^2 is only known for positive x
+    inverse = ScalarRule("logarithm", log(exp(x)), x, REALS)
+    rule = ScalarRule("twice", log(exp(log(exp(x)))), x, REALS, interpretation=Interpretation.UNINTERPRETED)
+    verdict = prove_rule(replace(rule, lemmas=(inverse,)))
+    assert verdict.status is Status.PROVED
+    assert verdict.claim.assumptions == (
+        "log(exp(x)) -> x",
+        "exp is positive and strictly increasing, exp 0 = 1, and exp (y + z) = exp y * exp z",
+        "exp (log x) = x for x > 0",
+    )
+
+
+def test_solvers_that_disagree_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver_cvc5, "check", lambda text, timeout: Answer("sat", 0.0, "cvc5 0"))
+    verdict = prove_rule(ScalarRule("commute", x * y, y * x, INT8))
+    assert (verdict.status, verdict.reason) == (Status.ERROR, "bits: the solvers disagree")
 
 
 def test_a_false_lemma_proves_nothing() -> None:
