@@ -16,13 +16,13 @@ from typing import Any
 
 from ila_lang import Function, compile_terms, inline
 
-from .scalars import NotInterpreted, Scalar, interpret, variables
+from .scalars import NotInterpreted, Scalar, interpret
 from .scalars_floats import decode, encode, float_value, largest, round_to
 from .scalars_formats import BOOLEAN, NUMBER, Format, Literal, Value
 from .scalars_machine import MACHINE_FAMILIES, CodeOperators, MachineExpressions, from_code, to_code, width_of
 from .scalars_operators import OPERATORS
 
-__all__ = ["Concrete", "evaluate", "same_value", "show_value", "values_of", "variables_in"]
+__all__ = ["Concrete", "evaluate", "same_value", "show_value", "values_of"]
 
 _INTEGER_OPERATORS = frozenset({"quotient", "floor_quotient", "shift_left", "shift_right"})
 
@@ -199,8 +199,3 @@ def _exactly(op: str, kind: Format, source: Format, args: Sequence[Value]) -> Va
     if isinstance(result, bool):
         return result
     return int(result) if kind.family == "int" else Fraction(result)
-
-
-def variables_in(terms: Sequence[Scalar], number: Format) -> dict[str, Format]:
-    """The variables of terms with their formats, NUMBER replaced."""
-    return {n: number if k == NUMBER else k for n, k in variables(*terms).items()}

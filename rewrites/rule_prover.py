@@ -39,7 +39,7 @@ from .rules import Counterexample, ScalarRule
 
 __all__ = ["LADDERS", "interpretations_of", "prove_rule", "proved_by"]
 
-_SEARCHED = 4000
+_SEARCHED = 5000
 """Values at which a rule is evaluated before solvers are asked."""
 _DISAGREE = "the solvers disagree"
 _KEPT = 300

@@ -162,20 +162,10 @@ def _special(kind: Format, literals: Iterable[Fraction]) -> list[Value]:
             return [False, True]
         case "float":
             big, small = largest(kind), smallest(kind)
-            found: list[float] = [0.0, -0.0, math.nan, math.inf, -math.inf, 1.0, -1.0, big, -big, small, -small]
-            found += [
-                0.5,
-                -0.25,
-                2.0,
-                3.0,
-                -2.5,
-                math.sqrt(big),
-                -math.sqrt(big),
-                math.sqrt(small),
-                89.0,
-                100.0,
-                -100.0,
-            ]
+            over, under = math.log(big) + 1, math.log(small) - 1  # where exp becomes infinite, and zero
+            found = [0.0, -0.0, math.nan, math.inf, -math.inf, 1.0, -1.0, big, -big, small, -small]
+            found += [0.5, -0.25, 2.0, 3.0, -2.5, math.sqrt(big), -math.sqrt(big), math.sqrt(small)]
+            found += [over, -over, under, -under]
             found += [float(n + d) for n in numbers if abs(n) < big for d in (0, 1, -1)]
             rounded = [x if not math.isfinite(x) or x == 0 else round_to(Fraction(x), kind) for x in found]
             return _once(rounded)
