@@ -48,7 +48,10 @@ QUICK = 0.7
 
 
 class Terms:
-    """Index expressions and conditions as pySMT terms; quotients enter as variables with their definitions."""
+    """Index expressions and conditions as pySMT terms; quotients enter as variables with their definitions.
+
+    Names with "!" belong to this class: no variable of an index has one.
+    """
 
     def __init__(self) -> None:
         self._quotients: dict[Quotient, FNode] = {}
@@ -67,7 +70,7 @@ class Terms:
         if isinstance(atom, str):
             return smt.Symbol(atom, INT)
         if atom not in self._quotients:
-            self._quotients[atom] = smt.Symbol(f"q.{len(self._quotients) + 1}", INT)
+            self._quotients[atom] = smt.Symbol(f"q!{len(self._quotients) + 1}", INT)
         return self._quotients[atom]
 
     def condition(self, condition: Condition) -> FNode:
@@ -78,7 +81,7 @@ class Terms:
             case IsZero(value):
                 return smt.Equals(self.index(value), smt.Int(0))
             case TruthOf(name, at, wanted):
-                symbol = smt.Symbol(f"truth.{name}", FunctionType(BOOL, [INT] * len(at)) if at else BOOL)
+                symbol = smt.Symbol(f"truth!{name}", FunctionType(BOOL, [INT] * len(at)) if at else BOOL)
                 term = smt.Function(symbol, [self.index(i) for i in at]) if at else symbol
                 return term if wanted else smt.Not(term)
             case All(parts):

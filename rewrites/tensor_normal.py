@@ -15,7 +15,7 @@ its reduction.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
@@ -60,9 +60,13 @@ class Laws(Enum):
 
 @dataclass(frozen=True)
 class Literal:
-    """A literal that is no coefficient."""
+    """A literal that is no coefficient; equal literals are the same value, and -0.0 is not 0."""
 
-    value: Fraction | float
+    value: Fraction | float = field(compare=False)
+    key: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", repr(self.value))
 
     def __str__(self) -> str:
         return str(self.value)

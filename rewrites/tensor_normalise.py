@@ -7,6 +7,7 @@ after its context has established the fact that this needs.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -79,8 +80,8 @@ class Normaliser(Indices):
                 return self._apply(op, [self.value(a, context) for a in args], context)
 
     def _literal(self, value: Fraction | float) -> Value:
-        if self.laws is Laws.RING and isinstance(value, Fraction):
-            return (family(value, {}),) if value else ()
+        if self.laws is Laws.RING and (isinstance(value, Fraction) or value == 0):
+            return (family(Fraction(value), {}),) if value else ()
         return one_atom(Literal(value))
 
     def _integer(self, value: Index) -> Value:
@@ -257,7 +258,8 @@ class Normaliser(Indices):
         others = [(a, n) for a, n in infinite[0].powers if a != literal]
         if (literal, 1) not in infinite[0].powers or not all(self._positive(a, context) for a, _ in others):
             return value
-        assert isinstance(literal.value, float)
+        if not isinstance(literal.value, float) or not math.isinf(literal.value):
+            return value
         sign = 1 if infinite[0].coefficient > 0 else -1
         return one_atom(Literal(sign * literal.value))
 

@@ -72,6 +72,7 @@ class _Empty(Exception):
 
 
 def _prove(rule: TensorRule, discharger: Discharger, end: float) -> dict[str, object]:
+    _ = rule.inputs  # one shape for every name
     proof = Proof(discharger, end)
     premise = rule.premise
     points = next(filter(None, (sizes_within(rule.sizes, premise, MOST_POINTS // 4, n) for n in LARGEST_SIZES)), [])
@@ -79,7 +80,7 @@ def _prove(rule: TensorRule, discharger: Discharger, end: float) -> dict[str, ob
     context = Context(proof, (), tuple(points), rule.positive).under(premise)
     _satisfiable(context, rule)
     _shapes(rule, context)
-    subscripts = [f"o.{j}" for j in range(rule.left.rank)]
+    subscripts = [proof.names.fresh("o") for _ in range(rule.left.rank)]
     at = [Index({(s,): 1}) for s in subscripts]
     left, right = element_of(rule.left, at, proof.names), element_of(rule.right, at, proof.names)
     ranges = list(zip(subscripts, rule.left.shape, strict=True))

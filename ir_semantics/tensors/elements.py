@@ -7,12 +7,13 @@ range.  Nothing else exists; what an operator on tensors means is said by one su
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from ir_semantics.scalars import OPERATORS, Format, Literal, Scalar, interpret
+from ir_semantics.scalars import BOOLEAN, NUMBER, OPERATORS, Format, Literal, Scalar, interpret
 
 from .conditions import Condition, indices_of, substitute_condition
 from .index import Index, Names
@@ -164,6 +165,11 @@ class _Elements:
         return Number(value)
 
     def apply(self, op: str, kind: Format, kinds: Sequence[Format], args: Sequence[Element]) -> Element:
+        if OPERATORS[op].result == "target" or any(k not in (NUMBER, BOOLEAN) for k in (kind, *kinds)):
+            raise ValueError(
+                f"elements of tensors have one format, so {op} from {', '.join(map(str, kinds))} to {kind} cannot be "
+                "an element-wise operator; write its scalar term over NUMBER, without casts"
+            )
         return Apply(op, tuple(args))
 
 
@@ -178,10 +184,10 @@ __all__ += ["Reader", "Rule"]
 
 
 def literal(value: Fraction | int | float) -> Number:
-    """A Python number as a literal; a finite float is taken at its exact value."""
-    if isinstance(value, float) and value not in (float("inf"), float("-inf")):
-        value = Fraction(value)
-    return Number(value if isinstance(value, float) else Fraction(value))
+    """A Python number as a literal; floats at their exact values, with -0.0, infinities and NaN as themselves."""
+    if isinstance(value, float) and (not math.isfinite(value) or (value == 0 and math.copysign(1, value) < 0)):
+        return Number(value)
+    return Number(Fraction(value))
 
 
 __all__ += ["literal"]

@@ -220,9 +220,9 @@ def index(value: IndexLike) -> Index:
 
 
 def size(name: str) -> Index:
-    """The integer variable ``name``."""
-    if not name or not all(c.isalnum() or c in "_.'" for c in name):
-        raise ValueError(f"a variable's name must be of letters, digits, '_', '.' and \"'\", not {name!r}; rename it")
+    """The size variable ``name``; names with a dot are those of bound variables (:class:`Names`)."""
+    if not name or not all((c.isascii() and c.isalnum()) or c == "_" for c in name):
+        raise ValueError(f"a variable's name must be of letters, digits and '_', not {name!r}; rename it")
     return _variable(name)
 
 
@@ -286,6 +286,8 @@ class Names:
         self._count = 0
 
     def fresh(self, stem: str = "k") -> str:
-        """A new name."""
+        """A new name; the stem must be letters."""
+        if not (stem.isascii() and stem.isalpha()):
+            raise ValueError(f"the stem of a bound variable must be letters, not {stem!r}")
         self._count += 1
         return f"{stem}.{self._count}"

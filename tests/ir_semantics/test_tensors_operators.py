@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ir_semantics.scalars import maximum, variable
+from ir_semantics.scalars import REALS, cast, maximum, variable
 from ir_semantics.tensors.conditions import TruthOf, lt
+from ir_semantics.tensors.elements import Number
 from ir_semantics.tensors.evaluate import IllFormed, evaluate, shape_at
-from ir_semantics.tensors.index import Index, index, size
+from ir_semantics.tensors.index import Index, Names, index, size
 from ir_semantics.tensors.numbers import Floats
 from ir_semantics.tensors.operators import (
     broadcast,
@@ -236,3 +237,13 @@ def test_terms_show_what_they_are() -> None:
     )
     assert reshape(x, A * B).shape == (Index({("a", "b"): 1}),)
     assert index(3) == Index({(): 3})
+
+
+def test_casts_are_no_element_wise_operators() -> None:
+    x = input_("x", A)
+    with pytest.raises(
+        ValueError, match="elements of tensors have one format, so cast from number to the reals cannot"
+    ):
+        map_(cast(variable("x"), REALS), x=x).rule([index(0)], [lambda at: Number(Fraction(0))], Names())
+    with pytest.raises(ValueError, match="elements of tensors have one format"):
+        map_(variable("x", REALS) + 1, x=x).rule([index(0)], [lambda at: Number(Fraction(0))], Names())

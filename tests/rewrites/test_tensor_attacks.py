@@ -399,3 +399,31 @@ def test_counterexamples_are_small() -> None:
     assert str(found) == "at [] the left side is 1, the right side 0, where n = 1; x = [1]"
     assert isinstance(found, Counterexample) and found.position == ()
     assert tensor_refute.replay(WRONG["last element forgotten"], {"n": 0}, {"x": np.empty((0,), dtype=object)}) is None
+
+
+def test_the_sign_of_zero_counts_bit_by_bit() -> None:
+    zeros = rule(pad(X, [1], [0], 0), pad(X, [1], [0], -0.0))
+    assert prove_tensor_rule(zeros, Discharger(timeout=1.0)).status is Status.UNKNOWN
+    over_reals = TensorRule("reals", "", zeros.left, zeros.right, zeros.kind, zeros.domain, REALS)
+    assert prove_tensor_rule(over_reals).status is Status.PROVED
+
+
+def test_numbers_that_are_not_a_number_are_equal_to_nothing() -> None:
+    nan = fill(float("nan"), N)
+    for equality in (REALS, ORDER):
+        assert prove_tensor_rule(rule(add(X, nan), add(nan, Y), TRUE, equality)).status is Status.UNKNOWN
+    assert prove_tensor_rule(rule(map_(exp(variable("x")), x=nan), fill(0, N), TRUE, REALS)).status is Status.UNKNOWN
+
+
+def test_subscripts_and_digits_have_names_of_their_own() -> None:
+    """Three subscripts, all of them written in digits: a name used twice would make different elements equal."""
+    names = sizes("a b c")
+    halves = [d for n in names for d in (n, 2)]
+    positive = at_least(1, *names)
+    x = input_("x", *halves)
+    merged = reshape(x, *(2 * n for n in names))
+    for order in ([0, 3, 2, 1, 4, 5], [0, 1, 2, 5, 4, 3], [0, 5, 2, 3, 4, 1]):
+        wrong = rule(merged, reshape(transpose(x, order), *(2 * n for n in names)), positive)
+        assert prove_tensor_rule(wrong, Discharger(timeout=0.5), seconds=5.0).status is Status.UNKNOWN
+        assert find_counterexample(wrong) is not None
+    assert prove_tensor_rule(rule(reshape(merged, *halves), x, positive)).status is Status.PROVED
