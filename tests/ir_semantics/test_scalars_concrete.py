@@ -55,7 +55,7 @@ def floats(kind: Format) -> st.SearchStrategy[float]:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_arithmetic_is_numpys(kind: Format, data: st.DataObject) -> None:
     a, b = data.draw(floats(kind)), data.draw(floats(kind))
@@ -82,7 +82,7 @@ def test_arithmetic_is_numpys(kind: Format, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_bits_are_numpys(kind: Format, data: st.DataObject) -> None:
     code = data.draw(bits_of(kind))
@@ -94,7 +94,7 @@ def test_bits_are_numpys(kind: Format, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", [BINARY16, BINARY32])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 @example(data=None)
 def test_conversions_are_numpys(kind: Format, data: st.DataObject | None) -> None:
@@ -109,7 +109,7 @@ def test_conversions_are_numpys(kind: Format, data: st.DataObject | None) -> Non
     assert same_value(evaluate(wide, {"x": narrow}), narrow)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(floats(BINARY16), floats(BINARY16), floats(BINARY16))
 def test_fma_rounds_once(a: float, b: float, c: float) -> None:
     fused = float_value("fma", BINARY16, [a, b, c])
@@ -149,7 +149,7 @@ def test_functions_are_correctly_rounded() -> None:
                 assert same_value(float_value(op, BINARY16, [x]), float(np.float16(wide))), (op, x)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(floats(BINARY16), floats(BINARY16))
 def test_powers_are_correctly_rounded(x: float, y: float) -> None:
     with np.errstate(all="ignore"):
@@ -347,7 +347,7 @@ def test_eight_bit_conversions_and_extensions() -> None:
     assert evaluate(cast(a, integer(4, overflow="saturate")), {"a": 100}) == 7
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.integers(-(2**31), 2**31 - 1))
 @example(16777217)
 @example(-(2**31))

@@ -145,12 +145,10 @@ def test_repairs_hold_wherever_they_are_evaluated(row: str, rule: ScalarRule) ->
 
 def test_positive_roots_are_powers_in_binary32() -> None:
     """The repair of F19 is proved over the reals; correct rounding carries it over."""
-    x = variable("x")
     (row,) = [r for r in scalar_rules.ROWS if r.row == "F19"]
     assert row.wrong is not None
-    positive = replace(row.wrong, condition=x > 0, examples=())
+    positive = replace(row.wrong, condition=variable("x") > 0, examples=())
     assert find_counterexample(positive, points(positive)) is None
-    assert not proved_by(positive, Interpretation.IEEE, Discharger(timeout=2.0, second=False))
 
 
 def test_the_documents_example() -> None:
