@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ir_semantics.tensors.conditions import TRUE, Condition, both, le, negation
@@ -57,7 +57,12 @@ MOST_GUARDS = 4
 
 @dataclass
 class Normaliser(Indices):
-    """Normalises elements by the laws of one equality notion; ``group`` names the obligations that it records."""
+    """Normalises elements by the laws of one equality notion; ``group`` names the obligations that it records.
+
+    ``divisors`` collects what is divided by over the reals, each with the context in which it is.
+    """
+
+    divisors: list[tuple[Value, Context]] = field(default_factory=list)
 
     # -- values -------------------------------------------------------------------------------------
 
@@ -124,11 +129,13 @@ class Normaliser(Indices):
         if self.laws is Laws.EXACT:
             return one_atom(OrderedSum(fresh, extent, self.value(body, inner)))
         value: Value = ()
+        mark = len(self.divisors)
         divisor = self.splits(indices_of_element(body), fresh, extent, context)
         if divisor is None:
             value = self.value(body, inner)
             divisor = self.splits((i for f in value for i in indices_in(f)), fresh, extent, context)
         if divisor is not None:
+            del self.divisors[mark:]
             high, low, body = self.digits(fresh, divisor, body, context)
             return self._sum(high, extent // divisor, Reduce("sum", low, divisor, body), context)
         return self._merged(
@@ -179,7 +186,7 @@ class Normaliser(Indices):
                 case "fma":
                     return self._merged(self._product(args[0], args[1]) + args[2])
                 case "div":
-                    return self._cases(args[1:], context, lambda a, c: self._product(args[0], self._inverse(a[0], c)))
+                    return self._cases(args[1:], context, lambda a, c: self._product(args[0], self._divisor(a[0], c)))
                 case "exp":
                     return self._cases(args, context, lambda a, c: self._exp(a[0], c))
         return self._cases(args, context, lambda a, c: one_atom(Opaque(op, tuple(a))))
@@ -239,7 +246,8 @@ class Normaliser(Indices):
             cases = extended
         return cases
 
-    def _positive(self, atom: Atom, context: Context) -> bool:
+    def positive(self, atom: Atom, context: Context) -> bool:
+        """Whether a factor is established to be positive (and finite)."""
         match atom:
             case Read(name, _):
                 return name in context.positive
@@ -256,7 +264,7 @@ class Normaliser(Indices):
             return value
         literal = next(a for a, _ in infinite[0].powers if isinstance(a, Literal))
         others = [(a, n) for a, n in infinite[0].powers if a != literal]
-        if (literal, 1) not in infinite[0].powers or not all(self._positive(a, context) for a, _ in others):
+        if (literal, 1) not in infinite[0].powers or not all(self.positive(a, context) for a, _ in others):
             return value
         if not isinstance(literal.value, float) or not math.isinf(literal.value):
             return value
@@ -275,7 +283,9 @@ class Normaliser(Indices):
             result = self._product(result, (family(1, {Opaque("exp", ((root,),)): f.coefficient.numerator}),))
         return result
 
-    def _inverse(self, value: Value, context: Context) -> Value:
+    def _divisor(self, value: Value, context: Context) -> Value:
+        """1 / value."""
+        self.divisors.append((value, context))
         factor, rest = self.content(value, lambda atom: True)
         inverse = family(1 / factor.coefficient, {a: -n for a, n in factor.powers})
         if rest == (family(1, {}),):
@@ -314,11 +324,13 @@ class Normaliser(Indices):
                 extent = self.index(extent, context)
                 fresh, body = self._renamed(variable, body, context)
                 inner: list[Member] = []
+                mark = len(self.divisors)
                 divisor = self.splits(indices_of_element(body), fresh, extent, context)
                 if divisor is None:
                     inner = self._members(op, body, context.under(ranges=[(fresh, extent)]))
                     divisor = self.splits((i for m in inner for i in indices_in(m)), fresh, extent, context)
                 if divisor is not None:
+                    del self.divisors[mark:]
                     high, low, body = self.digits(fresh, divisor, body, context)
                     nested = Reduce(op, high, extent // divisor, Reduce(op, low, divisor, body))
                     return self._members(op, nested, context)
@@ -351,6 +363,19 @@ class Normaliser(Indices):
         if value == one_atom(Literal(UNIT[op])):
             return []
         return [Member((), TRUE, value)]
+
+    def nonzero(self, value: Value, context: Context) -> bool:
+        """Whether a sum is established to be positive: a positive summand, and no negative one."""
+        if any(f.coefficient < 0 or not self._positive_product(f, context) for f in value):
+            return False
+        return any(
+            f.guard == TRUE and all(context.establish(le(1, e), self.group, f"{e} is positive") for _, e in f.bound)
+            for f in value
+        )
+
+    def _positive_product(self, f: Family, context: Context) -> bool:
+        inner = context.under(f.guard, ranges=f.bound)
+        return all(self.positive(atom, inner) for atom, _ in f.powers)
 
     def _inhabited(self, members: list[Member], context: Context) -> bool:
         """Whether a set is established to have an element."""
@@ -409,7 +434,7 @@ class Normaliser(Indices):
         reduced = [Member(m.bound, m.guard, tuple(f for f in m.value if f not in shared)) for m in members]
         everything = tuple(f for m in reduced for f in m.value)
         factor, _ = self.content(
-            everything, lambda atom: not variables_in(atom) & bound and self._positive(atom, context)
+            everything, lambda atom: not variables_in(atom) & bound and self.positive(atom, context)
         )
         if factor.coefficient < 0:
             factor = Family((), TRUE, -factor.coefficient, factor.powers)

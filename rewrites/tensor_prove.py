@@ -84,9 +84,13 @@ def _prove(rule: TensorRule, discharger: Discharger, end: float) -> dict[str, ob
     at = [Index({(s,): 1}) for s in subscripts]
     left, right = element_of(rule.left, at, proof.names), element_of(rule.right, at, proof.names)
     ranges = list(zip(subscripts, rule.left.shape, strict=True))
-    normaliser = Normaliser(LAWS[rule.equality])
-    values, inner = _normalised(normaliser, (left, right), ranges, context)
-    if not Matcher(LAWS[rule.equality]).values(*values, inner):
+    normalisers = Normaliser(LAWS[rule.equality]), Normaliser(LAWS[rule.equality])
+    values, inner = _normalised(normalisers, (left, right), ranges, context)
+    matcher = Matcher(LAWS[rule.equality])
+    for divisor, place in normalisers[1].divisors:
+        if not _divides(divisor, place, normalisers[0].divisors, normalisers[1], matcher):
+            raise _NotProved(f"the right side divides by {' + '.join(map(str, divisor)) or 0}, which may be 0")
+    if not matcher.values(*values, inner):
         raise _NotProved(
             "the normal forms were not matched: " + "  against  ".join(" + ".join(map(str, v)) or "0" for v in values)
         )
@@ -119,22 +123,46 @@ def _shapes(rule: TensorRule, context: Context) -> None:
             raise _NotProved(f"along axis {axis} the sides have the sizes {a} and {b}")
 
 
+def _divides(
+    divisor: Value,
+    place: Context,
+    lefts: Sequence[tuple[Value, Context]],
+    normaliser: Normaliser,
+    matcher: Matcher,
+) -> bool:
+    """Whether a divisor of the right side is not 0 wherever the left side has a value."""
+    if normaliser.nonzero(divisor, place):
+        return True
+    reached = [value for value, there in lefts if set(there.hypotheses) <= set(place.hypotheses)]
+    if any(matcher.values(divisor, value, place) for value in reached):
+        return True
+    if len(divisor) != 1 or not divisor[0].simple:
+        return False
+    known = {atom for value in reached if len(value) == 1 and value[0].simple for atom, n in value[0].powers if n > 0}
+    return all(atom in known or normaliser.positive(atom, place) for atom, _ in divisor[0].powers)
+
+
 def _normalised(
-    normaliser: Normaliser, elements: Sequence[Element], ranges: list[tuple[str, Index]], context: Context
+    normalisers: tuple[Normaliser, Normaliser],
+    elements: Sequence[Element],
+    ranges: list[tuple[str, Index]],
+    context: Context,
 ) -> tuple[tuple[Value, Value], Context]:
     """Both normal forms, once subscripts are written in the digits by which they are divided."""
     raw = [i for e in elements for i in indices_of_element(e)]
-    split = _split(normaliser, raw, ranges, context)
+    split = _split(normalisers[0], raw, ranges, context)
     if split is None:
         inner = context.under(ranges=ranges)
-        left, right = (normaliser.value(e, inner) for e in elements)
+        for normaliser in normalisers:
+            normaliser.divisors.clear()
+        left, right = (n.value(e, inner) for n, e in zip(normalisers, elements, strict=True))
         indices = [i for value in (left, right) for f in value for i in indices_in(f)]
-        split = _split(normaliser, indices, ranges, context)
+        split = _split(normalisers[0], indices, ranges, context)
         if split is None:
             return (left, right), inner
     variable, number, more = split
     written = [substitute_element(e, {variable: number}) for e in elements]
-    return _normalised(normaliser, written, more, context)
+    return _normalised(normalisers, written, more, context)
 
 
 def _split(

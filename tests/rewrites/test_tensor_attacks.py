@@ -321,11 +321,26 @@ def test_positive_data_are_positive_in_counterexamples() -> None:
     assert replay(wrong, found.sizes, {**found.inputs, "a": np.array(Fraction(-1), dtype=object)}) is None
 
 
-def test_data_on_which_a_side_is_undefined_are_no_counterexample() -> None:
+def test_where_the_left_side_has_no_value_nothing_is_claimed() -> None:
     ratio = rule(div(X, X), fill(1, N), TRUE, REALS)
     zero = np.array([Fraction(0)], dtype=object)
     assert replay(ratio, {"n": 1}, {"x": zero}) is None
-    assert prove_tensor_rule(ratio).claim.assumptions == ("both sides are defined on the data",)
+    assert prove_tensor_rule(ratio).status is Status.PROVED
+
+
+def test_the_right_side_must_not_divide_by_zero_where_the_left_does_not() -> None:
+    back = rule(fill(1, N), div(X, X), TRUE, REALS)
+    verdict = prove_tensor_rule(back)
+    assert verdict.status is Status.UNKNOWN
+    assert verdict.reason == "the right side divides by x[o.1], which may be 0"
+    found = find_counterexample(back)
+    assert found is not None
+    assert str(found) == "the left side has a value, the right side divides by zero where n = 1; x = [0]"
+    positive = rule(fill(1, N), div(X, X), TRUE, REALS, positive=frozenset({"x"}))
+    assert prove_tensor_rule(positive).status is Status.PROVED
+    other = rule(div(Y, X), div(mul(Y, Y), mul(X, Y)), TRUE, REALS)
+    assert prove_tensor_rule(other).status is Status.UNKNOWN
+    assert find_counterexample(other) is not None
 
 
 def test_every_obligation_of_a_proof_was_answered_by_two_solvers() -> None:
