@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +67,8 @@ class Recorder(Run):
         self.record = Steps()
         self.slots = 0
         self.inputs: set[str] = set()
-        self.refs: dict[int, Ref] = {}
+        # values live no longer than the run needs them
+        self.refs: WeakValueDictionary[int, Ref] = WeakValueDictionary()
         self.memo: dict[tuple[Any, ...], Any] = {}
         self.memo_bytes = 0
         # constants by identity, with their slots; arrays that the steps hold, by identity
