@@ -56,7 +56,8 @@ def claim_of(instructions: int, subject: str) -> Claim:
     return Claim(
         subject=subject,
         statement=STATEMENT,
-        size_domain=f"this program of {instructions} instructions with its micro-ops; all other contents of memories",
+        size_domain=f"this program of {instructions} instructions with its micro-ops (0 where it loads none); "
+        "all other contents of memories",
         equality=Equality.BIT_EXACT,
         interpretations=(Interpretation.UNINTERPRETED,),
         assumptions=ASSUMPTIONS,

@@ -211,7 +211,8 @@ def test_a_product_has_token_order(options: Any) -> None:
         "argument", "tokens", "defined", "order", "independent", "micro-ops", "health",
     }  # fmt: skip
     assert verdict.claim.size_domain == (
-        f"this program of {len(plan.instructions)} instructions with its micro-ops; all other contents of memories"
+        f"this program of {len(plan.instructions)} instructions with its micro-ops (0 where it loads none); all other "
+        "contents of memories"
     )
 
 
