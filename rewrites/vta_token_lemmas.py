@@ -52,7 +52,7 @@ def prove_lemmas(discharger: Discharger) -> None:
         "so each cell that it reads was last written by the same instruction as in the sequential order, and what it "
         "writes comes after the same writes",
     )
-    # of the writers of a cell that j reads or writes, p is the last that has executed, q the last before j in the program
+    # of the writers of a cell that j reads or writes, p is the last that has executed, q the last that precedes j
     p, q = smt.Symbol("p", INT), smt.Symbol("q", INT)
     executed_p, executed_q = smt.Symbol("executed_p", BOOL), smt.Symbol("executed_q", BOOL)
     as_in_the_program = [smt.Iff(executed_p, smt.LT(p, j)), smt.Iff(executed_q, smt.LT(q, j))]
