@@ -235,7 +235,7 @@ FORMS: dict[str, Callable[[Expr, Expr], Expr]] = {
     "magnitude": lambda x, y: ite(x[x.width - 1] == 1, -x, x) >> 1,
     "moved": lambda x, y: ite(x[x.width - 1 : x.width - 3] == 0, x << 3, x) >> 1,
     "moved too far": lambda x, y: ite(x[x.width - 1 : x.width - 3] == 0, x << 4, x) >> 1,
-    "nearly a maximum": lambda x, y: ite(x.slt(5), const(7, x.width), x) >> 1,
+    "nearly a maximum": lambda x, y: ite(x.slt(5), const(7, x.width), x) + y,
     "nearly between two numbers": lambda x, y: ite(x.slt(5), const(5, x.width), ite(const(9, x.width).slt(x), y, x)),
     "quotient": lambda x, y: (x + 1) // (y + 1),
     "rest": lambda x, y: (x + 1) % (y + 1),
