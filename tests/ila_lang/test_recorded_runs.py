@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ila_lang as il
-from ila_lang import Kernel, concat, const, ite, lowering, mem, ranges, trace, var
+from ila_lang import Kernel, concat, const, execution, ite, lowering, mem, ranges, trace, var
 from ila_lang.vectorise import plan_of
 from ila_lang.windows import Window, Write, narrowed
 from tests.ila_lang.test_fast_simulation import same_as_the_walk
@@ -97,6 +97,9 @@ def test_regular_places_are_views() -> None:
     assert Window(None, words, ((i >> 3) * 256 + (i & 7) + j * 8,)).digits == (2, 8, 32)
     assert Window(None, words, (i * i + j,)).digits is None
     assert Window(None, words[::2], (i * 32 + j,)).digits is None
+    assert Window(None, words, (i * 32 + j,)).injective
+    assert not Window(None, words, (i * 31 + j,)).injective
+    assert Write(None, words, (i * 31 + j,), None, (16, 32)).window.digits is None
     store = Write(None, words, (i * 32 + j,), (i < 5) & (j > 2), (16, 32))
     assert store.box == (slice(0, 5), slice(3, 32))
     assert Write(None, words, (i * 32 + j,), i != j, (16, 32)).box is None
@@ -127,11 +130,13 @@ def contents(seed: int) -> dict[str, dict[int, int]]:
     }
 
 
-def summing(width: int, add: Callable[[il.Expr, il.Expr], il.Expr], use: Callable[[il.Expr], il.Expr]) -> Kernel:
-    """A sum of ``width`` bits over two loops for each of five words, from a start that is no 0, and what uses it."""
+def summing(
+    width: int, add: Callable[[il.Expr, il.Expr], il.Expr], use: Callable[[il.Expr], il.Expr], start: int = -3
+) -> Kernel:
+    """A sum of ``width`` bits over two loops for each of five words, and what uses it."""
     kernel = Kernel("summing")
     with kernel.loop("i", const(5, 3)) as i:
-        acc = kernel.let("acc", const((1 << width) - 3, width))
+        acc = kernel.let("acc", const(start % (1 << width), width))
         with kernel.loop("j", const(6, 3)) as j, kernel.loop("k", const(3, 2)) as k:
             a = kernel.load("a", SRC, concat(i, j))
             b = kernel.load("b", OTHER, concat(i, const(0, 1), k))
@@ -151,11 +156,37 @@ USES: dict[str, Callable[[il.Expr], il.Expr]] = {
 
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("width", [8, 16, 17, 31, 32, 33, 40, 62])
-def test_sums_that_are_not_cut(width: int, use: str) -> None:
+@pytest.mark.parametrize("start", [0, -3])
+def test_sums_that_are_not_cut(start: int, width: int, use: str) -> None:
     """A sum over axes is only congruent to the register; whatever uses it has to see the register."""
-    kernel = summing(width, lambda a, b: il.resize(a, width) * il.resize(b, width) ^ il.resize(a, width), USES[use])
+
+    def add(a: il.Expr, b: il.Expr) -> il.Expr:
+        return il.resize(a, width) * il.resize(b, width) ^ il.resize(a, width)
+
+    kernel = summing(width, add, USES[use], start)
     for seed in range(2):
         same_as_the_walk(kernel, {}, contents(seed))
+
+
+@pytest.mark.parametrize("kind", ["uint32", "int64"])
+def test_products_of_words_of_any_type(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """Factors of a product of matrices are signed numbers, whatever the type of the array that they come from."""
+    monkeypatch.setattr(execution, "PRODUCT_POINTS", 1)
+    left, right, store = var("left", mem(6, 24)), var("right", mem(6, 24)), target(24)
+    kernel = Kernel("products")
+    with kernel.loop("i", const(5, 3)) as i, kernel.loop("j", const(4, 3)) as j:
+        acc = kernel.let("acc", const(0, 24))
+        with kernel.loop("k", const(7, 3)) as k:
+            kernel.assign(acc, acc + kernel.load("a", left, concat(i, k)) * kernel.load("b", right, concat(k, j)))
+        kernel.store(store, concat(i, j), acc)
+    random = np.random.default_rng(7)
+    for _ in range(4):
+        arrays = {n: random.integers((1 << 24) - 999, 1 << 24, 64).astype(kind) for n in ("left", "right")}
+        arrays["target"] = np.zeros(64, np.int64)
+        words = {n: dict(enumerate(a.tolist())) for n, a in arrays.items()}
+        il.run_vectorised(kernel, {}, arrays)
+        il.compile_kernel(kernel)({}, words, None)
+        assert arrays["target"].tolist() == [words["target"][a] for a in range(64)]
 
 
 def test_sums_of_which_parts_do_not_depend_on_a_loop() -> None:
