@@ -127,6 +127,7 @@ def kinds() -> list[Kind]:
              region=("weights", ALL_COLUMNS, DEPTH, 256)),
         Kind("load of the bias", Unit.COMPUTE, "LOAD_ACC",
              {"sram_base": accumulators, "dram_base": BASES["bias"] + COLUMN, "y_size": ROWS, "x_size": COLUMNS},
+             radix=((y16, ROWS, x16, COLUMNS),),
              region=("bias", const(1, 32), ALL_COLUMNS, 64)),
         Kind("clear", Unit.COMPUTE, "GEMM_RESET",
              {"uop_bgn": FIRST_UOP, "uop_end": FIRST_UOP + 1, "iter_out": const(1, 14), "iter_in": cells,
@@ -231,7 +232,7 @@ def _fit(value: Expr, width: int) -> Expr:
     return value[width - 1 : 0] if value.width > width else value.zext(width)
 
 
-def _claim(kind: Kind, access: Access) -> tuple[str, Expr] | None:
+def _claim(kind: Kind, access: Access, options: VtaOptions) -> tuple[str, Expr] | None:
     """What an access must satisfy, if instructions of another module may access the memory."""
     address = access.address.zext(48)
 
@@ -243,8 +244,8 @@ def _claim(kind: Kind, access: Access) -> tuple[str, Expr] | None:
             return "the round's half of INP", inside(_half(PART, 1024 * 16, 48), 1024 * 16)
         case "wgt":
             return "the round's half of WGT", inside(_half(PART, 512 * 256, 48), 512 * 256)
-        case "out":
-            return "the block's half of OUT", inside(_half(HALF, 1024 * 16, 48), 1024 * 16)
+        case "out" | "acc" if access.memory == options.store_source:
+            return f"the block's half of {access.memory.upper()}", inside(_half(HALF, 1024 * 16, 48), 1024 * 16)
         case "dram" if kind.region is not None:
             name, rows, vectors, unit = kind.region
             low = BASES[name].zext(48) * unit
@@ -268,7 +269,7 @@ def prove_footprints(discharger: Discharger, options: VtaOptions = HLS) -> None:
         touched = accesses(kind, options)
         done: set[tuple[Expr, Expr]] = set()
         for number, access in enumerate(touched.accesses, 1):
-            claim = _claim(kind, access)
+            claim = _claim(kind, access, options)
             nowhere = access.where.is_const and access.where.value == 0
             if claim is None or nowhere or (access.address, access.where) in done:
                 continue

@@ -104,6 +104,14 @@ def test_products_in_one_buffer_have_token_order() -> None:
     assert verdict.claim.statement.startswith("blocked matrix product, one buffer: ")
 
 
+@pytest.mark.proof
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [FSIM, replace(CHISEL, back_to_back="sequential")], ids=["fsim", "chisel"])
+def test_blocked_products_have_token_order_in_other_readings(options: Any) -> None:
+    verdict = prove_token_order(options=options)
+    assert verdict.status is Status.PROVED, verdict.reason
+
+
 FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "loads do not wait": ({"load_pops": ()}, "inputs overwritten while they are used"),
     "loads are one round ahead too many": (
