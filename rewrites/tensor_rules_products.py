@@ -114,8 +114,9 @@ _VALID = [
             broadcast(reduce("sum", powers(MATRIX), [1]), [N, K], [0]),
         ),
         Kind.VALID,
+        at_least(1, M),
         equality=REALS,
-        note="what attention on blocks computes",
+        note="what attention on blocks computes; without columns the right side would divide by 0",
     ),
     TensorRule(
         "the mean is linear",
