@@ -189,17 +189,17 @@ def test_what_is_no_row() -> None:
 
 
 def test_an_instruction_that_loads_what_it_stores() -> None:
+    """Each command loads the row that the one before has stored."""
     ila = Ila("a")
-    data = ila.input("data", 64)
+    at, data = ila.input("at", 5), ila.input("data", 64)
     memory, out = ila.memory("memory", 8, 8, 0), ila.state("out", bv(64), 0)
-    places = [concat(data[4:0], const(lane, 3)) for lane in range(8)]
     stored = memory
-    for lane, place in enumerate(places):
-        stored = stored.store(place, data[8 * lane + 7 : 8 * lane])
-    word = concat(*(memory.load(place) for place in reversed(places)))
-    ila.instruction("swap").set_decode(all_of([])).update(memory, stored).update(out, word)
-    rows = np.random.default_rng(1).integers(0, 3, (20, 8), np.uint8)
-    assert not same_as_steps(ila, {"data": rows})
+    for lane in range(8):
+        stored = stored.store(concat(at, const(lane, 3)), data[8 * lane + 7 : 8 * lane])
+    word = concat(*(memory.load(concat(at - 1, const(lane, 3))) for lane in reversed(range(8))))
+    ila.instruction("exchange").set_decode(all_of([])).update(memory, stored).update(out, word)
+    rows = np.random.default_rng(1).integers(0, 256, (20, 8), np.uint8)
+    assert not same_as_steps(ila, {"at": np.arange(20), "data": rows})
 
 
 @pytest.mark.parametrize("first", ["scalar", "memory"])
