@@ -6,6 +6,7 @@ Each wrong rule is refuted by search as well, so that it is known to be wrong; s
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -362,11 +363,17 @@ def test_mutants_of_a_proved_rule_are_not_proved(name: str) -> None:
     assert unsound(tensor_rules.rule_named(name)) == []
 
 
-def refuted(changed: TensorRule, seconds: float) -> bool:
-    try:
-        return find_counterexample(changed, seconds) is not None
-    except IndexError:  # the change reads outside an input, so that it says nothing
-        return True
+@pytest.fixture
+def lenient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change may read outside an input (no operator does): at such sizes it says nothing."""
+
+    def inside(changed: TensorRule, sizes_: Mapping[str, int], inputs: Mapping[str, Any]) -> Counterexample | None:
+        try:
+            return replay(changed, sizes_, inputs)
+        except IndexError:
+            return None
+
+    monkeypatch.setattr(tensor_refute, "replay", inside)
 
 
 def attack(seed: int, count: int) -> tuple[int, list[str]]:
@@ -383,29 +390,32 @@ def attack(seed: int, count: int) -> tuple[int, list[str]]:
             continue
         if prove_tensor_rule(changed, Discharger(timeout=0.5), seconds=5.0).status is Status.PROVED:
             proved += 1
-            if refuted(changed, 3.0):
+            if find_counterexample(changed, 3.0) is not None:
                 bad.append(changed.name)
     return proved, bad
 
 
+@pytest.mark.usefixtures("lenient")
 def test_random_changes_are_not_proved_and_refuted() -> None:
     _, bad = attack(1, 12)
     assert bad == []
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("lenient")
 @pytest.mark.parametrize("seed", range(2, 6))
 def test_many_random_changes_are_not_proved_and_refuted(seed: int) -> None:
-    proved, bad = attack(seed, 150)
+    proved, bad = attack(seed, 80)
     assert bad == []
     assert proved  # some changes are no change, such as a guard that always holds
 
 
+@pytest.mark.usefixtures("lenient")
 def test_the_attack_would_find_an_unsound_prover() -> None:
     """Of random changes most are wrong, and the search sees it."""
     draw, rules = random.Random(5), [tensor_rules.rule_named("matmul in two blocks of the inner axis")]
     seen = [m for m in (mutant(rules[0], draw) for _ in range(8)) if m is not None]
-    assert sum(refuted(m, 2.0) for m in seen) >= len(seen) / 2 > 2
+    assert sum(find_counterexample(m, 2.0) is not None for m in seen) >= len(seen) / 2 > 2
 
 
 def test_counterexamples_are_small() -> None:
