@@ -85,6 +85,8 @@ class Normaliser(Indices):
                 return self._apply(op, [self.value(a, context) for a in args], context)
 
     def _literal(self, value: Fraction | float) -> Value:
+        if self.laws is Laws.RING and isinstance(value, float) and math.isnan(value):
+            raise ValueError("over the reals a literal must be a number, not NaN; claim the rule bit_exact")
         if self.laws is Laws.RING and (isinstance(value, Fraction) or value == 0):
             return (family(Fraction(value), {}),) if value else ()
         return one_atom(Literal(value))

@@ -45,9 +45,8 @@ class _NotProved(Exception):
 def prove_tensor_rule(rule: TensorRule, discharger: Discharger | None = None, seconds: float = 60.0) -> Verdict:
     """PROVED with all obligations, UNKNOWN with the step that failed, or VACUOUS; never REFUTED.
 
-    About ``seconds`` are spent at most.
-
-    Raises ValueError for an equality notion that tensor rules do not have.
+    About ``seconds`` are spent at most.  Raises ValueError for an equality notion that tensor rules do not have, and
+    for a NaN among real numbers.
     """
     if rule.equality not in LAWS:
         raise ValueError(f"the rule {rule.name} must be claimed bit_exact, up_to_reduction_order or over_reals")
@@ -106,7 +105,7 @@ def _satisfiable(context: Context, rule: TensorRule) -> None:
     try:
         discharger.ask("health", "satisfiable", [*assertions, *fixed], "some sizes satisfy the premise", expected="sat")
     except NotDischarged as error:
-        if any(a.status == "unsat" for a in error.obligation.answers):
+        if not point and any(a.status == "unsat" for a in error.obligation.answers):
             raise _Empty from error
         raise _NotProved(f"no sizes are known that satisfy the premise {rule.premise}") from error
 

@@ -25,9 +25,12 @@ __all__ = [
     "IndexValue",
     "Number",
     "Read",
+    "Reader",
     "Reduce",
+    "Rule",
     "apply_scalar",
     "indices_of_element",
+    "literal",
     "substitute_element",
 ]
 
@@ -111,6 +114,10 @@ class Reduce:
 
 
 Element: TypeAlias = Read | Number | IndexValue | Apply | Choice | Reduce
+Reader: TypeAlias = Callable[[Sequence[Index]], Element]
+"""Gives the element of an operand at subscripts."""
+Rule: TypeAlias = Callable[[Sequence[Index], Sequence[Reader], Names], Element]
+"""The meaning of an operator: subscripts of its result, its operands, names for bound variables -> the element."""
 
 
 def substitute_element(element: Element, values: Mapping[str, Index]) -> Element:
@@ -178,16 +185,8 @@ def apply_scalar(term: Scalar, operands: Mapping[str, Element]) -> Element:
     return interpret([term], _Elements(operands))[0]
 
 
-Reader: TypeAlias = Callable[[Sequence[Index]], Element]
-Rule: TypeAlias = Callable[[Sequence[Index], Sequence[Reader], Names], Element]
-__all__ += ["Reader", "Rule"]
-
-
 def literal(value: Fraction | int | float) -> Number:
     """A Python number as a literal; floats at their exact values, with -0.0, infinities and NaN as themselves."""
     if isinstance(value, float) and (not math.isfinite(value) or (value == 0 and math.copysign(1, value) < 0)):
         return Number(value)
     return Number(Fraction(value))
-
-
-__all__ += ["literal"]
