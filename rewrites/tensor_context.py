@@ -36,7 +36,7 @@ from ir_semantics.tensors.conditions import (
     negation,
     variables_of,
 )
-from ir_semantics.tensors.index import Index, Names, Quotient
+from ir_semantics.tensors.index import Index, Names, Quotient, product
 from smt_encodings.claims import Obligation
 from smt_encodings.discharge import Discharger, NotDischarged
 
@@ -44,7 +44,7 @@ __all__ = ["Context", "OutOfTime", "Proof", "Terms", "sizes_drawn", "sizes_withi
 
 MOST_SAMPLES = 60
 MOST_LEMMAS = 40
-QUICK = 0.7
+QUICK = 1.5
 
 
 class Terms:
@@ -246,7 +246,7 @@ class Context:
 
 
 def product_lemmas(hypotheses: Sequence[Condition], goal: Condition) -> list[Condition]:
-    """Instances of "a >= 0 and b >= 0 imply a * b >= 0" that may help with products in hypotheses and goal.
+    """Instances of "a product of numbers that are at least 0 is at least 0", for products in hypotheses or goal.
 
     These hold for all integers, whatever the hypotheses; solvers have to guess them otherwise.
     """
@@ -255,15 +255,17 @@ def product_lemmas(hypotheses: Sequence[Condition], goal: Condition) -> list[Con
     bounds = [h.value for h in hypotheses if isinstance(h, AtLeastZero)]
     found: dict[Condition, None] = {}
     for monomial in sorted(wanted, key=lambda m: (len(m), tuple(map(str, m)))):
-        for position, atom in enumerate(monomial):
-            rest = monomial[:position] + monomial[position + 1 :]
-            factor = Index({(atom,): 1})
-            for bound in bounds:
-                if any(m == rest for m, _ in bound.terms) and bound != factor:
-                    lemma = either(
-                        negation(AtLeastZero(factor)), negation(AtLeastZero(bound)), AtLeastZero(factor * bound)
-                    )
-                    found[lemma] = None
+        for bound in bounds:
+            for inner, _ in bound.terms:
+                rest = list(monomial)
+                if not inner or any(inner.count(atom) > rest.count(atom) for atom in inner):
+                    continue
+                for atom in inner:
+                    rest.remove(atom)
+                factors = [Index({(atom,): 1}) for atom in rest]
+                if factors and bound not in factors:
+                    negative = [negation(AtLeastZero(f)) for f in (*factors, bound)]
+                    found[either(*negative, AtLeastZero(product((*factors, bound))))] = None
     return list(found)[:MOST_LEMMAS]
 
 

@@ -50,7 +50,7 @@ def prove_tensor_rule(rule: TensorRule, discharger: Discharger | None = None, se
     """
     if rule.equality not in LAWS:
         raise ValueError(f"the rule {rule.name} must be claimed bit_exact, up_to_reduction_order or over_reals")
-    asked = discharger if discharger is not None else Discharger(timeout=3.0)
+    asked = discharger if discharger is not None else Discharger(timeout=8.0)
     start, mark = time.perf_counter(), len(asked.obligations)
     status, reason, details = Status.PROVED, "", dict[str, object]()
     with fresh_symbols():
