@@ -86,8 +86,10 @@ class DecodeTable:
         ]
         found = compile_terms(parameters, classes, vector=True)(*values)
         self.table = selection(found, steps[-1], numbers)
-        self.variables = list(free_variables(*self.bounds).values())
+        self.variables = list(free_variables(*terms).values())
         self.names = [v.name for v in self.variables]
+        self.numbers = numbers
+        self.terms: Callable[..., Any] = compile_terms(self.variables, terms, vector=True)
         self.evaluate: Callable[..., Any] = compile_terms(self.variables, list(self.bounds), vector=True)
         self.look_ups = [
             np.searchsorted(b, np.arange(1 << node.width), side="right") * step - step
@@ -98,8 +100,13 @@ class DecodeTable:
 
     def select(self, columns: Columns, size: int) -> NDArray[np.int64]:
         """The number of the one instruction that decodes each of ``size`` commands, or -1."""
+        given = [columns[name] for name in self.names]
+        for variable, column in zip(self.variables, given, strict=True):
+            if variable.sort != BOOL and size and (column.min() < 0 or column.max() >> variable.width):
+                # no value of the input has a place in the table
+                return selection(self.terms(*given), size, self.numbers)
         code: Any = np.zeros(size, np.int64)
-        found = self.evaluate(*(columns[name] for name in self.names))
+        found = self.evaluate(*given)
         for values, b, step, look_up in zip(found, self.bounds.values(), self.steps, self.look_ups, strict=True):
             if look_up is not None:
                 code += look_up.take(values)

@@ -84,7 +84,7 @@ class Ref:
     Fixed values depend only on memories that the kernel does not store to.
     """
 
-    __slots__ = ("fixed", "slot", "sort", "value")
+    __slots__ = ("__weakref__", "fixed", "slot", "sort", "value")
 
     def __init__(self, slot: int, value: Any, fixed: bool, sort: Sort | None = None) -> None:
         self.slot, self.value, self.fixed, self.sort = slot, value, fixed, sort

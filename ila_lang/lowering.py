@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .build import concat, const
 from .compile import compile_terms
 from .expr import Expr, postorder, rebuild, substitute, var
 from .function import Function
 from .ranges import Form, Lines, Operand, array_text, fits, literal, truth
-from .sorts import BOOL, BvSort
+from .sorts import BOOL, BvSort, bv
 
-__all__ = ["MANY", "Lowered", "lower"]
+__all__ = ["MANY", "Lowered", "lower", "unfolded_size"]
 
 #: Terms are lowered in layers of this depth, so that no recursion is deep.
 DEEPEST = 40
@@ -78,6 +79,11 @@ def _unfolded(root: Expr) -> Expr:
             new = _unfolded(new.func.unfold(new.args))
         done[node] = new
     return done[root]
+
+
+def unfolded_size(root: Expr) -> int:
+    """The number of nodes of a term, with those of the functions that it applies."""
+    return sum(1 + (_size(n.func) if n.func is not None and n.func.body is not None else 0) for n in postorder([root]))
 
 
 def _table_bits(node: Expr) -> int:
@@ -169,8 +175,12 @@ class _Writer(Lines):
         """A node that depends on a single narrow one, from a table of all its values."""
         key = self.keys[node]
         assert key is not None
-        parameter = var("key", key.sort)
-        return self._table(substitute(node, {key: parameter}), (parameter,), [self.unsigned(key)])
+        whole, lo, hi = key
+        few = var("key", bv(hi - lo + 1))
+        # the other bits do not matter
+        number = concat(few, const(0, lo)) if lo else few
+        table = substitute(node, {whole: number.zext(whole.width)})
+        return self._table(table, (few,), [self.unsigned(whole[hi:lo])])
 
     def _apply(self, node: Expr) -> Operand:
         """A function of few argument bits, from a table."""
@@ -204,7 +214,7 @@ class _Writer(Lines):
         match node.op, node.args:
             case "const", _:
                 value = node.value
-                return literal(value if value < 1 << width - 1 else value - (1 << width))
+                return literal(value if value < 1 << width - 1 or width == 1 else value - (1 << width))
             case "var", _:
                 return self._leaf(node)
             case "apply", _:
@@ -440,19 +450,39 @@ def _is_sign(condition: Expr, number: Expr) -> bool:
     return bit.args[0] is number and bit.params == (number.width - 1, number.width - 1) and one.value == 1
 
 
-def _keys(root: Expr) -> tuple[dict[Expr, Expr | None], dict[Expr, int]]:
-    """For each node the narrow node that alone decides it, if any, and the number of operators between them."""
-    keys: dict[Expr, Expr | None] = {}
+#: Bits ``lo`` to ``hi`` of a node, as (node, lo, hi).
+Bits = tuple[Expr, int, int]
+
+
+def _keys(root: Expr) -> tuple[dict[Expr, Bits | None], dict[Expr, int]]:
+    """For each node the few bits of one node that alone decide it, if any, and the number of operators between them."""
+    keys: dict[Expr, Bits | None] = {}
     cones: dict[Expr, set[Expr]] = {}
     for node in postorder([root]):
         if node.op == "const":
             continue
         arguments = [a for a in node.args if a.op != "const"]
-        found = {keys[a] for a in arguments}
-        key = found.pop() if len(found) == 1 else None
+        found = [keys[a] for a in arguments]
+        key = _joined([k for k in found if k is not None]) if found and None not in found else None
         if key is not None:
             cones[node] = {node}.union(*(cones.get(a, ()) for a in arguments))
         elif isinstance(node.sort, BvSort) and node.width <= KEY_BITS:
-            key = node
+            if node.op == "extract":
+                # several parts of one number may be neighbours
+                hi, lo = (int(p) for p in node.params)
+                key = node.args[0], lo, hi
+                cones[node] = {node}
+            else:
+                key = node, 0, node.width - 1
         keys[node] = key
     return keys, {node: len(cone) for node, cone in cones.items()}
+
+
+def _joined(keys: list[Bits]) -> Bits | None:
+    """The bits that have all of these between them, where they belong to one node and are few."""
+    (node, lo, hi), *more = keys
+    for other, first, last in more:
+        if other is not node:
+            return None
+        lo, hi = min(lo, first), max(hi, last)
+    return (node, lo, hi) if hi - lo < KEY_BITS else None

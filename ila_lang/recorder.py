@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +67,8 @@ class Recorder(Run):
         self.record = Steps()
         self.slots = 0
         self.inputs: set[str] = set()
-        self.refs: dict[int, Ref] = {}
+        # values live no longer than the run needs them
+        self.refs: WeakValueDictionary[int, Ref] = WeakValueDictionary()
         self.memo: dict[tuple[Any, ...], Any] = {}
         self.memo_bytes = 0
         # constants by identity, with their slots; arrays that the steps hold, by identity
@@ -112,8 +114,10 @@ class Recorder(Run):
         if like.sort == BOOL:
             value, form = value.astype(bool), Form(0, 0, 1)
         else:
-            low, high = int(value.min()), int(value.max())
-            form = Form(64 if high >> 31 else 32, low, high)
+            # rounded up, so that like configurations have like terms
+            assert value.min() >= 0, "values of terms are numbers, read as unsigned"
+            high = (1 << int(value.max()).bit_length()) - 1
+            form = Form(64 if high >> 31 else 32, 0, high)
             value = value.astype(f"int{form.bits}")
         slot = self._constant(value)
         self.record.forms[slot] = form
@@ -172,6 +176,7 @@ class Recorder(Run):
         total = super().sum_of_products(node, first)
         if isinstance(total, Ref) and isinstance(total.value, np.ndarray):
             most = int(np.prod(self.counts[first:], dtype=np.int64)) * node.magnitude
+            most = 1 << most.bit_length()
             self.record.forms[total.slot] = Form(64, -most, most)
         return total
 

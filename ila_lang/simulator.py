@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -94,10 +95,13 @@ class CommandStream:
         """Commands given one by one as columns; inputs that a command does not give are 0 there."""
         columns: dict[str, Words] = {}
         for name, variable in ila.inputs.items():
-            values = [command.get(name, 0) for command in commands]
+            try:
+                values = [*map(itemgetter(name), commands)]
+            except KeyError:
+                values = [command.get(name, 0) for command in commands]
             size = row_bytes(variable)
             if size:
-                blob = b"".join(value.to_bytes(size, "little") for value in values)
+                blob = b"".join([value.to_bytes(size, "little") for value in values])
                 columns[name] = np.frombuffer(blob, np.uint8).reshape(-1, size)
             else:
                 columns[name] = np.array(values, np.int64)

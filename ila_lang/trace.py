@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .expr import Expr, free_variables, substitute, var
-from .lowering import MANY, Lowered, lower
+from .lowering import MANY, Lowered, lower, unfolded_size
 from .ranges import Form
 
 __all__ = ["OtherStep", "Step", "Steps", "TermStep", "Trace"]
@@ -26,8 +26,9 @@ __all__ = ["OtherStep", "Step", "Steps", "TermStep", "Trace"]
 Words = NDArray[Any]
 Action = Callable[[list[Any], Mapping[str, Words]], None]
 
-#: Terms of more leaves do not become part of others.
+#: Terms of more leaves, or of more nodes, do not become part of others.
 MOST_LEAVES = 16
+MOST_NODES = 600
 
 
 class Trace:
@@ -143,17 +144,21 @@ class Steps:
         uses = Counter(a for step in (*self.fixed, *self.steps) for a in step.arguments)
         for steps in (self.fixed, self.steps):
             terms: dict[int, TermStep] = {}
+            sizes: dict[int, int] = {}
             for step in steps:
                 if not isinstance(step, TermStep):
                     continue
+                sizes[step.target] = unfolded_size(step.root)
                 for variable in free_variables(step.root).values():
                     part = terms.get(int(variable.name[1:]))
                     if part is None or uses[part.target] > 1 or part.sums is not None or part.reshaped:
                         continue
-                    root = substitute(step.root, {variable: part.root})
-                    if len(free_variables(root)) <= MOST_LEAVES:
-                        step.root = root
-                        del terms[part.target]
+                    size = sizes[step.target] + sizes[part.target]
+                    if size > MOST_NODES or len(free_variables(step.root, part.root)) > MOST_LEAVES + 1:
+                        continue
+                    step.root = substitute(step.root, {variable: part.root})
+                    sizes[step.target] = size
+                    del terms[part.target]
                 terms[step.target] = step
             steps[:] = [s for s in steps if not isinstance(s, TermStep) or s.target in terms]
 

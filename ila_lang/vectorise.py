@@ -154,8 +154,7 @@ class Plan:
                 recorder = Recorder(*arguments)
                 recorder.block(self.body)
                 self.traces[key] = recorder.trace()
-                if self.traces[key] is not None:
-                    configuration.forget()
+                configuration.forget()
                 return
             while not self._run(Run(*arguments)):
                 pass  # it has learned something

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeAlias
 
-from ir_semantics.scalars import BOOLEAN, TRUE, Format, NotInterpreted, Scalar, Value, interpret
+from ir_semantics.scalars import BOOLEAN, NUMBER, TRUE, Format, NotInterpreted, Scalar, Value, interpret, postorder
 from ir_semantics.scalars_floats import decode
 from ir_semantics.scalars_machine import MACHINE_FAMILIES, MachineExpressions, from_code
 from smt_encodings.claims import Claim, Interpretation, Obligation, Status, Verdict
@@ -34,13 +34,14 @@ from smt_encodings.interpretations import (
 )
 
 from .number_formats import CODES
-from .rule_search import find_counterexample, holds_at, mutants, points, refutes_change, replay
+from .rule_search import find_among_all, find_counterexample, holds_at, mutants, points, refutes_change, replay
 from .rules import Counterexample, ScalarRule
 
 __all__ = ["LADDERS", "interpretations_of", "prove_rule", "proved_by"]
 
-_SEARCHED = 4000
+_SEARCHED = 5000
 """Values at which a rule is evaluated before solvers are asked."""
+_DISAGREE = "the solvers disagree"
 _KEPT = 300
 """Values at which changed rules are evaluated."""
 
@@ -57,7 +58,8 @@ def interpretations_of(rule: ScalarRule) -> tuple[Interpretation, ...]:
     """The ladder of a rule, or the one interpretation that it names."""
     if rule.interpretation is not None:
         return (rule.interpretation,)
-    families = {rule.number.family, *(k.family for k in rule.variables.values())}
+    formats = {rule.number, *rule.variables.values(), *(t.format for t in postorder(rule.terms))} - {NUMBER}
+    families = {k.family for k in formats}
     if "float" in families:
         return LADDERS["float"]
     if families <= MACHINE_FAMILIES:
@@ -71,7 +73,8 @@ def prove_rule(rule: ScalarRule, discharger: Discharger | None = None) -> Verdic
     REFUTED: ``details["counterexample"]`` has values at which both sides were evaluated and differ.  PROVED: z3 and
     cvc5 agree; the claim names the interpretation that sufficed, ``details["ladder"]`` says what came of the coarser
     ones, and ``details["health"]`` at what values the rule says something and where changed rules fail.  VACUOUS:
-    nothing satisfies the condition.  UNKNOWN: the reason names what each interpretation lacked.
+    nothing satisfies the condition.  UNKNOWN: the reason names what each interpretation lacked.  ERROR: the solvers
+    disagree, or values that refute the rule do not replay.
     """
     start = time.perf_counter()
     attempt = _Attempt(rule, discharger or Discharger())
@@ -105,6 +108,7 @@ class _Attempt:
         self.details: dict[str, object] = {}
         self.used: tuple[Interpretation, ...] = interpretations_of(rule)
         self.assumptions: tuple[str, ...] = ()
+        self.of_lemmas: dict[str, None] = {}
 
     def claim(self) -> Claim:
         rule = self.rule
@@ -119,7 +123,7 @@ class _Attempt:
 
     def decide(self) -> tuple[Status, str]:
         tried = list(islice(points(self.rule), _SEARCHED))
-        found = find_counterexample(self.rule, tried)
+        found = find_counterexample(self.rule, tried) or find_among_all(self.rule)
         if found is not None:
             return self._refuted(found)
         witness = self._witness(tried)
@@ -133,6 +137,8 @@ class _Attempt:
             proved, said = self.climb(interpretation)
             if "counterexample" in self.details:
                 return self._refuted_by_model()
+            if said == _DISAGREE:
+                return Status.ERROR, f"{interpretation.value}: {said}"
             if proved:
                 self.used = (interpretation,)
                 return self._healthy(witness, tried)
@@ -183,7 +189,7 @@ class _Attempt:
             return Status.UNKNOWN, "no values are known that satisfy the condition"
         if not refuted:
             return Status.UNKNOWN, "no changed form of the rule was refuted: it may not depend on its right side"
-        return Status.PROVED, ""
+        return Status.PROVED, "" if self.discharger.second else "only z3 was asked"
 
     def _prove_lemmas(self) -> tuple[Status, str] | None:
         for lemma in self.rule.lemmas:
@@ -193,6 +199,7 @@ class _Attempt:
             if verdict.status is not Status.PROVED:
                 return Status.UNKNOWN, f"the lemma {lemma.name} is {verdict.status.value}: {verdict.reason}"
             self.obligations += verdict.obligations
+            self.of_lemmas |= dict.fromkeys(verdict.claim.assumptions)
         return None
 
     # -- solvers ---------------------------------------------------------------------------------------------
@@ -206,13 +213,14 @@ class _Attempt:
             return False, encoded
         failed = self._ask(encoded, interpretation.value, "the condition holds and the sides differ")
         if failed is None:
-            self.assumptions = encoded.assumptions
+            used = self.of_lemmas if interpretation is Interpretation.UNINTERPRETED else ()
+            self.assumptions = (*encoded.assumptions, *used)
             return True, ""
         answer = failed.obligation.answers[-1]
         if answer.status != "sat":
             return False, f"{answer.solver} does not know{': ' + answer.reason if answer.reason else ''}"
         if len(failed.obligation.answers) == 2:
-            return False, "the solvers disagree"
+            return False, _DISAGREE
         if encoded.exact and answer.model is not None:
             self._replay_model(answer.model)
         return False, "not implied"

@@ -1,6 +1,6 @@
-"""The table of rules with their verdicts: ``python -m rewrites.rule_table [--write]``.
+"""Tables of rules with their verdicts: ``python -m rewrites.rule_table [--write] [scalars] [tensors]``.
 
-Each module named in :data:`SOURCES` has a function ``entries()`` that lists its rules.  With ``--write`` the table goes
+Each module named in :data:`SOURCES` has a function ``entries()`` that lists its rules.  With ``--write`` the tables go
 into ``docs/rules.md``.  The exit code is 1 where a wrong rule is not refuted or another one not proved.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -19,18 +19,19 @@ from .rules import TableEntry
 
 __all__ = ["DOCUMENT", "SOURCES", "entries", "expected", "line", "main", "with_table"]
 
-SOURCES = ("rewrites.scalar_rules",)
-"""Modules with rules, in the table's order."""
+SOURCES: Mapping[str, str] = {"scalars": "rewrites.scalar_rules", "tensors": "rewrites.tensor_rules"}
+"""Modules with rules; each has a table of its own."""
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "rules.md"
-_BEGIN = "<!-- table of rules: written by python -m rewrites.rule_table --write -->"
-_END = "<!-- end of the table -->"
+_BEGIN = "<!-- rules on {}: written by python -m rewrites.rule_table --write -->"
+_END = "<!-- end of rules on {} -->"
 _HEAD = ["| Row | Rule | Over | Verdict | Counterexample, or how it is proved |", "|---|---|---|---|---|"]
 
 
-def entries() -> list[TableEntry]:
-    """All rules."""
-    return [entry for name in SOURCES for entry in import_module(name).entries()]
+def entries(source: str) -> list[TableEntry]:
+    """All rules of a source."""
+    found: list[TableEntry] = import_module(SOURCES[source]).entries()
+    return found
 
 
 def expected(entry: TableEntry) -> Status:
@@ -53,30 +54,39 @@ def line(entry: TableEntry, verdict: Verdict) -> str:
     return "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"
 
 
-def with_table(document: str, lines: Iterable[str]) -> str:
-    """The document with its table replaced; raises ValueError where it has no place for one."""
-    head, begin, rest = document.partition(_BEGIN)
-    _, end, tail = rest.partition(_END)
+def with_table(document: str, source: str, lines: Iterable[str]) -> str:
+    """The document with the table of a source replaced; raises ValueError where it has no place for one."""
+    first, last = _BEGIN.format(source), _END.format(source)
+    head, begin, rest = document.partition(first)
+    _, end, tail = rest.partition(last)
     if not begin or not end:
-        raise ValueError(f"the document must have the lines {_BEGIN!r} and {_END!r} around its table")
+        raise ValueError(f"the document must have the lines {first!r} and {last!r} around its table")
     return "\n".join([head + begin, *_HEAD, *lines, end + tail])
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m rewrites.rule_table", description="Decides all rules.")
-    parser.add_argument("--write", action="store_true", help="write the table into docs/rules.md")
+    parser = argparse.ArgumentParser(prog="python -m rewrites.rule_table", description="Decides rules.")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/rules.md")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds per solver and question")
+    parser.add_argument("sources", nargs="*", metavar="SOURCE", help=f"{' or '.join(SOURCES)}; all by default")
     options = parser.parse_args(arguments)
-    lines, wrong = [], 0
-    for entry in entries():
-        verdict = entry.prove(Discharger(timeout=options.timeout))
-        lines.append(line(entry, verdict))
-        wrong += verdict.status is not expected(entry)
-        print(f"{verdict.status.value:8} {verdict.seconds:6.2f} s  {entry.row}: {entry.rule}", flush=True)
-    if options.write:
-        DOCUMENT.write_text(with_table(DOCUMENT.read_text(encoding="utf-8"), lines), encoding="utf-8")
-    print(f"{len(lines)} rules, {wrong} with another verdict than expected")
+    unknown = [name for name in options.sources if name not in SOURCES]
+    if unknown:
+        parser.error(f"rules must be those on {' or '.join(SOURCES)}, not on {unknown[0]}")
+    count = wrong = 0
+    for source in options.sources or SOURCES:
+        lines = []
+        for entry in entries(source):
+            verdict = entry.prove(Discharger(timeout=options.timeout))
+            lines.append(line(entry, verdict))
+            wrong += verdict.status is not expected(entry)
+            print(f"{verdict.status.value:8} {verdict.seconds:6.2f} s  {entry.row}: {entry.rule}", flush=True)
+        count += len(lines)
+        if options.write:
+            text = with_table(DOCUMENT.read_text(encoding="utf-8"), source, lines)
+            DOCUMENT.write_text(text, encoding="utf-8")
+    print(f"{count} rules, {wrong} with another verdict than expected")
     return 1 if wrong else 0
 
 

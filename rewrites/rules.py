@@ -19,7 +19,7 @@ from smt_encodings.discharge import Discharger
 __all__ = ["Counterexample", "RuleRow", "ScalarRule", "Statement", "TableEntry", "Unstated"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ScalarRule:
     """``left -> right`` on scalars, for all values of the variables that satisfy ``condition``.
 

@@ -26,6 +26,11 @@ def _entries(row: RuleRow[ScalarRule]) -> list[TableEntry]:
     wrong = [*([row.wrong] if row.wrong else []), *row.still_wrong]
     rules = [(rule, True) for rule in wrong] + [(rule, False) for rule in row.repaired]
     return [
-        TableEntry(row.row, wrong, rule.text, str(rule.number), partial(prove_rule, rule), row.note if i == 0 else "")
+        TableEntry(row.row, wrong, rule.text, str(rule.number), partial(prove_rule, rule), _note(row, rule, i == 0))
         for i, (rule, wrong) in enumerate(rules)
     ]
+
+
+def _note(row: RuleRow[ScalarRule], rule: ScalarRule, first: bool) -> str:
+    """The row's note, on its first line, and where the rule was published."""
+    return " ".join([*([f"From {rule.source}."] if rule.source else []), *([row.note] if first and row.note else [])])

@@ -11,6 +11,7 @@ other ``b`` nothing is known of it.
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -18,16 +19,13 @@ import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 from pysmt.typing import BOOL, INT, FunctionType
 
-from ir_semantics.tensors.index import (
+from ir_semantics.tensors.conditions import (
     TRUE,
     All,
     AtLeastZero,
     Condition,
-    Index,
     IsZero,
-    Names,
     OneOf,
-    Quotient,
     TruthOf,
     both,
     cleared,
@@ -38,18 +36,22 @@ from ir_semantics.tensors.index import (
     negation,
     variables_of,
 )
+from ir_semantics.tensors.index import Index, Names, Quotient, product
 from smt_encodings.claims import Obligation
 from smt_encodings.discharge import Discharger, NotDischarged
 
-__all__ = ["Context", "Terms"]
+__all__ = ["Context", "OutOfTime", "Proof", "Terms", "sizes_drawn", "sizes_within"]
 
 MOST_SAMPLES = 60
 MOST_LEMMAS = 40
-QUICK = 0.7
+QUICK = 1.5
 
 
 class Terms:
-    """Index expressions and conditions as pySMT terms; quotients enter as variables with their definitions."""
+    """Index expressions and conditions as pySMT terms; quotients enter as variables with their definitions.
+
+    Names with "!" belong to this class: no variable of an index has one.
+    """
 
     def __init__(self) -> None:
         self._quotients: dict[Quotient, FNode] = {}
@@ -68,7 +70,7 @@ class Terms:
         if isinstance(atom, str):
             return smt.Symbol(atom, INT)
         if atom not in self._quotients:
-            self._quotients[atom] = smt.Symbol(f"q.{len(self._quotients) + 1}", INT)
+            self._quotients[atom] = smt.Symbol(f"q!{len(self._quotients) + 1}", INT)
         return self._quotients[atom]
 
     def condition(self, condition: Condition) -> FNode:
@@ -79,7 +81,7 @@ class Terms:
             case IsZero(value):
                 return smt.Equals(self.index(value), smt.Int(0))
             case TruthOf(name, at, wanted):
-                symbol = smt.Symbol(f"truth.{name}", FunctionType(BOOL, [INT] * len(at)) if at else BOOL)
+                symbol = smt.Symbol(f"truth!{name}", FunctionType(BOOL, [INT] * len(at)) if at else BOOL)
                 term = smt.Function(symbol, [self.index(i) for i in at]) if at else symbol
                 return term if wanted else smt.Not(term)
             case All(parts):
@@ -112,11 +114,17 @@ def _mentions_truth(condition: Condition) -> bool:
     return False
 
 
+class OutOfTime(Exception):
+    """A proof took longer than it may."""
+
+
 @dataclass
 class Proof:
     """What all contexts of one proof share: solvers, terms, names, and the answers so far."""
 
     discharger: Discharger
+    end: float
+    """When it must be finished, on the clock of :func:`time.perf_counter`."""
     terms: Terms = field(default_factory=Terms)
     names: Names = field(default_factory=Names)
     answers: dict[tuple[frozenset[Condition], Condition], Obligation | None] = field(default_factory=dict)
@@ -140,6 +148,8 @@ class Context:
 
     def under(self, *conditions: Condition, ranges: Sequence[tuple[str, Index]] = ()) -> Context:
         """More hypotheses; ``ranges`` are new variables with 0 <= variable < extent."""
+        if time.perf_counter() > self.proof.end:
+            raise OutOfTime
         added = [inside(_name(v), e) for v, e in ranges]
         flat = list(self.hypotheses)
         for condition in map(cleared, (*added, *conditions)):
@@ -154,14 +164,12 @@ class Context:
         self, ranges: Sequence[tuple[str, Index]], conditions: Sequence[Condition]
     ) -> tuple[dict[str, int], ...]:
         testable = [c for c in conditions if not _mentions_truth(c)]
-        found: list[dict[str, int]] = []
-        for sample in self.samples:
-            points = [sample]
-            for variable, extent in ranges:
-                points = [
-                    {**point, variable: value} for point in points for value in _few(extent.value(point), self.proof)
-                ]
-            found += [p for p in points if _all_hold(testable, p)]
+        points = list(self.samples)
+        for variable, extent in ranges:
+            points = [{**p, variable: value} for p in points for value in _few(extent.value(p), self.proof)]
+            if len(points) > 4 * MOST_SAMPLES:
+                points = self.proof.random.sample(points, 4 * MOST_SAMPLES)
+        found = [p for p in points if _all_hold(testable, p)]
         if len(found) > MOST_SAMPLES:
             found = self.proof.random.sample(found, MOST_SAMPLES)
         return tuple(found)
@@ -197,6 +205,9 @@ class Context:
         ):
             (self.proof.hurried.add if quick else self.proof.hurried.discard)(key)
             self.proof.answers[key] = self._ask(goal, group, meaning, QUICK if quick else None)
+            self.proof.hurried.discard(key)
+            if quick and self.proof.answers[key] is None:
+                self.proof.hurried.add(key)
         obligation = self.proof.answers[key]
         if obligation is None:
             return False
@@ -235,7 +246,7 @@ class Context:
 
 
 def product_lemmas(hypotheses: Sequence[Condition], goal: Condition) -> list[Condition]:
-    """Instances of "a >= 0 and b >= 0 imply a * b >= 0" that may help with products in hypotheses and goal.
+    """Instances of "a product of numbers that are at least 0 is at least 0", for products in hypotheses or goal.
 
     These hold for all integers, whatever the hypotheses; solvers have to guess them otherwise.
     """
@@ -244,15 +255,17 @@ def product_lemmas(hypotheses: Sequence[Condition], goal: Condition) -> list[Con
     bounds = [h.value for h in hypotheses if isinstance(h, AtLeastZero)]
     found: dict[Condition, None] = {}
     for monomial in sorted(wanted, key=lambda m: (len(m), tuple(map(str, m)))):
-        for position, atom in enumerate(monomial):
-            rest = monomial[:position] + monomial[position + 1 :]
-            factor = Index({(atom,): 1})
-            for bound in bounds:
-                if any(m == rest for m, _ in bound.terms) and bound != factor:
-                    lemma = either(
-                        negation(AtLeastZero(factor)), negation(AtLeastZero(bound)), AtLeastZero(factor * bound)
-                    )
-                    found[lemma] = None
+        for bound in bounds:
+            for inner, _ in bound.terms:
+                rest = list(monomial)
+                if not inner or any(inner.count(atom) > rest.count(atom) for atom in inner):
+                    continue
+                for atom in inner:
+                    rest.remove(atom)
+                factors = [Index({(atom,): 1}) for atom in rest]
+                if factors and bound not in factors:
+                    negative = [negation(AtLeastZero(f)) for f in (*factors, bound)]
+                    found[either(*negative, AtLeastZero(product((*factors, bound))))] = None
     return list(found)[:MOST_LEMMAS]
 
 
@@ -337,6 +350,3 @@ def _plan(variables: Sequence[str], condition: Condition) -> tuple[dict[str, int
         if needed := [variables.index(v) for v in variables_of(part)]:
             checks[max(needed)].append(part)
     return {v: 1 if AtLeastZero(_name(v) - 1) in parts else 0 for v in variables}, checks
-
-
-__all__ += ["Proof", "sizes_drawn", "sizes_within"]

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_semantics.tensors.conditions import holds
 from ir_semantics.tensors.evaluate import IllFormed, evaluate, shape_at
-from ir_semantics.tensors.index import holds
-from ir_semantics.tensors.numbers import Undefined, apart, text_of
+from ir_semantics.tensors.numbers import DivisionByZero, Undefined, apart, text_of
 
 from .tensor_context import sizes_drawn, sizes_within
 from .tensor_rule import TensorRule
@@ -61,7 +61,8 @@ def _text(array: NDArray[np.object_]) -> str:
 def replay(rule: TensorRule, sizes: Mapping[str, int], inputs: Mapping[str, NDArray[Any]]) -> Counterexample | None:
     """The counterexample that these sizes and data are, if they are one.
 
-    Sizes outside the rule's premise, data outside its assumptions and data on which a side is undefined are none.
+    Sizes outside the rule's premise, data outside its assumptions and data on which the left side has no value are
+    none, nor are data on which the right side computes inf - inf or 0 * inf.
     """
     if not _admitted(rule, sizes, inputs):
         return None
@@ -72,6 +73,8 @@ def replay(rule: TensorRule, sizes: Mapping[str, int], inputs: Mapping[str, NDAr
         return None
     try:
         right = evaluate(rule.right, sizes, arrays)
+    except DivisionByZero:
+        return Counterexample(sizes, arrays, "the left side has a value, the right side divides by zero", ())
     except Undefined:
         return None
     except IllFormed as error:

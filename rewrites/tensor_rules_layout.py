@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from ir_semantics.tensors.index import le, lt
+from ir_semantics.tensors.conditions import le, lt
 from ir_semantics.tensors.operators import (
     broadcast,
     concat,

@@ -9,8 +9,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
+from ir_semantics.tensors.conditions import All, AtLeastZero, Condition
 from ir_semantics.tensors.elements import Read
-from ir_semantics.tensors.index import All, AtLeastZero, Condition, Index, index
+from ir_semantics.tensors.index import Index, index
 
 from .tensor_normal import (
     Atom,

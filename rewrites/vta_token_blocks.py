@@ -111,6 +111,7 @@ def kinds() -> list[Kind]:
     }
     in_block = CHANNEL < COLUMNS
     y14, x14, y16, x16 = (var(f"at.{n}", bv(w)) for n, w in (("y", 14), ("x", 14), ("y", 16), ("x", 16)))
+    micro_ops = {"uop_bgn": FIRST_UOP, "uop_end": FIRST_UOP.zext(16) + COLUMNS}
     transfer = {"y_size": ROWS, "x_size": LENGTH, "x_stride": DEPTH}
     found = [
         Kind("load of inputs", Unit.LOAD, "LOAD_INP",
@@ -126,20 +127,21 @@ def kinds() -> list[Kind]:
              region=("weights", ALL_COLUMNS, DEPTH, 256)),
         Kind("load of the bias", Unit.COMPUTE, "LOAD_ACC",
              {"sram_base": accumulators, "dram_base": BASES["bias"] + COLUMN, "y_size": ROWS, "x_size": COLUMNS},
+             radix=((y16, ROWS, x16, COLUMNS),),
              region=("bias", const(1, 32), ALL_COLUMNS, 64)),
         Kind("clear", Unit.COMPUTE, "GEMM_RESET",
              {"uop_bgn": FIRST_UOP, "uop_end": FIRST_UOP + 1, "iter_out": const(1, 14), "iter_in": cells,
               "dst_factor_in": const(1, 11)},
              first),
         Kind("products", Unit.COMPUTE, "GEMM",
-             {"uop_bgn": FIRST_UOP, "uop_end": FIRST_UOP.zext(16) + COLUMNS, "iter_out": LENGTH, "iter_in": ROWS, "dst_factor_in": COLUMNS,
+             micro_ops | {"iter_out": LENGTH, "iter_in": ROWS, "dst_factor_in": COLUMNS,
               "src_factor_out": const(1, 11), "src_factor_in": LENGTH, "wgt_factor_out": const(1, 10)},
              channel, in_block & (STEP == 0),
              ((x14, ROWS, CHANNEL, COLUMNS), (x14, ROWS, y14, LENGTH), (CHANNEL, COLUMNS, y14, LENGTH),
               (ROWS - 1, ROWS, CHANNEL, COLUMNS), (ROWS - 1, ROWS, LENGTH - 1, LENGTH),
               (CHANNEL, COLUMNS, LENGTH - 1, LENGTH))),
         Kind("products of a small block", Unit.COMPUTE, "GEMM",
-             {"uop_bgn": FIRST_UOP, "uop_end": FIRST_UOP.zext(16) + COLUMNS, "iter_out": const(1, 14), "iter_in": ROWS, "dst_factor_in": COLUMNS,
+             micro_ops | {"iter_out": const(1, 14), "iter_in": ROWS, "dst_factor_in": COLUMNS,
               "src_factor_in": LENGTH},
              channel, in_block & (STEP < LENGTH),
              ((x14, ROWS, CHANNEL, COLUMNS), (x14, ROWS, STEP, LENGTH), (CHANNEL, COLUMNS, STEP, LENGTH),
@@ -230,7 +232,7 @@ def _fit(value: Expr, width: int) -> Expr:
     return value[width - 1 : 0] if value.width > width else value.zext(width)
 
 
-def _claim(kind: Kind, access: Access) -> tuple[str, Expr] | None:
+def _claim(kind: Kind, access: Access, options: VtaOptions) -> tuple[str, Expr] | None:
     """What an access must satisfy, if instructions of another module may access the memory."""
     address = access.address.zext(48)
 
@@ -242,8 +244,8 @@ def _claim(kind: Kind, access: Access) -> tuple[str, Expr] | None:
             return "the round's half of INP", inside(_half(PART, 1024 * 16, 48), 1024 * 16)
         case "wgt":
             return "the round's half of WGT", inside(_half(PART, 512 * 256, 48), 512 * 256)
-        case "out":
-            return "the block's half of OUT", inside(_half(HALF, 1024 * 16, 48), 1024 * 16)
+        case "out" | "acc" if access.memory == options.store_source:
+            return f"the block's half of {access.memory.upper()}", inside(_half(HALF, 1024 * 16, 48), 1024 * 16)
         case "dram" if kind.region is not None:
             name, rows, vectors, unit = kind.region
             low = BASES[name].zext(48) * unit
@@ -267,7 +269,7 @@ def prove_footprints(discharger: Discharger, options: VtaOptions = HLS) -> None:
         touched = accesses(kind, options)
         done: set[tuple[Expr, Expr]] = set()
         for number, access in enumerate(touched.accesses, 1):
-            claim = _claim(kind, access)
+            claim = _claim(kind, access, options)
             nowhere = access.where.is_const and access.where.value == 0
             if claim is None or nowhere or (access.address, access.where) in done:
                 continue
@@ -288,19 +290,27 @@ class _Questions:
         for _, condition in DOMAIN:
             self.base.assume(condition)
         self.seen: set[tuple[object, ...]] = set()
+        self.kinds: dict[str, IntegerEncoding] = {}
+
+    def of(self, kind: Kind) -> IntegerEncoding:
+        """The domain with what is known of a kind's micro-op, and the lemma at its digits."""
+        if kind.name not in self.kinds:
+            encoding = self.kinds[kind.name] = self.base.fork("kind")
+            if kind.known is not None:
+                encoding.assume(kind.known)
+            for instance in kind.radix:
+                encoding.assume(_mixed_radix(*instance))
+        return self.kinds[kind.name]
 
     def follows(self, kind: Kind, name: str, where: Expr, goal: Expr) -> None:
         """Asks that ``goal`` holds for every size and iteration in which ``where`` does."""
-        encoding = self.base.fork("at")
-        if kind.known is not None:
-            encoding.assume(kind.known)
+        encoding = self.of(kind).fork("at")
         encoding.assume(where)
-        for instance in kind.radix:
-            encoding.assume(_mixed_radix(*instance))
         term = encoding.term(goal)
         new: dict[tuple[FNode, ...], list[FNode]] = {}
         for assumed, condition in encoding.fits:
-            key = (assumed, condition, encoding.meaning(condition))
+            # one name may have another range in another kind
+            key = (kind.name, assumed, condition, encoding.meaning(condition))
             if key not in self.seen:
                 self.seen.add(key)
                 new.setdefault(assumed, []).append(condition)

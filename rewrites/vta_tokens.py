@@ -46,18 +46,18 @@ __all__ = ["blocked_product", "prove_program", "prove_token_order", "retoken", "
 SUBJECT = "vta_token_order"
 LEVEL = "blocked product"
 
-# What instructions of different modules may share: the rules of tokens order these; the rest is apart in DRAM.
-ORDERED = {
-    ("load of inputs", "clear"): ["inp"],
-    ("load of inputs", "products"): ["inp"],
-    ("load of inputs", "products of a small block"): ["inp"],
-    ("load of weights", "clear"): ["wgt"],
-    ("load of weights", "products"): ["wgt"],
-    ("load of weights", "products of a small block"): ["wgt"],
-    ("clear", "store"): ["out"],
-    ("products", "store"): ["out"],
-    ("products of a small block", "store"): ["out"],
-}
+
+def _ordered(left: str, right: str, options: VtaOptions) -> list[str]:
+    """The memories that the rules of tokens order for two kinds of instructions of different modules.
+
+    Besides, they may have DRAM in common, where they have regions of their own.
+    """
+    products = ("clear", "products", "products of a small block")
+    if right in products:
+        return {"load of inputs": ["inp"], "load of weights": ["wgt"]}.get(left, [])
+    if right == "store" and (left in products or left.startswith("step ") or left == "load of the bias"):
+        return [options.store_source]
+    return []
 
 
 def token_order_claim(rules: TokenRules = DOUBLE) -> Claim:
@@ -119,9 +119,9 @@ def prove_token_order(
 
 def _prove(rules: TokenRules, options: VtaOptions, discharger: Discharger, verdict: Verdict) -> None:
     problems = self_contained(vta(options))
-    for pair, memories in shared_memories(options).items():
-        allowed = ["out"] if pair[0].startswith("step ") else ORDERED.get(pair, [])
-        problems += [f"{pair[0]} and {pair[1]} may meet in {m}" for m in memories if m not in (*allowed, "dram")]
+    for (left, right), memories in shared_memories(options).items():
+        ordered = (*_ordered(left, right, options), "dram")
+        problems += [f"{left} and {right} may meet in {m}" for m in memories if m not in ordered]
     if problems:
         raise Unsupported("; ".join(problems))
     prove_lemmas(discharger)

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 
 from ir_semantics.scalars import OPERATORS, Literal
 
-__all__ = ["Enclosure", "Floats", "Numbers", "RealNumber", "Reals", "Undefined", "apart", "text_of"]
+__all__ = ["DivisionByZero", "Enclosure", "Floats", "Numbers", "RealNumber", "Reals", "Undefined", "apart", "text_of"]
 
 INFINITY = float("inf")
 DIGITS = 256
@@ -24,6 +24,10 @@ DIGITS = 256
 
 class Undefined(ArithmeticError):
     """An operation without a value."""
+
+
+class DivisionByZero(Undefined):
+    """A division by zero."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class Reals:
             try:
                 result = exact(*args)
             except ZeroDivisionError:
-                raise Undefined("division by zero") from None
+                raise DivisionByZero("division by zero") from None
             return result if isinstance(result, bool) else Fraction(result)
         if any(isinstance(a, Enclosure) for a in args):
             return _enclosed(op, [_enclosure(a) for a in args])

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from ila_lang import compile_terms
 from ir_semantics.scalars import (
     BINARY16,
     BINARY32,
@@ -30,6 +31,7 @@ from ir_semantics.scalars import (
 )
 from ir_semantics.scalars_concrete import evaluate, same_value, show_value, values_of
 from ir_semantics.scalars_floats import decode, encode, float_value, largest, round_to, smallest
+from ir_semantics.scalars_machine import MachineExpressions
 
 SMALL = float_format(3, 4)
 TYPES = {BINARY16: np.float16, BINARY32: np.float32, BINARY64: np.float64}
@@ -53,7 +55,7 @@ def floats(kind: Format) -> st.SearchStrategy[float]:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_arithmetic_is_numpys(kind: Format, data: st.DataObject) -> None:
     a, b = data.draw(floats(kind)), data.draw(floats(kind))
@@ -80,7 +82,7 @@ def test_arithmetic_is_numpys(kind: Format, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_bits_are_numpys(kind: Format, data: st.DataObject) -> None:
     code = data.draw(bits_of(kind))
@@ -92,7 +94,7 @@ def test_bits_are_numpys(kind: Format, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", [BINARY16, BINARY32])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 @example(data=None)
 def test_conversions_are_numpys(kind: Format, data: st.DataObject | None) -> None:
@@ -107,7 +109,7 @@ def test_conversions_are_numpys(kind: Format, data: st.DataObject | None) -> Non
     assert same_value(evaluate(wide, {"x": narrow}), narrow)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(floats(BINARY16), floats(BINARY16), floats(BINARY16))
 def test_fma_rounds_once(a: float, b: float, c: float) -> None:
     fused = float_value("fma", BINARY16, [a, b, c])
@@ -115,9 +117,8 @@ def test_fma_rounds_once(a: float, b: float, c: float) -> None:
     product = a * b
     total = product + c
     if math.isfinite(total) and Fraction(total) == Fraction(a) * Fraction(b) + Fraction(c):
-        assert same_value(
-            fused, float(np.float16(np.float64(total))) if abs(total) < 1e5 else math.copysign(INF, total)
-        )
+        with np.errstate(over="ignore"):
+            assert same_value(fused, float(np.float16(np.float64(total))))
     elif not math.isfinite(total):
         assert same_value(fused, total)
 
@@ -148,7 +149,7 @@ def test_functions_are_correctly_rounded() -> None:
                 assert same_value(float_value(op, BINARY16, [x]), float(np.float16(wide))), (op, x)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(floats(BINARY16), floats(BINARY16))
 def test_powers_are_correctly_rounded(x: float, y: float) -> None:
     with np.errstate(all="ignore"):
@@ -314,6 +315,30 @@ def test_conversions_between_machine_formats_fit_the_value(source: Format) -> No
             assert evaluate(term, {"a": value}) == fitted(Fraction(value), target), (target, value)
 
 
+@pytest.mark.parametrize("overflow", ["wrap", "saturate"])
+@pytest.mark.parametrize("signed", [True, False])
+def test_eight_bit_arithmetic_on_all_operands(signed: bool, overflow: str) -> None:
+    """The expressions on arrays of codes, against NumPy's wider integers."""
+    kind = integer(8, signed=signed, overflow=overflow)
+    domain = MachineExpressions()
+    p, q = domain.variable("p", kind), domain.variable("q", kind)
+    codes_p, codes_q = (g.ravel() for g in np.meshgrid(np.arange(256), np.arange(256), indexing="ij"))
+    a, b = ((c ^ 128) - 128 if signed else c for c in (codes_p, codes_q))
+    low, high = (-128, 127) if signed else (0, 255)
+    for op, exact in {
+        "add": a + b,
+        "sub": a - b,
+        "mul": a * b,
+        "maximum": np.maximum(a, b),
+        "neg": -a,
+        "abs": abs(a),
+    }.items():
+        operands, kinds = ([p], [kind]) if op in ("neg", "abs") else ([p, q], [kind, kind])
+        run = compile_terms([p, q], [domain.apply(op, kind, kinds, operands)], vector=True)
+        wanted = np.clip(exact, low, high) if overflow == "saturate" else exact
+        assert np.array_equal(run(codes_p, codes_q)[0], wanted & 255), op
+
+
 def test_eight_bit_conversions_and_extensions() -> None:
     a = variable("a", integer(8))
     unsigned = cast(a, integer(8, signed=False))
@@ -322,7 +347,7 @@ def test_eight_bit_conversions_and_extensions() -> None:
     assert evaluate(cast(a, integer(4, overflow="saturate")), {"a": 100}) == 7
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.integers(-(2**31), 2**31 - 1))
 @example(16777217)
 @example(-(2**31))

@@ -155,7 +155,7 @@ def check(term: Scalar, operands: Sequence[Sequence[float]]) -> None:
 
 @pytest.mark.parametrize("op", ["add", "mul", "div", "maximum", "minnum", "lt", "le", "eq", "same"])
 def test_binary_operators_on_all_operands(op: str) -> None:
-    check(apply(op, x, y), [ALL[::3], ALL])
+    check(apply(op, x, y), [ALL[::5], ALL])
 
 
 @pytest.mark.parametrize("op", ["sub", "minimum", "maxnum", "pow", "mul", "add"])
@@ -265,7 +265,7 @@ def test_what_is_proved_holds_in_a_small_format() -> None:
                 continue
             small = replace(rule, number=SMALL, examples=())
             try:
-                found = find_counterexample(small, (p for i, p in enumerate(points(small)) if i < 2500))
+                found = find_counterexample(small, (p for i, p in enumerate(points(small)) if i < 800))
             except ValueError:  # a constant that the small format lacks
                 continue
             holds = proved_by(small, Interpretation.ABSTRACT_FLOAT, Discharger(second=False))

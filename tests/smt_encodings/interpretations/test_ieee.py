@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -34,7 +35,7 @@ from ir_semantics.scalars_floats import decode, float_value, round_to
 from ir_semantics.scalars_machine import MachineExpressions
 from smt_encodings import solver_cvc5, solver_z3
 from smt_encodings.environment import fresh_symbols
-from smt_encodings.interpretations import CannotInterpret, IeeeFloats
+from smt_encodings.interpretations import AbstractFloats, CannotInterpret, IeeeFloats
 
 SMALL = float_format(3, 4)
 INT5, UINT4 = integer(5), integer(4, signed=False)
@@ -186,3 +187,22 @@ def test_formats_without_two_solvers_are_refused() -> None:
     assert str(caught.value) == "the theory of floats must be given binary32 or binary64, not binary16"
     with pytest.raises(CannotInterpret, match="floats have no operator quotient"):
         interpret([apply("quotient", x, y)], encoding, BINARY32)
+
+
+def test_constants_are_not_rounded() -> None:
+    for kind in (SMALL, BINARY32):
+        for value in [*ALL, 15.5, 2.0**-6, 0.1, 16777217.0, 3.25, 3.125, 2.0**128, 2.0**-149, 3 * 2.0**-150]:
+            assert isinstance(value, float)
+            if not math.isfinite(value):
+                continue
+            holds = round_to(Fraction(value), kind) == value
+            for encoding in (IeeeFloats(MachineExpressions(), True), AbstractFloats(MachineExpressions())):
+                if holds:
+                    encoding.constant(Fraction(value), kind)
+                else:
+                    with pytest.raises(CannotInterpret, match=f"is no number of the format {re.escape(str(kind))}; "):
+                        encoding.constant(Fraction(value), kind)
+    with pytest.raises(
+        CannotInterpret, match="1/3 is no number of the format binary32; choose one that it has, or round"
+    ):
+        interpret([x + Fraction(1, 3)], IeeeFloats(MachineExpressions()), BINARY32)
