@@ -2,7 +2,7 @@
 
 Ranges are of the quantised tensors, which the accelerator got, and of the exact results on them.  Where a range comes
 from a computation that float64 rounds, :data:`~.bounds.FLOAT_ERROR` is added; so it is to a bound that is compared with
-such a reference.  Every function gives None where a condition of the bound does not hold.
+such a reference.  No function gives a bound whose conditions do not hold.
 """
 
 from __future__ import annotations
@@ -65,8 +65,11 @@ def linear(x: Quantised, w: Quantised, b: Quantised, ideal: Reals, output_bias: 
     return _OPERATORS["FlexASR linear"].bound(given).value
 
 
-def recurrent(kind: str, inputs: list[Quantised], state_bias: int, states: Reals) -> Fraction | None:
-    """All timesteps of a recurrent layer (``kind`` rnn, gru or lstm), from the exact states [T, H] on its inputs."""
+def recurrent(kind: str, inputs: list[Quantised], state_bias: int, states: Reals) -> list[Fraction]:
+    """A recurrent layer (``kind`` rnn, gru or lstm) from the exact states [T, H] on its inputs: a bound per timestep.
+
+    They grow; the list ends where there is none any more.
+    """
     x, w, u, b, d = inputs
     before = np.vstack([np.zeros((1, states.shape[1])), states[:-1]])
     of_x, of_h = x.values @ w.values.T, before @ u.values.T
@@ -89,7 +92,8 @@ def recurrent(kind: str, inputs: list[Quantised], state_bias: int, states: Reals
         "b_u": u.bias,
         "b_h": state_bias,
     }
-    return _rounded(over_time(kind, given, len(states))[-1])
+    bounds = map(_rounded, over_time(kind, given, len(states)))
+    return [bound for bound in bounds if bound is not None]
 
 
 def layer_norm(x: Quantised, gamma: Quantised, beta: Quantised, ideal: Reals, epsilon: float) -> Fraction | None:

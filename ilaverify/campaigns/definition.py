@@ -65,16 +65,23 @@ class Margin:
 
     ``largest`` is the largest error of an element that something is said of (against the IR on the quantised inputs).
     ``used`` is the largest part of its derived bound that an element's error takes up, 0 .. 1 (None where there is no
-    positive bound).  ``a_priori`` is the bound from sizes, ranges and biases alone (None where its conditions fail).
+    positive bound).  ``a_priori`` is the bound from sizes, ranges and biases alone (None where its conditions fail),
+    and ``a_priori_used`` the part of it that the largest error takes up (None where there is none, or it is 0).
     """
 
     largest: float
     used: float | None
     a_priori: float | None
+    a_priori_used: float | None
 
     def as_json(self) -> dict[str, float | None]:
         """The margin as JSON."""
-        return {"largest_error": self.largest, "bound_used": self.used, "a_priori_bound": self.a_priori}
+        return {
+            "largest_error": self.largest,
+            "bound_used": self.used,
+            "a_priori_bound": self.a_priori,
+            "a_priori_used": self.a_priori_used,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,19 +203,25 @@ def compare(
     ideal: NDArray[np.float64],
     bound: NDArray[np.float64],
     a_priori: Fraction | None,
+    rows: int | None = None,
 ) -> tuple[Margin, Violation | None]:
-    """The margin, and the violation of the derived bound (one per element) or else of the a-priori one, or None."""
+    """The margin, and the violation of the derived bound (one per element) or else of the a-priori one, or None.
+
+    The a-priori bound holds for the first ``rows`` rows (None: for all).
+    """
     error = np.abs(result - ideal)
     stated = np.isfinite(bound)
     positive = stated & (bound > 0)
     used = float(np.max(error[positive] / bound[positive])) if positive.any() else None
     limit = None if a_priori is None else float(a_priori)
-    margin = Margin(float(np.max(error[stated], initial=0.0)), used, limit)
+    reached = float(np.max(error[:rows], initial=0.0))
+    part = reached / limit if limit else None
+    margin = Margin(float(np.max(error[stated], initial=0.0)), used, limit, part)
     violation = outside_bound(result, ideal, bound)
     if violation is None and limit is not None:
         violation = first_violation(
             "within the a-priori bound",
-            ~(error <= limit),
+            ~(error[:rows] <= limit),
             lambda i: f"{float(result[i])!r} is not within {limit!r} of {float(ideal[i])!r}",
         )
     return margin, violation

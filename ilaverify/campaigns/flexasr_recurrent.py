@@ -124,9 +124,9 @@ def _evaluate(cell: Cell) -> Callable[[Example], Outcome]:
         error = bounded_layer(cell, inputs, state_bias).error
         stated = error < 2
         violation = first_violation("at most 1", np.abs(result) > 1, lambda i: f"{float(result[i])!r}")
-        limit = a_priori.recurrent(cell.name, inputs, state_bias, ideal)
-        limit = limit if limit is not None and limit < 2 else None
-        margin, outside = compare(result, ideal, np.where(stated, error, np.inf), limit)
+        limits = [limit for limit in a_priori.recurrent(cell.name, inputs, state_bias, ideal) if limit < 2]
+        limit = limits[-1] if limits else None  # they grow
+        margin, outside = compare(result, ideal, np.where(stated, error, np.inf), limit, len(limits))
         whole = cell.reference(*(example.arrays[name] for name in _NAMES))
         return Outcome(whole, result, ideal, violation or outside, float(stated.mean()), margin)
 

@@ -18,7 +18,7 @@ IDEAL = np.array([1.0, 2.0, 3.0])
 def test_margins_take_what_is_stated() -> None:
     bound = np.array([0.5, np.inf, 1.0])
     margin, violation = compare(IDEAL + np.array([0.25, 9.0, 0.75]), IDEAL, bound, None)
-    assert margin == Margin(0.75, 0.75, None)
+    assert margin == Margin(0.75, 0.75, None, None)
     assert violation is None
 
 
@@ -31,15 +31,23 @@ def test_an_error_beyond_either_bound_is_a_violation() -> None:
     assert violation is not None
     assert violation.name == "within the a-priori bound"
     assert violation.text == "at [2]: 3.5 is not within 0.4375 of 3.0 (1 of 3 elements violate it)"
-    assert margin == Margin(0.5, 1.0, 0.4375)
+    assert margin == Margin(0.5, 1.0, 0.4375, 0.5 / 0.4375)
     assert compare(IDEAL + 0.4375, IDEAL, bound, Fraction(7, 16))[1] is None
     assert compare(IDEAL * np.nan, IDEAL, bound, Fraction(7, 16))[1] is not None
 
 
+def test_a_bound_of_the_first_rows_says_nothing_of_others() -> None:
+    ideal, bound = np.zeros((3, 1)), np.full((3, 1), 4.0)
+    result = np.array([[0.5], [1.0], [3.0]])
+    margin, violation = compare(result, ideal, bound, Fraction(1), 2)
+    assert (margin, violation) == (Margin(3.0, 0.75, 1.0, 1.0), None)
+    assert compare(result, ideal, bound, Fraction(1), 3)[1] is not None
+
+
 def test_margins_over_examples() -> None:
     assert margins_of([None, None]) is None
-    assert margins_of([Margin(0.0, None, 0.0)]) == Margins(0.0, None, None, 1, 1)
-    assert margins_of([Margin(0.5, 0.5, 1.0), Margin(0.25, 1.0, 0.375)]) == Margins(0.5, 1.0, 1.5, 2, 2)
+    assert margins_of([Margin(0.0, None, 0.0, None)]) == Margins(0.0, None, None, 1, 1)
+    assert margins_of([Margin(0.5, 0.5, 1.0, 0.5), Margin(0.25, 1.0, 0.5, 0.75)]) == Margins(0.5, 1.0, 1 / 0.75, 2, 2)
 
 
 @pytest.mark.parametrize("name", ["flexasr_maxpool", "flexasr_meanpool", "vta_add", "hlscnn_conv2d"])
