@@ -145,10 +145,12 @@ def attention(keys: Quantised, query: Quantised, ideal: Reals, weight_bias: int,
 
 
 def convolution(x: Reals, w: Reals, magnitude: Reals, options: HlscnnOptions) -> Fraction | None:
-    """HLSCNN's convolution without bias of quantised x [C, H, W] and w [F, C, K, L] in the default formats.
+    """HLSCNN's convolution without bias of quantised x [C, H, W] and w [F, C, K, L]; None but for default options.
 
     ``magnitude`` are the sums of magnitudes of the results' products.
     """
+    if options != HlscnnOptions(weight_bits=options.weight_bits):
+        return None
     blocks = -(-w.shape[1] // 8)
     given: dict[str, float | Fraction] = {
         "n": w.shape[2] * w.shape[3] * blocks,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from .calculus import Derivation, Operator, convert
+from .calculus import Derivation, Operator, Quantity, convert
 from .constants import EXP_ERROR, EXP_VANISHES, INV_SQRT_ERROR, LEAST_RADICAND
 from .flexasr import UNIT, minus, plus, times
 from .formula import Formula, constant, inverse_root, maximum, minimum, power_of_two, symbol
@@ -19,6 +19,7 @@ QUOTIENT = Fraction(1, 256)
 MASKED = -64
 """What a score of exactly 0 becomes, also that of the rows that fill the last block."""
 _WRAPS_AT = 4
+_ACCUMULATOR = "the accumulator of 32 bits wraps"
 _LARGEST_POWER = Fraction(1022, 1024)  # exp(0) of the unit: with at most 4 timesteps the sum is below 4
 _EPSILON = Fraction(1, 99_999)
 """Above 1e-5, which the IR adds to a variance (as a float64 number it need not be 1e-5 exactly)."""
@@ -80,12 +81,16 @@ def _layer_norm() -> Operator:
     )
     least = S("v") - variance.error
     d.require(LEAST_RADICAND, least, "the inverse root wraps, or is not positive")
-    root = inverse_root(least)
+
+    def inverse_error(a: Quantity) -> Formula:
+        root = inverse_root(S("v") - a.error)
+        return Fraction(1, 2) * a.error * root * root * root + INV_SQRT_ERROR * root
+
     inverse = d.step(
         "one by its root",
         [variance],
         lambda _: inverse_root(S("v")),
-        lambda a: Fraction(1, 2) * a.error * root * root * root + INV_SQRT_ERROR * root,
+        inverse_error,
         lemmas=["inverse root"],
         rules=["difference of inverse roots", "relative error", "sum"],
         limit=32,
@@ -136,7 +141,7 @@ def _attention() -> Operator:
         "k": S("T") * S("K"),
         "Y": S("K"),
     }
-    d.require(S("R"), 8 * power_of_two(S("b_k") + S("b_q")), "the accumulator of 32 bits wraps")
+    d.require(S("R"), 8 * power_of_two(S("b_k") + S("b_q")), _ACCUMULATOR)
     d.require(2 * S("R") + 1, 1 << 11, "a difference of scores wraps (Q12.20)")
     d.require(MASKED + EXP_VANISHES, S("m"), "rows that fill the last block count in the sum")
     key, query = d.given("key", S("K")), d.given("query", S("q"))
@@ -187,6 +192,7 @@ def _attention() -> Operator:
         limit=32,
         otherwise="the result's 26 bits wrap",
     )
+    d.require(context.magnitude + context.error, 8 * power_of_two(S("b_k") + S("b_p")), _ACCUMULATOR)
     code = convert(d, context, S("b_y"), "compress")
     example: dict[str, Fraction | int] = {
         "T": 3, "F": 16, "K": 1, "q": Fraction(1, 4), "z": 0, "b_k": 3, "b_q": 1, "b_p": 3, "b_y": 3,
