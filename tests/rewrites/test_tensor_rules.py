@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import random
+
 import pytest
 
+from ir_semantics.tensors.evaluate import shape_at
 from ir_semantics.tensors.index import size
 from ir_semantics.tensors.terms import input_
 from rewrites import tensor_rules, tensor_rules_layout
+from rewrites.tensor_context import sizes_drawn
 from rewrites.tensor_decide import decide_tensor_rule
 from rewrites.tensor_prove import prove_tensor_rule
 from rewrites.tensor_refute import Counterexample, find_counterexample, replay
@@ -138,3 +143,12 @@ def test_one_name_has_one_shape() -> None:
     within = TensorRule("within", "", input_("x", n), input_("x", n), Kind.WRONG, equality=Equality.WITHIN)
     with pytest.raises(ValueError, match="the rule within must be claimed bit_exact"):
         prove_tensor_rule(within)
+
+
+def test_no_rule_is_only_about_empty_tensors() -> None:
+    draw = random.Random(0)
+    for rule in RULES:
+        drawn = [p for largest in (4, 12) for p in sizes_drawn(rule.sizes, rule.premise, 60, largest, draw)]
+        elements = [math.prod(shape_at(rule.left, point)) for point in drawn]
+        fixed = all(d.constant is not None for d in rule.left.shape)
+        assert max(elements) >= (1 if fixed else 2), rule.name
