@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accel_models.flexasr import functions, numerics
-from ila_lang import Function, all_of, bv, const, ite, primitive
+from ila_lang import Function, all_of, bv, compile_terms, const, ite, primitive
 from rewrites.numerics import enclosures
+from rewrites.numerics.activations import _near
 from rewrites.numerics.catalogue import LEMMAS, RULES
 from rewrites.numerics.codes import encode_allowance
+from rewrites.numerics.constants import TANH_ERROR
 from rewrites.numerics.lemma import EVERY_ARGUMENT, Every, Lemma, Statement, prove_lemma
 from rewrites.numerics.real_rules import RealRule, _r, _within, prove_rule
 from smt_encodings.claims import Status, Verdict
@@ -97,6 +99,18 @@ def test_constants_are_as_small_as_they_can_be(name: str) -> None:
     largest = proved(name).details["largest"]
     assert isinstance(largest, float)
     assert 0.999 < largest <= 1
+
+
+def test_a_constant_one_place_smaller_is_refuted() -> None:
+    less = TANH_ERROR - Fraction(1, 1 << 24)
+    verdict = prove_lemma(Lemma("tanh", functions.tanh, "too much", "all", _near(enclosures.tanh, less)))
+    assert verdict.status is Status.REFUTED
+    found = verdict.details["counterexample"]
+    assert isinstance(found, dict)
+    assert functions.tanh.body is not None
+    (result,) = compile_terms(functions.tanh.params, [functions.tanh.body])(found["x"] % (1 << 20))
+    error = abs((result - (result >> 19 << 20)) / 2**14 - math.tanh(found["x"] / 2**14))
+    assert less < error <= TANH_ERROR
 
 
 def test_the_conversion_before_2022_is_refuted_with_the_argument_that_changes_its_sign() -> None:

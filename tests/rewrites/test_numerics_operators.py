@@ -113,9 +113,9 @@ def test_derivations_use_the_primitives_of_the_kernels(instruction: str) -> None
 
 
 def test_operators_say_what_they_were_not_given() -> None:
-    linear = OPERATORS["FlexASR linear"]
+    layer = OPERATORS["FlexASR linear"]
     with pytest.raises(ValueError, match=r"^symbols of FlexASR linear must be among W, .*, not Q$"):
-        linear.bound({"Q": 1.0})
+        layer.bound({"Q": 1.0})
     d = Derivation()
     code = convert(d, d.given("x", symbol("X")), symbol("b"), "encode")
     with pytest.raises(ValueError, match=r"^symbols of op must all have a meaning; X, b has none$"):
@@ -123,8 +123,8 @@ def test_operators_say_what_they_were_not_given() -> None:
 
 
 def test_bounds_fail_with_the_condition_that_does_not_hold() -> None:
-    linear = OPERATORS["FlexASR linear"]
-    bound = linear.bound({**linear.example, "I": 4096})
+    layer = OPERATORS["FlexASR linear"]
+    bound = layer.bound({**layer.example, "I": 4096})
     assert bound.value is None
     assert [c.reason for c in bound.unmet] == ["the accumulator of 32 bits wraps"]
     norm = OPERATORS["FlexASR layer norm"]
@@ -284,10 +284,10 @@ def test_a_document_without_places_is_refused() -> None:
 @given(st.integers(1, 8), st.integers(0, 3))
 def test_bounds_grow_with_ranges(size: int, bias: int) -> None:
     """A larger range never makes a bound smaller, which the bound over time relies on."""
-    linear = OPERATORS["FlexASR linear"]
-    given_ = {**linear.example, "w": Fraction(1, 64), "b_y": bias}
-    small = linear.bound({**given_, "I": 16 * size}).value
-    large = linear.bound({**given_, "I": 16 * size + 16}).value
+    layer = OPERATORS["FlexASR linear"]
+    given_ = {**layer.example, "w": Fraction(1, 64), "b_y": bias}
+    small = layer.bound({**given_, "I": 16 * size}).value
+    large = layer.bound({**given_, "I": 16 * size + 16}).value
     assert small is not None
     assert large is not None
     assert small <= large
