@@ -270,8 +270,8 @@ def _quotient(dividend: Index, divisor: Index) -> Index:
                 share = Index({left: c // coefficient})
                 whole, rest, found = whole + share, rest - share * divisor, True
                 break
-    if rest == ZERO:
-        return whole
+    if rest.constant is not None and (divisor.constant is not None or rest == ZERO):
+        return whole + rest.constant // (divisor.constant or 1)
     inner = [m[0] for m, c in rest.terms if c == 1 and len(m) == 1 and isinstance(m[0], Quotient)]
     if len(inner) == 1 and isinstance(inner[0], Quotient):
         others = rest - Index({(inner[0],): 1})
