@@ -30,11 +30,12 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _verdicts(names: list[str], quick: bool, timeout: float) -> Iterator[tuple[str, Verdict]]:
-    for name in names:
-        if name in RULES:
-            yield f"rule {name}", prove_rule(RULES[name], Discharger(timeout=timeout))
-        elif not (quick and LEMMAS[name].long):
+    """Lemmas first, then rules; some lemmas and rules share a name, which stands for both."""
+    for name in [n for n in LEMMAS if n in names]:
+        if not (quick and LEMMAS[name].long):
             yield f"lemma {name}", prove_lemma(LEMMAS[name], Discharger(timeout=timeout))
+    for name in [n for n in RULES if n in names]:
+        yield f"rule {name}", prove_rule(RULES[name], Discharger(timeout=timeout))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.add_argument("--write", action="store_true", help=f"also renew the tables of docs/{DOCUMENT.name}")
     options = parser.parse_args(arguments)
-    known = [*LEMMAS, *RULES]
+    known = list(dict.fromkeys([*LEMMAS, *RULES]))
     unknown = [name for name in options.names if name not in known]
     if unknown:
         parser.error(f"NAME must be one of {', '.join(known)}, not {unknown[0]!r}")
