@@ -117,7 +117,7 @@ def layer_norm(x: Quantised, gamma: Quantised, beta: Quantised, ideal: Reals, ep
         "Y": _largest(ideal) + FLOAT_ERROR,
         "b": x.bias,
     }
-    return _rounded(_OPERATORS["FlexASR layer norm"].bound(given)) if given["v"] > 0 else None
+    return _rounded(_OPERATORS["FlexASR layer norm"].bound(given))
 
 
 def attention(keys: Quantised, query: Quantised, ideal: Reals, weight_bias: int, output_bias: int) -> Fraction | None:

@@ -213,7 +213,7 @@ def compare(
     stated = np.isfinite(bound)
     positive = stated & (bound > 0)
     used = float(np.max(error[positive] / bound[positive])) if positive.any() else None
-    limit = None if a_priori is None else float(a_priori)
+    limit = None if a_priori is None else _not_below(a_priori)
     reached = float(np.max(error[:rows], initial=0.0))
     part = reached / limit if limit else None
     margin = Margin(float(np.max(error[stated], initial=0.0)), used, limit, part)
@@ -225,6 +225,12 @@ def compare(
             lambda i: f"{float(result[i])!r} is not within {limit!r} of {float(ideal[i])!r}",
         )
     return margin, violation
+
+
+def _not_below(value: Fraction) -> float:
+    """The value in float64, rounded up."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else float(np.nextafter(nearest, np.inf))
 
 
 def show_range(values: range) -> str:

@@ -36,6 +36,13 @@ def test_an_error_beyond_either_bound_is_a_violation() -> None:
     assert compare(IDEAL * np.nan, IDEAL, bound, Fraction(7, 16))[1] is not None
 
 
+def test_a_priori_bounds_are_rounded_up() -> None:
+    third = Fraction(1, 3)  # float64's is below it
+    margin, _ = compare(IDEAL, IDEAL, np.ones(3), third)
+    assert margin.a_priori is not None
+    assert third < Fraction(margin.a_priori) < third * (1 + Fraction(1, 1 << 51))
+
+
 def test_a_bound_of_the_first_rows_says_nothing_of_others() -> None:
     ideal, bound = np.zeros((3, 1)), np.full((3, 1), 4.0)
     result = np.array([[0.5], [1.0], [3.0]])
