@@ -162,6 +162,27 @@ def test_the_convolutions_bound_is_that_of_the_quantiser() -> None:
             assert float(bound) == pytest.approx(-least - stored, abs=1e-12)
 
 
+@pytest.mark.parametrize("name", ["flexasr_meanpool", "flexasr_addpool", "flexasr_linear", "flexasr_layernorm",
+                                  "flexasr_attention", "hlscnn_conv2d", "flexasr_gru", "flexasr_lstm"])  # fmt: skip
+def test_ranges_are_at_most_their_defaults(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ranges that examples have, against what follows from sizes and the largest magnitudes alone."""
+    right, compared = Operator.values, []
+
+    def spy(operator: Operator, given: Mapping[str, float | Fraction]) -> dict[str, Fraction]:
+        found = right(operator, given)
+        ranges = [n for n in operator.defaults if n in given and n not in ("s", "m")]  # these are lower bounds
+        rest = right(operator, {n: v for n, v in given.items() if n not in operator.defaults})
+        for n in ranges:
+            assert found[n] <= rest[n] + Fraction(1, 1 << 30), n
+            compared.append(n)
+        assert all(found[n] >= rest[n] - Fraction(1, 1 << 30) for n in ("s", "m") if n in operator.defaults)
+        return found
+
+    monkeypatch.setattr(Operator, "values", spy)
+    run_campaign(find_campaign(name), examples=4, seed=3)
+    assert len(compared) >= 4
+
+
 # -- bounds that are a little too small are refuted --------------------------------------------------------
 
 # The part of the bound above which an example must be found: the closer to 1, the sharper the bound.
