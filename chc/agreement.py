@@ -14,7 +14,7 @@ import pysmt.shortcuts as smt
 
 from ila_lang import Expr, const, free_variables, resize, substitute, var
 from smt_encodings.bits import BitEncoding
-from smt_encodings.values import differ, lemma_instances
+from smt_encodings.values import differ, falsifying, lemma_instances
 
 from .align import AlignedLevel, align
 from .commands import Unsupported
@@ -78,7 +78,7 @@ class Agreement:
             self.proof.discharger.ask(
                 "health",
                 f"{name}: conclusion falsifiable",
-                [differ(BitEncoding(), unrelated, right)],
+                falsifying(unrelated, right),
                 "with an unrelated operand the sides differ, so equality is not trivial",
                 expected="sat",
             )

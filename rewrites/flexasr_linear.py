@@ -238,6 +238,7 @@ def linear_mapping(activation: str | None = None, options: FlexAsrOptions | None
         show_element=describe_code,
         program_file=program_file,
         setup_commands=setup_commands,
+        shape_names=("rows", "features_in", "features_out"),
         sample_shapes=SAMPLES,
         shape_parameters=frozenset({"T", "ni", "no"}),
         cell=CELL,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from random import Random
 
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
-from ila_lang import Expr, postorder, substitute
+from ila_lang import BOOL, Expr, compile_terms, const, false, free_variables, inline, postorder, substitute, true
 from ila_lang.mapping import Lemma
 
 from .bits import BitEncoding
@@ -15,7 +16,7 @@ from .claims import Obligation
 from .discharge import Discharger
 from .printer import script
 
-__all__ = ["differ", "lemma_instances", "prove_lemmas"]
+__all__ = ["differ", "falsifying", "lemma_instances", "prove_lemmas"]
 
 
 def prove_lemmas(discharger: Discharger, lemmas: Iterable[Lemma], *, background: bool = False) -> None:
@@ -36,6 +37,36 @@ def prove_lemmas(discharger: Discharger, lemmas: Iterable[Lemma], *, background:
 def differ(encoding: BitEncoding, left: Expr, right: Expr) -> FNode:
     """The term that says two data terms are different."""
     return smt.Not(smt.EqualsOrIff(encoding.term(left), encoding.term(right)))
+
+
+def falsifying(left: Expr, right: Expr) -> list[FNode]:
+    """The assertion that two terms differ, bit by bit, with most variables at values where they do.
+
+    The question is whether they can differ at all, and long sums of products are hard to invert.  Values are found by
+    trying; a few variables stay open.  Where none are found, all stay open.
+    """
+    encoding = BitEncoding()
+    claim = differ(encoding, left, right)
+    variables = list(free_variables(left, right).values())
+    random = Random(0)
+    try:
+        function = compile_terms(variables, [inline(left), inline(right)])
+    except ValueError:  # a function without a body cannot be run
+        return [claim]
+    for _ in range(_TRIES):
+        values = [random.getrandbits(1 if v.sort == BOOL else v.width) for v in variables]
+        if len(set(function(*values))) == 2:
+            fixed = zip(variables[_OPEN:], values[_OPEN:], strict=True)
+            return [claim, *(smt.EqualsOrIff(encoding.term(v), encoding.term(_literal(v, x))) for v, x in fixed)]
+    return [claim]
+
+
+_TRIES = 200
+_OPEN = 4
+
+
+def _literal(like: Expr, value: int) -> Expr:
+    return (true if value else false) if like.sort == BOOL else const(value, like.width)
 
 
 def lemma_instances(lemmas: Sequence[Lemma], terms: Iterable[Expr], encoding: BitEncoding) -> list[FNode]:
