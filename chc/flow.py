@@ -7,14 +7,18 @@ is a theorem of its own.
 
 from __future__ import annotations
 
-from ila_lang import const, resize
+from dataclasses import replace
+
+from ila_lang import all_of, any_of, const, resize, substitute
 
 from .agreement import Agreement, Iteration
+from .boxes import less
 from .commands import Unsupported
 from .context import Proof
+from .induction import Goal, Goals
 from .nests import Nest
 from .origins import Origins
-from .scenes import Scene
+from .scenes import Scene, in_range
 from .schedule import Schedule, schedule_of
 from .systems import LevelPlan, plan_levels
 from .values import Values
@@ -45,20 +49,52 @@ def prove_by_origins(proof: Proof) -> Levels:
     row, column = mapping.cell[0][0], mapping.cell_column
     assert column is not None
     index = mapping.output_index(row, column)
-    results = [
-        side.after(scene, memory, index)
-        for side, memory in (
-            (device, mapping.device.tensors[mapping.output[0]]),
-            (ir, mapping.ir.ila.states[mapping.output[1]]),
-        )
-    ]
-    agreement = Agreement(proof, device, ir)
-    agreement.values(scene, "the cell", *results)
+    mine = device.copied(scene, mapping.device.tensors[mapping.output[0]], index)
+    theirs = ir.copied(scene, mapping.ir.ila.states[mapping.output[1]], index)
+    goals = Goals([Goal("the output", mapping.cell, mine.write, mine.at, theirs.write, theirs.at)])
+    for side, origin in ((device, mine), (ir, theirs)):
+        if mapping.recurrent and origin.write.loops:
+            side.time = origin.write.place[0], origin.write.counters[0]
+    agreement = Agreement(proof, device, ir, goals)
+    for goal in goals.found:  # grows while goals are proved
+        for place in _cases(proof, scene, goal, goals):
+            name = f"{goal.name}{f', {place.name}' if place.name else ''}"
+            values = [
+                side.term(place, write, at, (), write.value)
+                for side, write, at in ((device, goal.device, goal.mine), (ir, goal.ir, goal.theirs))
+            ]
+            agreement.values(place, name, *values)
     for side in sides:
-        proof.fits(scene.encoding, "the cell")
         for spot in side.origins.spots.values():
             spot.fits()
     return [*_written_once(proof, device), *_written_once(proof, ir), *agreement.levels]
+
+
+def _cases(proof: Proof, scene: Scene, goal: Goal, goals: Goals) -> list[Scene]:
+    """Where a goal is proved: arbitrary coordinates, for recurrent programs the first timestep and later ones."""
+    if goal is not goals.found[0]:
+        encoding = proof.base.fork(goal.name)
+        for coordinate, extent in goal.coordinates:
+            encoding.assume(less(coordinate, extent))
+        proof.fits(encoding, f"{goal.name}: extents")
+        trials = trials_of(proof.mapping, goal.coordinates)
+        scene = Scene(proof, encoding, goal.coordinates, trials, goal.name)
+        for side, at, write in (("device", goal.mine, goal.device), ("IR", goal.theirs, goal.ir)):
+            here = {c: resize(t, c.width) for c, t in at.items()}
+            inside = [*in_range(write.loops, here), substitute(write.guard, here)]
+            scene.theorem(
+                "induction", f"{goal.name}: {side}", all_of(inside), "the iterations that store the value exist"
+            )
+    time = goal.coordinates[0][0]
+    if not proof.mapping.recurrent:
+        return [scene]
+    cases = [("first timestep", time == 0), ("later timesteps", time >= 1)]
+    scenes = []
+    for name, condition in cases:
+        case = scene.where(condition, f"{scene.name}{': ' if scene.name else ''}{name}")
+        scenes.append(replace(case, now=time))
+    scene.theorem("induction", f"{goal.name}: cases", any_of([c for _, c in cases]), "there are no other timesteps")
+    return scenes
 
 
 def _names_apart(proof: Proof, schedule: Schedule) -> None:

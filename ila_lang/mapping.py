@@ -64,6 +64,7 @@ class TensorMapping:
 
     ``cell`` are coordinates of an output element with their extents, where row and column alone would hide how the
     device divides the work: the first one is the row, and ``cell_column`` gives the column in terms of the others.
+    With ``recurrent`` the first coordinate counts timesteps that depend on earlier ones.
 
     ``program_file`` writes commands in the device's own file form; ``setup_commands`` gives the commands that put
     registers and memory words (by memory and address) in given contents after a reset.  Either may be missing.
@@ -92,6 +93,7 @@ class TensorMapping:
     shape_parameters: frozenset[str] = frozenset()
     cell: tuple[tuple[Expr, Expr], ...] = ()
     cell_column: Expr | None = None
+    recurrent: bool = False
 
     def __post_init__(self) -> None:
         for what, term in (*self.domain, ("rows", self.rows), ("columns", self.columns)):
