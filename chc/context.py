@@ -14,8 +14,8 @@ from smt_encodings.discharge import Discharger, decide
 from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
 
 from .boxes import Box
-from .injectivity import Step
 from .nests import Nest
+from .polynomials import Step
 from .ranges import range_steps
 from .systems import Names
 from .trace import Trace

@@ -21,7 +21,7 @@ from pysmt.typing import INT
 from smt_encodings.discharge import conjuncts
 from smt_encodings.integers import is_linear
 
-from .injectivity import Polynomial, Step, expand, polynomial_term
+from .polynomials import Polynomial, Step, difference_of, expand, polynomial_term, product_of
 
 __all__ = ["range_steps"]
 
@@ -38,7 +38,7 @@ def range_steps(
     ``sizes`` are the symbols that may be left at the end; all others are replaced by bounds.
     """
     known = conjuncts(hypotheses)
-    difference = _minus(expand(larger), expand(smaller))
+    difference = difference_of(expand(larger), expand(smaller))
     steps: list[Step] = []
     stones: list[FNode] = []
     for _ in range(MOST_STEPS):
@@ -53,7 +53,7 @@ def range_steps(
         number = len(stones) + 1
         for what, term in (("distance", gain), ("factor", factor)):
             steps.append((f"{what} {number}", facts, smt.LE(smt.Int(0), term)))
-        stones.append(smt.LE(smt.Int(0), polynomial_term(_times(expand(gain), expand(factor)))))
+        stones.append(smt.LE(smt.Int(0), polynomial_term(product_of(expand(gain), expand(factor)))))
     left = {s for m in difference for a in m for s in a.get_free_variables()}
     if not left <= sizes or not stones:
         return None
@@ -62,7 +62,7 @@ def range_steps(
     if not decide(about, rest):
         return None
     steps.append(("sizes", about, rest))
-    difference_term = polynomial_term(_minus(expand(larger), expand(smaller)))
+    difference_term = polynomial_term(difference_of(expand(larger), expand(smaller)))
     steps.append(("sum", [rest, *stones], smt.LE(smt.Int(gap), difference_term)))
     steps.append(("whole", [smt.LE(smt.Int(gap), difference_term)], smt.LE(smt.Plus(smaller, smt.Int(gap)), larger)))
     return steps
@@ -90,8 +90,8 @@ def _next(
         for bound in _bounds(known, atom):
             wider = _about(known, {*bound.get_free_variables(), *(s for h in about for s in h.get_free_variables())})
             if decide(wider, smt.LE(smt.Int(0), smt.Minus(bound, atom))):
-                taken = _times(expand(bound), positive)
-                return smt.Minus(bound, atom), polynomial_term(positive), _minus(rest, taken), wider
+                taken = product_of(expand(bound), positive)
+                return smt.Minus(bound, atom), polynomial_term(positive), difference_of(rest, taken), wider
     return None
 
 
@@ -127,19 +127,3 @@ def _about(known: list[FNode], symbols: set[FNode]) -> list[FNode]:
             if free & reached and len(free) <= 3 and is_linear(fact):
                 reached |= free
     return [h for h in known if h.get_free_variables() <= reached and is_linear(h)]
-
-
-def _minus(left: Polynomial, right: Polynomial) -> Polynomial:
-    result = dict(left)
-    for monomial, coefficient in right.items():
-        result[monomial] = result.get(monomial, 0) - coefficient
-    return {m: c for m, c in result.items() if c}
-
-
-def _times(left: Polynomial, right: Polynomial) -> Polynomial:
-    result: Polynomial = {}
-    for a, x in left.items():
-        for b, y in right.items():
-            key = tuple(sorted((*a, *b), key=str))
-            result[key] = result.get(key, 0) + x * y
-    return {m: c for m, c in result.items() if c}

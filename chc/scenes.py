@@ -21,7 +21,8 @@ from smt_encodings.integers import IntegerEncoding, NotLinearizable
 from .boxes import less
 from .commands import Unsupported
 from .context import Proof
-from .injectivity import Step, injectivity_steps
+from .injectivity import injectivity_steps
+from .polynomials import Step
 from .schedule import Loops, Write
 from .writers import Trials
 
