@@ -27,7 +27,7 @@ from smt_encodings.integers import is_linear
 
 from .commands import Unsupported
 from .polynomials import Polynomial, Step, expand, polynomial_term
-from .ranges import range_steps
+from .ranges import digit_steps, quick
 
 __all__ = ["injectivity_steps"]
 
@@ -112,12 +112,13 @@ def _parts(
 
     ``n*high + low`` with ``0 <= low < n`` determines ``high`` and ``low``; ``n`` is a literal or a size.
     """
+    sizes = {s for h in known for s in h.get_free_variables()} - {*renamed, *renamed.values()}
     for modulus, low, high in _splits(whole, renamed):
         term = polynomial_term(low)
         rest = term.substitute(renamed)
         below = []
         for digit in (term, rest):
-            found = _range(known, digit, modulus, renamed)
+            found = digit_steps(known, digit, modulus, sizes, quick)
             if found is None:
                 break
             below.append(found)
@@ -170,24 +171,6 @@ def _without(monomial: tuple[FNode, ...], factors: tuple[FNode, ...]) -> tuple[F
             return None
         del left[place]
     return tuple(left)
-
-
-def _range(known: Sequence[FNode], digit: FNode, modulus: FNode, renamed: dict[FNode, FNode]) -> list[Step] | None:
-    """Steps that prove ``0 <= digit < modulus``; None where they are not found."""
-    about = _about(known, _reach(known, {*digit.get_free_variables(), *modulus.get_free_variables()}))
-    sizes = {s for h in known for s in h.get_free_variables()} - {*renamed, *renamed.values()}
-    steps: list[Step] = []
-    for smaller, larger, gap, name in ((smt.Int(0), digit, 0, "not negative"), (digit, modulus, 1, "below the radix")):
-        goal = smt.LE(smt.Plus(smaller, smt.Int(gap)), larger) if gap else smt.LE(smaller, larger)
-        linear = [h for h in about if is_linear(h)]
-        if is_linear(goal) and decide(linear, goal, 1.0):
-            steps.append((name, linear, goal))
-            continue
-        found = range_steps(known, smaller, larger, sizes, lambda h, g: decide(h, g, 1.0), gap)
-        if found is None:
-            return None
-        steps += [(f"{name}, {step}", given, stone) for step, given, stone in found]
-    return steps
 
 
 def _low_digit(polynomial: Polynomial) -> tuple[FNode, int, Polynomial] | None:

@@ -88,7 +88,8 @@ class Values:
 
     def _stored(self, scene: Scene, origin: Origin) -> Expr:
         write = origin.write
-        if self.time is not None and scene.now is not None and write.loops:
+        copies = write.value.op == "load"  # what is copied has been computed elsewhere
+        if self.time is not None and scene.now is not None and write.loops and not copies:
             place, counter = self.time
             if write.place[0] == place and write.counters[0] is counter:
                 then = resize(origin.at[counter], 40)

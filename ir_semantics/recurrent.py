@@ -50,7 +50,7 @@ class RecurrentCell:
 def recurrent_ir(cell: RecurrentCell) -> Ila:
     """The tensor IR as an ILA with one instruction, named as the cell.
 
-    Inputs: ``func_run``, ``func_id``, the extents ``rows`` (timesteps), ``features_in`` and ``features`` (32 bits each)
+    Inputs: ``func_run``, ``func_id``, the extents ``rows`` (timesteps), ``input_features`` and ``features`` (32 bits each)
     and the cell's parameters, all with the suffix ``_in``.  Memories, row-major: ``tensor_in`` [T, I], for the input
     ``tensor_weights`` [G*H, I] and ``tensor_bias`` [G*H], for the hidden state ``tensor_hidden_weights`` [G*H, H] and
     ``tensor_hidden_bias`` [G*H], ``tensor_state`` and ``tensor_out`` [T, H].
@@ -59,7 +59,7 @@ def recurrent_ir(cell: RecurrentCell) -> Ila:
     assert isinstance(sort, BvSort) and isinstance(wide, BvSort)
     ila = Ila("ir", f"Tensor IR: a layer of {cell.name} cells")
     run, func = ila.input("func_run", BOOL), ila.input("func_id", 8)
-    widths = {"rows": 32, "features_in": 32, "features": 32, **cell.parameters}
+    widths = {"rows": 32, "input_features": 32, "features": 32, **cell.parameters}
     inputs = {n: ila.input(f"{n}_in", w) for n, w in widths.items()}
     s = {n: ila.state(n, w, 0, doc="operand of the running instruction") for n, w in widths.items()}
     memories = {
@@ -76,7 +76,7 @@ def recurrent_ir(cell: RecurrentCell) -> Ila:
     }
     ila.set_valid(run & (func == RECURRENT_CODE))
     k = Kernel(cell.name, f"a layer of {cell.name} cells over row-major tensors")
-    depth, width = s["features_in"], s["features"]
+    depth, width = s["input_features"], s["features"]
     zero = const(0, cell.step.result.width)  # type: ignore[union-attr]
     with k.loop("row", s["rows"]) as t, k.loop("feature", width) as feature:
         pairs = []
