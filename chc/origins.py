@@ -88,7 +88,8 @@ class Origins:
         """An arbitrary iteration of a write; the same one for the same arguments."""
         key = (write, inner)
         if key not in self.spots:
-            number = self.schedule.writes.index(write)
+            kept = not any(w is write for w in self.schedule.writes)
+            number = f".kept{len(self.spots)}" if kept else self.schedule.writes.index(write)
             space = f"{self.prefix}{number}{f'.in{len(self.spots)}' if inner else ''}"
             self.spots[key] = Spot(self.proof, space, write, inner)
         return self.spots[key]

@@ -7,8 +7,8 @@ the statements on the way to it, which alternate with the counters of its loops.
 tells which of two instances comes first.
 
 Registers that a loop carries become *folds*: loops, initial values and steps, outside any write.  Every load reads the
-memory as it is just before the write that uses it; where another write stands in between, the loaded value is
-forgotten, so that its use is refused.
+memory as it is just before the write that uses it; where another write stands in between, the value is *kept*: its term
+belongs to the place before that write.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from ila_lang import (
     Load,
     Statement,
     Store,
+    const,
     free_variables,
     ite,
+    mem,
     postorder,
     substitute,
     true,
@@ -44,6 +46,8 @@ __all__ = ["Fold", "Loops", "Schedule", "Write", "schedule_of"]
 
 Loops = tuple[tuple[Expr, Expr], ...]
 """Counters and extents, outermost first."""
+
+_NOWHERE = var("nowhere", mem(1, 1))
 
 MOST_COPIES = 32
 """Largest literal extent of a loop that is written out, where its counter decides what its body does."""
@@ -89,6 +93,8 @@ class Schedule:
     writes: list[Write] = field(default_factory=list)
     folds: dict[Expr, Fold] = field(default_factory=dict)
     requires: list[tuple[str, Expr]] = field(default_factory=list)
+    kept: dict[Expr, Write] = field(default_factory=dict)
+    """Values that were read before the memory changed, by symbol; as writes to nowhere, which say where and when."""
 
     def writes_to(self, memory: Expr) -> list[Write]:
         """The writes to one memory, in textual order."""
@@ -110,7 +116,9 @@ def schedule_of(fragment: Fragment) -> Schedule:
 def _rolled_up(writes: list[Write]) -> list[Write]:
     """Runs of writes that follow each other and differ by a counter, as one write in a loop."""
     result: list[Write] = []
-    for _, group in itertools.groupby(writes, lambda w: (w.place[:-1], w.loops, w.memory, w.guard, w.label)):
+    # terms are compared by identity: their equality is a term
+    alike = lambda w: (w.place[:-1], [id(t) for loop in w.loops for t in loop], id(w.memory), id(w.guard), w.label)  # noqa: E731
+    for _, group in itertools.groupby(writes, alike):
         run = list(group)
         first = run[0]
         form = rolled([Store(w.memory, w.address, w.value) for w in run])
@@ -182,6 +190,7 @@ class _Builder:
         scope = replace(scope, label=command.note or scope.label)
         if len(decoded.stores) > 1:
             _separate(decoded.stores)
+        self._keep(known, [s.memory for s in decoded.stores], scope)
         group = rolled(decoded.stores)
         if group is not None:
             lane, store = group
@@ -192,19 +201,16 @@ class _Builder:
                 self._emit(store.memory, store.address, store.value, scope)
         known.update(decoded.updates)
         self.assigned |= set(decoded.updates)
-        for memory in {s.memory for s in decoded.stores}:
-            self._forget(known, memory)
         if decoded.kernel is not None:
             if decoded.guard is not true:
                 self.schedule.requires.append((f"{command.note or 'the start'} has an effect", decoded.guard))
             label = f"{self.fragment.ila.name} {decoded.kernel.name}"
             states = self.fragment.ila.states
+            self._keep(known, [s.memory for s in walk(decoded.kernel.body) if isinstance(s, Store)], scope)
             self.block(decoded.kernel.body, dict(known), replace(scope, label=label))
             done = {states[name]: substitute(term, known) for name, term in decoded.kernel.on_done.items()}
             known.update(done)
             self.assigned |= set(done)
-            for memory in {s.memory for s in walk(decoded.kernel.body) if isinstance(s, Store)}:
-                self._forget(known, memory)
 
     def _decode(self, command: Command, known: Known) -> Decoded:
         """Decodes a command, if need be for each value of the counter of an open loop with a literal extent."""
@@ -227,8 +233,8 @@ class _Builder:
         return decode(self.fragment, command, known)
 
     def _store(self, memory: Expr, address: Expr, value: Expr, known: Known, scope: _Scope) -> None:
+        self._keep(known, [memory], scope)
         self._emit(memory, address, value, scope)
-        self._forget(known, memory)
 
     def _emit(self, memory: Expr, address: Expr, value: Expr, scope: _Scope) -> None:
         if scope.label is _NO_WRITES:
@@ -250,11 +256,16 @@ class _Builder:
         prefix = (*scope.prefix, self._next(scope.prefix))
         return replace(scope, loops=(*scope.loops, (counter, extent)), prefix=prefix)
 
-    def _forget(self, known: Known, memory: Expr | None) -> None:
-        """Forgets what was read from a memory (None: from any) before it changes."""
+    def _keep(self, known: Known, memories: Iterable[Expr], scope: _Scope) -> None:
+        """What was read from memories that change next stays what it is: its term belongs to this place."""
+        changing = set(memories)
         for target, value in known.items():
-            if any(memory is None or m is memory for m in self._sources(value)):
-                known[target] = self._unknown(target)
+            if changing & self._sources(value):
+                kept = var(f"kept{next(self.fresh)}.{target.name}", value.sort)
+                place = (*scope.prefix, self._next(scope.prefix))
+                here = Write(scope.label, scope.loops, place, _NOWHERE, const(0, 1), value)
+                self.schedule.kept[kept] = here
+                known[target] = kept
 
     def _sources(self, value: Expr) -> set[Expr]:
         """The memories that a term loads from, folds included."""
@@ -262,6 +273,8 @@ class _Builder:
         for node in postorder([value]):
             if node.op == "load":
                 found.add(node.args[0])
+            elif node in self.schedule.kept:
+                pass  # read earlier
             elif node in self.schedule.folds:
                 fold = self.schedule.folds[node]
                 for term in (*fold.initial, *fold.step):
@@ -328,8 +341,7 @@ class _Builder:
             return
         for target in changed:
             known[target] = self._unknown(target)
-        for memory in {s.memory for s in walk(loop.body) if isinstance(s, Store)} | self.written:
-            self._forget(known, memory)
+        self._keep(known, {s.memory for s in walk(loop.body) if isinstance(s, Store)} | self.written, scope)
         inside = {**known, loop.counter: loop.counter}
         outside, self.assigned = self.assigned, set()
         self.block(loop.body, inside, self._enter(scope, loop.counter, extent))

@@ -136,6 +136,9 @@ class Values:
                 values[node] = self._cell(scene, memory, Reader(address, spot, at), point)
             elif node in self.origins.schedule.folds:
                 values[node] = self._fold(scene, write, at, inner, node)
+            elif node in self.origins.schedule.kept:
+                kept = self.origins.schedule.kept[node]
+                values[node] = self.term(scene, kept, {c: at[c] for c in kept.counters}, (), kept.value)
         return substitute(substitute(term, values), here)
 
     def _decided(self, scene: Scene, write: Write, term: Expr, here: dict[Expr, Expr]) -> Expr:

@@ -22,6 +22,9 @@ from .schedule import Loops, Schedule, Write
 
 __all__ = ["END", "Mixed", "Point", "Trials", "Writers", "candidates", "trials_of"]
 
+_FEW = 8
+"""Literals tried as values, and as radices of digits (such as the gates of a cell)."""
+
 MOST_CANDIDATES = 4000
 """Terms among which a component of a witness is looked up."""
 
@@ -188,7 +191,7 @@ def candidates(trials: Trials, ranges: Loops, hints: Sequence[Expr]) -> dict[tup
     """
     atoms = [resize(c, 32) for c, _ in ranges]
     extents = [resize(e, 32) for _, e in ranges]
-    found: list[Expr] = [*atoms, const(0, 32)]
+    found: list[Expr] = [*atoms, *(const(k, 32) for k in range(_FEW))]
     found += [a - 1 for a in atoms]
     for hint in hints:
         for node in postorder([hint]):
@@ -198,6 +201,7 @@ def candidates(trials: Trials, ranges: Loops, hints: Sequence[Expr]) -> dict[tup
     for k in literals:
         for atom in list(atoms):
             found += [atom // const(k, 32), atom % const(k, 32), atom * k]
+    found += [a * k + r for a in atoms for k in range(2, _FEW + 1) for r in range(1, k)]
     pairs = [(a * e + b, f) for a in atoms for b, e, f in zip(atoms, extents, extents, strict=True) if a is not b]
     found += [p for p, _ in pairs]
     found += [p * e + c for p, _ in pairs for c, e in zip(atoms, extents, strict=True)]
