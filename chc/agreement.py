@@ -15,7 +15,7 @@ import pysmt.shortcuts as smt
 
 from ila_lang import Expr, bv, const, free_variables, resize, substitute, var
 from smt_encodings.bits import BitEncoding
-from smt_encodings.values import differ, falsifying, lemma_instances
+from smt_encodings.values import differ, differing_values, falsifying, lemma_instances
 
 from .align import AlignedLevel, align
 from .commands import Unsupported
@@ -76,17 +76,18 @@ class Agreement:
             [*lemmas, differ(structure, left, right)],
             "both sides are the same term, for every choice of the data functions that satisfies the lemmas",
         )
-        operands = sorted(words[v].name for v in set(self._shared.values()) & words.keys())
-        if operands:
-            first = free_variables(left)[operands[0]]
-            unrelated = substitute(left, {first: var("unrelated", first.sort)})
+        for name_of, operand in sorted((words[v].name, words[v]) for v in set(self._shared.values()) & words.keys()):
+            unrelated = substitute(left, {operand: var("unrelated", operand.sort)})
+            if differing_values(unrelated, right) is None:
+                continue  # this operand has no effect, such as one that is multiplied with a state of zero
             self.proof.discharger.ask(
                 "health",
                 f"{name}: conclusion falsifiable",
                 falsifying(unrelated, right),
-                "with an unrelated operand the sides differ, so equality is not trivial",
+                f"with an operand unrelated to {name_of} the sides differ, so equality is not trivial",
                 expected="sat",
             )
+            return
 
     # -- sources ------------------------------------------------------------------------------------
 

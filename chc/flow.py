@@ -7,9 +7,9 @@ is a theorem of its own.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from ila_lang import all_of, any_of, const, resize, substitute
+from ila_lang import Expr, all_of, any_of, const, resize, substitute
 
 from .agreement import Agreement, Iteration
 from .boxes import less
@@ -19,7 +19,7 @@ from .induction import Goal, Goals
 from .nests import Nest
 from .origins import Origins
 from .scenes import Scene, in_range
-from .schedule import Schedule, schedule_of
+from .schedule import Loops, Schedule, schedule_of
 from .systems import LevelPlan, plan_levels
 from .values import Values
 from .writers import Writers, trials_of
@@ -56,8 +56,9 @@ def prove_by_origins(proof: Proof) -> Levels:
         if mapping.recurrent and origin.write.loops:
             side.time = origin.write.place[0], origin.write.counters[0]
     agreement = Agreement(proof, device, ir, goals)
-    for goal in goals.found:  # grows while goals are proved
-        for place in _cases(proof, scene, goal, goals):
+    places = _Places(proof, scene)
+    for number, goal in enumerate(goals.found):  # grows while goals are proved
+        for place in places.of(goal, number == 0):
             name = f"{goal.name}{f', {place.name}' if place.name else ''}"
             values = [
                 side.term(place, write, at, (), write.value)
@@ -70,31 +71,42 @@ def prove_by_origins(proof: Proof) -> Levels:
     return [*_written_once(proof, device), *_written_once(proof, ir), *agreement.levels]
 
 
-def _cases(proof: Proof, scene: Scene, goal: Goal, goals: Goals) -> list[Scene]:
-    """Where a goal is proved: arbitrary coordinates, for recurrent programs the first timestep and later ones."""
-    if goal is not goals.found[0]:
-        encoding = proof.base.fork(goal.name)
+@dataclass
+class _Places:
+    """Where goals are proved: arbitrary coordinates, for recurrent programs the first timestep and later ones."""
+
+    proof: Proof
+    cell: Scene
+    _cases: dict[Loops, list[Scene]] = field(default_factory=dict)
+
+    def of(self, goal: Goal, first: bool) -> list[Scene]:
+        """The scenes that make up all coordinates of a goal."""
+        scene = self.cell if goal.coordinates is self.cell.ranges else self._scene(goal)
+        if not first:
+            for side, at, write in (("device", goal.mine, goal.device), ("IR", goal.theirs, goal.ir)):
+                here = {c: resize(t, c.width) for c, t in at.items()}
+                inside = [*in_range(write.loops, here), substitute(write.guard, here)]
+                meaning = "the iterations that store the value exist"
+                scene.theorem("induction", f"{goal.name}: {side}", all_of(inside), meaning)
+        if not self.proof.mapping.recurrent:
+            return [scene]
+        if goal.coordinates not in self._cases:
+            self._cases[goal.coordinates] = self._timesteps(scene, goal.coordinates[0][0])
+        return self._cases[goal.coordinates]
+
+    def _scene(self, goal: Goal) -> Scene:
+        encoding = self.proof.base.fork(goal.name)
         for coordinate, extent in goal.coordinates:
             encoding.assume(less(coordinate, extent))
-        proof.fits(encoding, f"{goal.name}: extents")
-        trials = trials_of(proof.mapping, goal.coordinates)
-        scene = Scene(proof, encoding, goal.coordinates, trials, goal.name)
-        for side, at, write in (("device", goal.mine, goal.device), ("IR", goal.theirs, goal.ir)):
-            here = {c: resize(t, c.width) for c, t in at.items()}
-            inside = [*in_range(write.loops, here), substitute(write.guard, here)]
-            scene.theorem(
-                "induction", f"{goal.name}: {side}", all_of(inside), "the iterations that store the value exist"
-            )
-    time = goal.coordinates[0][0]
-    if not proof.mapping.recurrent:
-        return [scene]
-    cases = [("first timestep", time == 0), ("later timesteps", time >= 1)]
-    scenes = []
-    for name, condition in cases:
-        case = scene.where(condition, f"{scene.name}{': ' if scene.name else ''}{name}")
-        scenes.append(replace(case, now=time))
-    scene.theorem("induction", f"{goal.name}: cases", any_of([c for _, c in cases]), "there are no other timesteps")
-    return scenes
+        self.proof.fits(encoding, f"{goal.name}: extents")
+        return Scene(self.proof, encoding, goal.coordinates, trials_of(self.proof.mapping, goal.coordinates), goal.name)
+
+    @staticmethod
+    def _timesteps(scene: Scene, time: Expr) -> list[Scene]:
+        cases = [("first timestep", time == 0), ("later timesteps", time >= 1)]
+        prefix = f"{scene.name}: " if scene.name else ""
+        scene.theorem("induction", f"{prefix}cases", any_of([c for _, c in cases]), "there are no other timesteps")
+        return [replace(scene.where(condition, prefix + name), now=time) for name, condition in cases]
 
 
 def _names_apart(proof: Proof, schedule: Schedule) -> None:

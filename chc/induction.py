@@ -8,10 +8,9 @@ output itself; further ones, such as the state of a cell, are found where the pr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ila_lang import Expr, all_of, bv, resize, substitute, var
+from ila_lang import Expr, all_of, bv, free_variables, resize, substitute, var
 
 from .origins import At, Origin
 from .scenes import Scene, in_range
@@ -72,8 +71,14 @@ class Goals:
     def _new(self, scene: Scene, mine: Origin, theirs: Origin) -> Goal | None:
         """The goal that two writes always store the same, with the iterations' relation read off the samples."""
         number = len(self.found) + 1
-        names = {c: var(f"goal{number}.{c.name}", bv(32)) for c in mine.write.counters}
-        coordinates = tuple((names[c], substitute(e, names_of(names, c, e))) for c, e in mine.write.loops)
+        cell = scene.proof.mapping.cell
+        if _like(scene, mine.write.loops, cell):  # the coordinates of the output serve here, too
+            names = {c: coordinate for c, (coordinate, _) in zip(mine.write.counters, cell, strict=True)}
+            coordinates = cell
+        else:
+            names = {c: var(f"goal{number}.{c.name}", bv(32)) for c in mine.write.counters}
+            here = {c: resize(v, c.width) for c, v in names.items()}
+            coordinates = tuple((names[c], substitute(e, here)) for c, e in mine.write.loops)
         values = scene.trials.evaluate([mine.at[c] for c in mine.write.counters])
         rows = tuple((*scene.trials.sizes(r), *v) for r, v in zip(scene.trials.rows, values, strict=True))
         trials = Trials(scene.trials.parameters, tuple(names.values()), rows)
@@ -89,9 +94,12 @@ class Goals:
         return Goal(label, coordinates, mine.write, dict(names), theirs.write, relation)
 
 
-def names_of(names: Mapping[Expr, Expr], counter: Expr, extent: Expr) -> dict[Expr, Expr]:
-    """Coordinates in the place of the counters of a write, in an extent of one of its loops."""
-    return {c: resize(v, c.width) for c, v in names.items() if c is not counter}
+def _like(scene: Scene, loops: Loops, cell: Loops) -> bool:
+    """Whether loops have the extents of the output cell's coordinates, as samples tell."""
+    if len(loops) != len(cell) or any(c in {n for n, _ in loops} for _, e in loops for c in free_variables(e).values()):
+        return False
+    pairs = [resize(a, 40) == resize(b, 40) for (_, a), (_, b) in zip(loops, cell, strict=True)]
+    return all(all(values) for values in scene.trials.evaluate(pairs))
 
 
 def _coordinates(goal: Goal, origin: Origin) -> dict[Expr, Expr] | None:

@@ -55,10 +55,10 @@ def injectivity_steps(
     while (peeled := _low_digit(high)) is not None:
         digit, modulus, above = peeled
         moved = digit.substitute(renamed)
-        step = _peel(known, digit, moved, modulus, len(layers))
-        if step is None:
+        peeling = _peel(known, digit, moved, modulus, len(layers))
+        if peeling is None:
             break
-        steps.append(step)
+        steps += peeling
         stones.append(smt.Equals(digit, moved))
         layers.append((digit, modulus))
         high = above
@@ -88,21 +88,28 @@ def injectivity_steps(
     return steps
 
 
-def _peel(known: Sequence[FNode], digit: FNode, moved: FNode, modulus: int, layer: int) -> Step | None:
+def _peel(known: Sequence[FNode], digit: FNode, moved: FNode, modulus: int, layer: int) -> list[Step] | None:
     """``m*high + digit`` determines ``digit`` and ``high``, for any integers ``high``."""
     here, there = smt.Symbol(f"high{layer}", INT), smt.Symbol(f"high{layer}.other", INT)
-    symbols = {*digit.get_free_variables(), *moved.get_free_variables()}
-    # what bounds a digit may be a size: then what is known of that size counts, too
-    sizes = {s for h in known if h.get_free_variables() & symbols for s in h.get_free_variables()}
+    steps: list[Step] = []
+    ranges = []
+    for side, term in (("", digit), (", other", moved)):
+        symbols = term.get_free_variables()
+        # what bounds a digit may be a size: then what is known of that size counts, too
+        sizes = {s for h in known if h.get_free_variables() & symbols for s in h.get_free_variables()}
+        inside = smt.And(smt.LE(smt.Int(0), term), smt.LT(term, smt.Int(modulus)))
+        about = [h for h in _about(known, sizes | symbols) if is_linear(h)]
+        if not decide(about, inside):
+            return None
+        steps.append((f"digit {digit.symbol_name()}{side} below {modulus}", about, inside))
+        ranges.append(inside)
     equation = smt.Equals(
         smt.Plus(smt.Times(smt.Int(modulus), here), digit),
         smt.Plus(smt.Times(smt.Int(modulus), there), moved),
     )
     goal = smt.And(smt.Equals(digit, moved), smt.Equals(here, there))
-    for ranges in (_about(known, symbols), [h for h in _about(known, sizes | symbols) if is_linear(h)]):
-        if decide([*ranges, equation], goal):
-            return f"digit {digit.symbol_name()} below {modulus}", [*ranges, equation], goal
-    return None
+    steps.append((f"digit {digit.symbol_name()} of weight 1 of {modulus}", [*ranges, equation], goal))
+    return steps
 
 
 def _parts(

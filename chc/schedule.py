@@ -78,6 +78,8 @@ class Fold:
     ``step`` speaks of the registers and counters, and of what holds around the fold.
     """
 
+    around: tuple[Expr, ...]
+    """Counters of the loops around it: in one iteration of these it runs once."""
     loops: Loops
     registers: tuple[Expr, ...]
     initial: tuple[Expr, ...]
@@ -319,7 +321,7 @@ class _Builder:
 
     def _repeat(self, loop: For, extent: Expr, known: Known, scope: _Scope) -> None:
         if _carries(loop):
-            self._fold(loop, known)
+            self._fold(loop, known, scope)
         else:
             self._iterate(loop, extent, known, scope)
 
@@ -373,7 +375,7 @@ class _Builder:
         changed, self.written = self.changes[id(loop)]
         return set(changed)
 
-    def _fold(self, loop: For, known: Known) -> None:
+    def _fold(self, loop: For, known: Known, scope: _Scope) -> None:
         """A loop that carries registers, and perhaps loops inside it that do nothing else, as one fold."""
         carried = [t for t in _carried(loop) if t in known]
         number = next(self.fresh)
@@ -393,10 +395,11 @@ class _Builder:
                 loops.append((body[0].counter, extent))
                 inside[body[0].counter] = body[0].counter
             body = body[0].body
-        self.block(body, inside, _Scope(label=_NO_WRITES))
+        self.block(body, inside, replace(scope, label=_NO_WRITES))
         step = tuple(inside[t] for t in carried)
         results = tuple(var(f"result{number}.{t.name}", t.sort) for t in carried)
-        fold = Fold(tuple(loops), registers, initial, step, results)
+        around = tuple(c for c, _ in scope.loops)
+        fold = Fold(around, tuple(loops), registers, initial, step, results)
         for target, result in zip(carried, results, strict=True):
             self.schedule.folds[result] = fold
             known[target] = result

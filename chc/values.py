@@ -77,13 +77,19 @@ class Values:
         if key not in self._known:
             origin = self.origins.of(scene, memory, reader, point)
             if origin is None:
-                prefix = self.origins.prefix
-                symbol = var(f"{prefix}.cell{len(self.sources)}", memory.load(reader.address).sort)
-                self.sources[symbol] = Source(memory, reader, symbol, scene)
-                self._known[key] = symbol
+                self._known[key] = self._before_all(scene, memory, reader)
             else:
                 self.wrote.append((scene, origin))
                 self._known[key] = self._stored(scene, origin)
+        return self._known[key]
+
+    def _before_all(self, scene: Scene, memory: Expr, reader: Reader) -> Expr:
+        """The symbol of a cell as it was before the program."""
+        key = (scene, memory, reader.there())
+        if key not in self._known:
+            symbol = var(f"{self.origins.prefix}.cell{len(self.sources)}", memory.load(reader.address).sort)
+            self.sources[symbol] = Source(memory, reader, symbol, scene)
+            self._known[key] = symbol
         return self._known[key]
 
     def _stored(self, scene: Scene, origin: Origin) -> Expr:
@@ -165,7 +171,7 @@ class Values:
 
     def _fold(self, scene: Scene, write: Write, at: At, inner: Loops, result: Expr) -> Expr:
         fold = self.origins.schedule.folds[result]
-        key = (scene, fold, write, tuple(at.values()))
+        key = (scene, fold, tuple(at[c] for c in fold.around), tuple(at[c] for c, _ in inner))
         if key not in self._known:
             initial = tuple(self.term(scene, write, at, inner, t) for t in fold.initial)
             number = len(self.folds)

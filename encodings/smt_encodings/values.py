@@ -16,7 +16,7 @@ from .claims import Obligation
 from .discharge import Discharger
 from .printer import script
 
-__all__ = ["differ", "falsifying", "lemma_instances", "prove_lemmas"]
+__all__ = ["differ", "differing_values", "falsifying", "lemma_instances", "prove_lemmas"]
 
 
 def prove_lemmas(discharger: Discharger, lemmas: Iterable[Lemma], *, background: bool = False) -> None:
@@ -39,26 +39,35 @@ def differ(encoding: BitEncoding, left: Expr, right: Expr) -> FNode:
     return smt.Not(smt.EqualsOrIff(encoding.term(left), encoding.term(right)))
 
 
-def falsifying(left: Expr, right: Expr) -> list[FNode]:
-    """The assertion that two terms differ, bit by bit, with most variables at values where they do.
+def differing_values(left: Expr, right: Expr) -> dict[Expr, int] | None:
+    """Values of the variables at which two terms differ, found by trying; None where none are found.
 
-    The question is whether they can differ at all, and long sums of products are hard to invert.  Values are found by
-    trying; a few variables stay open.  Where none are found, all stay open.
+    Raises ValueError on a function without a body.
     """
-    encoding = BitEncoding()
-    claim = differ(encoding, left, right)
     variables = list(free_variables(left, right).values())
     random = Random(0)
-    try:
-        function = compile_terms(variables, [inline(left), inline(right)])
-    except ValueError:  # a function without a body cannot be run
-        return [claim]
+    function = compile_terms(variables, [inline(left), inline(right)])
     for _ in range(_TRIES):
         values = [random.getrandbits(1 if v.sort == BOOL else v.width) for v in variables]
         if len(set(function(*values))) == 2:
-            fixed = zip(variables[_OPEN:], values[_OPEN:], strict=True)
-            return [claim, *(smt.EqualsOrIff(encoding.term(v), encoding.term(_literal(v, x))) for v, x in fixed)]
-    return [claim]
+            return dict(zip(variables, values, strict=True))
+    return None
+
+
+def falsifying(left: Expr, right: Expr) -> list[FNode]:
+    """The assertion that two terms differ, bit by bit, with most variables at values where they do.
+
+    The question is whether they can differ at all, and long sums of products are hard to invert.  A few variables stay
+    open; where no values are found, all do.
+    """
+    encoding = BitEncoding()
+    claim = differ(encoding, left, right)
+    try:
+        found = differing_values(left, right) or {}
+    except ValueError:  # a function without a body cannot be run
+        found = {}
+    fixed = list(found.items())[_OPEN:]
+    return [claim, *(smt.EqualsOrIff(encoding.term(v), encoding.term(_literal(v, x))) for v, x in fixed)]
 
 
 _TRIES = 200
