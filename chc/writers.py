@@ -97,6 +97,8 @@ def trials_of(mapping: TensorMapping, coordinates: Loops, each: int = 5) -> Tria
         limits = extents(*values)
         if all(limits):
             rows += [(*values, *(random.randrange(n) for n in limits)) for _ in range(each)]
+            # the first iteration of the outermost loop is often a case of its own
+            rows += [(*values, 0, *(random.randrange(n) for n in limits[1:])) for _ in range(each)]
     if not rows:
         raise Unsupported("no sample shape lies in the size domain")
     return Trials(parameters, tuple(c for c, _ in coordinates), tuple(dict.fromkeys(rows)))
@@ -201,7 +203,7 @@ def candidates(trials: Trials, ranges: Loops, hints: Sequence[Expr]) -> dict[tup
     for k in literals:
         for atom in list(atoms):
             found += [atom // const(k, 32), atom % const(k, 32), atom * k]
-    found += [a * k + r for a in atoms for k in range(2, _FEW + 1) for r in range(1, k)]
+    found += [a * k + r for a in atoms for k in range(2, _FEW + 1) for r in range(k)]
     pairs = [(a * e + b, f) for a in atoms for b, e, f in zip(atoms, extents, extents, strict=True) if a is not b]
     found += [p for p, _ in pairs]
     found += [p * e + c for p, _ in pairs for c, e in zip(atoms, extents, strict=True)]
