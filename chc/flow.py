@@ -7,6 +7,7 @@ is a theorem of its own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ila_lang import Expr, all_of, any_of, const, resize, substitute
@@ -49,8 +50,12 @@ def prove_by_origins(proof: Proof) -> Levels:
     row, column = mapping.cell[0][0], mapping.cell_column
     assert column is not None
     index = mapping.output_index(row, column)
-    mine = device.copied(scene, mapping.device.tensors[mapping.output[0]], index)
-    theirs = ir.copied(scene, mapping.ir.ila.states[mapping.output[1]], index)
+    outputs = mapping.device.tensors[mapping.output[0]], mapping.ir.ila.states[mapping.output[1]]
+    mine, theirs = device.copied(scene, outputs[0], index), ir.copied(scene, outputs[1], index)
+    if mine is None or theirs is None:
+        copies = Agreement(proof, device, ir, Goals())
+        copies.values(scene, "the output", device.after(scene, outputs[0], index), ir.after(scene, outputs[1], index))
+        return _levels(proof, sides, copies)
     goals = Goals([Goal("the output", mapping.cell, mine.write, mine.at, theirs.write, theirs.at)])
     for side, origin in ((device, mine), (ir, theirs)):
         if mapping.recurrent and origin.write.loops:
@@ -65,10 +70,14 @@ def prove_by_origins(proof: Proof) -> Levels:
                 for side, write, at in ((device, goal.device, goal.mine), (ir, goal.ir, goal.theirs))
             ]
             agreement.values(place, name, *values)
+    return _levels(proof, sides, agreement)
+
+
+def _levels(proof: Proof, sides: Sequence[Values], agreement: Agreement) -> Levels:
     for side in sides:
         for spot in side.origins.spots.values():
             spot.fits()
-    return [*_written_once(proof, device), *_written_once(proof, ir), *agreement.levels]
+    return [*(level for side in sides for level in _written_once(proof, side)), *agreement.levels]
 
 
 @dataclass

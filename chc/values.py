@@ -110,13 +110,16 @@ class Values:
                     return symbol
         return self.term(scene, write, origin.at, (), write.value)
 
-    def copied(self, scene: Scene, memory: Expr, address: Expr) -> Origin:
-        """The write that computed the value of a cell after the program, behind writes that only copy it."""
+    def copied(self, scene: Scene, memory: Expr, address: Expr) -> Origin | None:
+        """The write that computed the value of a cell after the program, behind writes that only copy it.
+
+        None where nothing computed it: it is a copy of what was there before.
+        """
         reader, point = Reader(address, None, {}), END
         while True:
             origin = self.origins.of(scene, memory, reader, point)
             if origin is None:
-                raise Unsupported(f"{self.origins.prefix} does not compute the output cell at all")
+                return None
             self.wrote.append((scene, origin))
             write = origin.write
             if write.value.op != "load" or write.value.args[0].op != "var":

@@ -20,21 +20,13 @@ from ila_lang.mapping import TensorMapping
 from .commands import Unsupported
 from .schedule import Loops, Schedule, Write
 
-__all__ = ["END", "Mixed", "Point", "Trials", "Writers", "candidates", "trials_of"]
+__all__ = ["END", "Point", "Trials", "Writers", "candidates", "trials_of"]
 
 _FEW = 8
 """Literals tried as values, and as radices of digits (such as the gates of a cell)."""
 
 MOST_CANDIDATES = 4000
 """Terms among which a component of a witness is looked up."""
-
-
-class Mixed(Exception):
-    """A cell that comes from one write at some samples and from another one, or none, at others."""
-
-    def __init__(self, what: str, choices: Sequence[object]) -> None:
-        super().__init__(what)
-        self.choices = list(choices)
 
 
 @dataclass(frozen=True)
@@ -120,7 +112,7 @@ class Writers:
     ) -> tuple[Write, list[tuple[int, ...]]] | None:
         """The write that wrote a cell last before a point, and its iteration at each sample; None if there is none.
 
-        Raises Mixed where samples disagree on which write it is.
+        Raises Unsupported where samples disagree on which write it is.
         """
         if not self.schedule.writes_to(memory):
             return None
@@ -134,7 +126,7 @@ class Writers:
         numbers = list(dict.fromkeys(f[0] if f else None for f in found))
         if len(numbers) > 1:
             names = [self.schedule.writes[n].label if n is not None else "none" for n in numbers]
-            raise Mixed(f"a cell of {memory.name} comes from one of: {', '.join(names)}", numbers)
+            raise Unsupported(f"a cell of {memory.name} comes from one of: {', '.join(names)}")
         if numbers[0] is None:
             return None
         return self.schedule.writes[numbers[0]], [f[1] for f in found if f is not None]
