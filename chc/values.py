@@ -101,13 +101,16 @@ class Values:
                 then = resize(origin.at[counter], 40)
                 sooner = then < resize(scene.now, 40)
                 if all(v for (v,) in scene.trials.evaluate([sooner])):
-                    number = len(self.earlier)
-                    prefix = self.origins.prefix
-                    meaning = "the induction over time is about an earlier iteration"
-                    scene.theorem("induction", f"{prefix}, earlier value {number}: earlier", sooner, meaning)
-                    symbol = var(f"{prefix}.earlier{number}", write.value.sort)
-                    self.earlier[symbol] = scene, origin
-                    return symbol
+                    key = (scene, write, tuple(origin.at[c] for c in write.counters))
+                    if key not in self._known:
+                        number = len(self.earlier)
+                        prefix = self.origins.prefix
+                        meaning = "the induction over time is about an earlier iteration"
+                        scene.theorem("induction", f"{prefix}, earlier value {number}: earlier", sooner, meaning)
+                        symbol = var(f"{prefix}.earlier{number}", write.value.sort)
+                        self.earlier[symbol] = scene, origin
+                        self._known[key] = symbol
+                    return self._known[key]
         return self.term(scene, write, origin.at, (), write.value)
 
     def copied(self, scene: Scene, memory: Expr, address: Expr) -> Origin | None:
