@@ -35,6 +35,15 @@ def _linear(activation: str | None) -> Callable[[], TensorMapping]:
     return build
 
 
+def _recurrent(kind: str) -> Callable[[], TensorMapping]:
+    def build() -> TensorMapping:
+        from rewrites.flexasr_recurrent import recurrent_mapping
+
+        return recurrent_mapping(kind)
+
+    return build
+
+
 def _selection() -> TensorMapping:
     from rewrites.flexasr_pooling import selection_mapping
 
