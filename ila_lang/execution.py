@@ -15,7 +15,7 @@ from .flow import Flow
 from .plan import Add, Assign, Block, Loop, Node, Put
 from .products import EXACT, Contraction, Product
 from .regions import Axis, Region, read_pieces, words_of
-from .sorts import MemSort
+from .sorts import MemSort, Sort
 from .values import Value
 
 __all__ = ["Compiled", "Configuration", "Ref", "Run", "actual"]
@@ -79,15 +79,15 @@ class Configuration:
 
 
 class Ref:
-    """A value that a recorded run computes: its place, its value in the present run, and whether it is ``fixed``.
+    """A value that a recorded run computes: place, value in the present run, sort, and whether it is ``fixed``.
 
     Fixed values depend only on memories that the kernel does not store to.
     """
 
-    __slots__ = ("fixed", "slot", "value")
+    __slots__ = ("__weakref__", "fixed", "slot", "sort", "value")
 
-    def __init__(self, slot: int, value: Any, fixed: bool) -> None:
-        self.slot, self.value, self.fixed = slot, value, fixed
+    def __init__(self, slot: int, value: Any, fixed: bool, sort: Sort | None = None) -> None:
+        self.slot, self.value, self.fixed, self.sort = slot, value, fixed, sort
 
 
 def actual(value: Any) -> Any:
@@ -161,7 +161,7 @@ class Run:
             if isinstance(node, Assign):
                 found = self.value(node.value)
                 if node.update and self.mask is not None:
-                    found = self.compute(np.where, self.mask, found, self.pick(node.name))
+                    found = self.choose(self.mask, found, self.pick(node.name), node.width)
                 self.env[node.name] = found
                 if not node.update:
                     self.introduced[node.name] = len(self.axes)
@@ -247,17 +247,20 @@ class Run:
     def add(self, node: Add) -> None:
         """Adds to a register, over all axes that opened since it was introduced."""
         depth, first = len(self.axes), self.introduced[node.name]
-        limit = (1 << node.width) - 1
         total: Any = None
         if first < depth and node.product is not None and np.prod(self.counts, dtype=np.int64) >= PRODUCT_POINTS:
             total = self.sum_of_products(node.product, first)
         if total is None:
-            total = self.value(node.value)
-            if self.mask is not None:
-                total = self.compute(np.where, self.mask, total, 0)
+            total, mask = self.value(node.value), self.mask
+            # what is left out for all that is summed can be left out of the sum
+            later = mask is not None and first > 0 and all(size == 1 for size in mask.shape[first:])
+            if mask is not None and not later:
+                total = self.choose(mask, total, 0, node.width)
             if first < depth:
-                total = self.compute(partial(sum_over, counts=self.counts, first=first), total)
-        self.env[node.name] = self.compute(lambda old, more: (old + more) & limit, self.env[node.name], total)
+                total = self.total(total, first, node.width)
+            if mask is not None and later:
+                total = self.choose(mask.reshape(mask.shape[:first]), total, 0, node.width)
+        self.env[node.name] = self.plus(self.env[node.name], total, node.width)
 
     def sum_of_products(self, node: Product, first: int) -> Any:
         """The sum over the axes from ``first`` on, as a product of matrices; None where it would not be exact."""
@@ -328,8 +331,7 @@ class Run:
         found = self.env[name]
         words = actual(found)
         if isinstance(words, np.ndarray) and words.ndim < len(self.axes):
-            shape = words.shape + (1,) * (len(self.axes) - words.ndim)
-            return self.compute(lambda array: array.reshape(shape), found)
+            return self.reshaped(found, words.shape + (1,) * (len(self.axes) - words.ndim))
         return found
 
     def value(self, node: Value) -> Any:
@@ -374,6 +376,22 @@ class Run:
     def compute(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """The function's value; every value of the run that depends on memories comes from here or from a load."""
         return function(*arguments)
+
+    def choose(self, mask: Words, found: Any, other: Any, width: int) -> Any:
+        """``found`` where the mask holds, else ``other``; numbers of ``width`` bits."""
+        return np.where(mask, found, other)
+
+    def plus(self, old: Any, more: Any, width: int) -> Any:
+        """The sum modulo 2^width."""
+        return (old + more) & (1 << width) - 1
+
+    def total(self, value: Any, first: int, width: int) -> Any:
+        """The sum over the axes from ``first`` on, congruent modulo 2^width."""
+        return sum_over(value, self.counts, first)
+
+    def reshaped(self, found: Any, shape: tuple[int, ...]) -> Any:
+        """An array in another shape."""
+        return self.compute(lambda array: array.reshape(shape), found)
 
     def put(self, memory: str, address: Any, word: Any) -> None:
         """Stores words."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -139,10 +140,17 @@ class Move:
     source: Words
     addresses: Words
 
+    @cached_property
+    def places(self) -> Words | slice:
+        """The addresses, as a range where they are one."""
+        found = self.addresses
+        whole = found.size > 0 and int(found[-1]) - int(found[0]) == found.size - 1
+        return slice(int(found[0]), int(found[-1]) + 1) if whole else found
+
     def apply(self, memory: Words) -> None:
         """Moves the words."""
         target = memory if self.target is None else self.target
-        target[..., self.addresses] = self.source[..., -1, :][..., self.addresses]
+        target[..., self.places] = self.source[..., -1, :][..., self.places]
 
 
 class _Level:
@@ -242,6 +250,12 @@ class Region:
             level.passed[address if mask is None else _active(mask, address)[0]] = True
         self._check_load(self.levels[0], address, mask)
         return [*pieces, Piece(None, address, None)]
+
+    def target(self, address: Any, depth: int) -> tuple[Words | None, tuple[Any, ...]]:
+        """Where a store at ``address`` goes: a copy (None: the memory itself), and the index in it."""
+        self.depth = depth
+        level = self.levels[-1]
+        return None if level.axis is None else level.words, (*self._iterations(len(self.levels) - 1), address)
 
     def store(self, address: Any, value: Any, mask: Words | None, depth: int) -> Place:
         """Sets the words at ``address``, where active, and says where that was."""

@@ -7,29 +7,32 @@ runs of commands of one instruction that only move data are evaluated as columns
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .build import any_of, concat, true
-from .compile import Memory, compile_terms, loads_resolved
-from .expr import Expr, free_variables, postorder, substitute, var
+from .bulk import Bulk, bulk_of, compiled, row_bytes, too_wide
+from .compile import Memory
+from .decoding import DecodeTable, selection
+from .expr import Expr, free_variables, substitute, var
 from .kernel import Kernel
-from .machine import CommandError, Machine, store_plan
+from .machine import CommandError, Machine
 from .model import Ila, Instruction
-from .sorts import BOOL, BvSort, MemSort, bv
-from .values import WIDEST
+from .sorts import BOOL, MemSort, bv
 from .vectorise import VERSIONS, Plan, plan_of
 
 __all__ = ["ArrayMemory", "CommandStream", "Simulator"]
 
 Words = NDArray[Any]
+Select = Callable[[Mapping[str, Words], int], Words]
 
-#: Runs of fewer commands are executed one by one.
+#: Runs of fewer commands are executed one by one, unless they move whole rows.
 SHORT_RUN = 4
 
 
@@ -92,10 +95,13 @@ class CommandStream:
         """Commands given one by one as columns; inputs that a command does not give are 0 there."""
         columns: dict[str, Words] = {}
         for name, variable in ila.inputs.items():
-            values = [command.get(name, 0) for command in commands]
-            size = _row_bytes(variable)
+            try:
+                values = [*map(itemgetter(name), commands)]
+            except KeyError:
+                values = [command.get(name, 0) for command in commands]
+            size = row_bytes(variable)
             if size:
-                blob = b"".join(value.to_bytes(size, "little") for value in values)
+                blob = b"".join([value.to_bytes(size, "little") for value in values])
                 columns[name] = np.frombuffer(blob, np.uint8).reshape(-1, size)
             else:
                 columns[name] = np.array(values, np.int64)
@@ -112,34 +118,20 @@ class CommandStream:
         }
 
 
-@dataclass(frozen=True)
-class _Bulk:
-    """An instruction that can execute many commands at once.
-
-    ``evaluate`` gives for each stored word guard, address and data, then the parts of each scalar (bytes, or one
-    number).
-    """
-
-    evaluate: Callable[..., Any]
-    parameters: list[str]
-    stores: list[tuple[str, int]]
-    scalars: list[tuple[str, int]]
-
-
 class _Columns:
     """What is compiled of a model to execute commands as columns."""
 
     def __init__(self, ila: Ila) -> None:
         self.bytes = {
-            name: [var(f"{name}.{i}", bv(min(8, v.width - 8 * i))) for i in range(_row_bytes(v))]
+            name: [var(f"{name}.{i}", bv(min(8, v.width - 8 * i))) for i in range(row_bytes(v))]
             for name, v in ila.inputs.items()
-            if _row_bytes(v)
+            if row_bytes(v)
         }
         self.narrow = {ila.inputs[name]: concat(*reversed(parts)) for name, parts in self.bytes.items()}
         inputs = {*ila.inputs, *(p.name for parts in self.bytes.values() for p in parts)}
 
         def of_inputs(term: Expr) -> bool:
-            return free_variables(term).keys() <= inputs and not _too_wide([term])
+            return free_variables(term).keys() <= inputs and not too_wide([term])
 
         self.instructions = list(ila.instructions.values())
         valid = substitute(ila.valid, self.narrow)
@@ -156,8 +148,10 @@ class _Columns:
             return true
 
         others = any_of([possible(d) for k, d in enumerate(decodes) if k not in self.quick])
-        self.select = _compiled([valid, others, *(decodes[k] for k in self.quick)]) if of_inputs(valid) else None
-        self._bulk: dict[str, _Bulk | None] = {}
+        self.select: tuple[list[str], Select] | None = None
+        if of_inputs(valid):
+            self.select = _selection([valid, others, *(decodes[k] for k in self.quick)], self.quick)
+        self._bulk: dict[str, Bulk | None] = {}
         self._plans: dict[Kernel, Plan | None] = {}
 
     def plan(self, kernel: Kernel) -> Plan | None:
@@ -169,35 +163,25 @@ class _Columns:
                 self._plans[kernel] = None
         return self._plans[kernel]
 
-    def bulk(self, instruction: Instruction) -> _Bulk | None:
+    def bulk(self, instruction: Instruction) -> Bulk | None:
         """The instruction on columns, if what it does to one command does not depend on another of its commands."""
         if instruction.name not in self._bulk:
-            self._bulk[instruction.name] = self._make_bulk(instruction)
+            self._bulk[instruction.name] = bulk_of(instruction, self.narrow, self.bytes)
         return self._bulk[instruction.name]
 
-    def _make_bulk(self, instruction: Instruction) -> _Bulk | None:
-        if instruction.kernel is not None or instruction.reserved:
+
+def _selection(roots: Sequence[Expr], quick: Sequence[int]) -> tuple[list[str], Select] | None:
+    """What tells which of the instructions ``quick`` decodes each command, and the inputs that it uses."""
+    numbers = np.array(quick, np.int64)
+    try:
+        table = DecodeTable(roots, numbers)
+    except ValueError:
+        found = compiled(roots)
+        if found is None:
             return None
-        roots: list[Expr] = []
-        stores: list[tuple[str, int]] = []
-        scalars: list[tuple[str, int]] = []
-        for name, term in instruction.updates.items():
-            if isinstance(term.sort, MemSort):
-                base, plan = store_plan(term)
-                if base.name != name:
-                    return None
-                stores.append((name, len(plan)))
-                roots += [x for entry in plan for x in entry]
-            else:
-                size = _row_bytes(term)
-                parts = [term[min(8 * i + 7, term.width - 1) : 8 * i] for i in range(size)] if size else [term]
-                scalars.append((name, len(parts)))
-                roots += parts
-        roots = [substitute(loads_resolved(r), self.narrow) for r in roots]
-        compiled = _compiled(roots)
-        if compiled is None or instruction.updates.keys() & set(compiled[1]):
-            return None
-        return _Bulk(*compiled, stores, scalars)
+        evaluate, names = found
+        return names, lambda columns, size: selection(evaluate(*(columns[n] for n in names)), size, numbers)
+    return table.names, table.select
 
 
 class Simulator(Machine):
@@ -244,9 +228,16 @@ class Simulator(Machine):
         self._check(stream)
         seen: dict[str, list[tuple[int, Any]]] = {name: [] for name in watch}
         for first, last, instruction in self._runs(stream):
-            bulk = self._of_columns.bulk(instruction) if instruction is not None and last - first >= SHORT_RUN else None
-            if bulk is not None and self._execute_bulk(bulk, stream, first, last, seen):
-                continue
+            bulk = self._of_columns.bulk(instruction) if instruction is not None else None
+            if bulk is not None and (last - first >= SHORT_RUN or bulk.short):
+                columns = self._columns(stream, first, last, bulk.parameters)
+                wide = {row.wide: self._rows(stream, row.wide, first, last) for row in bulk.stored_rows}
+                rows = bulk.execute(self.memories, self.values, columns, wide, last - first)
+                if rows is not None:
+                    for name in watch:
+                        if name in rows:
+                            seen[name] += zip(range(first, last), rows[name], strict=True)
+                    continue
             for number in range(first, last):
                 inputs = stream.command(number)
                 chosen = instruction or self.decode(inputs)
@@ -277,7 +268,7 @@ class Simulator(Machine):
             variable = self.ila.inputs.get(name)
             if variable is None:
                 raise CommandError(f"{self.ila.name} has no input {name}; it has {', '.join(self.ila.inputs)}")
-            size = _row_bytes(variable)
+            size = row_bytes(variable)
             if size and (column.dtype != np.uint8 or column.shape[1:] != (size,)):
                 raise ValueError(
                     f"Column {name} must have rows of {size} bytes (uint8), not {column.dtype} of shape {column.shape}"
@@ -286,7 +277,7 @@ class Simulator(Machine):
                 raise ValueError(f"Column {name} must have one number per command, not shape {column.shape}")
 
     def _watched(self, name: str) -> Any:
-        size, value = _row_bytes(self.ila.states[name]), self.values[name]
+        size, value = row_bytes(self.ila.states[name]), self.values[name]
         return np.frombuffer(value.to_bytes(size, "little"), np.uint8) if size else value
 
     def _runs(self, stream: CommandStream) -> Iterator[tuple[int, int, Instruction | None]]:
@@ -296,116 +287,32 @@ class Simulator(Machine):
         if select is None:
             yield from ((i, i + 1, None) for i in range(size))
             return
-        function, parameters = select
-        columns = self._columns(stream, 0, size)
-        for name in parameters:
-            columns.setdefault(name, np.zeros(size, np.int64))
-        results = function(*(columns[name] for name in parameters))
-        table = np.empty((len(results), size), bool)
-        for row, found in zip(table, results, strict=True):
-            row[:] = found  # a condition that is constant, or of an input that is not given, is a number
-        valid, others, hits = table[0], table[1], table[2:]
-        which = np.full(size, -1)
-        if len(hits):
-            numbers = np.array(self._of_columns.quick)
-            chosen = hits.sum(axis=0) == 1
-            which[chosen] = numbers[hits.argmax(axis=0)[chosen]]
-        # one by one, decoding says what is wrong
-        which[~valid | others] = -1
+        names, choose = select
+        which = choose(self._columns(stream, 0, size, names), size)  # one by one, decoding says what is wrong
         edges = [0, *(np.flatnonzero(np.diff(which)) + 1).tolist(), size]
         for first, last in pairwise(edges):
             if first < last:
                 index = int(which[first])
                 yield first, last, self._of_columns.instructions[index] if index >= 0 else None
 
-    def _columns(self, stream: CommandStream, first: int, last: int) -> dict[str, Any]:
+    def _columns(self, stream: CommandStream, first: int, last: int, names: Iterable[str]) -> dict[str, Any]:
+        """The columns of inputs, and of bytes of wide ones, among ``names``; those not given are 0."""
         found: dict[str, Any] = {}
-        for name, column in stream.columns.items():
-            part = column[first:last]
-            if column.ndim == 1:
+        for name in names:
+            whole, _, byte = name.rpartition(".")
+            if whole in self._of_columns.bytes:
+                found[name] = self._rows(stream, whole, first, last)[:, int(byte)].astype(np.int64)
+            elif name in stream.columns:
+                part = stream.columns[name][first:last]
                 is_flag = self.ila.inputs[name].sort == BOOL
                 found[name] = part.astype(bool) if is_flag else part.astype(np.int64, copy=False)
-            else:
-                wide = np.ascontiguousarray(part.T).astype(np.int64)
-                found |= {p.name: wide[i] for i, p in enumerate(self._of_columns.bytes[name])}
+            elif name in self.ila.inputs:
+                found[name] = np.zeros(last - first, np.int64)
         return found
 
-    def _execute_bulk(
-        self, bulk: _Bulk, stream: CommandStream, first: int, last: int, seen: dict[str, list[tuple[int, Any]]]
-    ) -> bool:
-        """Executes commands ``first`` .. ``last`` - 1; false, with nothing done, if a word is stored twice."""
-        size = last - first
-        columns = self._columns(stream, first, last)
-        arguments: list[Any] = []
-        for name in bulk.parameters:
-            if name in self.memories:
-                arguments.append(self.memories[name])
-            else:
-                arguments.append(columns[name] if name in columns else self.values.get(name, 0))
-        results = iter(bulk.evaluate(*arguments))
-        writes = []
-        for name, lanes in bulk.stores:
-            places = np.empty((size, lanes), np.int64)
-            contents = np.empty((size, lanes), self.memories[name].words.dtype)
-            guards: Words | None = None
-            for lane in range(lanes):
-                guard, places[:, lane], contents[:, lane] = next(results), next(results), next(results)
-                if not (guard.all() if isinstance(guard, np.ndarray) else guard):
-                    guards = np.ones((size, lanes), bool) if guards is None else guards
-                    guards[:, lane] = guard
-            addresses, words = places.ravel(), contents.ravel()
-            if guards is not None:
-                addresses, words = addresses[guards.ravel()], words[guards.ravel()]
-            if not _distinct(addresses, len(self.memories[name].words)):
-                return False
-            writes.append((name, addresses, words))
-        for name, addresses, words in writes:
-            memory = self.memories[name]
-            if addresses.size and addresses[-1] - addresses[0] == addresses.size - 1 and _rising(addresses):
-                memory.words[addresses[0] : addresses[-1] + 1] = words
-            else:
-                memory.words[addresses] = words
-            memory.touch()
-        for name, parts in bulk.scalars:
-            rows: Words
-            if parts > 1:
-                rows = np.empty((size, parts), np.uint8)
-                for lane in range(parts):
-                    rows[:, lane] = next(results)
-                self.values[name] = int.from_bytes(rows[-1].tobytes(), "little")
-            else:
-                rows = np.broadcast_to(np.asarray(next(results)), (size,))
-                self.values[name] = rows[-1].item()
-            if name in seen:
-                seen[name] += zip(range(first, last), rows, strict=True)
-        return True
-
-
-def _row_bytes(term: Expr) -> int:
-    """The bytes of a row of a column for the term's values; 0 where a value is one number."""
-    wide = isinstance(term.sort, BvSort) and term.width > WIDEST
-    return (term.width + 7) // 8 if wide else 0
-
-
-def _compiled(roots: Sequence[Expr]) -> tuple[Callable[..., Any], list[str]] | None:
-    """The terms as a function on columns, and the names of its parameters; None if a term is too wide or none given."""
-    if not roots or _too_wide(roots):
-        return None
-    parameters = {name: v for r in roots for name, v in free_variables(r).items()}
-    return compile_terms(list(parameters.values()), roots, vector=True), list(parameters)
-
-
-def _too_wide(roots: Sequence[Expr]) -> bool:
-    return any(map(_row_bytes, postorder(roots)))
-
-
-def _rising(addresses: Words) -> bool:
-    return bool(np.all(np.diff(addresses) > 0))
-
-
-def _distinct(addresses: Words, size: int) -> bool:
-    if _rising(addresses):
-        return True
-    hit = np.zeros(size, bool)
-    hit[addresses] = True
-    return int(np.count_nonzero(hit)) == addresses.size
+    def _rows(self, stream: CommandStream, name: str, first: int, last: int) -> Words:
+        """The rows of a wide input; 0 where it is not given."""
+        rows = stream.columns.get(name)
+        return (
+            np.zeros((last - first, row_bytes(self.ila.inputs[name])), np.uint8) if rows is None else rows[first:last]
+        )

@@ -1,43 +1,34 @@
 """Recorded runs: what a run on arrays computes, as a straight list of steps.
 
-Where addresses and extents depend on nothing but a configuration and counters, every run of it takes the same steps;
-only the words differ.  A recorded run keeps what depends on memories as steps, and all the rest (addresses, masks,
-conditions, which copy of a memory holds a word) as constants.  Steps whose values depend only on memories that the
-kernel does not store to are taken again only when these have changed.
+A step is a term over the results of steps before it (:class:`TermStep`), a load or a store, or any other function
+(:class:`OtherStep`).  Terms that are used once become part of the term that uses them, and what is left is lowered
+(:mod:`ila_lang.lowering`): its results are congruent to the values that they stand for, and are these values only where
+a step needs them.  Steps whose values depend only on memories that the kernel does not store to are taken again only
+when these have changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .execution import Ref, Run, actual
-from .regions import Piece, Place, read_pieces, words_of
-from .values import Value
+from .expr import Expr, free_variables, substitute, var
+from .lowering import MANY, Lowered, lower, unfolded_size
+from .ranges import Form
 
-__all__ = ["Recorder", "Trace"]
+__all__ = ["OtherStep", "Step", "Steps", "TermStep", "Trace"]
 
 Words = NDArray[Any]
 Action = Callable[[list[Any], Mapping[str, Words]], None]
 
-#: Longer runs are not recorded, nor are those whose constants take more bytes.
-MOST_STEPS = 20_000
-MOST_BYTES = 32 << 20
-#: While a run is recorded, so many bytes of values are kept for use in later iterations.
-MEMO_BYTES = 8 << 20
-
-
-@dataclass(frozen=True, eq=False)
-class _Step:
-    """A step: its result goes to ``target`` (None: a store), ``arguments`` are places of values."""
-
-    target: int | None
-    arguments: tuple[int, ...]
-    make: Callable[[int, tuple[int, ...]], Action]
+#: Terms of more leaves, or of more nodes, do not become part of others.
+MOST_LEAVES = 16
+MOST_NODES = 600
 
 
 class Trace:
@@ -58,6 +49,7 @@ class Trace:
         slots = self.slots
         present = [versions[name] for name in self.inputs]
         if present != self.seen:
+            self.seen = None  # until all is done: a step may fail
             for step in self.fixed:
                 step(slots, memories)
             for place in self.between:
@@ -67,42 +59,128 @@ class Trace:
             step(slots, memories)
 
 
-class Recorder(Run):
-    """A run that records its steps; its configuration must be ordered."""
+@dataclass(eq=False)
+class OtherStep:
+    """A step whose result goes to the slot ``target`` (None: a store); ``arguments`` are slots.
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.slots: list[Any] = []
-        self.constants: dict[int, int] = {}
-        self.fixed: list[_Step] = []
-        self.steps: list[_Step] = []
-        self.inputs: set[str] = set()
-        self.memo: dict[tuple[Any, ...], Any] = {}
-        self.memo_bytes = 0
-        # arrays that the steps hold, by identity
-        self.held: dict[int, Words] = {}
+    ``make`` gives the action for the places where target and arguments will be.  With ``exact`` the arguments must be
+    the values themselves; ``raw`` tells that the result is an array of another type than 64-bit integers.
+    """
 
-    def trace(self) -> Trace | None:
-        """What was recorded; None if it is too long or too large to keep."""
-        if len(self.steps) + len(self.fixed) > MOST_STEPS:
-            return None
-        if sum(array.nbytes for array in self.held.values()) > MOST_BYTES:
-            return None
+    target: int | None
+    arguments: tuple[int, ...]
+    make: Callable[[int, tuple[int, ...]], Action]
+    exact: bool = True
+    raw: bool = False
+
+
+@dataclass(eq=False)
+class TermStep:
+    """A step that computes a term over slots, whose variables are named by :meth:`Steps.variable`.
+
+    The result gets ``shape``.  Where ``sums`` is given, as the counts of the grid and the first axis, it is the sum
+    over the axes from there on.
+    """
+
+    target: int
+    root: Expr
+    shape: tuple[int, ...]
+    sums: tuple[tuple[int, ...], int] | None = None
+    reshaped: bool = False
+    lowered: Lowered | None = field(default=None, init=False)
+
+    @property
+    def arguments(self) -> tuple[int, ...]:
+        """The slots that it uses."""
+        return tuple(int(name[1:]) for name in free_variables(self.root))
+
+
+Step = OtherStep | TermStep
+
+
+class Steps:
+    """All steps of a recorded run; ``fixed`` come first, whatever the memories hold that the kernel stores to."""
+
+    def __init__(self) -> None:
+        self.fixed: list[Step] = []
+        self.steps: list[Step] = []
+        # values that are the same in every run, by slot; forms of results that no step gives
+        self.constants: dict[int, Any] = {}
+        self.forms: dict[int, Form] = {}
+        # slots whose values are used as they are
+        self.exact: set[int] = set()
+        # slots that hold Python numbers
+        self.numbers: set[int] = set()
+
+    @staticmethod
+    def variable(slot: int, like: Expr) -> Expr:
+        """The variable of a slot in the terms of steps."""
+        return var(f"s{slot}", like.sort)
+
+    def trace(self, inputs: Iterable[str]) -> Trace:
+        """The steps as functions."""
+        self._fuse()
+        self._lower()
         # a place is used again after the last use of its value, so that arrays do not live longer than needed
-        constants = set(self.constants.values())
+        used = {a for step in (*self.fixed, *self.steps) for a in step.arguments}
         wanted = {a for step in self.steps for a in step.arguments}
         places: dict[int, int] = {}
         slots: list[Any] = []
-        for place in constants:
-            places[place] = len(slots)
-            slots.append(self.slots[place])
+        for place, value in self.constants.items():
+            if place in used:
+                places[place] = len(slots)
+                slots.append(value)
+        lasting = set(self.constants)
         fixed = self._settle(self.fixed, places, slots, wanted)
         results = {s.target for s in self.fixed if s.target is not None}
         between = sorted({places[p] for p in results - wanted if p in places} - {places[p] for p in results & wanted})
-        steps = self._settle(self.steps, places, slots, results | constants)
-        return Trace(slots, fixed, steps, between, sorted(self.inputs))
+        steps = self._settle(self.steps, places, slots, results | lasting)
+        return Trace(slots, fixed, steps, between, sorted(inputs))
 
-    def _settle(self, steps: list[_Step], places: dict[int, int], slots: list[Any], lasting: set[int]) -> list[Action]:
+    # -- terms ----
+
+    def _fuse(self) -> None:
+        """Makes terms that are used once a part of the terms that use them."""
+        uses = Counter(a for step in (*self.fixed, *self.steps) for a in step.arguments)
+        for steps in (self.fixed, self.steps):
+            terms: dict[int, TermStep] = {}
+            sizes: dict[int, int] = {}
+            for step in steps:
+                if not isinstance(step, TermStep):
+                    continue
+                sizes[step.target] = unfolded_size(step.root)
+                for variable in free_variables(step.root).values():
+                    part = terms.get(int(variable.name[1:]))
+                    if part is None or uses[part.target] > 1 or part.sums is not None or part.reshaped:
+                        continue
+                    size = sizes[step.target] + sizes[part.target]
+                    if size > MOST_NODES or len(free_variables(step.root, part.root)) > MOST_LEAVES + 1:
+                        continue
+                    step.root = substitute(step.root, {variable: part.root})
+                    sizes[step.target] = size
+                    del terms[part.target]
+                terms[step.target] = step
+            steps[:] = [s for s in steps if not isinstance(s, TermStep) or s.target in terms]
+
+    def _lower(self) -> None:
+        """Lowers all terms; steps that need values get values."""
+        exact = {a for s in (*self.fixed, *self.steps) if isinstance(s, OtherStep) and s.exact for a in s.arguments}
+        forms = dict(self.forms)
+        for step in (*self.fixed, *self.steps):
+            if isinstance(step, TermStep):
+                leaves = [(v, forms[int(name[1:])]) for name, v in free_variables(step.root).items()]
+                canonical = step.target in exact
+                assert not (canonical and step.sums)
+                size = int(np.prod(step.sums[0] if step.sums else step.shape, dtype=np.int64))
+                renamed = {v: var(f"a{i}", v.sort) for i, (v, _) in enumerate(leaves)}
+                form = tuple((f"a{i}", f) for i, (_, f) in enumerate(leaves))
+                step.lowered = lower(substitute(step.root, renamed), form, canonical, size >= MANY)
+                forms[step.target] = _summed(step) if step.sums else step.lowered.form
+        self.exact = exact
+
+    # -- places ----
+
+    def _settle(self, steps: list[Step], places: dict[int, int], slots: list[Any], lasting: set[int]) -> list[Action]:
         last = {a: i for i, step in enumerate(steps) for a in step.arguments}
         own = {step.target for step in steps}
         free: list[int] = []
@@ -123,149 +201,96 @@ class Recorder(Run):
                     places[step.target] = target
                 else:
                     continue  # nobody uses it
-            actions.append(step.make(target, arguments))
+            if isinstance(step, OtherStep):
+                action = step.make(target, arguments)
+                actions.append(_widened(action, target) if step.raw and step.target in self.exact else action)
+            else:
+                actions.append(self._term(step, target, arguments))
         return actions
 
-    # -- what a run does with values ----
-
-    def compute(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The function's value; a step where an argument is the result of one."""
-        result = function(*map(actual, arguments))
-        if not any(isinstance(a, Ref) for a in arguments):
-            return result
-
-        def make(target: int, places: tuple[int, ...]) -> Action:
-            if len(places) == 1:
-                (a,) = places
+    def _term(self, step: TermStep, target: int, places: tuple[int, ...]) -> Action:
+        assert step.lowered is not None
+        function, shape = step.lowered.function, step.shape
+        if step.sums is not None:
+            function = _sum_of(function, *step.sums, bits=_summed(step).bits)
+        if any(a in self.numbers for a in step.arguments):
+            function = _of_numbers(function)
+        match places:
+            case (a,):
 
                 def one(slots: list[Any], _: Mapping[str, Words]) -> None:
-                    slots[target] = function(slots[a])
+                    found = function(slots[a])
+                    slots[target] = found if found.shape == shape else _shaped(found, shape)
 
                 return one
-            if len(places) == 2:
-                a, b = places
+            case (a, b):
 
                 def two(slots: list[Any], _: Mapping[str, Words]) -> None:
-                    slots[target] = function(slots[a], slots[b])
+                    found = function(slots[a], slots[b])
+                    slots[target] = found if found.shape == shape else _shaped(found, shape)
 
                 return two
 
-            def many(slots: list[Any], _: Mapping[str, Words]) -> None:
-                slots[target] = function(*[slots[p] for p in places])
+        def many(slots: list[Any], _: Mapping[str, Words]) -> None:
+            found = function(*[slots[p] for p in places])
+            slots[target] = found if found.shape == shape else _shaped(found, shape)
 
-            return many
+        return many
 
-        fixed = all(a.fixed for a in arguments if isinstance(a, Ref))
-        return self._step(result, fixed, tuple(map(self._slot, arguments)), make)
 
-    def load(self, memory: str, address: Any) -> Any:
-        """Words of a memory, as a step."""
-        address = self.in_range(memory, address)
-        region = self.regions.get(memory)
-        words = self.memories[memory]
-        if memory in self.plan.steering and not isinstance(address, Ref):
-            # its contents are those of the configuration
-            return words_of(words, address)
-        if region is None:
-            self.inputs.add(memory)
-            if isinstance(address, Ref):
-                found = words_of(words, address.value)
+def _shaped(found: Words, shape: tuple[int, ...]) -> Words:
+    """The array as one of the shape that it had in the recorded run."""
+    if found.size == np.prod(shape, dtype=np.int64):
+        return found.reshape(shape)
+    return np.broadcast_to(found, shape)
 
-                def make_look_up(target: int, places: tuple[int, ...]) -> Action:
-                    (at,) = places
 
-                    def look_up(slots: list[Any], memories: Mapping[str, Words]) -> None:
-                        slots[target] = words_of(memories[memory], slots[at])
+def _widened(action: Action, target: int) -> Action:
+    """The action, its result as 64-bit integers."""
 
-                    return look_up
+    def widened(slots: list[Any], memories: Mapping[str, Words]) -> None:
+        action(slots, memories)
+        slots[target] = slots[target].astype(np.int64)
 
-                return self._step(found, address.fixed, (address.slot,), make_look_up)
+    return widened
 
-            self._hold(address)
 
-            def make_input(target: int, _: tuple[int, ...]) -> Action:
-                def read(slots: list[Any], memories: Mapping[str, Words]) -> None:
-                    slots[target] = words_of(memories[memory], address)
+def _of_numbers(function: Callable[..., Words]) -> Callable[..., Words]:
+    """The function where arguments may be Python numbers."""
+    return lambda *words: function(*[w if isinstance(w, np.ndarray) else np.array([w], np.int64) for w in words])
 
-                return read
 
-            return self._step(words_of(words, address), True, (), make_input)
-        pieces: list[Piece] = region.load(address, self.mask, len(self.axes))
-        for piece in pieces:
-            self._hold(piece.words, piece.holds, *(piece.index if isinstance(piece.index, tuple) else (piece.index,)))
+def _summed(step: TermStep) -> Form:
+    """The form of a sum over axes."""
+    assert step.sums is not None and step.lowered is not None
+    counts, first = step.sums
+    number = int(np.prod(counts[first:], dtype=np.int64))
+    low, high = (min(step.lowered.form.low * number, 0), max(step.lowered.form.high * number, 0))
+    if max(-low - 1, high) >> 63:
+        return Form(64, -1 << 63, (1 << 63) - 1)  # modulo 2^64
+    bits = 64 if step.lowered.form.bits == 64 or max(-low - 1, high) >> 31 else 32
+    return Form(bits, low, high)
 
-        def make(target: int, _: tuple[int, ...]) -> Action:
-            def read(slots: list[Any], memories: Mapping[str, Words]) -> None:
-                slots[target] = read_pieces(pieces, memories[memory])
 
-            return read
+def _sum_of(function: Callable[..., Words], counts: tuple[int, ...], first: int, bits: int) -> Callable[..., Words]:
+    """The function, its result summed over the axes from ``first`` on of a grid of ``counts`` points."""
+    depth = len(counts)
+    axes = tuple(range(first, depth))
+    order = (*axes, *range(first))
+    kind = np.dtype(f"int{bits}")
 
-        return self._step(read_pieces(pieces, words), False, (), make)
+    def summed(*words: Words) -> Words:
+        # the axes to be summed come first in memory, so that whole arrays are added
+        found = function(*[_outermost(w, order) for w in words])
+        found = found.reshape((1,) * (depth - found.ndim) + found.shape)
+        missing = int(np.prod([counts[d] for i, d in enumerate(axes) if found.shape[i] == 1], dtype=np.int64))
+        total = np.add.reduce(found, axis=tuple(range(depth - first)), dtype=kind)
+        return np.asarray(total * missing if missing > 1 else total)
 
-    def put(self, memory: str, address: Any, word: Any) -> None:
-        """Stores words, as a step."""
-        place: Place = self.regions[memory].store(address, actual(word), self.mask, len(self.axes))
-        self._hold(place.words, place.active, *place.index)
+    return summed
 
-        def make(_: int, places: tuple[int, ...]) -> Action:
-            (value,) = places
 
-            def write(slots: list[Any], memories: Mapping[str, Words]) -> None:
-                place.write(memories[memory], slots[value])
-
-            return write
-
-        self.steps.append(_Step(None, (self._slot(word),), make))
-
-    def leave(self, memory: str) -> None:
-        """Moves the last iteration's words, as a step."""
-        move = self.regions[memory].leave()
-
-        def make(_: int, __: tuple[int, ...]) -> Action:
-            def write(___: list[Any], memories: Mapping[str, Words]) -> None:
-                move.apply(memories[memory])
-
-            return write
-
-        self.steps.append(_Step(None, (), make))
-
-    def kept(self, node: Value, key: tuple[Any, ...]) -> Any:
-        """A value that depends on a memory is the same step within this run."""
-        return self.memo.get(key) if node.memories else super().kept(node, key)
-
-    def keep(self, node: Value, key: tuple[Any, ...], found: Any) -> None:
-        """Keeps a value."""
-        if node.memories:
-            words = actual(found)
-            self.memo_bytes += words.nbytes if isinstance(words, np.ndarray) else 0
-            if self.memo_bytes > MEMO_BYTES:  # what is needed again is computed again
-                self.memo.clear()
-                self.memo_bytes = 0
-            self.memo[key] = found
-        else:
-            super().keep(node, key, found)
-
-    def _step(
-        self, result: Any, fixed: bool, arguments: tuple[int, ...], make: Callable[[int, tuple[int, ...]], Action]
-    ) -> Ref:
-        ref = Ref(len(self.slots), result, fixed)
-        self.slots.append(None)
-        (self.fixed if fixed else self.steps).append(_Step(ref.slot, arguments, make))
-        return ref
-
-    def _hold(self, *values: Any) -> None:
-        for value in values:
-            if isinstance(value, np.ndarray):
-                self.held[id(value)] = value
-
-    def _slot(self, value: Any) -> int:
-        """The place of a value; constants get one, too."""
-        if isinstance(value, Ref):
-            return value.slot
-        # the slot keeps the constant alive, so that its identity stays its own
-        place = self.constants.get(id(value))
-        if place is None:
-            place = self.constants[id(value)] = len(self.slots)
-            self.slots.append(value)
-            self._hold(value)
-        return place
+def _outermost(words: Words, order: tuple[int, ...]) -> Words:
+    if words.ndim < len(order):
+        return words
+    return np.ascontiguousarray(words.transpose(order))

@@ -29,9 +29,10 @@ from .execution import Configuration, Run
 from .expr import free_variables
 from .kernel import Kernel, terms, walk
 from .plan import CompiledKernel
+from .recorder import Recorder
 from .regions import NotParallel
 from .sorts import MemSort
-from .trace import Recorder, Trace
+from .trace import Trace
 
 __all__ = ["VERSIONS", "Plan", "plan_of", "run_vectorised"]
 
@@ -71,7 +72,9 @@ def run_vectorised(
         for other in plan.memories:
             if other != name and np.may_share_memory(memories[name], memories[other]):
                 raise ValueError(f"Memories {name} and {other} must be separate arrays")
-    plan.run(values, memories, {name: next(VERSIONS) for name in plan.memories}, points)
+    # recorded runs are for arrays of the same types
+    kinds = tuple((memories[name].dtype.str, memories[name].strides) for name in plan.memories)
+    plan.run(values, memories, {name: next(VERSIONS) for name in plan.memories}, points, kinds)
 
 
 _PLANS: WeakKeyDictionary[Kernel, Plan] = WeakKeyDictionary()
@@ -114,13 +117,17 @@ class Plan:
         memories: Mapping[str, Words],
         versions: Mapping[str, int],
         points: int = POINTS,
+        kinds: tuple[Any, ...] = (),
     ) -> None:
-        """Runs the kernel on ``memories`` in place; equal ``versions`` of a memory promise equal contents."""
+        """Runs the kernel on ``memories`` in place; equal ``versions`` of a memory promise equal contents.
+
+        Equal ``kinds`` promise arrays of equal types and strides.
+        """
         missing = [name for name in self.scalars if name not in values]
         if missing:
             raise ValueError(f"Kernel {self.name} must be given the value {missing[0]}")
         scalars = tuple(int(values[name]) for name in self.scalars)
-        key: tuple[Any, ...] = (points, *scalars)
+        key: tuple[Any, ...] = (points, *scalars, kinds)
         if self.static:
             key += tuple(
                 (memories[name].dtype.str, blake2b(memories[name].tobytes(), digest_size=16).digest())
@@ -143,11 +150,11 @@ class Plan:
                 return
             arguments = (self, configuration, dict(zip(self.scalars, scalars, strict=True)), memories, versions, points)
             if configuration.ordered and key not in self.traces:
+                configuration.forget()
                 recorder = Recorder(*arguments)
                 recorder.block(self.body)
                 self.traces[key] = recorder.trace()
-                if self.traces[key] is not None:
-                    configuration.forget()
+                configuration.forget()
                 return
             while not self._run(Run(*arguments)):
                 pass  # it has learned something

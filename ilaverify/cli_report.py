@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import UsageError
 
 if TYPE_CHECKING:
+    from bmc.counterexample import Counterexample
     from ila_lang.mapping import TensorMapping
     from reports.html_claims import Comparison
     from reports.html_inputs import CampaignRecord, Scaling
@@ -244,7 +245,8 @@ def _comparison(outcome: ProofOutcome, entries: Mapping[str, tuple[str, Builder]
     return _run(entries[outcome.name][1](), found)
 
 
-def _run(mapping: TensorMapping, found: Any) -> Comparison | str:
+def _run(mapping: TensorMapping, found: Counterexample) -> Comparison | str:
+    """The outputs of a run from the counterexample's data, if it shows the same first difference."""
     from bmc.counterexample import Runner
     from ila_lang import MemSort
     from reports.html_claims import Comparison
@@ -253,6 +255,10 @@ def _run(mapping: TensorMapping, found: Any) -> Comparison | str:
     if run.error or not run.failed:
         return "a run of the mapping as it is now shows no difference"
     _, columns = mapping.output_extents(found.sizes)
+    pairs = list(zip(run.device, run.ir, strict=True))
+    first = next(place for place, (device, ir) in enumerate(pairs) if device != ir)
+    if (*divmod(first, columns), *pairs[first]) != (found.row, found.column, found.device, found.ir):
+        return "a run of the mapping as it is now shows another difference"
     sort = mapping.device.tensors[mapping.output[0]].sort
     assert isinstance(sort, MemSort)
     digits = -(-sort.data_width // 4)

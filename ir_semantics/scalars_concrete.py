@@ -8,19 +8,21 @@ the operators' exact functions.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
+from typing import Any
 
-from ila_lang import Expr, const, false, inline, true
+from ila_lang import Function, compile_terms, inline
 
-from .scalars import NotInterpreted, Scalar, interpret, variables
+from .scalars import NotInterpreted, Scalar, interpret
 from .scalars_floats import decode, encode, float_value, largest, round_to
 from .scalars_formats import BOOLEAN, NUMBER, Format, Literal, Value
 from .scalars_machine import MACHINE_FAMILIES, CodeOperators, MachineExpressions, from_code, to_code, width_of
 from .scalars_operators import OPERATORS
 
-__all__ = ["Concrete", "evaluate", "same_value", "show_value", "values_of", "variables_in"]
+__all__ = ["Concrete", "evaluate", "same_value", "show_value", "values_of"]
 
 _INTEGER_OPERATORS = frozenset({"quotient", "floor_quotient", "shift_left", "shift_right"})
 
@@ -123,10 +125,10 @@ class Concrete:
         return _exactly(op, kind, kinds[0], args)
 
     def _machine(self, op: str, kind: Format, kinds: Sequence[Format], args: Sequence[Value]) -> Value:
-        literals = [_literal_expression(a, k) for a, k in zip(args, kinds, strict=True)]
-        result = inline(MachineExpressions(self.codes).apply(op, kind, kinds, literals))
-        assert result.is_const, result
-        return bool(result.value) if kind == BOOLEAN else from_code(result.value, kind)
+        owner = next((k for k in (*kinds, kind) if k.family == "code"), kind)
+        run = _compiled(op, kind, tuple(kinds), tuple(self.codes.get(owner, {}).items()))
+        result = run(*(bool(a) if k == BOOLEAN else to_code(a, k) for a, k in zip(args, kinds, strict=True)))
+        return bool(result) if kind == BOOLEAN else from_code(int(result), kind)
 
     def _cast(self, kind: Format, source: Format, value: Value) -> Value:
         """A conversion of which one side is a real, an integer without bound, or a float."""
@@ -171,10 +173,15 @@ def _exact_float(value: Literal, kind: Format) -> float:
     return float(value)
 
 
-def _literal_expression(value: Value, kind: Format) -> Expr:
-    if kind == BOOLEAN:
-        return true if value else false
-    return const(to_code(value, kind), width_of(kind))
+@cache
+def _compiled(
+    op: str, kind: Format, kinds: tuple[Format, ...], primitives: tuple[tuple[str, Function], ...]
+) -> Callable[..., Any]:
+    """A machine operator's expression as a Python function on codes."""
+    domain = MachineExpressions({k: dict(primitives) for k in (*kinds, kind) if k.family == "code"})
+    operands = [domain.variable(f"a{i}", k) for i, k in enumerate(kinds)]
+    run = compile_terms(operands, [inline(domain.apply(op, kind, kinds, operands))])
+    return lambda *codes: run(*codes)[0]
 
 
 def _exactly(op: str, kind: Format, source: Format, args: Sequence[Value]) -> Value:
@@ -192,8 +199,3 @@ def _exactly(op: str, kind: Format, source: Format, args: Sequence[Value]) -> Va
     if isinstance(result, bool):
         return result
     return int(result) if kind.family == "int" else Fraction(result)
-
-
-def variables_in(terms: Sequence[Scalar], number: Format) -> dict[str, Format]:
-    """The variables of terms with their formats, NUMBER replaced."""
-    return {n: number if k == NUMBER else k for n, k in variables(*terms).items()}

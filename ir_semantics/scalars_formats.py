@@ -43,7 +43,9 @@ class Format:
             case "integer", (width, sign, overflow):
                 return f"{'' if sign == 'signed' else 'u'}int{width}{'' if overflow == 'wrap' else ' saturating'}"
             case "fixed", (width, fraction, sign, rounding, overflow):
-                return f"fixed({width},{fraction}) {sign}, {rounding}, {overflow}"
+                usual = ("signed", "down", "wrap")
+                special = [m for m, u in zip((sign, rounding, overflow), usual, strict=True) if m != u]
+                return " ".join([f"fixed({width},{fraction})", *map(str, special)])
             case "code", (name, *_):
                 return str(name)
         return {"real": "the reals", "int": "the integers"}.get(self.family, self.family)

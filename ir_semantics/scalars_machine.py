@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 
 from ila_lang import BOOL, Expr, Function, bv, concat, const, false, ite, true, var
 
@@ -44,6 +45,7 @@ class _Shape:
         return (1 << (self.width - 1 if self.signed else self.width)) - 1
 
 
+@cache
 def _shape(kind: Format) -> _Shape:
     match kind.family, kind.parameters:
         case "integer", (width, sign, overflow):
@@ -66,6 +68,8 @@ def to_code(value: Value | Literal, kind: Format) -> int:
             raise ValueError(f"a code of {kind} must be an integer in 0..{(1 << width_of(kind)) - 1}, not {value}")
         return code
     shape = _shape(kind)
+    if isinstance(value, int) and shape.fraction == 0 and shape.lowest <= value <= shape.highest:
+        return value & ((1 << shape.width) - 1)
     if isinstance(value, float) and (not math.isfinite(value) or math.copysign(1, value) < 0 == value):
         raise ValueError(f"the format {kind} must be given a finite number, and 0 without a sign, not {value!r}")
     scaled = Fraction(value) * (1 << shape.fraction)

@@ -1,7 +1,8 @@
 """What the HTML page says of one claim: its verdict with all that belongs to it, in words for strangers.
 
 Nothing is PROVED here because a record says so: the word is kept only where the record carries an intact certificate of
-the same claim, in which two solvers gave every obligation's expected answer.
+the same claim, in which two solvers gave every obligation's expected answer.  REFUTED is kept only with a
+counterexample.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from .outcomes import NOT_RUN, ProofOutcome
 from .store import certificate_problems
 
 __all__ = [
+    "EQUALITIES",
+    "INTERPRETATIONS",
+    "METHODS",
     "MOST_OBLIGATIONS",
     "VERDICTS",
     "CertificateView",
@@ -76,7 +80,20 @@ METHODS: Mapping[str, tuple[str, str]] = {
         "sums compared as multisets of summands, by hashes of them",
         "anything about other sizes than those above",
     ),
+    "rule": (
+        "a rewrite rule on scalars, as a formula over all values of its variables",
+        "anything about other number formats than those above",
+    ),
+    "tensor": (
+        "a rewrite rule on tensors, for every size: one arbitrary element of the result stands for all",
+        "anything about sizes outside the size domain above",
+    ),
+    "token order": (
+        "an inductive invariant of all schedules of the accelerator's modules",
+        "anything about programs that the claim does not name",
+    ),
 }
+"""Proof methods: what each does, and what a proof by it does not say."""
 _OTHER_METHOD = ("a method of this version of the prover", "anything about sizes other than those above")
 
 EQUALITIES: Mapping[str, tuple[str, str]] = {
@@ -97,26 +114,41 @@ EQUALITIES: Mapping[str, tuple[str, str]] = {
         "that the bits are equal, or that the bound is the smallest one",
     ),
 }
+"""Equality notions, by the beginning of their words in claims: what each means, and what it does not say."""
 _OTHER_EQUALITY = ("in the sense that the claim's words define", "equality in any other sense")
 
-INTERPRETATIONS: Mapping[str, str] = {
-    "uninterpreted": "operations on data are symbols; the result holds for all operations that satisfy the lemmas",
-    "bits": "operations on data are their closed forms, bit by bit",
+INTERPRETATIONS: Mapping[str, tuple[str, str]] = {
+    "uninterpreted": (
+        "operations on data are symbols; the result holds for all operations that satisfy the lemmas",
+        "",
+    ),
+    "bits": ("operations on data are their closed forms, bit by bit", ""),
+    "reals": ("data are real numbers", "that rounded or bounded numbers behave like real ones"),
+    "integers": ("data are integers without bound", "that integers which wrap or saturate behave like these"),
+    "abstract_float": (
+        "data are floats of which order, signs and special values are exact, and a few laws are known",
+        "",
+    ),
+    "ieee": (
+        "data are IEEE 754 floats, with the solvers' arithmetic",
+        "that hardware which deviates from IEEE 754 agrees",
+    ),
 }
-_OTHER_INTERPRETATION = "a data interpretation of this version of the prover"
+"""Data interpretations: what each means, and (where there is something) what it does not say."""
+_OTHER_INTERPRETATION = ("a data interpretation of this version of the prover", "")
 
 _MODELS = (
-    "that the accelerator's chip or RTL behaves like its model, or a compiler's IR like the model of the IR: the two "
-    "models are compared, nothing else"
+    "that an accelerator's chip or RTL, or a compiler's IR, behaves like the model of it: two models are compared, "
+    "nothing else"
 )
-_TIME = "anything about run time, or about hosts that break the assumptions"
+_TIME = "anything about run time, or about uses that break the assumptions"
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Both sides' outputs of a counterexample's run, row-major, as texts of codes.
 
-    ``inputs`` are the cells that are not at their reset value (their name, and the code): ``others`` are zero or reset.
+    ``inputs`` are the cells of the data (name and code) that are not zero or at their reset value.
     """
 
     columns: int
@@ -144,7 +176,7 @@ class Window:
 
 @dataclass(frozen=True)
 class ObligationGroup:
-    """Obligations of one purpose: how many hold, and the seconds of each solver, per obligation and in all."""
+    """Obligations of one purpose: their number, and the seconds of each solver, per obligation and in all."""
 
     name: str
     meaning: str
@@ -225,12 +257,15 @@ def claim_view(
             certificate = _certificate(outcome, invariants or {})
         except CertificateError as error:
             verdict, reason = "ERROR", f"It was said to be PROVED, but it has no intact certificate: {error}"
+    elif verdict == "REFUTED" and not (outcome.counterexample and outcome.document):
+        verdict, reason = "ERROR", "It was said to be REFUTED, but it has no counterexample"
     elif verdict not in VERDICTS:
         verdict, reason = "ERROR", f"The record must have a verdict, not '{outcome.status}'"
     claim: Mapping[str, Any] = outcome.claim or {}
     equality = str(claim.get("equality", ""))
     known = next((words for name, words in EQUALITIES.items() if equality.startswith(name)), _OTHER_EQUALITY)
     method = METHODS.get(outcome.method, _OTHER_METHOD)
+    data = [(name, INTERPRETATIONS.get(name, _OTHER_INTERPRETATION)) for name in claim.get("interpretations", ())]
     window = window_of(comparison) if isinstance(comparison, Comparison) else None
     return ClaimView(
         anchor=anchor,
@@ -241,10 +276,14 @@ def claim_view(
         statement=str(claim.get("statement", outcome.summary)),
         size_domain=str(claim.get("size_domain", "")),
         equality=(equality, known[0]) if equality else ("", ""),
-        data=tuple((str(i), INTERPRETATIONS.get(i, _OTHER_INTERPRETATION)) for i in claim.get("interpretations", ())),
+        data=tuple((str(name), meaning) for name, (meaning, _) in data),
         method=(outcome.method, method[0]),
         assumptions=tuple(map(str, claim.get("assumptions", ()))),
-        not_said=(method[1], known[1], _MODELS, _TIME) if verdict == "PROVED" else (VERDICTS[verdict][1],),
+        not_said=(
+            (method[1], known[1], *(text for _, (_, text) in data if text), _MODELS, _TIME)
+            if verdict == "PROVED"
+            else (VERDICTS[verdict][1],)
+        ),
         certificate=certificate,
         window=window,
         unseen=comparison if isinstance(comparison, str) else "",

@@ -123,7 +123,7 @@ def read_campaign(path: Path) -> CampaignRecord:
 
 
 def _campaign(content: Mapping[str, Any]) -> CampaignRecord:
-    titles = {"error": "in all", "input_error": "quantised inputs alone", "arithmetic_error": "arithmetic alone"}
+    titles = {"error": "in all", "input_error": "inputs", "arithmetic_error": "arithmetic"}
     summaries = []
     for key, title in titles.items():
         found = content[key]

@@ -127,7 +127,7 @@ ROWS: tuple[RuleRow[ScalarRule], ...] = (
     _row("F3", _rule("F3", x - x, 0, BINARY32, {"x": math.inf}), _rule("F3", x - x, 0, condition=is_finite(x))),
     _row(
         "F5",
-        _rule("F5", maxnum(x, constant(-math.inf)), x, BINARY32, {"x": math.nan}),
+        _rule("F5", maxnum(x, constant(-math.inf)), x, BINARY32, {"x": math.nan}, source="MLIR #114594"),
         _rule("F5", maximum(x, constant(-math.inf)), x),
     ),
     _row(
@@ -139,7 +139,7 @@ ROWS: tuple[RuleRow[ScalarRule], ...] = (
     ),
     _row(
         "F9",
-        _rule("F9", log(exp(x)), x, BINARY32, {"x": 89.0}),
+        _rule("F9", log(exp(x)), x, BINARY32, {"x": 89.0}, source="XLA #42732"),
         _over_reals("F9", log(exp(x)), x),
     ),
     _row(
@@ -155,7 +155,14 @@ ROWS: tuple[RuleRow[ScalarRule], ...] = (
     ),
     _row(
         "F15",
-        _rule("F15", a * x + b * x, fma(a, x, b * x), BINARY32, {"a": _f32(1e20), "b": -_f32(1e20), "x": _f32(1e10)}),
+        _rule(
+            "F15",
+            a * x + b * x,
+            fma(a, x, b * x),
+            BINARY32,
+            {"a": _f32(1e20), "b": -_f32(1e20), "x": _f32(1e10)},
+            source="XLA #41579",
+        ),
         _over_reals("F15", a * x + b * x, fma(a, x, b * x)),
     ),
     _row(
@@ -176,7 +183,7 @@ ROWS: tuple[RuleRow[ScalarRule], ...] = (
     ),
     _row(
         "F23",
-        _rule("F23", ceil(x), trunc(x) + select(x > trunc(x), 1, 0), BINARY32, {"x": -0.25}),
+        _rule("F23", ceil(x), trunc(x) + select(x > trunc(x), 1, 0), BINARY32, {"x": -0.25}, source="MLIR #218111"),
         _rule("F23", ceil(x), trunc(x) + select(x > trunc(x), 1, 0), zero_signs=False),
     ),
     _row(
@@ -214,7 +221,7 @@ ROWS: tuple[RuleRow[ScalarRule], ...] = (
     ),
     _row(
         "C1",
-        _rule("C1", _inner, _outer, BINARY32, {"x": 2.0, "a": 3.0, "b": 1.0}),
+        _rule("C1", _inner, _outer, BINARY32, {"x": 2.0, "a": 3.0, "b": 1.0}, source="MLIR #57095"),
         _rule("C1", _inner, _outer, condition=a <= b, zero_signs=False),
         _over_reals("C1", _inner, _outer, a <= b),
         still_wrong=(_rule("C1", _inner, _outer, BINARY32, {"x": -1.0, "a": 0.0, "b": -0.0}, condition=a <= b),),

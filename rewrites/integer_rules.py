@@ -241,6 +241,7 @@ ROWS: tuple[RuleRow[ScalarRule], ...] = (
             {"x": 1, "c1": -2, "c2": -1},
             left_defined=_left_fits,
             right_defined=_right_fits,
+            source="MLIR #140328",
         ),
         _rule("I41", _grouped_left, _grouped_right, INT2, left_defined=_left_fits),
         note="An addition that must not overflow has no value where it does.",

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeAlias
 
-from ir_semantics.scalars import BOOLEAN, TRUE, Format, NotInterpreted, Scalar, Value, interpret
+from ir_semantics.scalars import BOOLEAN, NUMBER, TRUE, Format, NotInterpreted, Scalar, Value, interpret, postorder
 from ir_semantics.scalars_floats import decode
 from ir_semantics.scalars_machine import MACHINE_FAMILIES, MachineExpressions, from_code
 from smt_encodings.claims import Claim, Interpretation, Obligation, Status, Verdict
@@ -34,20 +34,22 @@ from smt_encodings.interpretations import (
 )
 
 from .number_formats import CODES
-from .rule_search import find_counterexample, holds_at, mutants, points, refutes_change, replay
+from .rule_search import find_among_all, find_counterexample, holds_at, mutants, points, refutes_change, replay
 from .rules import Counterexample, ScalarRule
 
-__all__ = ["LADDERS", "interpretations_of", "prove_rule"]
+__all__ = ["LADDERS", "interpretations_of", "prove_rule", "proved_by"]
 
-_SEARCHED = 4000
+_SEARCHED = 5000
 """Values at which a rule is evaluated before solvers are asked."""
+_DISAGREE = "the solvers disagree"
 _KEPT = 300
 """Values at which changed rules are evaluated."""
 
 LADDERS: Mapping[str, tuple[Interpretation, ...]] = {
     "float": (Interpretation.UNINTERPRETED, Interpretation.ABSTRACT_FLOAT, Interpretation.IEEE),
     "machine": (Interpretation.UNINTERPRETED, Interpretation.BITS),
-    "exact": (Interpretation.UNINTERPRETED, Interpretation.REALS),
+    "real": (Interpretation.UNINTERPRETED, Interpretation.REALS),
+    "int": (Interpretation.UNINTERPRETED, Interpretation.INTEGERS),
 }
 """The interpretations of each kind of number, from coarse to fine."""
 
@@ -56,10 +58,13 @@ def interpretations_of(rule: ScalarRule) -> tuple[Interpretation, ...]:
     """The ladder of a rule, or the one interpretation that it names."""
     if rule.interpretation is not None:
         return (rule.interpretation,)
-    families = {rule.number.family, *(k.family for k in rule.variables.values())}
+    formats = {rule.number, *rule.variables.values(), *(t.format for t in postorder(rule.terms))} - {NUMBER}
+    families = {k.family for k in formats}
     if "float" in families:
         return LADDERS["float"]
-    return LADDERS["machine" if families <= MACHINE_FAMILIES else "exact"]
+    if families <= MACHINE_FAMILIES:
+        return LADDERS["machine"]
+    return LADDERS["real" if "real" in families else "int"]
 
 
 def prove_rule(rule: ScalarRule, discharger: Discharger | None = None) -> Verdict:
@@ -68,7 +73,8 @@ def prove_rule(rule: ScalarRule, discharger: Discharger | None = None) -> Verdic
     REFUTED: ``details["counterexample"]`` has values at which both sides were evaluated and differ.  PROVED: z3 and
     cvc5 agree; the claim names the interpretation that sufficed, ``details["ladder"]`` says what came of the coarser
     ones, and ``details["health"]`` at what values the rule says something and where changed rules fail.  VACUOUS:
-    nothing satisfies the condition.  UNKNOWN: the reason names what each interpretation lacked.
+    nothing satisfies the condition.  UNKNOWN: the reason names what each interpretation lacked.  ERROR: the solvers
+    disagree, or values that refute the rule do not replay.
     """
     start = time.perf_counter()
     attempt = _Attempt(rule, discharger or Discharger())
@@ -76,6 +82,11 @@ def prove_rule(rule: ScalarRule, discharger: Discharger | None = None) -> Verdic
     verdict = Verdict(status, attempt.claim(), "rule", time.perf_counter() - start, reason, attempt.obligations)
     verdict.details |= attempt.details
     return verdict
+
+
+def proved_by(rule: ScalarRule, interpretation: Interpretation, discharger: Discharger) -> bool:
+    """Whether one interpretation proves a rule; no values are tried before, and no health check follows."""
+    return _Attempt(rule, discharger).climb(interpretation)[0]
 
 
 @dataclass
@@ -97,6 +108,7 @@ class _Attempt:
         self.details: dict[str, object] = {}
         self.used: tuple[Interpretation, ...] = interpretations_of(rule)
         self.assumptions: tuple[str, ...] = ()
+        self.of_lemmas: dict[str, None] = {}
 
     def claim(self) -> Claim:
         rule = self.rule
@@ -111,7 +123,7 @@ class _Attempt:
 
     def decide(self) -> tuple[Status, str]:
         tried = list(islice(points(self.rule), _SEARCHED))
-        found = find_counterexample(self.rule, tried)
+        found = find_counterexample(self.rule, tried) or find_among_all(self.rule)
         if found is not None:
             return self._refuted(found)
         witness = self._witness(tried)
@@ -122,9 +134,11 @@ class _Attempt:
             return lemmas
         reasons = []
         for interpretation in interpretations_of(self.rule):
-            proved, said = self._climb(interpretation)
+            proved, said = self.climb(interpretation)
             if "counterexample" in self.details:
                 return self._refuted_by_model()
+            if said == _DISAGREE:
+                return Status.ERROR, f"{interpretation.value}: {said}"
             if proved:
                 self.used = (interpretation,)
                 return self._healthy(witness, tried)
@@ -161,26 +175,21 @@ class _Attempt:
             asked = self._ask(encoded, "condition", "no values satisfy the condition")
             if asked is None:
                 return None
-            if asked.obligation.answers[-1].status == "sat":
+            if encoded.exact and asked.obligation.answers[-1].status == "sat":
                 return f"a model of {interpretation.value}"
         return "not known"
 
     def _healthy(self, witness: str, tried: Sequence[Mapping[str, Value]]) -> tuple[Status, str]:
         """Whether the proved rule says something, and fails when it is changed."""
-        changed = list(mutants(self.rule)) or list(mutants(_turned(self.rule)))
         at = list(tried[:: max(1, len(tried) // _KEPT)])
-        rule = self.rule if list(mutants(self.rule)) else _turned(self.rule)
-        fails = {c.text: refutes_change(rule, c, at) for c in changed}
+        fails = {c.text: refutes_change(self.rule, c, at) for c in mutants(self.rule)}
         refuted = {text: where for text, where in fails.items() if where is not None}
         self.details["health"] = {"condition holds at": witness, "changed rules refuted": refuted, "of": len(fails)}
         if witness == "not known":
             return Status.UNKNOWN, "no values are known that satisfy the condition"
         if not refuted:
-            return (
-                Status.UNKNOWN,
-                "no changed form of the rule was refuted, so the rule may not depend on its right side",
-            )
-        return Status.PROVED, ""
+            return Status.UNKNOWN, "no changed form of the rule was refuted: it may not depend on its right side"
+        return Status.PROVED, "" if self.discharger.second else "only z3 was asked"
 
     def _prove_lemmas(self) -> tuple[Status, str] | None:
         for lemma in self.rule.lemmas:
@@ -190,11 +199,12 @@ class _Attempt:
             if verdict.status is not Status.PROVED:
                 return Status.UNKNOWN, f"the lemma {lemma.name} is {verdict.status.value}: {verdict.reason}"
             self.obligations += verdict.obligations
+            self.of_lemmas |= dict.fromkeys(verdict.claim.assumptions)
         return None
 
     # -- solvers ---------------------------------------------------------------------------------------------
 
-    def _climb(self, interpretation: Interpretation) -> tuple[bool, str]:
+    def climb(self, interpretation: Interpretation) -> tuple[bool, str]:
         """Whether one interpretation proves the rule, and what it says otherwise; notes a replayed counterexample."""
         rule = self.rule
         assertions = [rule.condition, rule.left_defined, ~rule.goal]
@@ -203,13 +213,14 @@ class _Attempt:
             return False, encoded
         failed = self._ask(encoded, interpretation.value, "the condition holds and the sides differ")
         if failed is None:
-            self.assumptions = encoded.assumptions
+            used = self.of_lemmas if interpretation is Interpretation.UNINTERPRETED else ()
+            self.assumptions = (*encoded.assumptions, *used)
             return True, ""
         answer = failed.obligation.answers[-1]
         if answer.status != "sat":
             return False, f"{answer.solver} does not know{': ' + answer.reason if answer.reason else ''}"
         if len(failed.obligation.answers) == 2:
-            return False, "the solvers disagree"
+            return False, _DISAGREE
         if encoded.exact and answer.model is not None:
             self._replay_model(answer.model)
         return False, "not implied"
@@ -246,10 +257,6 @@ class _Attempt:
                 return _ENCODERS[interpretation](self.rule, roots, comment)
             except (CannotInterpret, NotInterpreted) as error:
                 return f"not applicable: {error}"
-
-
-def _turned(rule: ScalarRule) -> ScalarRule:
-    return replace(rule, left=rule.right, right=rule.left, right_defined=TRUE)
 
 
 def _value(code: int, kind: Format) -> Value:
@@ -310,4 +317,5 @@ _ENCODERS: Mapping[Interpretation, _Encoder] = {
     Interpretation.IEEE: _ieee,
     Interpretation.BITS: _bits,
     Interpretation.REALS: _exact,
+    Interpretation.INTEGERS: _exact,
 }

@@ -14,9 +14,14 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import islice, product
 
+import numpy as np
+
+from ila_lang import BvSort, compile_terms, inline
+from ila_lang import postorder as expressions
 from ir_semantics.scalars import (
     BINARY64,
     BOOLEAN,
+    NUMBER,
     OPERATORS,
     REALS,
     Format,
@@ -33,15 +38,16 @@ from ir_semantics.scalars import (
 )
 from ir_semantics.scalars_concrete import Concrete, same_value, values_of
 from ir_semantics.scalars_floats import decode, largest, round_to, smallest
-from ir_semantics.scalars_machine import MACHINE_FAMILIES, from_code, width_of
+from ir_semantics.scalars_machine import MACHINE_FAMILIES, MachineExpressions, from_code, width_of
 
 from .number_formats import CODES
 from .rules import Counterexample, ScalarRule
 
-__all__ = ["find_counterexample", "holds_at", "mutants", "points", "refutes_change", "replay"]
+__all__ = ["find_among_all", "find_counterexample", "holds_at", "mutants", "points", "refutes_change", "replay"]
 
 _EVERYWHERE = 12
 """Rules of at most this many bits of variables are evaluated at all values."""
+_ALL, _WIDEST = 16, 62
 _COMBINED = 1500
 _RANDOM = 400
 _AGREE, _DIFFER = 2.0**-30, 2.0**-10
@@ -104,6 +110,38 @@ def points(rule: ScalarRule) -> Iterator[dict[str, Value]]:
         yield {n: _random(k, source) for n, k in formats.items()}
 
 
+def find_among_all(rule: ScalarRule) -> Counterexample | None:
+    """A counterexample among all values of a rule on machine numbers with at most 16 bits of variables.
+
+    None too for other rules, and where an expression is too wide for arrays.
+    """
+    formats = rule.variables
+    terms = list(postorder(rule.terms))
+    kinds = {rule.number if t.format == NUMBER else t.format for t in terms}
+    if not {k.family for k in kinds} <= MACHINE_FAMILIES or sum(_bits(k) for k in formats.values()) > _ALL:
+        return None
+    domain = MachineExpressions(CODES)
+    try:
+        condition, defined, goal = interpret([rule.condition, rule.left_defined, rule.goal], domain, rule.number)
+    except NotInterpreted:
+        return None
+    fails = inline(condition & defined & ~goal)
+    if any(isinstance(n.sort, BvSort) and n.sort.width > _WIDEST for n in expressions([fails])):
+        return None
+    parameters = [domain.variable(n, k) for n, k in formats.items()]
+    grid = np.meshgrid(*(np.arange(1 << _bits(k)) for k in formats.values()), indexing="ij")
+    codes = [g.ravel().astype(bool) if k == BOOLEAN else g.ravel() for g, k in zip(grid, formats.values(), strict=True)]
+    (failing,) = compile_terms(parameters, [fails], vector=True)(*codes)
+    (places,) = np.nonzero(np.broadcast_to(failing, (grid[0].size if grid else 1,)))
+    if not len(places):
+        return None
+    chosen = [int(c[places[0]]) for c in codes]
+    values = {
+        n: bool(c) if k == BOOLEAN else from_code(c, k) for (n, k), c in zip(formats.items(), chosen, strict=True)
+    }
+    return replay(rule, values)
+
+
 def _combinations(formats: Mapping[str, Format], choices: Sequence[Sequence[Value]]) -> Iterator[dict[str, Value]]:
     return (dict(zip(formats, chosen, strict=True)) for chosen in product(*choices))
 
@@ -124,20 +162,10 @@ def _special(kind: Format, literals: Iterable[Fraction]) -> list[Value]:
             return [False, True]
         case "float":
             big, small = largest(kind), smallest(kind)
-            found: list[float] = [0.0, -0.0, math.nan, math.inf, -math.inf, 1.0, -1.0, big, -big, small, -small]
-            found += [
-                0.5,
-                -0.25,
-                2.0,
-                3.0,
-                -2.5,
-                math.sqrt(big),
-                -math.sqrt(big),
-                math.sqrt(small),
-                89.0,
-                100.0,
-                -100.0,
-            ]
+            over, under = math.log(big) + 1, math.log(small) - 1  # where exp becomes infinite, and zero
+            found = [0.0, -0.0, math.nan, math.inf, -math.inf, 1.0, -1.0, big, -big, small, -small]
+            found += [0.5, -0.25, 2.0, 3.0, -2.5, math.sqrt(big), -math.sqrt(big), math.sqrt(small)]
+            found += [over, -over, under, -under]
             found += [float(n + d) for n in numbers if abs(n) < big for d in (0, 1, -1)]
             rounded = [x if not math.isfinite(x) or x == 0 else round_to(Fraction(x), kind) for x in found]
             return _once(rounded)
@@ -168,7 +196,9 @@ def _random(kind: Format, source: random.Random) -> Value:
             return source.randint(-1000, 1000)
         case "float":
             return decode(source.getrandbits(_bits(kind)), kind)
-    return from_code(source.getrandbits(width_of(kind)), kind)
+    bits = width_of(kind) if source.random() < 0.5 else min(width_of(kind), 9)  # small numbers as often as any
+    sign = -1 if source.random() < 0.5 else 1
+    return from_code(sign * source.getrandbits(bits) & ((1 << width_of(kind)) - 1), kind)
 
 
 # -- changed rules -----------------------------------------------------------------------------------------
@@ -199,9 +229,7 @@ def _changed(term: Scalar, rule: ScalarRule) -> Scalar | None:
     if term.format == BOOLEAN:
         return not_(term)
     if term.op == "constant":
-        if isinstance(term.payload, Fraction) and term.format.family != "code":
-            return constant(1 if term.payload == 0 else -term.payload, term.format)
-        return constant(Fraction(1), term.format)
+        return constant(Fraction(1 if term.payload == 0 else 0), term.format)
     if term.op == "variable":
         formats = {variable(str(t.payload), t.format) for t in postorder(rule.terms) if t.op == "variable"}
         others = [v for v in sorted(formats, key=str) if v.format == term.format and v is not term]

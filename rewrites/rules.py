@@ -6,19 +6,20 @@ A rule claims that its right side may replace its left side wherever the conditi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from ir_semantics.scalars import BOOLEAN, NUMBER, REALS, TRUE, Format, Scalar, Value, variables
 from ir_semantics.scalars import unsigned_zero as _unsigned_zero
 from ir_semantics.scalars_concrete import show_value
-from smt_encodings.claims import Equality, Interpretation
+from smt_encodings.claims import Equality, Interpretation, Verdict
+from smt_encodings.discharge import Discharger
 
-__all__ = ["Counterexample", "RuleRow", "ScalarRule", "Statement", "Unstated"]
+__all__ = ["Counterexample", "RuleRow", "ScalarRule", "Statement", "TableEntry", "Unstated"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ScalarRule:
     """``left -> right`` on scalars, for all values of the variables that satisfy ``condition``.
 
@@ -153,3 +154,18 @@ class Unstated:
 
     row: str
     reason: str
+
+
+@dataclass(frozen=True)
+class TableEntry:
+    """One line of the table of rules: what is claimed, over which numbers or sizes, and how to decide it.
+
+    ``wrong`` rules must be REFUTED, all others PROVED.
+    """
+
+    row: str
+    wrong: bool
+    rule: str
+    domain: str
+    prove: Callable[[Discharger], Verdict]
+    note: str = ""

@@ -11,6 +11,7 @@ other ``b`` nothing is known of it.
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -18,18 +19,16 @@ import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 from pysmt.typing import BOOL, INT, FunctionType
 
-from ir_semantics.tensors.index import (
+from ir_semantics.tensors.conditions import (
     TRUE,
     All,
     AtLeastZero,
     Condition,
-    Index,
     IsZero,
-    Names,
     OneOf,
-    Quotient,
     TruthOf,
     both,
+    cleared,
     either,
     holds,
     indices_of,
@@ -37,17 +36,22 @@ from ir_semantics.tensors.index import (
     negation,
     variables_of,
 )
+from ir_semantics.tensors.index import Index, Names, Quotient, product
 from smt_encodings.claims import Obligation
 from smt_encodings.discharge import Discharger, NotDischarged
 
-__all__ = ["Context", "Terms"]
+__all__ = ["Context", "OutOfTime", "Proof", "Terms", "sizes_drawn", "sizes_within"]
 
 MOST_SAMPLES = 60
 MOST_LEMMAS = 40
+QUICK = 1.5
 
 
 class Terms:
-    """Index expressions and conditions as pySMT terms; quotients enter as variables with their definitions."""
+    """Index expressions and conditions as pySMT terms; quotients enter as variables with their definitions.
+
+    Names with "!" belong to this class: no variable of an index has one.
+    """
 
     def __init__(self) -> None:
         self._quotients: dict[Quotient, FNode] = {}
@@ -66,7 +70,7 @@ class Terms:
         if isinstance(atom, str):
             return smt.Symbol(atom, INT)
         if atom not in self._quotients:
-            self._quotients[atom] = smt.Symbol(f"q.{len(self._quotients) + 1}", INT)
+            self._quotients[atom] = smt.Symbol(f"q!{len(self._quotients) + 1}", INT)
         return self._quotients[atom]
 
     def condition(self, condition: Condition) -> FNode:
@@ -77,7 +81,7 @@ class Terms:
             case IsZero(value):
                 return smt.Equals(self.index(value), smt.Int(0))
             case TruthOf(name, at, wanted):
-                symbol = smt.Symbol(f"truth.{name}", FunctionType(BOOL, [INT] * len(at)) if at else BOOL)
+                symbol = smt.Symbol(f"truth!{name}", FunctionType(BOOL, [INT] * len(at)) if at else BOOL)
                 term = smt.Function(symbol, [self.index(i) for i in at]) if at else symbol
                 return term if wanted else smt.Not(term)
             case All(parts):
@@ -110,14 +114,21 @@ def _mentions_truth(condition: Condition) -> bool:
     return False
 
 
+class OutOfTime(Exception):
+    """A proof took longer than it may."""
+
+
 @dataclass
 class Proof:
     """What all contexts of one proof share: solvers, terms, names, and the answers so far."""
 
     discharger: Discharger
+    end: float
+    """When it must be finished, on the clock of :func:`time.perf_counter`."""
     terms: Terms = field(default_factory=Terms)
     names: Names = field(default_factory=Names)
     answers: dict[tuple[frozenset[Condition], Condition], Obligation | None] = field(default_factory=dict)
+    hurried: set[tuple[frozenset[Condition], Condition]] = field(default_factory=set)
     random: random.Random = field(default_factory=lambda: random.Random(0))
 
     def keep(self, obligation: Obligation) -> None:
@@ -137,9 +148,11 @@ class Context:
 
     def under(self, *conditions: Condition, ranges: Sequence[tuple[str, Index]] = ()) -> Context:
         """More hypotheses; ``ranges`` are new variables with 0 <= variable < extent."""
+        if time.perf_counter() > self.proof.end:
+            raise OutOfTime
         added = [inside(_name(v), e) for v, e in ranges]
         flat = list(self.hypotheses)
-        for condition in (*added, *conditions):
+        for condition in map(cleared, (*added, *conditions)):
             for part in condition.parts if isinstance(condition, All) else (condition,):
                 if part not in flat:
                     flat.append(part)
@@ -151,14 +164,12 @@ class Context:
         self, ranges: Sequence[tuple[str, Index]], conditions: Sequence[Condition]
     ) -> tuple[dict[str, int], ...]:
         testable = [c for c in conditions if not _mentions_truth(c)]
-        found: list[dict[str, int]] = []
-        for sample in self.samples:
-            points = [sample]
-            for variable, extent in ranges:
-                points = [
-                    {**point, variable: value} for point in points for value in _few(extent.value(point), self.proof)
-                ]
-            found += [p for p in points if _all_hold(testable, p)]
+        points = list(self.samples)
+        for variable, extent in ranges:
+            points = [{**p, variable: value} for p in points for value in _few(extent.value(p), self.proof)]
+            if len(points) > 4 * MOST_SAMPLES:
+                points = self.proof.random.sample(points, 4 * MOST_SAMPLES)
+        found = [p for p in points if _all_hold(testable, p)]
         if len(found) > MOST_SAMPLES:
             found = self.proof.random.sample(found, MOST_SAMPLES)
         return tuple(found)
@@ -177,33 +188,48 @@ class Context:
             or any(_all_hold([condition], s) for s in self.samples if goal_known(condition, s))
         )
 
-    def establish(self, goal: Condition, group: str, meaning: str) -> bool:
-        """Whether the goal follows from the hypotheses for all integers; if so it is recorded as an obligation."""
+    def establish(self, goal: Condition, group: str, meaning: str, *, quick: bool = False) -> bool:
+        """Whether the goal follows from the hypotheses for all integers; if so it is recorded as an obligation.
+
+        With ``quick`` solvers get little time: what only makes a normal form shorter is not worth more.
+        """
+        goal = cleared(goal)
         goal = both(*(p for p in (goal.parts if isinstance(goal, All) else (goal,)) if p not in self.hypotheses))
         if goal == TRUE:
             return True
         if self.refuted(goal):
             return False
         key = (frozenset(self.hypotheses), goal)
-        if key not in self.proof.answers:
-            self.proof.answers[key] = self._ask(goal, group, meaning)
+        if key not in self.proof.answers or (
+            self.proof.answers[key] is None and key in self.proof.hurried and not quick
+        ):
+            (self.proof.hurried.add if quick else self.proof.hurried.discard)(key)
+            self.proof.answers[key] = self._ask(goal, group, meaning, QUICK if quick else None)
+            self.proof.hurried.discard(key)
+            if quick and self.proof.answers[key] is None:
+                self.proof.hurried.add(key)
         obligation = self.proof.answers[key]
         if obligation is None:
             return False
         self.proof.keep(obligation)
         return True
 
-    def _ask(self, goal: Condition, group: str, meaning: str) -> Obligation | None:
+    def _ask(self, goal: Condition, group: str, meaning: str, seconds: float | None) -> Obligation | None:
         terms, discharger = self.proof.terms, self.proof.discharger
         facts = [*self.hypotheses, goal]
         hypotheses = [terms.condition(h) for h in self.hypotheses] + terms.definitions(facts)
         lemmas = [terms.condition(c) for c in product_lemmas(self.hypotheses, goal)]
         name = f"{len(self.proof.answers) + 1}"
-        for more in [lemmas, []] if lemmas else [[]]:
-            try:
-                return discharger.ask(group, name, [smt.Not(terms.condition(goal)), *hypotheses, *more], meaning)
-            except NotDischarged:
-                discharger.obligations.pop()
+        usual = discharger.timeout
+        discharger.timeout = min(usual, seconds or usual)
+        try:
+            for more in [lemmas, []] if lemmas else [[]]:
+                try:
+                    return discharger.ask(group, name, [smt.Not(terms.condition(goal)), *hypotheses, *more], meaning)
+                except NotDischarged:
+                    discharger.obligations.pop()
+        finally:
+            discharger.timeout = usual
         return None
 
     def contradictory(self, group: str, meaning: str) -> bool:
@@ -220,7 +246,7 @@ class Context:
 
 
 def product_lemmas(hypotheses: Sequence[Condition], goal: Condition) -> list[Condition]:
-    """Instances of "a >= 0 and b >= 0 imply a * b >= 0" that may help with products in hypotheses and goal.
+    """Instances of "a product of numbers that are at least 0 is at least 0", for products in hypotheses or goal.
 
     These hold for all integers, whatever the hypotheses; solvers have to guess them otherwise.
     """
@@ -229,15 +255,17 @@ def product_lemmas(hypotheses: Sequence[Condition], goal: Condition) -> list[Con
     bounds = [h.value for h in hypotheses if isinstance(h, AtLeastZero)]
     found: dict[Condition, None] = {}
     for monomial in sorted(wanted, key=lambda m: (len(m), tuple(map(str, m)))):
-        for position, atom in enumerate(monomial):
-            rest = monomial[:position] + monomial[position + 1 :]
-            factor = Index({(atom,): 1})
-            for bound in bounds:
-                if any(m == rest for m, _ in bound.terms) and bound != factor:
-                    lemma = either(
-                        negation(AtLeastZero(factor)), negation(AtLeastZero(bound)), AtLeastZero(factor * bound)
-                    )
-                    found[lemma] = None
+        for bound in bounds:
+            for inner, _ in bound.terms:
+                rest = list(monomial)
+                if not inner or any(inner.count(atom) > rest.count(atom) for atom in inner):
+                    continue
+                for atom in inner:
+                    rest.remove(atom)
+                factors = [Index({(atom,): 1}) for atom in rest]
+                if factors and bound not in factors:
+                    negative = [negation(AtLeastZero(f)) for f in (*factors, bound)]
+                    found[either(*negative, AtLeastZero(product((*factors, bound))))] = None
     return list(found)[:MOST_LEMMAS]
 
 
@@ -266,12 +294,7 @@ def _few(extent: int, proof: Proof) -> list[int]:
 
 def sizes_within(variables: Sequence[str], condition: Condition, most: int, largest: int) -> list[dict[str, int]]:
     """Up to ``most`` assignments of sizes (0 to ``largest``) that satisfy a condition, small sums first."""
-    parts = condition.parts if isinstance(condition, All) else (condition,)
-    positive = {v for v in variables if AtLeastZero(_name(v) - 1) in parts}
-    checks: list[list[Condition]] = [[] for _ in variables]
-    for part in parts:
-        if needed := [variables.index(v) for v in variables_of(part)]:
-            checks[max(needed)].append(part)
+    least, checks = _plan(variables, condition)
     found: list[dict[str, int]] = []
 
     def extend(point: dict[str, int], budget: int) -> None:
@@ -281,13 +304,12 @@ def sizes_within(variables: Sequence[str], condition: Condition, most: int, larg
                 found.append(dict(point))
             return
         variable = variables[position]
-        least = 1 if variable in positive else 0
-        for value in range(least, min(largest, least + budget) + 1):
+        for value in range(least[variable], min(largest, least[variable] + budget) + 1):
             if len(found) >= most:
                 break
             point[variable] = value
             if _all_hold(checks[position], point):
-                extend(point, budget - (value - least))
+                extend(point, budget - (value - least[variable]))
             del point[variable]
 
     for budget in range(largest * len(variables) + 1):
@@ -297,4 +319,34 @@ def sizes_within(variables: Sequence[str], condition: Condition, most: int, larg
     return found
 
 
-__all__ += ["Proof", "sizes_within"]
+def sizes_drawn(
+    variables: Sequence[str], condition: Condition, most: int, largest: int, draw: random.Random
+) -> list[dict[str, int]]:
+    """Up to ``most`` random assignments of sizes (0 to ``largest``, rarely 0) that satisfy a condition."""
+    least, checks = _plan(variables, condition)
+    found: dict[tuple[int, ...], dict[str, int]] = {}
+    for _ in range(6 * most):
+        point: dict[str, int] = {}
+        for position, variable in enumerate(variables):
+            for _ in range(4):
+                start = least[variable] if draw.random() < 0.1 else 1
+                point[variable] = draw.randint(start, largest)
+                if _all_hold(checks[position], point):
+                    break
+            else:
+                break
+        else:
+            found[tuple(point.values())] = point
+        if len(found) >= most:
+            break
+    return list(found.values())
+
+
+def _plan(variables: Sequence[str], condition: Condition) -> tuple[dict[str, int], list[list[Condition]]]:
+    """The least value of each variable, and the parts of a condition that can be checked once it is chosen."""
+    parts = condition.parts if isinstance(condition, All) else (condition,)
+    checks: list[list[Condition]] = [[] for _ in variables]
+    for part in parts:
+        if needed := [variables.index(v) for v in variables_of(part)]:
+            checks[max(needed)].append(part)
+    return {v: 1 if AtLeastZero(_name(v) - 1) in parts else 0 for v in variables}, checks

@@ -22,18 +22,9 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ir_semantics.tensors.conditions import Condition, both, either, equal, inside, negation, substitute_condition
 from ir_semantics.tensors.elements import Read
-from ir_semantics.tensors.index import (
-    Condition,
-    Index,
-    both,
-    either,
-    equal,
-    index,
-    inside,
-    negation,
-    substitute_condition,
-)
+from ir_semantics.tensors.index import Index, index
 
 from .tensor_context import Context
 from .tensor_normal import (
@@ -54,12 +45,12 @@ from .tensor_normal import (
     substitute_member,
     substitute_value,
 )
-from .tensor_witness import Map, alignments, bound_inside, pairings, witnesses
+from .tensor_witness import COMMUTATIVE, Map, alignments, bound_inside, pairings, witnesses
 
 __all__ = ["Matcher"]
 
-COMMUTATIVE = frozenset({"add", "mul"})
-MOST_SELECTIONS = 24
+MOST_SELECTIONS = 64
+MOST_COPIES = 4
 SHORT = range(9)
 """Extents of sums that may be written out."""
 
@@ -90,11 +81,15 @@ class Matcher:
         if self.sums(left, right, context):
             return True
         del obligations[mark:]
-        if self.laws is Laws.EXACT or not (_short(left) or _short(right)):
-            return False
-        if self.sums(self._unrolled(left), self._unrolled(right), context):
-            return True
-        del obligations[mark:]
+        others = []
+        if self.laws is not Laws.EXACT and (_short(left) or _short(right)):
+            others.append((self._unrolled(left), self._unrolled(right)))
+        if self.laws is Laws.RING and (_copied(left), _copied(right)) != (left, right):
+            others.append((_copied(left), _copied(right)))
+        for a, b in others:
+            if self.sums(a, b, context):
+                return True
+            del obligations[mark:]
         return False
 
     def _unrolled(self, value: Value) -> Value:
@@ -114,7 +109,10 @@ class Matcher:
     def sums(self, left: Value, right: Value, context: Context) -> bool:
         """Whether the pieces of two bags of families are a bijection between equal products."""
         lefts, rights = list(left), list(right)
-        for f in left:
+        if self.laws is Laws.RING:  # a - b = c  iff  a = c + b
+            lefts = [f for f in left if f.coefficient > 0] + [_negated(f) for f in right if f.coefficient < 0]
+            rights = [f for f in right if f.coefficient > 0] + [_negated(f) for f in left if f.coefficient < 0]
+        for f in list(lefts):
             if f in rights:
                 lefts.remove(f)
                 rights.remove(f)
@@ -126,11 +124,11 @@ class Matcher:
         usable = [pair for pair in pairs if found[pair]]
         if {a for a, _ in usable} != set(range(len(lefts))) or {b for _, b in usable} != set(range(len(rights))):
             return False
-        choices = [found[pair] for pair in usable]
+        choices: list[list[Piece | None]] = [[*found[pair], None] for pair in usable]  # a pair may have no part in it
         obligations = context.proof.discharger.obligations
         for selection in itertools.islice(itertools.product(*choices), MOST_SELECTIONS):
             mark = len(obligations)
-            pieces = dict(zip(usable, selection, strict=True))
+            pieces = {pair: piece for pair, piece in zip(usable, selection, strict=True) if piece is not None}
             if self._bijective(lefts, rights, pieces, context) and all(
                 self._products(lefts[a], rights[b], piece, context) for (a, b), piece in pieces.items()
             ):
@@ -263,6 +261,22 @@ class Matcher:
                 moved = substitute_value(b, {w: Index({(v,): 1})})
                 return self.values(a, moved, context.under(ranges=[(v, n)]))
         return False
+
+
+def _copied(value: Value) -> Value:
+    """Small multiples of products as several products."""
+    copies: list[Family] = []
+    for f in value:
+        times = abs(f.coefficient)
+        if times.denominator == 1 and 2 <= times <= MOST_COPIES:
+            copies += [Family(f.bound, f.guard, f.coefficient / times, f.powers)] * int(times)
+        else:
+            copies.append(f)
+    return tuple(copies)
+
+
+def _negated(f: Family) -> Family:
+    return Family(f.bound, f.guard, -f.coefficient, f.powers)
 
 
 def _short(value: Value) -> bool:

@@ -15,14 +15,15 @@ its reduction.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
+from ir_semantics.tensors.conditions import TRUE, Condition, both, indices_of, substitute_condition, variables_of
 from ir_semantics.tensors.elements import Read
-from ir_semantics.tensors.index import TRUE, Condition, Index, both, indices_of, substitute_condition, variables_of
+from ir_semantics.tensors.index import Index
 
 __all__ = [
     "Atom",
@@ -59,9 +60,13 @@ class Laws(Enum):
 
 @dataclass(frozen=True)
 class Literal:
-    """A literal that is no coefficient."""
+    """A literal that is no coefficient; equal literals are the same value, and -0.0 is not 0."""
 
-    value: Fraction | float
+    value: Fraction | float = field(compare=False)
+    key: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", repr(self.value))
 
     def __str__(self) -> str:
         return str(self.value)

@@ -7,10 +7,12 @@ after its context has established the fact that this needs.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
+from ir_semantics.tensors.conditions import TRUE, Condition, both, le, negation
 from ir_semantics.tensors.elements import (
     Apply,
     Choice,
@@ -19,20 +21,10 @@ from ir_semantics.tensors.elements import (
     Number,
     Read,
     Reduce,
+    indices_of_element,
     substitute_element,
 )
-from ir_semantics.tensors.index import (
-    TRUE,
-    Condition,
-    Index,
-    Quotient,
-    both,
-    index,
-    inside,
-    le,
-    negation,
-    rebuild_condition,
-)
+from ir_semantics.tensors.index import Index
 
 from .tensor_context import Context
 from .tensor_normal import (
@@ -54,73 +46,23 @@ from .tensor_normal import (
     times,
     variables_in,
 )
+from .tensor_simplify import Indices
 
-__all__ = ["Normaliser", "split_of"]
+__all__ = ["Normaliser"]
 
 UNIT = {"max": float("-inf"), "min": float("inf")}
 MOST_GUARDS = 4
 """A function of a sum with more guarded summands than this is not taken apart by cases."""
 
 
-def split_of(values: Iterable[Index], variable: str, extent: Index) -> Index | None:
-    """A divisor D of the extent by which some quotient divides the variable: it then has digits v = a * D + b."""
-    alone = Index({(variable,): 1})
-    for value in values:
-        for quotient in value.quotients:
-            divisor = quotient.divisor
-            if quotient.dividend == alone and variable not in divisor.variables:
-                share = extent // divisor
-                if not share.quotients and share * divisor == extent and share != index(1):
-                    return divisor
-    return None
-
-
 @dataclass
-class Normaliser:
-    """Normalises elements by the laws of one equality notion; ``group`` names the obligations that it records."""
+class Normaliser(Indices):
+    """Normalises elements by the laws of one equality notion; ``group`` names the obligations that it records.
 
-    laws: Laws
-    group: str = "indices"
+    ``divisors`` collects what is divided by over the reals, each with the context in which it is.
+    """
 
-    # -- indices ------------------------------------------------------------------------------------
-
-    def index(self, value: Index, context: Context) -> Index:
-        """An index that is equal under the context's hypotheses, with fewer quotients where possible."""
-        if not value.quotients:
-            return value
-
-        def replace(atom: str | Quotient) -> Index | None:
-            if isinstance(atom, str):
-                return None
-            return self._quotient(self.index(atom.dividend, context), self.index(atom.divisor, context), context)
-
-        return value.rebuild(replace)
-
-    def _quotient(self, dividend: Index, divisor: Index, context: Context) -> Index:
-        plain = dividend // divisor
-        if not plain.quotients:
-            return plain
-        if len(divisor.terms) == 1 and divisor.constant is None:  # a // (b*c) = (a // b) // c
-            ((monomial, coefficient),) = divisor.terms
-            factors = [Index({(a,): 1}) for a in monomial] + ([index(coefficient)] if coefficient != 1 else [])
-            for factor in factors if len(factors) > 1 else ():
-                inner = self._quotient(dividend, factor, context)
-                if not inner.quotients:
-                    return self._quotient(inner, divisor // factor, context)
-        last = plain.quotients[-1]
-        for shift in (0, -1):
-            if context.establish(
-                inside(last.dividend - shift * last.divisor, last.divisor),
-                self.group,
-                f"{last.key} is {shift}",
-            ):
-                known = index(shift)
-                return plain.rebuild(lambda atom, known=known: known if atom == last else None)  # type: ignore[misc]
-        return plain
-
-    def condition(self, condition: Condition, context: Context) -> Condition:
-        """An equivalent condition under the context's hypotheses."""
-        return rebuild_condition(condition, lambda i: self.index(i, context))
+    divisors: list[tuple[Value, Context]] = field(default_factory=list)
 
     # -- values -------------------------------------------------------------------------------------
 
@@ -143,8 +85,10 @@ class Normaliser:
                 return self._apply(op, [self.value(a, context) for a in args], context)
 
     def _literal(self, value: Fraction | float) -> Value:
-        if self.laws is Laws.RING and isinstance(value, Fraction):
-            return (family(value, {}),) if value else ()
+        if self.laws is Laws.RING and isinstance(value, float) and math.isnan(value):
+            raise ValueError("over the reals a literal must be a number, not NaN; claim the rule bit_exact")
+        if self.laws is Laws.RING and (isinstance(value, Fraction) or value == 0):
+            return (family(Fraction(value), {}),) if value else ()
         return one_atom(Literal(value))
 
     def _integer(self, value: Index) -> Value:
@@ -173,27 +117,27 @@ class Normaliser:
     ) -> list[tuple[Condition, Context, Callable[[Context], Value]]]:
         """The sides of a choice that are possible, each with its guard."""
         condition = self.condition(raw, context)
-        if self._decided(condition, context):
+        if self.decided(condition, context):
             return [(TRUE, context, yes)]
         opposite = negation(condition)
-        if self._decided(opposite, context):
+        if self.decided(opposite, context):
             return [(TRUE, context, no)]
         return [(condition, context.under(condition), yes), (opposite, context.under(opposite), no)]
-
-    def _decided(self, condition: Condition, context: Context) -> bool:
-        if condition == TRUE:
-            return True
-        return context.establish(condition, self.group, f"always {condition}")
 
     def _sum(self, variable: str, extent: Index, body: Element, context: Context) -> Value:
         extent = self.index(extent, context)
         fresh, body = self._renamed(variable, body, context)
         inner = context.under(ranges=[(fresh, extent)])
-        value = self.value(body, inner)
         if self.laws is Laws.EXACT:
-            return one_atom(OrderedSum(fresh, extent, value))
-        indices = (i for f in value for i in indices_in(f))
-        if (divisor := self.splits(indices, fresh, extent, context)) is not None:
+            return one_atom(OrderedSum(fresh, extent, self.value(body, inner)))
+        value: Value = ()
+        mark = len(self.divisors)
+        divisor = self.splits(indices_of_element(body), fresh, extent, context)
+        if divisor is None:
+            value = self.value(body, inner)
+            divisor = self.splits((i for f in value for i in indices_in(f)), fresh, extent, context)
+        if divisor is not None:
+            del self.divisors[mark:]
             high, low, body = self.digits(fresh, divisor, body, context)
             return self._sum(high, extent // divisor, Reduce("sum", low, divisor, body), context)
         return self._merged(
@@ -205,31 +149,6 @@ class Normaliser:
     def _renamed(self, variable: str, body: Element, context: Context) -> tuple[str, Element]:
         fresh = context.proof.names.fresh(variable.partition(".")[0])
         return fresh, substitute_element(body, {variable: Index({(fresh,): 1})})
-
-    def splits(self, indices: Iterable[Index], variable: str, extent: Index, context: Context) -> Index | None:
-        """A divisor at which the range of a variable is established to be that of two digits."""
-        divisor = split_of(indices, variable, extent)
-        if divisor is None:
-            return None
-        v, share = Index({(variable,): 1}), extent // divisor
-        within = context.under(ranges=[(variable, extent)])
-        meaning = f"{variable} < {extent} are the numbers of two digits below {share} and {divisor}"
-        digit = Index({(Quotient(v, divisor),): 1})
-        there = both(inside(digit, share), inside(v - divisor * digit, divisor))
-        if not (
-            context.establish(le(1, divisor), self.group, meaning) and within.establish(there, self.group, meaning)
-        ):
-            return None
-        high, low = (context.proof.names.fresh("d") for _ in range(2))
-        number = Index({(high,): 1}) * divisor + Index({(low,): 1})
-        back = context.under(ranges=[(high, share), (low, divisor)])
-        return divisor if back.establish(inside(number, extent), self.group, meaning) else None
-
-    def digits(self, variable: str, divisor: Index, body: Element, context: Context) -> tuple[str, str, Element]:
-        """The body with a variable written in two digits, and their names."""
-        high, low = (context.proof.names.fresh(variable.partition(".")[0]) for _ in range(2))
-        number = Index({(high,): 1}) * divisor + Index({(low,): 1})
-        return high, low, substitute_element(body, {variable: number})
 
     def _counted(self, given: Family, context: Context) -> Value:
         """A bound variable on which nothing depends multiplies by its extent (over the reals)."""
@@ -269,7 +188,7 @@ class Normaliser:
                 case "fma":
                     return self._merged(self._product(args[0], args[1]) + args[2])
                 case "div":
-                    return self._cases(args[1:], context, lambda a, c: self._product(args[0], self._inverse(a[0], c)))
+                    return self._cases(args[1:], context, lambda a, c: self._product(args[0], self._divisor(a[0], c)))
                 case "exp":
                     return self._cases(args, context, lambda a, c: self._exp(a[0], c))
         return self._cases(args, context, lambda a, c: one_atom(Opaque(op, tuple(a))))
@@ -315,17 +234,22 @@ class Normaliser:
     ) -> list[tuple[Condition, frozenset[Condition]]]:
         """The possible cases of some conditions: which of them hold."""
         cases: list[tuple[Condition, frozenset[Condition]]] = [(TRUE, frozenset())]
-        for condition in guards:
+        for position, condition in enumerate(guards):
+            opposite = negation(condition)
+            if opposite in guards[:position]:
+                cases = [(guard, held if opposite in held else held | {condition}) for guard, held in cases]
+                continue
             extended = []
             for guard, held in cases:
-                for part, now in ((condition, held | {condition}), (negation(condition), held)):
+                for part, now in ((condition, held | {condition}), (opposite, held)):
                     case = both(guard, part)
                     if not context.excludes(case, self.group, f"never {case}"):
                         extended.append((case, now))
             cases = extended
         return cases
 
-    def _positive(self, atom: Atom, context: Context) -> bool:
+    def positive(self, atom: Atom, context: Context) -> bool:
+        """Whether a factor is established to be positive (and finite)."""
         match atom:
             case Read(name, _):
                 return name in context.positive
@@ -342,9 +266,10 @@ class Normaliser:
             return value
         literal = next(a for a, _ in infinite[0].powers if isinstance(a, Literal))
         others = [(a, n) for a, n in infinite[0].powers if a != literal]
-        if (literal, 1) not in infinite[0].powers or not all(self._positive(a, context) for a, _ in others):
+        if (literal, 1) not in infinite[0].powers or not all(self.positive(a, context) for a, _ in others):
             return value
-        assert isinstance(literal.value, float)
+        if not isinstance(literal.value, float) or not math.isinf(literal.value):
+            return value
         sign = 1 if infinite[0].coefficient > 0 else -1
         return one_atom(Literal(sign * literal.value))
 
@@ -360,7 +285,9 @@ class Normaliser:
             result = self._product(result, (family(1, {Opaque("exp", ((root,),)): f.coefficient.numerator}),))
         return result
 
-    def _inverse(self, value: Value, context: Context) -> Value:
+    def _divisor(self, value: Value, context: Context) -> Value:
+        """1 / value."""
+        self.divisors.append((value, context))
         factor, rest = self.content(value, lambda atom: True)
         inverse = family(1 / factor.coefficient, {a: -n for a, n in factor.powers})
         if rest == (family(1, {}),):
@@ -398,16 +325,21 @@ class Normaliser:
             case Reduce(o, variable, extent, body) if o == op:
                 extent = self.index(extent, context)
                 fresh, body = self._renamed(variable, body, context)
-                inner = self._members(op, body, context.under(ranges=[(fresh, extent)]))
-                divisor = self.splits((i for m in inner for i in indices_in(m)), fresh, extent, context)
+                inner: list[Member] = []
+                mark = len(self.divisors)
+                divisor = self.splits(indices_of_element(body), fresh, extent, context)
+                if divisor is None:
+                    inner = self._members(op, body, context.under(ranges=[(fresh, extent)]))
+                    divisor = self.splits((i for m in inner for i in indices_in(m)), fresh, extent, context)
                 if divisor is not None:
+                    del self.divisors[mark:]
                     high, low, body = self.digits(fresh, divisor, body, context)
                     nested = Reduce(op, high, extent // divisor, Reduce(op, low, divisor, body))
                     return self._members(op, nested, context)
                 return [self._needed(Member(((fresh, extent), *m.bound), m.guard, m.value), context) for m in inner]
             case Choice(condition, yes, no):
                 sides = self._branches(condition, context, lambda c: (), lambda c: ())
-                opposite = len(sides) == 1 and not self._decided(self.condition(condition, context), context)
+                opposite = len(sides) == 1 and not self.decided(self.condition(condition, context), context)
                 bodies = [no] if opposite else [yes] if len(sides) == 1 else [yes, no]
                 return [
                     Member(m.bound, both(guard, m.guard), m.value)
@@ -433,6 +365,19 @@ class Normaliser:
         if value == one_atom(Literal(UNIT[op])):
             return []
         return [Member((), TRUE, value)]
+
+    def nonzero(self, value: Value, context: Context) -> bool:
+        """Whether a sum is established to be positive: a positive summand, and no negative one."""
+        if any(f.coefficient < 0 or not self._positive_product(f, context) for f in value):
+            return False
+        return any(
+            f.guard == TRUE and all(context.establish(le(1, e), self.group, f"{e} is positive") for _, e in f.bound)
+            for f in value
+        )
+
+    def _positive_product(self, f: Family, context: Context) -> bool:
+        inner = context.under(f.guard, ranges=f.bound)
+        return all(self.positive(atom, inner) for atom, _ in f.powers)
 
     def _inhabited(self, members: list[Member], context: Context) -> bool:
         """Whether a set is established to have an element."""
@@ -480,7 +425,7 @@ class Normaliser:
             return one_atom(Literal(UNIT[op]))
         if len(members) == 1 and not members[0].bound and members[0].guard == TRUE:
             return members[0].value
-        if self.laws is not Laws.RING or any(not m.value for m in members):
+        if self.laws is not Laws.RING:
             return one_atom(Extremum(op, tuple(members)))
         bound = {v for m in members for v, _ in m.bound}
         shared = [
@@ -489,11 +434,9 @@ class Normaliser:
             if f.simple and not variables_in(f) & bound and all(f in m.value for m in members)
         ]
         reduced = [Member(m.bound, m.guard, tuple(f for f in m.value if f not in shared)) for m in members]
-        if any(not m.value for m in reduced):
-            return one_atom(Extremum(op, tuple(members)))
         everything = tuple(f for m in reduced for f in m.value)
         factor, _ = self.content(
-            everything, lambda atom: not variables_in(atom) & bound and self._positive(atom, context)
+            everything, lambda atom: not variables_in(atom) & bound and self.positive(atom, context)
         )
         if factor.coefficient < 0:
             factor = Family((), TRUE, -factor.coefficient, factor.powers)

@@ -12,14 +12,15 @@ from collections.abc import Sequence
 
 import pysmt.shortcuts as smt
 
-from ir_semantics.tensors.elements import Element, substitute_element
-from ir_semantics.tensors.index import All, Index, equal
+from ir_semantics.tensors.conditions import All, equal
+from ir_semantics.tensors.elements import Element, indices_of_element, substitute_element
+from ir_semantics.tensors.index import Index
 from ir_semantics.tensors.terms import element_of, well_formed
 from smt_encodings.claims import Equality, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
 
-from .tensor_context import Context, Proof, sizes_within
+from .tensor_context import Context, OutOfTime, Proof, sizes_drawn, sizes_within
 from .tensor_match import Matcher
 from .tensor_normal import Laws, Value, indices_in
 from .tensor_normalise import Normaliser
@@ -41,46 +42,54 @@ class _NotProved(Exception):
     """The step that did not succeed."""
 
 
-def prove_tensor_rule(rule: TensorRule, discharger: Discharger | None = None) -> Verdict:
+def prove_tensor_rule(rule: TensorRule, discharger: Discharger | None = None, seconds: float = 60.0) -> Verdict:
     """PROVED with all obligations, UNKNOWN with the step that failed, or VACUOUS; never REFUTED.
 
-    Raises ValueError for an equality notion that tensor rules do not have.
+    About ``seconds`` are spent at most.  Raises ValueError for an equality notion that tensor rules do not have, and
+    for a NaN among real numbers.
     """
     if rule.equality not in LAWS:
         raise ValueError(f"the rule {rule.name} must be claimed bit_exact, up_to_reduction_order or over_reals")
-    asked = discharger if discharger is not None else Discharger(timeout=3.0)
-    start = time.perf_counter()
+    asked = discharger if discharger is not None else Discharger(timeout=8.0)
+    start, mark = time.perf_counter(), len(asked.obligations)
     status, reason, details = Status.PROVED, "", dict[str, object]()
     with fresh_symbols():
         try:
-            details = _prove(rule, asked)
+            details = _prove(rule, asked, start + seconds)
         except _NotProved as stop:
             status, reason = Status.UNKNOWN, str(stop)
+        except OutOfTime:
+            status, reason = Status.UNKNOWN, f"no proof was found within {seconds:g} s"
         except _Empty:
             status, reason = Status.VACUOUS, "no sizes satisfy the side condition"
-    seconds = time.perf_counter() - start
-    return Verdict(status, rule.claim, METHOD, seconds, reason, asked.obligations, details=details)
+    took = time.perf_counter() - start
+    return Verdict(status, rule.claim, METHOD, took, reason, asked.obligations[mark:], details=details)
 
 
 class _Empty(Exception):
     """No sizes satisfy the premise."""
 
 
-def _prove(rule: TensorRule, discharger: Discharger) -> dict[str, object]:
-    proof = Proof(discharger)
+def _prove(rule: TensorRule, discharger: Discharger, end: float) -> dict[str, object]:
+    _ = rule.inputs  # one shape for every name
+    proof = Proof(discharger, end)
     premise = rule.premise
-    hypotheses = premise.parts if isinstance(premise, All) else (premise,)
-    points = next(filter(None, (sizes_within(rule.sizes, premise, MOST_POINTS, n) for n in LARGEST_SIZES)), [])
-    context = Context(proof, tuple(hypotheses), tuple(points), rule.positive)
+    points = next(filter(None, (sizes_within(rule.sizes, premise, MOST_POINTS // 4, n) for n in LARGEST_SIZES)), [])
+    points += [p for n in LARGEST_SIZES for p in sizes_drawn(rule.sizes, premise, MOST_POINTS // 2, n, proof.random)]
+    context = Context(proof, (), tuple(points), rule.positive).under(premise)
     _satisfiable(context, rule)
     _shapes(rule, context)
-    subscripts = [f"o.{j}" for j in range(rule.left.rank)]
+    subscripts = [proof.names.fresh("o") for _ in range(rule.left.rank)]
     at = [Index({(s,): 1}) for s in subscripts]
     left, right = element_of(rule.left, at, proof.names), element_of(rule.right, at, proof.names)
     ranges = list(zip(subscripts, rule.left.shape, strict=True))
-    normaliser = Normaliser(LAWS[rule.equality])
-    values, inner = _normalised(normaliser, (left, right), ranges, context)
-    if not Matcher(LAWS[rule.equality]).values(*values, inner):
+    normalisers = Normaliser(LAWS[rule.equality]), Normaliser(LAWS[rule.equality])
+    values, inner = _normalised(normalisers, (left, right), ranges, context)
+    matcher = Matcher(LAWS[rule.equality])
+    for divisor, place in normalisers[1].divisors:
+        if not _divides(divisor, place, normalisers[0].divisors, normalisers[1], matcher):
+            raise _NotProved(f"the right side divides by {' + '.join(map(str, divisor)) or 0}, which may be 0")
+    if not matcher.values(*values, inner):
         raise _NotProved(
             "the normal forms were not matched: " + "  against  ".join(" + ".join(map(str, v)) or "0" for v in values)
         )
@@ -96,7 +105,7 @@ def _satisfiable(context: Context, rule: TensorRule) -> None:
     try:
         discharger.ask("health", "satisfiable", [*assertions, *fixed], "some sizes satisfy the premise", expected="sat")
     except NotDischarged as error:
-        if any(a.status == "unsat" for a in error.obligation.answers):
+        if not point and any(a.status == "unsat" for a in error.obligation.answers):
             raise _Empty from error
         raise _NotProved(f"no sizes are known that satisfy the premise {rule.premise}") from error
 
@@ -113,19 +122,57 @@ def _shapes(rule: TensorRule, context: Context) -> None:
             raise _NotProved(f"along axis {axis} the sides have the sizes {a} and {b}")
 
 
+def _divides(
+    divisor: Value,
+    place: Context,
+    lefts: Sequence[tuple[Value, Context]],
+    normaliser: Normaliser,
+    matcher: Matcher,
+) -> bool:
+    """Whether a divisor of the right side is not 0 wherever the left side has a value."""
+    if normaliser.nonzero(divisor, place):
+        return True
+    reached = [value for value, there in lefts if set(there.hypotheses) <= set(place.hypotheses)]
+    if any(matcher.values(divisor, value, place) for value in reached):
+        return True
+    if len(divisor) != 1 or not divisor[0].simple:
+        return False
+    known = {atom for value in reached if len(value) == 1 and value[0].simple for atom, n in value[0].powers if n > 0}
+    return all(atom in known or normaliser.positive(atom, place) for atom, _ in divisor[0].powers)
+
+
 def _normalised(
-    normaliser: Normaliser, elements: Sequence[Element], ranges: list[tuple[str, Index]], context: Context
+    normalisers: tuple[Normaliser, Normaliser],
+    elements: Sequence[Element],
+    ranges: list[tuple[str, Index]],
+    context: Context,
 ) -> tuple[tuple[Value, Value], Context]:
     """Both normal forms, once subscripts are written in the digits by which they are divided."""
-    inner = context.under(ranges=ranges)
-    left, right = (normaliser.value(e, inner) for e in elements)
-    indices = [i for value in (left, right) for f in value for i in indices_in(f)]
+    raw = [i for e in elements for i in indices_of_element(e)]
+    split = _split(normalisers[0], raw, ranges, context)
+    if split is None:
+        inner = context.under(ranges=ranges)
+        for normaliser in normalisers:
+            normaliser.divisors.clear()
+        left, right = (n.value(e, inner) for n, e in zip(normalisers, elements, strict=True))
+        indices = [i for value in (left, right) for f in value for i in indices_in(f)]
+        split = _split(normalisers[0], indices, ranges, context)
+        if split is None:
+            return (left, right), inner
+    variable, number, more = split
+    written = [substitute_element(e, {variable: number}) for e in elements]
+    return _normalised(normalisers, written, more, context)
+
+
+def _split(
+    normaliser: Normaliser, indices: list[Index], ranges: list[tuple[str, Index]], context: Context
+) -> tuple[str, Index, list[tuple[str, Index]]] | None:
+    """A subscript that some quotient divides, as a number of two digits, and the ranges with these."""
     for position, (variable, extent) in enumerate(ranges):
         divisor = normaliser.splits(indices, variable, extent, context)
         if divisor is not None:
             high, low = (context.proof.names.fresh("o") for _ in range(2))
             number = Index({(high,): 1}) * divisor + Index({(low,): 1})
             digits = [(high, extent // divisor), (low, divisor)]
-            written = [substitute_element(e, {variable: number}) for e in elements]
-            return _normalised(normaliser, written, [*ranges[:position], *digits, *ranges[position + 1 :]], context)
-    return (left, right), inner
+            return variable, number, [*ranges[:position], *digits, *ranges[position + 1 :]]
+    return None

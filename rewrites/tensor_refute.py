@@ -17,19 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_semantics.tensors.conditions import holds
 from ir_semantics.tensors.evaluate import IllFormed, evaluate, shape_at
-from ir_semantics.tensors.index import holds
-from ir_semantics.tensors.numbers import Undefined, apart, text_of
+from ir_semantics.tensors.numbers import DivisionByZero, Undefined, apart, text_of
 
-from .tensor_context import sizes_within
+from .tensor_context import sizes_drawn, sizes_within
 from .tensor_rule import TensorRule
 
 __all__ = ["Counterexample", "find_counterexample", "replay"]
 
 Arrays = dict[str, NDArray[np.object_]]
 LARGEST_SIZES = (5, 9)
-MOST_SIZES = 4000
-SMALLEST, OTHERS = 150, 250
+SMALLEST, OTHERS = 100, 300
 """So many of the smallest sizes are tried, and so many others."""
 MOST_ELEMENTS = 400
 """Sizes for which an input has more elements than this are left out."""
@@ -62,7 +61,8 @@ def _text(array: NDArray[np.object_]) -> str:
 def replay(rule: TensorRule, sizes: Mapping[str, int], inputs: Mapping[str, NDArray[Any]]) -> Counterexample | None:
     """The counterexample that these sizes and data are, if they are one.
 
-    Sizes outside the rule's premise, data outside its assumptions and data on which a side is undefined are none.
+    Sizes outside the rule's premise, data outside its assumptions and data on which the left side has no value are
+    none, nor are data on which the right side computes inf - inf or 0 * inf.
     """
     if not _admitted(rule, sizes, inputs):
         return None
@@ -73,6 +73,8 @@ def replay(rule: TensorRule, sizes: Mapping[str, int], inputs: Mapping[str, NDAr
         return None
     try:
         right = evaluate(rule.right, sizes, arrays)
+    except DivisionByZero:
+        return Counterexample(sizes, arrays, "the left side has a value, the right side divides by zero", ())
     except Undefined:
         return None
     except IllFormed as error:
@@ -82,8 +84,9 @@ def replay(rule: TensorRule, sizes: Mapping[str, int], inputs: Mapping[str, NDAr
     for at in itertools.product(*map(range, left.shape)):
         a, b = left[at], right[at]
         if apart(a, b):
-            difference = f"at {list(at)} the left side is {text_of(a)}, the right side {text_of(b)},"
-            return Counterexample(sizes, arrays, difference, at, text_of(a), text_of(b))
+            left_text, right_text = text_of(a, b)
+            difference = f"at {list(at)} the left side is {left_text}, the right side {right_text},"
+            return Counterexample(sizes, arrays, difference, at, left_text, right_text)
     return None
 
 
@@ -117,12 +120,13 @@ def find_counterexample(rule: TensorRule, seconds: float = 4.0, seed: int = 0) -
 def _examples(rule: TensorRule, draw: random.Random) -> Iterator[tuple[dict[str, int], Arrays]]:
     """Sizes with data: all small sizes with one kind of data, then again with others, larger numbers later."""
     points = []
-    found = (sizes_within(rule.sizes, rule.premise, MOST_SIZES, n) for n in LARGEST_SIZES)
-    for point in next(filter(None, found), []):
+    smallest = next(filter(None, (sizes_within(rule.sizes, rule.premise, SMALLEST, n) for n in LARGEST_SIZES)), [])
+    others = [p for n in (3, 4, 9) for p in sizes_drawn(rule.sizes, rule.premise, OTHERS // 2, n, draw)]
+    draw.shuffle(others)
+    for point in smallest + others:
         shapes = _shapes(rule, point)
         if all(int(np.prod(s, dtype=int)) <= MOST_ELEMENTS for s in shapes.values()):
             points.append((point, shapes))
-    points = points[:SMALLEST] + draw.sample(points[SMALLEST:], min(OTHERS, len(points[SMALLEST:])))
     for kind in range(6):
         spread = (1, 3, 3, 9, 9, 30)[kind]
         for point, shapes in points:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
-from ir_semantics.tensors.index import TRUE, All, Condition, le, size, variables_of
-from ir_semantics.tensors.terms import Shape, Tensor, operands_of, well_formed
+from ir_semantics.tensors.conditions import TRUE, All, AtLeastZero, Condition, le, variables_of
+from ir_semantics.tensors.elements import Apply, Choice, Element, Number, Reduce, indices_of_element
+from ir_semantics.tensors.index import Names, index, size
+from ir_semantics.tensors.terms import Shape, Tensor, element_of, operands_of, well_formed
 from smt_encodings.claims import Claim, Equality, Interpretation
 
-__all__ = ["Kind", "TensorRule", "Unstated"]
+__all__ = ["Kind", "TensorRule"]
 
 
 class Kind(Enum):
@@ -29,8 +33,8 @@ class TensorRule:
     """The claim that two tensor terms are equal for all sizes of a domain and all data.
 
     ``domain`` is the side condition on sizes; besides, the left side must be well formed.  Inputs in ``positive`` hold
-    positive numbers only; ``masks`` are Boolean inputs with their shapes.  Inputs are finite, and over the reals the
-    claim is about data for which both sides are defined (no division by zero, no inf - inf).
+    positive numbers only; ``masks`` are Boolean inputs with their shapes.  Over the reals, inputs are finite, and where
+    the left side divides by zero nothing is claimed; otherwise the right side must not either.
     """
 
     name: str
@@ -45,7 +49,7 @@ class TensorRule:
     row: str = ""
     note: str = ""
 
-    @property
+    @cached_property
     def premise(self) -> Condition:
         """The domain, that the left side is well formed, and that sizes are natural numbers."""
         parts = [*_parts(self.domain), *_parts(well_formed(self.left))]
@@ -66,27 +70,41 @@ class TensorRule:
                     )
         return found
 
-    @property
+    @cached_property
+    def elements(self) -> tuple[Element, Element]:
+        """The element number 0 along every axis of both sides: which sizes and operators occur."""
+        left, right = (element_of(side, [index(0)] * side.rank, Names()) for side in (self.left, self.right))
+        return left, right
+
+    @cached_property
     def sizes(self) -> tuple[str, ...]:
         """The size variables, in alphabetical order."""
         found = set(variables_of(self.domain))
         for tensor in operands_of(self.left, self.right):
             found |= variables_of(tensor.requires).union(*(d.variables for d in tensor.shape))
+        for element in self.elements:
+            variables = (i.variables for i in indices_of_element(element))
+            found |= {v for v in frozenset().union(*variables) if "." not in v}  # names of bound variables have a dot
         return tuple(sorted(found))
 
     @property
     def size_domain(self) -> str:
         """The sizes that the claim is about, as text."""
         shapes = ", ".join(f"{n}{_shape(t.shape)}" for n, t in sorted(self.inputs.items()))
-        well = All(tuple(dict.fromkeys([*_parts(self.domain), *_parts(well_formed(self.left))])))
+        parts = dict.fromkeys([*_parts(self.domain), *_parts(well_formed(self.left))])
+        well = All(tuple(p for p in parts if not _natural(p)))
         return f"all natural numbers {', '.join(self.sizes) or '(none)'}; {shapes}; {well}"
 
     @property
     def claim(self) -> Claim:
         """The claim in full."""
         assumptions = [f"{name} > 0 everywhere" for name in sorted(self.positive)]
+        ordered = any(_orders(element) for element in self.elements)
         if self.equality is Equality.OVER_REALS:
-            assumptions.append("both sides are defined on the data")
+            if ordered or any(_infinite(element) for element in self.elements):
+                assumptions.append("operations on infinities have values: no inf - inf, no 0 * inf")
+        elif ordered:
+            assumptions.append("maximum and minimum are those of IEEE 754-2019, with one NaN")
         return Claim(
             subject=self.name,
             statement=f"{self.left} = {self.right}",
@@ -97,12 +115,37 @@ class TensorRule:
         )
 
 
-@dataclass(frozen=True)
-class Unstated:
-    """A row of the list of wrong rules that this language does not state, and why."""
+def _natural(condition: Condition) -> bool:
+    """Whether a condition says no more than that natural numbers are at least 0."""
+    if not isinstance(condition, AtLeastZero) or condition.value.quotients:
+        return False
+    return all(coefficient >= 0 for _, coefficient in condition.value.terms)
 
-    row: str
-    reason: str
+
+def _orders(element: Element) -> bool:
+    """Whether a maximum or minimum occurs."""
+    match element:
+        case Apply(op, args):
+            return op in ("maximum", "minimum") or any(map(_orders, args))
+        case Choice(_, yes, no):
+            return _orders(yes) or _orders(no)
+        case Reduce(op, _, _, body):
+            return op != "sum" or _orders(body)
+    return False
+
+
+def _infinite(element: Element) -> bool:
+    """Whether an infinite literal occurs."""
+    match element:
+        case Number(value):
+            return isinstance(value, float) and math.isinf(value)
+        case Apply(_, args):
+            return any(map(_infinite, args))
+        case Choice(_, yes, no):
+            return _infinite(yes) or _infinite(no)
+        case Reduce(_, _, _, body):
+            return _infinite(body)
+    return False
 
 
 def _parts(condition: Condition) -> Iterable[Condition]:

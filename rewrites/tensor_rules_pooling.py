@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from ir_semantics.tensors.index import both, le, lt
+from ir_semantics.tensors.conditions import both, le, lt
 from ir_semantics.tensors.operators import broadcast, concat, number, pad, reshape, slice_, upsample
 from ir_semantics.tensors.reductions import avg_pool, conv, max_pool, mean, reduce
 from ir_semantics.tensors.terms import input_

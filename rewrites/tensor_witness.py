@@ -9,8 +9,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
+from ir_semantics.tensors.conditions import All, AtLeastZero, Condition
 from ir_semantics.tensors.elements import Read
-from ir_semantics.tensors.index import All, AtLeastZero, Condition, Index, index
+from ir_semantics.tensors.index import Index, index
 
 from .tensor_normal import (
     Atom,
@@ -26,10 +27,11 @@ from .tensor_normal import (
     head,
 )
 
-__all__ = ["alignments", "bound_inside", "pairings", "witnesses"]
+__all__ = ["COMMUTATIVE", "alignments", "bound_inside", "pairings", "witnesses"]
 
 Equation = tuple[Index, Index]
 Map = dict[str, Index]
+COMMUTATIVE = frozenset({"add", "mul"})
 MOST_ALIGNMENTS = 12
 MOST_WITNESSES = 48
 
@@ -87,8 +89,11 @@ def _of_atoms(left: Atom, right: Atom) -> list[list[Equation]]:
         case IntegerAtom(a), IntegerAtom(b):
             return [[(a, b)]]
         case Opaque(_, a), Opaque(_, b) if len(a) == len(b):
-            choices = [_of_values(x, y) for x, y in zip(a, b, strict=True)]
-            return [[e for part in c for e in part] for c in itertools.islice(itertools.product(*choices), 4)]
+            found = []
+            for order in [b, b[::-1]] if left.op in COMMUTATIVE else [b]:
+                choices = [_of_values(x, y) for x, y in zip(a, order, strict=True)]
+                found += [[e for part in c for e in part] for c in itertools.islice(itertools.product(*choices), 4)]
+            return found
         case Extremum(_, a), Extremum(_, b) if len(a) == len(b) == 1:
             return _of_values(a[0].value, b[0].value)
         case Group(a), Group(b):
@@ -206,6 +211,7 @@ def _candidates(
 ) -> tuple[str, list[Index]]:
     """The next unknown to choose, and values for it."""
     shared: list[tuple[str, Index, Index, list[str]]] = []
+    exact: dict[str, list[Index]] = {}
     for equation in equations:
         present = [v for v in open_ if v in equation.variables]
         for variable in present:
@@ -214,10 +220,13 @@ def _candidates(
             factor, rest = parts
             if len(present) == 1:
                 if factor.constant in (1, -1):
-                    return variable, [-rest * factor]
+                    exact.setdefault(variable, []).append(-rest * factor)
+                    continue
                 shared.insert(0, (variable, factor, rest, []))
             else:
                 shared.append((variable, factor, rest, [v for v in present if v != variable]))
+    if exact:
+        return next(iter(exact.items()))
     alone = [s for s in shared if not s[3]]
     if alone:
         variable, factor, rest, _ = alone[0]

@@ -6,7 +6,8 @@ from fractions import Fraction
 
 from ir_semantics.scalars import clamp, maximum, variable
 from ir_semantics.scalars import relu as scalar_relu
-from ir_semantics.tensors.index import Condition, Index, both, le, size
+from ir_semantics.tensors.conditions import Condition, both, le
+from ir_semantics.tensors.index import Index, size
 from ir_semantics.tensors.operators import broadcast, map_
 from ir_semantics.tensors.terms import Tensor
 

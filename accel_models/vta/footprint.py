@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .isa import Alu, Gemm, Instruction, Load, Loops, MemoryId, Store, Uop, decode_uop
+from .isa import Alu, AluOp, Gemm, Instruction, Load, Loops, MemoryId, Store, Uop, decode_uop
 from .options import VtaOptions
 from .scratchpads import DRAM_BITS, SCRATCHPADS, Scratchpad
 from .transfers import one_row, padded, scratchpad
@@ -144,9 +144,12 @@ def _loops(loops: Loops, uops: Mapping[int, Uop | None], options: VtaOptions) ->
         return cells
 
     inp, wgt, acc = (SCRATCHPADS[m] for m in (MemoryId.INP, MemoryId.WGT, MemoryId.ACC))
+    if isinstance(loops, Alu) and loops.alu_opcode == AluOp.MUL and options.mul == "unchanged":
+        return Footprint(reads=reads)
     target = reach("dst", acc)
     writes["acc"] = reads["acc"] = target
-    if options.store_source == "out":
+    clears = isinstance(loops, Gemm) and loops.reset_reg
+    if options.store_source == "out" and not (clears and options.gemm_reset == "zero_no_out"):
         writes["out"] = target
     match loops:
         case Gemm(reset_reg=False):

@@ -27,7 +27,7 @@ from .model import CAPACITY, QUEUES
 from .options import HLS, VtaOptions
 from .schedule import decode_program, describe, report_deadlock, require_finish, waits
 
-__all__ = ["Problem", "check_tokens"]
+__all__ = ["Problem", "check_tokens", "happens_before", "token_events", "token_run"]
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ def check_tokens(
     except ProgramError as error:
         return [Problem("program", str(error))]
     try:
-        order, left = _token_run(instructions, options)
+        order, left = token_run(instructions, options)
     except ProgramError as error:
         return [Problem("deadlock", str(error))]
-    before = _happens_before(instructions, order)
+    before = happens_before(instructions, order)
     problems = _hazards(instructions, before, dram, options)
     last = len(instructions) - 1
     for i in range(last):
@@ -83,8 +83,10 @@ def check_tokens(
     return problems
 
 
-def _token_run(instructions: Sequence[Instruction], options: VtaOptions) -> tuple[list[int], dict[str, int]]:
-    """One order of execution, and the tokens left; whether there is a deadlock does not depend on the order.
+def token_run(instructions: Sequence[Instruction], options: VtaOptions) -> tuple[list[int], dict[str, int]]:
+    """One order of execution (positions from 0), and the tokens left; raises ProgramError in a deadlock.
+
+    Whether there is a deadlock does not depend on the order.
 
     Saturating counters count on here: with tokens lost it would depend, and :func:`_lost` finds them.
     """
@@ -104,9 +106,12 @@ def _token_run(instructions: Sequence[Instruction], options: VtaOptions) -> tupl
     return order, tokens
 
 
-def _happens_before(instructions: Sequence[Instruction], order: Sequence[int]) -> list[int]:
-    """For each instruction, the set of those that every schedule executes before it."""
-    pushes, pops = _events(instructions)
+def happens_before(instructions: Sequence[Instruction], order: Sequence[int]) -> list[int]:
+    """For each instruction, the set (bit i is position i) of those that every schedule executes before it.
+
+    ``order`` is one order of execution, from :func:`token_run`.
+    """
+    pushes, pops = token_events(instructions)
     previous: dict[int, list[int]] = {i: [] for i in range(len(instructions))}
     for unit in Unit:
         mine = [i for i, x in enumerate(instructions) if x.unit == unit]
@@ -122,7 +127,8 @@ def _happens_before(instructions: Sequence[Instruction], order: Sequence[int]) -
     return before
 
 
-def _events(instructions: Sequence[Instruction]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+def token_events(instructions: Sequence[Instruction]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    """The positions of the instructions that push to each queue, and of those that pop from it, in order."""
     pushes: dict[str, list[int]] = {queue: [] for queue in QUEUES}
     pops: dict[str, list[int]] = {queue: [] for queue in QUEUES}
     for i, instruction in enumerate(instructions):
@@ -167,7 +173,7 @@ _LETTERS = {Unit.LOAD: "l", Unit.COMPUTE: "g", Unit.STORE: "s"}
 def _lost(instructions: Sequence[Instruction], before: Sequence[int]) -> list[Problem]:
     """Pushes that may find 255 tokens: those that do not wait for the pop 255 tokens earlier."""
     _, most = CAPACITY["saturating8"]
-    pushes, pops = _events(instructions)
+    pushes, pops = token_events(instructions)
     problems = []
     for queue in QUEUES:
         for k, i in enumerate(pushes[queue][most:]):

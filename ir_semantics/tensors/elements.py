@@ -7,14 +7,16 @@ range.  Nothing else exists; what an operator on tensors means is said by one su
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from ir_semantics.scalars import OPERATORS, Format, Literal, Scalar, interpret
+from ir_semantics.scalars import BOOLEAN, NUMBER, OPERATORS, Format, Literal, Scalar, interpret
 
-from .index import Condition, Index, Names, substitute_condition
+from .conditions import Condition, indices_of, substitute_condition
+from .index import Index, Names
 
 __all__ = [
     "Apply",
@@ -23,8 +25,12 @@ __all__ = [
     "IndexValue",
     "Number",
     "Read",
+    "Reader",
     "Reduce",
+    "Rule",
     "apply_scalar",
+    "indices_of_element",
+    "literal",
     "substitute_element",
 ]
 
@@ -108,6 +114,10 @@ class Reduce:
 
 
 Element: TypeAlias = Read | Number | IndexValue | Apply | Choice | Reduce
+Reader: TypeAlias = Callable[[Sequence[Index]], Element]
+"""Gives the element of an operand at subscripts."""
+Rule: TypeAlias = Callable[[Sequence[Index], Sequence[Reader], Names], Element]
+"""The meaning of an operator: subscripts of its result, its operands, names for bound variables -> the element."""
 
 
 def substitute_element(element: Element, values: Mapping[str, Index]) -> Element:
@@ -132,6 +142,23 @@ def substitute_element(element: Element, values: Mapping[str, Index]) -> Element
             return Reduce(op, variable, extent.substitute(values), substitute_element(body, values))
 
 
+def indices_of_element(element: Element) -> list[Index]:
+    """Every index expression of an element: subscripts, extents, sides of conditions."""
+    match element:
+        case Read(_, at):
+            return list(at)
+        case Number():
+            return []
+        case IndexValue(value):
+            return [value]
+        case Apply(_, args):
+            return [i for a in args for i in indices_of_element(a)]
+        case Choice(condition, yes, no):
+            return [*indices_of(condition), *indices_of_element(yes), *indices_of_element(no)]
+        case Reduce(_, _, extent, body):
+            return [extent, *indices_of_element(body)]
+
+
 class _Elements:
     """Interprets scalar terms as elements."""
 
@@ -145,6 +172,11 @@ class _Elements:
         return Number(value)
 
     def apply(self, op: str, kind: Format, kinds: Sequence[Format], args: Sequence[Element]) -> Element:
+        if OPERATORS[op].result == "target" or any(k not in (NUMBER, BOOLEAN) for k in (kind, *kinds)):
+            raise ValueError(
+                f"elements of tensors have one format, so {op} from {', '.join(map(str, kinds))} to {kind} cannot be "
+                "an element-wise operator; write its scalar term over NUMBER, without casts"
+            )
         return Apply(op, tuple(args))
 
 
@@ -153,16 +185,8 @@ def apply_scalar(term: Scalar, operands: Mapping[str, Element]) -> Element:
     return interpret([term], _Elements(operands))[0]
 
 
-Reader: TypeAlias = Callable[[Sequence[Index]], Element]
-Rule: TypeAlias = Callable[[Sequence[Index], Sequence[Reader], Names], Element]
-__all__ += ["Reader", "Rule"]
-
-
 def literal(value: Fraction | int | float) -> Number:
-    """A Python number as a literal; a finite float is taken at its exact value."""
-    if isinstance(value, float) and value not in (float("inf"), float("-inf")):
-        value = Fraction(value)
-    return Number(value if isinstance(value, float) else Fraction(value))
-
-
-__all__ += ["literal"]
+    """A Python number as a literal; floats at their exact values, with -0.0, infinities and NaN as themselves."""
+    if isinstance(value, float) and (not math.isfinite(value) or (value == 0 and math.copysign(1, value) < 0)):
+        return Number(value)
+    return Number(Fraction(value))

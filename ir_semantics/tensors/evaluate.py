@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .conditions import All, AtLeastZero, Condition, IsZero, OneOf, TruthOf, holds
 from .elements import Apply, Choice, Element, IndexValue, Number, Read, Reader, Reduce
-from .index import All, AtLeastZero, Condition, Index, IsZero, Names, OneOf, TruthOf, holds
+from .index import Index, Names
 from .numbers import Numbers, Reals
 from .terms import Tensor, operands_of
 

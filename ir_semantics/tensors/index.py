@@ -1,52 +1,19 @@
-"""Index arithmetic: integer polynomials with floor quotients, and conditions on them.
+"""Index arithmetic: integer polynomials with floor quotients.
 
 An :class:`Index` is a size, a subscript or an extent: a polynomial with integer coefficients over named integer
 variables and quotients ``(a) // (b)``.  Divisors must be positive; what divides states that as a condition of its own
 (:class:`ir_semantics.tensors.terms.Tensor`), and evaluation raises otherwise.  Under that proviso the constructors
-rewrite to a normal form with theorems only:
-
-* ``(m*b + r) // b = m + r // b`` and ``(x // a + r) // b = (x + r*a) // (a*b)``;
-* ``a // b + r >= 0``  iff  ``a + r*b >= 0``, and  ``r - a // b >= 0``  iff  ``r*b + b - 1 - a >= 0``.
-
-A :data:`Condition` is a Boolean combination of ``e >= 0``, ``e == 0`` and truth values read from a Boolean tensor.
+use two theorems: ``(m*b + r) // b = m + r // b`` and ``(x // a + r) // b = (x + r*a) // (a*b)``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
 
-__all__ = [
-    "FALSE",
-    "TRUE",
-    "All",
-    "AtLeastZero",
-    "Condition",
-    "Index",
-    "IndexLike",
-    "IsZero",
-    "Names",
-    "OneOf",
-    "Quotient",
-    "TruthOf",
-    "both",
-    "either",
-    "equal",
-    "holds",
-    "index",
-    "indices_of",
-    "inside",
-    "le",
-    "lt",
-    "negation",
-    "product",
-    "rebuild_condition",
-    "size",
-    "substitute_condition",
-    "variables_of",
-]
+__all__ = ["Index", "IndexLike", "Names", "Quotient", "index", "product", "size"]
 
 
 @dataclass(frozen=True)
@@ -253,9 +220,9 @@ def index(value: IndexLike) -> Index:
 
 
 def size(name: str) -> Index:
-    """The integer variable ``name``."""
-    if not name or not all(c.isalnum() or c in "_.'" for c in name):
-        raise ValueError(f"a variable's name must be of letters, digits, '_', '.' and \"'\", not {name!r}; rename it")
+    """The size variable ``name``; names with a dot are those of bound variables (:class:`Names`)."""
+    if not name or not all((c.isascii() and c.isalnum()) or c == "_" for c in name):
+        raise ValueError(f"a variable's name must be of letters, digits and '_', not {name!r}; rename it")
     return _variable(name)
 
 
@@ -319,192 +286,8 @@ class Names:
         self._count = 0
 
     def fresh(self, stem: str = "k") -> str:
-        """A new name."""
+        """A new name; the stem must be letters."""
+        if not (stem.isascii() and stem.isalpha()):
+            raise ValueError(f"the stem of a bound variable must be letters, not {stem!r}")
         self._count += 1
         return f"{stem}.{self._count}"
-
-
-@dataclass(frozen=True)
-class AtLeastZero:
-    """``value >= 0``."""
-
-    value: Index
-
-    def __str__(self) -> str:
-        positive = Index({m: c for m, c in self.value.terms if c > 0})
-        return f"{positive - self.value} <= {positive}"
-
-
-@dataclass(frozen=True)
-class IsZero:
-    """``value == 0``."""
-
-    value: Index
-
-    def __str__(self) -> str:
-        positive = Index({m: c for m, c in self.value.terms if c > 0})
-        return f"{positive} = {positive - self.value}"
-
-
-@dataclass(frozen=True)
-class TruthOf:
-    """The element of a Boolean tensor, or (``wanted`` False) its negation."""
-
-    name: str
-    at: tuple[Index, ...]
-    wanted: bool = True
-
-    def __str__(self) -> str:
-        return f"{'' if self.wanted else 'not '}{self.name}[{', '.join(map(str, self.at))}]"
-
-
-@dataclass(frozen=True)
-class All:
-    """All of the parts hold."""
-
-    parts: tuple[Condition, ...]
-
-    def __str__(self) -> str:
-        return " and ".join(f"({p})" if isinstance(p, OneOf) else str(p) for p in self.parts) or "true"
-
-
-@dataclass(frozen=True)
-class OneOf:
-    """At least one of the parts holds."""
-
-    parts: tuple[Condition, ...]
-
-    def __str__(self) -> str:
-        return " or ".join(f"({p})" if isinstance(p, All) else str(p) for p in self.parts) or "false"
-
-
-Condition: TypeAlias = AtLeastZero | IsZero | TruthOf | All | OneOf
-
-TRUE: Final = All(())
-FALSE: Final = OneOf(())
-
-
-def _at_least_zero(value: Index) -> Condition:
-    if value.constant is not None:
-        return TRUE if value.constant >= 0 else FALSE
-    for monomial, coefficient in value.terms:
-        if len(monomial) == 1 and isinstance(monomial[0], Quotient) and abs(coefficient) == 1:
-            quotient = monomial[0]
-            rest = value - Index({monomial: coefficient})
-            if coefficient == 1:
-                return _at_least_zero(quotient.dividend + rest * quotient.divisor)
-            return _at_least_zero((rest + 1) * quotient.divisor - 1 - quotient.dividend)
-    return AtLeastZero(value)
-
-
-def le(left: IndexLike, right: IndexLike) -> Condition:
-    """``left <= right``."""
-    return _at_least_zero(index(right) - index(left))
-
-
-def lt(left: IndexLike, right: IndexLike) -> Condition:
-    """``left < right``."""
-    return _at_least_zero(index(right) - index(left) - 1)
-
-
-def equal(left: IndexLike, right: IndexLike) -> Condition:
-    """``left == right``."""
-    value = index(left) - index(right)
-    if value.constant is not None:
-        return TRUE if value.constant == 0 else FALSE
-    return IsZero(value)
-
-
-def inside(value: IndexLike, extent: IndexLike) -> Condition:
-    """``0 <= value < extent``."""
-    return both(le(0, value), lt(value, extent))
-
-
-def both(*parts: Condition) -> Condition:
-    """The conjunction."""
-    flat: dict[Condition, None] = {}
-    for part in parts:
-        flat |= dict.fromkeys(part.parts if isinstance(part, All) else (part,))
-    if FALSE in flat:
-        return FALSE
-    return next(iter(flat)) if len(flat) == 1 else All(tuple(flat))
-
-
-def either(*parts: Condition) -> Condition:
-    """The disjunction."""
-    flat: dict[Condition, None] = {}
-    for part in parts:
-        flat |= dict.fromkeys(part.parts if isinstance(part, OneOf) else (part,))
-    if TRUE in flat:
-        return TRUE
-    return next(iter(flat)) if len(flat) == 1 else OneOf(tuple(flat))
-
-
-def negation(condition: Condition) -> Condition:
-    """The negation, pushed inwards."""
-    match condition:
-        case AtLeastZero(value):
-            return _at_least_zero(-value - 1)
-        case IsZero(value):
-            return either(_at_least_zero(value - 1), _at_least_zero(-value - 1))
-        case TruthOf(name, at, wanted):
-            return TruthOf(name, at, not wanted)
-        case All(parts):
-            return either(*map(negation, parts))
-        case OneOf(parts):
-            return both(*map(negation, parts))
-
-
-def rebuild_condition(condition: Condition, rebuild: Callable[[Index], Index]) -> Condition:
-    """The condition with every index replaced."""
-    match condition:
-        case AtLeastZero(value):
-            return _at_least_zero(rebuild(value))
-        case IsZero(value):
-            return equal(rebuild(value), 0)
-        case TruthOf(name, at, wanted):
-            return TruthOf(name, tuple(map(rebuild, at)), wanted)
-        case All(parts):
-            return both(*(rebuild_condition(p, rebuild) for p in parts))
-        case OneOf(parts):
-            return either(*(rebuild_condition(p, rebuild) for p in parts))
-
-
-def substitute_condition(condition: Condition, values: Mapping[str, Index]) -> Condition:
-    """The condition with variables replaced, all at once."""
-    return rebuild_condition(condition, lambda i: i.substitute(values))
-
-
-def indices_of(condition: Condition) -> list[Index]:
-    """The index expressions that a condition compares or reads at."""
-    match condition:
-        case AtLeastZero(value) | IsZero(value):
-            return [value]
-        case TruthOf(_, at, _):
-            return list(at)
-        case All(parts) | OneOf(parts):
-            return [i for p in parts for i in indices_of(p)]
-
-
-def variables_of(condition: Condition) -> frozenset[str]:
-    """The integer variables of a condition."""
-    return frozenset().union(*(i.variables for i in indices_of(condition)))
-
-
-def holds(
-    condition: Condition, values: Mapping[str, int], truth: Callable[[str, Sequence[int]], bool] | None = None
-) -> bool:
-    """The truth value at given values of all variables; ``truth`` reads Boolean tensors."""
-    match condition:
-        case AtLeastZero(value):
-            return value.value(values) >= 0
-        case IsZero(value):
-            return value.value(values) == 0
-        case TruthOf(name, at, wanted):
-            if truth is None:
-                raise ValueError(f"the Boolean tensor {name} must be given where {condition} is evaluated")
-            return truth(name, [i.value(values) for i in at]) is wanted
-        case All(parts):
-            return all(holds(p, values, truth) for p in parts)
-        case OneOf(parts):
-            return any(holds(p, values, truth) for p in parts)

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 
 from ir_semantics.scalars import OPERATORS, Literal
 
-__all__ = ["Enclosure", "Floats", "Numbers", "RealNumber", "Reals", "Undefined", "apart", "text_of"]
+__all__ = ["DivisionByZero", "Enclosure", "Floats", "Numbers", "RealNumber", "Reals", "Undefined", "apart", "text_of"]
 
 INFINITY = float("inf")
 DIGITS = 256
@@ -24,6 +24,10 @@ DIGITS = 256
 
 class Undefined(ArithmeticError):
     """An operation without a value."""
+
+
+class DivisionByZero(Undefined):
+    """A division by zero."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class Reals:
             try:
                 result = exact(*args)
             except ZeroDivisionError:
-                raise Undefined("division by zero") from None
+                raise DivisionByZero("division by zero") from None
             return result if isinstance(result, bool) else Fraction(result)
         if any(isinstance(a, Enclosure) for a in args):
             return _enclosed(op, [_enclosure(a) for a in args])
@@ -238,6 +242,10 @@ def apart(left: RealNumber, right: RealNumber) -> bool:
     return left != right
 
 
-def text_of(value: RealNumber) -> str:
-    """A number for people."""
-    return str(value)
+def text_of(left: RealNumber, right: RealNumber) -> tuple[str, str]:
+    """Two numbers for people, who can see that they differ if they do."""
+    texts = str(left), str(right)
+    if texts[0] == texts[1] and apart(left, right) and not isinstance(left, float):
+        a, b = _enclosure(left), _enclosure(right)
+        return texts[0], f"{texts[1]} {'+' if b.low > a.high else '-'} {float(abs(b.low - a.low)):.3g}"
+    return texts

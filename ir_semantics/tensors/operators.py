@@ -12,8 +12,9 @@ from fractions import Fraction
 from ir_semantics.scalars import Scalar, variables
 from ir_semantics.scalars import variable as scalar_variable
 
+from .conditions import Condition, equal, inside, le, lt
 from .elements import Choice, Element, IndexValue, Reader, apply_scalar, literal
-from .index import Condition, Index, IndexLike, Names, equal, index, inside, le, lt, product, size
+from .index import Index, IndexLike, Names, index, product, size
 from .terms import Tensor, make
 
 __all__ = [

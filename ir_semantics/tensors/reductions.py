@@ -12,8 +12,9 @@ from fractions import Fraction
 
 from ir_semantics.scalars import exp, variable
 
+from .conditions import Condition, both, equal, inside, le
 from .elements import Apply, Choice, Element, IndexValue, Number, Reader, Reduce, literal
-from .index import Condition, Index, IndexLike, Names, both, equal, index, inside, le, product
+from .index import Index, IndexLike, Names, index, product
 from .operators import broadcast, map_
 from .terms import Tensor, make
 
@@ -125,26 +126,33 @@ class _Windows:
         kernel: Sequence[IndexLike],
         strides: Sequence[IndexLike] | None,
         pads: Sequence[tuple[IndexLike, IndexLike]] | None,
+        dilations: Sequence[IndexLike] | None = None,
     ) -> None:
         rank = x.rank - 2
+        self.dilations = [index(d) for d in dilations] if dilations is not None else [index(1)] * rank
         self.kernel = [index(k) for k in kernel]
         self.strides = [index(s) for s in strides] if strides is not None else [index(1)] * rank
         self.pads = [(index(b), index(a)) for b, a in pads] if pads is not None else [(index(0), index(0))] * rank
-        if rank < 1 or not len(self.kernel) == len(self.strides) == len(self.pads) == rank:
+        if rank < 1 or not len(self.kernel) == len(self.strides) == len(self.pads) == len(self.dilations) == rank:
             raise ValueError(
-                f"windows must be given a size, a stride and two pads for each spatial axis of {x} (its axes after "
-                f"the first two), not {len(self.kernel)}, {len(self.strides)} and {len(self.pads)}"
+                f"windows must be given a size, a stride, two pads and a dilation for each spatial axis of {x} (its "
+                f"axes after the first two), not {len(self.kernel)}, {len(self.strides)}, {len(self.pads)} and "
+                f"{len(self.dilations)}"
             )
         self.extents = list(x.shape[2:])
         self.requires: list[Condition] = []
         self.shape: list[Index] = []
-        for d, k, s, (b, a) in zip(self.extents, self.kernel, self.strides, self.pads, strict=True):
-            self.requires += [le(1, k), le(1, s), le(0, b), le(0, a), le(k, d + b + a)]
-            self.shape.append((d + b + a - k) // s + 1)
+        for d, k, s, (b, a), e in zip(self.extents, self.kernel, self.strides, self.pads, self.dilations, strict=True):
+            span = (k - 1) * e + 1
+            self.requires += [le(1, k), le(1, s), le(0, b), le(0, a), le(1, e), le(span, d + b + a)]
+            self.shape.append((d + b + a - span) // s + 1)
 
     def positions(self, at: Sequence[Index], bound: Sequence[str]) -> list[Index]:
         """Where the taps ``bound`` of the windows at ``at`` lie in the image."""
-        return [i * s + _bound(k) - b for i, s, k, (b, _) in zip(at, self.strides, bound, self.pads, strict=True)]
+        return [
+            i * s + _bound(k) * e - b
+            for i, s, k, (b, _), e in zip(at, self.strides, bound, self.pads, self.dilations, strict=True)
+        ]
 
     def attributes(self) -> dict[str, object]:
         """What the term shows."""
@@ -165,28 +173,38 @@ def conv(
     *,
     strides: Sequence[IndexLike] | None = None,
     pads: Sequence[tuple[IndexLike, IndexLike]] | None = None,
+    dilations: Sequence[IndexLike] | None = None,
+    groups: IndexLike = 1,
     correlate: bool = True,
 ) -> Tensor:
     """Convolution of images with kernels, zeros outside the image; with ``correlate`` False the kernel is reversed.
 
-    Raises ValueError unless both have one rank of at least 3.
+    With ``groups`` g, outputs and channels are cut into g equal parts, and part j of the outputs sees part j of the
+    channels only; kernels have as many inputs as a part has channels.  Raises ValueError unless image and kernel have
+    one rank of at least 3.
     """
     if x.rank != w.rank:
         raise ValueError(f"an image and a kernel must have one rank, not {x.rank} and {w.rank}")
-    windows = _Windows(x, w.shape[2:], strides, pads)
+    windows = _Windows(x, w.shape[2:], strides, pads, dilations)
+    channels, parts = w.shape[1], index(groups)
+    outputs = w.shape[0] // parts
 
     def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
         c = names.fresh("c")
         taps = [names.fresh("k") for _ in windows.kernel]
         positions = windows.positions(at[2:], taps)
         weights = [_bound(t) if correlate else k - 1 - _bound(t) for t, k in zip(taps, windows.kernel, strict=True)]
-        value = windows.padded(positions, of[0]([at[0], _bound(c), *positions]), ZERO)
+        first = index(0) if parts == index(1) else at[1] // outputs * channels
+        value = windows.padded(positions, of[0]([at[0], first + _bound(c), *positions]), ZERO)
         body = Apply("mul", (value, of[1]([at[1], _bound(c), *weights])))
-        return Reduce("sum", c, x.shape[1], windows.over("sum", taps, body))
+        return Reduce("sum", c, channels, windows.over("sum", taps, body))
 
-    shown = windows.attributes() | ({} if correlate else {"correlate": False})
-    requires = [equal(x.shape[1], w.shape[1]), *windows.requires]
-    return make("conv", [x, w], [x.shape[0], w.shape[0], *windows.shape], rule, requires=requires, **shown)
+    shown = windows.attributes() | {"dilations": windows.dilations, "groups": parts}
+    requires = [equal(x.shape[1], parts * channels), equal(w.shape[0], parts * outputs), *windows.requires]
+    if parts != index(1):
+        requires += [le(1, parts), le(1, outputs)]
+    dimensions = [x.shape[0], w.shape[0], *windows.shape]
+    return make("conv", [x, w], dimensions, rule, requires=requires, **shown, correlate=correlate)
 
 
 def max_pool(

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from .conditions import Condition, both, le
 from .elements import Element, Read, Reader, Rule
-from .index import Condition, Index, IndexLike, Names, both, index, le
+from .index import Index, IndexLike, Names, index
 
 __all__ = ["Shape", "Tensor", "element_of", "input_", "make", "operands_of", "shape", "well_formed"]
 

@@ -6,7 +6,7 @@ on what the ones before have left.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from random import Random
 from typing import Any, get_args
 
@@ -15,14 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accel_models.flexasr.config import pack_unit
 from accel_models.flexasr.layout import (
-    LARGE_BASE,
-    SMALL_BASE,
-    PeRegion,
     Region,
     Start,
-    pe_register_address,
     register_address,
 )
 from accel_models.flexasr.model import flexasr
@@ -46,12 +41,8 @@ from accel_models.vta.isa import (
     encode_uop,
 )
 from accel_models.vta.model import vta
-from accel_models.vta.options import HLS, PRESETS, VtaOptions
-from ila_lang import CommandError, CommandStream, Expr, Function, Ila, Machine, MemSort, Simulator
-from ila_lang.compile import compile_function
-from ila_lang.expr import postorder
-from ila_lang.kernel import terms, walk
-from ila_lang.tables import factors
+from accel_models.vta.options import HLS, VtaOptions
+from ila_lang import CommandError, Ila, Machine, MemSort, Simulator
 
 #: A session makes too many choices to be drawn one by one.
 RANDOMS = st.integers(0, 1 << 32).map(Random)
@@ -132,7 +123,6 @@ BUFFERS = {
     "pe_core_cluster_table": 128, "pe_act_regs": 256, "gb_attention_accum_vector": 16,
     "gb_attention_softmax_result_vector": 16,
 }  # fmt: skip
-PE_BUFFERS = [PeRegion.WEIGHT, PeRegion.INPUT, PeRegion.ACT_BUFFER]
 UNITS = {"layer_reduce": Start.LAYER_REDUCE, "layer_norm": Start.LAYER_NORM, "zero_padding": Start.ZERO_PADDING,
          "attention": Start.ATTENTION}  # fmt: skip
 
@@ -424,165 +414,3 @@ def test_vta(random: Random) -> None:
 @given(RANDOMS)
 def test_vta_at_length(random: Random) -> None:
     vta_session(random, HLS, 25)
-
-
-# -- command streams ----------------------------------------------------------------------------------------
-
-
-def flexasr_commands(random: Random) -> list[dict[str, int]]:
-    """Runs of like commands: buffers, managers, LayerReduce and its start; now and then one that is refused."""
-    bases = [LARGE_BASE, SMALL_BASE, *(pe_register_address(pe, kind, 0) for pe in (0, 3) for kind in PE_BUFFERS)]
-    found: list[dict[str, int]] = []
-    for _ in range(random.randint(1, 12)):
-        write, times = random.random() < 0.6, random.choice([1, 3, 4, 5, 20])
-        base, stride = random.choice(bases), random.choice([0, 16, 16, 16, 48])
-        data = random.getrandbits(128)
-        match random.randrange(8):
-            case 0:
-                word = pack_unit(
-                    is_valid=random.randint(0, 1), mode=random.randrange(3), num_vector_1=random.randint(0, 2),
-                    num_timestep_1=random.randint(0, 3), memory_index_1=random.randrange(4),
-                )  # fmt: skip
-                listed = [(register_address(Region.LAYER_REDUCE), True, word)] * times
-            case 1:
-                listed = [(register_address(Region.START, Start.LAYER_REDUCE), True, data)]
-            case 2 if random.random() < 0.15:
-                listed = [(random.choice([0, 0x33000070, 0x33700000, 0xFFFFFFFF]), write, data)]
-            case 3:
-                listed = [
-                    (register_address(Region.MANAGERS, random.randint(1, 2)), write, data + i) for i in range(times)
-                ]
-            case _:
-                listed = [(base + stride * i, write, data ^ random.getrandbits(8)) for i in range(times)]
-        found += [{"if_axi_wr": w, "if_axi_rd": not w, "addr_in": a, "data_in": d % (1 << 128)} for a, w, d in listed]
-    if random.random() < 0.1:
-        found[random.randrange(len(found))]["if_axi_rd"] = 1
-    return found
-
-
-def vta_commands(random: Random) -> list[dict[str, int]]:
-    """The host's accesses in runs, and instructions between them; some with wrong addresses or missing tokens."""
-    found: list[dict[str, int]] = []
-    for _ in range(random.randint(1, 12)):
-        times, base = random.choice([1, 3, 4, 5, 20]), 16 * random.randrange(8)
-        stride, data = random.choice([0, 16, 16, 32]), random.getrandbits(128)
-        strobe = random.choice([0xFFFF, 0xFFFF, 0x00F1, 0])
-        match random.randrange(8):
-            case 0 | 1:
-                listed = [{"command": 0, "insn": encode(vta_instruction(random), truncate=True)}]
-            case 2 if random.random() < 0.2:
-                wrong = [{"addr": 8}, {"addr": 1 << 24}, {"command": 0, "insn": data}]
-                listed = [{"command": 1, "data": data, "strobe": strobe} | random.choice(wrong)]
-            case 3:
-                listed = [{"command": 3}] * times
-            case 4 | 5:
-                listed = [{"command": 2, "addr": base + stride * i} for i in range(times)]
-            case _:
-                listed = [
-                    {"command": 1, "addr": base + stride * i, "data": data ^ i, "strobe": strobe} for i in range(times)
-                ]
-        found += listed
-    return found
-
-
-def same_stream(ila: Ila, commands: list[dict[str, int]]) -> None:
-    """One stream at once, cut in two, and command by command; also what is seen of the port's output."""
-    slow = Machine(ila)
-    seen: list[tuple[int, int]] = []
-    refused = ""
-    for number, inputs in enumerate(commands):
-        try:
-            instruction = slow.step({name: inputs.get(name, 0) for name in ila.inputs})
-        except CommandError as error:
-            refused = str(error)
-            break
-        if "data_out" in instruction.updates:
-            seen.append((number, slow.values["data_out"]))
-    cut = len(commands) // 3
-    for parts in ([commands], [commands[:cut], commands[cut:]]):
-        pair = Pair(ila)
-        pair.slow = slow
-        found: list[tuple[int, int]] = []
-        said = ""
-        try:
-            for first, part in zip((0, cut), parts, strict=False):
-                words = pair.fast.execute(CommandStream.of(ila, part), ["data_out"])["data_out"]
-                found += [(first + n, int.from_bytes(row.tobytes(), "little")) for n, row in words]
-        except CommandError as error:
-            said = str(error)
-        assert said == refused
-        if not refused:
-            assert found == seen
-        pair.compare()
-
-
-@settings(max_examples=60, deadline=None)
-@given(RANDOMS)
-def test_streams(random: Random) -> None:
-    same_stream(flexasr(), flexasr_commands(random))
-    same_stream(vta(), vta_commands(random))
-
-
-# -- primitives -----------------------------------------------------------------------------------------------
-
-
-def primitives(ila: Ila) -> dict[str, Function]:
-    """All functions with a body that the model uses, by name."""
-    found: dict[str, Function] = {}
-
-    def visit(roots: Iterable[Expr]) -> None:
-        for node in postorder(roots):
-            if node.func is not None and node.func.body is not None and node.func.name not in found:
-                found[node.func.name] = node.func
-                visit([node.func.body])
-
-    for instruction in ila.instructions.values():
-        visit(instruction.updates.values())
-        if instruction.kernel is not None:
-            visit(t for s in walk(instruction.kernel.body) for t in terms(s))
-    return found
-
-
-MODELS = [
-    flexasr(), flexasr(FlexAsrOptions(saturation="pre2022", sigmoid="B")), hlscnn(), hlscnn(MASTER), vta(),
-    *(vta(options) for name, options in PRESETS.items() if name != "hls"),
-]  # fmt: skip
-PRIMITIVES = {name: function for model in MODELS for name, function in primitives(model).items()}
-
-
-@pytest.mark.parametrize("name", sorted(PRIMITIVES))
-def test_primitives_on_arrays(name: str) -> None:
-    """On all arguments where there are at most 2^16 of them, else on many; and as factors where these exist."""
-    function = PRIMITIVES[name]
-    widths = [p.width for p in function.params]
-    if sum(widths) <= 16:
-        grids = np.indices([1 << w for w in widths]).reshape(len(widths), -1)
-    else:
-        random = np.random.default_rng(len(name))
-        grids = np.array([
-            np.concatenate([
-                random.integers(0, 1 << width, 3000),
-                random.choice([0, 1, 2, (1 << width) - 1, 1 << width - 1, (1 << width - 1) - 1], 3000),
-                random.integers(0, 1 << width, 3000) >> random.integers(0, width, 3000),
-            ])
-            for width in widths
-        ])  # fmt: skip
-    scalar, vector = compile_function(function), compile_function(function, vector=True)
-    expected = np.array([scalar(*arguments) for arguments in zip(*grids.tolist(), strict=True)])
-    assert (np.broadcast_to(vector(*grids), expected.shape) == expected).all()
-    if len(widths) == 2:
-        # the same on a grid, where each argument has an axis of its own
-        some = [np.unique(grid)[-40:] for grid in grids]
-        values = vector(some[0].reshape(-1, 1), some[1].reshape(1, -1))
-        assert values.tolist() == [[scalar(a, b) for b in some[1].tolist()] for a in some[0].tolist()]
-        found = factors(function)
-        if found is not None:
-            sign = 1 << function.body.width - 1  # type: ignore[union-attr]
-            product = found[0][grids[0]] * found[1][grids[1]]
-            assert (product == (expected ^ sign) - sign).all()
-
-
-def test_which_primitives_are_products() -> None:
-    """Sums of these become matrix products; a number of AdaptivFloat is a product of its code's and its bias's."""
-    found = {name for name, function in PRIMITIVES.items() if factors(function) is not None}
-    assert found == {"adpfloat_mul", "adpfloat_to_fixed", "multiply"}

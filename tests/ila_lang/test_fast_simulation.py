@@ -26,8 +26,8 @@ from ila_lang import (
     execution,
     mem,
     plan,
+    recorder,
     show_kernel,
-    trace,
     var,
     vectorise,
 )
@@ -83,7 +83,7 @@ def limits(monkeypatch: pytest.MonkeyPatch, random: Random) -> None:
         (plan, "FEW", [1, 2, 3]),
         (clock, "TIME_BITS", [20, 28, 36, 62, 62]),
         (clock, "SPARE_BITS", [0, 1, 2]),
-        (trace, "MOST_STEPS", [3, 20_000, 20_000]),
+        (recorder, "MOST_STEPS", [3, 20_000, 20_000]),
     ]
     for module, name, values in choices:
         monkeypatch.setattr(module, name, random.choice(values))

@@ -165,7 +165,16 @@ def test_the_counterexample_is_run_and_shown(store: ProofStore) -> None:
 def test_outputs_that_cannot_be_shown(store: ProofStore, changes: dict[str, str], said: str) -> None:
     outcome = replace(stored_outcomes(ENTRIES, store)[2], **changes)
     page = page_of([outcome], PageInputs(), ENTRIES)
+    assert badges(page) == {outcome.name: "REFUTED"}
     assert f"The outputs are not shown: {said}" in page and "<mark" not in page
+
+
+@pytest.mark.parametrize("changes", [{"column": 6}, {"row": 0, "column": 8}, {"device": 1}, {"ir": 0x40}])
+def test_outputs_of_another_difference_are_not_shown(store: ProofStore, changes: dict[str, int]) -> None:
+    outcome = stored_outcomes(ENTRIES, store)[2]
+    other = replace(outcome, document=json.dumps(json.loads(outcome.document) | changes))
+    page = page_of([other], PageInputs(), ENTRIES)
+    assert "a run of the mapping as it is now shows another difference" in page and "<mark" not in page
 
 
 def test_invariants_are_readable() -> None:

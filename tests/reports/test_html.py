@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reports.html import html_page
-from reports.html_claims import Comparison, claim_view, window_of
+from reports.html_claims import EQUALITIES, INTERPRETATIONS, VERDICTS, Comparison, claim_view, window_of
 from reports.outcomes import NOT_RUN, ProofOutcome
+from smt_encodings.claims import Equality, Interpretation, Status
 from tests.reports.html_examples import SOLVERS, campaign, certificate, comparison, obligation, proved, refuted, times
 from tests.reports.outcome_examples import ALL, HOSTILE, LEFT, NASTY, UNKNOWN, WRONG, claim
 
@@ -190,6 +191,21 @@ def test_what_is_not_said_fits_the_claim(changes: dict[str, Any], expected: str)
         assert "shape [16, 64]" in article.all("dl", class_="facts")[0].text
 
 
+def test_all_notions_have_words() -> None:
+    """A notion that is added needs words for strangers here, with what it does not say."""
+    assert {i.value for i in Interpretation} == INTERPRETATIONS.keys()
+    assert {e.value for e in Equality} == EQUALITIES.keys()
+    assert {s.value for s in Status} | {NOT_RUN} == VERDICTS.keys()
+
+
+def test_each_interpretation_is_told_with_its_limits() -> None:
+    words = claim("good", interpretations=["uninterpreted", "reals"])
+    article = claims(tree(proved(claim=words, document=certificate(words))))["good"]
+    assert "Data, then reals: data are real numbers" in article.text
+    not_said = article.one(class_="columns").all("ul")[1].text
+    assert "that rounded or bounded numbers behave like real ones" in not_said and "wrap or saturate" not in not_said
+
+
 def test_a_green_run_and_a_red_one() -> None:
     top = tree(proved(), refuted()).one("header", class_="top").text
     assert "All 2 claims are as expected. 1 claim proved; 1 claim kept as a false example, and refuted." in top
@@ -274,6 +290,13 @@ def test_without_an_intact_certificate_nothing_is_proved(document: str, reason: 
     assert badge(article) == "ERROR" and reason in article.text and "expected PROVED" in article.text
     assert "Proved for sizes" not in article.text and "This does not say anything at all" in article.text
     assert "Proved (1)" not in page.text
+
+
+@pytest.mark.parametrize("changes", [{"counterexample": ""}, {"document": ""}])
+def test_without_a_counterexample_nothing_is_refuted(changes: dict[str, str]) -> None:
+    page = tree(refuted(**changes))
+    assert verdicts(page)["REFUTED"] == 0 and badge(claims(page)["false"]) == "ERROR"
+    assert "It was said to be REFUTED, but it has no counterexample" in claims(page)["false"].text
 
 
 def test_a_false_claim_that_was_proved_is_an_alarm() -> None:
@@ -371,13 +394,30 @@ def test_a_campaign_is_told_as_sampling(tmp_path: Path) -> None:
     article = tree(proved(), campaigns=[campaign(tmp_path)]).one("article", class_="campaign")
     assert "0 of 4 checked examples violate it." in article.text
     assert "Checked were 75.0 % of the results' elements" in article.text
-    assert "in all 1.25 % 0.100 % 2.00 %" in article.text and "arithmetic alone" not in article.text
+    assert "in all 1.25 % 0.100 % 2.00 %" in article.text and not [
+        h for h in article.all("th", scope="row") if h.text == "arithmetic"
+    ]
     assert "rows 1 .. 3" in article.text and "columns 2, 4 .. 8" in article.text
     assert "ilaverify campaign toy_add --examples 5 --seed 7" in article.text
     bars = article.one("svg", class_="plot").all("rect")
     assert sum(int(bar.one("title").text.rpartition(" ")[2]) for bar in bars) == 4
     assert {bar.attributes["class"] for bar in bars} == {"bar series0", "bar series1"}
     assert "This is sampling, and no proof" in tree(campaigns=[campaign(tmp_path)]).text
+
+
+def test_bars_stand_on_each_other(tmp_path: Path) -> None:
+    samples = [{"distribution": name, "error": error} for name in ("uniform", "normal") for error in (0.1, 0.1, 0.2)]
+    bars = tree(campaigns=[campaign(tmp_path, samples=samples)]).one("svg", class_="plot").all("rect")
+    stacks: dict[str, list[tuple[float, float, int]]] = {}
+    for bar in bars:
+        count = int(bar.one("title").text.rpartition(" ")[2])
+        top, height = float(bar.attributes["y"]), float(bar.attributes["height"])
+        stacks.setdefault(bar.attributes["x"], []).append((top, height, count))
+    assert sorted([count for _, _, count in stack] for stack in stacks.values()) == [[1, 1], [2, 2]]
+    (unit,) = {round(height / count, 1) for stack in stacks.values() for _, height, count in stack}
+    for (below, _, _), (above, height, _) in stacks.values():
+        assert above + height == pytest.approx(below, abs=0.02)
+    assert len({round(stack[0][0] + stack[0][1], 1) for stack in stacks.values()}) == 1 and unit > 10  # one ground
 
 
 def test_a_violation_is_told(tmp_path: Path) -> None:

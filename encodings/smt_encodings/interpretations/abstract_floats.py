@@ -32,7 +32,7 @@ from ila_lang import BvSort, Expr, Function, any_of, bv, concat, const, ite, uni
 from smt_encodings.bits import BitEncoding
 from smt_encodings.printer import script
 
-from .protocol import CannotInterpret, DataFormat, K, Literal, MachineDomain
+from .protocol import CannotInterpret, DataFormat, K, Literal, MachineDomain, require_representable
 
 __all__ = ["AbstractFloats"]
 
@@ -86,6 +86,7 @@ class AbstractFloats(Generic[K]):
         """A number; the magnitude of a finite one other than 0 is a variable, in order with those of the others."""
         if kind.family != "float":
             return self.machine.constant(value, kind)
+        require_representable(value, kind)
         if isinstance(value, float):
             if math.isnan(value):
                 return self._nan

@@ -17,7 +17,7 @@ from smt_encodings.bits import BitEncoding
 from smt_encodings.direct import sort_name
 from smt_encodings.printer import term_text
 
-from .protocol import CannotInterpret, DataFormat, K, Literal, MachineDomain
+from .protocol import CannotInterpret, DataFormat, K, Literal, MachineDomain, require_representable
 
 __all__ = ["IeeeFloats"]
 
@@ -124,6 +124,7 @@ class IeeeFloats(Generic[K]):
         if kind.family != "float":
             return self._machine_term(self.machine.constant(value, kind), {})
         e, s = self._float(kind)
+        require_representable(value, kind)
         if isinstance(value, float):
             name = "NaN" if math.isnan(value) else "-zero" if value == 0 else "+oo" if value > 0 else "-oo"
             return f"(_ {name} {e} {s})"

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from ila_lang import Expr
 
-__all__ = ["CannotInterpret", "DataFormat", "Encoding", "K", "Literal", "MachineDomain"]
+__all__ = ["CannotInterpret", "DataFormat", "Encoding", "K", "Literal", "MachineDomain", "require_representable"]
 
 Literal = Fraction | float
 """A constant: an exact number, or one of the floats -0.0, inf, -inf and nan."""
@@ -16,6 +16,20 @@ Literal = Fraction | float
 
 class CannotInterpret(ValueError):
     """A format or an operator that an interpretation does not have."""
+
+
+def require_representable(value: Literal, kind: DataFormat) -> None:
+    """Raises CannotInterpret where a float format lacks a number: a constant stands for itself, and is not rounded."""
+    exponent_bits, significand_bits = (int(p) for p in kind.parameters)
+    if isinstance(value, float) or value == 0:
+        return
+    digits = abs(value.numerator)
+    last = (digits & -digits).bit_length() - value.denominator.bit_length()  # the exponent of the last binary digit
+    top = last + (digits // (digits & -digits)).bit_length() - 1
+    dyadic = value.denominator & (value.denominator - 1) == 0
+    limit = 2 ** (exponent_bits - 1) - 1
+    if not dyadic or top > limit or last < max(top, 1 - limit) - significand_bits + 1:
+        raise CannotInterpret(f"{value} is no number of the format {kind}; choose one that it has, or round it")
 
 
 class DataFormat(Protocol):

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 from accel_models.vta.assembler import (
     Step,
+    _MicroOps,
     dense,
     dense_program,
     elementwise,
     elementwise_program,
     post_steps,
 )
-from accel_models.vta.isa import AluOp, MemoryId
+from accel_models.vta.isa import AluOp, MemoryId, encode_uop
 from accel_models.vta.model import vta
 from accel_models.vta.options import CHISEL, FSIM, HLS, PRESETS, VTA_ILA, VtaOptions
 from accel_models.vta.program import run
@@ -181,7 +182,16 @@ def test_blocks_fit_the_scratchpads(rows: int, outputs: int, inputs: int) -> Non
     assert cut.outputs * cut.inputs * cut.halves <= 1024
     assert cut.rows * cut.outputs * cut.halves <= 2048
     assert 0 < cut.rows <= rows and 0 < cut.outputs <= outputs and 0 < cut.inputs <= inputs
-    assert cut.halves * cut.halves * cut.inputs <= 2048  # micro-ops, in the smallest reading
+
+
+@given(st.integers(1, 3000), st.integers(1, 4800), st.integers(1, 40000))
+def test_micro_ops_fit_their_memory(rows: int, outputs: int, inputs: int) -> None:
+    """In the smallest reading; large products do not fit DRAM, but their micro-ops are the same."""
+    columns, depth = -(-outputs // 16), -(-inputs // 16)
+    table = _MicroOps(dense_blocks(rows, columns, depth), rows, columns, depth).table
+    assert len(table) <= 2048
+    for uop in table:
+        encode_uop(uop)
 
 
 @pytest.mark.slow

@@ -216,6 +216,28 @@ def test_results_arrive_late(apart: int, latency: Any) -> None:
             issue(machine, "finish")
 
 
+@settings(max_examples=60)
+@given(
+    st.sampled_from([1, 2, 3, 4]), st.booleans(), st.integers(1, 3), st.integers(1, 3),
+    st.tuples(*[st.integers(0, 2)] * 4), st.lists(st.builds(Uop, small, small), min_size=1, max_size=3),
+    st.booleans(),
+)  # fmt: skip
+def test_reading_too_soon_is_refused_across_rounds(
+    latency: Any, immediate: bool, outer: int, inner: int, factors: tuple[int, int, int, int], table: list[Uop],
+    chisel: bool,
+) -> None:  # fmt: skip
+    options = CHISEL if chisel else replace(HLS, back_to_back="refused", write_latency=latency)
+    alu = Alu(
+        alu_opcode=AluOp.ADD, uop_end=len(table), iter_out=outer, iter_in=inner, use_imm=immediate, imm=1,
+        dst_factor_out=factors[0], dst_factor_in=factors[1], src_factor_out=factors[2], src_factor_in=factors[3],
+    )  # fmt: skip
+    oracle = Oracle(options, np.zeros(16, np.uint8))
+    oracle.uop[: len(table)] = [u.dst | u.src << 11 for u in table]
+    machine = machine_with(options, table)
+    issue(machine, alu, options)
+    assert machine.memories["fault"][1] == oracle.refused(alu)
+
+
 def test_a_pipeline_is_empty_between_instructions() -> None:
     machine = machine_with(replace(HLS, back_to_back="stale", write_latency=4), [Uop()])
     for _ in range(3):

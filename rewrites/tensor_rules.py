@@ -1,0 +1,56 @@
+"""All rewrite rules between tensor terms, by name and as entries of the table of rules."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from . import (
+    tensor_rules_convolution,
+    tensor_rules_layout,
+    tensor_rules_linear,
+    tensor_rules_pooling,
+    tensor_rules_products,
+)
+from .rules import TableEntry, Unstated
+from .tensor_decide import decide_tensor_rule
+from .tensor_rule import Kind, TensorRule
+
+__all__ = ["RULES", "UNSTATED", "entries", "rule_named"]
+
+_MODULES = (
+    tensor_rules_pooling,
+    tensor_rules_linear,
+    tensor_rules_convolution,
+    tensor_rules_products,
+    tensor_rules_layout,
+)
+
+RULES: tuple[TensorRule, ...] = tuple(rule for module in _MODULES for rule in module.RULES)
+"""Every rule; names are unique."""
+
+UNSTATED: tuple[Unstated, ...] = ()
+"""Rows of known wrong rules on tensors that are not stated: none."""
+
+
+def rule_named(name: str) -> TensorRule:
+    """The rule of that name; raises KeyError, with what there is, where there is none."""
+    found = {rule.name: rule for rule in RULES}
+    if name not in found:
+        raise KeyError(f"there is no tensor rule named {name!r}; the names are {', '.join(map(repr, sorted(found)))}")
+    return found[name]
+
+
+def entries() -> list[TableEntry]:
+    """One entry for each rule, those of known rows first."""
+    ordered = sorted(RULES, key=lambda rule: (not rule.row, rule.row.startswith("6"), rule.row))
+    return [
+        TableEntry(
+            rule.row,
+            rule.kind is Kind.WRONG,
+            rule.statement,
+            f"tensors of every size, {rule.equality.value}",
+            partial(decide_tensor_rule, rule),
+            rule.note,
+        )
+        for rule in ordered
+    ]

@@ -1,0 +1,160 @@
+"""Counterexamples to token order: a schedule that ends in another memory than the sequential order, or in a deadlock.
+
+A schedule is a list of instructions, by number, in the order in which they execute; it is replayed on the scalar
+interpreter with :func:`accel_models.vta.schedule.run_instructions`, which lets no instruction execute before its tokens
+are there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from accel_models.mmio_program import ProgramError
+from accel_models.vta.hazards import happens_before, token_run
+from accel_models.vta.isa import ENCODINGS, Instruction, Unit
+from accel_models.vta.model import QUEUES, vta
+from accel_models.vta.options import VtaOptions
+from accel_models.vta.program import Program, write_bytes
+from accel_models.vta.schedule import Policy, decode_program, require_finish, run_instructions, waits
+from ila_lang import Machine
+
+__all__ = ["Counterexample", "deadlock", "race", "replays", "run_in_order", "run_schedule"]
+
+MEMORIES = ("dram", "out", "acc", "inp", "wgt", "uop")
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """What a schedule does that the sequential order does not.
+
+    ``schedule`` numbers instructions from 1.  ``memory`` and ``address`` name the first word that differs, with its
+    value in the sequential order and after the schedule; in a deadlock, and where FINISH does not come last,
+    ``message`` says what happens instead, and ``memory`` is empty.
+    """
+
+    program: Program
+    schedule: tuple[int, ...]
+    message: str = ""
+    memory: str = ""
+    address: int = 0
+    sequential: int = 0
+    found: int = 0
+
+    def summary(self) -> str:
+        """The counterexample in a few words."""
+        order = " ".join(map(str, self.schedule))
+        if self.message:
+            return f"schedule {order}: {self.message}" if order else self.message.partition("\n")[0]
+        where = f"{self.memory}[{self.address:#x}]"
+        return f"schedule {order} leaves {self.found:#x} at {where}, the sequential order {self.sequential:#x}"
+
+
+def run_in_order(program: Program, options: VtaOptions) -> Machine:
+    """The machine after the program's instructions one after the other, whatever their tokens."""
+    machine = Machine(vta(replace(options, tokens="none")))
+    for addr, content in program.dram:
+        write_bytes(machine, addr, content)
+    run_instructions(machine, program.words, replace(options, tokens="none"))
+    return machine
+
+
+def run_schedule(program: Program, schedule: Sequence[int], options: VtaOptions) -> Machine:
+    """The machine after the program in this order of execution, which the tokens must allow.
+
+    Raises ProgramError as :func:`~accel_models.vta.schedule.run_instructions` does.
+    """
+    machine = Machine(vta(options))
+    for addr, content in program.dram:
+        write_bytes(machine, addr, content)
+    run_instructions(machine, program.words, options, _following(program, schedule, options))
+    return machine
+
+
+def _following(program: Program, schedule: Sequence[int], options: VtaOptions) -> Policy:
+    instructions = decode_program(program.words, ENCODINGS[options.encoding])
+    units = iter([instructions[n - 1].unit for n in schedule])
+
+    def choose(ready: Sequence[Unit]) -> Unit:
+        wanted = next(units, ready[0])
+        if wanted not in ready:
+            raise ValueError(f"Schedule must let only modules go on that can, not {wanted.name.lower()}; correct it")
+        return wanted
+
+    return choose
+
+
+def race(program: Program, earlier: int, later: int, options: VtaOptions) -> Counterexample | None:
+    """A schedule in which instruction ``later`` executes before ``earlier`` (numbers from 1) and memory differs.
+
+    None where no such schedule exists, or where it leaves the same memory with the program's data.
+    """
+    instructions = decode_program(program.words, ENCODINGS[options.encoding])
+    require_finish(instructions)
+    before = happens_before(instructions, token_run(instructions, options)[0])
+    if before[later - 1] >> (earlier - 1) & 1:
+        return None
+    needed = before[later - 1] | 1 << later - 1
+    schedule = _with_priority(instructions, needed, options)
+    return None if schedule is None else _compare(program, schedule, options)
+
+
+def _with_priority(instructions: Sequence[Instruction], first: int, options: VtaOptions) -> list[int] | None:
+    """An order that the tokens allow in which the set ``first`` comes before all others; numbers from 1."""
+    tokens = dict.fromkeys(QUEUES, 0)
+    queues = {unit: deque(i for i, x in enumerate(instructions) if x.unit == unit) for unit in Unit}
+    order: list[int] = []
+    while any(queues.values()):
+        ready = [q for q in queues.values() if q and not waits(instructions[q[0]], tokens, options)]
+        if not ready:
+            return None
+        chosen = next((q for q in ready if first >> q[0] & 1), ready[0])
+        if not first >> chosen[0] & 1 and any(first >> i & 1 for q in queues.values() for i in q):
+            return None
+        position = chosen.popleft()
+        for queue in instructions[position].pops():
+            tokens[queue] -= 1
+        for queue in instructions[position].pushes():
+            tokens[queue] += 1
+        order.append(position + 1)
+    return order
+
+
+def _compare(program: Program, schedule: Sequence[int], options: VtaOptions) -> Counterexample | None:
+    sequential = run_in_order(program, options)
+    try:
+        found = run_schedule(program, schedule, options)
+    except ProgramError as error:
+        return Counterexample(program, tuple(schedule), str(error).partition("\n")[0])
+    for memory in MEMORIES:
+        if memory in sequential.memories:
+            left, right = sequential.memories[memory], found.memories[memory]
+            for address in sorted({*left, *right}):
+                if left[address] != right[address]:
+                    return Counterexample(program, tuple(schedule), "", memory, address, left[address], right[address])
+    return None
+
+
+def deadlock(program: Program, options: VtaOptions) -> Counterexample | None:
+    """The deadlock of a program, or None if it has none."""
+    instructions = decode_program(program.words, ENCODINGS[options.encoding])
+    try:
+        token_run(instructions, options)
+    except ProgramError as error:
+        return Counterexample(program, (), str(error))
+    return None
+
+
+def replays(found: Counterexample, options: VtaOptions) -> bool:
+    """Whether a new run of the counterexample's schedule shows what it says."""
+    if found.message:
+        try:
+            run_schedule(found.program, found.schedule, options)
+        except ProgramError as error:
+            return str(error).startswith(found.message)
+        return False
+    sequential = run_in_order(found.program, options)
+    other = run_schedule(found.program, found.schedule, options)
+    values = sequential.memories[found.memory][found.address], other.memories[found.memory][found.address]
+    return values == (found.sequential, found.found) and found.sequential != found.found

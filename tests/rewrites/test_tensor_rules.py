@@ -1,0 +1,140 @@
+"""Every tensor rule gets the verdict that is known of it; known wrong ones with a replayed counterexample."""
+
+from __future__ import annotations
+
+import pytest
+
+from ir_semantics.tensors.index import size
+from ir_semantics.tensors.terms import input_
+from rewrites import tensor_rules, tensor_rules_layout
+from rewrites.tensor_decide import decide_tensor_rule
+from rewrites.tensor_prove import prove_tensor_rule
+from rewrites.tensor_refute import Counterexample, find_counterexample, replay
+from rewrites.tensor_rule import Kind, TensorRule
+from rewrites.tensor_rules import RULES, entries, rule_named
+from smt_encodings.claims import Equality, Status
+from smt_encodings.discharge import Discharger
+
+WRONG = [r.name for r in RULES if r.kind is Kind.WRONG]
+RIGHT = [r.name for r in RULES if r.kind is not Kind.WRONG]
+LONG = 6
+"""Of the rules that belong to no known row, every LONG-th is proved by default."""
+DEFAULT = [name for j, name in enumerate(RIGHT) if rule_named(name).row or j % LONG == 0]
+
+ROWS = {
+    *("C7", "C9", "C11", "C13", "C15"),
+    *(f"L{j}" for j in range(1, 40, 2) if j != 35),
+}
+REPAIRED = {"C9", "C13", "C15", "L1", "L5", "L11", "L15", "L17", "L19", "L23", "L25", "L27", "L29", "L31"}
+CONTROLS = {
+    "max pooling k3s2 twice",
+    "1 x 1 convolution commutes with subsampling",
+    "1 x 1 convolution as 3 x 3 with pads",
+    "transposes (0, 2, 1) and (1, 2, 0)",
+    "odd elements twice",
+    "softmax of x plus a scalar",
+    "rows through matmul",
+    "matmul in two blocks of the inner axis",
+    "max pooling of a nearest upsampling",
+    "relu commutes with max pooling",
+}
+
+
+def test_every_known_row_is_there_with_its_repair() -> None:
+    assert {r.row for r in RULES if r.kind is Kind.WRONG and r.row} == ROWS
+    assert {r.row for r in RULES if r.kind is Kind.REPAIRED} >= REPAIRED
+    assert {r.name for r in RULES if r.kind is not Kind.WRONG} >= CONTROLS
+    assert tensor_rules.UNSTATED == ()
+
+
+def test_names_are_unique_and_rules_are_entries_of_the_table() -> None:
+    assert len({r.name for r in RULES}) == len(RULES) == len(entries())
+    assert sum(r.kind is not Kind.WRONG for r in RULES) >= 80
+    assert [e.wrong for e in entries()].count(True) == len(WRONG)
+    with pytest.raises(KeyError, match="there is no tensor rule named 'none'; the names are '1 x 1"):
+        rule_named("none")
+
+
+@pytest.mark.parametrize(
+    "name", [name if rule_named(name).row else pytest.param(name, marks=pytest.mark.slow) for name in WRONG]
+)
+def test_a_wrong_rule_is_refuted(name: str) -> None:
+    rule = rule_named(name)
+    found = find_counterexample(rule, 15.0)
+    assert found is not None
+    again = replay(rule, found.sizes, found.inputs)
+    assert again is not None and str(again) == str(found)
+
+
+def proved(name: str) -> None:
+    rule = rule_named(name)
+    verdict = prove_tensor_rule(rule)
+    assert verdict.status is Status.PROVED, verdict.reason
+    assert verdict.obligations and all(o.discharged for o in verdict.obligations)
+    health = [o for o in verdict.obligations if o.group == "health"]
+    assert [o.expected for o in health] == ["sat"]
+
+
+@pytest.mark.parametrize("name", DEFAULT)
+def test_a_right_rule_is_proved(name: str) -> None:
+    proved(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in RIGHT if name not in DEFAULT])
+def test_another_right_rule_is_proved(name: str) -> None:
+    proved(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RIGHT)
+def test_no_counterexample_is_found_to_a_right_rule(name: str) -> None:
+    assert find_counterexample(rule_named(name), 3.0, seed=3) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_rule_is_not_proved(name: str) -> None:
+    verdict = prove_tensor_rule(rule_named(name), Discharger(timeout=1.0), seconds=20.0)
+    assert verdict.status is Status.UNKNOWN
+    assert verdict.reason
+
+
+def test_all_transposes_of_rank_3_compose() -> None:
+    rules = tensor_rules_layout.compositions(3)
+    assert len(rules) == 36
+    for rule in rules:
+        assert prove_tensor_rule(rule, Discharger(timeout=1.0)).status is Status.PROVED, rule.name
+
+
+def test_verdicts_carry_what_they_are_about() -> None:
+    verdict = decide_tensor_rule(rule_named("scale after masking with -inf"))
+    assert verdict.status is Status.PROVED
+    assert verdict.claim.equality is Equality.OVER_REALS
+    assert verdict.claim.assumptions == (
+        "s > 0 everywhere",
+        "operations on infinities have values: no inf - inf, no 0 * inf",
+    )
+    assert "x[n, m]" in verdict.claim.size_domain
+    refuted = decide_tensor_rule(rule_named("odd elements twice from 2"))
+    assert refuted.status is Status.REFUTED
+    assert isinstance(refuted.details["counterexample"], Counterexample)
+    assert refuted.reason == "at [0] the left side is 0, the right side 1, where n = 4; x = [0, 0, 1, 0]"
+
+
+def test_maximum_in_floats_is_an_assumption() -> None:
+    claim = rule_named("relu twice").claim
+    assert claim.assumptions == ("maximum and minimum are those of IEEE 754-2019, with one NaN",)
+    assert rule_named("concat associates").claim.assumptions == ()
+
+
+def test_one_name_has_one_shape() -> None:
+    n, m = size("n"), size("m")
+    rule = TensorRule("two shapes", "", input_("x", n), input_("x", m), Kind.WRONG)
+    with pytest.raises(
+        ValueError, match=r"the input x of the rule two shapes must have one shape, not \[n\] and \[m\]"
+    ):
+        _ = rule.inputs
+    within = TensorRule("within", "", input_("x", n), input_("x", n), Kind.WRONG, equality=Equality.WITHIN)
+    with pytest.raises(ValueError, match="the rule within must be claimed bit_exact"):
+        prove_tensor_rule(within)
