@@ -39,8 +39,8 @@ from ila_lang import (
 from ila_lang.expr import bv_const, resize
 from ila_lang.kernel import map_statement, walk
 
-from .commands import Decoded, decode, generalised, rolled, start_values
-from .nests import Unsupported
+from .commands import Decoded, Unsupported, decode, generalised, rolled, start_values
+from .statements import carried, carries, check_separate, condition_of, loads_memory, own_memory, writes_memory
 
 __all__ = ["Fold", "Loops", "Schedule", "Write", "schedule_of"]
 
@@ -177,9 +177,9 @@ class _Builder:
                 case Let(target=target, value=value):
                     known[target] = self._linear(substitute(value, known))
                 case Load(target=target, memory=memory, address=address):
-                    known[target] = _own(memory).load(self._linear(substitute(address, known)))
+                    known[target] = own_memory(memory).load(self._linear(substitute(address, known)))
                 case Store(memory=memory, address=address, value=value):
-                    self._store(_own(memory), substitute(address, known), substitute(value, known), known, scope)
+                    self._store(own_memory(memory), substitute(address, known), substitute(value, known), known, scope)
                 case Command():
                     self._command(statement, known, scope)
                 case For():
@@ -191,7 +191,7 @@ class _Builder:
         decoded = self._decode(mapped, known)
         scope = replace(scope, label=command.note or scope.label)
         if len(decoded.stores) > 1:
-            _separate(decoded.stores)
+            check_separate(decoded.stores)
         self._keep(known, [s.memory for s in decoded.stores], scope)
         group = rolled(decoded.stores)
         if group is not None:
@@ -290,7 +290,7 @@ class _Builder:
 
     def _loop(self, loop: For, known: Known, scope: _Scope) -> None:
         extent = substitute(loop.extent, known)
-        condition = _condition(extent)
+        condition = condition_of(extent)
         if extent.is_const and extent.value <= 1:
             if extent.value:
                 known[loop.counter] = bv_const(0, loop.counter.width)
@@ -301,7 +301,7 @@ class _Builder:
             saved, before = self._save(), dict(known)
             self.literal[loop.counter] = extent.value
             try:
-                if _carries(loop) and (_writes(loop) or not _loads(loop)):
+                if carries(loop) and (writes_memory(loop) or not loads_memory(loop)):
                     raise _WriteOut(loop.counter)
                 self._repeat(loop, extent, known, scope)
             except _WriteOut as request:
@@ -320,7 +320,7 @@ class _Builder:
             self._repeat(loop, extent, known, scope)
 
     def _repeat(self, loop: For, extent: Expr, known: Known, scope: _Scope) -> None:
-        if _carries(loop):
+        if carries(loop):
             self._fold(loop, known, scope)
         else:
             self._iterate(loop, extent, known, scope)
@@ -377,11 +377,11 @@ class _Builder:
 
     def _fold(self, loop: For, known: Known, scope: _Scope) -> None:
         """A loop that carries registers, and perhaps loops inside it that do nothing else, as one fold."""
-        carried = [t for t in _carried(loop) if t in known]
+        targets = [t for t in carried(loop) if t in known]
         number = next(self.fresh)
-        registers = tuple(var(f"fold{number}.{t.name}", t.sort) for t in carried)
-        initial = tuple(known[t] for t in carried)
-        inside = {**known, **dict(zip(carried, registers, strict=True))}
+        registers = tuple(var(f"fold{number}.{t.name}", t.sort) for t in targets)
+        initial = tuple(known[t] for t in targets)
+        inside = {**known, **dict(zip(targets, registers, strict=True))}
         loops: list[tuple[Expr, Expr]] = []
         body: Sequence[Statement] = (loop,)
         while len(body) == 1 and isinstance(body[0], For):
@@ -389,18 +389,18 @@ class _Builder:
             mine = {c.name for c, _ in loops}
             if extent.is_const and extent.value == 1:
                 inside[body[0].counter] = bv_const(0, body[0].counter.width)
-            elif _condition(extent) is not None or mine & set(free_variables(extent)):
+            elif condition_of(extent) is not None or mine & set(free_variables(extent)):
                 break
             else:
                 loops.append((body[0].counter, extent))
                 inside[body[0].counter] = body[0].counter
             body = body[0].body
         self.block(body, inside, replace(scope, label=_NO_WRITES))
-        step = tuple(inside[t] for t in carried)
-        results = tuple(var(f"result{number}.{t.name}", t.sort) for t in carried)
+        step = tuple(inside[t] for t in targets)
+        results = tuple(var(f"result{number}.{t.name}", t.sort) for t in targets)
         around = tuple(c for c, _ in scope.loops)
         fold = Fold(around, tuple(loops), registers, initial, step, results)
-        for target, result in zip(carried, results, strict=True):
+        for target, result in zip(targets, results, strict=True):
             self.schedule.folds[result] = fold
             known[target] = result
 
@@ -455,48 +455,3 @@ class _Builder:
 
 _NO_WRITES = "a loop that carries a register"
 _SHORT = 8
-
-
-def _own(memory: Expr) -> Expr:
-    if memory.op != "var":
-        raise Unsupported(f"{memory.describe()} is not a memory of its own")
-    return memory
-
-
-def _condition(extent: Expr) -> Expr | None:
-    """The condition of a block that runs once or not at all; None for other loops."""
-    if extent.op == "ite" and extent.args[1].is_const and extent.args[2].is_const:
-        then, otherwise = extent.args[1].value, extent.args[2].value
-        if (then, otherwise) == (1, 0):
-            return extent.args[0]
-        if (then, otherwise) == (0, 1):
-            return ~extent.args[0]
-    return None
-
-
-def _carried(loop: For) -> list[Expr]:
-    """The registers of outside the loop that its body sets, in the order of their first assignment."""
-    own = {s.target for s in walk(loop.body) if isinstance(s, Let) and not s.update}
-    updated = [s.target for s in walk(loop.body) if isinstance(s, Let) and s.update and s.target not in own]
-    return list(dict.fromkeys(updated))
-
-
-def _carries(loop: For) -> bool:
-    """Whether a loop carries a register from one iteration to the next."""
-    return bool(_carried(loop))
-
-
-def _writes(loop: For) -> bool:
-    return any(isinstance(s, Store | Command) for s in walk(loop.body))
-
-
-def _loads(loop: For) -> bool:
-    return any(isinstance(s, Load) for s in walk(loop.body))
-
-
-def _separate(stores: Sequence[Store]) -> None:
-    """Refuses stores of one command that read what another one writes: a command writes everything at once."""
-    written = {s.memory for s in stores}
-    for store in stores:
-        if any(n.op == "load" and n.args[0] in written for n in postorder([store.address, store.value])):
-            raise Unsupported(f"a command reads {store.memory.name} and writes it")
