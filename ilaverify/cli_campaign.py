@@ -18,7 +18,7 @@ from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 if TYPE_CHECKING:
     from .campaigns.campaign import CampaignResult, Phase
     from .campaigns.definition import Campaign
-    from .campaigns.statistics import Sample, Statistics
+    from .campaigns.statistics import Margins, Sample, Statistics
 
 __all__ = ["RESULT_SCHEMA", "add_parser"]
 
@@ -176,6 +176,7 @@ def result_json(result: CampaignResult) -> dict[str, Any]:
         "skipped": result.skipped,
         "checked": result.checked,
         "covered": result.covered,
+        "bounds": result.margins.as_json() if result.margins else None,
         "violating": result.violating,
         "violation": None
         if finding is None
@@ -275,6 +276,8 @@ def _report(result: CampaignResult, directory: Path | None) -> str:
         lines.append(
             f"covered        {100 * result.covered:.1f} % of the results' elements; of the others nothing is said"
         )
+    if result.margins is not None:
+        lines.append(f"bounds         {_show_margins(result.margins)}")
     finding = result.finding
     if finding is not None:
         lines.append(f"VIOLATED       {finding.violation.name}: {finding.violation.text}")
@@ -299,6 +302,18 @@ def _show(statistics: Statistics) -> str:
         f"mean {100 * statistics.mean:.3f} %   sd {100 * statistics.deviation:.3f} %   "
         f"worst {100 * statistics.worst:.3f} %"
     )
+
+
+def _show_margins(margins: Margins) -> str:
+    if margins.largest == 0:
+        return f"0 of {margins.count} examples have an error"
+    derived, stated = margins.derived_ratio, f"{margins.stated} of {margins.count} examples"
+    parts = [f"largest error {margins.largest:.4g}"]
+    if derived is not None:
+        parts.append(f"bound / error at least {derived:.3f}")
+    if margins.a_priori_ratio is not None:
+        parts.append(f"a-priori bound / error at least {margins.a_priori_ratio:.3f} ({stated})")
+    return ", ".join(parts)
 
 
 def _show_array(array: Any) -> str:

@@ -5,7 +5,7 @@ the accelerator's number lies within ``value - error .. value + error``.  Every 
 the errors of its operands may do.  Where a number may leave its format and wrap, the error becomes infinite: there is
 no statement about what depends on it.
 
-The errors of the piecewise linear functions are measured on every argument, not assumed.  References are computed in
+The errors of the piecewise linear functions are lemmas of :mod:`rewrites.numerics`.  References are computed in
 float64, whose rounding (:data:`FLOAT_ERROR`) is part of the bounds where results are not exact in it.
 
 All numbers are real: Q6.14 has the unit :data:`UNIT`, and wraps at 32.
@@ -20,9 +20,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accel_models.flexasr import functions
 from accel_models.flexasr.quantise import largest
 from ila_lang import Function, compile_terms
+from rewrites.numerics.constants import EXP_ERROR, INV_SQRT_ERROR, SIGMOID_ERROR, TANH_ERROR
 
 __all__ = [
     "FLOAT_ERROR",
@@ -154,7 +154,7 @@ def encoded(a: Bounded, bias: int) -> Bounded:
     return Bounded(a.value, cut.error + np.maximum(step, flushed))
 
 
-# -- measured errors ------------------------------------------------------------------------------------
+# -- proved errors --------------------------------------------------------------------------------------
 
 
 def on_arrays(function: Function, *arguments: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -175,40 +175,19 @@ def _compiled(function: Function) -> Callable[..., list[NDArray[np.int64]]]:
     return compile_terms(function.params, [function.body], vector=True)
 
 
-_TRUE: dict[str, Callable[[Reals], Reals]] = {
-    "sigmoid": lambda x: (1 + np.tanh(x / 2)) / 2,
-    "tanh": lambda x: np.tanh(x),
-}
+_FUNCTION_ERRORS = {"sigmoid": SIGMOID_ERROR, "tanh": TANH_ERROR}
 
 
-@cache
 def function_error(name: str) -> float:
-    """The largest error of FlexASR's ``sigmoid`` or ``tanh``, over all 2^20 arguments."""
-    words = np.arange(-(2**19), 2**19)
-    arguments = words.astype(np.float64) * UNIT
-    error = np.abs(on_arrays(getattr(functions, name), words) * UNIT - _TRUE[name](arguments))
-    return float(error.max()) + FLOAT_ERROR
+    """A bound of the error of FlexASR's ``sigmoid`` or ``tanh``, proved on all 2^20 arguments (rewrites.numerics)."""
+    return float(_FUNCTION_ERRORS[name]) + FLOAT_ERROR
 
 
-@cache
 def inverse_root_error() -> float:
-    """The largest relative error of FlexASR's ``inv_sqrt`` over all arguments from 17 units (just above 2^-10) on."""
-    words = np.arange(17, 2**20)
-    true = 1 / np.sqrt(words * UNIT)
-    return float(np.max(np.abs(on_arrays(functions.inv_sqrt, words) * UNIT / true - 1))) + FLOAT_ERROR
+    """A bound of the relative error of ``inv_sqrt`` from 17 units (just above 2^-10) on, proved on every argument."""
+    return float(INV_SQRT_ERROR) + FLOAT_ERROR
 
 
-@cache
 def exponential_error() -> float:
-    """The largest error of FlexASR's ``exp`` over all arguments <= 0.
-
-    It is measured on every argument from -8 to 0.  Below, both it (it is monotone) and the exponential lie between 0
-    and their values at -8.
-    """
-    worst = 0.0
-    for block in range(8):
-        words = np.arange(-(block + 1) << 20, (-block << 20) + 1)
-        error = np.abs(on_arrays(functions.exp, words) * 2.0**-20 - np.exp(words * 2.0**-20))
-        worst = max(worst, float(error.max()))
-    at_minus_8 = float(on_arrays(functions.exp, np.array([-8 << 20]))[0]) * 2.0**-20
-    return max(worst, at_minus_8, float(np.exp(-8.0))) + FLOAT_ERROR
+    """A bound of the error of FlexASR's ``exp`` for all arguments <= 0, proved (rewrites.numerics)."""
+    return float(EXP_ERROR) + FLOAT_ERROR

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from .definition import Campaign, Example, Skip, Violation
 from .shrink import Shrunk, shrink_arrays
-from .statistics import Sample, Statistics, sample_of, skipped_reasons, statistics_of
+from .statistics import Margins, Sample, Statistics, margins_of, sample_of, skipped_reasons, statistics_of
 
 __all__ = ["CampaignError", "CampaignResult", "Finding", "Progress", "run_campaign"]
 
@@ -114,6 +114,11 @@ class CampaignResult:
     def covered(self) -> float:
         """The mean part of the result on which the property was checked, 0 .. 1 (0 without samples)."""
         return sum(s.covered for s in self.samples) / len(self.samples) if self.samples else 0.0
+
+    @property
+    def margins(self) -> Margins | None:
+        """How near the errors came to their bounds, over all samples; None where the campaign has no bound."""
+        return margins_of(s.margin for s in self.samples)
 
     @property
     def skipped(self) -> dict[str, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ __all__ = [
     "Arrays",
     "Campaign",
     "Example",
+    "Margin",
     "Outcome",
     "Skip",
     "Violation",
+    "compare",
     "data_generator",
     "first_violation",
     "in_range",
@@ -56,13 +59,39 @@ class Example:
     arrays: Arrays = field(repr=False)
 
 
+@dataclass(frozen=True)
+class Margin:
+    """How near the measured errors came to their bounds.
+
+    ``largest`` is the largest error of an element that something is said of (against the IR on the quantised inputs).
+    ``used`` is the largest part of its derived bound that an element's error takes up, 0 .. 1 (None where there is no
+    positive bound).  ``a_priori`` is the bound from sizes, ranges and biases alone (None where its conditions fail),
+    and ``a_priori_used`` the part of it that the largest error takes up (None where there is none, or it is 0).
+    """
+
+    largest: float
+    used: float | None
+    a_priori: float | None
+    a_priori_used: float | None
+
+    def as_json(self) -> dict[str, float | None]:
+        """The margin as JSON."""
+        return {
+            "largest_error": self.largest,
+            "bound_used": self.used,
+            "a_priori_bound": self.a_priori,
+            "a_priori_used": self.a_priori_used,
+        }
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """What both sides computed.
 
     ``reference`` is the IR operator on the example's arrays, ``result`` the accelerator's output as real numbers,
     ``quantised_reference`` the IR operator on the arrays that the accelerator really got (None: they are the same).
-    ``covered`` is the part of the result's elements that the property says something of, 0 .. 1.
+    ``covered`` is the part of the result's elements that the property says something of, 0 .. 1.  ``margin`` compares
+    errors with their bounds (None: the campaign has no bound).
     """
 
     reference: NDArray[np.float64]
@@ -70,6 +99,7 @@ class Outcome:
     quantised_reference: NDArray[np.float64] | None = None
     violation: Violation | None = None
     covered: float = 1.0
+    margin: Margin | None = None
 
 
 @dataclass(frozen=True)
@@ -166,6 +196,35 @@ def outside_bound(
         ~(np.abs(result - ideal) <= bound),
         lambda i: f"{float(result[i])!r} is not within {float(bound[i])!r} of {float(ideal[i])!r}",
     )
+
+
+def compare(
+    result: NDArray[np.float64],
+    ideal: NDArray[np.float64],
+    bound: NDArray[np.float64],
+    a_priori: Fraction | None,
+    rows: int | None = None,
+) -> tuple[Margin, Violation | None]:
+    """The margin, and the violation of the derived bound (one per element) or else of the a-priori one, or None.
+
+    The a-priori bound holds for the first ``rows`` rows (None: for all).
+    """
+    error = np.abs(result - ideal)
+    stated = np.isfinite(bound)
+    positive = stated & (bound > 0)
+    used = float(np.max(error[positive] / bound[positive])) if positive.any() else None
+    limit = None if a_priori is None else float(a_priori)
+    reached = float(np.max(error[:rows], initial=0.0))
+    part = reached / limit if limit else None
+    margin = Margin(float(np.max(error[stated], initial=0.0)), used, limit, part)
+    violation = outside_bound(result, ideal, bound)
+    if violation is None and limit is not None:
+        violation = first_violation(
+            "within the a-priori bound",
+            ~(error[:rows] <= limit),
+            lambda i: f"{float(result[i])!r} is not within {limit!r} of {float(ideal[i])!r}",
+        )
+    return margin, violation
 
 
 def show_range(values: range) -> str:

@@ -15,8 +15,9 @@ from accel_models.flexasr.layout import LANES, SMALL_BASE
 from accel_models.flexasr.quantise import Quantised
 from ir_semantics import reference
 
+from . import a_priori
 from .bounds import FLOAT_ERROR, RANGE, Bounded, encoded, exponential_error
-from .definition import Arrays, Campaign, Example, Outcome, Skip, Violation, outside_bound
+from .definition import Arrays, Campaign, Example, Outcome, Skip, Violation, compare
 from .device import fitting_bias, quantise_fitting, run_flexasr
 from .distributions import REAL, draw_real
 
@@ -76,7 +77,7 @@ def bounded(keys: Quantised, query: Quantised, output_bias: int) -> Bounded:
     fill = -len(e) % LANES
     total, total_error = powers.sum(), len(e) * error + fill * (np.exp(min(MASKED - scores.max(), 0)) + error)
     usable = total + total_error < WRAPS and bool(scores.all()) and float(np.abs(scores).max()) < limit
-    usable = usable and float(scores.max()) > MASKED
+    usable = usable and float(scores.max()) > MASKED and float(np.ptp(scores)) < 2.0**11  # else a difference wraps
     weights = powers / total
     high = (powers + error) / (total - total_error - SLICE) if total - total_error > SLICE else np.full(len(e), np.inf)
     low = np.maximum((powers - error - SLICE) / (total + total_error) - QUOTIENT, 0)
@@ -88,8 +89,9 @@ def bounded(keys: Quantised, query: Quantised, output_bias: int) -> Bounded:
 def _evaluate(example: Example) -> Outcome:
     whole, result, ideal, keys, query, output_bias = run(example)
     bound = bounded(keys, query, output_bias).error
-    violation = outside_bound(result, ideal, bound)
-    return Outcome(whole, result, ideal, violation, float(np.isfinite(bound).mean()))
+    limit = a_priori.attention(keys, query, ideal, WEIGHT_BIAS, output_bias)
+    margin, violation = compare(result, ideal, bound, limit)
+    return Outcome(whole, result, ideal, violation, float(np.isfinite(bound).mean()), margin)
 
 
 # -- the weights ----------------------------------------------------------------------------------------

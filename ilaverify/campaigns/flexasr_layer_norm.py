@@ -11,8 +11,9 @@ from accel_models.flexasr.assembler import layer_norm as assemble
 from accel_models.flexasr.quantise import Quantised
 from ir_semantics import reference
 
+from . import a_priori
 from .bounds import RANGE, UNIT, Bounded, encoded, exact, inverse_root_error, minus, plus, times
-from .definition import Arrays, Campaign, Example, Outcome, outside_bound
+from .definition import Arrays, Campaign, Example, Outcome, compare
 from .device import quantise_fitting, run_flexasr
 from .distributions import REAL, draw_real
 
@@ -79,8 +80,9 @@ def bounded(x: Reals, gamma: Reals, beta: Reals, bias: int) -> Bounded:
 def _evaluate(example: Example) -> Outcome:
     whole, result, ideal, (x, gamma, beta) = run(example)
     bound = bounded(x.values, gamma.values, beta.values, x.bias)
-    violation = outside_bound(result, ideal, bound.error)
-    return Outcome(whole, result, ideal, violation, float(np.isfinite(bound.error).mean()))
+    limit = a_priori.layer_norm(x, gamma, beta, ideal, EPSILON)
+    margin, violation = compare(result, ideal, bound.error, limit)
+    return Outcome(whole, result, ideal, violation, float(np.isfinite(bound.error).mean()), margin)
 
 
 CAMPAIGNS = {

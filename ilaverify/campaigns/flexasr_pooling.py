@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
@@ -11,8 +12,9 @@ from accel_models.flexasr.assembler import add_pool, max_pool, mean_pool
 from accel_models.flexasr.quantise import quantise
 from ir_semantics.reference import pool_over_time
 
+from . import a_priori
 from .bounds import encoded, exact
-from .definition import Arrays, Campaign, Example, Outcome, first_violation, outside_bound
+from .definition import Arrays, Campaign, Example, Outcome, compare, first_violation
 from .device import run_flexasr
 from .distributions import REAL, draw_real
 
@@ -36,7 +38,8 @@ def _run_max(example: Example) -> Outcome:
     violation = first_violation(
         "bit-identical", result.codes != wanted, lambda i: f"0x{result.codes[i]:02x}, not 0x{wanted[i]:02x}"
     )
-    return Outcome(pool_over_time(x, "max"), result.values, ideal, violation)
+    margin, _ = compare(result.values, ideal, np.zeros_like(ideal), Fraction(0))  # the violation is the codes'
+    return Outcome(pool_over_time(x, "max"), result.values, ideal, violation, margin=margin)
 
 
 def pooling(kind: Literal["mean", "add"]) -> Campaign:
@@ -49,8 +52,8 @@ def pooling(kind: Literal["mean", "add"]) -> Campaign:
         result = run_flexasr(assemble(q)).values
         ideal = pool_over_time(q.values, kind)
         bound = encoded(exact(ideal), q.bias).error
-        violation = outside_bound(result, ideal, bound)
-        return Outcome(pool_over_time(x, kind), result, ideal, violation)
+        margin, violation = compare(result, ideal, bound, a_priori.pooling(kind, q, ideal))
+        return Outcome(pool_over_time(x, kind), result, ideal, violation, margin=margin)
 
     return Campaign(
         name=f"flexasr_{kind}pool",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,8 @@ from accel_models.hlscnn.options import HlscnnOptions
 from accel_models.hlscnn.quantise import activation_format, convolution_error, result_format, weight_format
 from ir_semantics import reference
 
-from .definition import Arrays, Campaign, Example, Outcome, outside_bound
+from . import a_priori
+from .definition import Arrays, Campaign, Example, Outcome, compare
 from .device import run_hlscnn
 from .distributions import HEAVY, NORMAL, UNIFORM, draw_real
 
@@ -42,6 +44,11 @@ def convolve(x: Reals, w: Reals, stride: int, options: HlscnnOptions) -> tuple[R
     The bound is that of :func:`~accel_models.hlscnn.quantise.convolution_error` where no partial result can leave the
     range of the stored format, and infinite elsewhere.
     """
+    return _convolve(x, w, stride, options)[:3]
+
+
+def _convolve(x: Reals, w: Reals, stride: int, options: HlscnnOptions) -> tuple[Reals, Reals, Reals, Fraction | None]:
+    """As :func:`convolve`, with the bound of :mod:`.a_priori`."""
     x_format, w_format, stored = activation_format(options), weight_format(options), result_format(options)
     codes = x_format.quantise(x), w_format.quantise(w)
     result = stored.dequantise(run_hlscnn(assemble(*codes, stride=stride, options=options)))
@@ -51,7 +58,8 @@ def convolve(x: Reals, w: Reals, stride: int, options: HlscnnOptions) -> tuple[R
     least, most = convolution_error(x.shape[0], (w.shape[2], w.shape[3]), options)
     bound = max(-least, most)
     magnitude = reference.conv2d(np.abs(q_x)[None], np.abs(q_w), stride=steps)[0]  # of every partial sum at most
-    return result, ideal, np.where(magnitude + bound < stored.largest, bound, np.inf)
+    limit = a_priori.convolution(q_x, q_w, magnitude, options)
+    return result, ideal, np.where(magnitude + bound < stored.largest, bound, np.inf), limit
 
 
 def _campaign(name: str, weight_bits: int) -> Campaign:
@@ -59,10 +67,10 @@ def _campaign(name: str, weight_bits: int) -> Campaign:
 
     def evaluate(example: Example) -> Outcome:
         x, w, stride = example.arrays["x"], example.arrays["w"], example.parameters["stride"]
-        result, ideal, bound = convolve(x, w, stride, options)
+        result, ideal, bound, limit = _convolve(x, w, stride, options)
         whole = reference.conv2d(x[None], w, stride=(stride, stride))[0]
-        violation = outside_bound(result, ideal, bound)
-        return Outcome(whole, result, ideal, violation, float(np.isfinite(bound).mean()))
+        margin, violation = compare(result, ideal, bound, limit)
+        return Outcome(whole, result, ideal, violation, float(np.isfinite(bound).mean()), margin)
 
     return Campaign(
         name=name,

@@ -16,9 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .definition import Example, Outcome, Skip
+from .definition import Example, Margin, Outcome, Skip
 
-__all__ = ["Sample", "Statistics", "relative_error", "sample_of", "skipped_reasons", "statistics_of"]
+__all__ = [
+    "Margins",
+    "Sample",
+    "Statistics",
+    "margins_of",
+    "relative_error",
+    "sample_of",
+    "skipped_reasons",
+    "statistics_of",
+]
 
 
 def relative_error(result: NDArray[np.float64], reference: NDArray[np.float64]) -> float:
@@ -50,7 +59,7 @@ class Sample:
     ``error`` is the whole error, ``input_error`` that of the IR operator on the quantised inputs, ``arithmetic_error``
     the accelerator's against the IR operator on the quantised inputs (both None where they are not defined).
     ``skipped`` says why there is no error.  ``covered`` is the part of the result that the property was checked on,
-    0 .. 1; ``violation`` is the violated property's name.
+    0 .. 1; ``violation`` is the violated property's name; ``margin`` compares errors with their bounds.
     """
 
     parameters: Mapping[str, int]
@@ -62,6 +71,7 @@ class Sample:
     skipped: str | None
     covered: float
     violation: str | None
+    margin: Margin | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The sample as JSON; the seed is a decimal string, which no reader rounds."""
@@ -75,6 +85,7 @@ class Sample:
             "skipped": self.skipped,
             "covered": self.covered,
             "violation": self.violation,
+            "margin": None if self.margin is None else self.margin.as_json(),
         }
 
 
@@ -104,6 +115,7 @@ def sample_of(example: Example, outcome: Outcome) -> Sample:
         skipped,
         outcome.covered,
         outcome.violation.name if outcome.violation else None,
+        outcome.margin,
     )
 
 
@@ -140,6 +152,53 @@ def statistics_of(numbers: Iterable[float]) -> Statistics | None:
     mean = math.fsum(values) / len(values)
     deviation = math.sqrt(math.fsum((x - mean) ** 2 for x in values) / len(values))
     return Statistics(len(values), mean, deviation, min(values), max(values))
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Bounds against the worst case measured.
+
+    ``largest`` is the largest error of an element.  ``derived_ratio`` is the least ratio of an element's derived bound
+    to its error; ``a_priori_ratio`` the least ratio of an example's a-priori bound to its largest error (None where no
+    example has a positive error and such a bound).  ``stated`` counts the examples with an a-priori bound, of all
+    ``count``.
+    """
+
+    largest: float
+    derived_ratio: float | None
+    a_priori_ratio: float | None
+    stated: int
+    count: int
+
+    def as_json(self) -> dict[str, Any]:
+        """The margins as JSON."""
+        return {
+            "largest_error": self.largest,
+            "derived_bound_over_error": self.derived_ratio,
+            "a_priori_bound_over_error": self.a_priori_ratio,
+            "a_priori_stated": self.stated,
+            "examples": self.count,
+        }
+
+
+def margins_of(margins: Iterable[Margin | None]) -> Margins | None:
+    """The margins of all examples together; None where no example has one.
+
+    >>> margins_of([Margin(0.5, 0.8, 2.0, 0.25), Margin(0.25, 0.5, None, None), None])
+    Margins(largest=0.5, derived_ratio=1.25, a_priori_ratio=4.0, stated=1, count=2)
+    """
+    found = [m for m in margins if m is not None]
+    if not found:
+        return None
+    used = max((m.used for m in found if m.used is not None), default=0.0)
+    a_priori_used = max((m.a_priori_used for m in found if m.a_priori_used is not None), default=0.0)
+    return Margins(
+        max(m.largest for m in found),
+        1 / used if used else None,
+        1 / a_priori_used if a_priori_used else None,
+        sum(m.a_priori is not None for m in found),
+        len(found),
+    )
 
 
 def skipped_reasons(samples: Iterable[Sample]) -> dict[str, int]:

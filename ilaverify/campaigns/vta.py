@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from accel_models.vta.assembler import Step, dense, elementwise
 from accel_models.vta.isa import AluOp
 from ir_semantics.reference import alu_int32, dense_int8, truncate_int8
 
-from .definition import Arrays, Campaign, Example, Outcome, first_violation, in_range
+from .definition import Arrays, Campaign, Example, Outcome, compare, first_violation, in_range
 from .device import run_vta
 from .distributions import INTEGERS, draw_integers
 
@@ -24,7 +25,9 @@ _DISTRIBUTIONS = {name: f"integers: {meaning}" for name, meaning in INTEGERS.ite
 
 def _compare(result: NDArray[np.int8], ideal: NDArray[np.int8]) -> Outcome:
     violation = first_violation("bit-identical", result != ideal, lambda i: f"{result[i]}, not {ideal[i]}")
-    return Outcome(ideal.astype(np.float64), result.astype(np.float64), None, violation)
+    got, wanted = result.astype(np.float64), ideal.astype(np.float64)
+    margin, _ = compare(got, wanted, np.zeros_like(wanted), Fraction(0))  # the violation is that of the bytes
+    return Outcome(wanted, got, None, violation, margin=margin)
 
 
 def _int32(example: Example, name: str) -> NDArray[np.int32]:

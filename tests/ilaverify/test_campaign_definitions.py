@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +21,7 @@ from ilaverify.campaigns import (
     vta,
 )
 from ilaverify.campaigns.campaign import CampaignResult, run_campaign
-from ilaverify.campaigns.definition import Example, Skip, outside_bound
+from ilaverify.campaigns.definition import Example, Skip
 from ilaverify.campaigns.device import fitting_bias, quantise_fitting
 from ilaverify.campaigns.registry import CAMPAIGNS, find_campaign
 from ir_semantics import reference
@@ -65,17 +64,11 @@ NEAR = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NEAR)
-def test_errors_come_near_their_bounds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    campaign, parts = find_campaign(name), []
-
-    def spy(result: Any, ideal: Any, bound: Any) -> Any:
-        stated = np.isfinite(bound) & (bound > 0)
-        parts.append(float((np.abs(result - ideal)[stated] / bound[stated]).max(initial=0)))
-        return outside_bound(result, ideal, bound)
-
-    monkeypatch.setattr(sys.modules[campaign.evaluate.__module__], "outside_bound", spy)
-    run_campaign(campaign, examples=40, seed=1)
-    assert NEAR[name] <= max(parts) <= 1
+def test_errors_come_near_their_bounds(name: str) -> None:
+    margins = run_campaign(find_campaign(name), examples=40, seed=1).margins
+    assert margins is not None
+    assert margins.derived_ratio is not None
+    assert 1 <= margins.derived_ratio <= 1 / NEAR[name]
 
 
 def test_flaws_are_marked_as_expected() -> None:
@@ -231,10 +224,11 @@ def test_the_bound_of_encoding_holds_for_all_numbers_and_is_attained(bias: int) 
 
 
 def test_errors_of_the_functions_are_those_of_all_arguments() -> None:
-    assert bounds.function_error("sigmoid") == pytest.approx(0.0066929, abs=1e-7)
-    assert bounds.function_error("tanh") == pytest.approx(0.0049453, abs=1e-7)
-    assert bounds.inverse_root_error() == pytest.approx(0.00096999, abs=1e-8)
-    assert bounds.exponential_error() == pytest.approx(0.0021077, abs=1e-7)
+    # measured in float64, and rounded up to a multiple of 2^-24
+    assert bounds.function_error("sigmoid") == pytest.approx(0.0066929, abs=2e-7)
+    assert bounds.function_error("tanh") == pytest.approx(0.0049453, abs=2e-7)
+    assert bounds.inverse_root_error() == pytest.approx(0.00096999, abs=1e-7)
+    assert bounds.exponential_error() == pytest.approx(0.0021077, abs=2e-7)
 
 
 @pytest.mark.parametrize("seed", range(5))

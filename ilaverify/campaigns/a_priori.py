@@ -1,0 +1,159 @@
+"""Bounds from sizes, ranges and biases alone (docs/numerics.md), at the ranges that an example's tensors have.
+
+Ranges are of the quantised tensors, which the accelerator got, and of the exact results on them.  Where a range comes
+from a computation that float64 rounds, :data:`~.bounds.FLOAT_ERROR` is added; so it is to a bound that is compared with
+such a reference.  No function gives a bound whose conditions do not hold.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_models.flexasr.quantise import Quantised
+from accel_models.hlscnn.options import HlscnnOptions
+from rewrites.numerics.calculus import Bound
+from rewrites.numerics.flexasr import OPERATORS as LAYERS
+from rewrites.numerics.machines import OPERATORS as MACHINES
+from rewrites.numerics.norm import OPERATORS as NORMS
+from rewrites.numerics.recurrence import over_time
+
+from .bounds import FLOAT_ERROR
+
+__all__ = ["attention", "convolution", "layer_norm", "linear", "pooling", "recurrent"]
+
+Reals = NDArray[np.float64]
+
+_OPERATORS = {o.name: o for o in (*LAYERS, *NORMS, *MACHINES)}
+
+
+def _largest(values: Reals) -> float:
+    return float(np.max(np.abs(values), initial=0.0))
+
+
+def _rows(weights: Reals) -> float:
+    """The largest sum of magnitudes of a row of codes' values: exact in float64."""
+    return float(np.abs(weights).sum(axis=1).max(initial=0.0))
+
+
+def _rounded(bound: Bound) -> Fraction | None:
+    return None if bound.value is None else bound.value + Fraction(FLOAT_ERROR)
+
+
+def pooling(kind: str, x: Quantised, ideal: Reals) -> Fraction | None:
+    """Mean or sum pooling (``kind`` "mean" or "add")."""
+    given = {"X": _largest(x.values), "Y": _largest(ideal), "b": float(x.bias)}
+    return _OPERATORS[f"FlexASR {kind} pooling"].bound(given).value
+
+
+def linear(x: Quantised, w: Quantised, b: Quantised, ideal: Reals, output_bias: int) -> Fraction | None:
+    """The linear layer x w^T + b; ``ideal`` are its exact results."""
+    given: dict[str, float | Fraction] = {
+        "W": _rows(w.values),
+        "X": _largest(x.values),
+        "B": _largest(b.values),
+        "S": _largest(x.values @ w.values.T),
+        "Y": _largest(ideal),
+        "I": w.shape[1],
+        "w": _largest(w.values),
+        "b_w": w.bias,
+        "b_x": x.bias,
+        "b_y": output_bias,
+    }
+    return _OPERATORS["FlexASR linear"].bound(given).value
+
+
+def recurrent(kind: str, inputs: list[Quantised], state_bias: int, states: Reals) -> list[Fraction]:
+    """A recurrent layer (``kind`` rnn, gru or lstm) from the exact states [T, H] on its inputs: a bound per timestep.
+
+    They grow; the list ends where there is none any more.
+    """
+    x, w, u, b, d = inputs
+    before = np.vstack([np.zeros((1, states.shape[1])), states[:-1]])
+    of_x, of_h = x.values @ w.values.T, before @ u.values.T
+    given: dict[str, float | Fraction] = {
+        "W": _rows(w.values),
+        "U": _rows(u.values),
+        "X": _largest(x.values),
+        "B": _largest(b.values),
+        "D": _largest(d.values),
+        "S": _largest(of_x),
+        "A": _largest(of_x + b.values),
+        "R": _largest(of_h) + FLOAT_ERROR,
+        "Z": _largest(of_h + d.values) + FLOAT_ERROR,
+        "I": w.shape[1],
+        "w": _largest(w.values),
+        "H": u.shape[1],
+        "u": _largest(u.values),
+        "b_w": w.bias,
+        "b_x": x.bias,
+        "b_u": u.bias,
+        "b_h": state_bias,
+    }
+    bounds = map(_rounded, over_time(kind, given, len(states)))
+    return [bound for bound in bounds if bound is not None]
+
+
+def layer_norm(x: Quantised, gamma: Quantised, beta: Quantised, ideal: Reals, epsilon: float) -> Fraction | None:
+    """Layer normalisation of x [T, F]; one timestep that breaks a condition leaves all without a bound."""
+    values = x.values
+    parts = values.reshape(len(values), -1, 16)
+    variance = values.var(axis=1)
+    centred = values - values.mean(axis=1, keepdims=True)
+    normal = centred / np.sqrt(variance + epsilon)[:, None]
+    given: dict[str, float | Fraction] = {
+        "X": _largest(values),
+        "V": parts.shape[1],
+        "P": _largest(parts.sum(axis=2)),
+        "Q": _largest(np.square(parts).sum(axis=2)),
+        "v": float(variance.min()) + epsilon - FLOAT_ERROR,
+        "w": float(variance.max()) + epsilon + FLOAT_ERROR,
+        "G": _largest(gamma.values),
+        "B": _largest(beta.values),
+        "C": _largest(centred) + FLOAT_ERROR,
+        "N": _largest(normal) * (1 + FLOAT_ERROR),
+        "Y": _largest(ideal) + FLOAT_ERROR,
+        "b": x.bias,
+    }
+    return _rounded(_OPERATORS["FlexASR layer norm"].bound(given)) if given["v"] > 0 else None
+
+
+def attention(keys: Quantised, query: Quantised, ideal: Reals, weight_bias: int, output_bias: int) -> Fraction | None:
+    """Attention of one query; ``ideal`` is its exact result."""
+    scores = keys.values @ query.values
+    total = float(np.exp(scores - scores.max()).sum())
+    given: dict[str, float | Fraction] = {
+        "T": len(scores),
+        "F": keys.shape[1],
+        "K": _largest(keys.values),
+        "q": _largest(query.values),
+        "R": _largest(scores),
+        "m": float(scores.max()),
+        "s": total - FLOAT_ERROR,
+        "t": total + FLOAT_ERROR,
+        "z": int((scores == 0).sum()),
+        "k": _rows(keys.values.T),
+        "Y": _largest(ideal) + FLOAT_ERROR,
+        "b_k": keys.bias,
+        "b_q": query.bias,
+        "b_p": weight_bias,
+        "b_y": output_bias,
+    }
+    return _rounded(_OPERATORS["FlexASR attention"].bound(given))
+
+
+def convolution(x: Reals, w: Reals, magnitude: Reals, options: HlscnnOptions) -> Fraction | None:
+    """HLSCNN's convolution without bias of quantised x [C, H, W] and w [F, C, K, L] in the default formats.
+
+    ``magnitude`` are the sums of magnitudes of the results' products.
+    """
+    blocks = -(-w.shape[1] // 8)
+    given: dict[str, float | Fraction] = {
+        "n": w.shape[2] * w.shape[3] * blocks,
+        "x": _largest(x),
+        "w": _largest(w),
+        "M": _largest(magnitude),
+    }
+    return _OPERATORS[f"HLSCNN conv2d, weights of {options.weight_bits} bits"].bound(given).value

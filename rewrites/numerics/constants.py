@@ -1,0 +1,36 @@
+"""Numbers that lemmas state and bounds use; the proofs are in :mod:`.activations`."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+__all__ = [
+    "EXP_ERROR",
+    "EXP_VANISHES",
+    "INV_SQRT_ERROR",
+    "LEAST_RADICAND",
+    "SIGMOID_B_ERROR",
+    "SIGMOID_ERROR",
+    "TANH_ERROR",
+]
+
+
+def _bound(units: int) -> Fraction:
+    """So many units of 2^-24."""
+    return Fraction(units, 1 << 24)
+
+
+SIGMOID_ERROR = _bound(112_289)
+"""The largest error of FlexASR's ``sigmoid``, rounded up to a multiple of 2^-24: about 0.0066930."""
+SIGMOID_B_ERROR = _bound(112_289)
+"""Likewise of ``sigmoid_b``."""
+TANH_ERROR = _bound(82_970)
+"""Likewise of ``tanh``: about 0.0049454."""
+EXP_ERROR = _bound(35_362)
+"""Likewise of ``exp`` on x <= 0: about 0.0021078."""
+INV_SQRT_ERROR = _bound(16_275)
+"""The largest *relative* error of ``inv_sqrt`` from :data:`LEAST_RADICAND` on: about 0.00097007."""
+LEAST_RADICAND = Fraction(17, 1 << 14)
+"""From here on 1 / sqrt fits Q6.14."""
+EXP_VANISHES = 16
+"""exp(x) is 0 for x <= -16."""

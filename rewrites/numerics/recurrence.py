@@ -1,0 +1,73 @@
+"""Recurrent layers over time: the step's bound, applied to its own result.
+
+The error of a state never shrinks in the bound (every step's formula grows with the errors before it, and the first
+starts from 0), so the bound of the last timestep holds for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from .calculus import Bound, Operator, evaluate
+from .flexasr import OPERATORS
+
+__all__ = ["STEPS", "geometric", "over_time"]
+
+_BY_NAME = {o.name: o for o in OPERATORS}
+STEPS: Mapping[str, tuple[Operator, ...]] = {
+    "rnn": (_BY_NAME["FlexASR RNN step"],),
+    "gru": (_BY_NAME["FlexASR GRU step"],),
+    "lstm": (_BY_NAME["FlexASR LSTM step, hidden state"], _BY_NAME["FlexASR LSTM step, cell state"]),
+}
+"""The operators of one step, the hidden state's first."""
+
+_ROUNDING = Fraction(1, 1 << 40)
+
+
+def geometric(ratio: Fraction, terms: int) -> Fraction:
+    """1 + ratio + .. + ratio^(terms - 1).
+
+    >>> geometric(Fraction(1, 2), 3)
+    Fraction(7, 4)
+    """
+    total = Fraction(0)
+    for _ in range(terms):
+        total = total * ratio + 1
+    return total
+
+
+def _up(value: Fraction) -> Fraction:
+    """The next multiple of 2^-40: keeps numbers short over many steps."""
+    return -(-value // _ROUNDING) * _ROUNDING
+
+
+def over_time(kind: str, given: Mapping[str, float | Fraction], steps: int) -> list[Bound]:
+    """The bounds of the hidden state after 1 .. ``steps`` timesteps, from exact zeros; they end where one fails.
+
+    For an LSTM the largest cell state before timestep t is at most t; a given C is taken for all of them.
+
+    Raises KeyError on another kind than rnn, gru or lstm.
+    """
+    operators = STEPS[kind]
+    values: dict[str, float | Fraction] = {**given, "e_h": Fraction(0)}
+    if kind == "lstm":
+        values["e_c"] = Fraction(0)
+    found: list[Bound] = []
+    for step in range(steps):
+        if kind == "lstm" and "C" not in given:
+            values["C"] = Fraction(step)
+        bounds = []
+        for operator in operators:
+            own = operator.values({n: v for n, v in values.items() if n in operator.symbols})
+            bounds.append(evaluate(operator.error, operator.conditions, own))
+        errors = [b.value for b in bounds]
+        unmet = tuple(dict.fromkeys(c for b in bounds for c in b.unmet))
+        if unmet or errors[0] is None:
+            found.append(Bound(None, unmet))
+            break
+        found.append(Bound(_up(errors[0]), ()))
+        values["e_h"] = _up(errors[0])
+        if kind == "lstm" and errors[1] is not None:
+            values["e_c"] = _up(errors[1])
+    return found

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pysmt.shortcuts as smt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accel_models.flexasr import functions, numerics
+from ila_lang import Function, all_of, bv, const, ite, primitive
+from rewrites.numerics import enclosures
+from rewrites.numerics.catalogue import LEMMAS, RULES
+from rewrites.numerics.codes import encode_allowance
+from rewrites.numerics.lemma import EVERY_ARGUMENT, Every, Lemma, Statement, prove_lemma
+from rewrites.numerics.real_rules import RealRule, _r, _within, prove_rule
+from smt_encodings.claims import Status, Verdict
+from smt_encodings.discharge import Discharger
+
+SLOW = {"compress", "HLSCNN product"}  # minutes; several seconds
+
+# An argument of each lemma's domain at which the primitive is broken, where all parameters being 5 will not do.
+ARGUMENTS = {
+    "encode": {"value": 5000, "bias": 2},
+    "compress": {"value": -5000 << 6, "bias": 2},
+    "compress weights": {"value": 700 << 12, "bias": 4},
+    "inverse root": {"x": 1000},
+    "exponential": {"x": -5},
+    "exponential, tail": {"x": -9 << 20},
+    "exponential vanishes": {"x": -17 << 20},
+    "exponential is below 1": {"x": -5},
+    "divide by a count": {"total": 5, "count": 16},
+    "divide": {"numerator": 5 << 16, "denominator": 7 << 16},
+}
+
+
+@cache
+def proved(name: str) -> Verdict:
+    return prove_lemma(LEMMAS[name])
+
+
+def names(function: Function) -> list[str]:
+    return [p.name.rpartition(".")[2] for p in function.params]
+
+
+def broken(function: Function, at: dict[str, int]) -> Function:
+    """The function with the highest bit of its result inverted at one argument."""
+    assert function.body is not None
+    here = all_of(
+        [p == const(at[n] % (1 << p.width), p.width) for n, p in zip(names(function), function.params, strict=True)]
+    )
+    width = function.body.width
+    twin = Function(f"{function.name}_broken", {}, function.result, None)
+    twin.params = function.params
+    twin.body = ite(here, function.body ^ const(1 << (width - 1), width), function.body)
+    return twin
+
+
+def argument(lemma: Lemma) -> dict[str, int]:
+    return ARGUMENTS.get(lemma.name, dict.fromkeys(names(lemma.function), 5))
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in LEMMAS])
+def test_lemmas_are_proved(name: str) -> None:
+    verdict = proved(name)
+    assert verdict.status is Status.PROVED, verdict.reason
+    assert verdict.details["method"] == LEMMAS[name].method
+    if LEMMAS[name].method == EVERY_ARGUMENT:
+        assert int(str(verdict.details["arguments"])) >= 1024
+    else:
+        assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in LEMMAS])
+def test_a_primitive_that_is_wrong_at_one_argument_is_refuted_there(name: str) -> None:
+    lemma, at = LEMMAS[name], argument(LEMMAS[name])
+    verdict = prove_lemma(lemma, Discharger(timeout=60), function=broken(lemma.function, at))
+    assert verdict.status is Status.REFUTED, verdict.reason
+    found = verdict.details["counterexample"]
+    assert isinstance(found, dict)
+    if name == "divide by a count":
+        found["count"] = 16 * found.pop("vectors")
+    if name == "divide slices":  # the argument, or one with the same slices
+        assert {v & 0x3F0000 for v in found.values()} == {0}
+        return
+    widths = {n: p.width for n, p in zip(names(lemma.function), lemma.function.params, strict=True)}
+    assert [v % (1 << w) for v, w in zip(found.values(), widths.values(), strict=True)] == [
+        at[n] % (1 << w) for n, w in widths.items()
+    ]
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "tanh", "inverse root", "exponential"])
+def test_constants_are_as_small_as_they_can_be(name: str) -> None:
+    largest = proved(name).details["largest"]
+    assert isinstance(largest, float)
+    assert 0.999 < largest <= 1
+
+
+def test_the_conversion_before_2022_is_refuted_with_the_argument_that_changes_its_sign() -> None:
+    verdict = prove_lemma(LEMMAS["encode"], function=numerics.fixed_to_adpfloat_pre2022)
+    assert verdict.status is Status.REFUTED
+    assert verdict.details["counterexample"] == {"value": -(1 << 19), "bias": 0}
+    assert verdict.reason.startswith("at value = -524288, bias = 0: the result is 127, off by up to ")
+
+
+def test_a_product_rounded_to_nearest_is_refuted() -> None:
+    @primitive(bv(20), name="emul_nearest", a=bv(20), b=bv(20))
+    def nearest(a, b):  # type: ignore[no-untyped-def]
+        return (a.sext(34) * b.sext(34) + (1 << 13))[33:14]
+
+    verdict = prove_lemma(LEMMAS["product"], function=nearest)
+    assert verdict.status is Status.REFUTED
+    found = verdict.details["counterexample"]
+    assert isinstance(found, dict)
+    a, b = (v - (v >> 19 << 20) for v in found.values())
+    assert (a * b + (1 << 13)) >> 14 != (a * b) >> 14
+
+
+def test_an_empty_domain_is_no_proof() -> None:
+    nothing = Every(list, lambda result, x: (result, x))
+    lemma = Lemma("nothing", functions.relu, "anything", "nowhere", lambda _: nothing)
+    assert prove_lemma(lemma).status is Status.VACUOUS
+    x = functions.relu.params[0]
+    never = Statement((x,), (x.slt(x),), x == x + 1)
+    lemma = Lemma("never", functions.relu, "anything", "nowhere", lambda _: never)
+    assert prove_lemma(lemma).status is Status.VACUOUS
+
+
+# -- enclosures ------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(-(2**19), 2**19 - 1))
+def test_enclosures_hold_float64_and_are_narrow(k: int) -> None:
+    x, unit = k / 2**14, 2.0**-enclosures.SCALE
+    words = np.array([k], np.int64)
+    for function, true in ((enclosures.logistic, 1 / (1 + math.exp(-x))), (enclosures.tanh, math.tanh(x))):
+        low, high = function(words, 14)
+        assert low[0] * unit - 1e-14 <= true <= high[0] * unit + 1e-14
+        assert 0 <= high[0] - low[0] <= 8
+    low, high = enclosures.exp_minus(np.abs(words), 14)
+    assert low[0] * unit - 1e-14 <= math.exp(-abs(x)) <= high[0] * unit + 1e-14
+    assert 0 <= high[0] - low[0] <= 4
+
+
+def test_enclosures_are_refused_for_growing_powers() -> None:
+    with pytest.raises(ValueError, match=r"^exp_minus must be given numbers of at least 0, not -1$"):
+        enclosures.exp_minus(np.array([-1]), 14)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**19), st.integers(0, 7))
+def test_allowances_follow_their_description(magnitude: int, bias: int) -> None:
+    value, scale = Fraction(magnitude, 1 << 14), Fraction(2) ** bias
+    largest, tiny = Fraction(31, 128) * scale, Fraction(33, 32 << 10) * scale
+    if value > largest:
+        wanted = value - largest
+    elif value <= tiny:
+        wanted = value
+    else:
+        wanted = Fraction(2) ** (math.frexp(float(value))[1] - 1 - 5)
+    (allowed,) = encode_allowance(np.array([magnitude]), np.array([bias]), 14)
+    assert Fraction(int(allowed), 1 << 19) == wanted
+
+
+# -- rules -----------------------------------------------------------------------------------------------
+
+LONGER = {"product"}
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in LONGER else []) for n in RULES])
+def test_rules_are_proved_by_both_solvers(name: str) -> None:
+    verdict = prove_rule(RULES[name])
+    assert verdict.status is Status.PROVED, verdict.reason
+    assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
+
+
+def test_a_wrong_rule_is_not_proved() -> None:
+    def build():  # type: ignore[no-untyped-def]
+        a, a1, b, b1, e, f = _r("a a1 b b1 e f")
+        return [_within(a1, a, e), _within(b1, b, f)], _within(smt.Plus(a1, b1), smt.Plus(a, b), e)
+
+    verdict = prove_rule(RealRule("wrong", "the second error is forgotten", build))
+    assert verdict.status is not Status.PROVED
+    assert "sat" in verdict.reason

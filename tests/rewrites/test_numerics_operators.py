@@ -1,0 +1,293 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accel_models.flexasr.assembler import attention as assemble_attention
+from accel_models.flexasr.model import flexasr
+from accel_models.hlscnn.assembler import conv2d
+from accel_models.hlscnn.model import hlscnn
+from accel_models.hlscnn.options import HlscnnOptions
+from accel_models.hlscnn.quantise import convolution_error
+from accel_models.vta.assembler import Step, elementwise
+from accel_models.vta.isa import AluOp
+from accel_models.vta.model import vta
+from ila_lang.portable import kernel_to_json
+from ilaverify.campaigns import a_priori
+from ilaverify.campaigns.campaign import CampaignResult, run_campaign
+from ilaverify.campaigns.definition import Campaign
+from ilaverify.campaigns.device import quantise_fitting, run_flexasr, run_hlscnn, run_vta
+from ilaverify.campaigns.registry import find_campaign
+from rewrites.numerics.calculus import Derivation, Operator, convert
+from rewrites.numerics.catalogue import LEMMAS, OPERATORS, RULES
+from rewrites.numerics.document import DOCUMENT, updated
+from rewrites.numerics.formula import (
+    MissingSymbol,
+    constant,
+    floor_log2,
+    half_step,
+    inverse_root,
+    maximum,
+    power_of_two,
+    symbol,
+)
+from rewrites.numerics.recurrence import geometric, over_time
+
+# -- formulas ----------------------------------------------------------------------------------------------
+
+
+@given(st.fractions(min_value=Fraction(1, 10**6), max_value=10**6))
+def test_logarithms_and_roots_are_exact_or_rounded_up(x: Fraction) -> None:
+    k = floor_log2(x)
+    assert Fraction(2) ** k <= x < Fraction(2) ** (k + 1)
+    root = inverse_root(x).evaluate({})
+    assert 1 <= root * root * x <= 1 + Fraction(1, 1 << 40)
+    assert half_step(x).evaluate({}) == Fraction(2) ** (k - 5)
+
+
+def test_formulas_are_simplified_and_written_as_people_do() -> None:
+    x, y = symbol("x"), symbol("y")
+    assert str(x + 0) == "x"
+    assert x * 0 == constant(0)
+    assert str(2 * (x + y) - Fraction(1, 1 << 14)) == "2 (x + y) - 2^-14"
+    assert str(1 - (x + y)) == "-(x + y) + 1"
+    assert str(maximum(x, x)) == "x"
+    assert str(x / (y * power_of_two(y + 1))) == "x / (y 2^(y + 1))"
+    assert (x - y).evaluate({"x": Fraction(1), "y": Fraction(3)}) == -2
+    with pytest.raises(MissingSymbol, match="y must be given a value"):
+        (x + y).evaluate({"x": Fraction(1)})
+    with pytest.raises(ZeroDivisionError, match=r"^the divisor y must be positive, not 0.0$"):
+        (x / y).evaluate({"x": Fraction(1), "y": Fraction(0)})
+    with pytest.raises(ValueError, match=r"^2.x must be given an integer x, not 1/2$"):
+        power_of_two(Fraction(1, 2))
+
+
+# -- derivations -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_derivations_use_lemmas_and_rules_that_exist_and_have_an_example(name: str) -> None:
+    operator = OPERATORS[name]
+    assert set(operator.lemmas) <= set(LEMMAS)
+    assert set(operator.rules) <= set(RULES)
+    bound = operator.bound(operator.example)
+    assert bound.unmet == ()
+    assert bound.value is not None
+    assert 0 <= bound.value < 1
+
+
+KERNELS: Mapping[str, tuple[Any, tuple[str, ...]]] = {
+    "GB_CONTROL_START": (flexasr, ("FlexASR linear + relu", "FlexASR RNN step", "FlexASR GRU step",
+                                   "FlexASR LSTM step, hidden state", "FlexASR LSTM step, cell state")),
+    "GB_LAYER_REDUCE_START": (flexasr, ("FlexASR max pooling", "FlexASR mean pooling", "FlexASR add pooling")),
+    "GB_LAYER_NORM_START": (flexasr, ("FlexASR layer norm",)),
+    "GB_ATTENTION_START": (flexasr, ("FlexASR attention",)),
+    "ACCEL_CONV_TRIGGER": (hlscnn, ("HLSCNN conv2d, weights of 16 bits, bias",)),
+    "GEMM": (vta, ("VTA dense",)),
+    "ALU_ADD_IMM": (vta, ("VTA sum",)),
+    "ALU_MIN_IMM": (vta, ("VTA minimum",)),
+    "ALU_MAX_IMM": (vta, ("VTA maximum and ReLU",)),
+    "ALU_SHR_IMM": (vta, ("VTA shift",)),
+}  # fmt: skip
+# What other programs of the same instruction use, and what a rule stands for.
+BESIDE = {
+    "ACCEL_CONV_TRIGGER": {"hlscnn_rectify"},
+    "GEMM": {"alu_add", "alu_min", "alu_max", "alu_shr_signed5", "widen_imm"},
+}
+
+
+@pytest.mark.parametrize("instruction", KERNELS)
+def test_derivations_use_the_primitives_of_the_kernels(instruction: str) -> None:
+    model, operators = KERNELS[instruction]
+    kernel = model().instructions[instruction].kernel
+    in_kernel = {f["n"] for f in kernel_to_json(kernel)["f"]}
+    derived = {LEMMAS[n].function.name for o in operators for n in OPERATORS[o].lemmas}
+    assert in_kernel ^ derived <= BESIDE.get(instruction, set())
+
+
+def test_operators_say_what_they_were_not_given() -> None:
+    linear = OPERATORS["FlexASR linear"]
+    with pytest.raises(ValueError, match=r"^symbols of FlexASR linear must be among W, .*, not Q$"):
+        linear.bound({"Q": 1.0})
+    d = Derivation()
+    code = convert(d, d.given("x", symbol("X")), symbol("b"), "encode")
+    with pytest.raises(ValueError, match=r"^symbols of op must all have a meaning; X, b has none$"):
+        Operator("op", "", {}, d, code, {})
+
+
+def test_bounds_fail_with_the_condition_that_does_not_hold() -> None:
+    linear = OPERATORS["FlexASR linear"]
+    bound = linear.bound({**linear.example, "I": 4096})
+    assert bound.value is None
+    assert [c.reason for c in bound.unmet] == ["the accumulator of 32 bits wraps"]
+    norm = OPERATORS["FlexASR layer norm"]
+    assert norm.bound({**norm.example, "v": Fraction(1, 2000)}).value is None
+    assert norm.bound({**norm.example, "X": 2}).value is None
+
+
+def test_recurrent_bounds_start_with_the_step_and_grow() -> None:
+    step = OPERATORS["FlexASR RNN step"]
+    given = {n: v for n, v in step.example.items() if n != "e_h"}
+    bounds = [b.value for b in over_time("rnn", given, 5)]
+    first = step.bound(step.example).value
+    assert first is not None
+    assert bounds[0] is not None
+    assert 0 <= bounds[0] - first < Fraction(1, 1 << 40)
+    whole = OPERATORS["FlexASR RNN, T steps"]
+    for steps, bound in enumerate(bounds, 1):
+        closed = whole.bound({**given, "G": geometric(Fraction(1), steps)}).value
+        assert bound is not None
+        assert closed is not None
+        assert bound <= closed + Fraction(steps, 1 << 40)
+        assert closed <= 1.01 * float(bound)
+    assert geometric(Fraction(1, 2), 4) == Fraction(15, 8)
+
+
+def test_the_convolutions_bound_is_that_of_the_quantiser() -> None:
+    for kernel, channels in ((1, 8), (3, 16), (5, 17)):
+        taps = kernel**2 * math.ceil(channels / 8)
+        for bits in (16, 8):
+            operator = OPERATORS[f"HLSCNN conv2d, weights of {bits} bits"]
+            bound = operator.bound({"n": taps, "x": 1, "w": 1, "M": 8}).value
+            least, _ = convolution_error(channels, (kernel, kernel), HlscnnOptions(weight_bits=16))
+            stored = 2.0**-7 - 2.0**-16  # counted by the quantiser's also without a bias
+            assert bound is not None
+            assert float(bound) == pytest.approx(-least - stored, abs=1e-12)
+
+
+# -- bounds that are a little too small are refuted --------------------------------------------------------
+
+# The part of the bound above which an example must be found: the closer to 1, the sharper the bound.
+SHARP = {
+    "flexasr_meanpool": ("pooling", 0.99),
+    "flexasr_addpool": ("pooling", 0.99),
+    "flexasr_linear": ("linear", 0.98),
+    "flexasr_layernorm": ("layer_norm", 0.85),
+    "flexasr_rnn": ("recurrent", 0.4),
+    "flexasr_gru": ("recurrent", 0.25),
+    "flexasr_lstm": ("recurrent", 0.1),
+    "flexasr_attention": ("attention", 0.08),
+    "hlscnn_conv2d": ("convolution", 0.85),
+    "hlscnn_conv2d_8bit": ("convolution", 0.8),
+}
+LONG = {"flexasr_gru", "flexasr_lstm", "flexasr_rnn", "flexasr_attention", "hlscnn_conv2d_8bit"}
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in LONG else []) for n in SHARP])
+def test_a_bound_that_is_too_small_is_refuted_by_an_example_that_replays(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, part = SHARP[name]
+    right = getattr(a_priori, function)
+
+    def smaller(*args: Any) -> Fraction | list[Fraction] | None:
+        bound = right(*args)
+        if isinstance(bound, list):
+            return [b * Fraction(part) for b in bound]
+        return None if bound is None else bound * Fraction(part)
+
+    campaign = find_campaign(name)
+    assert with_few(campaign).finding is None
+    monkeypatch.setattr(a_priori, function, smaller)
+    finding = with_few(campaign).finding
+    assert finding is not None
+    assert finding.violation.name == "within the a-priori bound"
+    again = campaign.evaluate(finding.example).violation
+    assert again is not None
+    assert again.text == finding.violation.text
+    monkeypatch.undo()
+    assert campaign.evaluate(finding.example).violation is None
+
+
+def with_few(campaign: Campaign) -> CampaignResult:
+    return run_campaign(campaign, examples=16, seed=1)
+
+
+def test_a_convolution_reaches_nearly_all_of_its_bound() -> None:
+    """Products that lose 31/32 of 2^-16 each, and sums that lose all but a last place."""
+    taps, unit = 9, 2.0**-14
+    x, w = np.zeros((8, 3, 3)), np.zeros((1, 8, 3, 3))
+    x[:] = -(2.0**-7)
+    w[:] = unit  # the product is -2^-21, which becomes -2^-16; eight are -2^-13, which become -2^-7
+    result = run_hlscnn(conv2d((x * 2**7).astype(np.int16), (w * 2**14).astype(np.int16))) / 2**7
+    bound = OPERATORS["HLSCNN conv2d, weights of 16 bits"].bound({"n": taps, "x": 1, "w": 1, "M": 1}).value
+    error = abs(float(result.ravel()[0]) - float((x * w[0]).sum()))
+    assert bound is not None
+    assert 0.98 * float(bound) < error <= float(bound)
+
+
+def test_bytes_wrap_where_the_condition_fails() -> None:
+    a = np.array([[100]], np.int32)
+    total = run_vta(*elementwise(a, [Step(AluOp.ADD)], a))
+    assert total[0, 0] == 200 - 256
+    operator = OPERATORS["VTA sum"]
+    assert operator.bound({"A": 100}).value is None
+    assert operator.bound({"A": 60}).value == 0
+
+
+# -- attention's wrap --------------------------------------------------------------------------------------
+
+
+def run_attention(timesteps: int) -> tuple[np.ndarray, float]:
+    """The result for equal keys of 1, which is 1 for every number of them."""
+    keys, query = quantise_fitting(np.ones((timesteps, 16))), quantise_fitting(np.full(16, 0.25))
+    bound = a_priori.attention(keys, query, np.ones(16), 3, 6)
+    result = run_flexasr(assemble_attention(keys, query, output_bias=6, weight_bias=3)).values
+    return result, math.inf if bound is None else float(bound)
+
+
+def test_up_to_four_timesteps_attention_has_a_bound_and_from_five_equal_ones_it_wraps() -> None:
+    for timesteps in (1, 2, 3, 4):
+        result, bound = run_attention(timesteps)
+        assert np.abs(result - 1).max() <= bound < 2
+    result, bound = run_attention(5)
+    assert bound == math.inf
+    assert (result == 5).all()
+
+
+def test_attention_needs_its_conditions() -> None:
+    operator = OPERATORS["FlexASR attention"]
+
+    def reasons(**changes: float) -> list[str]:
+        return [c.reason for c in operator.bound({**operator.example, **changes}).unmet]
+
+    assert reasons() == []
+    assert reasons(T=4) == []
+    assert "the divider takes its operands modulo 4" in reasons(T=5)
+    assert reasons(T=64, t=3.5, s=3) == []
+    assert "the unit takes a score of exactly 0 for -64" in reasons(z=1)
+    assert "rows that fill the last block count in the sum" in reasons(m=-48)
+    assert "a difference of scores wraps (Q12.20)" in reasons(R=1024)
+
+
+# -- the document ------------------------------------------------------------------------------------------
+
+
+def test_the_document_has_the_tables_of_today() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert updated(text) == text
+
+
+def test_a_document_without_places_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^the document must have the lines '<!-- lemmas: written by"):
+        updated("nothing")
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 8), st.integers(0, 3))
+def test_bounds_grow_with_ranges(size: int, bias: int) -> None:
+    """A larger range never makes a bound smaller, which the bound over time relies on."""
+    linear = OPERATORS["FlexASR linear"]
+    given_ = {**linear.example, "w": Fraction(1, 64), "b_y": bias}
+    small = linear.bound({**given_, "I": 16 * size}).value
+    large = linear.bound({**given_, "I": 16 * size + 16}).value
+    assert small is not None
+    assert large is not None
+    assert small <= large
