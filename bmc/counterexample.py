@@ -42,7 +42,7 @@ class Counterexample:
 
     mapping: str
     sizes: dict[str, int]
-    shape: tuple[int, int] | None
+    shape: tuple[int, ...] | None
     initial: dict[Cell, int]
     row: int
     column: int
@@ -170,7 +170,7 @@ class Runner:
 def search(
     mapping: TensorMapping,
     *,
-    shapes: Iterable[tuple[int, int]] | None = None,
+    shapes: Iterable[tuple[int, ...]] | None = None,
     budget_seconds: float = 10.0,
     seed: int = 0,
 ) -> Counterexample | None:
@@ -181,14 +181,14 @@ def search(
     """
     deadline = time.perf_counter() + budget_seconds
     runner = Runner(mapping)
-    for rows, columns in _small_shapes() if shapes is None else shapes:
+    for shape in (mapping.sample_shapes or _small_shapes()) if shapes is None else shapes:
         try:
-            sizes = mapping.sizes_of(rows, columns)
+            sizes = mapping.sizes_for(shape)
             mapping.require(sizes)
         except SizeError:
             continue
         for varied in [dict(sizes), *_variations(mapping, sizes)]:
-            found = _try(runner, varied, (rows, columns), deadline, seed, ())
+            found = _try(runner, varied, shape, deadline, seed, ())
             if found is not None:
                 return found
             if time.perf_counter() > deadline:
@@ -200,7 +200,7 @@ def search_at(
     mapping: TensorMapping,
     sizes: Mapping[str, int],
     *,
-    shape: tuple[int, int] | None = None,
+    shape: tuple[int, ...] | None = None,
     budget_seconds: float = 10.0,
     seed: int = 0,
     models: Sequence[Initial] = (),
@@ -229,7 +229,7 @@ def replays(mapping: TensorMapping, found: Counterexample) -> bool:
 # -- where to look ------------------------------------------------------------------------------------
 
 
-def _small_shapes() -> list[tuple[int, int]]:
+def _small_shapes() -> list[tuple[int, ...]]:
     shapes = [(r, c) for r in range(1, _SMALL_ROWS + 1) for c in range(1, _SMALL_COLUMNS + 1)]
     return sorted((s for s in shapes if s[0] * s[1] <= _MOST_ELEMENTS), key=lambda s: (s[0] * s[1], s))
 
@@ -270,7 +270,7 @@ def _patterns(seed: int, rounds: int) -> Iterator[Callable[[Cell, int], int]]:
 def _try(
     runner: Runner,
     sizes: dict[str, int],
-    shape: tuple[int, int] | None,
+    shape: tuple[int, ...] | None,
     deadline: float,
     seed: int,
     models: Sequence[Initial],
@@ -292,7 +292,7 @@ def _try(
 
 
 def _shrink(
-    runner: Runner, sizes: dict[str, int], shape: tuple[int, int] | None, initial: Initial, deadline: float
+    runner: Runner, sizes: dict[str, int], shape: tuple[int, ...] | None, initial: Initial, deadline: float
 ) -> Counterexample:
     """As many cells as possible at their reset value (state first, then inputs), small values in the rest.
 
@@ -345,7 +345,7 @@ def _fewest(cells: list[Cell], failing: Callable[[list[Cell]], bool], deadline: 
 def _describe(
     mapping: TensorMapping,
     sizes: dict[str, int],
-    shape: tuple[int, int] | None,
+    shape: tuple[int, ...] | None,
     initial: dict[Cell, int],
     outcome: Outcome,
 ) -> Counterexample:

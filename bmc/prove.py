@@ -29,7 +29,7 @@ from smt_encodings.claims import Claim, Equality, Interpretation, Obligation, St
 from smt_encodings.direct import CannotPrint, miter_script
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
-from smt_encodings.values import differ, prove_lemmas
+from smt_encodings.values import differ, falsifying, prove_lemmas
 
 from .counterexample import Counterexample, replays, search_at
 from .terms import Unsupported
@@ -58,7 +58,7 @@ class Class:
 
 def prove(
     mapping: TensorMapping,
-    sizes: Mapping[str, int] | tuple[int, int],
+    sizes: Mapping[str, int] | tuple[int, ...],
     *,
     data: Data = "auto",
     memory: Memory = "resolved",
@@ -68,7 +68,7 @@ def prove(
 ) -> Verdict:
     """Proves or refutes a mapping at one shape.
 
-    ``sizes`` are the mapping's parameters, or the shape (rows, columns) of its input tensor.  ``data`` says
+    ``sizes`` are the mapping's parameters, or its shape, by default (rows, columns) of the input tensor.  ``data`` says
     how data functions are understood; "auto" keeps them uninterpreted and falls back to bits where that does
     not suffice. ``memory="arrays"`` is the textbook encoding, kept for comparison: one query on SMT arrays,
     nothing resolved. ``timeout`` bounds unrolling, and each question to a solver unless a ``discharger`` is
@@ -83,7 +83,7 @@ def prove(
         raise ValueError(f"memory must be resolved or arrays, not {memory!r}")
     start = time.perf_counter()
     shape = sizes if isinstance(sizes, tuple) else None
-    given = dict(mapping.sizes_of(*sizes)) if isinstance(sizes, tuple) else dict(sizes)
+    given = dict(mapping.sizes_for(sizes)) if isinstance(sizes, tuple) else dict(sizes)
     mapping.require(given)
     proof = _Proof(mapping, given, discharger or Discharger(timeout=timeout), data, memory, timeout)
     with fresh_symbols():
@@ -101,12 +101,12 @@ def prove(
 def claim_at(
     mapping: TensorMapping,
     sizes: Mapping[str, int],
-    shape: tuple[int, int] | None,
+    shape: tuple[int, ...] | None,
     interpretations: tuple[Interpretation, ...],
 ) -> Claim:
     """What a PROVED of this method says."""
     values = ", ".join(f"{n} = {sizes[n]}" for n in mapping.parameters)
-    domain = f"input {shape[0]}x{shape[1]} only ({values})" if shape else f"{values} only"
+    domain = f"{mapping.shape_text(shape)} only ({values})" if shape else f"{values} only"
     return Claim(
         subject=mapping.name,
         statement=mapping.statement,
@@ -206,9 +206,17 @@ class _Proof:
         """Every function in its closed form, class by class."""
         self.ask_classes(False)
 
+    def pairs(self, abstract: bool) -> Sequence[tuple[Expr, Expr]]:
+        """The equations; where functions stay abstract, the others are unfolded, so that equal terms are one term."""
+        assert self.unrolled is not None
+        if not abstract:
+            return self.unrolled.pairs
+        keep = self.mapping.abstract | {lemma.left.func.name for lemma in self.mapping.lemmas if lemma.left.func}
+        return [(inline(a, keep), inline(b, keep)) for a, b in self.unrolled.pairs]
+
     def ask_classes(self, abstract: bool) -> None:
         assert self.unrolled is not None
-        grouped = classes(self.unrolled.pairs)
+        grouped = classes(self.pairs(abstract))
         self.details["classes"] = [(c.element, c.count) for c in grouped]
         how = "for all data functions that satisfy the lemmas" if abstract else "bit by bit"
         for number, each in enumerate(grouped):
@@ -221,7 +229,7 @@ class _Proof:
     def ask_all(self) -> None:
         """The equations of all elements in one script, if it is short enough."""
         assert self.unrolled is not None
-        pairs = self.unrolled.pairs
+        pairs = self.pairs(True)
         meaning = (
             f"all {len(pairs)} output elements are the same on both sides, for all data functions that satisfy the "
             "lemmas; each device function that a lemma is about is defined by the lemma"
@@ -249,7 +257,12 @@ class _Proof:
             raise Unsupported("output element 0 depends on no input: equality would say nothing of the data")
         unrelated = substitute(left, {first: var("unrelated", first.sort)})
         meaning = f"with {first.name} replaced by an unrelated value the sides differ, so equality is not trivial"
-        self.ask("health", "conclusion falsifiable", [(unrelated, right)], meaning, False, "sat")
+        if self.memory == "resolved":
+            self.discharger.ask(
+                "health", "conclusion falsifiable", falsifying(unrelated, right), meaning, expected="sat"
+            )
+        else:
+            self.ask("health", "conclusion falsifiable", [(unrelated, right)], meaning, False, "sat")
 
     def ask(
         self,
@@ -276,7 +289,7 @@ class _Proof:
 
     # -- refutation -----------------------------------------------------------------------------------
 
-    def refute(self, shape: tuple[int, int] | None, seconds: float) -> Counterexample | None:
+    def refute(self, shape: tuple[int, ...] | None, seconds: float) -> Counterexample | None:
         """A counterexample at this shape that replays, from a bit-exact model where there is one."""
         start = time.perf_counter()
         models = self.models(min(seconds / 2, _MODEL_SECONDS))

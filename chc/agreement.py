@@ -8,17 +8,19 @@ iterations.  Nothing is asked of the operation, so a fold in another order is an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import pysmt.shortcuts as smt
 
-from ila_lang import Expr, const, free_variables, resize, substitute, var
+from ila_lang import Expr, bv, const, free_variables, resize, substitute, var
 from smt_encodings.bits import BitEncoding
-from smt_encodings.values import differ, lemma_instances
+from smt_encodings.values import differ, differing_values, falsifying, lemma_instances
 
 from .align import AlignedLevel, align
 from .commands import Unsupported
 from .context import Proof
+from .induction import Goals
 from .nests import Nest
 from .scenes import Scene
 from .schedule import Loops
@@ -42,15 +44,18 @@ class Agreement:
     proof: Proof
     device: Values
     ir: Values
+    goals: Goals
     levels: list[tuple[str, Nest, LevelPlan, bool]] = field(default_factory=list)
     _shared: dict[Expr, Expr] = field(default_factory=dict)
     """What stands for sources and folds that were paired, by their symbols on either side."""
     _count: int = 0
+    _digit_count: int = 0
 
     def values(self, scene: Scene, name: str, left: Expr, right: Expr) -> None:
         """Proves that a value of the device is the value of the IR; both belong to ``scene``."""
         self._pair_folds(scene, left, right)
         self._pair_sources(scene, left, right)
+        self._pair_earlier(left, right)
         left, right = substitute(left, self._shared), substitute(right, self._shared)
         determined = {*self._shared.values(), *self.proof.mapping.parameters.values(), *(c for c, _ in scene.ranges)}
         for variable_name, variable in free_variables(left, right).items():
@@ -71,17 +76,18 @@ class Agreement:
             [*lemmas, differ(structure, left, right)],
             "both sides are the same term, for every choice of the data functions that satisfies the lemmas",
         )
-        operands = sorted(words[v].name for v in set(self._shared.values()) & words.keys())
-        if operands:
-            first = free_variables(left)[operands[0]]
-            unrelated = substitute(left, {first: var("unrelated", first.sort)})
+        for name_of, operand in sorted((words[v].name, words[v]) for v in set(self._shared.values()) & words.keys()):
+            unrelated = substitute(left, {operand: var("unrelated", operand.sort)})
+            if differing_values(unrelated, right) is None:
+                continue  # this operand has no effect, such as one that is multiplied with a state of zero
             self.proof.discharger.ask(
                 "health",
                 f"{name}: conclusion falsifiable",
-                [differ(BitEncoding(), unrelated, right)],
-                "with an unrelated operand the sides differ, so equality is not trivial",
+                falsifying(unrelated, right),
+                f"with an operand unrelated to {name_of} the sides differ, so equality is not trivial",
                 expected="sat",
             )
+            return
 
     # -- sources ------------------------------------------------------------------------------------
 
@@ -122,6 +128,24 @@ class Agreement:
                     return other
         return None
 
+    # -- earlier timesteps --------------------------------------------------------------------------
+
+    def _pair_earlier(self, left: Expr, right: Expr) -> None:
+        """Pairs values of earlier timesteps: instances of a goal, which hold by induction, or of a new goal."""
+        theirs = [(v, *self.ir.earlier[v]) for v in free_variables(right).values() if v in self.ir.earlier]
+        for symbol in sorted(
+            (v for v in free_variables(left).values() if v in self.device.earlier), key=lambda v: v.name
+        ):
+            if symbol in self._shared:
+                continue
+            scene, origin = self.device.earlier[symbol]
+            for partner, their_scene, other in theirs:
+                if their_scene is scene and self.goals.known(scene, origin, other, symbol.name):
+                    self._shared[symbol] = self._shared[partner] = partner
+                    break
+            else:
+                raise Unsupported(f"no value of the IR corresponds to what {origin.write.label} stored earlier")
+
     # -- folds --------------------------------------------------------------------------------------
 
     def _pair_folds(self, scene: Scene, left: Expr, right: Expr) -> None:
@@ -144,9 +168,7 @@ class Agreement:
             raise Unsupported(f"the loops of {label} and of {theirs.write.label} do not correspond")
         for number, (a, b) in enumerate(zip(mine.initial, theirs.initial, strict=True)):
             self.values(scene, f"{name}, initial value {number}", a, b)
-        counters = {c: var(f"{name.replace(' ', '')}.{c.name}", c.sort) for c, _ in mine.loops}
-        inside = scene.inside(tuple((counters[c], e) for c, e in mine.loops), name)
-        at_mine = {c: resize(v, 32) for c, v in counters.items()}
+        inside, at_mine = self._iteration(scene, mine.loops, name)
         at_theirs = _partner_counters(levels, mine.loops, theirs.loops, at_mine)
         self._lockstep(scene, inside, label, here, there, levels, at_mine, at_theirs)
         common = tuple(var(f"{name.replace(' ', '')}.acc{i}", r.sort) for i, r in enumerate(mine.fold.registers))
@@ -161,6 +183,45 @@ class Agreement:
         for number, (a, b) in enumerate(zip(mine.symbols, theirs.symbols, strict=True)):
             shared = var(f"{name.replace(' ', '')}.result{number}", a.sort)
             self._shared |= {a: shared, b: shared, shared: shared}
+
+    def _iteration(self, scene: Scene, loops: Loops, name: str) -> tuple[Scene, dict[Expr, Expr]]:
+        """An arbitrary iteration of loops: the scene there, and the counters in its terms.
+
+        A loop over all vectors of the output is at a vector of some processing element: its counter is taken as the
+        number with the coordinates' digits, of which there are such for every number below the product of the radices.
+        """
+        prefix = name.replace(" ", "")
+        ranges: list[tuple[Expr, Expr]] = []
+        at: dict[Expr, Expr] = {}
+        for counter, extent in loops:
+            digits = self._digits(scene, extent)
+            if digits is None:
+                fresh = var(f"{prefix}.{counter.name}", counter.sort)
+                ranges.append((fresh, extent))
+                at[counter] = resize(fresh, 32)
+                continue
+            number = const(0, 32)
+            for k, radix in enumerate(digits):
+                digit = var(f"{prefix}.{counter.name}.digit{k}", bv(32))
+                ranges.append((digit, radix))
+                number = number * radix + digit
+            at[counter] = number
+        return scene.inside(tuple(ranges), name), at
+
+    def _digits(self, scene: Scene, extent: Expr) -> list[Expr] | None:
+        """Two consecutive radices of the output cell whose product is an extent, proved; None for other extents."""
+        if extent.is_const:
+            return None
+        radices = [e for _, e in self.proof.mapping.cell[1:]]
+        for pair in pairwise(radices):
+            same = resize(extent, 40) == resize(pair[0], 40) * resize(pair[1], 40)
+            likely = not all(e.is_const for e in pair) and all(v for (v,) in scene.trials.evaluate([same]))
+            if likely and scene.proves(same):
+                self._digit_count += 1
+                name = f"product {self._digit_count}"
+                scene.theorem("digits", name, same, "the extent is the product of the radices")
+                return list(pair)
+        return None
 
     def _lockstep(
         self,
@@ -182,12 +243,21 @@ class Agreement:
                 level.equal,
                 "both loops have the same extent (or one is the product of two)",
             )
-        mine = Iteration(tuple(at_mine[c] for c, _ in here.loops))
         theirs = Iteration(tuple(at_theirs[c] for c, _ in there.loops))
-        partner = (levels, [theirs])
+        together = []
+        for level in levels:
+            loop, extent = here.loops[level.device]
+            own, other = at_mine[loop], level.digit(theirs.witness[level.ir])
+            inside.theorem(
+                "lock-step",
+                f"{label}: {loop.name} and {level.name} meet the index together",
+                resize(own, 40) == resize(other, 40),
+                "one iteration of both loops, taken together, accumulates an index",
+            )
+            together.append(replace(level, extent=extent, digit=lambda _, own=own: own))  # type: ignore[misc]
+        mine = Iteration(tuple(at_mine[c] for c, _ in here.loops))
+        partner = (together, [theirs])
         for plan in plan_levels(here, self.device.origins.prefix, [mine], [], self.proof.names, partner):
-            for text, fact in plan.facts:
-                inside.theorem("loop facts", f"{label}: {text}", fact, text)
             self.levels.append((label, here, LevelPlan(plan.system), True))
 
 

@@ -14,8 +14,9 @@ from pysmt.fnode import FNode
 from ila_lang import Expr, Store, resize, substitute, var
 from smt_encodings.integers import IntegerEncoding
 
-from .injectivity import Step, injectivity_steps
+from .injectivity import injectivity_steps
 from .nests import Nest
+from .polynomials import Step
 
 __all__ = ["Box", "less"]
 

@@ -7,15 +7,20 @@ is a theorem of its own.
 
 from __future__ import annotations
 
-from ila_lang import const, resize
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ila_lang import Expr, all_of, any_of, const, resize, substitute
 
 from .agreement import Agreement, Iteration
+from .boxes import less
 from .commands import Unsupported
 from .context import Proof
+from .induction import Goal, Goals
 from .nests import Nest
 from .origins import Origins
-from .scenes import Scene
-from .schedule import Schedule, schedule_of
+from .scenes import Scene, in_range
+from .schedule import Loops, Schedule, schedule_of
 from .systems import LevelPlan, plan_levels
 from .values import Values
 from .writers import Writers, trials_of
@@ -45,20 +50,72 @@ def prove_by_origins(proof: Proof) -> Levels:
     row, column = mapping.cell[0][0], mapping.cell_column
     assert column is not None
     index = mapping.output_index(row, column)
-    results = [
-        side.after(scene, memory, index)
-        for side, memory in (
-            (device, mapping.device.tensors[mapping.output[0]]),
-            (ir, mapping.ir.ila.states[mapping.output[1]]),
-        )
-    ]
-    agreement = Agreement(proof, device, ir)
-    agreement.values(scene, "the cell", *results)
+    outputs = mapping.device.tensors[mapping.output[0]], mapping.ir.ila.states[mapping.output[1]]
+    mine, theirs = device.copied(scene, outputs[0], index), ir.copied(scene, outputs[1], index)
+    if mine is None or theirs is None:
+        copies = Agreement(proof, device, ir, Goals())
+        copies.values(scene, "the output", device.after(scene, outputs[0], index), ir.after(scene, outputs[1], index))
+        return _levels(proof, sides, copies)
+    goals = Goals([Goal("the output", mapping.cell, mine.write, mine.at, theirs.write, theirs.at)])
+    for side, origin in ((device, mine), (ir, theirs)):
+        if mapping.recurrent and origin.write.loops:
+            side.time = origin.write.place[0], origin.write.counters[0]
+    agreement = Agreement(proof, device, ir, goals)
+    places = _Places(proof, scene)
+    for number, goal in enumerate(goals.found):  # grows while goals are proved
+        for place in places.of(goal, number == 0):
+            name = f"{goal.name}{f', {place.name}' if place.name else ''}"
+            values = [
+                side.term(place, write, at, (), write.value)
+                for side, write, at in ((device, goal.device, goal.mine), (ir, goal.ir, goal.theirs))
+            ]
+            agreement.values(place, name, *values)
+    return _levels(proof, sides, agreement)
+
+
+def _levels(proof: Proof, sides: Sequence[Values], agreement: Agreement) -> Levels:
     for side in sides:
-        proof.fits(scene.encoding, "the cell")
         for spot in side.origins.spots.values():
             spot.fits()
-    return [*_written_once(proof, device), *_written_once(proof, ir), *agreement.levels]
+    return [*(level for side in sides for level in _written_once(proof, side)), *agreement.levels]
+
+
+@dataclass
+class _Places:
+    """Where goals are proved: arbitrary coordinates, for recurrent programs the first timestep and later ones."""
+
+    proof: Proof
+    cell: Scene
+    _cases: dict[Loops, list[Scene]] = field(default_factory=dict)
+
+    def of(self, goal: Goal, first: bool) -> list[Scene]:
+        """The scenes that make up all coordinates of a goal."""
+        scene = self.cell if goal.coordinates is self.cell.ranges else self._scene(goal)
+        if not first:
+            for side, at, write in (("device", goal.mine, goal.device), ("IR", goal.theirs, goal.ir)):
+                here = {c: resize(t, c.width) for c, t in at.items()}
+                inside = [*in_range(write.loops, here), substitute(write.guard, here)]
+                meaning = "the iterations that store the value exist"
+                scene.theorem("induction", f"{goal.name}: {side}", all_of(inside), meaning)
+        if not self.proof.mapping.recurrent:
+            return [scene]
+        if goal.coordinates not in self._cases:
+            self._cases[goal.coordinates] = self._timesteps(scene, goal.coordinates[0][0])
+        return self._cases[goal.coordinates]
+
+    def _scene(self, goal: Goal) -> Scene:
+        encoding = self.proof.base.fork(goal.name)
+        for coordinate, extent in goal.coordinates:
+            encoding.assume(less(coordinate, extent))
+        self.proof.fits(encoding, f"{goal.name}: extents")
+        return Scene(self.proof, encoding, goal.coordinates, trials_of(self.proof.mapping, goal.coordinates), goal.name)
+
+    @staticmethod
+    def _timesteps(scene: Scene, time: Expr) -> list[Scene]:
+        cases = [("first timestep", time == 0), ("later timesteps", time >= 1)]
+        prefix = f"{scene.name}: " if scene.name else ""
+        scene.theorem("induction", f"{prefix}cases", any_of([c for _, c in cases]), "there are no other timesteps")
+        return [replace(scene.where(condition, prefix + name), now=time) for name, condition in cases]
 
 
 def _names_apart(proof: Proof, schedule: Schedule) -> None:

@@ -25,15 +25,11 @@ from pysmt.typing import INT
 from smt_encodings.discharge import conjuncts, decide
 from smt_encodings.integers import is_linear
 
-from .nests import Unsupported
+from .commands import Unsupported
+from .polynomials import Polynomial, Step, expand, polynomial_term
+from .ranges import digit_steps, quick
 
-__all__ = ["Polynomial", "Step", "expand", "injectivity_steps", "polynomial_term"]
-
-Step = tuple[str, list[FNode], FNode]
-"""Name, hypotheses and goal of one step."""
-
-Polynomial = dict[tuple[FNode, ...], int]
-"""Coefficients of products of atoms; the empty product is the constant."""
+__all__ = ["injectivity_steps"]
 
 
 def injectivity_steps(
@@ -59,25 +55,30 @@ def injectivity_steps(
     while (peeled := _low_digit(high)) is not None:
         digit, modulus, above = peeled
         moved = digit.substitute(renamed)
-        step = _peel(known, digit, moved, modulus, len(layers))
-        if step is None:
+        peeling = _peel(known, digit, moved, modulus, len(layers))
+        if peeling is None:
             break
-        steps.append(step)
+        steps += peeling
         stones.append(smt.Equals(digit, moved))
         layers.append((digit, modulus))
         high = above
     form = polynomial_term(high)
-    stone = smt.Equals(form, form.substitute(renamed))
     for digit, modulus in reversed(layers):
         form = smt.Plus(smt.Times(smt.Int(modulus), form), digit)
     form = smt.Plus(smt.Times(smt.Int(unit), form), polynomial_term(common))
     steps.insert(0, ("the address, digit by digit", [], smt.Equals(address, form)))
-    for symbol in (s for s in stone.get_free_variables() if s in renamed):
-        goal = smt.Equals(symbol, renamed[symbol])
-        given = [*_about(known, stone.get_free_variables()), stone]
-        if decide(given, goal):
-            steps.append((f"digit {symbol.symbol_name()}", given, goal))
-            stones.append(goal)
+    for part in _parts(known, high, renamed, steps):
+        term = polynomial_term(part)
+        stone = smt.Equals(term, term.substitute(renamed))
+        stones.append(stone)
+        if term.is_symbol():
+            continue
+        for symbol in (s for s in stone.get_free_variables() if s in renamed):
+            goal = smt.Equals(symbol, renamed[symbol])
+            given = [*_about(known, stone.get_free_variables()), stone]
+            if decide(given, goal):
+                steps.append((f"digit {symbol.symbol_name()}", given, goal))
+                stones.append(goal)
     goal = smt.And([smt.Equals(a, b) for a, b in counters])
     reach = _about(known, _reach(known, goal.get_free_variables()))
     given = [*(h for h in reach if is_linear(h)), *stones]
@@ -87,21 +88,96 @@ def injectivity_steps(
     return steps
 
 
-def _peel(known: Sequence[FNode], digit: FNode, moved: FNode, modulus: int, layer: int) -> Step | None:
+def _peel(known: Sequence[FNode], digit: FNode, moved: FNode, modulus: int, layer: int) -> list[Step] | None:
     """``m*high + digit`` determines ``digit`` and ``high``, for any integers ``high``."""
     here, there = smt.Symbol(f"high{layer}", INT), smt.Symbol(f"high{layer}.other", INT)
-    symbols = {*digit.get_free_variables(), *moved.get_free_variables()}
-    # what bounds a digit may be a size: then what is known of that size counts, too
-    sizes = {s for h in known if h.get_free_variables() & symbols for s in h.get_free_variables()}
+    steps: list[Step] = []
+    ranges = []
+    for side, term in (("", digit), (", other", moved)):
+        symbols = term.get_free_variables()
+        # what bounds a digit may be a size: then what is known of that size counts, too
+        sizes = {s for h in known if h.get_free_variables() & symbols for s in h.get_free_variables()}
+        inside = smt.And(smt.LE(smt.Int(0), term), smt.LT(term, smt.Int(modulus)))
+        about = [h for h in _about(known, sizes | symbols) if is_linear(h)]
+        if not decide(about, inside):
+            return None
+        steps.append((f"digit {digit.symbol_name()}{side} below {modulus}", about, inside))
+        ranges.append(inside)
     equation = smt.Equals(
         smt.Plus(smt.Times(smt.Int(modulus), here), digit),
         smt.Plus(smt.Times(smt.Int(modulus), there), moved),
     )
     goal = smt.And(smt.Equals(digit, moved), smt.Equals(here, there))
-    for ranges in (_about(known, symbols), [h for h in _about(known, sizes | symbols) if is_linear(h)]):
-        if decide([*ranges, equation], goal):
-            return f"digit {digit.symbol_name()} below {modulus}", [*ranges, equation], goal
-    return None
+    steps.append((f"digit {digit.symbol_name()} of weight 1 of {modulus}", [*ranges, equation], goal))
+    return steps
+
+
+def _parts(
+    known: Sequence[FNode], whole: Polynomial, renamed: dict[FNode, FNode], steps: list[Step]
+) -> list[Polynomial]:
+    """Parts of a sum that are equal on both sides if the sums are, as far as it can be taken apart; adds the steps.
+
+    ``n*high + low`` with ``0 <= low < n`` determines ``high`` and ``low``; ``n`` is a literal or a size.
+    """
+    sizes = {s for h in known for s in h.get_free_variables()} - {*renamed, *renamed.values()}
+    for modulus, low, high in _splits(whole, renamed):
+        term = polynomial_term(low)
+        rest = term.substitute(renamed)
+        below = []
+        for digit in (term, rest):
+            found = digit_steps(known, digit, modulus, sizes, quick)
+            if found is None:
+                break
+            below.append(found)
+        if len(below) < 2:
+            continue
+        number = len(steps)
+        n, *fresh = (smt.Symbol(f"!{x}", INT) for x in ("n", "h", "h.other", "d", "d.other"))
+        base = modulus if modulus.is_constant() else n
+        h, other_h, d, other_d = fresh
+        ranges = [smt.LE(smt.Int(0), x) for x in (d, other_d)] + [smt.LT(x, base) for x in (d, other_d)]
+        equation = smt.Equals(smt.Plus(smt.Times(base, h), d), smt.Plus(smt.Times(base, other_h), other_d))
+        lemma = smt.And(smt.Equals(d, other_d), smt.Equals(h, other_h))
+        steps.append((f"radix {number}", [*ranges, equation], lemma))
+        parts = smt.Plus(smt.Times(modulus, polynomial_term(high)), term)
+        steps.append((f"parts {number}", [], smt.Equals(polynomial_term(whole), parts)))
+        for side, group in zip(("", ", other"), below, strict=True):
+            steps.extend((f"digit {number}{side}: {name}", given, goal) for name, given, goal in group)
+        return [*_parts(known, low, renamed, steps), *_parts(known, high, renamed, steps)]
+    return [whole]
+
+
+def _splits(whole: Polynomial, renamed: dict[FNode, FNode]) -> list[tuple[FNode, Polynomial, Polynomial]]:
+    """Ways to write a sum as ``n*high + low``, where n is the factor of a counter: a literal, sizes, or both."""
+    factors: dict[tuple[int, tuple[FNode, ...]], None] = {}
+    for monomial, coefficient in whole.items():
+        sizes = tuple(a for a in monomial if a not in renamed)
+        for factor in ((coefficient, sizes), (coefficient, ()), (1, sizes)):
+            if factor[0] > 1 or factor[1]:
+                factors[factor] = None
+    found: list[tuple[FNode, Polynomial, Polynomial]] = []
+    for literal, sizes in sorted(factors, key=lambda f: (-len(f[1]), -f[0])):
+        high, low = {}, {}
+        for monomial, coefficient in whole.items():
+            left = _without(monomial, sizes)
+            if left is None or coefficient % literal:
+                low[monomial] = coefficient
+            else:
+                high[left] = coefficient // literal
+        if low and high:
+            found.append((polynomial_term({sizes: literal}), low, high))
+    return found
+
+
+def _without(monomial: tuple[FNode, ...], factors: tuple[FNode, ...]) -> tuple[FNode, ...] | None:
+    """A product without some of its factors; None where it does not have them."""
+    left = list(monomial)
+    for factor in factors:
+        place = next((i for i, a in enumerate(left) if a is factor), None)
+        if place is None:
+            return None
+        del left[place]
+    return tuple(left)
 
 
 def _low_digit(polynomial: Polynomial) -> tuple[FNode, int, Polynomial] | None:
@@ -117,41 +193,6 @@ def _low_digit(polynomial: Polynomial) -> tuple[FNode, int, Polynomial] | None:
 
 def _content(polynomial: Polynomial) -> int:
     return gcd(*polynomial.values()) or 1 if polynomial else 1
-
-
-def expand(term: FNode) -> Polynomial:
-    """The polynomial of a term over its atoms (symbols and whatever is neither sum nor product)."""
-    if term.is_int_constant():
-        value = int(term.constant_value())
-        return {(): value} if value else {}
-    if term.is_plus() or term.is_minus():
-        signs = [1, -1] if term.is_minus() else [1] * len(term.args())
-        result: Polynomial = {}
-        for sign, argument in zip(signs, term.args(), strict=True):
-            for monomial, coefficient in expand(argument).items():
-                result[monomial] = result.get(monomial, 0) + sign * coefficient
-        return {m: c for m, c in result.items() if c}
-    if term.is_times():
-        result = {(): 1}
-        for argument in term.args():
-            factor = expand(argument)
-            product: Polynomial = {}
-            for a, x in result.items():
-                for b, y in factor.items():
-                    key = tuple(sorted((*a, *b), key=str))
-                    product[key] = product.get(key, 0) + x * y
-            result = product
-        return {m: c for m, c in result.items() if c}
-    return {(term,): 1}
-
-
-def polynomial_term(polynomial: Polynomial) -> FNode:
-    """A polynomial as a term."""
-    parts = []
-    for monomial, coefficient in polynomial.items():
-        factors = list(monomial) if coefficient == 1 and monomial else [smt.Int(coefficient), *monomial]
-        parts.append(smt.Times(factors) if len(factors) > 1 else factors[0])
-    return smt.Plus(parts) if len(parts) > 1 else parts[0] if parts else smt.Int(0)
 
 
 def _about(terms: Iterable[FNode], symbols: Iterable[FNode]) -> list[FNode]:

@@ -21,7 +21,7 @@ from pysmt.fnode import FNode
 
 from ila_lang import Expr, all_of, resize, substitute
 from smt_encodings.discharge import conjuncts
-from smt_encodings.integers import is_linear
+from smt_encodings.integers import NotLinearizable, is_linear
 
 from .commands import Unsupported
 from .context import Proof
@@ -55,7 +55,13 @@ class Reader:
             term = scene.encoding.term(self.address)
             scene.proof.fits(scene.encoding, "the output cell")
             return term
-        return self.spot.instance(scene, self.address, self.at)
+        try:
+            return self.spot.instance(scene, self.address, self.at)
+        except NotLinearizable:
+            # what holds at every iteration may not suffice, such as for "the timestep before"; here more is known
+            term = scene.encoding.term(self.there())
+            scene.proof.fits(scene.encoding, f"{self.spot.write.label} in {scene.name or 'the cell'}")
+            return term
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,8 @@ class Origins:
         """An arbitrary iteration of a write; the same one for the same arguments."""
         key = (write, inner)
         if key not in self.spots:
-            number = self.schedule.writes.index(write)
+            kept = not any(w is write for w in self.schedule.writes)
+            number = f".kept{len(self.spots)}" if kept else self.schedule.writes.index(write)
             space = f"{self.prefix}{number}{f'.in{len(self.spots)}' if inner else ''}"
             self.spots[key] = Spot(self.proof, space, write, inner)
         return self.spots[key]

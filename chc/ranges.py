@@ -19,15 +19,21 @@ from pysmt.fnode import FNode
 from pysmt.typing import INT
 
 from smt_encodings.discharge import conjuncts
+from smt_encodings.discharge import decide as decide_within
 from smt_encodings.integers import is_linear
 
-from .injectivity import Polynomial, Step, expand, polynomial_term
+from .polynomials import Polynomial, Step, difference_of, expand, polynomial_term, product_of
 
-__all__ = ["range_steps"]
+__all__ = ["apart_steps", "digit_steps", "quick", "range_steps"]
 
 Decide = Callable[[list[FNode], FNode], bool]
 
 MOST_STEPS = 24
+
+
+def quick(hypotheses: list[FNode], goal: FNode) -> bool:
+    """Whether solvers see within a second that ``goal`` follows."""
+    return decide_within(hypotheses, goal, 1.0)
 
 
 def range_steps(
@@ -38,7 +44,7 @@ def range_steps(
     ``sizes`` are the symbols that may be left at the end; all others are replaced by bounds.
     """
     known = conjuncts(hypotheses)
-    difference = _minus(expand(larger), expand(smaller))
+    difference = difference_of(expand(larger), expand(smaller))
     steps: list[Step] = []
     stones: list[FNode] = []
     for _ in range(MOST_STEPS):
@@ -53,7 +59,7 @@ def range_steps(
         number = len(stones) + 1
         for what, term in (("distance", gain), ("factor", factor)):
             steps.append((f"{what} {number}", facts, smt.LE(smt.Int(0), term)))
-        stones.append(smt.LE(smt.Int(0), polynomial_term(_times(expand(gain), expand(factor)))))
+        stones.append(smt.LE(smt.Int(0), polynomial_term(product_of(expand(gain), expand(factor)))))
     left = {s for m in difference for a in m for s in a.get_free_variables()}
     if not left <= sizes or not stones:
         return None
@@ -62,10 +68,72 @@ def range_steps(
     if not decide(about, rest):
         return None
     steps.append(("sizes", about, rest))
-    difference_term = polynomial_term(_minus(expand(larger), expand(smaller)))
+    difference_term = polynomial_term(difference_of(expand(larger), expand(smaller)))
     steps.append(("sum", [rest, *stones], smt.LE(smt.Int(gap), difference_term)))
     steps.append(("whole", [smt.LE(smt.Int(gap), difference_term)], smt.LE(smt.Plus(smaller, smt.Int(gap)), larger)))
     return steps
+
+
+def digit_steps(
+    hypotheses: Sequence[FNode], digit: FNode, radix: FNode, sizes: set[FNode], decide: Decide
+) -> list[Step] | None:
+    """Steps that prove ``0 <= digit < radix``; None where they are not found."""
+    known = conjuncts(hypotheses)
+    linear = _about(known, {*digit.get_free_variables(), *radix.get_free_variables()})
+    steps: list[Step] = []
+    for smaller, larger, gap, name in ((smt.Int(0), digit, 0, "not negative"), (digit, radix, 1, "below the radix")):
+        goal = smt.LT(smaller, larger) if gap else smt.LE(smaller, larger)
+        if is_linear(goal) and decide(linear, goal):
+            steps.append((name, linear, goal))
+            continue
+        found = range_steps(known, smaller, larger, sizes, decide, gap)
+        if found is None:
+            return None
+        steps += [(f"{name}, {step}", given, stone) for step, given, stone in found]
+        steps.append((name, [found[-1][2]], goal))
+    return steps
+
+
+def apart_steps(
+    hypotheses: Sequence[FNode], left: FNode, right: FNode, sizes: set[FNode], decide: Decide
+) -> list[Step] | None:
+    """Steps that prove ``left != right``, as a theorem about them or by instances; None where they are not found.
+
+    One is below the other, or a digit of both is: ``m*h + d`` and ``m*h' + d'`` with digits below m differ where the
+    digits do, or the rest does.
+    """
+    for smaller, larger in ((left, right), (right, left)):
+        steps = range_steps(hypotheses, smaller, larger, sizes, decide, 1)
+        if steps is not None:
+            return [*steps, ("apart", [steps[-1][2]], smt.Not(smt.Equals(left, right)))]
+    one, two = expand(left), expand(right)
+    for literal in sorted({abs(c) for c in (*one.values(), *two.values()) if abs(c) > 1}, reverse=True):
+        radix = smt.Int(literal)
+        lows = [polynomial_term({m: c for m, c in p.items() if c % literal}) for p in (one, two)]
+        highs = [polynomial_term({m: c // literal for m, c in p.items() if c % literal == 0}) for p in (one, two)]
+        inside = [s for low in lows if (s := digit_steps(hypotheses, low, radix, sizes, decide)) is not None]
+        if len(inside) < 2:
+            continue
+        for what, (a, b), number in (("digits", lows, 0), ("rest", highs, 1)):
+            below = None if a is b else apart_steps(hypotheses, a, b, sizes, decide)
+            if below is None:
+                continue
+            steps = []
+            for side, whole, low, high, group in zip(
+                ("left", "right"), (left, right), lows, highs, inside, strict=True
+            ):
+                form = smt.Plus(smt.Times(radix, high), low)
+                steps.append((f"{side}, digit and rest", [], smt.Equals(whole, form)))
+                steps += [(f"{side} digit, {n}", given, goal) for n, given, goal in group]
+            steps += [(f"{what}: {n}", given, goal) for n, given, goal in below]
+            # over any digits and rests; here these are those of left and right
+            d, h, e, k = (smt.Symbol(f"!{x}", INT) for x in ("d", "h", "d.other", "h.other"))
+            ranges = [smt.LE(smt.Int(0), x) for x in (d, e)] + [smt.LT(x, radix) for x in (d, e)]
+            different = smt.Not(smt.Equals(*((d, e), (h, k))[number]))
+            sums = [smt.Plus(smt.Times(radix, x), y) for x, y in ((h, d), (k, e))]
+            steps.append(("radix", [*ranges, different], smt.Not(smt.Equals(*sums))))
+            return steps
+    return None
 
 
 def _next(
@@ -90,8 +158,8 @@ def _next(
         for bound in _bounds(known, atom):
             wider = _about(known, {*bound.get_free_variables(), *(s for h in about for s in h.get_free_variables())})
             if decide(wider, smt.LE(smt.Int(0), smt.Minus(bound, atom))):
-                taken = _times(expand(bound), positive)
-                return smt.Minus(bound, atom), polynomial_term(positive), _minus(rest, taken), wider
+                taken = product_of(expand(bound), positive)
+                return smt.Minus(bound, atom), polynomial_term(positive), difference_of(rest, taken), wider
     return None
 
 
@@ -127,19 +195,3 @@ def _about(known: list[FNode], symbols: set[FNode]) -> list[FNode]:
             if free & reached and len(free) <= 3 and is_linear(fact):
                 reached |= free
     return [h for h in known if h.get_free_variables() <= reached and is_linear(h)]
-
-
-def _minus(left: Polynomial, right: Polynomial) -> Polynomial:
-    result = dict(left)
-    for monomial, coefficient in right.items():
-        result[monomial] = result.get(monomial, 0) - coefficient
-    return {m: c for m, c in result.items() if c}
-
-
-def _times(left: Polynomial, right: Polynomial) -> Polynomial:
-    result: Polynomial = {}
-    for a, x in left.items():
-        for b, y in right.items():
-            key = tuple(sorted((*a, *b), key=str))
-            result[key] = result.get(key, 0) + x * y
-    return {m: c for m, c in result.items() if c}

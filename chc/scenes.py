@@ -9,7 +9,7 @@ iteration at once; at a particular iteration they are instances.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
@@ -21,7 +21,8 @@ from smt_encodings.integers import IntegerEncoding, NotLinearizable
 from .boxes import less
 from .commands import Unsupported
 from .context import Proof
-from .injectivity import Step, injectivity_steps
+from .injectivity import injectivity_steps
+from .polynomials import Step
 from .schedule import Loops, Write
 from .writers import Trials
 
@@ -42,7 +43,8 @@ class Scene:
     ranges: Loops
     trials: Trials
     name: str = ""
-    hints: list[Expr] = field(default_factory=list)
+    now: Expr | None = None
+    """The coordinate that counts timesteps, where values of earlier ones are known by induction."""
 
     def inside(self, loops: Loops, name: str) -> Scene:
         """The scene at an arbitrary iteration of loops; their counters must have names of their own."""
@@ -53,7 +55,17 @@ class Scene:
         trials = self.trials.extend(loops, seed=len(self.ranges))
         if not trials.rows:
             raise Unsupported(f"{name} has no iteration at any sample")
-        return Scene(self.proof, encoding, (*self.ranges, *loops), trials, name)
+        return Scene(self.proof, encoding, (*self.ranges, *loops), trials, name, self.now)
+
+    def where(self, condition: Expr, name: str) -> Scene:
+        """The scene under a further condition; raises Unsupported where no sample satisfies it."""
+        encoding = self.encoding.fork(name)
+        encoding.assume(condition)
+        self.proof.fits(encoding, f"{name}: condition")
+        trials = self.trials.where(condition)
+        if not trials.rows:
+            raise Unsupported(f"no sample satisfies the condition of {name}")
+        return Scene(self.proof, encoding, self.ranges, trials, name, self.now)
 
     def theorem(self, group: str, name: str, goal: Expr, meaning: str) -> None:
         """Proves ``goal`` for all sizes, coordinates and counters of the scene."""

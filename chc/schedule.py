@@ -7,8 +7,8 @@ the statements on the way to it, which alternate with the counters of its loops.
 tells which of two instances comes first.
 
 Registers that a loop carries become *folds*: loops, initial values and steps, outside any write.  Every load reads the
-memory as it is just before the write that uses it; where another write stands in between, the loaded value is
-forgotten, so that its use is refused.
+memory as it is just before the write that uses it; where another write stands in between, the value is *kept*: its term
+belongs to the place before that write.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from ila_lang import (
     Load,
     Statement,
     Store,
+    const,
     free_variables,
     ite,
+    mem,
     postorder,
     substitute,
     true,
@@ -37,13 +39,15 @@ from ila_lang import (
 from ila_lang.expr import bv_const, resize
 from ila_lang.kernel import map_statement, walk
 
-from .commands import Decoded, decode, generalised, rolled, start_values
-from .nests import Unsupported
+from .commands import Decoded, Unsupported, decode, generalised, rolled, start_values
+from .statements import carried, carries, check_separate, condition_of, loads_memory, own_memory, writes_memory
 
 __all__ = ["Fold", "Loops", "Schedule", "Write", "schedule_of"]
 
 Loops = tuple[tuple[Expr, Expr], ...]
 """Counters and extents, outermost first."""
+
+_NOWHERE = var("nowhere", mem(1, 1))
 
 MOST_COPIES = 32
 """Largest literal extent of a loop that is written out, where its counter decides what its body does."""
@@ -74,6 +78,8 @@ class Fold:
     ``step`` speaks of the registers and counters, and of what holds around the fold.
     """
 
+    around: tuple[Expr, ...]
+    """Counters of the loops around it: in one iteration of these it runs once."""
     loops: Loops
     registers: tuple[Expr, ...]
     initial: tuple[Expr, ...]
@@ -89,6 +95,8 @@ class Schedule:
     writes: list[Write] = field(default_factory=list)
     folds: dict[Expr, Fold] = field(default_factory=dict)
     requires: list[tuple[str, Expr]] = field(default_factory=list)
+    kept: dict[Expr, Write] = field(default_factory=dict)
+    """Values that were read before the memory changed, by symbol; as writes to nowhere, which say where and when."""
 
     def writes_to(self, memory: Expr) -> list[Write]:
         """The writes to one memory, in textual order."""
@@ -110,7 +118,9 @@ def schedule_of(fragment: Fragment) -> Schedule:
 def _rolled_up(writes: list[Write]) -> list[Write]:
     """Runs of writes that follow each other and differ by a counter, as one write in a loop."""
     result: list[Write] = []
-    for _, group in itertools.groupby(writes, lambda w: (w.place[:-1], w.loops, w.memory, w.guard, w.label)):
+    # terms are compared by identity: their equality is a term
+    alike = lambda w: (w.place[:-1], [id(t) for loop in w.loops for t in loop], id(w.memory), id(w.guard), w.label)  # noqa: E731
+    for _, group in itertools.groupby(writes, alike):
         run = list(group)
         first = run[0]
         form = rolled([Store(w.memory, w.address, w.value) for w in run])
@@ -167,9 +177,9 @@ class _Builder:
                 case Let(target=target, value=value):
                     known[target] = self._linear(substitute(value, known))
                 case Load(target=target, memory=memory, address=address):
-                    known[target] = _own(memory).load(self._linear(substitute(address, known)))
+                    known[target] = own_memory(memory).load(self._linear(substitute(address, known)))
                 case Store(memory=memory, address=address, value=value):
-                    self._store(_own(memory), substitute(address, known), substitute(value, known), known, scope)
+                    self._store(own_memory(memory), substitute(address, known), substitute(value, known), known, scope)
                 case Command():
                     self._command(statement, known, scope)
                 case For():
@@ -181,7 +191,8 @@ class _Builder:
         decoded = self._decode(mapped, known)
         scope = replace(scope, label=command.note or scope.label)
         if len(decoded.stores) > 1:
-            _separate(decoded.stores)
+            check_separate(decoded.stores)
+        self._keep(known, [s.memory for s in decoded.stores], scope)
         group = rolled(decoded.stores)
         if group is not None:
             lane, store = group
@@ -192,19 +203,16 @@ class _Builder:
                 self._emit(store.memory, store.address, store.value, scope)
         known.update(decoded.updates)
         self.assigned |= set(decoded.updates)
-        for memory in {s.memory for s in decoded.stores}:
-            self._forget(known, memory)
         if decoded.kernel is not None:
             if decoded.guard is not true:
                 self.schedule.requires.append((f"{command.note or 'the start'} has an effect", decoded.guard))
             label = f"{self.fragment.ila.name} {decoded.kernel.name}"
             states = self.fragment.ila.states
+            self._keep(known, [s.memory for s in walk(decoded.kernel.body) if isinstance(s, Store)], scope)
             self.block(decoded.kernel.body, dict(known), replace(scope, label=label))
             done = {states[name]: substitute(term, known) for name, term in decoded.kernel.on_done.items()}
             known.update(done)
             self.assigned |= set(done)
-            for memory in {s.memory for s in walk(decoded.kernel.body) if isinstance(s, Store)}:
-                self._forget(known, memory)
 
     def _decode(self, command: Command, known: Known) -> Decoded:
         """Decodes a command, if need be for each value of the counter of an open loop with a literal extent."""
@@ -227,8 +235,8 @@ class _Builder:
         return decode(self.fragment, command, known)
 
     def _store(self, memory: Expr, address: Expr, value: Expr, known: Known, scope: _Scope) -> None:
+        self._keep(known, [memory], scope)
         self._emit(memory, address, value, scope)
-        self._forget(known, memory)
 
     def _emit(self, memory: Expr, address: Expr, value: Expr, scope: _Scope) -> None:
         if scope.label is _NO_WRITES:
@@ -250,11 +258,16 @@ class _Builder:
         prefix = (*scope.prefix, self._next(scope.prefix))
         return replace(scope, loops=(*scope.loops, (counter, extent)), prefix=prefix)
 
-    def _forget(self, known: Known, memory: Expr | None) -> None:
-        """Forgets what was read from a memory (None: from any) before it changes."""
+    def _keep(self, known: Known, memories: Iterable[Expr], scope: _Scope) -> None:
+        """What was read from memories that change next stays what it is: its term belongs to this place."""
+        changing = set(memories)
         for target, value in known.items():
-            if any(memory is None or m is memory for m in self._sources(value)):
-                known[target] = self._unknown(target)
+            if changing & self._sources(value):
+                kept = var(f"kept{next(self.fresh)}.{target.name}", value.sort)
+                place = (*scope.prefix, self._next(scope.prefix))
+                here = Write(scope.label, scope.loops, place, _NOWHERE, const(0, 1), value)
+                self.schedule.kept[kept] = here
+                known[target] = kept
 
     def _sources(self, value: Expr) -> set[Expr]:
         """The memories that a term loads from, folds included."""
@@ -262,6 +275,8 @@ class _Builder:
         for node in postorder([value]):
             if node.op == "load":
                 found.add(node.args[0])
+            elif node in self.schedule.kept:
+                pass  # read earlier
             elif node in self.schedule.folds:
                 fold = self.schedule.folds[node]
                 for term in (*fold.initial, *fold.step):
@@ -275,7 +290,7 @@ class _Builder:
 
     def _loop(self, loop: For, known: Known, scope: _Scope) -> None:
         extent = substitute(loop.extent, known)
-        condition = _condition(extent)
+        condition = condition_of(extent)
         if extent.is_const and extent.value <= 1:
             if extent.value:
                 known[loop.counter] = bv_const(0, loop.counter.width)
@@ -286,7 +301,7 @@ class _Builder:
             saved, before = self._save(), dict(known)
             self.literal[loop.counter] = extent.value
             try:
-                if _carries(loop) and (_writes(loop) or not _loads(loop)):
+                if carries(loop) and (writes_memory(loop) or not loads_memory(loop)):
                     raise _WriteOut(loop.counter)
                 self._repeat(loop, extent, known, scope)
             except _WriteOut as request:
@@ -305,8 +320,8 @@ class _Builder:
             self._repeat(loop, extent, known, scope)
 
     def _repeat(self, loop: For, extent: Expr, known: Known, scope: _Scope) -> None:
-        if _carries(loop):
-            self._fold(loop, known)
+        if carries(loop):
+            self._fold(loop, known, scope)
         else:
             self._iterate(loop, extent, known, scope)
 
@@ -328,8 +343,7 @@ class _Builder:
             return
         for target in changed:
             known[target] = self._unknown(target)
-        for memory in {s.memory for s in walk(loop.body) if isinstance(s, Store)} | self.written:
-            self._forget(known, memory)
+        self._keep(known, {s.memory for s in walk(loop.body) if isinstance(s, Store)} | self.written, scope)
         inside = {**known, loop.counter: loop.counter}
         outside, self.assigned = self.assigned, set()
         self.block(loop.body, inside, self._enter(scope, loop.counter, extent))
@@ -361,13 +375,13 @@ class _Builder:
         changed, self.written = self.changes[id(loop)]
         return set(changed)
 
-    def _fold(self, loop: For, known: Known) -> None:
+    def _fold(self, loop: For, known: Known, scope: _Scope) -> None:
         """A loop that carries registers, and perhaps loops inside it that do nothing else, as one fold."""
-        carried = [t for t in _carried(loop) if t in known]
+        targets = [t for t in carried(loop) if t in known]
         number = next(self.fresh)
-        registers = tuple(var(f"fold{number}.{t.name}", t.sort) for t in carried)
-        initial = tuple(known[t] for t in carried)
-        inside = {**known, **dict(zip(carried, registers, strict=True))}
+        registers = tuple(var(f"fold{number}.{t.name}", t.sort) for t in targets)
+        initial = tuple(known[t] for t in targets)
+        inside = {**known, **dict(zip(targets, registers, strict=True))}
         loops: list[tuple[Expr, Expr]] = []
         body: Sequence[Statement] = (loop,)
         while len(body) == 1 and isinstance(body[0], For):
@@ -375,17 +389,18 @@ class _Builder:
             mine = {c.name for c, _ in loops}
             if extent.is_const and extent.value == 1:
                 inside[body[0].counter] = bv_const(0, body[0].counter.width)
-            elif _condition(extent) is not None or mine & set(free_variables(extent)):
+            elif condition_of(extent) is not None or mine & set(free_variables(extent)):
                 break
             else:
                 loops.append((body[0].counter, extent))
                 inside[body[0].counter] = body[0].counter
             body = body[0].body
-        self.block(body, inside, _Scope(label=_NO_WRITES))
-        step = tuple(inside[t] for t in carried)
-        results = tuple(var(f"result{number}.{t.name}", t.sort) for t in carried)
-        fold = Fold(tuple(loops), registers, initial, step, results)
-        for target, result in zip(carried, results, strict=True):
+        self.block(body, inside, replace(scope, label=_NO_WRITES))
+        step = tuple(inside[t] for t in targets)
+        results = tuple(var(f"result{number}.{t.name}", t.sort) for t in targets)
+        around = tuple(c for c, _ in scope.loops)
+        fold = Fold(around, tuple(loops), registers, initial, step, results)
+        for target, result in zip(targets, results, strict=True):
             self.schedule.folds[result] = fold
             known[target] = result
 
@@ -440,48 +455,3 @@ class _Builder:
 
 _NO_WRITES = "a loop that carries a register"
 _SHORT = 8
-
-
-def _own(memory: Expr) -> Expr:
-    if memory.op != "var":
-        raise Unsupported(f"{memory.describe()} is not a memory of its own")
-    return memory
-
-
-def _condition(extent: Expr) -> Expr | None:
-    """The condition of a block that runs once or not at all; None for other loops."""
-    if extent.op == "ite" and extent.args[1].is_const and extent.args[2].is_const:
-        then, otherwise = extent.args[1].value, extent.args[2].value
-        if (then, otherwise) == (1, 0):
-            return extent.args[0]
-        if (then, otherwise) == (0, 1):
-            return ~extent.args[0]
-    return None
-
-
-def _carried(loop: For) -> list[Expr]:
-    """The registers of outside the loop that its body sets, in the order of their first assignment."""
-    own = {s.target for s in walk(loop.body) if isinstance(s, Let) and not s.update}
-    updated = [s.target for s in walk(loop.body) if isinstance(s, Let) and s.update and s.target not in own]
-    return list(dict.fromkeys(updated))
-
-
-def _carries(loop: For) -> bool:
-    """Whether a loop carries a register from one iteration to the next."""
-    return bool(_carried(loop))
-
-
-def _writes(loop: For) -> bool:
-    return any(isinstance(s, Store | Command) for s in walk(loop.body))
-
-
-def _loads(loop: For) -> bool:
-    return any(isinstance(s, Load) for s in walk(loop.body))
-
-
-def _separate(stores: Sequence[Store]) -> None:
-    """Refuses stores of one command that read what another one writes: a command writes everything at once."""
-    written = {s.memory for s in stores}
-    for store in stores:
-        if any(n.op == "load" and n.args[0] in written for n in postorder([store.address, store.value])):
-            raise Unsupported(f"a command reads {store.memory.name} and writes it")

@@ -61,7 +61,12 @@ class Values:
     folds: dict[Expr, FoldUse] = field(default_factory=dict)
     """By the symbols that stand for the folds' results."""
     wrote: list[tuple[Scene, Origin]] = field(default_factory=list)
+    earlier: dict[Expr, tuple[Scene, Origin]] = field(default_factory=dict)
+    """By symbols, values stored in earlier iterations of the loop over time: what the induction is about."""
+    time: tuple[int, Expr] | None = None
+    """The place of the loop over time, and its counter."""
     _known: dict[tuple[object, ...], Expr] = field(default_factory=dict)
+    _branches: int = 0
 
     def after(self, scene: Scene, memory: Expr, address: Expr) -> Expr:
         """The value of a cell after the program; its address is over the coordinates of the scene."""
@@ -72,19 +77,65 @@ class Values:
         if key not in self._known:
             origin = self.origins.of(scene, memory, reader, point)
             if origin is None:
-                prefix = self.origins.prefix
-                symbol = var(f"{prefix}.cell{len(self.sources)}", memory.load(reader.address).sort)
-                self.sources[symbol] = Source(memory, reader, symbol, scene)
-                self._known[key] = symbol
+                self._known[key] = self._before_all(scene, memory, reader)
             else:
                 self.wrote.append((scene, origin))
-                self._known[key] = self.term(scene, origin.write, origin.at, (), origin.write.value)
+                self._known[key] = self._stored(scene, origin)
         return self._known[key]
+
+    def _before_all(self, scene: Scene, memory: Expr, reader: Reader) -> Expr:
+        """The symbol of a cell as it was before the program."""
+        key = (scene, memory, reader.there())
+        if key not in self._known:
+            symbol = var(f"{self.origins.prefix}.cell{len(self.sources)}", memory.load(reader.address).sort)
+            self.sources[symbol] = Source(memory, reader, symbol, scene)
+            self._known[key] = symbol
+        return self._known[key]
+
+    def _stored(self, scene: Scene, origin: Origin) -> Expr:
+        write = origin.write
+        copies = write.value.op == "load"  # what is copied has been computed elsewhere
+        if self.time is not None and scene.now is not None and write.loops and not copies:
+            place, counter = self.time
+            if write.place[0] == place and write.counters[0] is counter:
+                then = resize(origin.at[counter], 40)
+                sooner = then < resize(scene.now, 40)
+                if all(v for (v,) in scene.trials.evaluate([sooner])):
+                    key = (scene, write, tuple(origin.at[c] for c in write.counters))
+                    if key not in self._known:
+                        number = len(self.earlier)
+                        prefix = self.origins.prefix
+                        meaning = "the induction over time is about an earlier iteration"
+                        scene.theorem("induction", f"{prefix}, earlier value {number}: earlier", sooner, meaning)
+                        symbol = var(f"{prefix}.earlier{number}", write.value.sort)
+                        self.earlier[symbol] = scene, origin
+                        self._known[key] = symbol
+                    return self._known[key]
+        return self.term(scene, write, origin.at, (), write.value)
+
+    def copied(self, scene: Scene, memory: Expr, address: Expr) -> Origin | None:
+        """The write that computed the value of a cell after the program, behind writes that only copy it.
+
+        None where nothing computed it: it is a copy of what was there before.
+        """
+        reader, point = Reader(address, None, {}), END
+        while True:
+            origin = self.origins.of(scene, memory, reader, point)
+            if origin is None:
+                return None
+            self.wrote.append((scene, origin))
+            write = origin.write
+            if write.value.op != "load" or write.value.args[0].op != "var":
+                return origin
+            memory, address = write.value.args
+            reader = Reader(address, self.origins.spot(write), origin.at)
+            point = Point(write.place, tuple(origin.at[c] for c in write.counters))
 
     def term(self, scene: Scene, write: Write, at: At, inner: Loops, term: Expr) -> Expr:
         """A term in the value of ``write`` at the iteration ``at``, which includes counters of ``inner`` loops."""
         here = _narrow(at)
         point = Point(write.place, tuple(at[c] for c in write.counters))
+        term = self._decided(scene, write, term, here)
         values: dict[Expr, Expr] = {}
         for node in postorder([term]):
             if node.op == "load":
@@ -97,11 +148,36 @@ class Values:
                 values[node] = self._cell(scene, memory, Reader(address, spot, at), point)
             elif node in self.origins.schedule.folds:
                 values[node] = self._fold(scene, write, at, inner, node)
+            elif node in self.origins.schedule.kept:
+                kept = self.origins.schedule.kept[node]
+                values[node] = self.term(scene, kept, {c: at[c] for c in kept.counters}, (), kept.value)
         return substitute(substitute(term, values), here)
+
+    def _decided(self, scene: Scene, write: Write, term: Expr, here: dict[Expr, Expr]) -> Expr:
+        """``term`` with every choice replaced by its branch whose condition sizes, coordinates and counters decide."""
+        branches: dict[Expr, Expr] = {}
+        for node in postorder([term]):
+            if node.op != "ite" or any(
+                n.op == "load" or n in self.origins.schedule.folds for n in postorder([node.args[0]])
+            ):
+                continue
+            condition = substitute(node.args[0], here)
+            outcomes = {bool(v) for (v,) in scene.trials.evaluate([condition])}
+            if len(outcomes) == 1:
+                holds = outcomes.pop()
+                decided = condition if holds else ~condition
+                if scene.proves(decided):
+                    self._branches += 1
+                    name = f"{self.origins.prefix}, branch {self._branches} of {write.label}"
+                    scene.theorem("branches", name, decided, "this branch is the one that is taken")
+                    branches[node] = node.args[1 if holds else 2]
+        while branches and any(n in branches for n in postorder([term])):
+            term = substitute(term, branches)
+        return term
 
     def _fold(self, scene: Scene, write: Write, at: At, inner: Loops, result: Expr) -> Expr:
         fold = self.origins.schedule.folds[result]
-        key = (scene, fold, write, tuple(at.values()))
+        key = (scene, fold, tuple(at[c] for c in fold.around), tuple(at[c] for c, _ in inner))
         if key not in self._known:
             initial = tuple(self.term(scene, write, at, inner, t) for t in fold.initial)
             number = len(self.folds)

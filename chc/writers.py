@@ -20,18 +20,13 @@ from ila_lang.mapping import TensorMapping
 from .commands import Unsupported
 from .schedule import Loops, Schedule, Write
 
-__all__ = ["END", "Mixed", "Point", "Trials", "Writers", "candidates", "trials_of"]
+__all__ = ["END", "Point", "Trials", "Writers", "candidates", "trials_of"]
+
+_FEW = 8
+"""Literals tried as values, and as radices of digits (such as the gates of a cell)."""
 
 MOST_CANDIDATES = 4000
 """Terms among which a component of a witness is looked up."""
-
-
-class Mixed(Exception):
-    """A cell that comes from one write at some samples and from another one, or none, at others."""
-
-    def __init__(self, what: str, choices: Sequence[object]) -> None:
-        super().__init__(what)
-        self.choices = list(choices)
 
 
 @dataclass(frozen=True)
@@ -94,6 +89,8 @@ def trials_of(mapping: TensorMapping, coordinates: Loops, each: int = 5) -> Tria
         limits = extents(*values)
         if all(limits):
             rows += [(*values, *(random.randrange(n) for n in limits)) for _ in range(each)]
+            # the first iteration of the outermost loop is often a case of its own
+            rows += [(*values, 0, *(random.randrange(n) for n in limits[1:])) for _ in range(each)]
     if not rows:
         raise Unsupported("no sample shape lies in the size domain")
     return Trials(parameters, tuple(c for c, _ in coordinates), tuple(dict.fromkeys(rows)))
@@ -115,7 +112,7 @@ class Writers:
     ) -> tuple[Write, list[tuple[int, ...]]] | None:
         """The write that wrote a cell last before a point, and its iteration at each sample; None if there is none.
 
-        Raises Mixed where samples disagree on which write it is.
+        Raises Unsupported where samples disagree on which write it is.
         """
         if not self.schedule.writes_to(memory):
             return None
@@ -129,7 +126,7 @@ class Writers:
         numbers = list(dict.fromkeys(f[0] if f else None for f in found))
         if len(numbers) > 1:
             names = [self.schedule.writes[n].label if n is not None else "none" for n in numbers]
-            raise Mixed(f"a cell of {memory.name} comes from one of: {', '.join(names)}", numbers)
+            raise Unsupported(f"a cell of {memory.name} comes from one of: {', '.join(names)}")
         if numbers[0] is None:
             return None
         return self.schedule.writes[numbers[0]], [f[1] for f in found if f is not None]
@@ -188,7 +185,7 @@ def candidates(trials: Trials, ranges: Loops, hints: Sequence[Expr]) -> dict[tup
     """
     atoms = [resize(c, 32) for c, _ in ranges]
     extents = [resize(e, 32) for _, e in ranges]
-    found: list[Expr] = [*atoms, const(0, 32)]
+    found: list[Expr] = [*atoms, *(const(k, 32) for k in range(_FEW))]
     found += [a - 1 for a in atoms]
     for hint in hints:
         for node in postorder([hint]):
@@ -198,6 +195,7 @@ def candidates(trials: Trials, ranges: Loops, hints: Sequence[Expr]) -> dict[tup
     for k in literals:
         for atom in list(atoms):
             found += [atom // const(k, 32), atom % const(k, 32), atom * k]
+    found += [a * k + r for a in atoms for k in range(2, _FEW + 1) for r in range(k)]
     pairs = [(a * e + b, f) for a in atoms for b, e, f in zip(atoms, extents, extents, strict=True) if a is not b]
     found += [p for p, _ in pairs]
     found += [p * e + c for p, _ in pairs for c, e in zip(atoms, extents, strict=True)]

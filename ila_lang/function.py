@@ -91,10 +91,17 @@ def uninterpreted(name: str, result: Sort, **params: Sort) -> Function:
 
 def inline(root: Expr, keep: frozenset[str] = frozenset()) -> Expr:
     """``root`` with every application unfolded whose function has a body and is not named in ``keep``."""
+    return _inline(root, keep, {})
+
+
+def _inline(root: Expr, keep: frozenset[str], bodies: dict[Function, Expr]) -> Expr:
     done: dict[Expr, Expr] = {}
     for node in postorder([root]):
         new = rebuild(node, tuple(done[a] for a in node.args)) if node.args else node
-        if new.op == "apply" and new.func is not None and new.func.body is not None and new.func.name not in keep:
-            new = inline(new.func.unfold(new.args), keep)
+        function = new.func
+        if new.op == "apply" and function is not None and function.body is not None and function.name not in keep:
+            if function not in bodies:
+                bodies[function] = _inline(function.body, keep, bodies)
+            new = substitute(bodies[function], dict(zip(function.params, new.args, strict=True)))
         done[node] = new
     return done[root]

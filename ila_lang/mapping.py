@@ -56,11 +56,15 @@ class TensorMapping:
     ``parameters`` are the size variables (bit-vectors), ``domain`` their constraints with a text each; ``rows`` and
     ``columns`` the extents of the row-major output tensor (32 bits).  ``inputs`` and ``output`` pair device-side host
     tensors with IR memories of equal contents.  ``functions`` are the data functions of both sides by name.
-    ``sizes_of`` gives parameter values for a shape (rows, columns) of the *input* tensor and raises
-    :class:`SizeError` where the shape is outside the domain.
+    ``sizes_of`` gives parameter values for a shape and raises :class:`SizeError` where the shape is outside the domain.
+    ``shape_names`` are the names of its extents, by default rows and columns of the *input* tensor.
+
+    ``sample_shapes`` are small shapes at which things are tried, and ``shape_parameters`` the parameters that follow
+    from the shape alone; the others may be varied.
 
     ``cell`` are coordinates of an output element with their extents, where row and column alone would hide how the
     device divides the work: the first one is the row, and ``cell_column`` gives the column in terms of the others.
+    With ``recurrent`` the first coordinate counts timesteps that depend on earlier ones.
 
     ``program_file`` writes commands in the device's own file form; ``setup_commands`` gives the commands that put
     registers and memory words (by memory and address) in given contents after a reset.  Either may be missing.
@@ -84,10 +88,12 @@ class TensorMapping:
     show_element: Callable[[int], str] = hex
     program_file: Callable[[list[Mapping[str, int]]], str] | None = None
     setup_commands: SetupCommands | None = None
+    shape_names: tuple[str, ...] = ("rows", "columns")
     sample_shapes: tuple[tuple[int, ...], ...] = ()
     shape_parameters: frozenset[str] = frozenset()
     cell: tuple[tuple[Expr, Expr], ...] = ()
     cell_column: Expr | None = None
+    recurrent: bool = False
 
     def __post_init__(self) -> None:
         for what, term in (*self.domain, ("rows", self.rows), ("columns", self.columns)):
@@ -128,12 +134,26 @@ class TensorMapping:
         rows, columns = self._extents(*(sizes[n] for n in self.parameters))
         return int(rows), int(columns)
 
+    def sizes_for(self, shape: tuple[int, ...]) -> dict[str, int]:
+        """The parameters for a shape; raises SizeError where it has another number of extents, or does not fit."""
+        if len(shape) != len(self.shape_names):
+            wanted = "x".join(name.upper() for name in self.shape_names)
+            given = "x".join(map(str, shape))
+            raise SizeError(f"Shape of mapping {self.name} must be {wanted}, not {given}; give one number for each")
+        return self.sizes_of(*shape)
+
+    def shape_text(self, shape: tuple[int, ...]) -> str:
+        """A shape in words."""
+        if self.shape_names == ("rows", "columns"):
+            return f"input {shape[0]}x{shape[1]}"
+        return ", ".join(f"{name} {extent}" for name, extent in zip(self.shape_names, shape, strict=True))
+
     def sample_sizes(self, random: Random) -> list[dict[str, int]]:
         """A few small sizes inside the domain, for trying things; other parameters than the shape are varied."""
         found: list[dict[str, int]] = []
         for shape in self.sample_shapes:
             try:
-                sizes = self.sizes_of(*shape)
+                sizes = self.sizes_for(shape)
             except SizeError:
                 continue
             for name in self.parameters:

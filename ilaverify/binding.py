@@ -74,10 +74,10 @@ def _regenerate(certificate: Mapping[str, Any], mapping: TensorMapping, requirem
             verdict = chc.prove.prove(mapping, discharger=requirements, invariants=invariants)
         elif certificate["method"] == "bmc":
             parameters = certificate["parameters"]
-            rows, columns = (int(n) for n in parameters["shape"])
+            shape = tuple(int(n) for n in parameters["shape"])
             verdict = bmc.prove.prove(
                 mapping,
-                (rows, columns),
+                shape,
                 data=parameters["data"],
                 memory=parameters["memory"],
                 discharger=requirements,

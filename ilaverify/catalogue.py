@@ -26,6 +26,24 @@ def _pooling(kind: str) -> Callable[[], TensorMapping]:
     return build
 
 
+def _linear(activation: str | None) -> Callable[[], TensorMapping]:
+    def build() -> TensorMapping:
+        from rewrites.flexasr_linear import linear_mapping
+
+        return linear_mapping(activation)
+
+    return build
+
+
+def _recurrent(kind: str) -> Callable[[], TensorMapping]:
+    def build() -> TensorMapping:
+        from rewrites.flexasr_recurrent import recurrent_mapping
+
+        return recurrent_mapping(kind)
+
+    return build
+
+
 def _selection() -> TensorMapping:
     from rewrites.flexasr_pooling import selection_mapping
 
@@ -64,13 +82,25 @@ MODELS: Mapping[str, tuple[str, Callable[[], Ila]]] = {
 }
 """Models by name: one line about each, and how to build it."""
 
-MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = {
-    f"flexasr_{kind}pool": (
-        f"{kind} pooling, window and stride (2, 1), on FlexASR's LayerReduce",
-        _pooling(kind),
-    )
-    for kind in ("max", "mean", "add")
-} | {"flexasr_maxpool_select": ("a false claim, kept as an example: max returns an operand unchanged", _selection)}
+MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = (
+    {
+        f"flexasr_{kind}pool": (
+            f"{kind} pooling, window and stride (2, 1), on FlexASR's LayerReduce",
+            _pooling(kind),
+        )
+        for kind in ("max", "mean", "add")
+    }
+    | {
+        f"flexasr_linear{suffix}": (f"a dense layer{after}, on FlexASR's processing elements", _linear(activation))
+        for suffix, after, activation in (
+            ("", "", None),
+            ("_relu", " with relu", "relu"),
+            ("_sigmoid", " with sigmoid", "sigmoid"),
+            ("_tanh", " with tanh", "tanh"),
+        )
+    }
+    | {"flexasr_maxpool_select": ("a false claim, kept as an example: max returns an operand unchanged", _selection)}
+)
 """Mappings by name: one line about each, and how to build it."""
 
 

@@ -212,13 +212,12 @@ def _mapping(options: argparse.Namespace) -> int:
     return exit_code(verdict.status)
 
 
-def _shape(text: str | None) -> tuple[int, int] | None:
+def _shape(text: str | None) -> tuple[int, ...] | None:
     if text is None:
         return None
-    match = re.fullmatch(r"(\d{1,9})x(\d{1,9})", text)
-    if match is None:
+    if re.fullmatch(r"\d{1,9}(x\d{1,9})+", text) is None:
         raise UsageError(f"--shape must be ROWSxCOLUMNS, e.g. 16x64, not '{text}'")
-    return int(match[1]), int(match[2])
+    return tuple(int(part) for part in text.split("x"))
 
 
 class _Progress:
@@ -244,7 +243,7 @@ class _Progress:
 
 
 def _write(
-    mapping: TensorMapping, verdict: Verdict, shape: tuple[int, int] | None, options: argparse.Namespace
+    mapping: TensorMapping, verdict: Verdict, shape: tuple[int, ...] | None, options: argparse.Namespace
 ) -> list[Path]:
     """Writes the certificate of a proof, or the program of a counterexample."""
     from bmc.programs import write_program_file

@@ -18,6 +18,10 @@ MOST_INPUTS = 12
 _INTERPRETATION = {
     "uninterpreted": "uninterpreted functions (any that satisfy the lemmas)",
     "bits": "closed forms, bit by bit",
+    "reals": "real numbers",
+    "integers": "integers",
+    "abstract_float": "abstract floats",
+    "ieee": "IEEE 754 floats",
 }
 
 
@@ -39,7 +43,7 @@ def _lines(verdict: Verdict, full: bool) -> Iterator[str]:
     yield from _obligations(verdict.obligations, full)
     if verdict.invariants:
         yield ""
-        yield "inferred invariants (row, column: the arbitrary output cell; writes: how often it was written so far)"
+        yield "inferred invariants (row, column, cell_...: the arbitrary output cell; writes: how often written)"
         for level, lines in verdict.invariants.items():
             yield f"  {level}"
             yield from (f"      {line}" for line in lines)

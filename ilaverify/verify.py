@@ -25,7 +25,7 @@ def verify(
     mapping: TensorMapping,
     method: str = "auto",
     *,
-    shape: tuple[int, int] | None = None,
+    shape: tuple[int, ...] | None = None,
     data: Data = "auto",
     memory: Memory = "resolved",
     timeout: float = 60.0,
@@ -33,7 +33,7 @@ def verify(
 ) -> Verdict:
     """The verdict on a mapping.
 
-    ``method`` is "chc" (every size), "bmc" (one ``shape`` of the input tensor) or "auto": BMC where a shape is given,
+    ``method`` is "chc" (every size), "bmc" (one ``shape``) or "auto": BMC where a shape is given,
     else CHC.  What CHC leaves UNKNOWN is searched for a counterexample at small shapes; REFUTED is said only after the
     counterexample was replayed.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from random import Random
 
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
-from ila_lang import Expr, postorder, substitute
+from ila_lang import BOOL, Expr, compile_terms, const, false, free_variables, inline, postorder, substitute, true
 from ila_lang.mapping import Lemma
 
 from .bits import BitEncoding
@@ -15,7 +16,7 @@ from .claims import Obligation
 from .discharge import Discharger
 from .printer import script
 
-__all__ = ["differ", "lemma_instances", "prove_lemmas"]
+__all__ = ["differ", "differing_values", "falsifying", "lemma_instances", "prove_lemmas"]
 
 
 def prove_lemmas(discharger: Discharger, lemmas: Iterable[Lemma], *, background: bool = False) -> None:
@@ -36,6 +37,45 @@ def prove_lemmas(discharger: Discharger, lemmas: Iterable[Lemma], *, background:
 def differ(encoding: BitEncoding, left: Expr, right: Expr) -> FNode:
     """The term that says two data terms are different."""
     return smt.Not(smt.EqualsOrIff(encoding.term(left), encoding.term(right)))
+
+
+def differing_values(left: Expr, right: Expr) -> dict[Expr, int] | None:
+    """Values of the variables at which two terms differ, found by trying; None where none are found.
+
+    Raises ValueError on a function without a body.
+    """
+    variables = list(free_variables(left, right).values())
+    random = Random(0)
+    function = compile_terms(variables, [inline(left), inline(right)])
+    for _ in range(_TRIES):
+        values = [random.getrandbits(1 if v.sort == BOOL else v.width) for v in variables]
+        if len(set(function(*values))) == 2:
+            return dict(zip(variables, values, strict=True))
+    return None
+
+
+def falsifying(left: Expr, right: Expr) -> list[FNode]:
+    """The assertion that two terms differ, bit by bit, with most variables at values where they do.
+
+    The question is whether they can differ at all, and long sums of products are hard to invert.  A few variables stay
+    open; where no values are found, all do.
+    """
+    encoding = BitEncoding()
+    claim = differ(encoding, left, right)
+    try:
+        found = differing_values(left, right) or {}
+    except ValueError:  # a function without a body cannot be run
+        found = {}
+    fixed = list(found.items())[_OPEN:]
+    return [claim, *(smt.EqualsOrIff(encoding.term(v), encoding.term(_literal(v, x))) for v, x in fixed)]
+
+
+_TRIES = 200
+_OPEN = 4
+
+
+def _literal(like: Expr, value: int) -> Expr:
+    return (true if value else false) if like.sort == BOOL else const(value, like.width)
 
 
 def lemma_instances(lemmas: Sequence[Lemma], terms: Iterable[Expr], encoding: BitEncoding) -> list[FNode]:

@@ -15,10 +15,11 @@ from pysmt.fnode import FNode
 from pysmt.typing import BOOL, INT
 
 from chc.commands import rolled
-from chc.injectivity import expand, injectivity_steps, polynomial_term
+from chc.injectivity import injectivity_steps
 from chc.invariants import infer, parse_term, show_invariant
 from chc.levels import Event, Hazard, LevelSystem, Side
 from chc.nests import Unsupported, nests_of
+from chc.polynomials import expand, polynomial_term
 from ila_lang import Store, bv, const, mem, var
 from smt_encodings.discharge import decide
 from tests.chc.toy import mapping

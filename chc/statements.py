@@ -1,0 +1,60 @@
+"""What the statements of a loop do, as far as their text says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ila_lang import Command, Expr, For, Let, Load, Store, postorder
+from ila_lang.kernel import walk
+
+from .commands import Unsupported
+
+__all__ = ["carried", "carries", "check_separate", "condition_of", "loads_memory", "own_memory", "writes_memory"]
+
+
+def own_memory(memory: Expr) -> Expr:
+    """A memory that a statement names; raises Unsupported where it is a term."""
+    if memory.op != "var":
+        raise Unsupported(f"{memory.describe()} is not a memory of its own")
+    return memory
+
+
+def condition_of(extent: Expr) -> Expr | None:
+    """The condition of a block that runs once or not at all; None for other loops."""
+    if extent.op == "ite" and extent.args[1].is_const and extent.args[2].is_const:
+        then, otherwise = extent.args[1].value, extent.args[2].value
+        if (then, otherwise) == (1, 0):
+            return extent.args[0]
+        if (then, otherwise) == (0, 1):
+            return ~extent.args[0]
+    return None
+
+
+def carried(loop: For) -> list[Expr]:
+    """The registers of outside the loop that its body sets, in the order of their first assignment."""
+    own = {s.target for s in walk(loop.body) if isinstance(s, Let) and not s.update}
+    updated = [s.target for s in walk(loop.body) if isinstance(s, Let) and s.update and s.target not in own]
+    return list(dict.fromkeys(updated))
+
+
+def carries(loop: For) -> bool:
+    """Whether a loop carries a register from one iteration to the next."""
+    return bool(carried(loop))
+
+
+def writes_memory(loop: For) -> bool:
+    """Whether a loop writes a memory, or may."""
+    return any(isinstance(s, Store | Command) for s in walk(loop.body))
+
+
+def loads_memory(loop: For) -> bool:
+    """Whether a loop reads a memory."""
+    return any(isinstance(s, Load) for s in walk(loop.body))
+
+
+def check_separate(stores: Sequence[Store]) -> None:
+    """Refuses stores of one command that read what another one writes: a command writes everything at once."""
+    written = {s.memory for s in stores}
+    for store in stores:
+        if any(n.op == "load" and n.args[0] in written for n in postorder([store.address, store.value])):
+            raise Unsupported(f"a command reads {store.memory.name} and writes it")

@@ -1,0 +1,250 @@
+"""What FlexASR's programs of dense and recurrent layers have in common, with sizes left open.
+
+A layer of ``gates`` gates computes, per timestep, 4*no vectors of outputs; PE p computes the vectors p*no and on, for
+each vector all gates.  Its matrices are multiplied with the input (ni vectors) and, in recurrent layers, with the
+hidden state (4*no vectors).  A PE's input buffer holds input, biases of its matrix, hidden state, biases of its matrix.
+
+Layouts and register contents are those of the published drivers, as in ``accel_models.flexasr.assembler``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from accel_models.flexasr.config import (
+    ACT_MNGR_WORD,
+    ACT_VECTOR_WORDS,
+    LARGE_MANAGER_WORD,
+    MEM_MNGR_WORD,
+    RNN_LAYER_SIZING_WORD,
+    UNIT_WORD,
+)
+from accel_models.flexasr.layout import (
+    LANES,
+    PE_COUNT,
+    PE_PARTITION,
+    PeRegion,
+    Region,
+    Start,
+    large_axi_address,
+    pe_register_address,
+    register_address,
+    vector_address,
+)
+from ila_lang import Expr, Ila, Kernel, bv, concat, const, false, load_bytes, mem, true, var
+from ila_lang.mapping import SizeError
+
+__all__ = ["BASE", "CELL", "CELL_COLUMN", "HOST_X", "HOST_Y", "NI", "NO", "Matrix", "T", "emit_layer", "sizes_within"]
+
+T, NI, NO, BASE = var("T", bv(32)), var("ni", bv(32)), var("no", bv(32)), var("base", bv(32))
+"""Timesteps, vectors of the input, output vectors of a PE, and where the output begins in the large buffer."""
+HOST_X, HOST_Y = var("host_x", mem(32, 8)), var("host_y", mem(32, 8))
+CELL = (
+    (var("cell_t", bv(32)), T),
+    (var("cell_pe", bv(32)), const(PE_COUNT, 32)),
+    (var("cell_vector", bv(32)), NO),
+    (var("cell_lane", bv(32)), const(LANES, 32)),
+)
+"""Coordinates of an output element: timestep, PE, vector within the PE's share, lane."""
+CELL_COLUMN = ((CELL[1][0] * NO + CELL[2][0]) << 4) + CELL[3][0]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix of all gates, its biases, and the AdaptivFloat biases of weights, operand and layer bias.
+
+    ``operand`` is the number of vectors of what is multiplied.
+    """
+
+    name: str
+    weights: Expr
+    bias: Expr
+    operand: Expr
+    bias_w: Expr
+    bias_x: Expr
+    bias_b: Expr
+
+
+def emit_layer(
+    program: Kernel, ila: Ila, matrices: Sequence[Matrix], gates: int, micro_program: bytes, bias_y: Expr
+) -> None:
+    """Appends the whole program of a layer: configuration, data, start, and the result's loads to ``HOST_Y``."""
+    writer = _Writer(program)
+    recurrent = len(matrices) > 1
+    in_pe = NO * gates
+    bases: list[Expr] = [const(0, 32)]
+    for matrix in matrices:
+        bases.append(bases[-1] + matrix.operand + in_pe)
+    tiles: list[Expr] = [const(0, 32)]
+    for matrix in matrices:
+        tiles.append(tiles[-1] + in_pe * matrix.operand)
+    _configure_cores(writer, matrices, gates, bases, tiles, recurrent)
+    _configure_acts(writer, micro_program, bias_y, recurrent)
+    for number, matrix in enumerate(matrices):
+        _store_weights(writer, matrix, gates, tiles[number])
+        _store_biases(writer, matrix, gates, bases[number] + matrix.operand)
+    managers = LARGE_MANAGER_WORD.pack_expr(num_vector_0=NI[7:0], num_vector_1=(NO << 2)[7:0], base_large_1=BASE[15:0])
+    writer.write("configure managers", register_address(Region.MANAGERS), managers)
+    unit = UNIT_WORD.pack_expr(
+        is_valid=1,
+        is_rnn=int(recurrent),
+        memory_index_2=1,
+        num_vector_1=NI[7:0],
+        num_vector_2=(NO << 2)[7:0],
+        num_timestep_1=T[15:0],
+    )
+    writer.write("configure GBControl", register_address(Region.CONTROL), unit)
+    with program.loop("store_t", T) as t, program.loop("store_vector", NI) as v:
+        data = load_bytes(HOST_X, t * (NI << 4) + (v << 4), LANES)
+        writer.write("store x", large_axi_address(vector_address(const(0, 32), NI, t, v)), data)
+    writer.write("start GBControl", register_address(Region.START, Start.CONTROL), 1)
+    _load_result(program, ila)
+
+
+@dataclass(frozen=True)
+class _Writer:
+    program: Kernel
+
+    def write(self, note: str, address: Expr | int, data: Expr | int) -> None:
+        address = const(address, 32) if isinstance(address, int) else address
+        data = const(data, 128) if isinstance(data, int) else data
+        self.program.command(note, if_axi_wr=true, if_axi_rd=false, addr_in=address, data_in=data)
+
+
+def _configure_cores(
+    writer: _Writer,
+    matrices: Sequence[Matrix],
+    gates: int,
+    bases: Sequence[Expr],
+    tiles: Sequence[Expr],
+    recurrent: bool,
+) -> None:
+    sizing = RNN_LAYER_SIZING_WORD.pack_expr(
+        is_valid=1,
+        is_zero_first=int(recurrent),
+        is_bias=1,
+        num_manager=len(matrices),
+        num_output=(NO * gates)[7:0],
+    )
+    for pe in range(PE_COUNT):
+        writer.write(f"configure core {pe}", pe_register_address(pe, PeRegion.CORE), sizing)
+        for number, matrix in enumerate(matrices):
+            manager = MEM_MNGR_WORD.pack_expr(
+                zero_active=int(number > 0),
+                adpfloat_bias_w=matrix.bias_w[2:0],
+                adpfloat_bias_b=matrix.bias_b[2:0],
+                adpfloat_bias_i=matrix.bias_x[2:0],
+                num_input=matrix.operand[7:0],
+                base_weight=(tiles[number] << 4)[15:0],
+                base_bias=(bases[number] + matrix.operand)[15:0],
+                base_input=bases[number][15:0],
+            )
+            address = pe_register_address(pe, PeRegion.CORE, 2 + 2 * number)
+            writer.write(f"configure manager {number} of core {pe}", address, manager)
+
+
+def _configure_acts(writer: _Writer, micro_program: bytes, bias_y: Expr, recurrent: bool) -> None:
+    for pe in range(PE_COUNT):
+        act = ACT_MNGR_WORD.pack_expr(
+            is_valid=1,
+            is_zero_first=int(recurrent),
+            adpfloat_bias=bias_y[2:0],
+            num_inst=len(micro_program),
+            num_output=NO[7:0],
+            output_addr_base=(NO * pe)[7:0],
+        )
+        writer.write(f"configure activation unit {pe}", pe_register_address(pe, PeRegion.ACT), act)
+        for index, word in enumerate(ACT_VECTOR_WORDS[: -(-len(micro_program) // LANES)]):
+            part = micro_program[LANES * index : LANES * (index + 1)]
+            packed = word.pack(**dict(zip(word.fields, part, strict=False)))
+            writer.write(
+                f"micro-program of activation unit {pe}, word {index}",
+                pe_register_address(pe, PeRegion.ACT, 2 + index),
+                packed,
+            )
+
+
+def _store_weights(writer: _Writer, matrix: Matrix, gates: int, first: Expr) -> None:
+    """Tiles of 16 x 16 weights, for each PE by output vector, gate and vector of the operand."""
+    p, name = writer.program, matrix.name
+    depth = matrix.operand << 4
+    with (
+        p.loop(f"{name}_pe", const(PE_COUNT, 3)) as pe,
+        p.loop(f"{name}_output", NO) as o,
+        p.loop(f"{name}_gate", const(gates, 3)) as gate,
+        p.loop(f"{name}_input", matrix.operand) as i,
+        p.loop(f"{name}_row", const(LANES, 5)) as row,
+    ):
+        feature = (((gate.zext(32) * PE_COUNT + pe.zext(32)) * NO + o) << 4) + row.zext(32)
+        tile = first + (o * gates + gate.zext(32)) * matrix.operand + i
+        data = load_bytes(matrix.weights, feature * depth + (i << 4), LANES)
+        writer.write(
+            f"store weights {name}", _pe_address(pe, PeRegion.WEIGHT, ((tile << 4) + row.zext(32))[15:0]), data
+        )
+
+
+def _store_biases(writer: _Writer, matrix: Matrix, gates: int, first: Expr) -> None:
+    p, name = writer.program, matrix.name
+    with (
+        p.loop(f"{name}_bias_pe", const(PE_COUNT, 3)) as pe,
+        p.loop(f"{name}_bias_output", NO) as o,
+        p.loop(f"{name}_bias_gate", const(gates, 3)) as gate,
+    ):
+        feature = ((gate.zext(32) * PE_COUNT + pe.zext(32)) * NO + o) << 4
+        vector = first + o * gates + gate.zext(32)
+        data = load_bytes(matrix.bias, feature, LANES)
+        writer.write(f"store biases {name}", _pe_address(pe, PeRegion.INPUT, vector[7:0]), data)
+
+
+def _load_result(program: Kernel, ila: Ila) -> None:
+    with (
+        program.loop("load_t", T) as t,
+        program.loop("load_pe", const(PE_COUNT, 3)) as pe,
+        program.loop("load_vector", NO) as v,
+    ):
+        column = pe.zext(32) * NO + v
+        program.command(
+            "load y",
+            if_axi_wr=false,
+            if_axi_rd=true,
+            addr_in=large_axi_address(vector_address(BASE, NO << 2, t, column)),
+            data_in=const(0, 128),
+        )
+        for lane in range(LANES):
+            word = ila.states["data_out"][8 * lane + 7 : 8 * lane]
+            program.store(HOST_Y, t * (NO << 6) + (column << 4) + lane, word)
+
+
+def _pe_address(pe: Expr, region: int, vector: Expr) -> Expr:
+    """The AXI address (32 bits) of a vector of a PE's buffer; the PE is the low two bits of the partition."""
+    return concat(const(PE_PARTITION >> 2, 6), pe[1:0], const(region, 4), vector.zext(16), const(0, 4))
+
+
+def sizes_within(
+    what: str, rows: int, features_in: int, features_out: int, gates: int, matrices: int
+) -> dict[str, int]:
+    """T, ni, no and base for a layer on x [rows, features_in]; the result follows the input in the large buffer.
+
+    Raises SizeError where FlexASR cannot hold the shape.
+    """
+    where = f"shape {rows}x{features_in}x{features_out} of {what}"
+    if features_in % LANES or not LANES <= features_in <= 255 * LANES:
+        raise SizeError(f"Input features of {where} must be a multiple of 16 up to 4080, not {features_in}; pad them")
+    if features_out % 64 or not 64 <= features_out <= 63 * 64:
+        raise SizeError(f"Output features of {where} must be a multiple of 64 up to 4032, not {features_out}; pad them")
+    if not 1 <= rows <= 65535:
+        raise SizeError(f"Rows of {where} must be 1 to 65535 (a 16-bit register), not {rows}")
+    groups, ni, no = -(-rows // 16), features_in // LANES, features_out // 64
+    operands = ni + (4 * no if matrices > 1 else 0)
+    limits: Mapping[str, tuple[int, int]] = {
+        "Vectors that a PE computes in a timestep": (gates * no, 255),
+        "State vectors of a PE": (no if matrices > 1 else 0, 32),
+        "Input, state and bias vectors": (operands + matrices * gates * no, 256),
+        "Weight vectors of a PE": (16 * operands * gates * no, 65536),
+        "Vectors of input and output": (16 * groups * (ni + 4 * no), 65536),
+    }
+    for name, (used, room) in limits.items():
+        if used > room:
+            raise SizeError(f"{name} of {where} must be at most {room}, not {used}; split the layer")
+    return {"T": rows, "ni": ni, "no": no, "base": 16 * groups * ni}

@@ -1,0 +1,191 @@
+"""The mappings of recurrent layers (RNN, GRU, LSTM) to FlexASR's processing elements, from a state of zeros.
+
+IR side: one recurrent instruction.  Device side: the program of the published drivers; see
+:mod:`rewrites.flexasr_layers`.  After every timestep GBControl sends the output back to all PEs as the hidden state;
+the activation units keep the cells' states.  At the first timestep cores skip products with the hidden state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from accel_models.flexasr.assembler import activation as programs
+from accel_models.flexasr.driver import program_file, setup_commands
+from accel_models.flexasr.functions import eadd, emul, onex, pe_add_bias, pe_saturate, pe_shift, sigmoid, tanh
+from accel_models.flexasr.model import FlexAsrOptions, flexasr
+from accel_models.flexasr.numerics import adpfloat_to_fixed, describe_code, fixed_to_adpfloat
+from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, primitive, true, var
+from ila_lang.mapping import TensorMapping
+from ir_semantics.recurrent import RECURRENT_CODE, RecurrentCell, recurrent_ir
+
+from .flexasr_layers import BASE, CELL, CELL_COLUMN, HOST_X, HOST_Y, NI, NO, Matrix, T, emit_layer, sizes_within
+from .flexasr_linear import multiply_add
+
+__all__ = ["CELLS", "recurrent_mapping"]
+
+HOST_W, HOST_B, HOST_U, HOST_C = (var(n, mem(32, 8)) for n in ("host_w", "host_b", "host_u", "host_c"))
+BIASES = {n: var(n, bv(32)) for n in ("bias_w", "bias_x", "bias_b", "bias_u", "bias_c", "bias_h")}
+"""AdaptivFloat biases of W, x and its layer bias, of U and its layer bias, and of hidden and cell states."""
+PARAMETERS = {"T": T, "ni": NI, "no": NO, "base": BASE, **BIASES}
+ABSTRACT = ("adpfloat_mul", "pe_shift", "pe_add_bias", "pe_saturate", "fixed_to_adpfloat", "adpfloat_to_fixed",
+            "eadd", "emul", "onex", "sigmoid", "tanh")  # fmt: skip
+
+
+@primitive(bv(20), acc=bv(32), b=bv(8), bias_w=bv(3), bias_x=bv(3), bias_b=bv(3))
+def project(acc: Expr, b: Expr, bias_w: Expr, bias_x: Expr, bias_b: Expr) -> Expr:
+    """A sum of products in Q6.14, plus a layer bias, saturated."""
+    return pe_saturate(pe_add_bias(pe_shift(acc, bias_w, bias_x), b, bias_b))
+
+
+Pairs = Sequence[tuple[Expr, Expr]]
+
+
+def combine_rnn(pairs: Pairs, state: Expr) -> tuple[Expr, Expr]:
+    """h = tanh(W x + U h)."""
+    (a, b) = pairs[0]
+    h = tanh(eadd(b, a))
+    return h, h
+
+
+def combine_gru(pairs: Pairs, state: Expr) -> tuple[Expr, Expr]:
+    """h' = (1 - z) * n + z * h with n = tanh(W_n x + r * U_n h)."""
+    (r_x, r_h), (n_x, n_h), (z_x, z_h) = pairs
+    r = sigmoid(eadd(r_h, r_x))
+    n = tanh(eadd(n_x, emul(n_h, r)))
+    z = sigmoid(eadd(z_h, z_x))
+    h = eadd(emul(z, state), emul(onex(z), n))
+    return h, h
+
+
+def combine_lstm(pairs: Pairs, state: Expr) -> tuple[Expr, Expr]:
+    """c' = f * c + i * g and h = o * tanh(c')."""
+    (i_x, i_h), (g_x, g_h), (f_x, f_h), (o_x, o_h) = pairs
+    i, g = sigmoid(eadd(i_h, i_x)), tanh(eadd(g_h, g_x))
+    f, o = sigmoid(eadd(f_h, f_x)), sigmoid(eadd(o_h, o_x))
+    c = eadd(emul(state, f), emul(g, i))
+    return c, emul(o, tanh(c))
+
+
+CELLS = {
+    "rnn": (("h",), programs.RNN, combine_rnn, ""),
+    "gru": (("r", "n", "z"), programs.GRU, combine_gru, "output"),
+    "lstm": (("i", "g", "f", "o"), programs.LSTM, combine_lstm, "state"),
+}
+"""Gates in the order in which the core computes them, micro-program, meaning, and which state is kept."""
+
+
+def cell_of(kind: str) -> RecurrentCell:
+    """The IR's cell over AdaptivFloat codes with the accelerator's rounding."""
+    gates, _, combine, keeps = CELLS[kind]
+    return RecurrentCell(
+        name=kind,
+        gates=gates,
+        step=multiply_add,
+        project=project,
+        widen=adpfloat_to_fixed,
+        narrow=fixed_to_adpfloat,
+        combine=combine,
+        keeps=keeps,
+        inputs=("bias_w", "bias_x", "bias_b"),
+        hidden=("bias_u", "bias_h", "bias_c"),
+        state="bias_h",
+        parameters=dict.fromkeys(BIASES, 3),
+    )
+
+
+def ir_fragment(kind: str) -> Fragment:
+    """One recurrent instruction."""
+    program = Kernel(f"ir_{kind}")
+    program.command(
+        f"{kind} layer",
+        func_run=true,
+        func_id=const(RECURRENT_CODE, 8),
+        rows_in=T,
+        input_features_in=NI << 4,
+        features_in=NO << 6,
+        **{f"{n}_in": v[2:0] for n, v in BIASES.items()},
+    )
+    return Fragment(f"ir_{kind}", recurrent_ir(cell_of(kind)), PARAMETERS, {}, program)
+
+
+def recurrent_fragment(kind: str, ila: Ila) -> Fragment:
+    """The FlexASR program of a recurrent layer."""
+    gates, micro_program, _, _ = CELLS[kind]
+    program = Kernel(f"flexasr_{kind}")
+    b = BIASES
+    matrices = [
+        Matrix("w", HOST_W, HOST_B, NI, b["bias_w"], b["bias_x"], b["bias_b"]),
+        Matrix("u", HOST_U, HOST_C, NO << 2, b["bias_u"], b["bias_h"], b["bias_c"]),
+    ]
+    emit_layer(program, ila, matrices, len(gates), programs.assemble(micro_program), b["bias_h"])
+    tensors = {t.name: t for t in (HOST_X, HOST_W, HOST_B, HOST_U, HOST_C, HOST_Y)}
+    return Fragment(f"flexasr_{kind}", ila, PARAMETERS, tensors, program)
+
+
+def domain_of(gates: int) -> tuple[tuple[str, Expr], ...]:
+    """All sizes that FlexASR's registers and buffers admit."""
+    most = min(32, 255 // gates)
+    g = "" if gates == 1 else f"{gates}*"
+    return (
+        ("1 <= T <= 65535", (const(1, 32) <= T) & (T <= 65535)),
+        ("1 <= ni <= 255", (const(1, 32) <= NI) & (NI <= 255)),
+        (f"1 <= no <= {most}", (const(1, 32) <= NO) & (most >= NO)),
+        (
+            f"ni + {2 * gates + 4}*no <= 256 vectors of a PE's input buffer",
+            NI + NO * (2 * gates + 4) <= 256,
+        ),
+        (
+            f"16*{g}no*(ni + 4*no) <= 65536 vectors of a PE's weight buffer",
+            (NO * gates) * (NI + NO * 4) * 16 <= 65536,
+        ),
+        ("base <= 65535", BASE <= 65535),
+        ("16*ni*ceil(T/16) <= base", ((T + 15) >> 4) * NI * 16 <= BASE),
+        ("base + 64*no*ceil(T/16) <= 65536 vectors", BASE + (((T + 15) >> 4) * NO) * 64 <= 65536),
+        *((f"{n} <= 7", v <= 7) for n, v in BIASES.items()),
+    )
+
+
+def recurrent_mapping(kind: str, options: FlexAsrOptions | None = None) -> TensorMapping:
+    """The mapping ``flexasr_{kind}``, "rnn", "gru" or "lstm"; ``options`` select another reading of the hardware."""
+    gates = CELLS[kind][0]
+
+    def sizes_of(rows: int, features_in: int, features: int) -> dict[str, int]:
+        what = f"a FlexASR {kind} mapping"
+        return sizes_within(what, rows, features_in, features, len(gates), 2) | dict.fromkeys(BIASES, 0)
+
+    return TensorMapping(
+        name=f"flexasr_{kind}",
+        ir=ir_fragment(kind),
+        device=recurrent_fragment(kind, flexasr(options)),
+        parameters=PARAMETERS,
+        domain=domain_of(len(gates)),
+        rows=T,
+        columns=NO << 6,
+        inputs=(
+            ("host_x", "tensor_in"),
+            ("host_w", "tensor_weights"),
+            ("host_b", "tensor_bias"),
+            ("host_u", "tensor_hidden_weights"),
+            ("host_c", "tensor_hidden_bias"),
+        ),
+        output=("host_y", "tensor_out"),
+        lemmas=(),
+        abstract=frozenset(ABSTRACT),
+        sizes_of=sizes_of,
+        statement=f"FlexASR's {kind} program computes the quantised {kind} layer from a state of zeros, every timestep",
+        doc="Configure all PEs, store weights, biases and input, run GBControl, load",
+        assumptions=(
+            "commands arrive one at a time, and the host waits for the interrupt after the start",
+            "buffers, registers and host memory hold arbitrary values before the program",
+            "inputs are padded to 16 features, states to 64 (with weights of zero where padding must have no effect)",
+        ),
+        show_element=describe_code,
+        program_file=program_file,
+        setup_commands=setup_commands,
+        shape_names=("rows", "features_in", "features"),
+        sample_shapes=((1, 16, 64), (2, 32, 64), (3, 16, 128), (17, 48, 128), (18, 32, 192), (2, 48, 64)),
+        shape_parameters=frozenset({"T", "ni", "no"}),
+        cell=CELL,
+        cell_column=CELL_COLUMN,
+        recurrent=True,
+    )

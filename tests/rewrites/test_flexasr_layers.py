@@ -1,0 +1,197 @@
+"""Dense and recurrent layers on FlexASR: proved for every size, at fixed shapes, and faults of which none is proved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bmc.prove
+import chc.prove
+from accel_models.flexasr.assembler import activation as programs
+from accel_models.flexasr.assembler import gru, linear, lstm, rnn
+from accel_models.flexasr.model import flexasr
+from accel_models.flexasr.options import FlexAsrOptions
+from accel_models.flexasr.program import run
+from accel_models.flexasr.quantise import Quantised
+from bmc.counterexample import replays, search
+from ila_lang import Fragment, Kernel, Machine, run_fragment
+from ila_lang.compile import Memory
+from ila_lang.mapping import SizeError, TensorMapping
+from rewrites import flexasr_layers, flexasr_linear, flexasr_recurrent
+from rewrites.flexasr_linear import linear_mapping
+from rewrites.flexasr_recurrent import CELLS, recurrent_mapping
+from smt_encodings.claims import Status
+from smt_encodings.discharge import Discharger
+
+LINEAR, RNN = linear_mapping("relu"), recurrent_mapping("rnn")
+
+
+def with_program(mapping: TensorMapping, emit: Callable[[Kernel], None]) -> TensorMapping:
+    """The mapping with another device program."""
+    program = Kernel(mapping.device.name)
+    emit(program)
+    device = mapping.device
+    return replace(mapping, device=Fragment(device.name, device.ila, device.parameters, device.tensors, program))
+
+
+def linear_program(
+    *,
+    micro_program: str = programs.linear_program("relu"),
+    bias_b: str = "bias_b",
+    bias_x: str = "bias_x",
+    bias_y: str = "bias_y",
+) -> TensorMapping:
+    b, m = flexasr_linear.BIASES, flexasr_linear
+    matrix = flexasr_layers.Matrix("weights", m.HOST_W, m.HOST_B, flexasr_layers.NI, b["bias_w"], b[bias_x], b[bias_b])
+    code = programs.assemble(micro_program)
+    return with_program(LINEAR, lambda p: flexasr_layers.emit_layer(p, LINEAR.device.ila, [matrix], 1, code, b[bias_y]))
+
+
+def recurrent_program(kind: str, micro_program: str, *, swapped: bool = False) -> TensorMapping:
+    mapping, b, m = recurrent_mapping(kind), flexasr_recurrent.BIASES, flexasr_recurrent
+    matrices = [
+        flexasr_layers.Matrix("w", m.HOST_W, m.HOST_B, flexasr_layers.NI, b["bias_w"], b["bias_x"], b["bias_b"]),
+        flexasr_layers.Matrix("u", m.HOST_U, m.HOST_C, flexasr_layers.NO << 2, b["bias_u"], b["bias_h"], b["bias_c"]),
+    ]
+    if swapped:
+        matrices[1] = replace(matrices[1], bias=m.HOST_B)
+    code = programs.assemble(micro_program)
+    gates = len(CELLS[kind][0])
+    return with_program(
+        mapping, lambda p: flexasr_layers.emit_layer(p, mapping.device.ila, matrices, gates, code, b["bias_h"])
+    )
+
+
+def without(mapping: TensorMapping, text: str) -> TensorMapping:
+    """The mapping on a larger domain; at the sample shapes the output begins at vector 0."""
+    domain = tuple(c for c in mapping.domain if c[0] != text)
+    assert len(domain) == len(mapping.domain) - 1
+    return replace(mapping, domain=domain, sizes_of=lambda *shape: mapping.sizes_of(*shape) | {"base": 0})
+
+
+OVERLAP = "16*ni*ceil(T/16) <= base"
+FAULTS: dict[str, Callable[[], TensorMapping]] = {
+    "linear: no relu": lambda: linear_program(micro_program="inpe r0; outgb r0"),
+    "linear: another register is sent": lambda: linear_program(micro_program="inpe r0; relu r0; outgb r1"),
+    "linear: the layer bias has the input's AdaptivFloat bias": lambda: linear_program(bias_b="bias_x"),
+    "linear: the output has the input's AdaptivFloat bias": lambda: linear_program(bias_y="bias_x"),
+    "linear: saturation as before 2022": lambda: linear_mapping(None, FlexAsrOptions(saturation="pre2022")),
+    "linear: another sigmoid": lambda: linear_mapping("sigmoid", FlexAsrOptions(sigmoid="B")),
+    "linear: the output overwrites the input": lambda: without(LINEAR, OVERLAP),
+    "rnn: no hidden state": lambda: recurrent_program("rnn", "inpe r0; inpe r1; tanh r0; outgb r0"),
+    "rnn: the product of input and state": lambda: recurrent_program(
+        "rnn", "inpe r0; inpe r1; emul r0, r1; tanh r0; outgb r0"
+    ),
+    "rnn: sigmoid": lambda: recurrent_program("rnn", programs.RNN.replace("tanh", "sigm")),
+    "rnn: both matrices with one layer bias": lambda: recurrent_program("rnn", programs.RNN, swapped=True),
+    "rnn: the output overwrites the input": lambda: without(RNN, OVERLAP),
+    "gru: the update gate turned round": lambda: recurrent_program("gru", programs.GRU.replace("onex r1; ", "")),
+    "gru: the state is not kept": lambda: recurrent_program("gru", programs.GRU.replace("store r0; ", "")),
+    "lstm: gates in another order": lambda: recurrent_program(
+        "lstm", programs.LSTM.replace("tanh r1", "T").replace("sigm r1   ", "tanh r1   ", 1).replace("T", "sigm r1")
+    ),
+    "lstm: the cell's state is not kept": lambda: recurrent_program("lstm", programs.LSTM.replace("store r0; ", "")),
+    "lstm: the output without tanh": lambda: recurrent_program(
+        "lstm", programs.LSTM.replace("store r0; tanh r0", "store r0")
+    ),
+}
+
+
+QUICK = ("linear: no relu", "linear: another register is sent", "rnn: no hidden state", "rnn: sigmoid")
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FAULTS])
+def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
+    mapping = FAULTS[name]()
+    found = search(mapping, budget_seconds=300.0)
+    assert found is not None and replays(mapping, found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
+    verdict = chc.prove.prove(FAULTS[name](), discharger=Discharger(timeout=10.0), horn_timeout=3.0)
+    assert verdict.status is not Status.PROVED
+
+
+def test_a_dense_layer_is_proved_for_every_size() -> None:
+    verdict = chc.prove.prove(linear_mapping("relu"))
+    assert verdict.status is Status.PROVED, verdict.reason
+    names = [(o.group, o.name) for o in verdict.obligations]
+    assert len(names) == len(set(names))
+    assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
+    assert any("core_input with ir.depth" in level for level in verdict.invariants)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", CELLS)
+def test_a_recurrent_layer_is_proved_for_every_size(kind: str) -> None:
+    verdict = chc.prove.prove(recurrent_mapping(kind))
+    assert verdict.status is Status.PROVED, verdict.reason
+
+
+@pytest.mark.parametrize(
+    "mapping,shape",
+    [(LINEAR, (2, 16, 64)), pytest.param(RNN, (2, 16, 64), marks=pytest.mark.slow)],
+    ids=["linear", "rnn"],
+)
+def test_a_layer_is_proved_at_a_shape(mapping: TensorMapping, shape: tuple[int, ...]) -> None:
+    verdict = bmc.prove.prove(mapping, shape, data="uninterpreted")
+    assert verdict.status is Status.PROVED, verdict.reason
+
+
+def test_shapes_that_do_not_fit_are_refused() -> None:
+    for shape, message in (
+        ((1, 17, 64), "Input features of shape 1x17x64 of a FlexASR linear mapping must be a multiple of 16"),
+        ((1, 16, 65), "Output features of shape 1x16x65 of a FlexASR linear mapping must be a multiple of 64"),
+        ((70000, 16, 64), "Rows of shape 70000x16x64 of a FlexASR linear mapping must be 1 to 65535"),
+        ((20000, 160, 64), "Vectors of input and output of shape 20000x160x64"),
+    ):
+        with pytest.raises(SizeError, match=message):
+            LINEAR.sizes_for(shape)
+    with pytest.raises(SizeError, match="must be ROWSxFEATURES_INxFEATURES_OUT, not 2x32"):
+        LINEAR.sizes_for((2, 32))
+
+
+# -- the programs of the claims are those that the assembler writes ------------------------------------
+
+
+def ran(mapping: TensorMapping, sizes: dict[str, int], data: dict[str, np.ndarray]) -> np.ndarray:
+    """The output of a claim's device program on host tensors."""
+    words = {n: dict(enumerate(t.ravel().tolist())) for n, t in data.items()}
+    host = {n: Memory(0, words.get(n, {})) for n in mapping.device.tensors}
+    run_fragment(mapping.device, sizes, host, Machine(mapping.device.ila))
+    rows, columns = mapping.output_extents(sizes)
+    return np.array([host["host_y"][i] for i in range(rows * columns)], np.uint8).reshape(rows, columns)
+
+
+def random_codes(seed: int, **shapes: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """Any codes of small magnitude, so that sums do not all saturate."""
+    rng = np.random.default_rng(seed)
+    return {n: (rng.integers(0, 72, s) | rng.integers(0, 2, s) << 7).astype(np.uint8) for n, s in shapes.items()}
+
+
+def test_the_linear_program_is_that_of_the_assembler() -> None:
+    sizes = LINEAR.sizes_for((3, 32, 128)) | {"bias_w": 2, "bias_x": 1, "bias_b": 3, "bias_y": 2}
+    data = random_codes(1, host_x=(3, 32), host_w=(128, 32), host_b=(128,))
+    x, w, b = (Quantised(data[f"host_{n}"], sizes[f"bias_{n}"]) for n in "xwb")
+    result = linear(x, w, b, output_bias=2, activation="relu")
+    wanted = result.read_output(run(result.program, Machine(flexasr()))).codes
+    assert np.array_equal(ran(LINEAR, sizes, data), wanted)
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_the_recurrent_programs_are_those_of_the_assembler(kind: str) -> None:
+    mapping, (gates, _, _, _) = recurrent_mapping(kind), CELLS[kind]
+    g = len(gates)
+    biases = {"bias_w": 2, "bias_x": 1, "bias_b": 3, "bias_u": 2, "bias_c": 1, "bias_h": 2}
+    sizes = mapping.sizes_for((3, 16, 64)) | biases
+    data = random_codes(2, host_x=(3, 16), host_w=(g * 64, 16), host_u=(g * 64, 64), host_b=(g * 64,), host_c=(g * 64,))
+    x, w, b, u, c = (Quantised(data[f"host_{n}"], sizes[f"bias_{n}"]) for n in "xwbuc")
+    assemble, order = {"rnn": (rnn, {}), "gru": (gru, {"gates": "rnz"}), "lstm": (lstm, {"gates": "igfo"})}[kind]
+    result = assemble(x, w, u, b, c, state_bias=2, **order)  # type: ignore[operator]
+    wanted = result.read_output(run(result.program, Machine(flexasr()))).codes
+    assert np.array_equal(ran(mapping, sizes, data), wanted)
