@@ -51,9 +51,9 @@ def recurrent_ir(cell: RecurrentCell) -> Ila:
     """The tensor IR as an ILA with one instruction, named as the cell.
 
     Inputs: ``func_run``, ``func_id``, the extents ``rows`` (timesteps), ``input_features`` and ``features`` (32 bits
-    each) and the cell's parameters, all with the suffix ``_in``.  Memories, row-major: ``tensor_in`` [T, I], for the input
-    ``tensor_weights`` [G*H, I] and ``tensor_bias`` [G*H], for the hidden state ``tensor_hidden_weights`` [G*H, H] and
-    ``tensor_hidden_bias`` [G*H], ``tensor_state`` and ``tensor_out`` [T, H].
+    each) and the cell's parameters, all with the suffix ``_in``.  Memories, row-major: ``tensor_in`` [T, I], for the
+    input ``tensor_weights`` [G*H, I] and ``tensor_bias`` [G*H], for the hidden state ``tensor_hidden_weights`` [G*H, H]
+    and ``tensor_hidden_bias`` [G*H], ``tensor_state`` and ``tensor_out`` [T, H].
     """
     sort, wide = cell.step.params[1].sort, cell.project.result
     assert isinstance(sort, BvSort) and isinstance(wide, BvSort)
