@@ -89,7 +89,8 @@ class Proof:
                     self.fits_numbers[name] = number = self.fits_numbers.get(name, 0) + 1
                     count = "1 operation" if len(group) == 1 else f"{len(group)} operations"
                     known = [] if group is literal else [*encoding.definitions, *assumed]
-                    self.follows("no overflow", f"{name} ({number}: {count})", known, smt.And(group), _FITS)
+                    ask = self.discharger.follows if group is literal else self.follows
+                    ask("no overflow", f"{name} ({number}: {count})", known, smt.And(group), _FITS)
 
     @property
     def sizes(self) -> set[FNode]:

@@ -168,7 +168,8 @@ def _bounds(known: list[FNode], atom: FNode) -> list[FNode]:
     found: list[FNode] = []
     if "!div" in str(atom):  # a quotient may be bounded by that of an extent
         others = {s for h in known for s in h.get_free_variables() if "!div" in s.symbol_name()}
-        found += [_less_one(s) for s in sorted(others - {atom}, key=str)]
+        divisor = str(atom).rpartition("!")[2]
+        found += [_less_one(s) for s in sorted(others - {atom}, key=lambda s: (not str(s).endswith(divisor), str(s)))]
     for fact in known:
         if fact.is_lt() and fact.arg(0) is atom:
             found.append(_less_one(fact.arg(1)))

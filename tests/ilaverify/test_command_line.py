@@ -214,7 +214,10 @@ BAD: list[tuple[str, str]] = [
     ("mapping flexasr_maxpool --shape 0x16 -o out", "must be 2 to 65534 (a 16-bit register), not 0\n"),
     ("mapping flexasr_maxpool --shape 4x0 -o out", "must be a positive multiple of 16, not 0; pad the tensor\n"),
     ("mapping flexasr_maxpool --shape abc", "ilaverify: --shape must be ROWSxCOLUMNS, e.g. 16x64, not 'abc'\n"),
-    ("mapping flexasr_maxpool --shape 2x16x3", "ilaverify: --shape must be ROWSxCOLUMNS, e.g. 16x64, not '2x16x3'\n"),
+    (
+        "mapping flexasr_maxpool --shape 2x16x3",
+        "ilaverify: Shape of mapping flexasr_maxpool must be ROWSxCOLUMNS, not 2x16x3; give one number for each\n",
+    ),
     ("mapping flexasr_maxpool --shape -2x16", "expected one argument"),
     ("mapping flexasr_maxpool --method bmc", "ilaverify: --method bmc must be given a shape, e.g. --shape 16x64\n"),
     ("mapping flexasr_maxpool --method chc --shape 2x16", "--method chc proves every size; leave --shape out"),
