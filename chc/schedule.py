@@ -165,6 +165,7 @@ class _Builder:
         self.literal: dict[Expr, int] = {}  # counters of open loops with literal extents
         self.assigned: set[Expr] = set()
         self.written: set[Expr] = set()
+        self.touched: set[Expr] = set()
         self.changes: dict[int, tuple[set[Expr], set[Expr]]] = {}
         self.rehearsing = False
 
@@ -192,7 +193,9 @@ class _Builder:
         scope = replace(scope, label=command.note or scope.label)
         if len(decoded.stores) > 1:
             check_separate(decoded.stores)
-        self._keep(known, [s.memory for s in decoded.stores], scope)
+        # what the command reads into registers it reads before it writes
+        after = {**known, **decoded.updates}
+        self._keep(after, [s.memory for s in decoded.stores], scope)
         group = rolled(decoded.stores)
         if group is not None:
             lane, store = group
@@ -201,7 +204,7 @@ class _Builder:
         else:
             for store in decoded.stores:
                 self._emit(store.memory, store.address, store.value, scope)
-        known.update(decoded.updates)
+        known.update(after)
         self.assigned |= set(decoded.updates)
         if decoded.kernel is not None:
             if decoded.guard is not true:
@@ -241,6 +244,7 @@ class _Builder:
     def _emit(self, memory: Expr, address: Expr, value: Expr, scope: _Scope) -> None:
         if scope.label is _NO_WRITES:
             raise Unsupported(f"{scope.label} from one iteration to the next writes {memory.name}")
+        self.touched.add(memory)
         place = (*scope.prefix, self._next(scope.prefix))
         address, value = self._linear(address), self._linear(value)
         if any(n.op == "load" for n in postorder([address, scope.guard])):
@@ -339,8 +343,8 @@ class _Builder:
     def _iterate(self, loop: For, extent: Expr, known: Known, scope: _Scope) -> None:
         """A loop that carries nothing but memories: its body at an arbitrary iteration."""
         changed = self._changed(loop, known, scope)
-        if self.rehearsing:
-            return
+        if self.rehearsing and _commands(loop):
+            return  # its body has been run just now
         for target in changed:
             known[target] = self._unknown(target)
         self._keep(known, {s.memory for s in walk(loop.body) if isinstance(s, Store)} | self.written, scope)
@@ -359,19 +363,20 @@ class _Builder:
         Found by a first run, which leaves nothing else behind.  The second one checks that it changes no more.
         """
         self.written = set()
-        if not any(isinstance(s, Command) for s in walk(loop.body)):
+        if not _commands(loop):
             return set()
         if id(loop) not in self.changes:
             first_run = not self.rehearsing
             self.rehearsing = True
-            saved, outside, self.assigned = self._save(), self.assigned, set()
-            count = len(self.schedule.writes)
+            saved, before, around = self._save(), self.assigned, self.touched
+            self.assigned, self.touched = set(), set()
             self.block(loop.body, {**known, loop.counter: loop.counter}, self._enter(scope, loop.counter, loop.extent))
-            self.changes[id(loop)] = set(self.assigned), {w.memory for w in self.schedule.writes[count:]}
-            self.assigned = self.assigned | outside
+            self.changes[id(loop)] = set(self.assigned), set(self.touched)
             self._restore(saved)
+            self.touched |= around
+            self.assigned |= before
             if first_run:
-                self.rehearsing, self.assigned = False, outside
+                self.rehearsing, self.assigned = False, before
         changed, self.written = self.changes[id(loop)]
         return set(changed)
 
@@ -451,6 +456,10 @@ class _Builder:
                 if (text, entry == multiple) not in self.schedule.requires:
                     self.schedule.requires.append((text, entry == multiple))
         return resize(counter, choice.width) * entries[1]
+
+
+def _commands(loop: For) -> bool:
+    return any(isinstance(s, Command) for s in walk(loop.body))
 
 
 _NO_WRITES = "a loop that carries a register"

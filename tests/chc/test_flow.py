@@ -11,12 +11,12 @@ from dataclasses import replace
 import pytest
 
 from chc.prove import prove
-from ila_lang import Expr, Function, Kernel, bv, const, ite, var
+from ila_lang import Expr, Fragment, Function, Kernel, bv, const, ite, true, var
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 from tests.chc.test_attacks import ATTACKS
-from tests.chc.toy import copy_body, differs, go, mapping, scaled
+from tests.chc.toy import M, N, copy_body, differs, go, mapping, scaled
 
 States = Mapping[str, Expr]
 Body = Callable[[Kernel, States], None]
@@ -193,3 +193,63 @@ def test_a_start_inside_a_host_loop_is_followed() -> None:
 
     claim = flow(mapping(phases(), prefix_ir, program=program, abstract=frozenset({"step", "last"})))
     assert status(claim) is Status.PROVED
+
+
+def read_before(inside: bool) -> Callable[[Kernel, States], None]:
+    """A word of dst is read, the kernel writes dst, and the word goes to all of tmp."""
+
+    def program(p: Kernel, s: States) -> None:
+        word = p.load("word", s["dst"], const(0, 32))
+        if inside:
+            with p.loop("again", const(40, 8)):
+                go(p)
+        else:
+            go(p)
+        with p.loop("u", N) as u, p.loop("v", M) as v:
+            p.store(s["tmp"], u.zext(32) * M.zext(32) + v.zext(32), word)
+
+    return program
+
+
+def first_of_src(k: Kernel, s: States) -> None:
+    with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+        k.store(s["tmp"], i * s["m"] + j, k.load("word", s["src"], const(0, 32)))
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_word_read_before_the_kernel_is_not_the_kernels(inside: bool) -> None:
+    claim = replace(flow(mapping(copy_body, first_of_src, program=read_before(inside))), output=("tmp", "itmp"))
+    assert differs(claim, {"n": 2, "m": 3})
+    assert status(claim) is not Status.PROVED
+
+
+def test_a_command_reads_before_it_writes() -> None:
+    """One command writes a word and reads the same cell: the register holds what was there before."""
+
+    def exchanging(wrong: bool) -> TensorMapping:
+        def program(p: Kernel, s: States) -> None:
+            with p.loop("u", N) as u, p.loop("v", M) as v:
+                at = u.zext(32) * M.zext(32) + v.zext(32)
+                p.command("swap", run=true, op=const(9, 4), address=at, data=const(7, 8))
+                p.store(s["tmp"], at, s["out"])
+
+        def ir(k: Kernel, s: States) -> None:
+            with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+                at = i * s["m"] + j
+                old = k.load("old", s["src"], at)
+                k.store(s["tmp"], at, const(7, 8) if wrong else old)
+
+        claim = mapping(copy_body, ir)
+        ila = claim.device.ila
+        swap = ila.instruction("swap").set_decode(ila.inputs["run"] & (ila.inputs["op"] == 9))
+        memory, address = ila.states["src"], ila.inputs["address"]
+        swap.update(ila.states["out_reg" if "out_reg" in ila.states else "out"], memory.load(address))
+        swap.update(memory, memory.store(address, ila.inputs["data"]))
+        text = Kernel("toy_program")
+        program(text, {**{n: ila.states[n] for n in ("src", "dst", "tmp")}, "out": ila.states["out"]})
+        device = Fragment("toy_fragment", ila, dict(claim.parameters), claim.device.tensors, text)
+        return flow(replace(claim, device=device, output=("tmp", "itmp")))
+
+    assert status(exchanging(wrong=False)) is Status.PROVED
+    assert differs(exchanging(wrong=True), {"n": 2, "m": 3})
+    assert status(exchanging(wrong=True)) is not Status.PROVED
