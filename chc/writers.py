@@ -186,7 +186,7 @@ def candidates(trials: Trials, ranges: Loops, hints: Sequence[Expr]) -> dict[tup
     atoms = [resize(c, 32) for c, _ in ranges]
     extents = [resize(e, 32) for _, e in ranges]
     found: list[Expr] = [*atoms, *(const(k, 32) for k in range(_FEW))]
-    found += [a - 1 for a in atoms]
+    found += [a - 1 for a in (*atoms, *extents)]
     for hint in hints:
         for node in postorder([hint]):
             if isinstance(node.sort, BvSort) and node.args and node.width <= 32 and node.op not in ("load", "apply"):

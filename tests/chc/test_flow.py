@@ -201,7 +201,7 @@ def read_before(inside: bool) -> Callable[[Kernel, States], None]:
     def program(p: Kernel, s: States) -> None:
         word = p.load("word", s["dst"], const(0, 32))
         if inside:
-            with p.loop("again", const(40, 8)):
+            with p.loop("again", N):
                 go(p)
         else:
             go(p)
