@@ -347,13 +347,16 @@ class _Builder:
             return  # its body has been run just now
         for target in changed:
             known[target] = self._unknown(target)
-        self._keep(known, {s.memory for s in walk(loop.body) if isinstance(s, Store)} | self.written, scope)
+        changing = {s.memory for s in walk(loop.body) if isinstance(s, Store)} | self.written
+        self._keep(known, changing, scope)
         inside = {**known, loop.counter: loop.counter}
-        outside, self.assigned = self.assigned, set()
+        outside, around = self.assigned, self.touched
+        self.assigned, self.touched = set(), set()
         self.block(loop.body, inside, self._enter(scope, loop.counter, extent))
-        if not self.assigned <= changed:
+        if not (self.assigned <= changed and self.touched <= changing):
             raise Unsupported(f"loop {loop.counter.name} changes state in a way that depends on itself")
         self.assigned |= outside
+        self.touched |= around
         for target in changed:  # whether the loop ran, and what its last iteration left, is not followed
             known[target] = self._unknown(target)
 
@@ -382,6 +385,8 @@ class _Builder:
 
     def _fold(self, loop: For, known: Known, scope: _Scope) -> None:
         """A loop that carries registers, and perhaps loops inside it that do nothing else, as one fold."""
+        if _commands(loop):
+            raise Unsupported(f"loop {loop.counter.name} carries a register and commands a device")
         targets = [t for t in carried(loop) if t in known]
         number = next(self.fresh)
         registers = tuple(var(f"fold{number}.{t.name}", t.sort) for t in targets)

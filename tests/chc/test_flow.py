@@ -253,3 +253,19 @@ def test_a_command_reads_before_it_writes() -> None:
     assert status(exchanging(wrong=False)) is Status.PROVED
     assert differs(exchanging(wrong=True), {"n": 2, "m": 3})
     assert status(exchanging(wrong=True)) is not Status.PROVED
+
+
+def test_a_fold_over_commands_is_refused() -> None:
+    """The host adds up what it reads; the device's output register differs in every iteration."""
+
+    def program(p: Kernel, s: States) -> None:
+        total = p.let("total", const(0, 8))
+        with p.loop("r", M) as r:
+            p.assign(total, total + s["out"])
+            p.command("read", run=true, op=const(2, 4), address=r.zext(32))
+        with p.loop("u", N) as u, p.loop("v", M) as v:
+            p.store(s["tmp"], u.zext(32) * M.zext(32) + v.zext(32), total)
+
+    claim = flow(replace(mapping(copy_body, first_of_src, program=program), output=("tmp", "itmp")))
+    verdict = prove(claim, discharger=Discharger(timeout=5.0))
+    assert verdict.status is Status.UNKNOWN and "carries a register and commands a device" in verdict.reason
