@@ -99,6 +99,10 @@ MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = (
             ("_tanh", " with tanh", "tanh"),
         )
     }
+    | {
+        f"flexasr_{kind}": (f"{text} layers from a state of zeros, on FlexASR's processing elements", _recurrent(kind))
+        for kind, text in (("rnn", "plain recurrent"), ("gru", "GRU"), ("lstm", "LSTM"))
+    }
     | {"flexasr_maxpool_select": ("a false claim, kept as an example: max returns an operand unchanged", _selection)}
 )
 """Mappings by name: one line about each, and how to build it."""
