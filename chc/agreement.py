@@ -160,7 +160,7 @@ class Agreement:
         if [r.sort for r in mine.fold.registers] != [r.sort for r in theirs.fold.registers]:
             raise Unsupported("the folds of both sides carry registers of different sorts")
         self._count += 1
-        name = f"fold {self._count}"
+        name, own = f"fold {self._count}", f"fold{self._count}"
         label = f"{mine.write.label}, {name}"
         here, there = (Nest(label, use.loops, ()) for use in (mine, theirs))
         levels = align(here, there, scene.proves)
@@ -171,7 +171,7 @@ class Agreement:
         inside, at_mine = self._iteration(scene, mine.loops, name)
         at_theirs = _partner_counters(levels, mine.loops, theirs.loops, at_mine)
         self._lockstep(scene, inside, label, here, there, levels, at_mine, at_theirs)
-        common = tuple(var(f"{name.replace(' ', '')}.acc{i}", r.sort) for i, r in enumerate(mine.fold.registers))
+        common = tuple(var(f"accumulator.{own}.{i}", r.sort) for i, r in enumerate(mine.fold.registers))
         self._shared |= {c: c for c in common}
         steps = zip(
             self.device.step(mine, inside, common, at_mine),
@@ -181,7 +181,7 @@ class Agreement:
         for number, (a, b) in enumerate(steps):
             self.values(inside, f"{name}, step {number}", a, b)
         for number, (a, b) in enumerate(zip(mine.symbols, theirs.symbols, strict=True)):
-            shared = var(f"{name.replace(' ', '')}.result{number}", a.sort)
+            shared = var(f"total.{own}.{number}", a.sort)
             self._shared |= {a: shared, b: shared, shared: shared}
 
     def _iteration(self, scene: Scene, loops: Loops, name: str) -> tuple[Scene, dict[Expr, Expr]]:

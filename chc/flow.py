@@ -123,10 +123,14 @@ def _names_apart(proof: Proof, schedule: Schedule) -> None:
     common = {*proof.mapping.parameters, *(c.name for c, _ in proof.mapping.cell)}
     if len(common) < len(proof.mapping.parameters) + len(proof.mapping.cell):
         raise Unsupported("parameters and coordinates of the output cell must have names of their own")
+    dotted = next((n for n in sorted(common) if "." in n), None)
+    if dotted is not None:
+        raise Unsupported(f"{dotted} must have a name without dots: those are the proof's own")
     folds = [(f"a fold of {schedule.fragment.name}", [c for c, _ in f.loops]) for f in schedule.folds.values()]
     for label, counters in [*((w.label, w.counters) for w in schedule.writes), *folds]:
         names = [c.name for c in counters]
-        clash = next((n for i, n in enumerate(names) if n in common or n in names[:i]), None)
+        # names with dots are the proof's own
+        clash = next((n for i, n in enumerate(names) if n in common or n in names[:i] or "." in n), None)
         if clash is not None:
             raise Unsupported(f"counter {clash} of {label} must have a name of its own")
 

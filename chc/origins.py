@@ -90,7 +90,7 @@ class Origins:
         if key not in self.spots:
             kept = not any(w is write for w in self.schedule.writes)
             number = f".kept{len(self.spots)}" if kept else self.schedule.writes.index(write)
-            space = f"{self.prefix}{number}{f'.in{len(self.spots)}' if inner else ''}"
+            space = f"at.{self.prefix}{number}{f'.in{len(self.spots)}' if inner else ''}"
             self.spots[key] = Spot(self.proof, space, write, inner)
         return self.spots[key]
 

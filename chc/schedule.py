@@ -389,7 +389,7 @@ class _Builder:
             raise Unsupported(f"loop {loop.counter.name} carries a register and commands a device")
         targets = [t for t in carried(loop) if t in known]
         number = next(self.fresh)
-        registers = tuple(var(f"fold{number}.{t.name}", t.sort) for t in targets)
+        registers = tuple(var(f"register{number}.{t.name}", t.sort) for t in targets)
         initial = tuple(known[t] for t in targets)
         inside = {**known, **dict(zip(targets, registers, strict=True))}
         loops: list[tuple[Expr, Expr]] = []

@@ -87,7 +87,7 @@ class Values:
         """The symbol of a cell as it was before the program."""
         key = (scene, memory, reader.there())
         if key not in self._known:
-            symbol = var(f"{self.origins.prefix}.cell{len(self.sources)}", memory.load(reader.address).sort)
+            symbol = var(f"source.{self.origins.prefix}.{len(self.sources)}", memory.load(reader.address).sort)
             self.sources[symbol] = Source(memory, reader, symbol, scene)
             self._known[key] = symbol
         return self._known[key]
@@ -107,7 +107,7 @@ class Values:
                         prefix = self.origins.prefix
                         meaning = "the induction over time is about an earlier iteration"
                         scene.theorem("induction", f"{prefix}, earlier value {number}: earlier", sooner, meaning)
-                        symbol = var(f"{prefix}.earlier{number}", write.value.sort)
+                        symbol = var(f"earlier.{prefix}.{number}", write.value.sort)
                         self.earlier[symbol] = scene, origin
                         self._known[key] = symbol
                     return self._known[key]
@@ -181,7 +181,7 @@ class Values:
         if key not in self._known:
             initial = tuple(self.term(scene, write, at, inner, t) for t in fold.initial)
             number = len(self.folds)
-            symbols = tuple(var(f"{self.origins.prefix}.fold{number}.{r.name}", r.sort) for r in fold.results)
+            symbols = tuple(var(f"fold_of.{self.origins.prefix}.{number}.{r.name}", r.sort) for r in fold.results)
             use = FoldUse(fold, write, at, inner, initial, symbols, scene)
             self.folds |= dict.fromkeys(symbols, use)
             self._known[key] = symbols[0]

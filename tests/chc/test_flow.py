@@ -269,3 +269,12 @@ def test_a_fold_over_commands_is_refused() -> None:
     claim = flow(replace(mapping(copy_body, first_of_src, program=program), output=("tmp", "itmp")))
     verdict = prove(claim, discharger=Discharger(timeout=5.0))
     assert verdict.status is Status.UNKNOWN and "carries a register and commands a device" in verdict.reason
+
+
+@pytest.mark.parametrize("name", ["fold1.x", "source.toy.0", "accumulator.fold1.0", "total.fold1.0"])
+def test_no_name_of_a_parameter_captures_a_name_of_the_proof(name: str) -> None:
+    extra = var(name, bv(16))
+    claim = mapping(phases(), prefix_ir, parameters={"n": N, "m": M, name: extra}, abstract=frozenset({"step", "last"}))
+    claim = flow(replace(claim, sizes_of=lambda r, c: {"n": r, "m": c, name: 3}))
+    verdict = prove(claim, discharger=Discharger(timeout=5.0))
+    assert verdict.status is Status.UNKNOWN and "without dots" in verdict.reason
