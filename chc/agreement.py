@@ -77,7 +77,7 @@ class Agreement:
             "both sides are the same term, for every choice of the data functions that satisfies the lemmas",
         )
         for name_of, operand in sorted((words[v].name, words[v]) for v in set(self._shared.values()) & words.keys()):
-            unrelated = substitute(left, {operand: var("unrelated", operand.sort)})
+            unrelated = substitute(left, {operand: var(f"unrelated.{name_of}", operand.sort)})
             if differing_values(unrelated, right) is None:
                 continue  # this operand has no effect, such as one that is multiplied with a state of zero
             self.proof.discharger.ask(
