@@ -78,12 +78,13 @@ class Agreement:
         )
         for name_of, operand in sorted((words[v].name, words[v]) for v in set(self._shared.values()) & words.keys()):
             unrelated = substitute(left, {operand: var(f"unrelated.{name_of}", operand.sort)})
-            if differing_values(unrelated, right) is None:
+            found = differing_values(unrelated, right)
+            if found is None:
                 continue  # this operand has no effect, such as one that is multiplied with a state of zero
             self.proof.discharger.ask(
                 "health",
                 f"{name}: conclusion falsifiable",
-                falsifying(unrelated, right),
+                falsifying(unrelated, right, found),
                 f"with an operand unrelated to {name_of} the sides differ, so equality is not trivial",
                 expected="sat",
             )

@@ -16,7 +16,7 @@ from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
 from .boxes import Box
 from .nests import Nest
 from .polynomials import Step
-from .ranges import apart_steps, range_steps
+from .ranges import apart_steps, quick, range_steps
 from .systems import Names
 from .trace import Trace
 
@@ -115,9 +115,9 @@ class Proof:
     def _steps(self, hypotheses: Sequence[FNode], goal: FNode) -> list[Step] | None:
         if goal.is_not() and goal.arg(0).is_equals():
             left, right = goal.arg(0).args()
-            return apart_steps(hypotheses, left, right, self.sizes, self.decides)
+            return apart_steps(hypotheses, left, right, self.sizes, quick)
         for smaller, larger, gap in _comparisons(goal):
-            steps = range_steps(hypotheses, smaller, larger, self.sizes, self.decides, gap)
+            steps = range_steps(hypotheses, smaller, larger, self.sizes, quick, gap)
             if steps is not None:
                 return steps
         return None
@@ -130,11 +130,6 @@ class Proof:
             return decide(encoding.hypotheses, term)
         except NotLinearizable:
             return False
-
-    @staticmethod
-    def decides(hypotheses: list[FNode], goal: FNode) -> bool:
-        """Whether solvers quickly see that ``goal`` follows (to choose a form of proof; not recorded)."""
-        return decide(hypotheses, goal, 1.0)
 
 
 def _comparisons(goal: FNode) -> list[tuple[FNode, FNode, int]]:

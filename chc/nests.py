@@ -33,6 +33,7 @@ from ila_lang.expr import bv_const
 from ila_lang.kernel import map_statement, walk
 
 from .commands import Unsupported, decode, rolled, start_values
+from .statements import carries
 
 __all__ = ["Nest", "Unsupported", "decode_command", "nests_of"]
 
@@ -147,7 +148,7 @@ def _loop(
     local: dict[Expr, Expr],
     label: str,
 ) -> None:
-    if _reduces(loop):
+    if carries(loop):
         raise Unsupported(f"loop {loop.counter.name} carries a register from one iteration to the next")
     known = state.scalars | local
     _havoc(state, loop, local)
@@ -160,7 +161,7 @@ def _loop(
     for statement in loop.body:
         inner_state = replace(state, scalars=scalars)
         match statement:
-            case For() if _reduces(statement):
+            case For() if carries(statement):
                 _straight([statement], inner_state, scalars, local, stores)
             case For():
                 inner_loops += 1
@@ -175,12 +176,6 @@ def _loop(
         raise Unsupported(f"stores stand beside a loop in {loop.counter.name}")
     if stores:
         state.nests.append(_nest(state, label, loops, stores))
-
-
-def _reduces(loop: For) -> bool:
-    """Whether a loop carries a register from one iteration to the next."""
-    own = {s.target for s in walk(loop.body) if isinstance(s, Let) and not s.update}
-    return any(isinstance(s, Let) and s.update and s.target not in own for s in walk(loop.body))
 
 
 def _straight(

@@ -25,6 +25,7 @@ from smt_encodings.integers import NotLinearizable, is_linear
 
 from .commands import Unsupported
 from .context import Proof
+from .ranges import quick
 from .scenes import Scene, Spot, before
 from .schedule import Loops, Schedule, Write
 from .writers import Point, Writers, candidates
@@ -198,7 +199,7 @@ class Origins:
             ask(self._group(scene), what, [*hypotheses, *known], smt.Not(between), meaning)
             return
         order = [h for h in conjuncts(hypotheses) if is_linear(h)]
-        if self.proof.decides(order, smt.Not(between)):
+        if quick(order, smt.Not(between)):
             ask(self._group(scene), what, order, smt.Not(between), meaning)
             return
         there = spot.term(other.address)

@@ -54,16 +54,16 @@ def differing_values(left: Expr, right: Expr) -> dict[Expr, int] | None:
     return None
 
 
-def falsifying(left: Expr, right: Expr) -> list[FNode]:
+def falsifying(left: Expr, right: Expr, found: dict[Expr, int] | None = None) -> list[FNode]:
     """The assertion that two terms differ, bit by bit, with most variables at values where they do.
 
     The question is whether they can differ at all, and long sums of products are hard to invert.  A few variables stay
-    open; where no values are found, all do.
+    open; where no values are found, all do.  ``found`` are such values, if they are known.
     """
     encoding = BitEncoding()
     claim = differ(encoding, left, right)
     try:
-        found = differing_values(left, right) or {}
+        found = found or differing_values(left, right) or {}
     except ValueError:  # a function without a body cannot be run
         found = {}
     fixed = list(found.items())[_OPEN:]
