@@ -59,13 +59,35 @@ def _enough(hypotheses: list[FNode], goal: FNode) -> list[FNode]:
     return hypotheses
 
 
+_Check = Callable[[str, float], Answer]
+_ANSWERED: dict[tuple[_Check, str], Answer] = {}
+_MOST_ANSWERED = 40_000
+
+
+def _ask(check: _Check, smtlib: str, timeout: float) -> Answer:
+    """A solver's answer; one that it gave this process before, to the same text but for comments, is taken again.
+
+    The quick questions by which a proof finds its form come again as its obligations, and obligations of loops that are
+    alike have the same text.
+    """
+    text = "\n".join(_lines(smtlib))
+    answer = _ANSWERED.get((check, text))
+    if answer is None:
+        answer = check(smtlib, timeout)
+        if answer.status != "unknown":
+            while len(_ANSWERED) >= _MOST_ANSWERED:
+                _ANSWERED.pop(next(iter(_ANSWERED)))  # the oldest
+            _ANSWERED[check, text] = answer
+    return answer
+
+
 def decide(hypotheses: list[FNode], goal: FNode, timeout: float = 8.0) -> bool:
     """Whether a solver proves that ``goal`` follows from ``hypotheses``; False also where none knows.
 
     cvc5 is asked first, briefly: it is the faster one on the nonlinear questions of index arithmetic.
     """
-    text = script([*hypotheses, smt.Not(goal)])
-    quick = solver_cvc5.check(text, min(1.0, timeout)).status
+    text = script([smt.Not(goal), *hypotheses])
+    quick = _ask(solver_cvc5.check, text, min(1.0, timeout)).status
     if quick != "unknown":
         return quick == "unsat"
     return solver_z3.check(text, timeout).status == "unsat"
@@ -159,9 +181,9 @@ class Discharger:
             self.obligations[position] = replace(self.obligations[position], answers=(first,))
 
     def _answers(self, obligation: Obligation, timeout: float) -> Obligation:
-        answers: list[Answer] = [solver_z3.check(obligation.smtlib, min(timeout, self.timeout))]
+        answers: list[Answer] = [_ask(solver_z3.check, obligation.smtlib, min(timeout, self.timeout))]
         if self.second and answers[0].status == obligation.expected:
-            answers.append(solver_cvc5.check(obligation.smtlib, min(timeout, self.timeout)))
+            answers.append(_ask(solver_cvc5.check, obligation.smtlib, min(timeout, self.timeout)))
         return replace(obligation, answers=tuple(answers))
 
     def _finish(self, answered: Obligation) -> Obligation:
