@@ -255,11 +255,12 @@ class _Proof:
         first = next((v for n, v in free_variables(left).items() if n in theirs), None)
         if first is None:
             raise Unsupported("output element 0 depends on no input: equality would say nothing of the data")
-        unrelated = substitute(left, {first: var("unrelated", first.sort)})
+        other = var("unrelated", first.sort)
+        unrelated = substitute(left, {first: other})
         meaning = f"with {first.name} replaced by an unrelated value the sides differ, so equality is not trivial"
         if self.memory == "resolved":
             self.discharger.ask(
-                "health", "conclusion falsifiable", falsifying(unrelated, right), meaning, expected="sat"
+                "health", "conclusion falsifiable", falsifying(unrelated, right, other), meaning, expected="sat"
             )
         else:
             self.ask("health", "conclusion falsifiable", [(unrelated, right)], meaning, False, "sat")

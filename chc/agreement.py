@@ -7,7 +7,7 @@ iterations.  Nothing is asked of the operation, so a fold in another order is an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -61,34 +61,40 @@ class Agreement:
         for variable_name, variable in free_variables(left, right).items():
             if variable not in determined:
                 raise Unsupported(f"the result depends on {variable_name}, which the program does not determine")
-        self._equal(name, left, right)
+        self._equal(scene, name, left, right)
 
-    def _equal(self, name: str, left: Expr, right: Expr) -> None:
+    def _equal(self, scene: Scene, name: str, left: Expr, right: Expr) -> None:
         mapping = self.proof.mapping
         # sizes are integers where they are indices, and bit-vectors here
         words = {v: var(f"value.{n}", v.sort) for n, v in free_variables(left, right).items()}
         left, right = substitute(left, words), substitute(right, words)
         structure = BitEncoding(mapping.abstract)
         lemmas = lemma_instances(mapping.lemmas, [left, right], structure)
+        # a size among the operands, such as a number of elements, is within the domain
+        within = [c for _, c in mapping.domain if set(free_variables(c).values()) <= words.keys()]
         self.proof.discharger.ask(
             "values",
             f"{name}: equal for uninterpreted functions",
-            [*lemmas, differ(structure, left, right)],
+            [*lemmas, *(structure.term(substitute(c, words)) for c in within), differ(structure, left, right)],
             "both sides are the same term, for every choice of the data functions that satisfies the lemmas",
         )
+        samples = _samples(scene, words)
         for name_of, operand in sorted((words[v].name, words[v]) for v in set(self._shared.values()) & words.keys()):
-            unrelated = substitute(left, {operand: var(f"unrelated.{name_of}", operand.sort)})
-            found = differing_values(unrelated, right)
-            if found is None:
-                continue  # this operand has no effect, such as one that is multiplied with a state of zero
-            self.proof.discharger.ask(
-                "health",
-                f"{name}: conclusion falsifiable",
-                falsifying(unrelated, right, found),
-                f"with an operand unrelated to {name_of} the sides differ, so equality is not trivial",
-                expected="sat",
-            )
-            return
+            other = var(f"unrelated.{name_of}", operand.sort)
+            unrelated = substitute(left, {operand: other})
+            for sample in samples:
+                mine, theirs = substitute(unrelated, sample), substitute(right, sample)
+                found = differing_values(mine, theirs)
+                if found is None:
+                    continue  # this operand has no effect, such as one that is multiplied with a state of zero
+                self.proof.discharger.ask(
+                    "health",
+                    f"{name}: conclusion falsifiable",
+                    falsifying(mine, theirs, other, found),
+                    f"with an operand unrelated to {name_of} the sides differ, so equality is not trivial",
+                    expected="sat",
+                )
+                return
 
     # -- sources ------------------------------------------------------------------------------------
 
@@ -260,6 +266,20 @@ class Agreement:
         partner = (together, [theirs])
         for plan in plan_levels(here, self.device.origins.prefix, [mine], [], self.proof.names, partner):
             self.levels.append((label, here, LevelPlan(plan.system), True))
+
+
+def _samples(scene: Scene, words: Mapping[Expr, Expr]) -> list[dict[Expr, Expr]]:
+    """Values of the sizes and coordinates among some operands, as they occur together; a few different ones."""
+    trials = scene.trials
+    columns = [(i, v) for i, v in enumerate((*trials.parameters, *trials.variables)) if v in words]
+    found = dict.fromkeys(tuple(row[i] for i, _ in columns) for row in trials.rows)
+    return [
+        {words[v]: const(x, v.width) for (_, v), x in zip(columns, values, strict=True)}
+        for values in list(found)[:_SAMPLES]
+    ]
+
+
+_SAMPLES = 4
 
 
 def _folds_in(value: Expr, side: Values) -> list[FoldUse]:

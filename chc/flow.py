@@ -18,7 +18,7 @@ from .commands import Unsupported
 from .context import Proof
 from .induction import Goal, Goals
 from .nests import Nest
-from .origins import Origins
+from .origins import Origin, Origins
 from .scenes import Scene, in_range
 from .schedule import Loops, Schedule, schedule_of
 from .systems import LevelPlan, plan_levels
@@ -51,11 +51,15 @@ def prove_by_origins(proof: Proof) -> Levels:
     assert column is not None
     index = mapping.output_index(row, column)
     outputs = mapping.device.tensors[mapping.output[0]], mapping.ir.ila.states[mapping.output[1]]
-    mine, theirs = device.copied(scene, outputs[0], index), ir.copied(scene, outputs[1], index)
+    theirs = ir.copied(scene, outputs[1], index)
+    cases = _cases(scene, ir, theirs)
+    mine = device.copied(scene, outputs[0], index) if len(cases) == 1 else None
     if mine is None or theirs is None:
-        copies = Agreement(proof, device, ir, Goals())
-        copies.values(scene, "the output", device.after(scene, outputs[0], index), ir.after(scene, outputs[1], index))
-        return _levels(proof, sides, copies)
+        whole = Agreement(proof, device, ir, Goals())
+        for case in cases:
+            name = f"the output{f', {case.name}' if case.name else ''}"
+            whole.values(case, name, device.after(case, outputs[0], index), ir.after(case, outputs[1], index))
+        return _levels(proof, sides, whole)
     goals = Goals([Goal("the output", mapping.cell, mine.write, mine.at, theirs.write, theirs.at)])
     for side, origin in ((device, mine), (ir, theirs)):
         if mapping.recurrent and origin.write.loops:
@@ -116,6 +120,27 @@ class _Places:
         prefix = f"{scene.name}: " if scene.name else ""
         scene.theorem("induction", f"{prefix}cases", any_of([c for _, c in cases]), "there are no other timesteps")
         return [replace(scene.where(condition, prefix + name), now=time) for name, condition in cases]
+
+
+def _cases(scene: Scene, ir: Values, origin: Origin | None) -> list[Scene]:
+    """The scene split by the choices that the IR's output makes by its place, such as between given and padded rows.
+
+    A condition and its negation leave nothing out, so whatever is proved in all cases holds in the scene.  Programs
+    that go on from timestep to timestep have cases of their own.
+    """
+    if origin is None or scene.proof.mapping.recurrent:
+        return [scene]
+    cases = [scene]
+    for condition in ir.choices(origin):
+        split = []
+        for case in cases:
+            if len({v for (v,) in case.trials.evaluate([condition])}) == 1:
+                split.append(case)
+                continue
+            for outcome in (condition, ~condition):
+                split.append(case.where(outcome, f"case {len(split) + 1}"))
+        cases = split
+    return cases
 
 
 def _names_apart(proof: Proof, schedule: Schedule) -> None:

@@ -132,14 +132,10 @@ class Origins:
         return f"{self.prefix}: cells{f' in {scene.name}' if scene.name else ''}"
 
     def _happens(self, scene: Scene, name: str, origin: Origin, point: Point) -> None:
-        at = {c: resize(w, c.width) for c, w in origin.at.items()}
-        # components are compared before they are cut to the counters' widths
-        conditions = [resize(origin.at[c], 40) < resize(substitute(e, at), 40) for c, e in origin.write.loops]
-        conditions.append(substitute(origin.write.guard, at))
         scene.theorem(
             self._group(scene),
             f"{name}: happens",
-            all_of(conditions),
+            self._exists(origin),
             f"{origin.write.label} has the iteration that writes the cell",
         )
         order = before(
@@ -156,6 +152,14 @@ class Origins:
                 order,
                 "the write comes before the cell is read",
             )
+
+    @staticmethod
+    def _exists(origin: Origin) -> Expr:
+        """The condition that an iteration of a write is in its loops, and the write's own condition holds there."""
+        at = {c: resize(w, c.width) for c, w in origin.at.items()}
+        # components are compared before they are cut to the counters' widths
+        conditions = [resize(origin.at[c], 40) < resize(substitute(e, at), 40) for c, e in origin.write.loops]
+        return all_of([*conditions, substitute(origin.write.guard, at)])
 
     def _same_address(self, scene: Scene, name: str, origin: Origin, reader: Reader) -> None:
         spot = self.spot(origin.write)
@@ -202,11 +206,44 @@ class Origins:
         if quick(order, smt.Not(between)):
             ask(self._group(scene), what, order, smt.Not(between), meaning)
             return
+        known = self._meeting(scene, f"{name}: {other.label} {self.schedule.writes.index(other)}", other, reader)
+        if known and quick([*order, *known], smt.Not(between)):
+            ask(self._group(scene), what, [*order, *known], smt.Not(between), meaning)
+            return
         there = spot.term(other.address)
         spot.fits()
         same = smt.Equals(there, reader.term(scene))
         hypotheses = [*scene.encoding.hypotheses, *spot.encoding.hypotheses]
         ask(self._group(scene), what, [*hypotheses, between], smt.Not(same), meaning)
+
+    def _meeting(self, scene: Scene, name: str, other: Write, reader: Reader) -> list[FNode]:
+        """What the counters of an instance of ``other`` are if it writes the cell, whenever that is; proved.
+
+        One iteration that writes the cell is guessed; where the address determines counters, any other agrees in them.
+        Nothing where no such iteration is found.
+        """
+        iterations = self.writers.meeting(scene.trials, other, reader.there())
+        determined = self._injective(other) if iterations else None
+        if not iterations or not determined:
+            return []
+        table = candidates(scene.trials, scene.ranges, [reader.there()])
+        found = [table.get(tuple(values)) for values in zip(*iterations, strict=True)]
+        at = {c: resize(t, 32) for c, t in zip(other.counters, found, strict=True) if t is not None}
+        inside = self._exists(Origin(other, at)) if len(at) == len(found) else None
+        if inside is None or not scene.proves(inside):
+            return []
+        spot = self.spot(other)
+        pair = spot.instance(scene, other.address, at), reader.term(scene)
+        same = smt.Equals(*pair)
+        if pair[0] is not pair[1] and not quick(scene.encoding.hypotheses, same):
+            return []
+        scene.theorem(self._group(scene), f"{name} meets the cell: iteration", inside, "an iteration that exists")
+        if pair[0] is not pair[1]:
+            meaning = "this iteration writes the cell"
+            self.proof.follows(
+                self._group(scene), f"{name} meets the cell: address", scene.encoding.hypotheses, same, meaning
+            )
+        return [smt.Equals(spot.term(c), scene.encoding.term(resize(at[c], 40))) for c in determined]
 
     def _injective(self, write: Write) -> list[Expr] | None:
         """Counters of a write that its address determines, proved once; None where that was not found."""

@@ -131,6 +131,15 @@ class Values:
             reader = Reader(address, self.origins.spot(write), origin.at)
             point = Point(write.place, tuple(origin.at[c] for c in write.counters))
 
+    def choices(self, origin: Origin) -> list[Expr]:
+        """The conditions, over coordinates and sizes alone, by which the value that ``origin`` stores is chosen."""
+        symbols = {*self.origins.schedule.folds, *self.origins.schedule.kept}
+        nodes = [n for n in postorder([origin.write.value]) if n.op == "ite"]
+        conditions = [
+            n.args[0] for n in nodes if not any(m.op == "load" or m in symbols for m in postorder([n.args[0]]))
+        ]
+        return list(dict.fromkeys(substitute(c, _narrow(origin.at)) for c in conditions))
+
     def term(self, scene: Scene, write: Write, at: At, inner: Loops, term: Expr) -> Expr:
         """A term in the value of ``write`` at the iteration ``at``, which includes counters of ``inner`` loops."""
         here = _narrow(at)

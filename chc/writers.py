@@ -131,6 +131,21 @@ class Writers:
             return None
         return self.schedule.writes[numbers[0]], [f[1] for f in found if f is not None]
 
+    def meeting(self, trials: Trials, write: Write, address: Expr) -> list[tuple[int, ...]]:
+        """The one iteration of a write that writes a cell, whenever that is, at each sample.
+
+        Empty where there is none at some sample, or more than one.
+        """
+        number = self.schedule.writes.index(write)
+        found: list[tuple[int, ...]] = []
+        for row, (cell,) in zip(trials.rows, trials.evaluate([address]), strict=True):
+            instances = self._table(write.memory, trials.parameters, trials.sizes(row)).get(cell, [])
+            mine = [i for _, n, i in instances if n == number]
+            if len(mine) != 1:
+                return []
+            found += mine
+        return found
+
     def _table(self, memory: Expr, parameters: tuple[Expr, ...], sizes: tuple[int, ...]) -> dict[int, list[Instance]]:
         key = (memory, sizes)
         if key not in self._tables:
@@ -187,6 +202,8 @@ def candidates(trials: Trials, ranges: Loops, hints: Sequence[Expr]) -> dict[tup
     extents = [resize(e, 32) for _, e in ranges]
     found: list[Expr] = [*atoms, *(const(k, 32) for k in range(_FEW))]
     found += [a - 1 for a in (*atoms, *extents)]
+    # loops that begin at a size or at a literal
+    found += [a - begin for a in atoms for begin in (*(resize(p, 32) for p in trials.parameters), *range(2, _FEW))]
     for hint in hints:
         for node in postorder([hint]):
             if isinstance(node.sort, BvSort) and node.args and node.width <= 32 and node.op not in ("load", "apply"):

@@ -44,6 +44,18 @@ def _recurrent(kind: str) -> Callable[[], TensorMapping]:
     return build
 
 
+def _padding() -> TensorMapping:
+    from rewrites.flexasr_padding import padding_mapping
+
+    return padding_mapping()
+
+
+def _layer_norm() -> TensorMapping:
+    from rewrites.flexasr_layer_norm import layer_norm_mapping
+
+    return layer_norm_mapping()
+
+
 def _selection() -> TensorMapping:
     from rewrites.flexasr_pooling import selection_mapping
 
@@ -102,6 +114,10 @@ MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = (
     | {
         f"flexasr_{kind}": (f"{text} layers from a state of zeros, on FlexASR's processing elements", _recurrent(kind))
         for kind, text in (("rnn", "plain recurrent"), ("gru", "GRU"), ("lstm", "LSTM"))
+    }
+    | {
+        "flexasr_zeropad": ("rows of zeros after a tensor, on FlexASR's ZeroPadding", _padding),
+        "flexasr_layernorm": ("layer normalisation of each timestep, on FlexASR's LayerNorm", _layer_norm),
     }
     | {"flexasr_maxpool_select": ("a false claim, kept as an example: max returns an operand unchanged", _selection)}
 )

@@ -54,11 +54,11 @@ def differing_values(left: Expr, right: Expr) -> dict[Expr, int] | None:
     return None
 
 
-def falsifying(left: Expr, right: Expr, found: dict[Expr, int] | None = None) -> list[FNode]:
-    """The assertion that two terms differ, bit by bit, with most variables at values where they do.
+def falsifying(left: Expr, right: Expr, opened: Expr, found: dict[Expr, int] | None = None) -> list[FNode]:
+    """The assertion that two terms differ, bit by bit, with all variables but ``opened`` at values where they do.
 
-    The question is whether they can differ at all, and long sums of products are hard to invert.  A few variables stay
-    open; where no values are found, all do.  ``found`` are such values, if they are known.
+    The question is whether they can differ at all, and long sums of products are hard to invert.  Where no values are
+    found, all variables stay open.  ``found`` are such values, if they are known.
     """
     encoding = BitEncoding()
     claim = differ(encoding, left, right)
@@ -66,12 +66,11 @@ def falsifying(left: Expr, right: Expr, found: dict[Expr, int] | None = None) ->
         found = found or differing_values(left, right) or {}
     except ValueError:  # a function without a body cannot be run
         found = {}
-    fixed = list(found.items())[_OPEN:]
+    fixed = [(v, x) for v, x in found.items() if v is not opened]
     return [claim, *(smt.EqualsOrIff(encoding.term(v), encoding.term(_literal(v, x))) for v, x in fixed)]
 
 
 _TRIES = 200
-_OPEN = 4
 
 
 def _literal(like: Expr, value: int) -> Expr:

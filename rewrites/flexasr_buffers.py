@@ -1,0 +1,114 @@
+"""What FlexASR's programs for the units of the global buffer have in common, with sizes left open.
+
+A matrix of T timesteps and nv vectors of 16 features lies in the large buffer at entry 0 of its manager; rows of nv
+vectors lie in the small buffer.  Layouts and register contents are those of the published drivers, as in
+``accel_models.flexasr.assembler``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from accel_models.flexasr.config import LARGE_MANAGER_WORD, SMALL_MANAGER_WORD, UNIT_WORD
+from accel_models.flexasr.layout import (
+    LANES,
+    Region,
+    large_axi_address,
+    register_address,
+    small_axi_address,
+    vector_address,
+)
+from ila_lang import Expr, Ila, Kernel, bv, const, false, load_bytes, mem, true, var
+from ila_lang.mapping import SizeError
+
+__all__ = ["BASE", "HOST_X", "HOST_Y", "LANE", "NV", "VECTOR", "T", "UnitProgram", "matrix_domain", "matrix_within"]
+
+T, NV, BASE = var("T", bv(32)), var("nv", bv(32)), var("base", bv(32))
+"""Timesteps and vectors of the matrix, and where it begins in the large buffer."""
+HOST_X, HOST_Y = var("host_x", mem(32, 8)), var("host_y", mem(32, 8))
+VECTOR, LANE = var("cell_vector", bv(32)), var("cell_lane", bv(32))
+"""Coordinates of an output element's column: vector and lane."""
+
+
+@dataclass
+class UnitProgram:
+    """Appends the commands of a host program to ``program``."""
+
+    program: Kernel
+    ila: Ila
+
+    def write(self, note: str, address: Expr | int, data: Expr | int) -> None:
+        """One command that writes a word of 128 bits."""
+        address = const(address, 32) if isinstance(address, int) else address
+        data = const(data, 128) if isinstance(data, int) else data
+        self.program.command(note, if_axi_wr=true, if_axi_rd=false, addr_in=address, data_in=data)
+
+    def large_manager(self) -> None:
+        """Entry 0 of the large buffer's manager: the matrix."""
+        word = LARGE_MANAGER_WORD.pack_expr(num_vector_0=NV[7:0], base_large_0=BASE[15:0])
+        self.write("configure manager", register_address(Region.MANAGERS, 1), word)
+
+    def small_manager(self, bases: dict[int, Expr]) -> None:
+        """Entries of the small buffer's manager: where rows begin."""
+        word = SMALL_MANAGER_WORD.pack_expr(**{f"base_small_{i}": b[15:0] for i, b in bases.items()})
+        self.write("configure manager of the small buffer", register_address(Region.MANAGERS, 2), word)
+
+    def unit(self, name: str, region: int, **fields: Expr | int) -> None:
+        """The configuration word of a unit."""
+        self.write(f"configure {name}", register_address(region), UNIT_WORD.pack_expr(is_valid=1, **fields))
+
+    def start(self, name: str, number: int) -> None:
+        """Starts a unit; ``number`` is one of :class:`~accel_models.flexasr.layout.Start`."""
+        self.write(f"start {name}", register_address(Region.START, number), 1)
+
+    def store_matrix(self, rows: Expr, host: Expr = HOST_X) -> None:
+        """The rows of a host tensor to the matrix in the large buffer."""
+        with self.program.loop("store_t", rows) as t, self.program.loop("store_vector", NV) as v:
+            data = load_bytes(host, t * (NV << 4) + (v << 4), LANES)
+            self.write("store x", large_axi_address(vector_address(BASE, NV, t, v)), data)
+
+    def store_row(self, name: str, host: Expr, base: Expr) -> None:
+        """A host tensor of one row to the small buffer, from vector ``base`` on."""
+        with self.program.loop(f"store_{name}", NV) as v:
+            data = load_bytes(host, v << 4, LANES)
+            self.write(f"store {name}", small_axi_address((base + v)[9:0]), data)
+
+    def load_matrix(self, rows: Expr, host: Expr = HOST_Y) -> None:
+        """The first rows of the matrix in the large buffer to a host tensor."""
+        with self.program.loop("load_t", rows) as t, self.program.loop("load_vector", NV) as v:
+            self._load("load y", large_axi_address(vector_address(BASE, NV, t, v)), host, t * (NV << 4) + (v << 4))
+
+    def load_row(self, base: Expr, host: Expr = HOST_Y) -> None:
+        """A row of the small buffer to a host tensor."""
+        with self.program.loop("load_vector", NV) as v:
+            self._load("load y", small_axi_address((base + v)[9:0]), host, v << 4)
+
+    def _load(self, note: str, address: Expr, host: Expr, index: Expr) -> None:
+        self.program.command(note, if_axi_wr=false, if_axi_rd=true, addr_in=address, data_in=const(0, 128))
+        for lane in range(LANES):
+            word = self.ila.states["data_out"][8 * lane + 7 : 8 * lane]
+            self.program.store(host, index + lane, word)
+
+
+def matrix_domain(rows: Expr, name: str, least: int = 1) -> tuple[tuple[str, Expr], ...]:
+    """The sizes of a matrix with ``rows`` rows, called ``name``, that registers and the large buffer admit."""
+    return (
+        (f"{least} <= {name} <= 65535", (const(least, 32) <= rows) & (rows <= 65535)),
+        ("1 <= nv <= 255", (const(1, 32) <= NV) & (NV <= 255)),
+        ("base <= 65535", BASE <= 65535),
+        (f"base + 16*nv*ceil({name}/16) <= 65536 vectors", BASE + (((rows + 15) >> 4) * NV) * 16 <= 65536),
+    )
+
+
+def matrix_within(where: str, rows: int, columns: int) -> int:
+    """The vectors of a row; raises SizeError where FlexASR's large buffer cannot hold a matrix, stored at base 0."""
+    if columns % LANES or columns < LANES:
+        raise SizeError(f"Columns of {where} must be a positive multiple of {LANES}, not {columns}; pad the tensor")
+    if columns // LANES > 255:
+        raise SizeError(f"Columns of {where} must be at most 4080 (255 vectors, an 8-bit register), not {columns}")
+    if not 1 <= rows <= 65535:
+        raise SizeError(f"Rows of {where} must be 1 to 65535 (a 16-bit register), not {rows}")
+    vectors = -(-rows // 16) * 16 * (columns // LANES)
+    if vectors > 65536:
+        raise SizeError(f"Tiles of {where} must fit 65536 vectors, not {vectors}; split the tensor")
+    return columns // LANES

@@ -1,0 +1,191 @@
+"""Results in place of operands, outputs that are chosen by their place, sizes as operands: proved, and attacked.
+
+Every wrong program differs from the right one in one place, and two concrete runs show that it is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+
+from chc.prove import prove
+from ila_lang import Expr, Kernel, const, ite
+from ila_lang.mapping import TensorMapping
+from smt_encodings.claims import Status
+from tests.chc.test_flow import flow, last, status, step
+from tests.chc.toy import differs, mapping
+
+States = Mapping[str, Expr]
+Body = Callable[[Kernel, States], None]
+ABSTRACT = frozenset({"step", "last"})
+
+
+def claim_of(device: Body, ir: Body) -> TensorMapping:
+    return flow(mapping(device, ir, abstract=ABSTRACT))
+
+
+# -- in place ----------------------------------------------------------------------------------------
+
+
+def normalise_ir(k: Kernel, s: States) -> None:
+    """dst[i, j] = step(fold over l of src[i, l], src[i, j])."""
+    with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+        acc = k.let("acc", const(0, 8))
+        with k.loop("l", s["m"]) as x:
+            k.assign(acc, step(acc, k.load("word", s["src"], i * s["m"] + x)))
+        k.store(s["dst"], i * s["m"] + j, step(acc, k.load("own", s["src"], i * s["m"] + j)))
+
+
+def in_place(
+    *,
+    total_row: Callable[[Expr], Expr] = lambda t: t,
+    read: Callable[[Expr, States], Expr] = lambda o, s: o,
+    place: Callable[[Expr, States], Expr] = lambda o, s: o,
+    again: bool = False,
+    stale: bool = False,
+    extent: Callable[[States], Expr] = lambda s: s["m"],
+) -> Body:
+    """src is copied to dst, and every row of dst is replaced by its result, which needs the whole old row."""
+
+    def body(k: Kernel, s: States) -> None:
+        if not stale:
+            with k.loop("a", s["n"]) as a, k.loop("b", s["m"]) as b:
+                k.store(s["dst"], a * s["m"] + b, k.load("in", s["src"], a * s["m"] + b))
+
+        def total(t: Expr) -> Expr:
+            acc = k.let("acc", const(0, 8))
+            with k.loop("x", s["m"]) as x:
+                k.assign(acc, step(acc, k.load("word", s["dst"], total_row(t) * s["m"] + x)))
+            return acc
+
+        with k.loop("t", s["n"]) as t:
+            acc = None if again else total(t)
+            with k.loop("o", extent(s)) as o:
+                sum_of_row = total(t) if acc is None else acc
+                own = k.load("own", s["dst"], t * s["m"] + read(o, s))
+                k.store(s["dst"], t * s["m"] + place(o, s), step(sum_of_row, own))
+
+    return body
+
+
+def test_a_result_in_place_of_its_operand_is_proved() -> None:
+    verdict = prove(claim_of(in_place(), normalise_ir))
+    assert verdict.status is Status.PROVED, verdict.reason
+    assert any("meets the cell" in o.name for o in verdict.obligations)
+    names = [(o.group, o.name) for o in verdict.obligations]
+    assert len(names) == len(set(names))
+
+
+WRONG_IN_PLACE: dict[str, Body] = {
+    "the sum is taken again after each store": in_place(again=True),
+    "the sum of the row before, which is a result already": in_place(total_row=lambda t: ite(t == 0, t, t - 1)),
+    "half of what is read has been overwritten": in_place(read=lambda o, s: s["m"] - 1 - o),
+    "the element before, which is a result already": in_place(read=lambda o, s: ite(o == 0, o, o - 1)),
+    "results go one place too far": in_place(place=lambda o, s: o + 1),
+    "two results go to one place": in_place(place=lambda o, s: o >> 1),
+    "nothing was copied": in_place(stale=True),
+    "the last element is left as it was": in_place(extent=lambda s: s["m"] - 1),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_IN_PLACE)
+def test_a_wrong_program_in_place_is_not_proved(name: str) -> None:
+    claim = claim_of(WRONG_IN_PLACE[name], normalise_ir)
+    assert differs(claim, {"n": 3, "m": 4})
+    assert status(claim) is not Status.PROVED
+
+
+# -- chosen by place -----------------------------------------------------------------------------------
+
+
+def padded_ir(k: Kernel, s: States) -> None:
+    """dst[i, j] = last(src[i, j]) in the first two rows, and 7 below."""
+    with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+        value = k.let("value", const(7, 8))
+        with k.when("given", i < 2):
+            k.assign(value, last(k.load("word", s["src"], i * s["m"] + j)))
+        k.store(s["dst"], i * s["m"] + j, value)
+
+
+def padding(
+    *,
+    begin: int = 2,
+    word: int = 7,
+    turned: bool = False,
+    end: Callable[[States], Expr] = lambda s: s["n"],
+    columns: Callable[[States], Expr] = lambda s: s["m"],
+) -> Body:
+    """All rows are copied, and rows from ``begin`` on overwritten."""
+
+    def body(k: Kernel, s: States) -> None:
+        def copy() -> None:
+            with k.loop("a", s["n"]) as a, k.loop("b", s["m"]) as b:
+                k.store(s["dst"], a * s["m"] + b, last(k.load("in", s["src"], a * s["m"] + b)))
+
+        def clear() -> None:
+            rows = ite(const(begin, 32) < end(s), end(s) - begin, const(0, 32))
+            with k.loop("t", rows) as t, k.loop("o", columns(s)) as o:
+                k.store(s["dst"], (t + begin) * s["m"] + o, const(word, 8))
+
+        for phase in (clear, copy) if turned else (copy, clear):
+            phase()
+
+    return body
+
+
+def test_rows_that_are_given_and_rows_that_are_padded_are_proved_apart() -> None:
+    sampled = flow(mapping(padding(), padded_ir, abstract=ABSTRACT))
+    domain = (*sampled.domain, ("3 <= n", const(3, 16) <= sampled.parameters["n"]))
+    claim = replace(sampled, domain=domain, sample_shapes=((3, 1), (3, 3), (4, 5), (5, 3), (6, 4)))
+    verdict = prove(claim)
+    assert verdict.status is Status.PROVED, verdict.reason
+    assert {o.group for o in verdict.obligations} >= {"toy: cells in case 1", "toy: cells in case 2"}
+
+
+WRONG_PADDING: dict[str, Body] = {
+    "padding begins a row late": padding(begin=3),
+    "padding begins a row early": padding(begin=1),
+    "another word": padding(word=8),
+    "the copy comes after the padding": padding(turned=True),
+    "the last row keeps its words": padding(end=lambda s: s["n"] - 1),
+    "the last column keeps its words": padding(columns=lambda s: s["m"] - 1),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_PADDING)
+def test_wrong_padding_is_not_proved(name: str) -> None:
+    sampled = claim_of(WRONG_PADDING[name], padded_ir)
+    domain = (*sampled.domain, ("4 <= n", const(4, 16) <= sampled.parameters["n"]))
+    claim = replace(sampled, domain=domain, sample_shapes=((4, 1), (4, 3), (5, 3), (6, 4)))
+    assert differs(claim, {"n": 5, "m": 4})
+    assert status(claim) is not Status.PROVED
+
+
+# -- sizes as operands ---------------------------------------------------------------------------------
+
+
+def counting(number: Callable[[Expr], Expr]) -> Body:
+    """dst[i, j] = step(src[i, j], a number made of the size n)."""
+
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            word = k.load("word", s["src"], i * s["m"] + j)
+            k.store(s["dst"], i * s["m"] + j, step(word, number(s["n"])))
+
+    return body
+
+
+COUNT = counting(lambda n: n[7:0])
+
+
+def test_a_size_among_the_operands_is_within_its_domain() -> None:
+    verdict = prove(claim_of(counting(lambda n: ite(n <= 255, n[7:0], const(0, 8))), COUNT))
+    assert verdict.status is Status.PROVED, verdict.reason
+
+
+def test_a_size_at_the_end_of_its_domain_counts() -> None:
+    claim = claim_of(counting(lambda n: ite(n <= 254, n[7:0], const(0, 8))), COUNT)
+    assert differs(claim, {"n": 255, "m": 1})
+    assert status(claim) is not Status.PROVED

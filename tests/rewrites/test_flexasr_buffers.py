@@ -1,0 +1,251 @@
+"""Units of FlexASR's global buffer: proved for every size and at a shape, and faults of which none is proved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bmc.prove
+import chc.prove
+from accel_models.flexasr.assembler import layer_norm, zero_padding
+from accel_models.flexasr.layer_norm import BETA, GAMMA
+from accel_models.flexasr.layout import Region, Start
+from accel_models.flexasr.model import flexasr
+from accel_models.flexasr.options import FlexAsrOptions
+from accel_models.flexasr.program import run
+from accel_models.flexasr.quantise import Quantised
+from bmc.counterexample import replays, search
+from ila_lang import Expr, Fragment, Kernel, Machine, const, run_fragment
+from ila_lang.compile import Memory
+from ila_lang.mapping import SizeError, TensorMapping
+from rewrites import flexasr_layer_norm
+from rewrites.flexasr_buffers import NV, T, UnitProgram
+from rewrites.flexasr_layer_norm import layer_norm_mapping
+from rewrites.flexasr_padding import P, padding_mapping
+from smt_encodings.claims import Status
+from smt_encodings.discharge import Discharger
+
+PAD, NORM = padding_mapping(), layer_norm_mapping()
+
+
+def with_program(mapping: TensorMapping, emit: Callable[[UnitProgram], None]) -> TensorMapping:
+    """The mapping with another device program."""
+    program, device = Kernel(mapping.device.name), mapping.device
+    emit(UnitProgram(program, device.ila))
+    return replace(mapping, device=Fragment(device.name, device.ila, device.parameters, device.tensors, program))
+
+
+def padding_program(
+    *,
+    first: Expr = T,
+    end: Expr = P,
+    vectors: Expr = NV,
+    stored: Expr = T,
+    loaded: Expr = P,
+    starts: bool = True,
+    late: bool = False,
+) -> TensorMapping:
+    """The program of padding with another operand somewhere."""
+
+    def emit(host: UnitProgram) -> None:
+        if not late:
+            host.large_manager()
+        fields = {"num_vector_1": vectors[7:0], "num_timestep_1": first[15:0], "num_timestep_2": end[15:0]}
+        host.unit("ZeroPadding", Region.ZERO_PADDING, **fields)
+        host.store_matrix(stored)
+        if starts:
+            host.start("ZeroPadding", Start.ZERO_PADDING)
+        if late:
+            host.large_manager()
+        host.load_matrix(loaded)
+
+    return with_program(PAD, emit)
+
+
+def norm_program(
+    *,
+    timesteps: Expr = T,
+    bias: str = "bias_x",
+    bias_beta: str = "bias_beta",
+    swapped: bool = False,
+    twice: bool = False,
+    late: bool = False,
+    beta: bool = True,
+    vectors: Expr = NV,
+) -> TensorMapping:
+    """The program of layer normalisation with another operand somewhere."""
+    m = flexasr_layer_norm
+
+    def emit(host: UnitProgram) -> None:
+        host.large_manager()
+        entries = (BETA, GAMMA) if swapped else (GAMMA, BETA)
+        host.small_manager(dict(zip(entries, (m.BASE_GAMMA, m.BASE_BETA), strict=True)))
+        host.unit(
+            "LayerNorm",
+            Region.LAYER_NORM,
+            num_vector_1=vectors[7:0],
+            num_timestep_1=timesteps[15:0],
+            adpbias_1=m.BIASES[bias][2:0],
+            adpbias_3=m.BIASES[bias_beta][2:0],
+            adpbias_4=m.BIASES["bias_gamma"][2:0],
+        )
+        host.store_row("gamma", m.HOST_GAMMA, m.BASE_GAMMA)
+        if beta and not late:
+            host.store_row("beta", m.HOST_BETA, m.BASE_BETA)
+        host.store_matrix(T)
+        for _ in range(2 if twice else 1):
+            host.start("LayerNorm", Start.LAYER_NORM)
+        if late:
+            host.store_row("beta", m.HOST_BETA, m.BASE_BETA)
+        host.load_matrix(T)
+
+    return with_program(NORM, emit)
+
+
+def without(mapping: TensorMapping, text: str, **sizes: int) -> TensorMapping:
+    """The mapping on a larger domain; ``sizes`` are outside of the old one."""
+    domain = tuple(c for c in mapping.domain if c[0] != text)
+    assert len(domain) == len(mapping.domain) - 1
+    return replace(mapping, domain=domain, sizes_of=lambda *shape: mapping.sizes_of(*shape) | sizes)
+
+
+ONE = const(1, 32)
+FAULTS: dict[str, Callable[[], TensorMapping]] = {
+    "zeropad: the matrix at address 0": lambda: padding_mapping(FlexAsrOptions(padding_base="zero")),
+    "zeropad: vectors with accumulated offsets": lambda: padding_mapping(FlexAsrOptions(padding_vectors="accumulated")),
+    "zeropad: one row too few": lambda: padding_program(first=T + 1),
+    "zeropad: the last row is left": lambda: padding_program(end=P - 1),
+    "zeropad: one row too many": lambda: padding_program(first=T - 1),
+    "zeropad: the first vector only": lambda: padding_program(vectors=ONE),
+    "zeropad: not started": lambda: padding_program(starts=False),
+    "zeropad: the manager is configured after the start": lambda: padding_program(late=True),
+    "zeropad: the last given row is not stored": lambda: padding_program(stored=T - 1),
+    "zeropad: one row is not loaded": lambda: padding_program(loaded=P - 1),
+    "layernorm: saturation as before 2022": lambda: layer_norm_mapping(FlexAsrOptions(saturation="pre2022")),
+    "layernorm: another AdaptivFloat bias": lambda: norm_program(bias="bias_gamma"),
+    "layernorm: beta has the input's AdaptivFloat bias": lambda: norm_program(bias_beta="bias_x"),
+    "layernorm: gamma and beta exchanged": lambda: norm_program(swapped=True),
+    "layernorm: the last row is left": lambda: norm_program(timesteps=T - 1),
+    "layernorm: done twice": lambda: norm_program(twice=True),
+    "layernorm: beta is stored after the start": lambda: norm_program(late=True),
+    "layernorm: beta is what was there": lambda: norm_program(beta=False),
+    "layernorm: the first vector only": lambda: norm_program(vectors=ONE),
+    "layernorm: beta overwrites gamma": lambda: without(NORM, "base_gamma + nv <= base_beta", base_beta=0),
+}
+QUICK = ("zeropad: the matrix at address 0", "zeropad: the last row is left", "layernorm: gamma and beta exchanged")
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FAULTS])
+def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
+    mapping = FAULTS[name]()
+    found = search(mapping, budget_seconds=300.0)
+    assert found is not None and replays(mapping, found)
+
+
+@pytest.mark.parametrize("name", [n if n == QUICK[1] else pytest.param(n, marks=pytest.mark.slow) for n in FAULTS])
+def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
+    verdict = chc.prove.prove(FAULTS[name](), discharger=Discharger(timeout=10.0), horn_timeout=3.0)
+    assert verdict.status is not Status.PROVED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mapping",
+    [padding_mapping(FlexAsrOptions(padding_stride="unit")), layer_norm_mapping(FlexAsrOptions(norm_stride="unit"))],
+    ids=["zeropad", "layernorm"],
+)
+def test_strides_of_the_unit_are_right_where_the_program_configures_both_alike(mapping: TensorMapping) -> None:
+    verdict = chc.prove.prove(mapping)
+    assert verdict.status is Status.PROVED, verdict.reason
+
+
+@pytest.mark.parametrize("mapping", [PAD, pytest.param(NORM, marks=pytest.mark.slow)], ids=["zeropad", "layernorm"])
+def test_it_is_proved_for_every_size(mapping: TensorMapping) -> None:
+    verdict = chc.prove.prove(mapping)
+    assert verdict.status is Status.PROVED, verdict.reason
+    names = [(o.group, o.name) for o in verdict.obligations]
+    assert len(names) == len(set(names))
+    assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
+
+
+@pytest.mark.parametrize(
+    "mapping,shape", [(PAD, (3, 32, 18)), (PAD, (15, 48, 17)), (NORM, (2, 32))], ids=["a", "b", "layernorm"]
+)
+def test_it_is_proved_at_a_shape(mapping: TensorMapping, shape: tuple[int, ...]) -> None:
+    verdict = bmc.prove.prove(mapping, shape, data="uninterpreted")
+    assert verdict.status is Status.PROVED, verdict.reason
+
+
+def test_shapes_that_do_not_fit_are_refused() -> None:
+    for mapping, shape, message in (
+        (
+            PAD,
+            (3, 16, 3),
+            "Rows of shape 3x16x3 of a FlexASR zero-padding mapping must be 1 or more, and fewer than those of the "
+            "result, not 3 of 3: the unit clears at least one; use no accelerator where nothing is appended",
+        ),
+        (
+            PAD,
+            (3, 17, 4),
+            "Columns of shape 3x17x4 of a FlexASR zero-padding mapping must be a positive multiple of 16, not 17; pad "
+            "the tensor",
+        ),
+        (
+            NORM,
+            (70000, 16),
+            "Rows of shape 70000x16 of a FlexASR layer-norm mapping must be 1 to 65535 (a 16-bit register), not 70000",
+        ),
+        (
+            NORM,
+            (1, 4096),
+            "Columns of shape 1x4096 of a FlexASR layer-norm mapping must be at most 4080 (255 vectors, an 8-bit "
+            "register), not 4096",
+        ),
+        (
+            NORM,
+            (65535, 32),
+            "Tiles of shape 65535x32 of a FlexASR layer-norm mapping must fit 65536 vectors, not 131072; split the "
+            "tensor",
+        ),
+    ):
+        with pytest.raises(SizeError) as error:
+            mapping.sizes_for(shape)
+        assert str(error.value) == message
+
+
+# -- the programs of the claims are those that the assembler writes ------------------------------------
+
+
+def ran(mapping: TensorMapping, sizes: dict[str, int], data: dict[str, np.ndarray]) -> np.ndarray:
+    """The output of a claim's device program on host tensors."""
+    words = {n: dict(enumerate(t.ravel().tolist())) for n, t in data.items()}
+    host = {n: Memory(0, words.get(n, {})) for n in mapping.device.tensors}
+    run_fragment(mapping.device, sizes, host, Machine(mapping.device.ila))
+    rows, columns = mapping.output_extents(sizes)
+    return np.array([host["host_y"][i] for i in range(rows * columns)], np.uint8).reshape(rows, columns)
+
+
+def codes(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, shape).astype(np.uint8)
+
+
+def test_padding_is_that_of_the_assembler_and_of_numpy() -> None:
+    x = codes(1, 5, 48)
+    result = zero_padding(Quantised(np.vstack([x, codes(2, 14, 48)]), 2), 5, 19)
+    wanted = result.read_output(run(result.program, Machine(flexasr()))).codes
+    found = ran(PAD, PAD.sizes_for((5, 48, 19)), {"host_x": x})
+    assert np.array_equal(found, wanted)
+    assert np.array_equal(found, np.vstack([x, np.zeros((14, 48), np.uint8)]))
+
+
+def test_layer_norm_is_that_of_the_assembler() -> None:
+    data = {"host_x": codes(1, 18, 32) & 0xBF, "host_gamma": codes(2, 32), "host_beta": codes(3, 32)}
+    sizes = NORM.sizes_for((18, 32)) | {"bias_x": 3, "bias_beta": 2, "bias_gamma": 1}
+    x, gamma, beta = (Quantised(data[f"host_{n}"], sizes[f"bias_{n}"]) for n in ("x", "gamma", "beta"))
+    result = layer_norm(x, gamma, beta)
+    wanted = result.read_output(run(result.program, Machine(flexasr()))).codes
+    assert np.array_equal(ran(NORM, sizes, data), wanted)
+    assert len(np.unique(wanted)) > 32
