@@ -158,7 +158,8 @@ class Runner:
 
         for name, state in fragment.ila.states.items():
             if isinstance(state.sort, MemSort):
-                machine.memories[name] = lazy(side, name, state)
+                known = fragment.idle.get(name)
+                machine.memories[name] = lazy(side, name, state) if known is None else Memory(known)
             elif name in fragment.idle:
                 machine.values[name] = fragment.idle[name]
             else:

@@ -92,7 +92,11 @@ def _execute(
         machine = Machine(mapping.device.ila)
         for cell, value in initial.items():
             _set(machine, cell, value)
-        machine.values.update(mapping.device.idle)
+        for name, value in mapping.device.idle.items():
+            if name in machine.memories:
+                machine.memories[name] = Memory(value)
+            else:
+                machine.values[name] = value
     host = {name: Memory(0, tensors.get(name, {})) for name in mapping.device.tensors}
     run_fragment(mapping.device, sizes, host, machine, note)
     return host

@@ -62,7 +62,7 @@ class Cell:
 class Cells:
     """A memory resolved while unrolling: words by address; ``initial`` names the words never written."""
 
-    initial: Callable[[int], Expr]
+    initial: Callable[[int], Value]
     words: dict[int, Value] = field(default_factory=dict)
 
     def read(self, address: int) -> Value:
@@ -164,7 +164,10 @@ class _Names:
         for name, variable in [*fragment.ila.states.items(), *fragment.tensors.items()]:
             owner = "host" if name in fragment.tensors else label
             if isinstance(variable.sort, MemSort):
-                memories[name] = self.memory(owner, name, variable.sort, inputs.get(name))
+                if owner == label and name in fragment.idle:
+                    memories[name] = _all_words(fragment.idle[name])
+                else:
+                    memories[name] = self.memory(owner, name, variable.sort, inputs.get(name))
             elif name in fragment.idle:
                 values[name] = int(fragment.idle[name])
             else:
@@ -188,6 +191,11 @@ class _Names:
             return var(symbol, word)
 
         return Cells(initial)
+
+
+def _all_words(value: int) -> Cells:
+    """A memory all of whose words have one known value."""
+    return Cells(lambda _: value)
 
 
 @dataclass

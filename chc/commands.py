@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ila_lang import BOOL, Command, Expr, Fragment, Kernel, MemSort, Store, const, substitute, true, var
+from ila_lang import BOOL, Command, Expr, Fragment, Kernel, MemSort, Store, all_of, const, ite, substitute, true, var
 from ila_lang.build import coerce
 from ila_lang.expr import bv_const, rebuild, resize
 from ila_lang.machine import store_plan
 
-__all__ = ["Decoded", "Unsupported", "decode", "generalised", "rolled", "start_values"]
+__all__ = ["Decoded", "Unsupported", "decode", "generalised", "rolled", "rolled_apart", "start_values"]
 
 
 class Unsupported(Exception):
@@ -28,12 +28,16 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True)
 class Decoded:
-    """What a command does: stores, scalar updates, and the kernel it starts under a condition (None if none)."""
+    """What a command does: stores, scalar updates, and the kernel it starts under a condition (None if none).
+
+    ``selected`` is the condition under which it does that: true, or what has to be proved.
+    """
 
     stores: list[Store]
     updates: dict[Expr, Expr]
     kernel: Kernel | None = None
     guard: Expr = true
+    selected: Expr = true
 
 
 def start_values(fragment: Fragment) -> dict[Expr, Expr]:
@@ -51,32 +55,42 @@ def start_values(fragment: Fragment) -> dict[Expr, Expr]:
 
 
 def decode(
-    fragment: Fragment, command: Command, scalars: Mapping[Expr, Expr], case: Mapping[Expr, Expr] | None = None
+    fragment: Fragment,
+    command: Command,
+    scalars: Mapping[Expr, Expr],
+    case: Mapping[Expr, Expr] | None = None,
+    *,
+    may_be_open: bool = False,
 ) -> Decoded:
     """The effect of one command; ``case`` fixes counters while the instruction is chosen, not in the effect.
 
-    Raises Unsupported unless exactly one instruction decodes it by partial evaluation.
+    Raises Unsupported unless exactly one instruction decodes it by partial evaluation.  With ``may_be_open`` conditions
+    may depend on sizes and memories, if only one instruction that is not reserved may decode the command: that it does,
+    and no other, is then the condition ``selected``.
     """
     ila = fragment.ila
     given = dict(command.inputs)
     inputs = {v: given.get(n, const(0, v.width) if v.sort != BOOL else ~(v == v)) for n, v in ila.inputs.items()}
     known = {**scalars, **inputs}
     chosen_by = known if not case else {k: substitute(v, case) for k, v in known.items()}
-    hits, open_ones = [], []
-    for instruction in ila.instructions.values():
-        condition = substitute(instruction.decode, chosen_by)
-        if not condition.is_const:
-            open_ones.append(instruction.name)
-        elif condition.value:
-            hits.append(instruction)
+    conditions = {i.name: substitute(i.decode, chosen_by) for i in ila.instructions.values()}
+    possible = {name: c for name, c in conditions.items() if not (c.is_const and not c.value)}
+    hits = [ila.instructions[name] for name, c in possible.items() if c.is_const]
+    selected = true
+    if may_be_open and not hits:
+        hits = [i for name in possible if not getattr(i := ila.instructions[name], "reserved", "")]
+        selected = all_of([c if hits and name == hits[0].name else ~c for name, c in possible.items()])
+        possible = {name: c for name, c in possible.items() if any(h.name == name for h in hits)}
     what = command.note or "a command"
-    if open_ones or len(hits) != 1:
-        names = ", ".join([*(h.name for h in hits), *open_ones]) or "none"
+    if len(possible) != 1 or len(hits) != 1:
+        names = ", ".join([*(h.name for h in hits), *(n for n, c in possible.items() if not c.is_const)]) or "none"
         raise Unsupported(
             f"{what} of {fragment.name} must select exactly one instruction for all sizes; candidates: {names}"
         )
     valid = substitute(ila.valid, chosen_by)
-    if not (valid.is_const and valid.value):
+    if may_be_open:
+        selected = selected & valid
+    elif not (valid.is_const and valid.value):
         raise Unsupported(f"{what} of {fragment.name} is not shown to be a valid command")
     instruction = hits[0]
     if getattr(instruction, "reserved", ""):
@@ -94,8 +108,9 @@ def decode(
         else:
             updates[target] = value
     if instruction.kernel is None:
-        return Decoded(stores, updates)
-    return Decoded(stores, updates, instruction.kernel, substitute(instruction.kernel_guard, known | updates))
+        return Decoded(stores, updates, selected=selected)
+    start = substitute(instruction.kernel_guard, known | updates)
+    return Decoded(stores, updates, instruction.kernel, start, selected)
 
 
 def generalised(cases: Sequence[Decoded], counter: Expr, what: str) -> Decoded:
@@ -135,24 +150,67 @@ def rolled(stores: Sequence[Store]) -> tuple[Expr, Store] | None:
     if len({s.memory for s in stores}) != 1 or len(stores) < 3:
         return None
     lane = var("lane", bv_const(0, 8).sort)
-    parts = []
-    for terms in ([s.address for s in stores], [s.value for s in stores]):
-        pattern = _generalise(terms[1], terms[2], lane, 1)
-        if pattern is None:
-            return None
-        for k, term in enumerate(terms):
-            if substitute(pattern, {lane: bv_const(k, 8)}) is not term:
-                return None
-        parts.append(pattern)
-    return lane, Store(stores[0].memory, parts[0], parts[1])
+    address, value = (_instances(terms, lane) for terms in ([s.address for s in stores], [s.value for s in stores]))
+    if address is None or value is None:
+        return None
+    return lane, Store(stores[0].memory, address, value)
+
+
+def rolled_apart(stores: Sequence[Store]) -> list[tuple[Expr, Store, int]] | None:
+    """Loops whose stores are the stores of one command, which happen at once; None if there are none.
+
+    Another order than the stores' is taken only where no two write the same address.  Each loop is a counter, a store and the number of iterations.  Stores of words byte by byte are a loop for each byte of
+    a word.  Where only addresses are alike, the value is chosen by the counter.
+    """
+    whole = rolled(stores)
+    if whole is not None:
+        return [(*whole, len(stores))]
+    if len({s.memory for s in stores}) != 1 or len(stores) < 3 or not _apart([s.address for s in stores]):
+        return None
+    for step in (2, 4, 8):
+        parts = [stores[k::step] for k in range(step)]
+        found = [rolled(part) for part in parts]
+        if all(f is not None for f in found):
+            return [(*f, len(part)) for f, part in zip(found, parts, strict=True) if f is not None]
+    lane = var("lane", bv_const(0, 8).sort)
+    address = _instances([s.address for s in stores], lane)
+    if address is None:
+        return None
+    value = stores[-1].value
+    for k, store in list(enumerate(stores))[-2::-1]:
+        value = ite(lane == k, store.value, value)
+    return [(lane, Store(stores[0].memory, address, value), len(stores))]
+
+
+def _apart(addresses: Sequence[Expr]) -> bool:
+    """Whether addresses differ by their text: literals, or literal low bits below the same high bits."""
+    if all(a.is_const for a in addresses):
+        return len({a.value for a in addresses}) == len(addresses)
+    if any(a.op != "concat" or not a.args[1].is_const for a in addresses):
+        return False
+    forms = {(a.args[0], a.args[1].width) for a in addresses}
+    return len(forms) == 1 and len({a.args[1].value for a in addresses}) == len(addresses)
+
+
+def _instances(terms: Sequence[Expr], counter: Expr) -> Expr | None:
+    """A term of which ``terms`` are the instances at 0, 1, 2, ...; None if there is none."""
+    pattern = _generalise(terms[1], terms[2], counter, 1)
+    if pattern is None:
+        return None
+    at = ({counter: bv_const(k, counter.width)} for k in range(len(terms)))
+    return pattern if all(substitute(pattern, here) is term for here, term in zip(at, terms, strict=True)) else None
 
 
 def _generalise(one: Expr, two: Expr, counter: Expr, at: int) -> Expr | None:
     """A term that is ``one`` where the counter is ``at`` and ``two`` where it is ``at + 1``."""
     if one is two:
         return one
-    if one.is_const and two.is_const and one.value == at and two.value == at + 1 and one.sort != BOOL:
-        return resize(counter, one.width)
+    if one.is_const and two.is_const and one.sort != BOOL and one.sort == two.sort:
+        step = two.value - one.value
+        first = one.value - step * at
+        if step <= 0 or first < 0:
+            return None
+        return resize(counter, one.width) * step + first
     if one.op != two.op or one.params != two.params or one.func is not two.func or len(one.args) != len(two.args):
         return None
     args = [_generalise(a, b, counter, at) for a, b in zip(one.args, two.args, strict=True)]

@@ -138,6 +138,8 @@ def _comparisons(goal: FNode) -> list[tuple[FNode, FNode, int]]:
         lower = [a for a in goal.args() if a.is_le() and a.arg(0).is_int_constant(0)]
         upper = [a for a in goal.args() if not any(a is b for b in lower)]
         return _comparisons(upper[0]) if len(upper) == 1 else []
+    if goal.is_or():
+        return [c for part in goal.args() for c in _comparisons(part)]
     if goal.is_lt() or goal.is_le():
         return [(goal.arg(0), goal.arg(1), int(goal.is_lt()))]
     return []

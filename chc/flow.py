@@ -16,6 +16,7 @@ from .agreement import Agreement, Iteration
 from .boxes import less
 from .commands import Unsupported
 from .context import Proof
+from .indirect import Indirect
 from .induction import Goal, Goals
 from .nests import Nest
 from .origins import Origin, Origins
@@ -45,6 +46,7 @@ def prove_by_origins(proof: Proof) -> Levels:
         for text, condition in dict.fromkeys(schedule.requires):
             scene.theorem(f"{prefix}: decoding", text, condition, "what decoding relies on holds for all sizes")
         sides.append(Values(Origins(proof, prefix, schedule, Writers(schedule))))
+        Indirect(sides[-1]).resolve()
     device, ir = sides
     _covers(scene)
     row, column = mapping.cell[0][0], mapping.cell_column

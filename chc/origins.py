@@ -54,7 +54,7 @@ class Reader:
         """The address as an integer term of the scene."""
         if self.spot is None:
             term = scene.encoding.term(self.address)
-            scene.proof.fits(scene.encoding, "the output cell")
+            scene.proof.fits(scene.encoding, f"a cell in {scene.name}" if scene.name else "the output cell")
             return term
         try:
             return self.spot.instance(scene, self.address, self.at)
@@ -116,7 +116,8 @@ class Origins:
     def _witness(
         self, scene: Scene, write: Write, iterations: list[tuple[int, ...]], reader: Reader, point: Point
     ) -> dict[Expr, Expr]:
-        table = candidates(scene.trials, scene.ranges, [reader.there(), *point.counters])
+        radices = {e.value for _, e in write.loops if e.is_const and e.value > 1}
+        table = candidates(scene.trials, scene.ranges, [reader.there(), *point.counters], radices)
         at: dict[Expr, Expr] = {}
         for counter, values in zip(write.counters, zip(*iterations, strict=True), strict=True):
             term = table.get(tuple(values))
@@ -200,7 +201,8 @@ class Origins:
         meaning = "no other write of this cell comes between its origin and the point where it is read"
         ask = self.proof.follows
         if known:
-            ask(self._group(scene), what, [*hypotheses, *known], smt.Not(between), meaning)
+            needed = known if quick(known, smt.Not(between)) else [*hypotheses, *known]
+            ask(self._group(scene), what, needed, smt.Not(between), meaning)
             return
         order = [h for h in conjuncts(hypotheses) if is_linear(h)]
         if quick(order, smt.Not(between)):

@@ -13,6 +13,7 @@ like all others.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import gcd
 
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
@@ -102,11 +103,14 @@ def apart_steps(
     One is below the other, or a digit of both is: ``m*h + d`` and ``m*h' + d'`` with digits below m differ where the
     digits do, or the rest does.
     """
+    one, two = expand(left), expand(right)
+    residue = _residue_steps(left, right, difference_of(one, two))
+    if residue is not None:
+        return residue
     for smaller, larger in ((left, right), (right, left)):
         steps = range_steps(hypotheses, smaller, larger, sizes, decide, 1)
         if steps is not None:
             return [*steps, ("apart", [steps[-1][2]], smt.Not(smt.Equals(left, right)))]
-    one, two = expand(left), expand(right)
     for literal in sorted({abs(c) for c in (*one.values(), *two.values()) if abs(c) > 1}, reverse=True):
         radix = smt.Int(literal)
         lows = [polynomial_term({m: c for m, c in p.items() if c % literal}) for p in (one, two)]
@@ -134,6 +138,20 @@ def apart_steps(
             steps.append(("radix", [*ranges, different], smt.Not(smt.Equals(*sums))))
             return steps
     return None
+
+
+def _residue_steps(left: FNode, right: FNode, difference: Polynomial) -> list[Step] | None:
+    """Steps that prove ``left != right`` where they differ by ``k*rest + c``, and c is no multiple of k."""
+    rest = {m: c for m, c in difference.items() if m}
+    divisor, literal = gcd(*rest.values()), difference.get((), 0)
+    if divisor < 2 or literal % divisor == 0:
+        return None
+    multiple = smt.Times(smt.Int(divisor), polynomial_term({m: c // divisor for m, c in rest.items()}))
+    any_rest = smt.Times(smt.Int(divisor), smt.Symbol("!k", INT))
+    return [
+        ("residue", [], smt.Equals(left, smt.Plus(right, multiple, smt.Int(literal)))),
+        ("no multiple", [], smt.Not(smt.Equals(smt.Plus(any_rest, smt.Int(literal)), smt.Int(0)))),
+    ]
 
 
 def _next(

@@ -28,6 +28,7 @@ from ila_lang import (
     Statement,
     Store,
     const,
+    false,
     free_variables,
     ite,
     mem,
@@ -39,7 +40,7 @@ from ila_lang import (
 from ila_lang.expr import bv_const, resize
 from ila_lang.kernel import map_statement, walk
 
-from .commands import Decoded, Unsupported, decode, generalised, rolled, start_values
+from .commands import Decoded, Unsupported, decode, generalised, rolled, rolled_apart, start_values
 from .statements import carried, carries, check_separate, condition_of, loads_memory, own_memory, writes_memory
 
 __all__ = ["Fold", "Loops", "Schedule", "Write", "schedule_of"]
@@ -95,12 +96,15 @@ class Schedule:
     writes: list[Write] = field(default_factory=list)
     folds: dict[Expr, Fold] = field(default_factory=dict)
     requires: list[tuple[str, Expr]] = field(default_factory=list)
+    selected: list[Write] = field(default_factory=list)
+    """Conditions on sizes, counters and memories under which commands select the instructions they are taken for; as
+    writes to nowhere."""
     kept: dict[Expr, Write] = field(default_factory=dict)
     """Values that were read before the memory changed, by symbol; as writes to nowhere, which say where and when."""
 
     def writes_to(self, memory: Expr) -> list[Write]:
-        """The writes to one memory, in textual order."""
-        return [w for w in self.writes if w.memory is memory]
+        """The writes to one memory, in textual order; none that never happen."""
+        return [w for w in self.writes if w.memory is memory and w.guard is not false]
 
 
 def schedule_of(fragment: Fragment) -> Schedule:
@@ -195,12 +199,16 @@ class _Builder:
             check_separate(decoded.stores)
         # what the command reads into registers it reads before it writes
         after = {**known, **decoded.updates}
+        if decoded.selected is not true:
+            place = (*scope.prefix, self._next(scope.prefix))
+            here = Write(scope.label, scope.loops, place, _NOWHERE, const(0, 1), decoded.selected, scope.guard)
+            self.schedule.selected.append(here)
         self._keep(after, [s.memory for s in decoded.stores], scope)
-        group = rolled(decoded.stores)
-        if group is not None:
-            lane, store = group
-            inner = self._enter(scope, lane, bv_const(len(decoded.stores), 8))
-            self._emit(store.memory, store.address, store.value, inner)
+        groups = rolled_apart(decoded.stores)
+        if groups is not None:
+            for lane, store, count in groups:
+                inner = self._enter(scope, lane, bv_const(count, 8))
+                self._emit(store.memory, store.address, store.value, inner)
         else:
             for store in decoded.stores:
                 self._emit(store.memory, store.address, store.value, scope)
@@ -224,8 +232,7 @@ class _Builder:
         try:
             return decode(self.fragment, command, known)
         except Unsupported:
-            if not counters:
-                raise
+            pass
         for counter in counters:
             try:
                 cases = [
@@ -235,7 +242,7 @@ class _Builder:
             except Unsupported:
                 continue
             return generalised(cases, counter, command.note or "a command")
-        return decode(self.fragment, command, known)
+        return decode(self.fragment, command, known, may_be_open=True)
 
     def _store(self, memory: Expr, address: Expr, value: Expr, known: Known, scope: _Scope) -> None:
         self._keep(known, [memory], scope)
@@ -247,8 +254,6 @@ class _Builder:
         self.touched.add(memory)
         place = (*scope.prefix, self._next(scope.prefix))
         address, value = self._linear(address), self._linear(value)
-        if any(n.op == "load" for n in postorder([address, scope.guard])):
-            raise Unsupported(f"{scope.label} writes {memory.name} where or when another memory says")
         self.schedule.writes.append(Write(scope.label, scope.loops, place, memory, address, value, scope.guard))
 
     def _next(self, prefix: tuple[int, ...]) -> int:
@@ -416,14 +421,14 @@ class _Builder:
 
     # -- going back ---------------------------------------------------------------------------------
 
-    def _save(self) -> tuple[int, set[Expr], int, dict[tuple[int, ...], int]]:
+    def _save(self) -> tuple[tuple[int, int, int], set[Expr], dict[tuple[int, ...], int]]:
         s = self.schedule
-        return len(s.writes), set(s.folds), len(s.requires), dict(self.positions)
+        return (len(s.writes), len(s.requires), len(s.selected)), set(s.folds), dict(self.positions)
 
-    def _restore(self, saved: tuple[int, set[Expr], int, dict[tuple[int, ...], int]]) -> None:
+    def _restore(self, saved: tuple[tuple[int, int, int], set[Expr], dict[tuple[int, ...], int]]) -> None:
         s = self.schedule
-        writes, folds, requires, self.positions = saved[0], saved[1], saved[2], dict(saved[3])
-        del s.writes[writes:], s.requires[requires:]
+        (writes, requires, selected), folds, self.positions = saved[0], saved[1], dict(saved[2])
+        del s.writes[writes:], s.requires[requires:], s.selected[selected:]
         for result in [r for r in s.folds if r not in folds]:
             del s.folds[result]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ila_lang import Expr, postorder, resize, substitute, var
+from ila_lang import Expr, MemSort, const, postorder, resize, substitute, var
 
 from .commands import Unsupported
 from .origins import At, Origin, Origins, Reader
@@ -83,8 +83,19 @@ class Values:
                 self._known[key] = self._stored(scene, origin)
         return self._known[key]
 
+    def idle(self, memory: Expr) -> Expr | None:
+        """What all words of a memory hold before the program; None where that is not known."""
+        fragment, sort = self.origins.schedule.fragment, memory.sort
+        if memory.name not in fragment.idle or fragment.ila.states.get(memory.name) is not memory:
+            return None
+        assert isinstance(sort, MemSort)
+        return const(fragment.idle[memory.name], sort.data_width)
+
     def _before_all(self, scene: Scene, memory: Expr, reader: Reader) -> Expr:
         """The symbol of a cell as it was before the program."""
+        idle = self.idle(memory)
+        if idle is not None:
+            return idle
         key = (scene, memory, reader.there())
         if key not in self._known:
             symbol = var(f"source.{self.origins.prefix}.{len(self.sources)}", memory.load(reader.address).sort)
@@ -171,6 +182,9 @@ class Values:
             ):
                 continue
             condition = substitute(node.args[0], here)
+            if condition.is_const:
+                branches[node] = node.args[1 if condition.value else 2]
+                continue
             outcomes = {bool(v) for (v,) in scene.trials.evaluate([condition])}
             if len(outcomes) == 1:
                 holds = outcomes.pop()

@@ -20,7 +20,7 @@ from ila_lang.mapping import TensorMapping
 from .commands import Unsupported
 from .schedule import Loops, Schedule, Write
 
-__all__ = ["END", "Point", "Trials", "Writers", "candidates", "trials_of"]
+__all__ = ["END", "Point", "Trials", "Writers", "candidates", "sizes_of", "trials_of"]
 
 _FEW = 8
 """Literals tried as values, and as radices of digits (such as the gates of a cell)."""
@@ -76,6 +76,12 @@ class Trials:
         """The samples at which a condition holds."""
         values = self.evaluate([condition])
         return Trials(self.parameters, self.variables, tuple(r for r, (v,) in zip(self.rows, values, strict=True) if v))
+
+
+def sizes_of(mapping: TensorMapping) -> tuple[tuple[int, ...], ...]:
+    """Deterministic samples of parameters inside a mapping's size domain."""
+    rows = (tuple(sizes[n] for n in mapping.parameters) for sizes in mapping.sample_sizes(Random(0)))
+    return tuple(dict.fromkeys(rows))
 
 
 def trials_of(mapping: TensorMapping, coordinates: Loops, each: int = 5) -> Trials:
@@ -193,10 +199,13 @@ def _addresses(
     return walk(())
 
 
-def candidates(trials: Trials, ranges: Loops, hints: Sequence[Expr]) -> dict[tuple[int, ...], Expr]:
+def candidates(
+    trials: Trials, ranges: Loops, hints: Sequence[Expr], radices: Iterable[int] = ()
+) -> dict[tuple[int, ...], Expr]:
     """Terms over coordinates and counters by their values at the samples; the simplest term for each value.
 
-    ``ranges`` are the coordinates and counters with their extents; ``hints`` are terms whose parts are tried, too.
+    ``ranges`` are the coordinates and counters with their extents; ``hints`` are terms whose parts are tried, too, and
+    ``radices`` literals by which counters are divided.
     """
     atoms = [resize(c, 32) for c, _ in ranges]
     extents = [resize(e, 32) for _, e in ranges]
@@ -208,7 +217,7 @@ def candidates(trials: Trials, ranges: Loops, hints: Sequence[Expr]) -> dict[tup
         for node in postorder([hint]):
             if isinstance(node.sort, BvSort) and node.args and node.width <= 32 and node.op not in ("load", "apply"):
                 found.append(resize(node, 32))
-    literals = sorted({e.value for e in extents if e.is_const and e.value > 1} | {2, 16})
+    literals = sorted({e.value for e in extents if e.is_const and e.value > 1} | {2, 16, *radices})
     for k in literals:
         for atom in list(atoms):
             found += [atom // const(k, 32), atom % const(k, 32), atom * k]

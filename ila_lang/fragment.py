@@ -23,7 +23,8 @@ class Fragment:
     """A program fragment for one ILA.
 
     ``parameters`` are the sizes (bit-vector variables), ``tensors`` the host memories, ``program`` the commands.
-    ``idle`` gives the state variables whose value is known when the fragment starts; all other state is arbitrary.
+    ``idle`` gives the state variables whose value is known when the fragment starts (of a memory, all words have that
+    value); all other state is arbitrary.
     Raises ValueError from :meth:`check` where the program uses anything else, or an input the ILA does not have.
     """
 

@@ -1,0 +1,217 @@
+"""Words of memory that addresses and conditions depend on, replaced by what the program stored there.
+
+A device may take an address from a memory, such as the index in a micro-op that the program has written before.  For an
+arbitrary iteration of the statement that uses it, the word's origin is proved like that of any other cell
+(:mod:`chc.origins`).  What the origin stored must be a term over sizes and counters, and this term then takes the
+word's place.  Nothing is known of a word that the program did not write, but for what an idle device holds.
+
+Memories are resolved one after the other: where a memory is written must not depend on what it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from ila_lang import Expr, false, postorder, substitute, true
+from ila_lang.expr import free_variables, resize
+
+from .boxes import less
+from .commands import Unsupported
+from .origins import Origin, Reader
+from .scenes import Scene
+from .schedule import Fold, Loops, Schedule, Write
+from .values import Values
+from .writers import Point, Trials, sizes_of
+
+__all__ = ["Indirect"]
+
+
+@dataclass
+class Indirect:
+    """Resolves the addresses and conditions of one side's schedule, in place."""
+
+    values: Values
+    _ready: set[Expr] = field(default_factory=set)
+    _open: list[Expr] = field(default_factory=list)
+    _forms: dict[Write, Expr] = field(default_factory=dict)
+    _words: dict[tuple[object, ...], Expr] = field(default_factory=dict)
+    _scenes: dict[tuple[int, ...], Scene] = field(default_factory=dict)
+
+    @property
+    def _schedule(self) -> Schedule:
+        return self.values.origins.schedule
+
+    @property
+    def _prefix(self) -> str:
+        return self.values.origins.prefix
+
+    def resolve(self) -> None:
+        """Replaces every word that an address or condition depends on, and proves how commands are decoded.
+
+        Raises Unsupported where such a word is not a term over sizes and counters.
+        """
+        for memory in dict.fromkeys(w.memory for w in self._schedule.writes):
+            self._memory(memory)
+        for number, write in enumerate(self._schedule.selected):
+            self._selected(number, write)
+
+    def _memory(self, memory: Expr) -> None:
+        """Resolves all writes to a memory."""
+        if memory in self._ready:
+            return
+        if any(memory is m for m in self._open):
+            raise Unsupported(f"where {memory.name} is written depends on what it holds")
+        self._open.append(memory)
+        for number, write in enumerate(self._schedule.writes):
+            if write.memory is memory:
+                self._schedule.writes[number] = self._write(write)
+        self._open.pop()
+        self._ready.add(memory)
+
+    # -- statements ---------------------------------------------------------------------------------
+
+    def _write(self, write: Write) -> Write:
+        if any(_loads([extent]) for _, extent in write.loops):
+            raise Unsupported(f"{write.label} repeats as often as a memory says")
+        address = self._plain(write, write.address)
+        guard = self._condition(write)
+        value = write.value
+        if guard is not false:
+            value = self._value(write, value)
+        if address is write.address and guard is write.guard and value is write.value:
+            return write
+        return replace(write, address=address, guard=guard, value=value)
+
+    def _condition(self, write: Write) -> Expr:
+        """The condition of a write; decided, where a memory had a part in it and it can be."""
+        if not _loads([write.guard]):
+            return write.guard
+        guard = self._plain(write, write.guard)
+        scene = self._scene(write.loops)
+        for outcome, condition in ((false, ~guard), (true, guard)):
+            if scene.proves(condition):
+                what = "never" if outcome is false else "always"
+                name = f"{write.label} {self._schedule.writes.index(write)} writes {write.memory.name} {what}"
+                meaning = "the condition has this value in every iteration"
+                scene.theorem(f"{self._prefix}: conditions", name, condition, meaning)
+                return outcome
+        return guard
+
+    def _value(self, write: Write, value: Expr) -> Expr:
+        """A value with the addresses that it loads from resolved, in folds and kept values, too."""
+        for node in postorder([value]):
+            if node in self._schedule.folds:
+                self._schedule.folds[node] = self._fold(write, self._schedule.folds[node])
+            elif node in self._schedule.kept:
+                kept = self._schedule.kept[node]
+                self._schedule.kept[node] = replace(kept, value=self._value(kept, kept.value))
+        return self._direct(write, value, ())
+
+    def _fold(self, write: Write, fold: Fold) -> Fold:
+        initial = tuple(self._value(write, t) for t in fold.initial)
+        step = tuple(self._direct(write, t, fold.loops) for t in fold.step)
+        if any(n in self._schedule.folds for n in postorder(step)) or any(_loads([e]) for _, e in fold.loops):
+            if any(n.op == "load" and _loads([n.args[1]]) for n in postorder(step)):
+                raise Unsupported(f"{write.label} reads where a memory says, in a loop inside a loop")
+        return replace(fold, initial=initial, step=step)
+
+    def _direct(self, write: Write, value: Expr, inner: Loops) -> Expr:
+        """A term with the words replaced that its loads take their addresses from."""
+        words = {word for n in postorder([value]) if n.op == "load" for word in _loads([n.args[1]])}
+        return self._without(write, value, words, inner) if words else value
+
+    def _plain(self, write: Write, term: Expr) -> Expr:
+        """A term without loads."""
+        return self._without(write, term, set(_loads([term])), ())
+
+    def _without(self, write: Write, term: Expr, words: set[Expr], inner: Loops) -> Expr:
+        known: dict[Expr, Expr] = {}
+        for word in _loads([term]):  # inner ones first
+            if word in words:
+                known[word] = self._word(write, substitute(word, known), inner)
+        return substitute(term, known)
+
+    def _selected(self, number: int, write: Write) -> None:
+        """Proves that a command selects the instruction it is taken for."""
+        condition = write.guard.implies(self._plain(write, write.value))
+        scene = self._scene(write.loops)
+        for k, part in enumerate(dict.fromkeys(_conjuncts(condition))):
+            name = f"{write.label}, command {number}, condition {k}"
+            meaning = "the command selects the instruction that it is taken for, and no other"
+            scene.theorem(f"{self._prefix}: decoding", name, part, meaning)
+
+    # -- words --------------------------------------------------------------------------------------
+
+    def _word(self, write: Write, load: Expr, inner: Loops) -> Expr:
+        """What a load reads just before a write, as a term over the write's counters (and those of inner loops)."""
+        memory, address = load.args
+        if memory.op != "var":
+            raise Unsupported(f"{write.label} reads an address from a memory that is a term")
+        self._memory(memory)
+        around = write.place[:-1]
+        # statements that follow each other without writing the memory read the same
+        changes = any(w.place[: len(around)] == around for w in self._schedule.writes_to(memory))
+        used = {v for v in free_variables(address).values()}
+        inner = inner if any(c in used for c, _ in inner) else ()
+        key = (load, around, write.place if changes else (), _identity((*write.loops, *inner)))
+        if key not in self._words:
+            scene = self._scene((*write.loops, *inner))
+            point = Point(write.place, write.counters)
+            origin = self.values.origins.of(scene, memory, Reader(address, None, {}), point)
+            word = self._stored(origin) if origin is not None else self.values.idle(memory)
+            if word is None:
+                raise Unsupported(f"{write.label} depends on {memory.name} as it was before the program")
+            self._words[key] = word
+        return self._words[key]
+
+    def _stored(self, origin: Origin) -> Expr:
+        """What a write stored, as a term over sizes and the coordinates of the origin's iteration."""
+        write = origin.write
+        if write not in self._forms:
+            for load in _loads([write.value]):
+                if load.args[0].op == "var":
+                    self._memory(load.args[0])
+            scene = self._scene(write.loops)
+            form = self.values.term(scene, write, {c: c for c in write.counters}, (), write.value)
+            known = {*write.counters, *self.values.origins.proof.mapping.parameters.values()}
+            for name, variable in free_variables(form).items():
+                if variable not in known:
+                    raise Unsupported(
+                        f"an address depends on {write.memory.name}, where {write.label} stores data ({name})"
+                    )
+            self._forms[write] = form
+        return substitute(self._forms[write], {c: resize(t, c.width) for c, t in origin.at.items()})
+
+    def _scene(self, loops: Loops) -> Scene:
+        """An arbitrary iteration of loops; its coordinates are the counters."""
+        key = _identity(loops)
+        if key not in self._scenes:
+            proof = self.values.origins.proof
+            name = f"{self._prefix}, loops {len(self._scenes)}"
+            encoding = proof.base.fork(name)
+            for counter, extent in loops:
+                encoding.assume(less(counter, extent))
+            proof.fits(encoding, f"{name}: extents")
+            mapping = proof.mapping
+            trials = Trials(tuple(mapping.parameters.values()), (), sizes_of(mapping)).extend(loops, 0, 5)
+            if not trials.rows:
+                raise Unsupported(f"{', '.join(c.name for c, _ in loops)} have no iteration at any sample")
+            self._scenes[key] = Scene(proof, encoding, loops, trials, name)
+        return self._scenes[key]
+
+
+def _loads(terms: Iterable[Expr]) -> list[Expr]:
+    """The loads inside terms, inner ones first."""
+    return [n for n in postorder(list(terms)) if n.op == "load"]
+
+
+def _identity(loops: Loops) -> tuple[int, ...]:
+    # terms are compared by identity: their equality is a term
+    return tuple(id(t) for loop in loops for t in loop)
+
+
+def _conjuncts(condition: Expr) -> list[Expr]:
+    if condition.op == "and":
+        return [part for argument in condition.args for part in _conjuncts(argument)]
+    return [condition]
