@@ -13,13 +13,13 @@ before the point.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
-from ila_lang import Expr, all_of, resize, substitute
+from ila_lang import Expr, all_of, free_variables, resize, substitute
 from smt_encodings.discharge import conjuncts
 from smt_encodings.integers import NotLinearizable, is_linear
 
@@ -113,11 +113,34 @@ class Origins:
             self._not_between(scene, name, other, reader, point, origin)
         return origin
 
+    def nothing_between(
+        self, scene: Scene, name: str, write: Write, reader: Reader, point: Point, since: Origin
+    ) -> None:
+        """Proves that no other write than ``write`` writes a cell after an instance and before a point."""
+        for other in self.schedule.writes_to(write.memory):
+            if other is not write:
+                self._not_between(scene, name, other, reader, point, since)
+
+    def determined(self, write: Write) -> list[Expr] | None:
+        """Counters that a write's address determines, proved; None where that was not found."""
+        return self._injective(write)
+
+    @staticmethod
+    def before(write: Write, values: Sequence[FNode], others: Sequence[FNode]) -> FNode:
+        """The condition that one iteration of a write comes strictly before another one."""
+        return before(write.place, values, write.place, others)
+
+    def numbered(self) -> int:
+        """A new number, for names."""
+        self.count += 1
+        return self.count
+
     def _witness(
         self, scene: Scene, write: Write, iterations: list[tuple[int, ...]], reader: Reader, point: Point
     ) -> dict[Expr, Expr]:
         radices = {e.value for _, e in write.loops if e.is_const and e.value > 1}
-        table = candidates(scene.trials, scene.ranges, [reader.there(), *point.counters], radices)
+        last = [e - 1 for _, e in write.loops if not set(free_variables(e).values()) & set(write.counters)]
+        table = candidates(scene.trials, scene.ranges, [reader.there(), *point.counters, *last], radices)
         at: dict[Expr, Expr] = {}
         for counter, values in zip(write.counters, zip(*iterations, strict=True), strict=True):
             term = table.get(tuple(values))

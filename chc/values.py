@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from ila_lang import Expr, MemSort, const, postorder, resize, substitute, var
 
+from .accumulate import accumulation
 from .commands import Unsupported
 from .origins import At, Origin, Origins, Reader
 from .scenes import Scene
@@ -122,6 +123,10 @@ class Values:
                         self.earlier[symbol] = scene, origin
                         self._known[key] = symbol
                     return self._known[key]
+        accumulated = accumulation(self.origins, scene, origin)
+        if accumulated is not None:
+            initial = self._cell(scene, write.memory, accumulated.reader, accumulated.start)
+            return self._use(FoldUse(accumulated.fold, write, origin.at, (), (initial,), self._symbols(accumulated.fold), scene))
         return self.term(scene, write, origin.at, (), write.value)
 
     def copied(self, scene: Scene, memory: Expr, address: Expr) -> Origin | None:
@@ -203,17 +208,23 @@ class Values:
         key = (scene, fold, tuple(at[c] for c in fold.around), tuple(at[c] for c, _ in inner))
         if key not in self._known:
             initial = tuple(self.term(scene, write, at, inner, t) for t in fold.initial)
-            number = len(self.folds)
-            symbols = tuple(var(f"fold_of.{self.origins.prefix}.{number}.{r.name}", r.sort) for r in fold.results)
-            use = FoldUse(fold, write, at, inner, initial, symbols, scene)
-            self.folds |= dict.fromkeys(symbols, use)
-            self._known[key] = symbols[0]
+            self._known[key] = self._use(FoldUse(fold, write, at, inner, initial, self._symbols(fold), scene))
         use = self.folds[self._known[key]]
         return dict(zip(fold.results, use.symbols, strict=True))[result]
 
+    def _symbols(self, fold: Fold) -> tuple[Expr, ...]:
+        number = len(self.folds)
+        return tuple(var(f"fold_of.{self.origins.prefix}.{number}.{r.name}", r.sort) for r in fold.results)
+
+    def _use(self, use: FoldUse) -> Expr:
+        """Notes a fold; gives the symbol of its first result."""
+        self.folds |= dict.fromkeys(use.symbols, use)
+        return use.symbols[0]
+
     def step(self, use: FoldUse, scene: Scene, registers: tuple[Expr, ...], at: At) -> tuple[Expr, ...]:
         """What one iteration of a fold makes of ``registers``; ``at`` gives the fold's counters in ``scene``."""
-        inner = (*use.inner, *use.fold.loops)
+        own = set(use.write.counters)  # a fold in memory has loops of the write itself
+        inner = (*use.inner, *(loop for loop in use.fold.loops if loop[0] not in own))
         everywhere = {**use.at, **at}
         terms = [self.term(scene, use.write, everywhere, inner, t) for t in use.fold.step]
         carried = dict(zip(use.fold.registers, registers, strict=True))

@@ -122,13 +122,7 @@ class Writers:
         """
         if not self.schedule.writes_to(memory):
             return None
-        values = trials.evaluate([address, *point.counters])
-        found: list[tuple[int, tuple[int, ...]] | None] = []
-        for row, (cell, *counters) in zip(trials.rows, values, strict=True):
-            key = _interleave(point.place, tuple(counters))
-            instances = self._table(memory, trials.parameters, trials.sizes(row)).get(cell, [])
-            position = bisect_left(instances, key, key=lambda i: i[0])
-            found.append(instances[position - 1][1:] if position else None)
+        found = self.each(trials, memory, address, point)
         numbers = list(dict.fromkeys(f[0] if f else None for f in found))
         if len(numbers) > 1:
             names = [self.schedule.writes[n].label if n is not None else "none" for n in numbers]
@@ -150,6 +144,19 @@ class Writers:
             if len(mine) != 1:
                 return []
             found += mine
+        return found
+
+    def each(
+        self, trials: Trials, memory: Expr, address: Expr, point: Point
+    ) -> list[tuple[int, tuple[int, ...]] | None]:
+        """At each sample, the number of the write that wrote a cell last before a point, and its iteration."""
+        values = trials.evaluate([address, *point.counters])
+        found: list[tuple[int, tuple[int, ...]] | None] = []
+        for row, (cell, *counters) in zip(trials.rows, values, strict=True):
+            key = _interleave(point.place, tuple(counters))
+            instances = self._table(memory, trials.parameters, trials.sizes(row)).get(cell, [])
+            position = bisect_left(instances, key, key=lambda i: i[0])
+            found.append(instances[position - 1][1:] if position else None)
         return found
 
     def _table(self, memory: Expr, parameters: tuple[Expr, ...], sizes: tuple[int, ...]) -> dict[int, list[Instance]]:

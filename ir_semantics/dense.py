@@ -40,8 +40,8 @@ def dense_ir(operator: DenseOperator) -> Ila:
     ``tensor_weights`` w, ``tensor_bias`` b and ``tensor_out`` y.
     """
     sort = operator.step.params[1].sort
-    result = operator.finish.result
-    assert isinstance(sort, BvSort) and isinstance(result, BvSort)
+    result, bias_sort = operator.finish.result, operator.finish.params[1].sort
+    assert isinstance(sort, BvSort) and isinstance(result, BvSort) and isinstance(bias_sort, BvSort)
     ila = Ila("ir", "Tensor IR: a dense layer")
     run, func = ila.input("func_run", BOOL), ila.input("func_id", 8)
     widths = {"rows": 32, "features_in": 32, "features_out": 32, **operator.parameters}
@@ -49,7 +49,7 @@ def dense_ir(operator: DenseOperator) -> Ila:
     states = {n: ila.state(n, w, 0, doc="operand of the running instruction") for n, w in widths.items()}
     x = ila.state("tensor_in", mem(32, sort.width), doc="input tensor x, row-major")
     w = ila.state("tensor_weights", mem(32, sort.width), doc="weights w, a row per output feature")
-    b = ila.state("tensor_bias", mem(32, sort.width), doc="layer bias b")
+    b = ila.state("tensor_bias", mem(32, bias_sort.width), doc="layer bias b")
     y = ila.state("tensor_out", mem(32, result.width), doc="output tensor y, row-major")
     ila.set_valid(run & (func == DENSE_CODE))
     kernel = Kernel("dense", "a dense layer over row-major tensors")

@@ -136,6 +136,18 @@ class Program:
             number = row * columns + vector
             self.write(f"write {name}", base + number, load_bytes(tensor, number << 4, 16))
 
+    def write_tiles(self, tensor: Expr, rows: Expr, columns: Expr, base: Expr) -> None:
+        """A row-major matrix of bytes as tiles of 16 x 16, ``columns`` of them in a row, from vector ``base`` on."""
+        name, k = tensor.name, self.kernel
+        with (
+            k.loop(f"{name}_tile_row", rows) as row,
+            k.loop(f"{name}_tile", columns) as tile,
+            k.loop(f"{name}_row", const(16, 5)) as line,
+        ):
+            number = ((row * columns + tile) << 4) + line.zext(32)
+            place = ((row << 4) + line.zext(32)) * columns + tile
+            self.write(f"write {name}", base + number, load_bytes(tensor, place << 4, 16))
+
     def read(self, rows: Expr, columns: Expr, base: Expr) -> None:
         """The output, a row-major matrix of bytes, to ``HOST_Y``."""
         k = self.kernel

@@ -1,0 +1,183 @@
+"""The mapping of a dense layer to VTA: products, bias, and requantisation to bytes.
+
+IR side: one dense instruction on x [m, 16*inner], weights [16*n, 16*inner], all int8, and a bias [16*n], int32; results are
+shifted right and saturated to bytes.  Device side: x goes to the input scratchpad as a whole.  For each vector of 16
+output channels, its tiles of weights are loaded, accumulators are cleared, one GEMM instruction adds all products, and
+the ALU adds the bias, shifts and bounds.  Wherever an iteration of GEMM adds to an accumulator, all other rows' have
+been updated since the last time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from accel_models.vta.isa import AluOp, MemoryId
+from accel_models.vta.model import vta
+from accel_models.vta.numerics import multiply
+from accel_models.vta.options import VtaOptions
+from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, true, var
+from ila_lang.mapping import SizeError, TensorMapping
+from ir_semantics.dense import DENSE_CODE, DenseOperator, dense_ir
+
+from .vta_programs import ASSUMPTIONS, COLUMNS, DRAM_VECTORS, HOST_Y, IDLE, ROWS, Program, micro_op
+
+__all__ = ["DENSE", "DenseDetails", "dense_fragment", "dense_mapping"]
+
+DEPTH, SHIFT = var("inner", bv(32)), var("shift", bv(32))
+"""Vectors of 16 input channels, and by how many bits sums are shifted right."""
+PARAMETERS = {"m": ROWS, "inner": DEPTH, "n": COLUMNS, "shift": SHIFT}
+HOST_X, HOST_W, HOST_B = var("host_x", mem(32, 8)), var("host_w", mem(32, 8)), var("host_b", mem(32, 32))
+CELL = (
+    (var("cell_row", bv(32)), ROWS),
+    (var("cell_vector", bv(32)), COLUMNS),
+    (var("cell_lane", bv(32)), const(16, 32)),
+)
+"""Coordinates of an output element: row, vector of 16 channels, lane."""
+CELL_COLUMN = (CELL[1][0] << 4) + CELL[2][0]
+ROOM = DRAM_VECTORS - 16
+DOMAIN: tuple[tuple[str, Expr], ...] = (
+    ("1 <= m <= 2047 accumulators", (const(1, 32) <= ROWS) & (ROWS <= 2047)),
+    ("1 <= inner <= 1024 tiles", (const(1, 32) <= DEPTH) & (DEPTH <= 1024)),
+    ("m*inner <= 2048 input vectors", ROWS * DEPTH <= 2048),
+    ("1 <= n <= 65535", (const(1, 32) <= COLUMNS) & (COLUMNS <= 65535)),
+    (
+        f"16*n*inner + 4*n + m*inner + m*n <= {ROOM} vectors of DRAM",
+        COLUMNS * DEPTH * 16 + COLUMNS * 4 + ROWS * DEPTH + ROWS * COLUMNS <= ROOM,
+    ),
+    ("shift <= 15", SHIFT <= 15),
+)
+
+
+@primitive(bv(32), acc=bv(32), weight=bv(8), x=bv(8))
+def multiply_add(acc: Expr, weight: Expr, x: Expr) -> Expr:
+    """The accumulator plus the product of two signed bytes; wraps at 32 bits."""
+    return acc + multiply(x, weight)
+
+
+@primitive(bv(8), acc=bv(32), bias=bv(32), shift=bv(4))
+def requantise(acc: Expr, bias: Expr, shift: Expr) -> Expr:
+    """The sum with the bias, divided by 2^shift, rounded down, and saturated to a signed byte."""
+    scaled = (acc + bias).ashr(shift.zext(32))
+    low, high = const(-128 & 0xFFFFFFFF, 32), const(127, 32)
+    return ite(scaled.slt(low), low, ite(high.slt(scaled), high, scaled))[7:0]
+
+
+DENSE = DenseOperator(multiply_add, requantise, {"shift": 4})
+"""The IR's element types: int8 operands, int32 sums that wrap around, int8 results."""
+
+
+@dataclass(frozen=True)
+class DenseDetails:
+    """What of a program may be written wrongly; the defaults are right."""
+
+    clear: bool = True
+    clear_once: bool = False
+    rounds: Expr = DEPTH
+    src_factor: Expr | int = 1
+    row_factor: Expr | int = DEPTH
+    wgt_factor: int = 1
+    bias_at: Expr = ROWS
+    micro_ops: tuple[Expr, ...] = (micro_op(), micro_op(src=ROWS))
+    cells: Expr = ROWS
+    steps: tuple[tuple[AluOp, Expr | int], ...] = ((AluOp.SHR, SHIFT), (AluOp.MAX, -128), (AluOp.MIN, 127))
+    stride: Expr = COLUMNS
+    twice: bool = False
+
+
+def dense_fragment(ila: Ila, details: DenseDetails | None = None) -> Fragment:
+    """The program of a dense layer."""
+    d = details or DenseDetails()
+    kernel = Kernel("vta_dense")
+    program = Program(kernel, ila)
+    weights = const(16, 32)  # vectors of 16 bytes; tiles of weights are 16 vectors, accumulators 4
+    bias = weights + COLUMNS * DEPTH * 16
+    x = bias + COLUMNS * 4
+    output = x + ROWS * DEPTH
+    program.start()
+    program.write_tiles(HOST_W, COLUMNS, DEPTH, weights)
+    program.write_words(HOST_B, const(1, 32), COLUMNS, bias)
+    program.write_bytes(HOST_X, ROWS, DEPTH, x)
+    program.write_micro_ops(*d.micro_ops)
+    program.load(MemoryId.INP, dram=x, columns=DEPTH, y_size=ROWS, x_stride=DEPTH)
+    if d.clear_once:
+        program.gemm(reset=True, iter_out=1, iter_in=ROWS, dst_factor_in=1)
+    with kernel.loop("vector", COLUMNS) as vector:
+        program.load(MemoryId.WGT, dram=vector * DEPTH + 1, columns=DEPTH)
+        if d.clear and not d.clear_once:
+            program.gemm(reset=True, iter_out=1, iter_in=ROWS, dst_factor_in=1)
+        for _ in range(2 if d.twice else 1):
+            program.gemm(
+                iter_out=d.rounds,
+                iter_in=d.cells,
+                dst_factor_in=1,
+                src_factor_out=d.src_factor,
+                src_factor_in=d.row_factor,
+                wgt_factor_out=d.wgt_factor,
+            )
+        program.load(MemoryId.ACC, sram=d.bias_at, dram=(bias >> 2) + vector, columns=1)
+        program.alu(AluOp.ADD, None, ROWS, uop=1, src_factor_in=0)
+        for operation, imm in d.steps:
+            program.alu(operation, imm, ROWS)
+        program.store(dram=output + vector, columns=1, y_size=ROWS, x_stride=d.stride)
+    program.finish()
+    program.read(ROWS, COLUMNS, output)
+    tensors = {t.name: t for t in (HOST_X, HOST_W, HOST_B, HOST_Y)}
+    return Fragment("vta_dense", ila, PARAMETERS, tensors, kernel, idle=IDLE)
+
+
+def ir_fragment() -> Fragment:
+    """One dense instruction."""
+    program = Kernel("ir_dense")
+    program.command(
+        "dense layer",
+        func_run=true,
+        func_id=const(DENSE_CODE, 8),
+        rows_in=ROWS,
+        features_in_in=DEPTH << 4,
+        features_out_in=COLUMNS << 4,
+        shift_in=SHIFT[3:0],
+    )
+    return Fragment("ir_dense", dense_ir(DENSE), PARAMETERS, {}, program)
+
+
+SAMPLES = ((1, 16, 16), (1, 48, 16), (2, 32, 32), (3, 16, 48), (4, 48, 32), (5, 64, 16), (3, 32, 64))
+
+
+def sizes_of(rows: int, features_in: int, features_out: int) -> dict[str, int]:
+    """Sizes for x [rows, features_in] and ``features_out`` outputs, not shifted.
+
+    Raises SizeError where features are no multiples of 16.
+    """
+    for what, count in (("Input", features_in), ("Output", features_out)):
+        if count % 16:
+            raise SizeError(
+                f"{what} features of shape {rows}x{features_in}x{features_out} of a VTA dense mapping must be a "
+                f"multiple of 16, not {count}; pad them"
+            )
+    return {"m": rows, "inner": features_in // 16, "n": features_out // 16, "shift": 0}
+
+
+def dense_mapping(options: VtaOptions | None = None, details: DenseDetails | None = None) -> TensorMapping:
+    """The mapping ``vta_dense``; ``options`` select another reading of VTA."""
+    return TensorMapping(
+        name="vta_dense",
+        ir=ir_fragment(),
+        device=dense_fragment(vta(options), details),
+        parameters=PARAMETERS,
+        domain=DOMAIN,
+        rows=ROWS,
+        columns=COLUMNS << 4,
+        inputs=(("host_x", "tensor_in"), ("host_w", "tensor_weights"), ("host_b", "tensor_bias")),
+        output=("host_y", "tensor_out"),
+        lemmas=(),
+        abstract=frozenset({multiply.name}),
+        sizes_of=sizes_of,
+        statement="VTA's program computes the dense layer x w^T + b of bytes, shifted right and saturated to bytes",
+        doc="Write tensors and micro-ops to DRAM; LOAD, GEMM, ALU and STORE for each vector of outputs; read",
+        assumptions=(*ASSUMPTIONS, "features are padded to 16; padding of x or of the weights must be 0"),
+        shape_names=("rows", "features_in", "features_out"),
+        sample_shapes=SAMPLES,
+        shape_parameters=frozenset({"m", "inner", "n"}),
+        cell=CELL,
+        cell_column=CELL_COLUMN,
+    )
