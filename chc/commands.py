@@ -159,8 +159,9 @@ def rolled(stores: Sequence[Store]) -> tuple[Expr, Store] | None:
 def rolled_apart(stores: Sequence[Store]) -> list[tuple[Expr, Store, int]] | None:
     """Loops whose stores are the stores of one command, which happen at once; None if there are none.
 
-    Another order than the stores' is taken only where no two write the same address.  Each loop is a counter, a store and the number of iterations.  Stores of words byte by byte are a loop for each byte of
-    a word.  Where only addresses are alike, the value is chosen by the counter.
+    Each is a counter, a store and the number of iterations.  Stores of words byte by byte are a loop for each byte of
+    a word; where only addresses are alike, the value is chosen by the counter.  That is another order than the stores',
+    taken only where no two write the same address.
     """
     whole = rolled(stores)
     if whole is not None:

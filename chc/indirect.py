@@ -111,9 +111,13 @@ class Indirect:
     def _fold(self, write: Write, fold: Fold) -> Fold:
         initial = tuple(self._value(write, t) for t in fold.initial)
         step = tuple(self._direct(write, t, fold.loops) for t in fold.step)
-        if any(n in self._schedule.folds for n in postorder(step)) or any(_loads([e]) for _, e in fold.loops):
-            if any(n.op == "load" and _loads([n.args[1]]) for n in postorder(step)):
-                raise Unsupported(f"{write.label} reads where a memory says, in a loop inside a loop")
+        if any(a is not b for a, b in zip(step, fold.step, strict=True)):
+            # other writes may use the fold, in other loops
+            parameters = self.values.origins.proof.mapping.parameters.values()
+            known = {*fold.around, *(c for c, _ in fold.loops), *parameters, *free_variables(*fold.step).values()}
+            foreign = next((n for n, v in free_variables(*step).items() if v not in known), None)
+            if foreign is not None:
+                raise Unsupported(f"{write.label} reads in a loop where a memory says, which depends on {foreign}")
         return replace(fold, initial=initial, step=step)
 
     def _direct(self, write: Write, value: Expr, inner: Loops) -> Expr:
@@ -152,7 +156,7 @@ class Indirect:
         around = write.place[:-1]
         # statements that follow each other without writing the memory read the same
         changes = any(w.place[: len(around)] == around for w in self._schedule.writes_to(memory))
-        used = {v for v in free_variables(address).values()}
+        used = set(free_variables(address).values())
         inner = inner if any(c in used for c, _ in inner) else ()
         key = (load, around, write.place if changes else (), _identity((*write.loops, *inner)))
         if key not in self._words:

@@ -126,7 +126,9 @@ class Values:
         accumulated = accumulation(self.origins, scene, origin)
         if accumulated is not None:
             initial = self._cell(scene, write.memory, accumulated.reader, accumulated.start)
-            return self._use(FoldUse(accumulated.fold, write, origin.at, (), (initial,), self._symbols(accumulated.fold), scene))
+            return self._use(
+                FoldUse(accumulated.fold, write, origin.at, (), (initial,), self._symbols(accumulated.fold), scene)
+            )
         return self.term(scene, write, origin.at, (), write.value)
 
     def copied(self, scene: Scene, memory: Expr, address: Expr) -> Origin | None:

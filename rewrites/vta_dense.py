@@ -1,7 +1,7 @@
 """The mapping of a dense layer to VTA: products, bias, and requantisation to bytes.
 
-IR side: one dense instruction on x [m, 16*inner], weights [16*n, 16*inner], all int8, and a bias [16*n], int32; results are
-shifted right and saturated to bytes.  Device side: x goes to the input scratchpad as a whole.  For each vector of 16
+IR side: one dense instruction on x [m, 16*inner], weights [16*n, 16*inner], int8, and a bias [16*n], int32; results
+are shifted right and saturated to bytes.  Device side: x goes to the input scratchpad as a whole.  For each vector of 16
 output channels, its tiles of weights are loaded, accumulators are cleared, one GEMM instruction adds all products, and
 the ALU adds the bias, shifts and bounds.  Wherever an iteration of GEMM adds to an accumulator, all other rows' have
 been updated since the last time.
@@ -144,7 +144,7 @@ SAMPLES = ((1, 16, 16), (1, 48, 16), (2, 32, 32), (3, 16, 48), (4, 48, 32), (5, 
 
 
 def sizes_of(rows: int, features_in: int, features_out: int) -> dict[str, int]:
-    """Sizes for x [rows, features_in] and ``features_out`` outputs, not shifted.
+    """Sizes for x [rows, features_in] and ``features_out`` outputs, shifted by 9 bits.
 
     Raises SizeError where features are no multiples of 16.
     """
@@ -154,7 +154,7 @@ def sizes_of(rows: int, features_in: int, features_out: int) -> dict[str, int]:
                 f"{what} features of shape {rows}x{features_in}x{features_out} of a VTA dense mapping must be a "
                 f"multiple of 16, not {count}; pad them"
             )
-    return {"m": rows, "inner": features_in // 16, "n": features_out // 16, "shift": 0}
+    return {"m": rows, "inner": features_in // 16, "n": features_out // 16, "shift": 9}
 
 
 def dense_mapping(options: VtaOptions | None = None, details: DenseDetails | None = None) -> TensorMapping:

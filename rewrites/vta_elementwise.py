@@ -195,16 +195,16 @@ def _domain(operation: Operation) -> tuple[tuple[str, Expr], ...]:
     vectors = {None: 5, "matrix": 9, "row": 5}[operation.second]
     most = room // vectors
     found = [
-        (f"1 <= m <= {most}", (const(1, 32) <= ROWS) & (ROWS <= most)),
-        (f"1 <= n <= {widest} vectors of 16 columns", (const(1, 32) <= COLUMNS) & (COLUMNS <= widest)),
+        (f"1 <= m <= {most}", (const(1, 32) <= ROWS) & (most >= ROWS)),
+        (f"1 <= n <= {widest} vectors of 16 columns", (const(1, 32) <= COLUMNS) & (widest >= COLUMNS)),
     ]
     if operation.second == "row":
         text = f"5*m*n + 4*n <= {room} vectors of DRAM"
-        found.append((text, ROWS * COLUMNS * 5 + COLUMNS * 4 <= room))
+        found.append((text, room >= ROWS * COLUMNS * 5 + COLUMNS * 4))
     else:
-        found.append((f"m*n <= {most} vectors of DRAM", ROWS * COLUMNS <= most))
+        found.append((f"m*n <= {most} vectors of DRAM", most >= ROWS * COLUMNS))
     if operation.bits:
-        found.append((f"imm <= {operation.most}", IMM <= operation.most))
+        found.append((f"imm <= {operation.most}", operation.most >= IMM))
     return tuple(found)
 
 
@@ -226,9 +226,7 @@ def ir_fragment(operation: Operation) -> Fragment:
 SAMPLES = ((1, 16), (1, 48), (2, 32), (3, 16), (3, 64), (4, 48), (5, 80))
 
 
-def elementwise_mapping(
-    name: str, options: VtaOptions | None = None, details: Details | None = None
-) -> TensorMapping:
+def elementwise_mapping(name: str, options: VtaOptions | None = None, details: Details | None = None) -> TensorMapping:
     """The mapping ``vta_{name}`` of an operator of :data:`OPERATIONS`; ``options`` select another reading of VTA."""
     operation = OPERATIONS[name]
     second = (("host_b", "tensor_second"),) if operation.second else ()

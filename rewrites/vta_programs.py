@@ -118,7 +118,7 @@ class Program:
         self.load(MemoryId.UOP, dram=0, columns=len(uops))
 
     def write_words(self, tensor: Expr, rows: Expr, columns: Expr, base: Expr) -> None:
-        """A row-major matrix of 32-bit words, with ``columns`` vectors of 16 words in a row, from vector ``base`` on."""
+        """A row-major matrix of 32-bit words, ``columns`` vectors of 16 words in a row, from vector ``base`` on."""
         name, k = tensor.name, self.kernel
         with (
             k.loop(f"{name}_row", rows) as row,
