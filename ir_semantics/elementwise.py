@@ -37,8 +37,8 @@ def elementwise_ir(operator: ElementwiseOperator) -> Ila:
     """The tensor IR as an ILA with the one instruction ``elementwise``.
 
     Inputs: ``func_run``, ``func_id``, the extents ``rows`` and ``columns`` (32 bits each) and the operator's
-    parameters, all with the suffix ``_in``.  Memories, row-major: ``tensor_in`` a, ``tensor_second`` b (where there is one) and
-    ``tensor_out`` y; their words are as wide as the function's operands and result.
+    parameters, all with the suffix ``_in``.  Memories, row-major: ``tensor_in`` a, ``tensor_second`` b (where there is
+    one) and ``tensor_out`` y; their words are as wide as the function's operands and result.
     """
     sort, result = operator.combine.params[0].sort, operator.combine.result
     assert isinstance(sort, BvSort) and isinstance(result, BvSort)

@@ -1,10 +1,10 @@
 """The mapping of a dense layer to VTA: products, bias, and requantisation to bytes.
 
 IR side: one dense instruction on x [m, 16*inner], weights [16*n, 16*inner], int8, and a bias [16*n], int32; results
-are shifted right and saturated to bytes.  Device side: x goes to the input scratchpad as a whole.  For each vector of 16
-output channels, its tiles of weights are loaded, accumulators are cleared, one GEMM instruction adds all products, and
-the ALU adds the bias, shifts and bounds.  Wherever an iteration of GEMM adds to an accumulator, all other rows' have
-been updated since the last time.
+are shifted right and saturated to bytes.  Device side: x goes to the input scratchpad as a whole.  For each vector of
+16 output channels, its tiles of weights are loaded, accumulators are cleared, one GEMM instruction adds all products,
+and the ALU adds the bias, shifts and bounds.  Wherever an iteration of GEMM adds to an accumulator, all other rows'
+have been updated since the last time.
 """
 
 from __future__ import annotations
