@@ -72,7 +72,7 @@ def prove_by_origins(proof: Proof) -> Levels:
         for place in places.of(goal, number == 0):
             name = f"{goal.name}{f', {place.name}' if place.name else ''}"
             values = [
-                side.term(place, write, at, (), write.value)
+                side.computed(place, Origin(write, at))
                 for side, write, at in ((device, goal.device, goal.mine), (ir, goal.ir, goal.theirs))
             ]
             agreement.values(place, name, *values)

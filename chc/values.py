@@ -123,13 +123,16 @@ class Values:
                         self.earlier[symbol] = scene, origin
                         self._known[key] = symbol
                     return self._known[key]
-        accumulated = accumulation(self.origins, scene, origin)
-        if accumulated is not None:
-            initial = self._cell(scene, write.memory, accumulated.reader, accumulated.start)
-            return self._use(
-                FoldUse(accumulated.fold, write, origin.at, (), (initial,), self._symbols(accumulated.fold), scene)
-            )
-        return self.term(scene, write, origin.at, (), write.value)
+        return self.computed(scene, origin)
+
+    def computed(self, scene: Scene, origin: Origin) -> Expr:
+        """What a write stores at an iteration: its term, or a fold where it accumulates in the cell."""
+        write = origin.write
+        found = accumulation(self.origins, scene, origin)
+        if found is None:
+            return self.term(scene, write, origin.at, (), write.value)
+        initial = self._cell(scene, write.memory, found.reader, found.start)
+        return self._use(FoldUse(found.fold, write, origin.at, (), (initial,), self._symbols(found.fold), scene))
 
     def copied(self, scene: Scene, memory: Expr, address: Expr) -> Origin | None:
         """The write that computed the value of a cell after the program, behind writes that only copy it.
