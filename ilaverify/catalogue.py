@@ -56,6 +56,21 @@ def _layer_norm() -> TensorMapping:
     return layer_norm_mapping()
 
 
+def _vta_elementwise(name: str) -> Callable[[], TensorMapping]:
+    def build() -> TensorMapping:
+        from rewrites.vta_elementwise import elementwise_mapping
+
+        return elementwise_mapping(name)
+
+    return build
+
+
+def _vta_dense() -> TensorMapping:
+    from rewrites.vta_dense import dense_mapping
+
+    return dense_mapping()
+
+
 def _selection() -> TensorMapping:
     from rewrites.flexasr_pooling import selection_mapping
 
@@ -119,6 +134,22 @@ MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = (
         "flexasr_zeropad": ("rows of zeros after a tensor, on FlexASR's ZeroPadding", _padding),
         "flexasr_layernorm": ("layer normalisation of each timestep, on FlexASR's LayerNorm", _layer_norm),
     }
+    | {
+        f"vta_{name}": (f"{text}, on VTA's ALU", _vta_elementwise(name))
+        for name, text in (
+            ("relu", "relu of int32, to bytes"),
+            ("min", "the smaller elements of two int32 matrices, to bytes"),
+            ("max", "the larger elements of two int32 matrices, to bytes"),
+            ("add", "the sum of two int32 matrices, to bytes"),
+            ("bias_add", "the sum of an int32 matrix and a row, to bytes"),
+            ("min_imm", "an upper bound on int32, to bytes"),
+            ("max_imm", "a lower bound on int32, to bytes"),
+            ("add_imm", "the sum of int32 and a number, to bytes"),
+            ("shift", "arithmetic shift right of int32, to bytes"),
+            ("requantise", "shift right and saturation of int32 to bytes"),
+        )
+    }
+    | {"vta_dense": ("a dense layer of bytes with bias and requantisation, on VTA's GEMM and ALU", _vta_dense)}
     | {"flexasr_maxpool_select": ("a false claim, kept as an example: max returns an operand unchanged", _selection)}
 )
 """Mappings by name: one line about each, and how to build it."""

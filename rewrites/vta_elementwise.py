@@ -8,7 +8,7 @@ behind the first one: another matrix, or a row (a bias) that is loaded once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from accel_models.vta.isa import AluOp, MemoryId
@@ -149,7 +149,7 @@ class Details:
     stride: Expr = COLUMNS
     loaded: Expr = COLUMNS
     stored: Expr = COLUMNS
-    extra: Mapping[str, Callable[[Program], None]] = field(default_factory=dict)
+    steps: tuple[Step, ...] | None = None
 
 
 def elementwise_program(ila: Ila, operation: Operation, details: Details | None = None) -> Fragment:
@@ -174,7 +174,7 @@ def elementwise_program(ila: Ila, operation: Operation, details: Details | None 
         program.load(MemoryId.ACC, dram=at + 1, columns=d.loaded)
         if second == "matrix":
             program.load(MemoryId.ACC, sram=d.second_at, dram=(behind >> 2) + at, columns=COLUMNS)
-        for step, imm in operation.steps:
+        for step, imm in operation.steps if d.steps is None else d.steps:
             uop = 0 if imm is not None else 1
             program.alu(step, imm, d.cells, uop=uop, dst_factor_in=d.dst_factor, src_factor_in=d.src_factor)
         program.store(dram=output + at, columns=d.stored)

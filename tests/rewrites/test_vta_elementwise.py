@@ -1,0 +1,169 @@
+"""Elementwise operators on VTA's ALU: proved for every size and at a shape, and faults of which none is proved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bmc.prove
+import chc.prove
+from accel_models.vta.assembler import Step, elementwise
+from accel_models.vta.isa import AluOp
+from accel_models.vta.model import vta
+from accel_models.vta.program import run
+from bmc.counterexample import replays, search
+from ila_lang import Machine, run_fragment
+from ila_lang.compile import Memory
+from ila_lang.mapping import SizeError, TensorMapping
+from rewrites.vta_elementwise import IMM, OPERATIONS, Details, elementwise_mapping
+from rewrites.vta_programs import COLUMNS, micro_op
+from smt_encodings.claims import Status
+from smt_encodings.discharge import Discharger
+
+WRONG_STEPS: dict[str, tuple[tuple[AluOp, object], ...]] = {
+    "relu": ((AluOp.MAX, 1),),
+    "min": ((AluOp.MAX, None),),
+    "max": ((AluOp.MIN, None),),
+    "add": ((AluOp.ADD, None), (AluOp.ADD, None)),
+    "bias_add": ((AluOp.ADD, None), (AluOp.MAX, 0)),
+    "min_imm": ((AluOp.MIN, IMM + 1),),
+    "max_imm": ((AluOp.MAX, IMM << 1),),
+    "add_imm": ((AluOp.ADD, IMM), (AluOp.ADD, 1)),
+    "shift": ((AluOp.SHR, IMM + 1),),
+    "requantise": ((AluOp.SHR, IMM), (AluOp.MAX, -127), (AluOp.MIN, 127)),
+}
+"""For each operator steps that are wrong in one place: another operation, bound, amount, or one step too many."""
+
+
+def _faults(name: str) -> dict[str, Details]:
+    found = {
+        "the micro-op names another accumulator": Details(micro_ops=(micro_op(dst=1), micro_op(dst=1, src=COLUMNS))),
+        "the last vector is not computed": Details(cells=COLUMNS - 1),
+        "the destination stays where it is": Details(dst_factor=0),
+        "the last vector is not loaded": Details(loaded=COLUMNS - 1),
+        "rows are too far apart": Details(stride=COLUMNS + 1),
+        "wrong steps": Details(steps=WRONG_STEPS[name]),  # type: ignore[arg-type]
+    }
+    if OPERATIONS[name].second is not None:
+        found |= {
+            "the second operand's index stays where it is": Details(src_factor=0),
+            "the micro-op's second operand is one further on": Details(
+                micro_ops=(micro_op(), micro_op(src=COLUMNS + 1))
+            ),
+            "the second operand overwrites the first one's end": Details(second_at=COLUMNS - 1),
+        }
+    return found
+
+
+FAULTS: dict[str, Callable[[], TensorMapping]] = {
+    f"{name}: {what}": lambda name=name, details=details: elementwise_mapping(name, None, details)  # type: ignore[misc]
+    for name in OPERATIONS
+    for what, details in _faults(name).items()
+}
+QUICK = (
+    "relu: the micro-op names another accumulator",
+    "requantise: wrong steps",
+    "add: the last vector is not loaded",
+)
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FAULTS])
+def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
+    mapping = FAULTS[name]()
+    found = search(mapping, budget_seconds=120.0)
+    assert found is not None and replays(mapping, found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
+    verdict = chc.prove.prove(FAULTS[name](), discharger=Discharger(timeout=5.0), horn_timeout=3.0)
+    assert verdict.status is not Status.PROVED
+
+
+@pytest.mark.parametrize("name", [n if n == "relu" else pytest.param(n, marks=pytest.mark.slow) for n in OPERATIONS])
+def test_an_operator_is_proved_for_every_size(name: str) -> None:
+    verdict = chc.prove.prove(elementwise_mapping(name))
+    assert verdict.status is Status.PROVED, verdict.reason
+    names = [(o.group, o.name) for o in verdict.obligations]
+    assert len(names) == len(set(names))
+    assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
+    assert {"vta: decoding", "vta: conditions", "values"} <= {g for g, _ in names}
+
+
+@pytest.mark.parametrize("name", [n if n == "relu" else pytest.param(n, marks=pytest.mark.slow) for n in OPERATIONS])
+def test_an_operator_is_proved_at_a_shape(name: str) -> None:
+    verdict = bmc.prove.prove(elementwise_mapping(name), (2, 32))
+    assert verdict.status is Status.PROVED, verdict.reason
+
+
+def test_without_knowing_that_there_is_no_fault_nothing_is_proved() -> None:
+    mapping = elementwise_mapping("relu")
+    unknown = replace(mapping, device=replace(mapping.device, idle={}))
+    verdict = chc.prove.prove(unknown, discharger=Discharger(timeout=2.0), horn_timeout=2.0)
+    assert verdict.status is Status.UNKNOWN
+    assert "depends on fault as it was before the program" in verdict.reason
+
+
+@pytest.mark.parametrize("text", ["m*n <= 209714", "1 <= n <= 2048"])
+def test_sizes_that_do_not_fit_are_not_proved(text: str) -> None:
+    mapping = elementwise_mapping("relu")
+    domain = tuple(c for c in mapping.domain if not c[0].startswith(text))
+    assert len(domain) == len(mapping.domain) - 1
+    verdict = chc.prove.prove(replace(mapping, domain=domain), discharger=Discharger(timeout=2.0), horn_timeout=2.0)
+    assert verdict.status is Status.UNKNOWN
+
+
+def test_shapes_that_do_not_fit_are_refused() -> None:
+    mapping = elementwise_mapping("add")
+    with pytest.raises(SizeError) as refused:
+        mapping.sizes_for((2, 17))
+    assert str(refused.value) == "Columns of shape 2x17 of mapping vta_add must be a multiple of 16, not 17; pad them"
+    with pytest.raises(SizeError, match="Sizes of mapping vta_add must satisfy: 1 <= n <= 1024"):
+        mapping.sizes_for((1, 16 * 1025))
+
+
+# -- both sides, run: against NumPy, and against the assembler's program -------------------------------
+
+
+def ran(mapping: TensorMapping, sizes: dict[str, int], tensors: dict[str, np.ndarray]) -> np.ndarray:
+    """The output of a claim's device program on host tensors."""
+    words = {n: dict(enumerate((t.ravel().astype(np.int64) & 0xFFFFFFFF).tolist())) for n, t in tensors.items()}
+    host = {n: Memory(0, words.get(n, {})) for n in mapping.device.tensors}
+    run_fragment(mapping.device, sizes, host, Machine(mapping.device.ila))
+    rows, columns = mapping.output_extents(sizes)
+    return np.array([host["host_y"][i] for i in range(rows * columns)], np.uint8).view(np.int8).reshape(rows, columns)
+
+
+MEANING: dict[str, Callable[[np.ndarray, np.ndarray, int], np.ndarray]] = {
+    "relu": lambda a, b, imm: np.maximum(a, 0),
+    "min": lambda a, b, imm: np.minimum(a, b),
+    "max": lambda a, b, imm: np.maximum(a, b),
+    "add": lambda a, b, imm: a + b,
+    "bias_add": lambda a, b, imm: a + b[0],
+    "min_imm": lambda a, b, imm: np.minimum(a, imm),
+    "max_imm": lambda a, b, imm: np.maximum(a, imm),
+    "add_imm": lambda a, b, imm: a + imm,
+    "shift": lambda a, b, imm: a >> imm,
+    "requantise": lambda a, b, imm: np.clip(a >> imm, -128, 127),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_the_program_is_that_of_the_assembler_and_computes_what_numpy_does(name: str) -> None:
+    mapping, operation = elementwise_mapping(name), OPERATIONS[name]
+    rng = np.random.default_rng(1)
+    a, b = (rng.integers(-3000, 3000, (3, 32)).astype(np.int32) for _ in range(2))
+    if operation.second == "row":
+        b = b[:1]
+    imm = 3 if operation.bits == 4 else -700
+    sizes = mapping.sizes_for(a.shape) | ({"imm": imm & (1 << operation.bits) - 1} if operation.bits else {})
+    ours = ran(mapping, sizes, {"host_a": a, "host_b": b})
+    assert np.array_equal(ours, MEANING[name](a, b, imm).astype(np.int8))
+    steps = [Step(op, imm if x is IMM else x) for op, x in operation.steps]  # type: ignore[arg-type]
+    second = {"matrix": b, "row": b[0], None: None}[operation.second]
+    program, layout = elementwise(a, steps, second)
+    assert np.array_equal(ours, layout.result(run(program, Machine(vta()))))
