@@ -170,7 +170,7 @@ class Agreement:
         name, own = f"fold {self._count}", f"fold{self._count}"
         label = f"{mine.write.label}, {name}"
         here, there = (Nest(label, use.loops, ()) for use in (mine, theirs))
-        levels = align(here, there, scene.proves)
+        levels = align(here, there, scene.proves, by_sizes=True)
         if levels is None:
             raise Unsupported(f"the loops of {label} and of {theirs.write.label} do not correspond")
         for number, (a, b) in enumerate(zip(mine.initial, theirs.initial, strict=True)):
@@ -254,13 +254,14 @@ class Agreement:
         together = []
         for level in levels:
             loop, extent = here.loops[level.device]
-            own, other = at_mine[loop], level.digit(theirs.witness[level.ir])
-            inside.theorem(
-                "lock-step",
-                f"{label}: {loop.name} and {level.name} meet the index together",
-                resize(own, 40) == resize(other, 40),
-                "one iteration of both loops, taken together, accumulates an index",
-            )
+            own = at_mine[loop]
+            if level.digit is not None:  # otherwise the other side's counter is composed of this one
+                inside.theorem(
+                    "lock-step",
+                    f"{label}: {loop.name} and {level.name} meet the index together",
+                    resize(own, 40) == resize(level.digit(theirs.witness[level.ir]), 40),
+                    "one iteration of both loops, taken together, accumulates an index",
+                )
             together.append(replace(level, extent=extent, digit=lambda _, own=own: own))  # type: ignore[misc]
         mine = Iteration(tuple(at_mine[c] for c, _ in here.loops))
         partner = (together, [theirs])

@@ -3,12 +3,12 @@
 The extents of both nests are compared from the outside in, over the size domain.  Equal extents align two loops.
 Where one side has a single loop for two of the other (``ox`` below ``columns`` against ``vector`` below ``nv`` and
 ``lane`` below 16), it is split: ``for ox < n * k`` runs the same iterations in the same order as
-``for q < n: for r < k`` with ``ox = k*q + r``, for every literal k.
+``for q < n: for r < k`` with ``ox = k*q + r``, for every k; likewise with three loops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ila_lang import Expr, const, resize
@@ -17,6 +17,7 @@ from .nests import Nest
 
 __all__ = ["AlignedLevel", "align"]
 
+Loops = Sequence[tuple[Expr, Expr]]
 Proves = Callable[[Expr], bool]
 
 
@@ -25,18 +26,22 @@ class AlignedLevel:
     """Loop number ``device`` of the device nest against (a digit of) loop number ``ir`` of the IR nest.
 
     ``name`` is the IR counter's name, ``extent`` its extent and ``digit`` maps the IR witness component to this level.
+    It is None where that takes a division by a size: then the component is composed of digits.
     """
 
     device: int
     ir: int
     name: str
     extent: Expr
-    digit: Callable[[Expr], Expr]
+    digit: Callable[[Expr], Expr] | None
     equal: Expr
 
 
-def align(device: Nest, ir: Nest, proves: Proves) -> list[AlignedLevel] | None:
-    """The levels of two nests in lock-step, outermost first; None where the loops do not correspond."""
+def align(device: Nest, ir: Nest, proves: Proves, *, by_sizes: bool = False) -> list[AlignedLevel] | None:
+    """The levels of two nests in lock-step, outermost first; None where the loops do not correspond.
+
+    With ``by_sizes`` a single IR loop is also split where the inner extents are sizes, and into three loops.
+    """
     levels: list[AlignedLevel] = []
     mine, theirs = list(device.loops), list(ir.loops)
     i = j = 0
@@ -55,8 +60,26 @@ def align(device: Nest, ir: Nest, proves: Proves) -> list[AlignedLevel] | None:
                 levels.append(AlignedLevel(i + 1, j, f"{counter.name}_mod_{k}", const(k, 32), _remainder(k), split))
                 i, j = i + 2, j + 1
                 continue
-        return None
+        parts = _parts(mine[i:], other, proves) if by_sizes else 0
+        if not parts:
+            return None
+        split = _wide(other) == _product(mine[i : i + parts])
+        for part in range(parts):
+            levels.append(AlignedLevel(i + part, j, f"{counter.name}_digit{part}", mine[i + part][1], None, split))
+        i, j = i + parts, j + 1
     return levels if i == len(mine) and j == len(theirs) else None
+
+
+def _parts(loops: Loops, extent: Expr, proves: Proves) -> int:
+    """How many of the first loops have extents whose product is an extent; 0 where that is not found."""
+    return next((n for n in (2, 3) if n <= len(loops) and proves(_wide(extent) == _product(loops[:n]))), 0)
+
+
+def _product(loops: Loops) -> Expr:
+    product = const(1, 40)
+    for _, extent in loops:
+        product = product * _wide(extent)
+    return product
 
 
 def _wide(extent: Expr) -> Expr:

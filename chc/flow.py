@@ -49,7 +49,7 @@ def prove_by_origins(proof: Proof) -> Levels:
         Indirect(sides[-1]).resolve()
     device, ir = sides
     _covers(scene)
-    row, column = mapping.cell[0][0], mapping.cell_column
+    row, column = mapping.cell_row, mapping.cell_column
     assert column is not None
     index = mapping.output_index(row, column)
     outputs = mapping.device.tensors[mapping.output[0]], mapping.ir.ila.states[mapping.output[1]]
@@ -165,21 +165,29 @@ def _names_apart(proof: Proof, schedule: Schedule) -> None:
 def _covers(scene: Scene) -> None:
     """Every element of the output is the cell of some coordinates.
 
-    The column is the number that the coordinates after the first one are the digits of, with the extents as radices;
-    every number below the product of the radices has such digits.
+    The column is the number that the coordinates after those of the row are the digits of, with the extents as radices;
+    every number below the product of the radices has such digits.  The row likewise has its coordinates as digits.
     """
     mapping = scene.proof.mapping
-    (row, rows), *digits = mapping.cell
     assert mapping.cell_column is not None
+    meaning = "the coordinates of the cell reach every element of the output"
+    _, rows = _number(mapping.cell[: mapping.row_coordinates])
+    number, count = _number(mapping.cell[mapping.row_coordinates :])
+    row = " and ".join(c.name for c, _ in mapping.cell[: mapping.row_coordinates])
+    what = f"{row} is the row" if mapping.row_coordinates == 1 else f"as many rows as {row}"
+    scene.theorem("coordinates", what, resize(mapping.rows, 40) == rows, meaning)
+    scene.theorem("coordinates", "as many columns as coordinates", resize(mapping.columns, 40) == count, meaning)
+    same = resize(mapping.cell_column, 40) == number
+    scene.theorem("coordinates", "the column has the coordinates as its digits", same, meaning)
+
+
+def _number(digits: Loops) -> tuple[Expr, Expr]:
+    """The number that coordinates are the digits of, and how many there are."""
     number, count = const(0, 40), const(1, 40)
     for digit, radix in digits:
         number = number * resize(radix, 40) + resize(digit, 40)
         count = count * resize(radix, 40)
-    meaning = "the coordinates of the cell reach every element of the output"
-    scene.theorem("coordinates", f"{row.name} is the row", resize(mapping.rows, 40) == resize(rows, 40), meaning)
-    scene.theorem("coordinates", "as many columns as coordinates", resize(mapping.columns, 40) == count, meaning)
-    same = resize(mapping.cell_column, 40) == number
-    scene.theorem("coordinates", "the column has the coordinates as its digits", same, meaning)
+    return number, count
 
 
 def _written_once(proof: Proof, side: Values) -> Levels:

@@ -208,14 +208,18 @@ class Origins:
         until = [scene.encoding.term(resize(c, 40)) for c in point.counters]
         conditions = [before(other.place, mine, point.place, until)]
         known: list[FNode] = []
-        determined = None
+        cell = (
+            None  # an iteration of ``other`` that writes the cell: any other one agrees in what the address determines
+        )
+        if reader.spot is not None and reader.spot.write is other and reader.address is other.address:
+            cell = reader.at
         if origin is not None:
             since = [scene.encoding.term(resize(origin.at[c], 40)) for c in origin.write.counters]
             conditions.append(before(origin.write.place, since, other.place, mine))
-            determined = self._injective(other) if other is origin.write else None
-        if determined is not None and origin is not None:
-            for counter in determined:
-                known.append(smt.Equals(spot.term(counter), scene.encoding.term(resize(origin.at[counter], 40))))
+            cell = origin.at if other is origin.write else cell
+        if cell is not None:
+            for counter in self._injective(other) or []:
+                known.append(smt.Equals(spot.term(counter), scene.encoding.term(resize(cell[counter], 40))))
         between = smt.simplify(smt.And(conditions))
         if between.is_false():
             return
@@ -224,7 +228,8 @@ class Origins:
         meaning = "no other write of this cell comes between its origin and the point where it is read"
         ask = self.proof.follows
         if known:
-            needed = known if quick(known, smt.Not(between)) else [*hypotheses, *known]
+            choices = (known, [*(h for h in conjuncts(hypotheses) if is_linear(h)), *known])
+            needed = next((c for c in choices if quick(c, smt.Not(between))), [*hypotheses, *known])
             ask(self._group(scene), what, needed, smt.Not(between), meaning)
             return
         order = [h for h in conjuncts(hypotheses) if is_linear(h)]

@@ -47,7 +47,8 @@ def range_steps(
     known = conjuncts(hypotheses)
     difference = difference_of(expand(larger), expand(smaller))
     steps: list[Step] = []
-    stones: list[FNode] = []
+    stones: list[Polynomial] = []
+    whole = difference
     for _ in range(MOST_STEPS):
         found = _next(known, difference, sizes, decide)
         if found is None:
@@ -60,7 +61,7 @@ def range_steps(
         number = len(stones) + 1
         for what, term in (("distance", gain), ("factor", factor)):
             steps.append((f"{what} {number}", facts, smt.LE(smt.Int(0), term)))
-        stones.append(smt.LE(smt.Int(0), polynomial_term(product_of(expand(gain), expand(factor)))))
+        stones.append(product_of(expand(gain), expand(factor)))
     left = {s for m in difference for a in m for s in a.get_free_variables()}
     if not left <= sizes or not stones:
         return None
@@ -69,10 +70,24 @@ def range_steps(
     if not decide(about, rest):
         return None
     steps.append(("sizes", about, rest))
-    difference_term = polynomial_term(difference_of(expand(larger), expand(smaller)))
-    steps.append(("sum", [rest, *stones], smt.LE(smt.Int(gap), difference_term)))
-    steps.append(("whole", [smt.LE(smt.Int(gap), difference_term)], smt.LE(smt.Plus(smaller, smt.Int(gap)), larger)))
+    # for any numbers in place of the products of symbols; here they are these products
+    names: dict[tuple[FNode, ...], FNode] = {}
+    parts = [_named(p, names) for p in (difference, *stones, whole)]
+    low = [smt.LE(smt.Int(gap if part is parts[0] else 0), part) for part in parts[:-1]]
+    steps.append(("sum", low, smt.LE(smt.Int(gap), parts[-1])))
+    goal = smt.LE(smt.Plus(smaller, smt.Int(gap)), larger)
+    steps.append(("whole", [smt.LE(smt.Int(gap), polynomial_term(whole))], goal))
     return steps
+
+
+def _named(polynomial: Polynomial, names: dict[tuple[FNode, ...], FNode]) -> FNode:
+    """A polynomial with a symbol for each product of several symbols; the same one for the same product."""
+    linear: Polynomial = {}
+    for monomial, coefficient in polynomial.items():
+        if len(monomial) > 1:
+            monomial = (names.setdefault(monomial, smt.Symbol(f"!product{len(names)}", INT)),)
+        linear[monomial] = coefficient
+    return polynomial_term(linear)
 
 
 def digit_steps(

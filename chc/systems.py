@@ -84,6 +84,7 @@ def plan_levels(
             equal.append((limit, other_limit))
             other_at = []
             for demand, other in zip(demands, others, strict=True):
+                assert level.digit is not None, "loops are split by literals here"
                 digit = level.digit(demand_component(other, level))
                 symbol = names.symbol(digit)
                 other_at.append(symbol)

@@ -64,6 +64,7 @@ class TensorMapping:
 
     ``cell`` are coordinates of an output element with their extents, where row and column alone would hide how the
     device divides the work: the first one is the row, and ``cell_column`` gives the column in terms of the others.
+    With ``row_coordinates`` more than 1 the row is the number with so many first coordinates as its digits.
     With ``recurrent`` the first coordinate counts timesteps that depend on earlier ones.
 
     ``program_file`` writes commands in the device's own file form; ``setup_commands`` gives the commands that put
@@ -93,6 +94,7 @@ class TensorMapping:
     shape_parameters: frozenset[str] = frozenset()
     cell: tuple[tuple[Expr, Expr], ...] = ()
     cell_column: Expr | None = None
+    row_coordinates: int = 1
     recurrent: bool = False
 
     def __post_init__(self) -> None:
@@ -162,6 +164,14 @@ class TensorMapping:
                     sizes = other
             found.append(sizes)
         return found
+
+    @property
+    def cell_row(self) -> Expr:
+        """The row of the output element at the coordinates ``cell``."""
+        row, _ = self.cell[0]
+        for digit, radix in self.cell[1 : self.row_coordinates]:
+            row = row * radix + digit
+        return row
 
     def output_index(self, row: Expr, column: Expr) -> Expr:
         """Row-major index of an output element (32 bits)."""

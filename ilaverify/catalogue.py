@@ -71,6 +71,12 @@ def _vta_dense() -> TensorMapping:
     return dense_mapping()
 
 
+def _vta_gemm() -> TensorMapping:
+    from rewrites.vta_gemm import gemm_mapping
+
+    return gemm_mapping()
+
+
 def _selection() -> TensorMapping:
     from rewrites.flexasr_pooling import selection_mapping
 
@@ -149,7 +155,10 @@ MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = (
             ("requantise", "shift right and saturation of int32 to bytes"),
         )
     }
-    | {"vta_dense": ("a dense layer of bytes with bias and requantisation, on VTA's GEMM and ALU", _vta_dense)}
+    | {
+        "vta_dense": ("a dense layer of bytes with bias and requantisation, on VTA's GEMM and ALU", _vta_dense),
+        "vta_gemm": ("a dense layer of any size, in blocks, on VTA's GEMM and ALU", _vta_gemm),
+    }
     | {"flexasr_maxpool_select": ("a false claim, kept as an example: max returns an operand unchanged", _selection)}
 )
 """Mappings by name: one line about each, and how to build it."""

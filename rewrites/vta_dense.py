@@ -89,13 +89,13 @@ def dense_fragment(ila: Ila, details: DenseDetails | None = None) -> Fragment:
     d = details or DenseDetails()
     kernel = Kernel("vta_dense")
     program = Program(kernel, ila)
-    weights = const(16, 32)  # vectors of 16 bytes; tiles of weights are 16 vectors, accumulators 4
-    bias = weights + COLUMNS * DEPTH * 16
-    x = bias + COLUMNS * 4
+    weights = const(16, 32)  # vectors of 16 bytes, 16 for a tile
+    bias = COLUMNS * DEPTH * 4 + 4  # in accumulators, of four vectors each
+    x = (bias << 2) + COLUMNS * 4
     output = x + ROWS * DEPTH
     program.start()
     program.write_tiles(HOST_W, COLUMNS, DEPTH, weights)
-    program.write_words(HOST_B, const(1, 32), COLUMNS, bias)
+    program.write_words(HOST_B, const(1, 32), COLUMNS, bias << 2)
     program.write_bytes(HOST_X, ROWS, DEPTH, x)
     program.write_micro_ops(*d.micro_ops)
     program.load(MemoryId.INP, dram=x, columns=DEPTH, y_size=ROWS, x_stride=DEPTH)
@@ -114,7 +114,7 @@ def dense_fragment(ila: Ila, details: DenseDetails | None = None) -> Fragment:
                 src_factor_in=d.row_factor,
                 wgt_factor_out=d.wgt_factor,
             )
-        program.load(MemoryId.ACC, sram=d.bias_at, dram=(bias >> 2) + vector, columns=1)
+        program.load(MemoryId.ACC, sram=d.bias_at, dram=bias + vector, columns=1)
         program.alu(AluOp.ADD, None, ROWS, uop=1, src_factor_in=0)
         for operation, imm in d.steps:
             program.alu(operation, imm, ROWS)

@@ -85,14 +85,14 @@ class Program:
         self._issue("store OUT", Opcode.STORE, memory=MemoryId.OUT, sram_base=sram, dram_base=dram,
                     x_size=columns, **{"y_size": 1} | fields)  # fmt: skip
 
-    def alu(self, operation: AluOp, imm: Word | None, cells: Word, *, uop: Word = 0, **fields: Word) -> None:
+    def alu(self, operation: AluOp, imm: Word | None, cells: Word, *, uop: int = 0, **fields: Word) -> None:
         """An ALU operation on ``cells`` accumulators that follow each other; with another one where ``imm`` is None."""
         default: dict[str, Word] = {"iter_out": 1, "dst_factor_in": 1, "src_factor_in": 1}
         immediate: dict[str, Word] = {} if imm is None else {"use_imm": 1, "imm": imm}
         self._issue(f"ALU {operation.name}", Opcode.ALU, alu_opcode=operation, iter_in=cells,
                     uop_bgn=uop, uop_end=uop + 1, **default | immediate | fields)  # fmt: skip
 
-    def gemm(self, *, uop: Word = 0, reset: bool = False, **fields: Word) -> None:
+    def gemm(self, *, uop: int = 0, reset: bool = False, **fields: Word) -> None:
         """GEMM with one micro-op."""
         note = "clear accumulators" if reset else "GEMM"
         self._issue(note, Opcode.GEMM, reset_reg=int(reset), uop_bgn=uop, uop_end=uop + 1, **fields)
@@ -111,11 +111,11 @@ class Program:
         """Writes a vector of 16 bytes of DRAM."""
         self._command(note, CommandKind.WRITE, addr=_address(vector), data=data, strobe=const(0xFFFF, 16))
 
-    def write_micro_ops(self, *uops: Expr) -> None:
-        """Up to four micro-ops, at the beginning of DRAM, which are then loaded."""
+    def write_micro_ops(self, *uops: Expr, sram: int = 0) -> None:
+        """Up to four micro-ops, at the beginning of DRAM, which are then loaded, from ``sram`` on."""
         words = [*uops, *([const(0, 32)] * (4 - len(uops)))]
         self.write("write micro-ops", const(0, 32), concat(*reversed(words)))
-        self.load(MemoryId.UOP, dram=0, columns=len(uops))
+        self.load(MemoryId.UOP, sram=sram, dram=0, columns=len(uops))
 
     def write_words(self, tensor: Expr, rows: Expr, columns: Expr, base: Expr) -> None:
         """A row-major matrix of 32-bit words, ``columns`` vectors of 16 words in a row, from vector ``base`` on."""

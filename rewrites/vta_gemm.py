@@ -1,0 +1,235 @@
+"""The mapping of a dense layer of any size to VTA, in blocks that fit the scratchpads.
+
+IR side: one dense instruction on x [m, 16*kk], weights [16*n, 16*kk], int8, and a bias [16*n], int32; results are
+shifted right and saturated to bytes.  Device side: m, n and kk are cut into blocks of ``block_m``, ``block_n`` and
+``block_k``.  For each block of the result, accumulators are cleared; for each block of input channels, inputs and
+weights are loaded, and a GEMM instruction for each vector of outputs adds their products.  The vector's micro-op comes
+from a table that the host writes: it names the first accumulator and the first tile of weights.  At the end the bias
+is added to all rows of the block, and the ALU shifts and bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from accel_models.vta.isa import AluOp, MemoryId
+from accel_models.vta.model import vta
+from accel_models.vta.numerics import multiply
+from accel_models.vta.options import VtaOptions
+from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, true, var
+from ila_lang.mapping import SizeError, TensorMapping
+from ir_semantics.dense import DENSE_CODE, dense_ir
+
+from .vta_dense import DENSE
+from .vta_programs import ASSUMPTIONS, DRAM_VECTORS, HOST_Y, IDLE, Program, micro_op
+
+__all__ = ["GemmDetails", "gemm_fragment", "gemm_mapping"]
+
+M, N, K = (var(name, bv(32)) for name in ("m", "n", "kk"))
+"""Rows, vectors of 16 output channels, and vectors of 16 input channels."""
+ROWS, OUTPUTS, INPUTS = (var(f"block_{name}", bv(32)) for name in ("m", "n", "k"))
+"""The sizes of a block."""
+ROW_BLOCKS, OUTPUT_BLOCKS, INPUT_BLOCKS = (var(f"blocks_{name}", bv(32)) for name in ("m", "n", "k"))
+"""How many blocks there are."""
+SHIFT = var("shift", bv(32))
+PARAMETERS = {v.name: v for v in (M, N, K, ROWS, OUTPUTS, INPUTS, ROW_BLOCKS, OUTPUT_BLOCKS, INPUT_BLOCKS, SHIFT)}
+HOST_X, HOST_W, HOST_B = var("host_x", mem(32, 8)), var("host_w", mem(32, 8)), var("host_b", mem(32, 32))
+WEIGHTS = 2048
+"""Where weights begin in DRAM, in vectors of 16 bytes; before are micro-ops, one in each vector."""
+ROOM = DRAM_VECTORS - WEIGHTS
+CELL = (
+    (var("cell_row_block", bv(32)), ROW_BLOCKS),
+    (var("cell_row", bv(32)), ROWS),
+    (var("cell_block", bv(32)), OUTPUT_BLOCKS),
+    (var("cell_vector", bv(32)), OUTPUTS),
+    (var("cell_lane", bv(32)), const(16, 32)),
+)
+"""Coordinates of an output element: block of rows, row in it, block of vectors, vector in it, lane."""
+CELL_COLUMN = ((CELL[2][0] * OUTPUTS + CELL[3][0]) << 4) + CELL[4][0]
+
+
+def _between(size: Expr, most: int) -> tuple[str, Expr]:
+    return f"1 <= {size.name} <= {most}", (const(1, 32) <= size) & (most >= size)
+
+
+DOMAIN: tuple[tuple[str, Expr], ...] = (
+    *(_between(v, 65535) for v in (M, N, K, ROW_BLOCKS, OUTPUT_BLOCKS, INPUT_BLOCKS)),
+    *(_between(v, most) for v, most in ((ROWS, 2047), (OUTPUTS, 1024), (INPUTS, 1024))),
+    ("m = blocks_m*block_m", ROW_BLOCKS * ROWS == M),
+    ("n = blocks_n*block_n", OUTPUT_BLOCKS * OUTPUTS == N),
+    ("kk = blocks_k*block_k", INPUT_BLOCKS * INPUTS == K),
+    ("block_m*block_n + block_n <= 2048 accumulators", ROWS * OUTPUTS + OUTPUTS <= 2048),
+    ("block_m*block_k <= 2048 input vectors", ROWS * INPUTS <= 2048),
+    ("block_n*block_k <= 1024 tiles of weights", OUTPUTS * INPUTS <= 1024),
+    (f"n*kk <= {ROOM >> 4} tiles of DRAM", N * K <= ROOM >> 4),
+    (f"m*kk <= {ROOM} vectors of DRAM", M * K <= ROOM),
+    (f"m*n <= {ROOM} vectors of DRAM", M * N <= ROOM),
+    (f"16*n*kk + 4*n + m*kk + m*n <= {ROOM} vectors of DRAM", N * K * 16 + N * 4 + M * K + M * N <= ROOM),
+    ("shift <= 15", SHIFT <= 15),
+)
+
+
+BIAS_OP = micro_op(src=ROWS * OUTPUTS)
+"""The micro-op that adds the bias, which lies behind the block's accumulators."""
+
+
+@dataclass(frozen=True)
+class GemmDetails:
+    """What of a program may be written wrongly; the defaults are right."""
+
+    clear: str = "each block"
+    entry: Callable[[Expr], Expr] = lambda column: micro_op(dst=column, wgt=column * INPUTS)
+    bias_op: Expr = BIAS_OP
+    table: Expr = OUTPUTS
+    table_offset: int = 1
+    round_blocks: Expr = INPUT_BLOCKS
+    input_stride: Expr = K
+    weight_stride: Expr = K
+    output_stride: Expr = N
+    row_step: Expr = INPUTS
+    one_more: int = 0
+
+
+def gemm_fragment(ila: Ila, details: GemmDetails | None = None) -> Fragment:
+    """The program of a dense layer in blocks."""
+    d = details or GemmDetails()
+    kernel = Kernel("vta_gemm")
+    program = Program(kernel, ila)
+    weights = const(WEIGHTS, 32)
+    bias = N * K * 4 + (WEIGHTS >> 2)  # in accumulators, of four vectors each
+    x = (bias << 2) + N * 4
+    output = x + M * K
+    program.start()
+    program.write_tiles(HOST_W, N, K, weights)
+    program.write_words(HOST_B, const(1, 32), N, bias << 2)
+    program.write_bytes(HOST_X, M, K, x)
+    with kernel.loop("column", d.table) as column:
+        program.write("write the table", column + 1, d.entry(column).zext(128))
+    program.write_micro_ops(micro_op(), d.bias_op, sram=1)
+
+    def clear() -> None:
+        program.gemm(uop=1, reset=True, iter_out=ROWS, iter_in=OUTPUTS, dst_factor_out=OUTPUTS, dst_factor_in=1)
+
+    def columnwise(operation: AluOp, imm: Expr | int | None, uop: int = 1) -> None:
+        program.alu(operation, imm, OUTPUTS, uop=uop, iter_out=ROWS, dst_factor_out=OUTPUTS)
+
+    if d.clear == "once":
+        clear()
+    with kernel.loop("row_block", ROW_BLOCKS) as row_block, kernel.loop("block", OUTPUT_BLOCKS) as block:
+        if d.clear == "each block":
+            clear()
+        with kernel.loop("round", d.round_blocks) as k_block:
+            if d.clear == "each round":
+                clear()
+            inputs = row_block * ROWS * K + k_block * INPUTS
+            program.load(MemoryId.INP, dram=x + inputs, columns=INPUTS, y_size=ROWS, x_stride=d.input_stride)
+            tiles = block * OUTPUTS * K + k_block * INPUTS + (WEIGHTS >> 4)
+            program.load(MemoryId.WGT, dram=tiles, columns=INPUTS, y_size=OUTPUTS, x_stride=d.weight_stride)
+            with kernel.loop("vector", OUTPUTS) as vector:
+                program.load(MemoryId.UOP, dram=(vector + d.table_offset) << 2, columns=1)
+                program.gemm(
+                    iter_out=INPUTS,
+                    iter_in=ROWS,
+                    dst_factor_in=OUTPUTS,
+                    src_factor_out=1,
+                    src_factor_in=d.row_step,
+                    wgt_factor_out=1,
+                )
+        program.load(MemoryId.ACC, sram=ROWS * OUTPUTS, dram=bias + block * OUTPUTS, columns=OUTPUTS)
+        columnwise(AluOp.ADD, None, 2)
+        columnwise(AluOp.SHR, SHIFT + d.one_more)
+        columnwise(AluOp.MAX, -128)
+        columnwise(AluOp.MIN, 127)
+        place = output + row_block * ROWS * N + block * OUTPUTS
+        program.store(dram=place, columns=OUTPUTS, y_size=ROWS, x_stride=d.output_stride)
+    program.finish()
+    program.read(M, N, output)
+    tensors = {t.name: t for t in (HOST_X, HOST_W, HOST_B, HOST_Y)}
+    return Fragment("vta_gemm", ila, PARAMETERS, tensors, kernel, idle=IDLE)
+
+
+def ir_fragment() -> Fragment:
+    """One dense instruction."""
+    program = Kernel("ir_gemm")
+    program.command(
+        "dense layer",
+        func_run=true,
+        func_id=const(DENSE_CODE, 8),
+        rows_in=M,
+        features_in_in=K << 4,
+        features_out_in=N << 4,
+        shift_in=SHIFT[3:0],
+    )
+    return Fragment("ir_gemm", dense_ir(DENSE), PARAMETERS, {}, program)
+
+
+SAMPLES = (
+    (2, 32, 32, 1, 16, 16),
+    (2, 32, 48, 2, 32, 16),
+    (3, 48, 32, 1, 16, 32),
+    (4, 64, 64, 2, 32, 32),
+    (6, 96, 48, 3, 32, 16),
+    (4, 96, 96, 2, 48, 32),
+    (9, 64, 64, 3, 32, 32),
+)
+
+
+def sizes_of(rows: int, inputs: int, outputs: int, block_rows: int, block_in: int, block_out: int) -> dict[str, int]:
+    """Sizes for x [rows, inputs] and ``outputs`` outputs, in blocks of so many rows, inputs and outputs.
+
+    Raises SizeError where features are no multiples of 16, or a block does not divide its size.
+    """
+    shape = f"{rows}x{inputs}x{outputs} in blocks of {block_rows}x{block_in}x{block_out}"
+    for what, count in (("Inputs", inputs), ("Outputs", outputs), ("block_in", block_in), ("block_out", block_out)):
+        if count % 16:
+            raise SizeError(f"{what} of a VTA GEMM of shape {shape} must be a multiple of 16, not {count}; pad them")
+    for what, count, part in (
+        ("Rows", rows, block_rows),
+        ("Inputs", inputs, block_in),
+        ("Outputs", outputs, block_out),
+    ):
+        if part < 1 or count % part:
+            raise SizeError(
+                f"{what} of a VTA GEMM of shape {shape} must be a multiple of the block's {part}, not {count}; "
+                "pad them, or choose another block"
+            )
+    return {
+        "m": rows,
+        "n": outputs // 16,
+        "kk": inputs // 16,
+        "block_m": block_rows,
+        "block_n": block_out // 16,
+        "block_k": block_in // 16,
+        "blocks_m": rows // block_rows,
+        "blocks_n": outputs // block_out,
+        "blocks_k": inputs // block_in,
+        "shift": 9,
+    }
+
+
+def gemm_mapping(options: VtaOptions | None = None, details: GemmDetails | None = None) -> TensorMapping:
+    """The mapping ``vta_gemm``; ``options`` select another reading of VTA."""
+    return TensorMapping(
+        name="vta_gemm",
+        ir=ir_fragment(),
+        device=gemm_fragment(vta(options), details),
+        parameters=PARAMETERS,
+        domain=DOMAIN,
+        rows=M,
+        columns=N << 4,
+        inputs=(("host_x", "tensor_in"), ("host_w", "tensor_weights"), ("host_b", "tensor_bias")),
+        output=("host_y", "tensor_out"),
+        lemmas=(),
+        abstract=frozenset({multiply.name}),
+        sizes_of=sizes_of,
+        statement="VTA's program in blocks computes the dense layer x w^T + b of bytes, shifted right and saturated",
+        doc="Write tensors and micro-ops to DRAM; LOAD and GEMM for each block; ALU and STORE; read",
+        assumptions=(*ASSUMPTIONS, "features are padded to 16; padding of x or of the weights must be 0"),
+        shape_names=("rows", "features_in", "features_out", "block_rows", "block_in", "block_out"),
+        sample_shapes=SAMPLES,
+        shape_parameters=frozenset(PARAMETERS) - {"shift"},
+        cell=CELL,
+        cell_column=CELL_COLUMN,
+        row_coordinates=2,
+    )
