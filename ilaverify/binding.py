@@ -15,56 +15,67 @@ from typing import Any
 import bmc.prove
 import chc.prove
 from ila_lang.mapping import SizeError, TensorMapping
-from reports.certificate import claim_json, semantics_of
+from reports.certificate import claim_json
+from reports.subjects import Subject
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Requirements
 
-__all__ = ["binding_problems"]
+__all__ = ["binding_problems", "regenerate"]
 
 
-def binding_problems(certificate: Mapping[str, Any], mapping: TensorMapping) -> list[str]:
-    """What keeps a certificate from proving its claim about ``mapping`` as it is now; empty where nothing does."""
+def binding_problems(certificate: Mapping[str, Any], subject: Subject) -> list[str]:
+    """What keeps a certificate from proving its claim about ``subject`` as it is now; empty where nothing does."""
     problems = []
-    for part, digest in semantics_of(mapping).items():
+    semantics = subject.semantics()
+    for part, digest in semantics.items():
         if certificate["semantics"].get(part) != digest:
-            problems.append(f"the {part} side of {mapping.name} is not the one that was proved (its digest differs)")
+            problems.append(f"the {part} side of {subject.name} is not the one that was proved (its digest differs)")
+    problems += [f"{subject.name} has no part {part}" for part in certificate["semantics"] if part not in semantics]
+    if certificate["method"] not in subject.methods:
+        problems.append(f"{subject.name} is not proved by the method {certificate['method']!r}")
     if problems:
         return problems
-    requirements = Requirements(second=False)
-    verdict = _regenerate(certificate, mapping, requirements)
-    if isinstance(verdict, str):
-        return [f"the obligations of the claim cannot be generated: {verdict}"]
-    if claim_json(verdict.claim) != certificate["claim"]:
+    try:
+        required = subject.required(certificate)
+    except ValueError as error:
+        required = str(error)
+    if isinstance(required, str):
+        return [f"the obligations of the claim cannot be generated: {required}"]
+    if claim_json(required.claim) != certificate["claim"]:
         problems.append("the claim's words are not those of the proof that the obligations belong to")
     given = {(o["group"], o["name"]): o for o in certificate["obligations"]}
     if len(given) < len(certificate["obligations"]):
         problems.append("two obligations have one name; the claim has no such obligation twice")
-    for required in requirements.required:
-        where = f"{required.group}: {required.name}"
-        obligation = given.pop((required.group, required.name), None)
+    for needed in required.obligations:
+        where = f"{needed.group}: {needed.name}"
+        obligation = given.pop((needed.group, needed.name), None)
         if obligation is None:
             problems.append(f"{where}: this obligation is missing")
-        elif obligation["expected"] != required.expected or not required.met_by(obligation["smtlib"]):
+        elif obligation["expected"] != needed.expected or not needed.met_by(obligation["smtlib"]):
             problems.append(f"{where}: this is not the obligation that the claim needs")
-        elif obligation["meaning"] != required.meaning:
+        elif obligation["meaning"] != needed.meaning:
             problems.append(f"{where}: its meaning is not put in the words of the proof")
     problems += [f"{group}: {name}: the claim has no such obligation" for group, name in given]
-    return problems + _level_problems(certificate["invariants"], verdict)
+    if certificate["enumerations"] != [dict(e) for e in required.enumerations]:
+        problems.append("what was run on every argument is not what the claim needs, or it came out differently now")
+    return problems + _level_problems(certificate["invariants"], required.levels)
 
 
-def _level_problems(levels: Mapping[str, Any], verdict: Verdict) -> list[str]:
+def _level_problems(levels: Mapping[str, Any], needed: Mapping[str, Any]) -> list[str]:
     """What a certificate shows of the loop levels beside their invariants, against the levels of the claim."""
-    needed: Any = verdict.details.get("levels", {})
     problems = [f"{name}: the claim has no such loop level" for name in levels if name not in needed]
     for name, level in needed.items():
+        if name not in levels:
+            problems.append(f"{name}: this loop level is missing")
+            continue
         for part in ("horn", "names"):
             if levels[name][part] != level[part]:
                 problems.append(f"{name}: its {part} are not those of the claim")
     return problems
 
 
-def _regenerate(certificate: Mapping[str, Any], mapping: TensorMapping, requirements: Requirements) -> Verdict | str:
-    """The claim's verdict with its obligations noted in ``requirements``, or why there is none."""
+def regenerate(certificate: Mapping[str, Any], mapping: TensorMapping, requirements: Requirements) -> Verdict | str:
+    """The verdict on a mapping with its obligations noted in ``requirements``, or why there is none."""
     try:
         if certificate["method"] == "chc":
             if certificate["parameters"]:

@@ -1,8 +1,8 @@
-"""The names that the command line knows: models and mappings, built when they are asked for."""
+"""The names that the command line knows: models, mappings and all other claims, built when they are asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeVar
 
@@ -11,10 +11,20 @@ from .errors import UsageError
 if TYPE_CHECKING:
     from ila_lang import Ila
     from ila_lang.mapping import TensorMapping
+    from reports.subjects import Entry, Subject
 
 T = TypeVar("T")
 
-__all__ = ["MAPPINGS", "MODELS", "find_mapping", "find_model"]
+__all__ = [
+    "FALSE_CLAIMS",
+    "MAPPINGS",
+    "MODELS",
+    "all_entries",
+    "find_mapping",
+    "find_model",
+    "find_subject",
+    "mapping_entries",
+]
 
 
 def _pooling(kind: str) -> Callable[[], TensorMapping]:
@@ -162,6 +172,49 @@ MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = (
     | {"flexasr_maxpool_select": ("a false claim, kept as an example: max returns an operand unchanged", _selection)}
 )
 """Mappings by name: one line about each, and how to build it."""
+
+
+FALSE_CLAIMS: Mapping[str, str] = {
+    "flexasr_maxpool_select": "the 2020 checker assumes it; LayerReduce canonicalises -0",
+}
+"""Mappings that are false and kept as examples, with a word on why: they are fine if and only if they are REFUTED."""
+
+
+def mapping_entries(names: Iterable[str] = MAPPINGS) -> dict[str, Entry]:
+    """Mappings as claims that can be proved, checked and kept."""
+    from functools import partial
+
+    from reports.subjects import Entry
+    from smt_encodings.claims import Status
+
+    from .mapping_subject import MappingSubject
+
+    return {
+        name: Entry(
+            MAPPINGS[name][0],
+            partial(MappingSubject.built, MAPPINGS[name][1]),
+            "mapping",
+            Status.REFUTED if name in FALSE_CLAIMS else Status.PROVED,
+        )
+        for name in names
+    }
+
+
+def all_entries() -> dict[str, Entry]:
+    """Every claim: mappings, rules, lemmas, theorems."""
+    from rewrites.subjects.registry import entries
+
+    return {**mapping_entries(), **entries()}
+
+
+def find_subject(name: str) -> Subject:
+    """The claim of that name; raises UsageError with close names otherwise."""
+    known = mapping_entries([name]) if name in MAPPINGS else all_entries()
+    if name not in known:
+        close = get_close_matches(name, known, 3)
+        hint = f"did you mean {' or '.join(close)}?" if close else "see ilaverify list"
+        raise UsageError(f"there is no claim named '{name}' ({hint})")
+    return known[name].build()
 
 
 def find_model(name: str) -> Ila:

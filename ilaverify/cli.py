@@ -16,12 +16,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import cli_campaign, cli_prove, cli_report, cli_simulate
+from . import cli_campaign, cli_check, cli_prove, cli_report, cli_rule, cli_simulate
 from .arguments import seconds
 from .errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
-    from bmc.counterexample import Counterexample
     from ila_lang import Ila
     from ila_lang.mapping import TensorMapping
     from smt_encodings.claims import Obligation, Verdict
@@ -66,7 +65,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="COMMAND", parser_class=_Parser)
 
-    listing = verbs.add_parser("list", help="names of mappings and models")
+    listing = verbs.add_parser("list", help="names of models, and of mappings and all other claims")
+    listing.add_argument(
+        "kind", nargs="?", choices=("model", "mapping", "rule", "lemma", "theorem"), help="default: models and mappings"
+    )
     listing.set_defaults(run=_list)
 
     show = verbs.add_parser("show", help="print a model: states, instructions, kernels")
@@ -85,18 +87,14 @@ def _parser() -> argparse.ArgumentParser:
     mapping.add_argument("-o", dest="directory", type=Path, metavar="DIR", help="write certificate or counterexample")
     mapping.set_defaults(run=_mapping)
 
-    check = verbs.add_parser("check", help="check proof certificates against the models in use")
-    check.add_argument("certificates", nargs="+", type=Path, metavar="CERT")
-    check.add_argument("--solver", default="both", choices=("cvc5", "z3", "both"))
-    check.add_argument("--timeout", type=seconds, default=60.0, metavar="S", help="seconds per obligation")
-    check.set_defaults(run=_check)
-
+    cli_check.add_parser(verbs)
+    cli_rule.add_parser(verbs)
     cli_simulate.add_parser(verbs)
     cli_campaign.add_parser(verbs)
     cli_prove.add_parser(verbs)
     cli_report.add_parser(verbs)
 
-    for verb in (listing, show, mapping, check):
+    for verb in (listing, show, mapping):
         verb.add_argument("--json", action="store_true", help="machine-readable output")
     return parser
 
@@ -109,20 +107,27 @@ def _emit_json(value: object) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from .catalogue import MAPPINGS, MODELS
+    from .catalogue import MAPPINGS, MODELS, all_entries
 
+    parts = {
+        "mapping": {n: summary for n, (summary, _) in MAPPINGS.items()},
+        "model": {n: summary for n, (summary, _) in MODELS.items()},
+    }
+    if options.kind is not None:
+        for name, entry in all_entries().items():
+            note = "" if entry.expected.value == "PROVED" else " (wrong, and refuted)"
+            parts.setdefault(entry.kind, {})[name] = entry.summary + note
+        parts = {options.kind: parts[options.kind]}
     if options.json:
-        _emit_json(
-            {
-                "mappings": {n: s for n, (s, _) in MAPPINGS.items()},
-                "models": {n: s for n, (s, _) in MODELS.items()},
-            }
-        )
+        _emit_json({f"{kind}s": found for kind, found in parts.items()})
         return EXIT_PROVED
-    for title, known in (("mappings", MAPPINGS), ("models", MODELS)):
-        print(title)
-        for name, (summary, _) in known.items():
-            print(f"  {name:<24} {summary}")
+    for kind, found in parts.items():
+        print(f"{kind}s")
+        width = max(24, *(len(name) for name in found)) if len(found) < 50 else 24
+        for name, summary in found.items():
+            print(f"  {name:<{width}} {summary}")
+    if options.kind is None:
+        print("rules, lemmas and theorems: ilaverify list rule, list lemma, list theorem")
     return EXIT_PROVED
 
 
@@ -168,7 +173,7 @@ def _mapping(options: argparse.Namespace) -> int:
     from ila_lang.mapping import SizeError
 
     from .errors import exit_code
-    from .text import show_verdict
+    from .text import show_verdict, verdict_json
     from .verify import METHODS, verify
 
     if options.method not in METHODS:
@@ -202,7 +207,7 @@ def _mapping(options: argparse.Namespace) -> int:
     except OSError as error:
         failure = error  # the verdict took its time: it is shown all the same
     if options.json:
-        _emit_json(_verdict_json(verdict) | {"written": [str(p) for p in written]})
+        _emit_json(verdict_json(verdict) | {"written": [str(p) for p in written]})
     else:
         print(show_verdict(verdict, full=options.full))
         for path in written:
@@ -247,7 +252,7 @@ def _write(
 ) -> list[Path]:
     """Writes the certificate of a proof, or the program of a counterexample."""
     from bmc.programs import write_program_file
-    from reports.certificate import certificate_of, certificate_text, write_atomically
+    from reports.certificate import certificate_of, certificate_text, semantics_of, write_atomically
     from smt_encodings.claims import Interpretation, Status
 
     from . import __version__
@@ -265,7 +270,7 @@ def _write(
             }
             stem += f".{shape[0]}x{shape[1]}.{parameters['data']}"
         path = options.directory / f"{stem}.cert.json"
-        content = certificate_of(mapping, verdict, parameters, f"ilaverify {__version__}")
+        content = certificate_of(semantics_of(mapping), verdict, parameters, f"ilaverify {__version__}")
         write_atomically(path, certificate_text(content))
         return [path]
     found = counterexample_of(verdict)
@@ -279,103 +284,6 @@ def _write(
         write_atomically(path, text)
         return [path]
     return []
-
-
-def _verdict_json(verdict: Verdict) -> dict[str, Any]:
-    from reports.certificate import claim_json
-
-    from .verify import counterexample_of
-
-    found = counterexample_of(verdict)
-    return {
-        "status": verdict.status.value,
-        "method": verdict.method,
-        "seconds": round(verdict.seconds, 3),
-        "reason": verdict.reason,
-        "claim": claim_json(verdict.claim),
-        "obligations": [
-            {
-                "group": o.group,
-                "name": o.name,
-                "meaning": o.meaning,
-                "expected": o.expected,
-                "discharged": o.discharged,
-                "answers": [
-                    {"solver": a.solver, "status": a.status, "seconds": round(a.seconds, 4)} for a in o.answers
-                ],
-            }
-            for o in verdict.obligations
-        ],
-        "invariants": verdict.invariants,
-        "counterexample": None if found is None else _counterexample_json(found),
-    }
-
-
-def _counterexample_json(found: Counterexample) -> dict[str, Any]:
-    return {
-        "sizes": found.sizes,
-        "shape": found.shape,
-        "inputs": {name: {str(i): v for i, v in cells.items()} for name, cells in found.inputs.items()},
-        "row": found.row,
-        "column": found.column,
-        "device": found.device,
-        "ir": found.ir,
-        "shown": list(found.shown),
-        "differing": found.differing,
-        "elements": found.elements,
-        "error": found.error,
-    }
-
-
-# -- check ------------------------------------------------------------------------------------------
-
-
-def _check(options: argparse.Namespace) -> int:
-    results = [_check_one(path, options) for path in options.certificates]
-    if options.json:
-        _emit_json(results)
-    else:
-        for result in results:
-            print(f"{'ACCEPTED' if result['accepted'] else 'REJECTED'}  {result['file']}")
-            if "claim" in result:
-                print(f"  {result['claim']['statement']}: {result['claim']['size_domain']}")
-            for line in result["replays"]:
-                print(f"  {line}")
-            for line in result["problems"]:
-                print(f"  {line}")
-        accepted = sum(r["accepted"] for r in results)
-        print(f"{accepted} accepted, {len(results) - accepted} rejected")
-    return EXIT_PROVED if all(r["accepted"] for r in results) else EXIT_UNPROVED
-
-
-def _check_one(path: Path, options: argparse.Namespace) -> dict[str, Any]:
-    from reports.certificate import CertificateError, read_certificate
-    from reports.checker import SOLVERS, replay
-
-    from .binding import binding_problems
-    from .catalogue import find_mapping
-
-    result: dict[str, Any] = {"file": str(path), "accepted": False, "problems": [], "replays": []}
-    try:
-        certificate = read_certificate(path)
-        mapping = find_mapping(str(certificate["claim"].get("subject")))
-    except (CertificateError, UsageError) as error:
-        result["problems"].append(str(error))
-        return result
-    result["claim"] = certificate["claim"]
-    problems = binding_problems(certificate, mapping)
-    if not problems:
-        names = list(SOLVERS) if options.solver == "both" else [options.solver]
-        for name in names:
-            outcome = replay(certificate, name, options.timeout)
-            right = outcome.obligations - len(outcome.problems)
-            result["replays"].append(
-                f"{outcome.solver}: {right} of {outcome.obligations} obligations hold, {outcome.seconds:.1f} s"
-            )
-            problems += outcome.problems
-    result["problems"] = problems
-    result["accepted"] = not problems
-    return result
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The verb ``prove``: every mapping, in parallel, with a proof store and reports for machines.
+"""The verb ``prove``: every claim, in parallel, with a proof store and reports for machines.
 
 Exit codes: 0 all as expected, 1 something refuted that should hold, 2 something unproved or broken, 64 bad usage,
 130 interrupted (what was proved is kept and reported).
@@ -20,19 +20,20 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from . import cli_report
-from .arguments import seconds
+from .arguments import count, seconds
 from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
     from reports.outcomes import ProofOutcome
     from reports.store import ProofStore
+    from reports.subjects import Entry
 
 __all__ = [
     "EXIT_INTERRUPTED",
     "RESULT_SCHEMA",
     "STATEMENT_FILE",
     "add_parser",
-    "chosen_names",
+    "chosen_entries",
     "exit_code_of",
     "outcome_json",
     "run_entries",
@@ -40,7 +41,7 @@ __all__ = [
     "write_reports",
 ]
 
-RESULT_SCHEMA = "ilaverify-prove-1"
+RESULT_SCHEMA = "ilaverify-prove-2"
 """Version of the JSON that a run prints."""
 
 STATEMENT_FILE = "proofs.intoto.json"
@@ -54,20 +55,21 @@ def add_parser(verbs: Any) -> None:
     """Adds the verb to the subparsers of the command line; ``options.run`` runs it."""
     parser: argparse.ArgumentParser = verbs.add_parser(
         "prove",
-        help="prove mappings in parallel, with a proof store and reports",
-        description="Proves mappings for every size, each in a process with limits of its own.  False claims that are "
-        "kept as examples must be refuted.",
+        help="prove mappings, rules, lemmas and theorems in parallel, with a proof store and reports",
+        description="Proves claims, each in a process with limits of its own.  Wrong rules, and false claims that are "
+        "kept as examples, must be refuted.",
         epilog="exit codes: 0 all as expected, 1 something refuted that should hold, 2 something unproved or broken, "
         "64 bad usage, 130 interrupted",
     )
-    parser.add_argument("names", metavar="NAME", nargs="*", help="the mappings")
-    parser.add_argument("--all", action="store_true", help="every mapping of the catalogue")
+    parser.add_argument("names", metavar="NAME", nargs="*", help="the claims")
+    parser.add_argument("--all", action="store_true", help="every claim")
+    parser.add_argument("--kind", action="append", choices=_KINDS, help="every claim of a kind; may be repeated")
     parser.add_argument(
         "-o", dest="directory", type=Path, metavar="DIR", help="write certificates and a statement of them"
     )
-    parser.add_argument("--jobs", type=_count, default=os.cpu_count() or 1, metavar="N", help="default: processors")
-    parser.add_argument("--timeout", type=seconds, default=300.0, metavar="S", help="for each mapping; default: 300")
-    parser.add_argument("--memory", type=_count, default=4096, metavar="MB", help="for each process; default: 4096")
+    parser.add_argument("--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="default: processors")
+    parser.add_argument("--timeout", type=seconds, default=300.0, metavar="S", help="for each claim; default: 300")
+    parser.add_argument("--memory", type=count, default=4096, metavar="MB", help="for each process; default: 4096")
     parser.add_argument("--store", type=Path, metavar="FILE", help="proof store; default: in the user's cache")
     parser.add_argument("--no-store", action="store_true", help="prove everything anew and keep nothing")
     parser.add_argument("--recheck", action="store_true", help="put stored proofs to both solvers again")
@@ -78,34 +80,29 @@ def add_parser(verbs: Any) -> None:
     parser.set_defaults(run=_prove)
 
 
+_KINDS = ("mapping", "rule", "lemma", "theorem")
+
 _REPORTS = {
-    "junit": "JUnit XML: a test case for each mapping",
-    "sarif": "SARIF 2.1.0: a result at each mapping's source line",
+    "junit": "JUnit XML: a test case for each claim",
+    "sarif": "SARIF 2.1.0: a result at each claim's source line",
     "markdown": "a summary for a pull request",
     "trust": "what each theorem rests on",
     "html": "one HTML page for people: what is proved, for which sizes, under which assumptions",
 }
 
 
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) < 10**7:
-        raise argparse.ArgumentTypeError(f"must be a positive integer, not '{text}'")
-    return int(text)
-
-
 def _prove(options: argparse.Namespace) -> int:
-    names = chosen_names(options.names, every=options.all)
+    entries = chosen_entries(options.names, every=options.all, kinds=options.kind or ())
     _check_places(options)
     inputs = cli_report.read_inputs(options)
 
     from reports.store import ProofStore, default_store
 
-    from .catalogue import MAPPINGS
     from .prove_all import Limits
 
     store = None if options.no_store else ProofStore(options.store or default_store())
     limits = Limits(options.jobs, options.timeout, options.memory)
-    outcomes, interrupted = run_entries({n: MAPPINGS[n] for n in names}, limits, store, options)
+    outcomes, interrupted = run_entries(entries, limits, store, options)
     failure: OSError | None = None
     written: list[Path] = []
     try:
@@ -113,7 +110,7 @@ def _prove(options: argparse.Namespace) -> int:
     except OSError as error:
         failure = error  # the proofs took their time: they are shown all the same
     if options.json:
-        found = {"schema": RESULT_SCHEMA, "mappings": [outcome_json(o) for o in outcomes]}
+        found = {"schema": RESULT_SCHEMA, "claims": [outcome_json(o) for o in outcomes]}
         print(json.dumps(found | {"written": [str(p) for p in written]}, indent=2, sort_keys=True))
     else:
         from reports.outcomes import tally
@@ -126,20 +123,23 @@ def _prove(options: argparse.Namespace) -> int:
     return EXIT_INTERRUPTED if interrupted else exit_code_of(outcomes)
 
 
-def chosen_names(names: Sequence[str], *, every: bool) -> list[str]:
-    """The mappings asked for, each once, in the catalogue's order; raises UsageError unless it is clear which."""
+def chosen_entries(names: Sequence[str], *, every: bool, kinds: Sequence[str] = ()) -> dict[str, Entry]:
+    """The claims asked for, each once, in the catalogue's order; raises UsageError unless it is clear which."""
     from difflib import get_close_matches
 
-    from .catalogue import MAPPINGS
+    from .catalogue import MAPPINGS, all_entries, mapping_entries
 
-    if every == bool(names):
-        raise UsageError("prove must be given either the names of mappings or --all")
+    if every + bool(names) + bool(kinds) != 1:
+        raise UsageError("prove must be given either the names of claims, or --kind, or --all")
+    if names and all(name in MAPPINGS for name in names):
+        return mapping_entries(name for name in MAPPINGS if name in names)
+    known = mapping_entries() if set(kinds) == {"mapping"} else all_entries()
     for name in names:
-        if name not in MAPPINGS:
-            close = get_close_matches(name, MAPPINGS, 1)
-            hint = f" (did you mean {close[0]}?)" if close else ""
-            raise UsageError(f"mapping must be one of {', '.join(MAPPINGS)}, not '{name}'{hint}")
-    return [name for name in MAPPINGS if every or name in names]
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            hint = f" (did you mean {close[0]}?)" if close else "; ilaverify list shows all names"
+            raise UsageError(f"there is no claim named '{name}'{hint}")
+    return {name: e for name, e in known.items() if every or name in names or e.kind in kinds}
 
 
 def _check_places(options: argparse.Namespace) -> None:
@@ -169,12 +169,12 @@ def exit_code_of(outcomes: Sequence[ProofOutcome]) -> int:
 
 
 def run_entries(
-    entries: dict[str, Any], limits: Any, store: ProofStore | None, options: argparse.Namespace
+    entries: dict[str, Entry], limits: Any, store: ProofStore | None, options: argparse.Namespace
 ) -> tuple[list[ProofOutcome], bool]:
     """Outcomes in the order of ``entries``, and whether the run was interrupted (by Ctrl-C or SIGTERM)."""
     from reports.outcomes import NOT_RUN, ProofOutcome
 
-    from .prove_all import FALSE_CLAIMS, prove_all
+    from .prove_all import prove_all
 
     progress = _Progress(list(entries))
     done: dict[str, ProofOutcome] = {}
@@ -195,9 +195,13 @@ def run_entries(
             signal.signal(number, interrupt)
     try:
         run = prove_all(
-            entries, limits=limits, store=store, recheck=options.recheck, false_claims=FALSE_CLAIMS,
-            started=progress.started, stopped=lambda: bool(asked),
-        )  # fmt: skip
+            entries,
+            limits=limits,
+            store=store,
+            recheck=options.recheck,
+            started=progress.started,
+            stopped=lambda: bool(asked),
+        )
         with closing(run) as outcomes:
             for outcome in outcomes:
                 done[outcome.name] = outcome
@@ -219,10 +223,11 @@ def run_entries(
         progress.clear()
         for number, handler in before.items():
             signal.signal(number, handler)
-    for name, (summary, _) in entries.items():
+    for name, entry in entries.items():
         if name not in done:
-            expected = "REFUTED" if name in FALSE_CLAIMS else "PROVED"
-            done[name] = ProofOutcome(name, NOT_RUN, expected, summary, "the run was interrupted")
+            done[name] = ProofOutcome(
+                name, NOT_RUN, entry.expected.value, entry.summary, "the run was interrupted", kind=entry.kind
+            )
     return [done[name] for name in entries], interrupted
 
 
@@ -231,6 +236,8 @@ def show_outcome(outcome: ProofOutcome) -> str:
     mark = "" if outcome.as_expected and outcome.status == "PROVED" else f"  expected {outcome.expected}"
     store = ", from store" if outcome.from_store else ""
     lines = [f"{outcome.status:<8} {outcome.name:<28} {outcome.seconds:6.1f} s{store}{mark}"]
+    if outcome.kind != "mapping" and outcome.as_expected:
+        return lines[0]  # there are hundreds of them
     if outcome.claim is not None and outcome.status == "PROVED":
         lines.append(f"         {outcome.claim['size_domain']}")
     if outcome.reason:
@@ -286,7 +293,6 @@ def write_reports(
     from reports.trust import trust_report
 
     from . import __version__
-    from .catalogue import MAPPINGS
 
     def put(path: Path, text: str) -> None:
         write_atomically(path, text)
@@ -307,8 +313,8 @@ def write_reports(
         "junit": lambda: junit_text(outcomes),
         "sarif": lambda: sarif_text(outcomes, __version__),
         "markdown": lambda: summary_text(outcomes),
-        "trust": lambda: trust_report({o.name: o.trust for o in outcomes if o.trust}),
-        "html": lambda: cli_report.page_of(outcomes, inputs or cli_report.PageInputs(), MAPPINGS),
+        "trust": lambda: trust_report({o.name: o.trust for o in outcomes if o.trust and o.status != "REFUTED"}),
+        "html": lambda: cli_report.page_of(outcomes, inputs or cli_report.PageInputs()),
     }
     for name, report in reports.items():
         path: Path | None = getattr(options, name)
@@ -320,6 +326,7 @@ def outcome_json(outcome: ProofOutcome) -> dict[str, Any]:
     """An outcome as it stands in the output; certificates are files of their own."""
     return {
         "name": outcome.name,
+        "kind": outcome.kind,
         "status": outcome.status,
         "expected": outcome.expected,
         "as_expected": outcome.as_expected,

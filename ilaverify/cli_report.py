@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .catalogue import MAPPINGS
 from .errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,13 +27,9 @@ if TYPE_CHECKING:
     from reports.html_inputs import CampaignRecord, Scaling
     from reports.outcomes import ProofOutcome
     from reports.store import ProofStore
-
-    from .prove_all import Builder
+    from reports.subjects import Entry
 
 __all__ = ["PageInputs", "add_inputs", "add_parser", "page_of", "read_inputs", "stored_outcomes"]
-
-_BUILD_SECONDS, _BUILD_MEGABYTES = 120.0, 4096
-"""Limits for building one mapping and looking it up."""
 
 
 def add_parser(verbs: Any) -> None:
@@ -45,7 +42,7 @@ def add_parser(verbs: Any) -> None:
         epilog="exit codes, with the page written: 0 all as expected, 1 something refuted that should hold, "
         "2 something unproved or broken; 64 bad usage, and no page",
     )
-    parser.add_argument("names", metavar="NAME", nargs="*", help="the mappings; default: all")
+    parser.add_argument("names", metavar="NAME", nargs="*", help="the claims; default: all")
     parser.add_argument("-o", dest="page", type=Path, metavar="FILE", required=True, help="the page")
     parser.add_argument("--store", type=Path, metavar="FILE", help="proof store; default: in the user's cache")
     add_inputs(parser)
@@ -85,9 +82,9 @@ def read_inputs(options: argparse.Namespace) -> PageInputs:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from .cli_prove import RESULT_SCHEMA, chosen_names, exit_code_of, outcome_json, show_outcome
+    from .cli_prove import RESULT_SCHEMA, chosen_entries, exit_code_of, outcome_json, show_outcome
 
-    names = chosen_names(options.names, every=not options.names)
+    entries = chosen_entries(options.names, every=not options.names)
     if options.page.is_dir():
         raise UsageError(f"-o must name a file, not the directory {options.page}")
     if options.store is not None and not options.store.is_file():
@@ -98,17 +95,15 @@ def _report(options: argparse.Namespace) -> int:
     from reports.outcomes import tally
     from reports.store import ProofStore, StoreError, default_store
 
-    from .catalogue import MAPPINGS
-
     store = ProofStore(options.store or default_store())
     try:
-        outcomes = stored_outcomes({name: MAPPINGS[name] for name in names}, store)
+        outcomes = stored_outcomes(entries, store)
     except StoreError as error:
         raise UsageError(str(error)) from error
     source = "From the proof store; nothing was proved to write this page."
-    write_atomically(options.page, page_of(outcomes, inputs, MAPPINGS, source))
+    write_atomically(options.page, page_of(outcomes, inputs, source))
     if options.json:
-        found = {"schema": RESULT_SCHEMA, "mappings": [outcome_json(o) for o in outcomes]}
+        found = {"schema": RESULT_SCHEMA, "claims": [outcome_json(o) for o in outcomes]}
         print(json.dumps(found | {"written": [str(options.page)]}, indent=2, sort_keys=True))
     else:
         for outcome in outcomes:
@@ -121,70 +116,32 @@ def _report(options: argparse.Namespace) -> int:
 # -- what the store holds -------------------------------------------------------------------------------
 
 
-def stored_outcomes(entries: Mapping[str, tuple[str, Builder]], store: ProofStore) -> list[ProofOutcome]:
-    """What the store says of each mapping (a line about it, and how to build it), in the order of ``entries``.
+def stored_outcomes(entries: Mapping[str, Entry], store: ProofStore) -> list[ProofOutcome]:
+    """What the store says of each claim, in the order of ``entries``.
 
-    The status is NOT_RUN where it says nothing of the mapping as it is now.  Raises StoreError where the store cannot
-    be used.
+    The status is NOT_RUN where it says nothing of the claim as it is now.  Raises StoreError where the store cannot be
+    used.
     """
     from reports.outcomes import NOT_RUN, ProofOutcome
 
-    from .prove_all import FALSE_CLAIMS, prover_identity
-    from .workers import Task, run_tasks
+    from .stored import look_up
 
-    prover, held = prover_identity(), store.entries()
-    known = {name: sum(subject == name for _, _, subject in held) for name in entries}
-
-    def task(name: str, build: Builder) -> Task:
-        return Task(name, lambda: _stored_entry(name, build, prover, store, known[name]))
-
+    known = Counter(subject for _, _, subject in store.entries())
     found: dict[str, ProofOutcome] = {}
-    tasks = [task(name, build) for name, (_, build) in entries.items()]
-    run = run_tasks(tasks, jobs=os.cpu_count() or 1, timeout=_BUILD_SECONDS, memory=_BUILD_MEGABYTES)
-    with closing(run) as ends:
-        for end in ends:
-            outcome = ProofOutcome(end.name, "ERROR", reason=end.failure)
-            if end.text is not None:
-                outcome = ProofOutcome.from_text(end.text)
-            found[end.name] = replace(
-                outcome,
-                summary=entries[end.name][0],
-                expected="REFUTED" if end.name in FALSE_CLAIMS else "PROVED",
-                seconds=0.0 if outcome.status == NOT_RUN else round(end.seconds, 3),
-            )
+    with closing(look_up(entries, store)) as answers:
+        for answer in answers:
+            entry = entries[answer.name]
+            missing = ProofOutcome(answer.name, NOT_RUN, entry.expected.value, entry.summary, kind=entry.kind)
+            reason = _missing(answer.note, known[answer.name])
+            found[answer.name] = answer.outcome or replace(answer.words or missing, status=NOT_RUN, reason=reason)
     return [found[name] for name in entries]
-
-
-def _stored_entry(name: str, build: Builder, prover: Mapping[str, str], store: ProofStore, held: int) -> str:
-    """The JSON of one mapping's outcome; ``held`` entries of the store are about it, of whatever semantics."""
-    from chc.prove import claim_of
-    from reports.certificate import claim_json, semantics_of
-    from reports.outcomes import NOT_RUN, ProofOutcome
-    from reports.store import proof_key
-    from reports.trust import trust_entry
-
-    # the very checks of ``prove``: what counts there counts here, and nothing else
-    from .prove_all import METHOD, _built, _from_store
-
-    mapping, file, line = _built(build)
-    claim = claim_json(claim_of(mapping))
-    key = proof_key(semantics_of(mapping), claim, METHOD, {}, prover)
-    base = ProofOutcome(name, NOT_RUN, method=METHOD, claim=claim, trust=trust_entry(mapping), file=file, line=line)
-    outcome, problem = _from_store(base, mapping, store, key, False)
-    if outcome is None:
-        outcome = replace(base, reason=_missing(problem, held))
-    return outcome.to_text()
-
-
-_DONE_AGAIN = re.compile(r", and the (mapping proved|search made) again: ")
-"""What ``prove`` says that it did, and ``report`` does not do."""
 
 
 def _missing(problem: str, held: int) -> str:
     """Why a claim is not proved, for people."""
     said = "not proved with these semantics: "
     if problem:
-        return said + _DONE_AGAIN.sub(": ", problem)
+        return said + problem
     if held:
         entries = "one answer" if held == 1 else f"{held} answers"
         return (
@@ -200,10 +157,10 @@ def _missing(problem: str, held: int) -> str:
 def page_of(
     outcomes: Sequence[ProofOutcome],
     inputs: PageInputs,
-    entries: Mapping[str, tuple[str, Builder]],
     source: str = "",
+    mappings: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = MAPPINGS,
 ) -> str:
-    """The HTML page of outcomes; ``entries`` build the mappings of counterexamples, which are run once more."""
+    """The HTML page of outcomes; counterexamples to ``mappings`` are run once more."""
     import platform
     from importlib.metadata import version
 
@@ -221,7 +178,7 @@ def page_of(
     }
     return html_page(
         outcomes,
-        comparisons={o.name: _comparison(o, entries) for o in outcomes if o.counterexample},
+        comparisons={o.name: _comparison(o, mappings) for o in outcomes if o.counterexample and o.kind == "mapping"},
         invariants={o.name: _invariants(o.document) for o in outcomes if o.status == "PROVED" and o.document},
         campaigns=inputs.campaigns,
         scaling=inputs.scaling,
@@ -230,11 +187,13 @@ def page_of(
     )
 
 
-def _comparison(outcome: ProofOutcome, entries: Mapping[str, tuple[str, Builder]]) -> Comparison | str:
+def _comparison(
+    outcome: ProofOutcome, mappings: Mapping[str, tuple[str, Callable[[], TensorMapping]]]
+) -> Comparison | str:
     """Both sides' outputs on the counterexample's data; or why there are none."""
-    from .prove_all import counterexample_from_text
+    from .counterexamples import counterexample_from_text
 
-    if outcome.name not in entries:
+    if outcome.name not in mappings:
         return "the catalogue has no mapping of that name"
     try:
         found = counterexample_from_text(outcome.document)
@@ -242,7 +201,7 @@ def _comparison(outcome: ProofOutcome, entries: Mapping[str, tuple[str, Builder]
         return f"its data cannot be read ({error})"
     if found.error:
         return "one side does not accept its program"
-    return _run(entries[outcome.name][1](), found)
+    return _run(mappings[outcome.name][1](), found)
 
 
 def _run(mapping: TensorMapping, found: Counterexample) -> Comparison | str:

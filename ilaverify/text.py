@@ -1,15 +1,17 @@
-"""Verdicts as text for people: what was proved, how, under what assumptions, and what it does not mean."""
+"""Verdicts as text for people and for machines: what was proved, how, under what assumptions, what it does not mean."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from textwrap import wrap
+from typing import Any
 
+from bmc.counterexample import Counterexample
 from smt_encodings.claims import Obligation, Status, Verdict
 
-from .verify import counterexample_of
+from .verify import METHODS, counterexample_of
 
-__all__ = ["show_verdict"]
+__all__ = ["show_verdict", "verdict_json"]
 
 WIDTH = 100
 MOST_INPUTS = 12
@@ -38,9 +40,13 @@ def _lines(verdict: Verdict, full: bool) -> Iterator[str]:
     yield from _field("claim", claim.statement)
     yield from _field("sizes", claim.size_domain)
     how = ", then ".join(_INTERPRETATION[i.value] for i in claim.interpretations)
-    yield from _field("equality", f"{claim.equality.value}; data: {how}")
+    yield from _field("equality", claim.equality.value + (f"; data: {how}" if how else ""))
     yield ""
-    yield from _obligations(verdict.obligations, full)
+    for enumeration in _enumerations(verdict):
+        yield f"every argument: {enumeration['arguments']:,} of them"
+        yield f"  the largest error is {100 * enumeration['largest']:.3g} % of what is allowed"
+    if verdict.obligations:
+        yield from _obligations(verdict.obligations, full)
     if verdict.invariants:
         yield ""
         yield "inferred invariants (row, column, cell_...: the arbitrary output cell; writes: how often written)"
@@ -59,6 +65,11 @@ def _lines(verdict: Verdict, full: bool) -> Iterator[str]:
             left = len(cells) - MOST_INPUTS
             more = f", and {left} more" if left > 0 else ""
             yield from _wrapped(f"input {tensor} (row-major index): {values}{more}; all other elements 0x00")
+
+
+def _enumerations(verdict: Verdict) -> list[Mapping[str, Any]]:
+    found: Any = verdict.details.get("enumerations", [])
+    return list(found)
 
 
 def _field(name: str, text: str) -> Iterator[str]:
@@ -100,13 +111,62 @@ def _times(obligations: list[Obligation], solvers: list[str]) -> str:
 
 def _assumptions(verdict: Verdict) -> Iterator[str]:
     yield "assumptions"
-    for text in verdict.claim.assumptions:
-        yield f"  {text}"
+    for text in verdict.claim.assumptions or ["none"]:
+        yield from _wrapped(text)
     lemmas = [o for o in verdict.obligations if o.group == "lemmas"]
     for lemma in lemmas:
         state = "proved above for all operand codes" if lemma.discharged else "NOT PROVED"
         yield f"  lemma: {lemma.name} ({state})"
     if verdict.status is Status.PROVED:
         yield "not claimed"
+        if verdict.method not in METHODS:
+            yield "  that a compiler's operators, or a chip, behave like the terms of this claim"
+            return
         yield "  that the model is the hardware (VT3), that the IR is the compiler's (VT1), and anything about timing;"
         yield "  real-number error: the equality is between codes, not with the operator on real numbers"
+
+
+def verdict_json(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as JSON; the counterexample is a mapping's."""
+    from reports.certificate import claim_json
+
+    found = counterexample_of(verdict)
+    return {
+        "status": verdict.status.value,
+        "method": verdict.method,
+        "seconds": round(verdict.seconds, 3),
+        "reason": verdict.reason,
+        "claim": claim_json(verdict.claim),
+        "obligations": [
+            {
+                "group": o.group,
+                "name": o.name,
+                "meaning": o.meaning,
+                "expected": o.expected,
+                "discharged": o.discharged,
+                "answers": [
+                    {"solver": a.solver, "status": a.status, "seconds": round(a.seconds, 4)} for a in o.answers
+                ],
+            }
+            for o in verdict.obligations
+        ],
+        "invariants": verdict.invariants,
+        "enumerations": _enumerations(verdict),
+        "counterexample": None if found is None else _counterexample_json(found),
+    }
+
+
+def _counterexample_json(found: Counterexample) -> dict[str, Any]:
+    return {
+        "sizes": found.sizes,
+        "shape": found.shape,
+        "inputs": {name: {str(i): v for i, v in cells.items()} for name, cells in found.inputs.items()},
+        "row": found.row,
+        "column": found.column,
+        "device": found.device,
+        "ir": found.ir,
+        "shown": list(found.shown),
+        "differing": found.differing,
+        "elements": found.elements,
+        "error": found.error,
+    }

@@ -13,7 +13,7 @@ from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Obligation, Status, Verdict
 from smt_encodings.discharge import Discharger
 
-__all__ = ["METHODS", "counterexample_of", "verify"]
+__all__ = ["METHODS", "counterexample_of", "verify", "verify_with"]
 
 METHODS = ("auto", "chc", "bmc")
 """Proof methods by name."""
@@ -41,8 +41,21 @@ def verify(
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
-    chosen = method if method != "auto" else "bmc" if shape is not None else "chc"
     discharger = Discharger(timeout=timeout, progress=progress)
+    return verify_with(mapping, method, discharger, shape=shape, data=data, memory=memory)
+
+
+def verify_with(
+    mapping: TensorMapping,
+    method: str,
+    discharger: Discharger,
+    *,
+    shape: tuple[int, ...] | None = None,
+    data: Data = "auto",
+    memory: Memory = "resolved",
+) -> Verdict:
+    """As :func:`verify`, with a discharger that is given."""
+    chosen = method if method != "auto" else "bmc" if shape is not None else "chc"
     if chosen == "bmc":
         if shape is None:
             raise ValueError("method bmc must be given a shape, e.g. --shape 16x64")
@@ -52,7 +65,7 @@ def verify(
             data=data,
             memory=memory,
             discharger=discharger,
-            timeout=timeout,
+            timeout=discharger.timeout,
         )
     verdict = chc.prove.prove(mapping, discharger=discharger)
     if verdict.status is Status.UNKNOWN:

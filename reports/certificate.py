@@ -1,8 +1,9 @@
 """Certificates: what a proof leaves behind, as canonical JSON.
 
-A certificate holds the claim, digests of both sides' semantics, every obligation as a complete SMT-LIB script with its
-expected answer and the answers given, the inferred invariants, and solver names, versions and times.  The file is the
-canonical text of its content and nothing else: any other byte makes :func:`read_certificate` refuse it.
+A certificate holds the claim, digests of what its words mean, every obligation as a complete SMT-LIB script with its
+expected answer and the answers given, the inferred invariants, and solver names, versions and times.  What was proved
+by running a function on every argument is told as an enumeration.  The file is the canonical text of its content and
+nothing else: any other byte makes :func:`read_certificate` refuse it.
 
 The self-digest finds accidents.  What finds forgeries is that checking asks solvers again and compares the
 obligations with the ones that the claim needs (:mod:`ilaverify.binding`).
@@ -35,19 +36,19 @@ __all__ = [
     "write_atomically",
 ]
 
-SCHEMA = "ilaverify-certificate-1"
+SCHEMA = "ilaverify-certificate-2"
 """Version of the format; the published schema is ``reports/certificate.schema.json``."""
 
 _TOP = {
     "schema": str, "tool": str, "method": str, "parameters": dict, "claim": dict, "semantics": dict,
-    "obligations": list, "invariants": dict, "seconds": (int, float), "digest": str,
+    "obligations": list, "enumerations": list, "invariants": dict, "seconds": (int, float), "digest": str,
 }  # fmt: skip
 _OBLIGATION = {"group": str, "name": str, "meaning": str, "expected": str, "smtlib": str, "answers": list}
 _ANSWER = {"solver": str, "status": str, "seconds": (int, float)}
 _CLAIM = {
     "subject": str, "statement": str, "size_domain": str, "equality": str, "interpretations": list, "assumptions": list,
 }  # fmt: skip
-_SEMANTICS = {"device": str, "ir": str, "relation": str}
+_ENUMERATION = {"name": str, "meaning": str, "arguments": int, "largest": (int, float)}
 _LEVEL = {"found_by": str, "seconds": (int, float), "horn": str, "invariant": list, "names": dict}
 
 
@@ -85,15 +86,17 @@ def _as_function(name: str, term: Expr) -> Function:
 
 
 def certificate_of(
-    mapping: TensorMapping, verdict: Verdict, parameters: Mapping[str, Any], tool: str
+    semantics: Mapping[str, str], verdict: Verdict, parameters: Mapping[str, Any], tool: str
 ) -> dict[str, Any]:
-    """The certificate of a proof.  ``parameters`` are what the method was asked for (shape, data, ...).
+    """The certificate of a proof.
 
-    Raises CertificateError unless the verdict is PROVED and all its obligations are discharged.
+    ``semantics`` are digests of what the claim's words mean, ``parameters`` what the method was asked for (shape, data,
+    ...).  Raises CertificateError unless the verdict is PROVED and all its obligations are discharged.
     """
     if verdict.status is not Status.PROVED:
         raise CertificateError(f"a certificate must be of a PROVED claim, not {verdict.status.value}")
-    if not verdict.obligations or not all(o.discharged for o in verdict.obligations):
+    enumerations: Any = verdict.details.get("enumerations", [])
+    if not (verdict.obligations or enumerations) or not all(o.discharged for o in verdict.obligations):
         raise CertificateError("a certificate must be of a proof whose obligations are all discharged")
     content: dict[str, Any] = {
         "schema": SCHEMA,
@@ -101,8 +104,9 @@ def certificate_of(
         "method": verdict.method,
         "parameters": dict(parameters),
         "claim": claim_json(verdict.claim),
-        "semantics": semantics_of(mapping),
+        "semantics": dict(semantics),
         "obligations": [_obligation(o) for o in verdict.obligations],
+        "enumerations": [dict(e) for e in enumerations],
         "invariants": verdict.details.get("levels", {}),
         "seconds": round(verdict.seconds, 3),
     }
@@ -212,8 +216,8 @@ def _check_form(path: Path, content: object) -> None:
         need(key, content.get(key), kind)
     if set(content) != set(_TOP):
         raise CertificateError(f"{path}: keys must be exactly {', '.join(sorted(_TOP))}")
-    if not content["obligations"]:
-        raise CertificateError(f"{path}: obligations must not be empty")
+    if not (content["obligations"] or content["enumerations"]):
+        raise CertificateError(f"{path}: obligations must not be empty where there is no enumeration")
     for number, obligation in enumerate(content["obligations"]):
         record(f"obligation {number}", obligation, _OBLIGATION)
         if obligation["expected"] not in ("sat", "unsat"):
@@ -223,7 +227,13 @@ def _check_form(path: Path, content: object) -> None:
     record("the claim", content["claim"], _CLAIM)
     texts("an interpretation", content["claim"]["interpretations"])
     texts("an assumption", content["claim"]["assumptions"])
-    record("the semantics", content["semantics"], _SEMANTICS)
+    for number, enumeration in enumerate(content["enumerations"]):
+        record(f"enumeration {number}", enumeration, _ENUMERATION)
+        if enumeration["arguments"] < 1:
+            raise CertificateError(f"{path}: enumeration {number}: it must be over one argument at least")
+    if not content["semantics"]:
+        raise CertificateError(f"{path}: semantics must name what was proved, by digests")
+    texts("a digest of the semantics", content["semantics"].values())
     for name, level in content["invariants"].items():
         record(f"level {name}", level, _LEVEL)
         texts(f"a conjunct of level {name}", level["invariant"])

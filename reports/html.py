@@ -59,12 +59,15 @@ def html_page(
         claim_view(outcome, anchor, (comparisons or {}).get(outcome.name), (invariants or {}).get(outcome.name))
         for outcome, anchor in zip(outcomes, _anchors(o.name for o in outcomes), strict=True)
     ]
+    whole = [v for v in views if v.outcome.kind not in BRIEF or not v.as_expected]
     text = (
         _environment()
         .get_template("page.html")
         .render(
             claims=views,
-            parts=_parts(views),
+            whole=whole,
+            parts=_parts(whole),
+            tables=_tables(views),
             counts=_counts(views),
             verdicts=VERDICTS,
             campaigns=[(record, _histogram(record)) for record in campaigns],
@@ -89,6 +92,20 @@ def _parts(views: Sequence[ClaimView]) -> list[tuple[str, str, list[ClaimView]]]
         ("refuted", "False on purpose, and refuted", false),
     ]
     return [part for part in parts if part[2]]
+
+
+BRIEF: Mapping[str, tuple[str, str]] = {"rule": ("Rewrite rules", "rules"), "lemma": ("Lemmas", "lemmas")}
+"""Kinds of claims of which there are hundreds: as a heading and as a word.  As expected, each has a line in a table."""
+
+
+def _tables(views: Sequence[ClaimView]) -> list[tuple[str, str, bool, list[ClaimView]]]:
+    """Anchor, heading, whether they are proved, and claims of each table of claims that are told briefly."""
+    tables = []
+    for kind, (heading, word) in BRIEF.items():
+        members = [v for v in views if v.outcome.kind == kind and v.as_expected]
+        tables.append((f"{word}-proved", heading, True, [v for v in members if v.proved]))
+        tables.append((f"{word}-refuted", f"Wrong {word}, refuted", False, [v for v in members if not v.proved]))
+    return [table for table in tables if table[3]]
 
 
 def _counts(views: Sequence[ClaimView]) -> dict[str, int]:

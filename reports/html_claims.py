@@ -88,6 +88,14 @@ METHODS: Mapping[str, tuple[str, str]] = {
         "a rewrite rule on tensors, for every size: one arbitrary element of the result stands for all",
         "anything about sizes outside the size domain above",
     ),
+    "lemma": (
+        "a statement on numbers, as a formula over all values of its variables",
+        "anything about other numbers than those above",
+    ),
+    "enumeration": (
+        "a function run on every argument, compared with exact numbers; no solver is involved",
+        "anything about other arguments than those above",
+    ),
     "token order": (
         "an inductive invariant of all schedules of the accelerator's modules",
         "anything about programs that the claim does not name",
@@ -203,6 +211,7 @@ class CertificateView:
     sha256: str
     seconds: float
     solvers: tuple[str, ...]
+    enumerations: tuple[tuple[str, int], ...]
     obligations: int
     unlisted: int
     groups: tuple[ObligationGroup, ...]
@@ -313,6 +322,7 @@ def _certificate(outcome: ProofOutcome, invariants: Mapping[str, Sequence[str]])
         sha256=hashlib.sha256(outcome.document.encode("ascii")).hexdigest(),
         seconds=float(content["seconds"]),
         solvers=tuple(solvers),
+        enumerations=tuple((str(e["name"]), int(e["arguments"])) for e in content["enumerations"]),
         obligations=len(obligations),
         unlisted=max(0, len(obligations) - MOST_OBLIGATIONS),
         groups=tuple(_groups(obligations, solvers)),

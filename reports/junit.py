@@ -31,7 +31,7 @@ def junit_text(outcomes: Sequence[ProofOutcome]) -> str:
     root = ET.Element("testsuites", {"name": "ilaverify", **counts})
     suite = ET.SubElement(root, "testsuite", {"name": "ilaverify prove", **counts})
     for outcome, kind in zip(outcomes, kinds, strict=True):
-        attributes = {"classname": "ilaverify.mapping", "name": outcome.name, "time": f"{outcome.seconds:.3f}"}
+        attributes = {"classname": f"ilaverify.{outcome.kind}", "name": outcome.name, "time": f"{outcome.seconds:.3f}"}
         if outcome.file:
             attributes |= {"file": outcome.file, "line": str(outcome.line)}
         case = ET.SubElement(suite, "testcase", _clean(attributes))

@@ -22,7 +22,8 @@ class ProofOutcome:
     in certificates, None where the attempt ended before there was one.  ``counterexample`` is the summary of a replayed
     counterexample.  ``document`` is the text of the certificate or of the counterexample; ``program`` that of a
     device program that shows the counterexample, where there is one.  ``file`` (relative to the
-    source root) and ``line`` say where the mapping is built.  ``notes`` are what went wrong beside the proof itself.
+    source root) and ``line`` say where the claim is written down; ``kind`` is one of :data:`reports.subjects.KINDS`.
+    ``notes`` are what went wrong beside the proof itself.
     """
 
     name: str
@@ -32,6 +33,7 @@ class ProofOutcome:
     reason: str = ""
     seconds: float = 0.0
     method: str = "chc"
+    kind: str = "mapping"
     from_store: bool = False
     claim: Mapping[str, Any] | None = None
     obligations: int = 0

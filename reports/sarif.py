@@ -1,7 +1,7 @@
 """Outcomes as SARIF 2.1.0, the form that code hosts show beside source lines: one result for each claim.
 
-Each result is located where the mapping is built.  A result as expected has kind ``pass``; everything else has kind
-``fail``, so that no viewer hides it, and level ``error``, or ``warning`` where nothing is known to be wrong.
+Each result is located where the claim is written down.  A result as expected has kind ``pass``; everything else has
+kind ``fail``, so that no viewer hides it, and level ``error``, or ``warning`` where nothing is known to be wrong.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schem
 """Where OASIS publishes the schema of the form."""
 
 _RULES = {
-    "as-expected": "The claim is proved for every size; or it is false, kept as an example, and refuted",
+    "as-expected": "The claim is proved; or it is known to be false, and refuted",
     "refuted": "A counterexample to the claim was found and replayed",
-    "false-claim-not-refuted": "A false claim, kept as an example, was not refuted",
+    "false-claim-not-refuted": "A claim that is known to be false was not refuted",
     "unproved": "There is neither proof nor counterexample",
     "broken": "The attempt itself failed",
     "not-run": "The run was interrupted before the claim was proved",

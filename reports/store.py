@@ -184,7 +184,7 @@ def certificate_problems(
         ("semantics", semantics), ("claim", claim), ("method", method), ("parameters", parameters),
     ):  # fmt: skip
         if certificate[what] != value:
-            problems.append(f"its {what} must be that of the mapping as it is now")
+            problems.append(f"its {what} must be that of the claim as it is now")
     for obligation in certificate["obligations"]:
         where = f"{obligation['group']}: {obligation['name']}"
         if obligation["smtlib"].count("(check-sat)") != 1:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from .outcomes import ProofOutcome, tally
 
 __all__ = ["summary_text"]
+
+_MANY = {"rule": "rewrite rules", "lemma": "lemmas"}
+"""Kinds of claims of which there are hundreds: counted, where they are as expected."""
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|<>&~$-])")
 """Characters that Markdown, tables and formulas in it, and HTML may take as their own."""
@@ -35,9 +39,10 @@ def _lines(outcomes: list[ProofOutcome]) -> Iterator[str]:
     yield ""
     yield "## Verdicts"
     yield ""
-    yield "| mapping | verdict | as expected | sizes | equality | obligations | time | origin |"
+    yield "| claim | verdict | as expected | sizes | equality | obligations | time | origin |"
     yield "| --- | --- | --- | --- | --- | ---: | ---: | --- |"
-    for outcome in outcomes:
+    shown = [o for o in outcomes if o.kind not in _MANY or not o.as_expected]
+    for outcome in shown:
         claim = outcome.claim or {}
         sizes = claim.get("size_domain", "") if outcome.status == "PROVED" else ""
         cells = [
@@ -51,14 +56,19 @@ def _lines(outcomes: list[ProofOutcome]) -> Iterator[str]:
             outcome.origin if outcome.document else "",
         ]
         yield "| " + " | ".join(_escaped(cell) for cell in cells) + " |"
-    refuted = [o for o in outcomes if o.counterexample]
+    for kind, words in _MANY.items():
+        found = Counter(o.status for o in outcomes if o.kind == kind and o.as_expected)
+        if found:
+            yield ""
+            yield f"As expected besides: {words}, {', '.join(f'{n} {status}' for status, n in sorted(found.items()))}."
+    refuted = [o for o in shown if o.counterexample]
     if refuted:
         yield ""
         yield "## Counterexamples"
         yield ""
         for outcome in refuted:
             yield f"* {_escaped(outcome.name)}: {_escaped(outcome.counterexample)}"
-    proved = [o for o in outcomes if o.status == "PROVED" and o.claim is not None]
+    proved = [o for o in shown if o.status == "PROVED" and o.claim is not None]
     if proved:
         yield ""
         yield "## Claims and assumptions"

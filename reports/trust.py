@@ -14,7 +14,7 @@ from ila_lang.mapping import TensorMapping
 __all__ = ["trust_entry", "trust_report"]
 
 _HEADING = """\
-What the theorems rest on, mapping by mapping.
+What the theorems rest on, one by one.
 assumption: a sentence that no solver checks.  start: state that is taken as known before the program.
 lemma: an equality of data functions, proved bit by bit with each proof.
 abstract: a data function of which the structural proof uses nothing but the lemmas.
@@ -28,7 +28,7 @@ def trust_entry(mapping: TensorMapping) -> str:
 
 
 def trust_report(entries: Mapping[str, str]) -> str:
-    """The report over entries by name of mapping, in the order of names."""
+    """The report over entries by name of claim, in the order of names."""
     return "\n".join([_HEADING, *(entries[name] for name in sorted(entries))])
 
 

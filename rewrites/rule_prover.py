@@ -16,13 +16,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ir_semantics.scalars import BOOLEAN, NUMBER, TRUE, Format, NotInterpreted, Scalar, Value, interpret, postorder
 from ir_semantics.scalars_floats import decode
 from ir_semantics.scalars_machine import MACHINE_FAMILIES, MachineExpressions, from_code
 from smt_encodings.claims import Claim, Interpretation, Obligation, Status, Verdict
-from smt_encodings.discharge import Discharger, NotDischarged
+from smt_encodings.discharge import Discharger, NotDischarged, Requirements
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.interpretations import (
     AbstractFloats,
@@ -37,7 +37,7 @@ from .number_formats import CODES
 from .rule_search import find_among_all, find_counterexample, holds_at, mutants, points, refutes_change, replay
 from .rules import Counterexample, ScalarRule
 
-__all__ = ["LADDERS", "interpretations_of", "prove_rule", "proved_by"]
+__all__ = ["LADDERS", "interpretations_of", "prove_rule", "proved_by", "require_rule"]
 
 _SEARCHED = 5000
 """Values at which a rule is evaluated before solvers are asked."""
@@ -71,10 +71,10 @@ def prove_rule(rule: ScalarRule, discharger: Discharger | None = None) -> Verdic
     """Decides a rule.
 
     REFUTED: ``details["counterexample"]`` has values at which both sides were evaluated and differ.  PROVED: z3 and
-    cvc5 agree; the claim names the interpretation that sufficed, ``details["ladder"]`` says what came of the coarser
-    ones, and ``details["health"]`` at what values the rule says something and where changed rules fail.  VACUOUS:
-    nothing satisfies the condition.  UNKNOWN: the reason names what each interpretation lacked.  ERROR: the solvers
-    disagree, or values that refute the rule do not replay.
+    cvc5 agree; the claim names the interpretation that sufficed (``details["used"]`` also that of each lemma),
+    ``details["ladder"]`` says what came of the coarser ones, and ``details["health"]`` at what values the rule says
+    something and where changed rules fail.  VACUOUS: nothing satisfies the condition.  UNKNOWN: the reason names what
+    each interpretation lacked.  ERROR: the solvers disagree, or values that refute the rule do not replay.
     """
     start = time.perf_counter()
     attempt = _Attempt(rule, discharger or Discharger())
@@ -87,6 +87,26 @@ def prove_rule(rule: ScalarRule, discharger: Discharger | None = None) -> Verdic
 def proved_by(rule: ScalarRule, interpretation: Interpretation, discharger: Discharger) -> bool:
     """Whether one interpretation proves a rule; no values are tried before, and no health check follows."""
     return _Attempt(rule, discharger).climb(interpretation)[0]
+
+
+def require_rule(rule: ScalarRule, used: Mapping[str, Any], requirements: Requirements) -> Claim:
+    """Writes down what a proof with given interpretations needs, without asking; the claim of such a proof.
+
+    ``used`` is as in the details of :func:`prove_rule`; raises ValueError where it is not one of this rule.
+    """
+    if set(used) != {"interpretation", "lemmas"} or not isinstance(used["lemmas"], list):
+        raise ValueError(f"a proof of {rule.name} must name its interpretation and those of its lemmas")
+    found = [i for i in interpretations_of(rule) if i.value == used["interpretation"]]
+    if not found or len(used["lemmas"]) != len(rule.lemmas):
+        raise ValueError(f"a proof of {rule.name} must have one of its interpretations, not {used['interpretation']!r}")
+    attempt = _Attempt(rule, requirements)
+    for lemma, of_lemma in zip(rule.lemmas, used["lemmas"], strict=True):
+        attempt.of_lemmas |= dict.fromkeys(require_rule(lemma, of_lemma, requirements).assumptions)
+    proved, said = attempt.climb(found[0])
+    if not proved:
+        raise ValueError(f"{rule.name} cannot be put in that interpretation: {said}")
+    attempt.used = (found[0],)
+    return attempt.claim()
 
 
 @dataclass
@@ -109,6 +129,7 @@ class _Attempt:
         self.used: tuple[Interpretation, ...] = interpretations_of(rule)
         self.assumptions: tuple[str, ...] = ()
         self.of_lemmas: dict[str, None] = {}
+        self.lemmas_used: list[object] = []
 
     def claim(self) -> Claim:
         rule = self.rule
@@ -141,6 +162,7 @@ class _Attempt:
                 return Status.ERROR, f"{interpretation.value}: {said}"
             if proved:
                 self.used = (interpretation,)
+                self.details["used"] = {"interpretation": interpretation.value, "lemmas": self.lemmas_used}
                 return self._healthy(witness, tried)
             reasons.append(f"{interpretation.value}: {said}")
             self.details["ladder"] = list(reasons)
@@ -199,6 +221,7 @@ class _Attempt:
             if verdict.status is not Status.PROVED:
                 return Status.UNKNOWN, f"the lemma {lemma.name} is {verdict.status.value}: {verdict.reason}"
             self.obligations += verdict.obligations
+            self.lemmas_used.append(verdict.details["used"])
             self.of_lemmas |= dict.fromkeys(verdict.claim.assumptions)
         return None
 

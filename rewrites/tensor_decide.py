@@ -24,7 +24,8 @@ FIRST_SEARCH = 0.5
 def decide_tensor_rule(rule: TensorRule, discharger: Discharger | None = None, seconds: float = 4.0) -> Verdict:
     """PROVED, REFUTED with a replayed counterexample, UNKNOWN or VACUOUS; ``seconds`` is for the search.
 
-    A short search comes first, so that no rule is proved that a few hundred small examples refute.
+    A short search comes first, so that no rule is proved that a few hundred small examples refute.  A rule is PROVED
+    only where its first mutant (the right side plus 1) is refuted: else it may not speak of any element.
     """
     start = time.perf_counter()
     found = find_counterexample(rule, min(seconds, FIRST_SEARCH))
@@ -32,6 +33,8 @@ def decide_tensor_rule(rule: TensorRule, discharger: Discharger | None = None, s
         verdict = prove_tensor_rule(rule, discharger)
         if verdict.status is Status.UNKNOWN:
             found = find_counterexample(rule, seconds, seed=1)
+        if verdict.status is Status.PROVED and find_counterexample(mutants(rule)[0], seconds) is None:
+            verdict.status, verdict.reason = Status.UNKNOWN, "1 more on the right side was not refuted"
         verdict.seconds = time.perf_counter() - start
         if found is None:
             return verdict

@@ -36,6 +36,7 @@ __all__ = [
     "Statement",
     "Words",
     "blocks",
+    "lemma_claim",
     "prove_lemma",
     "signed",
     "solvers",
@@ -111,6 +112,15 @@ def solvers(statement: Callable[[Function], Statement]) -> Callable[[Function], 
     return statement
 
 
+def lemma_claim(lemma: Lemma) -> Claim:
+    """What a PROVED of a lemma says."""
+    by_arguments = lemma.method == EVERY_ARGUMENT
+    assumed = "compiled expressions mean what their operators say" if by_arguments else "two solvers agree"
+    return Claim(
+        lemma.function.name, lemma.statement, lemma.domain, Equality.WITHIN, (Interpretation.BITS,), (assumed,)
+    )
+
+
 def prove_lemma(lemma: Lemma, discharger: Discharger | None = None, *, function: Function | None = None) -> Verdict:
     """Proves a lemma, or refutes it with an argument; ``function`` takes the primitive's place.
 
@@ -119,20 +129,14 @@ def prove_lemma(lemma: Lemma, discharger: Discharger | None = None, *, function:
     """
     target = function or lemma.function
     proof = lemma.proof(target)
-    interpretation = Interpretation.BITS
-    claim = Claim(
-        lemma.function.name,
-        lemma.statement,
-        lemma.domain,
-        Equality.WITHIN,
-        (interpretation,),
-        ("compiled expressions mean what their operators say" if isinstance(proof, Every) else "two solvers agree",),
-    )
-    verdict = Verdict(Status.PROVED, claim, f"numerics: {lemma.name}", 0.0)
+    verdict = Verdict(Status.PROVED, lemma_claim(lemma), "enumeration" if isinstance(proof, Every) else "lemma", 0.0)
     verdict.details["digest"] = digest(target)
     start = time.perf_counter()
     if isinstance(proof, Every):
         _enumerate(target, proof, verdict)
+        if verdict.status is Status.PROVED:
+            counted = {k: verdict.details[k] for k in ("arguments", "largest")}
+            verdict.details["enumerations"] = [{"name": lemma.name, "meaning": lemma.statement, **counted}]
     else:
         with fresh_symbols():
             _ask(lemma, proof, discharger or Discharger(timeout=60), verdict)

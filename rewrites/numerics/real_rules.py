@@ -19,7 +19,7 @@ from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdic
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
 
-__all__ = ["RULES", "RealRule", "prove_rule"]
+__all__ = ["RULES", "RealRule", "prove_rule", "rule_claim"]
 
 Built = tuple[list[FNode], FNode]
 
@@ -204,10 +204,9 @@ RULES: Mapping[str, RealRule] = {
 """The rules by name."""
 
 
-def prove_rule(rule: RealRule, discharger: Discharger | None = None) -> Verdict:
-    """Puts a rule to both solvers."""
-    asked = discharger or Discharger(timeout=60)
-    claim = Claim(
+def rule_claim(rule: RealRule) -> Claim:
+    """What a PROVED of a rule says."""
+    return Claim(
         rule.name,
         rule.statement,
         "all real numbers",
@@ -215,7 +214,12 @@ def prove_rule(rule: RealRule, discharger: Discharger | None = None) -> Verdict:
         (Interpretation.REALS,),
         ("two solvers agree",),
     )
-    verdict = Verdict(Status.PROVED, claim, "numerics: rules", 0.0)
+
+
+def prove_rule(rule: RealRule, discharger: Discharger | None = None) -> Verdict:
+    """Puts a rule to both solvers."""
+    asked = discharger or Discharger(timeout=60)
+    verdict = Verdict(Status.PROVED, rule_claim(rule), "lemma", 0.0)
     start = time.perf_counter()
     with fresh_symbols():
         hypotheses, goal = rule.build()

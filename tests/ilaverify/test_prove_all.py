@@ -20,24 +20,24 @@ import pytest
 
 from bmc.counterexample import Counterexample, replays, search, search_at
 from bmc.unroll import Cell
+from chc.prove import claim_of
 from ila_lang.mapping import TensorMapping
+from ilaverify import mapping_subject, stored
 from ilaverify import prove_all as module
-from ilaverify.catalogue import MAPPINGS
+from ilaverify.catalogue import FALSE_CLAIMS, MAPPINGS, mapping_entries
 from ilaverify.cli_prove import exit_code_of
-from ilaverify.prove_all import (
-    FALSE_CLAIMS,
-    Limits,
-    counterexample_from_text,
-    counterexample_text,
-    prove_all,
-    prover_identity,
-)
+from ilaverify.counterexamples import counterexample_from_text, counterexample_text
+from ilaverify.identity import prover_identity
+from ilaverify.mapping_subject import MappingSubject
+from ilaverify.prove_all import Limits, prove_all
 from ilaverify.workers import Task, run_tasks
 from reports.certificate import certificate_text, content_digest
 from reports.outcomes import NOT_RUN, ProofOutcome, tally
 from reports.store import CERTIFICATE, ProofStore
+from reports.subjects import Entry
 from rewrites.flexasr_pooling import pooling_mapping, selection_mapping
 from smt_encodings.claims import Answer, Obligation, Status, Verdict
+from smt_encodings.discharge import Discharger
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,21 +60,21 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, found: Counterexample
     calls = tmp_path / "calls"
     calls.touch()
 
-    def fake(mapping: TensorMapping, method: str, *, timeout: float) -> Verdict:
+    def fake(mapping: TensorMapping, method: str, discharger: Discharger) -> Verdict:
         with calls.open("a") as file:
             file.write("x")
-        claim = module.claim_of(mapping)
+        claim = claim_of(mapping)
         answers = (Answer("unsat", 0.1, "z3 1"), Answer("unsat", 0.1, "cvc5 1"))
         obligations = [Obligation("n", "g", "(check-sat)\n", "unsat", "m", answers)]
         if mapping.name in FALSE_CLAIMS:
             return Verdict(Status.REFUTED, claim, "chc", 0.1, found.summary(), [], {}, {"counterexample": found})
         return Verdict(Status.PROVED, claim, "chc", 0.1, "", obligations, {}, {"levels": {}})
 
-    monkeypatch.setattr(module, "verify", fake)
+    monkeypatch.setattr(mapping_subject, "verify_with", fake)
     yield lambda: len(calls.read_text())
 
 
-ENTRIES = {name: MAPPINGS[name] for name in ("flexasr_maxpool", "flexasr_maxpool_select")}
+ENTRIES = mapping_entries(["flexasr_maxpool", "flexasr_maxpool_select"])
 
 
 def outcomes(store: ProofStore | None, entries: Any = None, **more: Any) -> dict[str, ProofOutcome]:
@@ -104,7 +104,8 @@ def test_another_prover_uses_no_old_proof(
     now = prover_identity()
     for name in now:
         before = asked()
-        monkeypatch.setattr(module, "prover_identity", lambda name=name: {**now, name: "other"})
+        for place in (module, stored):
+            monkeypatch.setattr(place, "prover_identity", lambda kind, name=name: {**now, name: "other"})
         assert not any(o.from_store for o in outcomes(store).values()) and asked() == before + 2
 
 
@@ -118,6 +119,7 @@ def test_the_identity_covers_the_sources(monkeypatch: pytest.MonkeyPatch) -> Non
         "ila_lang/compile.py",
         "smt_encodings/values.py",
         "ilaverify/verify.py",
+        "ilaverify/mapping_subject.py",
     ):
         with monkeypatch.context() as patch:
             patch.setattr(Path, "read_bytes", lambda p, part=part: read(p) + b"#" * str(p).endswith(part))
@@ -150,7 +152,7 @@ def resealed(text: str, **parts: Any) -> str:
 def test_a_tampered_proof_is_reported_and_made_again(
     asked: Callable[[], int], tmp_path: Path, change: Callable[[str], str], note: str
 ) -> None:
-    store, entries = ProofStore(tmp_path / "s"), {"flexasr_maxpool": MAPPINGS["flexasr_maxpool"]}
+    store, entries = ProofStore(tmp_path / "s"), mapping_entries(["flexasr_maxpool"])
     outcomes(store, entries)
     changed(store, "flexasr_maxpool", change)
     (outcome,) = outcomes(store, entries).values()
@@ -181,7 +183,7 @@ def other_counterexample(**parts: Any) -> Callable[[str], str]:
 def test_a_tampered_counterexample_is_reported_and_found_again(
     asked: Callable[[], int], tmp_path: Path, change: Callable[[str], str], note: str
 ) -> None:
-    store, entries = ProofStore(tmp_path / "s"), {"flexasr_maxpool_select": MAPPINGS["flexasr_maxpool_select"]}
+    store, entries = ProofStore(tmp_path / "s"), mapping_entries(["flexasr_maxpool_select"])
     outcomes(store, entries)
     changed(store, "flexasr_maxpool_select", change)
     (outcome,) = outcomes(store, entries).values()
@@ -194,7 +196,7 @@ def test_a_stored_counterexample_outside_the_domain_is_refused(asked: Callable[[
     sizes = {"T": 2, "nv": 1, "base": 65537}
     outside = search_at(mapping, sizes)
     assert outside is not None and replays(mapping, outside) and not mapping.holds(sizes)
-    store, entries = ProofStore(tmp_path / "s"), {"flexasr_maxpool_select": MAPPINGS["flexasr_maxpool_select"]}
+    store, entries = ProofStore(tmp_path / "s"), mapping_entries(["flexasr_maxpool_select"])
     outcomes(store, entries)
     changed(store, "flexasr_maxpool_select", lambda _: counterexample_text(outside))
     (outcome,) = outcomes(store, entries).values()
@@ -209,7 +211,7 @@ def test_a_proof_under_another_key_is_refused(asked: Callable[[], int], tmp_path
     assert entry is not None
     store.put(keys["flexasr_maxpool_select"], CERTIFICATE, "flexasr_maxpool_select", entry[1])
     outcome = outcomes(store)["flexasr_maxpool_select"]
-    assert outcome.status == "REFUTED" and "its semantics must be that of the mapping as it is now" in outcome.notes[0]
+    assert outcome.status == "REFUTED" and "its semantics must be that of the claim as it is now" in outcome.notes[0]
 
 
 def test_a_damaged_store_is_reported_and_left_alone(asked: Callable[[], int], tmp_path: Path) -> None:
@@ -238,7 +240,7 @@ def test_two_runs_at_once(asked: Callable[[], int], tmp_path: Path) -> None:
 
 def test_recheck_asks_solvers(asked: Callable[[], int], tmp_path: Path) -> None:
     """The fake proof's only obligation is none that the claim needs: only asking again can tell."""
-    store, entries = ProofStore(tmp_path / "s"), {"flexasr_maxpool": MAPPINGS["flexasr_maxpool"]}
+    store, entries = ProofStore(tmp_path / "s"), mapping_entries(["flexasr_maxpool"])
     outcomes(store, entries)
     (outcome,) = outcomes(store, entries, recheck=True).values()
     assert not outcome.from_store and "the obligations of the claim cannot be generated" in outcome.notes[0]
@@ -247,15 +249,21 @@ def test_recheck_asks_solvers(asked: Callable[[], int], tmp_path: Path) -> None:
 # -- what is expected ---------------------------------------------------------------------------------
 
 
-def test_broken_entries_are_errors(asked: Callable[[], int], tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", [False, True])
+def test_broken_entries_are_errors(asked: Callable[[], int], tmp_path: Path, kept: bool) -> None:
+    store = ProofStore(tmp_path / "s") if kept else None
+
     def broken() -> TensorMapping:
         raise KeyError("nothing of that name")
 
     def crash() -> TensorMapping:
         os._exit(3)
 
-    entries: dict[str, Any] = {"raises": ("r", broken), "crashes": ("c", crash)} | ENTRIES
-    found = outcomes(None, entries)
+    entries = {
+        "raises": Entry("r", lambda: MappingSubject.built(broken)),
+        "crashes": Entry("c", lambda: MappingSubject.built(crash)),
+    } | ENTRIES
+    found = outcomes(store, entries)
     assert {n: o.status for n, o in found.items()} == {
         "raises": "ERROR", "crashes": "ERROR", "flexasr_maxpool": "PROVED", "flexasr_maxpool_select": "REFUTED",
     }  # fmt: skip
@@ -266,7 +274,8 @@ def test_broken_entries_are_errors(asked: Callable[[], int], tmp_path: Path) -> 
 
 def test_a_false_claim_is_fine_only_if_refuted(asked: Callable[[], int]) -> None:
     assert outcomes(None)["flexasr_maxpool_select"].as_expected
-    wrong = outcomes(None, false_claims={"flexasr_maxpool": "no"})
+    other = {Status.PROVED: Status.REFUTED, Status.REFUTED: Status.PROVED}
+    wrong = outcomes(None, {n: replace(e, expected=other[e.expected]) for n, e in ENTRIES.items()})
     assert not any(o.as_expected for o in wrong.values())
 
 
@@ -325,9 +334,9 @@ def test_counterexamples_survive_as_text() -> None:
     [(lambda: pooling_mapping("max"), "    return TensorMapping("), (selection_mapping, "    return replace(")],
 )
 def test_a_mapping_is_located_where_it_is_made(build: Callable[[], TensorMapping], code: str) -> None:
-    _, file, line = module._built(build)
-    assert file == "rewrites/flexasr_pooling.py"
-    assert (ROOT / file).read_text().splitlines()[line - 1] == code
+    subject = MappingSubject.built(build)
+    assert subject.file == "rewrites/flexasr_pooling.py"
+    assert (ROOT / subject.file).read_text().splitlines()[subject.line - 1] == code
 
 
 # -- the command --------------------------------------------------------------------------------------
@@ -346,9 +355,11 @@ def command(*arguments: str | Path, cwd: Path) -> subprocess.Popen[str]:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("", "prove must be given either the names of mappings or --all"),
-        ("--all flexasr_maxpool", "prove must be given either the names of mappings or --all"),
-        ("flexasr_maxpol", "(did you mean flexasr_maxpool?)"),
+        ("", "prove must be given either the names of claims, or --kind, or --all"),
+        ("--all flexasr_maxpool", "prove must be given either the names of claims, or --kind, or --all"),
+        ("--all --kind rule", "prove must be given either the names of claims, or --kind, or --all"),
+        ("--kind rules", "argument --kind: invalid choice: 'rules'"),
+        ("flexasr_maxpol", "there is no claim named 'flexasr_maxpol' (did you mean flexasr_maxpool?)"),
         ("--all --jobs 0", "must be a positive integer, not '0'"),
         ("--all --memory much", "must be a positive integer, not 'much'"),
         ("--all --timeout -1", "must be a positive number of seconds, not '-1'"),
@@ -391,7 +402,7 @@ def test_end_to_end(tmp_path: Path) -> None:
     process = command("flexasr_maxpool", "-o", "out", "--json", cwd=tmp_path)
     output, errors = process.communicate(timeout=300)
     assert (process.returncode, errors) == (0, ""), output
-    (mapping,) = json.loads(output)["mappings"]
+    (mapping,) = json.loads(output)["claims"]
     assert (mapping["status"], mapping["as_expected"], mapping["origin"]) == ("PROVED", True, "this run")
     assert mapping["location"]["file"] == "rewrites/flexasr_pooling.py" and mapping["obligations"] > 50
     asked_for = ["--junit", "j.xml", "--sarif", "s.sarif", "--markdown", "deep/m.md", "--trust", "t.txt"]

@@ -19,15 +19,18 @@ import pytest
 from bmc.counterexample import replays, search
 from chc.prove import claim_of
 from ilaverify.campaigns.campaign import run_campaign
-from ilaverify.catalogue import MAPPINGS
+from ilaverify.catalogue import MAPPINGS, mapping_entries
 from ilaverify.cli import main
 from ilaverify.cli_campaign import result_json
 from ilaverify.cli_report import PageInputs, page_of, stored_outcomes
-from ilaverify.prove_all import counterexample_text, prover_identity
+from ilaverify.counterexamples import counterexample_text
+from ilaverify.identity import prover_identity
+from ilaverify.mapping_subject import MappingSubject
 from reports.certificate import certificate_of, certificate_text, claim_json, content_digest, semantics_of
 from reports.html_inputs import InputError, read_campaign, read_campaigns, read_scaling
 from reports.outcomes import NOT_RUN, ProofOutcome
 from reports.store import CERTIFICATE, COUNTEREXAMPLE, ProofStore, proof_key
+from reports.subjects import Entry
 from rewrites.flexasr_pooling import pooling_mapping, selection_mapping
 from smt_encodings.claims import Answer, Obligation, Status, Verdict
 from tests.ilaverify.toy_campaigns import CAMPAIGNS
@@ -36,7 +39,7 @@ from tests.reports.outcome_examples import claim
 
 ROOT = Path(__file__).parents[2]
 TRUE, FALSE = "flexasr_maxpool", "flexasr_maxpool_select"
-ENTRIES = {name: MAPPINGS[name] for name in (TRUE, "flexasr_meanpool", FALSE)}
+ENTRIES = mapping_entries([TRUE, "flexasr_meanpool", FALSE])
 
 
 def run(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -59,7 +62,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     answers = (Answer("unsat", 0.1, "z3 1"), Answer("unsat", 0.1, "cvc5 1"))
     obligations = [Obligation("n", "g", "(check-sat)\n", "unsat", "m", answers)]
     verdict = Verdict(Status.PROVED, claim_of(mapping), "chc", 7.5, "", obligations, {}, {"levels": {}})
-    text = certificate_text(certificate_of(mapping, verdict, {}, "ilaverify test"))
+    text = certificate_text(certificate_of(semantics_of(mapping), verdict, {}, "ilaverify test"))
     key = proof_key(semantics_of(mapping), claim_json(claim_of(mapping)), "chc", {}, prover)
     store.put(key, CERTIFICATE, TRUE, text)
     found = search(false)
@@ -123,7 +126,7 @@ def other_claim(text: str) -> str:
     [
         (lambda t: t.replace('"seconds":7.5', '"seconds":7.4'), "the digest must match the content"),
         (lambda t: "{", "a certificate must be JSON text"),
-        (other_claim, "its claim must be that of the mapping as it is now"),
+        (other_claim, "its claim must be that of the claim as it is now"),
     ],
 )
 def test_a_changed_proof_does_not_count(store: ProofStore, change: Callable[[str], str], reason: str) -> None:
@@ -140,7 +143,7 @@ def test_a_mapping_that_cannot_be_built_is_an_error(store: ProofStore) -> None:
     def broken() -> Any:
         raise KeyError("nothing of that name")
 
-    (outcome,) = stored_outcomes({TRUE: ("r", broken)}, store)
+    (outcome,) = stored_outcomes({TRUE: Entry("r", lambda: MappingSubject.built(broken))}, store)
     assert (outcome.status, outcome.reason) == ("ERROR", "KeyError: 'nothing of that name'")
 
 
@@ -148,7 +151,7 @@ def test_a_mapping_that_cannot_be_built_is_an_error(store: ProofStore) -> None:
 
 
 def test_the_counterexample_is_run_and_shown(store: ProofStore) -> None:
-    page = page_of(stored_outcomes(ENTRIES, store), PageInputs(), ENTRIES)
+    page = page_of(stored_outcomes(ENTRIES, store), PageInputs())
     assert re.findall(r"<mark title=\"first difference\">(\w+)</mark>", page) == ["0x00", "0x80"]
     assert "columns 4 to 11 of 16" in page and "<code>host_in[7]</code> = <code>0x80</code>" in page
     assert "Output of the device" in page and "Output of the IR" in page
@@ -164,7 +167,7 @@ def test_the_counterexample_is_run_and_shown(store: ProofStore) -> None:
 )
 def test_outputs_that_cannot_be_shown(store: ProofStore, changes: dict[str, str], said: str) -> None:
     outcome = replace(stored_outcomes(ENTRIES, store)[2], **changes)
-    page = page_of([outcome], PageInputs(), ENTRIES)
+    page = page_of([outcome], PageInputs())
     assert badges(page) == {outcome.name: "REFUTED"}
     assert f"The outputs are not shown: {said}" in page and "<mark" not in page
 
@@ -173,24 +176,24 @@ def test_outputs_that_cannot_be_shown(store: ProofStore, changes: dict[str, str]
 def test_outputs_of_another_difference_are_not_shown(store: ProofStore, changes: dict[str, int]) -> None:
     outcome = stored_outcomes(ENTRIES, store)[2]
     other = replace(outcome, document=json.dumps(json.loads(outcome.document) | changes))
-    page = page_of([other], PageInputs(), ENTRIES)
+    page = page_of([other], PageInputs())
     assert "a run of the mapping as it is now shows another difference" in page and "<mark" not in page
 
 
 def test_invariants_are_readable() -> None:
-    page = page_of([proved()], PageInputs(), {})
+    page = page_of([proved()], PageInputs())
     assert "<pre>i &lt; 2\nnot done =&gt; i &lt;= 0</pre>" in page and "(not (&lt;= 2 i))" not in page
 
 
 def test_invariants_that_cannot_be_read_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     level = {"found_by": "x", "seconds": 0.1, "horn": "", "invariant": ["(< i 2)"], "names": {}}
-    page = page_of([proved(document=certificate(claim("good"), invariants={"one": level}))], PageInputs(), {})
+    page = page_of([proved(document=certificate(claim("good"), invariants={"one": level}))], PageInputs())
     assert "<pre>(&lt; i 2)</pre>" in page
     assert "ilaverify: invariant of one is shown as SMT-LIB text: not an SMT-LIB term" in capsys.readouterr().err
 
 
 def test_a_run_without_proofs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = page_of([ProofOutcome("x", "PROVED", document="no certificate")], PageInputs(), {})
+    page = page_of([ProofOutcome("x", "PROVED", document="no certificate")], PageInputs())
     assert badges(page) == {"x": "ERROR"} and capsys.readouterr().err == ""
 
 
@@ -218,7 +221,7 @@ def test_report_of_a_claim_that_is_not_proved(store: ProofStore, tmp_path: Path)
     done = run("report", TRUE, "flexasr_meanpool", "--store", "s", "-o", "p.html", "--json", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (2, "")
     found = json.loads(done.stdout)
-    assert [m["status"] for m in found["mappings"]] == ["PROVED", NOT_RUN] and found["written"] == ["p.html"]
+    assert [m["status"] for m in found["claims"]] == ["PROVED", NOT_RUN] and found["written"] == ["p.html"]
     page = (tmp_path / "p.html").read_text(encoding="utf-8")
     assert badges(page) == {TRUE: "PROVED", "flexasr_meanpool": "NOTRUN"}
     assert "not proved with these semantics" in page

@@ -36,6 +36,7 @@ def certificate(words: dict[str, Any], **changes: Any) -> str:
             obligation("precondition satisfiable", "health", "sat"), obligation("the lemma", "lemmas"),
             obligation("equal values"),
         ],
+        "enumerations": [],
         "invariants": {"loop of rows": level}, "seconds": 7.5,
     } | changes  # fmt: skip
     return certificate_text(content | {"digest": content_digest(content)})

@@ -19,6 +19,7 @@ import chc.prove
 from accel_models.flexasr.model import FlexAsrOptions, _build
 from ila_lang import const
 from ilaverify.binding import binding_problems
+from ilaverify.mapping_subject import MappingSubject
 from reports import certificate as module
 from reports.certificate import (
     CertificateError,
@@ -45,7 +46,7 @@ def proved() -> Verdict:
 
 @pytest.fixture(scope="module")
 def certificate(proved: Verdict) -> Certificate:
-    return certificate_of(pooling_mapping("max"), proved, {}, "ilaverify test")
+    return certificate_of(semantics_of(pooling_mapping("max")), proved, {}, "ilaverify test")
 
 
 def resealed(content: Certificate) -> Certificate:
@@ -154,7 +155,7 @@ def test_numbers_must_be_finite(certificate: Certificate, tmp_path: Path) -> Non
 @pytest.mark.parametrize("status", [s for s in Status if s is not Status.PROVED])
 def test_only_a_proof_gets_a_certificate(proved: Verdict, status: Status) -> None:
     with pytest.raises(CertificateError, match="PROVED"):
-        certificate_of(pooling_mapping("max"), replace(proved, status=status), {}, "test")
+        certificate_of(semantics_of(pooling_mapping("max")), replace(proved, status=status), {}, "test")
 
 
 @pytest.mark.proof
@@ -167,7 +168,7 @@ def test_a_proof_without_answers_gets_no_certificate(proved: Verdict) -> None:
         replace(proved, obligations=[replace(proved.obligations[0], answers=()), *proved.obligations[1:]]),
     ):
         with pytest.raises(CertificateError):
-            certificate_of(mapping, verdict, {}, "test")
+            certificate_of(semantics_of(mapping), verdict, {}, "test")
 
 
 # -- forgeries --------------------------------------------------------------------------------------
@@ -257,7 +258,7 @@ FORGERIES: dict[str, Callable[[Certificate], Any]] = {
 
 @pytest.mark.proof
 def test_the_honest_certificate_is_bound(certificate: Certificate) -> None:
-    assert binding_problems(certificate, pooling_mapping("max")) == []
+    assert binding_problems(certificate, MappingSubject(pooling_mapping("max"))) == []
 
 
 @pytest.mark.proof
@@ -268,7 +269,7 @@ def test_a_forgery_is_found(certificate: Certificate, forgery: str, tmp_path: Pa
     forged = resealed(forged)
     assert forged["digest"] != certificate["digest"]
     content = read_certificate(written(tmp_path / "forged.json", forged))  # its form and digest are right
-    assert binding_problems(content, pooling_mapping("max"))
+    assert binding_problems(content, MappingSubject(pooling_mapping("max")))
 
 
 @pytest.mark.proof
@@ -278,7 +279,7 @@ def test_fewer_hypotheses_are_no_forgery_but_have_to_be_enough(certificate: Cert
     lines = target["smtlib"].splitlines()
     goal = next(i for i, x in enumerate(lines) if x.startswith("(assert"))
     target["smtlib"] = "\n".join(x for i, x in enumerate(lines) if i <= goal or not x.startswith("(assert")) + "\n"
-    assert binding_problems(forged, pooling_mapping("max")) == []
+    assert binding_problems(forged, MappingSubject(pooling_mapping("max"))) == []
     forged["obligations"] = [target]
     for solver in ("z3", "cvc5"):
         problems = replay(forged, solver, 5).problems
@@ -320,7 +321,7 @@ def test_a_changed_model_or_claim_is_noticed(certificate: Certificate, reading: 
         mapping = replace(plain, inputs=())
     else:
         mapping = replace(plain, abstract=frozenset())
-    problems = binding_problems(certificate, mapping)
+    problems = binding_problems(certificate, MappingSubject(mapping))
     assert problems and "digest differs" in problems[0]
 
 

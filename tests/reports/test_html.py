@@ -208,7 +208,7 @@ def test_each_interpretation_is_told_with_its_limits() -> None:
 
 def test_a_green_run_and_a_red_one() -> None:
     top = tree(proved(), refuted()).one("header", class_="top").text
-    assert "All 2 claims are as expected. 1 claim proved; 1 claim kept as a false example, and refuted." in top
+    assert "All 2 claims are as expected. 1 claim proved; 1 claim known to be false, and refuted." in top
     page = tree(proved(), refuted(), WRONG, LEFT)
     assert "2 of 4 claims are not as expected: wrong (REFUTED, expected PROVED), left (NOT RUN, expected PROVED)" in (
         page.one("header", class_="top").one(class_="alarm").text
@@ -275,9 +275,9 @@ def other_answer() -> list[dict[str, Any]]:
     [
         ("", "there is none"),
         ("certificate", "a certificate must be JSON text"),
-        (certificate(claim("other")), "its claim must be that of the mapping as it is now"),
-        (certificate(claim("good", size_domain="n = 1")), "its claim must be that of the mapping as it is now"),
-        (certificate(claim("good"), method="bmc"), "its method must be that of the mapping"),
+        (certificate(claim("other")), "its claim must be that of the claim as it is now"),
+        (certificate(claim("good", size_domain="n = 1")), "its claim must be that of the claim as it is now"),
+        (certificate(claim("good"), method="bmc"), "its method must be that of the claim"),
         (certificate(claim("good"), obligations=lone_answer()), "2 solvers must have answered"),
         (certificate(claim("good"), obligations=other_answer()), "an answer is not the expected one"),
         (certificate(claim("good")).replace('"seconds":7.5', '"seconds":7.4'), "the digest must match the content"),

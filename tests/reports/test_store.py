@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from reports.certificate import CertificateError, certificate_text, content_digest, parse_certificate
+from reports.certificate import SCHEMA, CertificateError, certificate_text, content_digest, parse_certificate
 from reports.store import (
     CERTIFICATE,
     COUNTEREXAMPLE,
@@ -41,8 +41,8 @@ def certificate(**changes: Any) -> dict[str, Any]:
         "group": "g", "name": "n", "meaning": "m", "expected": "unsat", "smtlib": "(check-sat)\n", "answers": answers,
     }  # fmt: skip
     content: dict[str, Any] = {
-        "schema": "ilaverify-certificate-1", "tool": "t", "method": "chc", "parameters": {}, "claim": CLAIM,
-        "semantics": SEMANTICS, "obligations": [obligation], "invariants": {}, "seconds": 1.5,
+        "schema": SCHEMA, "tool": "t", "method": "chc", "parameters": {}, "claim": CLAIM,
+        "semantics": SEMANTICS, "obligations": [obligation], "enumerations": [], "invariants": {}, "seconds": 1.5,
     }  # fmt: skip
     content |= changes
     content["digest"] = content_digest(content)
@@ -258,7 +258,7 @@ def test_the_right_certificate_has_no_problems() -> None:
      ("parameters", {"shape": [2, 16]})],
 )  # fmt: skip
 def test_a_certificate_of_something_else_has_problems(name: str, value: Any) -> None:
-    assert problems(certificate(**{name: value})) == [f"its {name} must be that of the mapping as it is now"]
+    assert problems(certificate(**{name: value})) == [f"its {name} must be that of the claim as it is now"]
 
 
 @pytest.mark.parametrize(

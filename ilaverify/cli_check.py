@@ -1,0 +1,133 @@
+"""The verb ``check``: certificates against the claims as they are now, several at once.
+
+Exit codes: 0 all accepted, 2 one is rejected, 64 bad usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from .arguments import count, seconds
+from .errors import EXIT_PROVED, EXIT_UNPROVED, UsageError
+
+__all__ = ["add_parser"]
+
+
+def add_parser(verbs: Any) -> None:
+    """Adds the verb to the subparsers of the command line; ``options.run`` runs it."""
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        "check",
+        help="check proof certificates against the models and rules in use",
+        description="Generates the obligations of each certificate's claim anew, compares them, and has solvers answer "
+        "them from their text.",
+        epilog="exit codes: 0 all accepted, 2 one is rejected, 64 bad usage",
+    )
+    parser.add_argument(
+        "certificates", nargs="+", type=Path, metavar="CERT", help="a certificate, or a directory of them"
+    )
+    parser.add_argument("--solver", default="both", choices=("cvc5", "z3", "both"))
+    parser.add_argument("--timeout", type=seconds, default=60.0, metavar="S", help="seconds per obligation")
+    parser.add_argument("--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="default: processors")
+    parser.add_argument("--memory", type=count, default=4096, metavar="MB", help="for each process; default: 4096")
+    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    parser.set_defaults(run=_check)
+
+
+def _check(options: argparse.Namespace) -> int:
+    results: list[dict[str, Any]] = []
+    for result in _results(list(_files(options.certificates)), options):
+        results.append(result)
+        if not options.json:
+            _show(result)
+    if options.json:
+        print(json.dumps(results, indent=2, sort_keys=True))
+    else:
+        accepted = sum(r["accepted"] for r in results)
+        print(f"{accepted} accepted, {len(results) - accepted} rejected")
+    return EXIT_PROVED if all(r["accepted"] for r in results) else EXIT_UNPROVED
+
+
+def _files(given: Sequence[Path]) -> Iterator[Path]:
+    """The files named, and the certificates of directories."""
+    for path in given:
+        if not path.is_dir():
+            yield path
+            continue
+        found = sorted(path.glob("*.cert.json"))
+        if not found:
+            raise UsageError(f"{path} must hold certificates (*.cert.json), and it holds none")
+        yield from found
+
+
+def _show(result: dict[str, Any]) -> None:
+    print(f"{'ACCEPTED' if result['accepted'] else 'REJECTED'}  {result['file']}")
+    if "claim" in result:
+        print(f"  {result['claim']['statement']}: {result['claim']['size_domain']}")
+    for line in (*result["replays"], *result["problems"]):
+        print(f"  {line}", flush=True)
+
+
+def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """What came of each certificate, in the order of ``paths``; each is checked in a process of its own."""
+    if len(paths) == 1:
+        yield _checked(paths[0], options.solver, options.timeout)
+        return
+    from functools import partial
+
+    from .binding import binding_problems
+    from .catalogue import all_entries
+    from .workers import Task, run_tasks
+
+    _ = all_entries(), binding_problems  # what all processes need is loaded once, before they begin
+
+    def run(path: Path) -> str:
+        return json.dumps(_checked(path, options.solver, options.timeout))
+
+    tasks = [Task(str(number), partial(run, path)) for number, path in enumerate(paths)]
+    done: dict[int, dict[str, Any]] = {}
+    shown = 0
+    with closing(run_tasks(tasks, jobs=options.jobs, timeout=3600.0, memory=options.memory)) as ends:
+        for end in ends:
+            number = int(end.name)
+            broken = {"file": str(paths[number]), "accepted": False, "problems": [end.failure], "replays": []}
+            done[number] = broken if end.text is None else json.loads(end.text)
+            while shown in done:
+                yield done[shown]
+                shown += 1
+
+
+def _checked(path: Path, solver: str, timeout: float) -> dict[str, Any]:
+    from reports.certificate import CertificateError, read_certificate
+    from reports.checker import SOLVERS, replay
+
+    from .binding import binding_problems
+    from .catalogue import find_subject
+
+    result: dict[str, Any] = {"file": str(path), "accepted": False, "problems": [], "replays": []}
+    try:
+        certificate = read_certificate(path)
+        subject = find_subject(str(certificate["claim"].get("subject")))
+    except (CertificateError, UsageError) as error:
+        result["problems"].append(str(error))
+        return result
+    result["claim"] = certificate["claim"]
+    problems = binding_problems(certificate, subject)
+    if not problems:
+        for enumeration in certificate["enumerations"]:
+            result["replays"].append(f"{enumeration['name']}: run again on {enumeration['arguments']:,} arguments")
+        for name in (SOLVERS if solver == "both" else [solver]) if certificate["obligations"] else ():
+            outcome = replay(certificate, name, timeout)
+            right = outcome.obligations - len(outcome.problems)
+            result["replays"].append(
+                f"{outcome.solver}: {right} of {outcome.obligations} obligations hold, {outcome.seconds:.1f} s"
+            )
+            problems += outcome.problems
+    result["problems"] = problems
+    result["accepted"] = not problems
+    return result

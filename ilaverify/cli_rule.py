@@ -1,0 +1,84 @@
+"""The verb ``rule``: one rule, lemma or theorem, proved with its certificate or refuted with its counterexample."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .arguments import seconds
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    from reports.subjects import Subject
+    from smt_encodings.claims import Verdict
+
+__all__ = ["add_parser"]
+
+
+def add_parser(verbs: Any) -> None:
+    """Adds the verb to the subparsers of the command line; ``options.run`` runs it."""
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        "rule",
+        help="prove or refute a rewrite rule, a lemma or a theorem",
+        description="Shows the proof of a rule with what it assumes, or a counterexample on which both sides were "
+        "evaluated.",
+        epilog="exit codes: 0 proved, 1 refuted, 2 neither, 64 bad usage",
+    )
+    parser.add_argument("name", metavar="NAME", help="as in ilaverify list; a mapping has a verb of its own")
+    parser.add_argument("--timeout", type=seconds, default=60.0, metavar="S", help="seconds per question to a solver")
+    parser.add_argument("--full", action="store_true", help="a line for every obligation")
+    parser.add_argument("-o", dest="directory", type=Path, metavar="DIR", help="write certificate or counterexample")
+    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    parser.set_defaults(run=_rule)
+
+
+def _rule(options: argparse.Namespace) -> int:
+    from .catalogue import MAPPINGS, find_subject
+
+    if options.name in MAPPINGS:
+        raise UsageError(f"{options.name} is a mapping; use ilaverify mapping {options.name}")
+    if options.directory is not None and options.directory.exists() and not options.directory.is_dir():
+        raise UsageError(f"-o must name a directory, not the file {options.directory}")
+    subject = find_subject(options.name)
+
+    from smt_encodings.discharge import Discharger
+
+    from .errors import exit_code
+    from .text import show_verdict, verdict_json
+
+    verdict = subject.prove(Discharger(timeout=options.timeout))
+    written = _write(subject, verdict, options.directory) if options.directory is not None else []
+    found = subject.refutation(verdict)
+    if options.json:
+        summary = None if found is None else found.summary
+        told = verdict_json(verdict) | {"counterexample": summary, "written": [str(p) for p in written]}
+        print(json.dumps(told, indent=2, sort_keys=True))
+    else:
+        print(show_verdict(verdict, full=options.full))
+        print(f"source    {subject.file}:{subject.line}")
+        for path in written:
+            print(f"written   {path}")
+    return exit_code(verdict.status)
+
+
+def _write(subject: Subject, verdict: Verdict, directory: Path) -> list[Path]:
+    """Writes the certificate of a proof, or the data of a counterexample."""
+    from reports.certificate import certificate_of, certificate_text, write_atomically
+    from smt_encodings.claims import Status
+
+    from . import __version__
+
+    if verdict.status is Status.PROVED:
+        parameters = subject.parameters(verdict)
+        content = certificate_of(subject.semantics(), verdict, parameters, f"ilaverify {__version__}")
+        path, text = directory / f"{subject.name}.{verdict.method}.cert.json", certificate_text(content)
+    else:
+        found = subject.refutation(verdict)
+        if found is None:
+            return []
+        path, text = directory / f"{subject.name}.counterexample-data.json", found.document
+    path = path.with_name(path.name.replace(" ", "-"))
+    write_atomically(path, text)
+    return [path]

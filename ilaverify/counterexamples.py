@@ -1,0 +1,43 @@
+"""Counterexamples to mappings as text, with every cell of their initial contents, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from bmc.counterexample import Counterexample
+from bmc.unroll import Cell
+from ila_lang import canonical_text
+
+__all__ = ["counterexample_from_text", "counterexample_text"]
+
+_FIELDS: Mapping[str, Any] = {
+    "mapping": str, "sizes": dict, "shape": (list, type(None)), "initial": list, "row": int, "column": int,
+    "device": int, "ir": int, "shown": list, "differing": int, "elements": int, "error": str,
+}  # fmt: skip
+
+
+def counterexample_text(found: Counterexample) -> str:
+    """A counterexample as canonical JSON, with every cell of its initial contents."""
+    cells = [[c.side, c.owner, c.address, value] for c, value in found.initial.items()]
+    content = {name: getattr(found, name) for name in _FIELDS}
+    return canonical_text({**content, "initial": cells}) + "\n"
+
+
+def counterexample_from_text(text: str) -> Counterexample:
+    """The counterexample in a text of :func:`counterexample_text`; raises ValueError on anything else."""
+    content = json.loads(text)
+    if not isinstance(content, dict) or set(content) != set(_FIELDS):
+        raise ValueError(f"keys of a counterexample must be exactly {', '.join(_FIELDS)}")
+    for name, kind in _FIELDS.items():
+        if not isinstance(content[name], kind):
+            raise ValueError(f"{name} of a counterexample must have its form, not {content[name]!r:.60}")
+    try:
+        content["initial"] = {Cell(side, owner, address): int(v) for side, owner, address, v in content["initial"]}
+        content["sizes"] = {str(name): int(value) for name, value in content["sizes"].items()}
+        content["shape"] = None if content["shape"] is None else tuple(content["shape"])
+        content["shown"] = tuple(content["shown"])
+    except TypeError as error:
+        raise ValueError(f"a counterexample must have its form: {error}") from error
+    return Counterexample(**content)

@@ -1,0 +1,145 @@
+"""Mappings as subjects: what a certificate of one must contain, whatever the method of its proof."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from bmc.counterexample import Counterexample, replays
+from bmc.programs import write_program_file
+from chc.prove import claim_of
+from ila_lang.mapping import TensorMapping
+from reports.certificate import semantics_of
+from reports.subjects import Refutation, Required, Subject
+from reports.trust import trust_entry
+from smt_encodings.claims import Claim, Verdict
+from smt_encodings.discharge import Discharger, Requirements
+
+from .binding import regenerate
+from .counterexamples import counterexample_from_text, counterexample_text
+from .verify import METHODS, counterexample_of, verify_with
+
+__all__ = ["MappingSubject"]
+
+
+class MappingSubject(Subject):
+    """A mapping, proved for every size."""
+
+    kind = "mapping"
+    method = "chc"
+
+    def __init__(self, mapping: TensorMapping, file: str = "", line: int = 0) -> None:
+        self.name, self.mapping = mapping.name, mapping
+        self.file, self.line = file, line
+
+    @staticmethod
+    def built(build: Callable[[], TensorMapping]) -> MappingSubject:
+        """The subject of the mapping that ``build`` makes, with the source line of the call that makes it.
+
+        It replaces a method meanwhile, so that it belongs into a process of its own.
+        """
+        with _noting_places() as places:
+            mapping = build()
+        file, line = places.get(id(mapping), ("", 0))
+        if not file:
+            code = getattr(build, "__code__", None)
+            file, line = (_source_name(build.__module__, code.co_filename), code.co_firstlineno) if code else ("", 0)
+        return MappingSubject(mapping, file, line)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Proofs of one shape have certificates, too."""
+        return tuple(m for m in METHODS if m != "auto")
+
+    def claim(self, parameters: Mapping[str, Any]) -> Claim:
+        """The claim for every size; proofs of it have no parameters."""
+        if parameters:
+            raise ValueError("a proof of every size must have no parameters")
+        return claim_of(self.mapping)
+
+    def semantics(self) -> dict[str, str]:
+        """Digests of both fragments with their models, and of the relation between them."""
+        return semantics_of(self.mapping)
+
+    def trust(self, claim: Claim) -> str:
+        """Domain, assumptions, lemmas and uninterpreted functions."""
+        return trust_entry(self.mapping)
+
+    def prove(self, discharger: Discharger) -> Verdict:
+        """As :func:`~ilaverify.verify.verify` with method ``chc``."""
+        return verify_with(self.mapping, self.method, discharger)
+
+    def required(self, certificate: Mapping[str, Any]) -> Required | str:
+        """The obligations by the certificate's method and parameters, with its invariants as untrusted hints."""
+        requirements = Requirements(second=False)
+        verdict = regenerate(certificate, self.mapping, requirements)
+        if isinstance(verdict, str):
+            return verdict
+        levels: Any = verdict.details.get("levels", {})
+        return Required(verdict.claim, requirements.required, levels)
+
+    def refutation(self, verdict: Verdict) -> Refutation | None:
+        """The replayed run of both sides, with the device's program."""
+        found = counterexample_of(verdict)
+        return None if found is None else self._told(found)
+
+    def replayed(self, document: str) -> Refutation | None:
+        """Both sides run again on the document's data, which must show the same elements."""
+        found = counterexample_from_text(document)
+        mapping = self.mapping
+        if set(found.sizes) != set(mapping.parameters) or not mapping.holds(found.sizes):
+            return None
+        codes = mapping.show_element(found.device), mapping.show_element(found.ir)
+        if not replays(mapping, found) or not (found.error or found.shown == codes):
+            return None
+        sizes = {name: found.sizes[name] for name in mapping.parameters}  # in the order of words
+        return self._told(replace(found, sizes=sizes))
+
+    def _told(self, found: Counterexample) -> Refutation:
+        program, notes = "", tuple[str, ...]()
+        try:
+            program = write_program_file(self.mapping, found)
+        except ValueError as error:
+            notes = (f"no program file: {error}",)
+        return Refutation(found.summary(), counterexample_text(found), program, notes)
+
+
+# -- where a mapping is built -------------------------------------------------------------------------
+
+
+@contextmanager
+def _noting_places() -> Iterator[dict[int, tuple[str, int]]]:
+    """Notes, by identity, where mappings are constructed meanwhile.  It replaces a method: for a process of its own."""
+
+    places: dict[int, tuple[str, int]] = {}
+    original = TensorMapping.__post_init__
+
+    def noted(self: TensorMapping) -> None:
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_globals.get("__name__") in ("dataclasses", TensorMapping.__module__):
+            frame = frame.f_back
+        if frame is not None:
+            module = str(frame.f_globals.get("__name__", ""))
+            places[id(self)] = (_source_name(module, frame.f_code.co_filename), frame.f_lineno)
+        original(self)
+
+    TensorMapping.__post_init__ = noted  # type: ignore[method-assign]
+    try:
+        yield places
+    finally:
+        TensorMapping.__post_init__ = original  # type: ignore[method-assign]
+
+
+def _source_name(module: str, filename: str) -> str:
+    """A module's file relative to its source root, with ``/``; the bare file name where the module's is another."""
+    path = Path(filename)
+    parts = module.split(".")
+    if path.stem == "__init__":
+        parts.append("__init__")
+    matching = path.with_suffix("").parts[-len(parts) :] == tuple(parts)
+    return "/".join(path.parts[-len(parts) :]) if matching else path.name

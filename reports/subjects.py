@@ -1,0 +1,125 @@
+"""What can be claimed: the one interface through which mappings, rules, lemmas and theorems are proved and checked.
+
+A subject knows its claim, digests of what the claim is about, how it is proved, which obligations a proof of it needs
+as things are now, and how a counterexample is replayed.  Certificates, the store, the checker and all reports speak of
+subjects, and of nothing else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from smt_encodings.claims import Claim, Status, Verdict
+from smt_encodings.discharge import Discharger, Requirement
+
+from .certificate import claim_json
+
+__all__ = ["KINDS", "Entry", "Refutation", "Required", "Subject", "needed_by"]
+
+KINDS: Mapping[str, str] = {
+    "mapping": "mappings of the tensor IR to accelerators",
+    "rule": "rewrite rules between terms of the tensor IR",
+    "lemma": "lemmas on number formats, and rules by which errors compose",
+    "theorem": "theorems about accelerators",
+}
+"""The kinds of subjects, each in a few words."""
+
+
+@dataclass(frozen=True)
+class Refutation:
+    """A replayed counterexample: in a few words, as data to replay it from, and as a device program where it is one."""
+
+    summary: str
+    document: str
+    program: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Required:
+    """What a certificate must contain: the claim's words, the obligations, loop levels and enumerations."""
+
+    claim: Claim
+    obligations: Sequence[Requirement]
+    levels: Mapping[str, Any] = field(default_factory=dict)
+    enumerations: Sequence[Mapping[str, Any]] = ()
+
+
+class Subject(ABC):
+    """Something that is claimed, under a ``name`` that is the claim's subject.
+
+    ``kind`` is one of KINDS; ``method`` is how it is proved for everything that the claim speaks of.  ``file``
+    (relative to the source root) and ``line`` say where it is written down.
+    """
+
+    name: str
+    kind: str
+    method: str
+    file: str = ""
+    line: int = 0
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Every method of which a certificate may be."""
+        return (self.method,)
+
+    @abstractmethod
+    def claim(self, parameters: Mapping[str, Any]) -> Claim:
+        """The claim that a proof with these parameters is of; raises ValueError where there is none."""
+
+    @abstractmethod
+    def semantics(self) -> dict[str, str]:
+        """Digests (SHA-256) of everything that the claim's words stand for."""
+
+    @abstractmethod
+    def trust(self, claim: Claim) -> str:
+        """What the claim rests on beside the solvers, as lines of the trust report."""
+
+    @abstractmethod
+    def prove(self, discharger: Discharger) -> Verdict:
+        """The verdict of ``method``; its claim has this subject's name."""
+
+    @abstractmethod
+    def required(self, certificate: Mapping[str, Any]) -> Required | str:
+        """What a certificate with these parameters and hints must contain, found anew; or why that cannot be said.
+
+        Raises ValueError where the parameters are not those of a proof.
+        """
+
+    @abstractmethod
+    def refutation(self, verdict: Verdict) -> Refutation | None:
+        """The counterexample of a REFUTED verdict."""
+
+    @abstractmethod
+    def replayed(self, document: str) -> Refutation | None:
+        """The refutation in a document, if it still is one; raises ValueError for a text that is no such document."""
+
+    def words(self) -> Claim:
+        """The claim with all that is known of it before it is proved."""
+        return self.claim({})
+
+    def question(self) -> dict[str, Any]:
+        """What is asked, as part of the key of an answer in the store."""
+        return claim_json(self.words())
+
+    def parameters(self, verdict: Verdict) -> dict[str, Any]:
+        """The parameters of a proof, from which :meth:`claim` and :meth:`required` find it again."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A subject that is known by name: a line about it, how to build it, and the verdict that it must get."""
+
+    summary: str
+    build: Callable[[], Subject]
+    kind: str = "mapping"
+    expected: Status = Status.PROVED
+
+
+def needed_by(verdict: Verdict) -> list[Requirement]:
+    """The obligations of a verdict as requirements, each exactly as it is: for provers that are run again to check."""
+    return [Requirement(o.group, o.name, o.expected, o.smtlib, True, o.meaning) for o in verdict.obligations]

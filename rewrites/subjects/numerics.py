@@ -1,0 +1,108 @@
+"""Lemmas on primitives, and the rules by which errors compose, as subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import accel_models
+import ila_lang
+from ila_lang.portable import digest
+from reports.subjects import Refutation, Required, Subject
+from rewrites import numerics
+from rewrites.numerics import activations, codes, machine, real_rules
+from rewrites.numerics.lemma import EVERY_ARGUMENT, Lemma, lemma_claim, prove_lemma
+from rewrites.numerics.real_rules import RealRule, prove_rule, rule_claim
+from smt_encodings.claims import Claim, Status, Verdict
+from smt_encodings.discharge import Discharger, Requirements
+
+from .sources import place_of, sources_digest, text_digest
+from .words import named, trust_lines, with_name
+
+__all__ = ["ErrorRuleSubject", "LemmaSubject"]
+
+
+class _Numerics(Subject):
+    """What lemmas and rules have in common; false ones have no counterexample that the store keeps."""
+
+    kind = "lemma"
+
+    def _claim(self) -> Claim:
+        raise NotImplementedError
+
+    def _proved(self, discharger: Discharger) -> Verdict:
+        raise NotImplementedError
+
+    def claim(self, parameters: Mapping[str, Any]) -> Claim:
+        """The claim; proofs have no parameters."""
+        if parameters:
+            raise ValueError(f"a proof of {self.name} must have no parameters")
+        return named(self._claim(), self.name)
+
+    def trust(self, claim: Claim) -> str:
+        """Claim, domain and assumptions."""
+        return trust_lines(claim)
+
+    def prove(self, discharger: Discharger) -> Verdict:
+        """On every argument, or by two solvers."""
+        return with_name(self._proved(discharger), self.name)
+
+    def required(self, certificate: Mapping[str, Any]) -> Required | str:
+        """The questions as they are now; what was run on every argument is run again."""
+        requirements = Requirements(second=False)
+        verdict = self._proved(requirements)
+        if verdict.status is not Status.PROVED:
+            return f"{verdict.status.value}: {verdict.reason}"
+        enumerations: Any = verdict.details.get("enumerations", [])
+        return Required(self.claim(certificate["parameters"]), requirements.required, {}, enumerations)
+
+    def refutation(self, verdict: Verdict) -> Refutation | None:
+        """None: the verdict's reason names the argument."""
+        return None
+
+    def replayed(self, document: str) -> Refutation | None:
+        """None: nothing is kept of a refuted lemma."""
+        return None
+
+
+class LemmaSubject(_Numerics):
+    """A lemma on a primitive."""
+
+    def __init__(self, name: str, lemma: Lemma) -> None:
+        self.name, self.lemma = name, lemma
+        self.method = "enumeration" if lemma.method == EVERY_ARGUMENT else "lemma"
+        self.file, self.line = place_of((codes, activations, machine), lemma.name)
+
+    def semantics(self) -> dict[str, str]:
+        """Digests of the primitive, and of the texts that say what the lemma's words mean."""
+        return {
+            "primitive": digest(self.lemma.function),
+            "statement": text_digest(self.lemma.statement, self.lemma.domain),
+            "comparison": sources_digest(numerics, accel_models, ila_lang),
+        }
+
+    def _claim(self) -> Claim:
+        return lemma_claim(self.lemma)
+
+    def _proved(self, discharger: Discharger) -> Verdict:
+        return prove_lemma(self.lemma, discharger)
+
+
+class ErrorRuleSubject(_Numerics):
+    """A rule by which errors compose."""
+
+    method = "lemma"
+
+    def __init__(self, name: str, rule: RealRule) -> None:
+        self.name, self.rule = name, rule
+        self.file, self.line = place_of((real_rules,), rule.name)
+
+    def semantics(self) -> dict[str, str]:
+        """Digests of the statement and of the text that puts it into a formula."""
+        return {"statement": text_digest(self.rule.statement), "formula": sources_digest(real_rules)}
+
+    def _claim(self) -> Claim:
+        return rule_claim(self.rule)
+
+    def _proved(self, discharger: Discharger) -> Verdict:
+        return prove_rule(self.rule, discharger)

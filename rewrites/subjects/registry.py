@@ -1,0 +1,91 @@
+"""Every rule, lemma and theorem by the name under which the command line, certificates and the compiler know it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+
+from reports.subjects import Entry, Subject
+from rewrites import scalar_rules, tensor_rules
+from rewrites.numerics.catalogue import LEMMAS
+from rewrites.numerics.catalogue import RULES as ERROR_RULES
+from rewrites.rules import ScalarRule
+from rewrites.tensor_rule import Kind
+from rewrites.vta_token_family import DOUBLE, SINGLE
+from smt_encodings.claims import Status
+
+from .numerics import ErrorRuleSubject, LemmaSubject
+from .scalar import ScalarSubject
+from .tensor import TensorSubject
+from .tokens import TokenSubject
+
+__all__ = ["entries", "slug"]
+
+
+def slug(text: str) -> str:
+    """A name made of lower-case letters, digits and hyphens.
+
+    >>> slug("pad with -inf into max pooling")
+    'pad-with-minus-inf-into-max-pooling'
+    >>> slug("x + (-0.0)")
+    'x-plus-minus-0-0'
+    """
+    words = re.sub(r"\+", " plus ", re.sub(r"(?<![\w)])-(?=[\w(.])", " minus ", text))
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
+
+
+@cache
+def entries() -> Mapping[str, Entry]:
+    """Rules on scalars, rules on tensors, lemmas, theorems: names are unique.
+
+    A wrong rule must be refuted; a wrong rule on scalars has the name of its row, its repairs are numbered.
+    """
+    found: dict[str, Entry] = {}
+    for name, entry in (*_scalars(), *_tensors(), *_lemmas(), *_theorems()):
+        if name in found:
+            raise ValueError(f"two subjects have the name {name}; rename one of them")
+        found[name] = entry
+    return found
+
+
+def _entry(kind: str, summary: str, build: Callable[[], Subject], wrong: bool = False) -> Entry:
+    return Entry(summary, build, kind, Status.REFUTED if wrong else Status.PROVED)
+
+
+def _scalars() -> Iterator[tuple[str, Entry]]:
+    for row in scalar_rules.ROWS:
+        base = slug(row.row)
+        groups: list[tuple[str, bool, tuple[ScalarRule, ...]]] = [
+            ("", True, (row.wrong,) if row.wrong is not None else ()),
+            ("-repaired" if row.wrong is not None else "", False, row.repaired),
+            ("-still-wrong", True, row.still_wrong),
+        ]
+        for suffix, wrong, rules in groups:
+            for number, rule in enumerate(rules, 1):
+                name = f"{base}{suffix}" + (f"-{number}" if len(rules) > 1 else "")
+                yield name, _entry("rule", rule.text, partial(ScalarSubject, name, rule), wrong)
+
+
+def _tensors() -> Iterator[tuple[str, Entry]]:
+    for rule in tensor_rules.RULES:
+        name = slug(rule.name)
+        yield name, _entry("rule", rule.statement, partial(TensorSubject, name, rule), rule.kind is Kind.WRONG)
+
+
+def _lemmas() -> Iterator[tuple[str, Entry]]:
+    for lemma in LEMMAS.values():
+        name = f"lemma-{slug(lemma.name)}"
+        yield name, _entry("lemma", lemma.statement, partial(LemmaSubject, name, lemma))
+    for rule in ERROR_RULES.values():
+        name = f"error-{slug(rule.name)}"
+        yield name, _entry("lemma", rule.statement, partial(ErrorRuleSubject, name, rule))
+
+
+def _theorems() -> Iterator[tuple[str, Entry]]:
+    for name, rules, buffers in (
+        ("vta_token_order", DOUBLE, "double buffering"),
+        ("vta_token_order_single", SINGLE, "one buffer"),
+    ):
+        summary = f"VTA's tokens order a blocked matrix product with {buffers} as its sequential order"
+        yield name, _entry("theorem", summary, partial(TokenSubject, name, rules))

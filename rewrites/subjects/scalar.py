@@ -1,0 +1,108 @@
+"""Rewrite rules on scalars as subjects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import accel_models
+import ila_lang
+import ir_semantics
+from ir_semantics.scalars import NotInterpreted, Scalar, Value, postorder
+from reports.subjects import Refutation, Required, Subject
+from rewrites import float_rules, integer_rules, number_formats
+from rewrites.rule_prover import prove_rule, require_rule
+from rewrites.rule_search import replay
+from rewrites.rules import Counterexample, ScalarRule
+from smt_encodings.claims import Claim, Verdict
+from smt_encodings.discharge import Discharger, Requirements
+
+from .documents import document, read_document, value_json, value_of
+from .sources import place_of, sources_digest, text_digest
+from .words import named, trust_lines, with_name
+
+__all__ = ["ScalarSubject"]
+
+
+class ScalarSubject(Subject):
+    """A rule on scalars under a name of its own."""
+
+    kind = "rule"
+    method = "rule"
+
+    def __init__(self, name: str, rule: ScalarRule) -> None:
+        self.name, self.rule = name, rule
+        self.file, self.line = place_of((float_rules, integer_rules), rule.row or rule.name, rule.name)
+
+    def claim(self, parameters: Mapping[str, Any]) -> Claim:
+        """With the interpretations of a proof, its claim with what it assumes."""
+        return named(require_rule(self.rule, parameters, Requirements(second=False)), self.name)
+
+    def words(self) -> Claim:
+        """The rule's words; interpretations and what they assume are found by the proof."""
+        rule = self.rule
+        over = f"all values of {', '.join(f'{n} ({k})' for n, k in rule.variables.items()) or 'no variable'}"
+        return Claim(self.name, rule.text, over, rule.equality, (), ())
+
+    def semantics(self) -> dict[str, str]:
+        """Digests of the rule's terms and of the texts that say what their operators and formats mean."""
+        return {
+            "rule": text_digest(_structure(self.rule)),
+            "operators": sources_digest(ir_semantics, accel_models, ila_lang, number_formats),
+        }
+
+    def trust(self, claim: Claim) -> str:
+        """Claim, data and assumptions, and the rules used as lemmas."""
+        return trust_lines(claim, [lemma.text for lemma in self.rule.lemmas])
+
+    def prove(self, discharger: Discharger) -> Verdict:
+        """As :func:`rewrites.rule_prover.prove_rule`."""
+        return with_name(prove_rule(self.rule, discharger), self.name)
+
+    def parameters(self, verdict: Verdict) -> dict[str, Any]:
+        """The interpretations of the rule and of its lemmas."""
+        used: Any = verdict.details["used"]
+        return dict(used)
+
+    def required(self, certificate: Mapping[str, Any]) -> Required | str:
+        """The rule's obligations in the certificate's interpretations."""
+        requirements = Requirements(second=False)
+        claim = require_rule(self.rule, certificate["parameters"], requirements)
+        return Required(named(claim, self.name), requirements.required)
+
+    def refutation(self, verdict: Verdict) -> Refutation | None:
+        """The values that were evaluated."""
+        found = verdict.details.get("counterexample")
+        return self._told(found) if isinstance(found, Counterexample) else None
+
+    def replayed(self, document: str) -> Refutation | None:
+        """Both sides evaluated again at the document's values."""
+        content = read_document(document, self.name, {"values"})
+        values: dict[str, Value] = {name: value_of(v) for name, v in content["values"].items()}
+        if set(values) != set(self.rule.variables):
+            raise ValueError(f"a counterexample to {self.name} must have values of its variables")
+        try:
+            found = replay(self.rule, values)
+        except NotInterpreted:
+            return None
+        return None if found is None else self._told(found)
+
+    def _told(self, found: Counterexample) -> Refutation:
+        found = replace(found, values=dict(sorted(found.values.items())))  # as they come out of a document
+        values = {name: value_json(v) for name, v in found.values.items()}
+        return Refutation(str(found), document(self.name, {"values": values}))
+
+
+def _structure(rule: ScalarRule) -> str:
+    """All that a rule says, as text that no two rules share."""
+    numbers: dict[Scalar, int] = {}
+    lines = []
+    for term in postorder(rule.terms):
+        numbers[term] = len(numbers)
+        lines.append([term.op, [numbers[a] for a in term.args], repr(term.format), repr(term.payload)])
+    roots = [numbers[t] for t in rule.terms]
+    interpretation = rule.interpretation.value if rule.interpretation else None
+    lemmas = [_structure(replace(lemma)) for lemma in rule.lemmas]
+    return json.dumps([lines, roots, repr(rule.number), rule.zero_signs, interpretation, lemmas])

@@ -1,0 +1,107 @@
+"""Rewrite rules on tensors as subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ir_semantics
+from reports.subjects import Refutation, Required, Subject, needed_by
+from rewrites import (
+    tensor_rules_convolution,
+    tensor_rules_layout,
+    tensor_rules_linear,
+    tensor_rules_pooling,
+    tensor_rules_products,
+)
+from rewrites.tensor_decide import decide_tensor_rule
+from rewrites.tensor_prove import METHOD, prove_tensor_rule
+from rewrites.tensor_refute import Counterexample, replay
+from rewrites.tensor_rule import TensorRule
+from smt_encodings.claims import Claim, Status, Verdict
+from smt_encodings.discharge import Discharger
+
+from .documents import array_json, array_value, document, read_document
+from .sources import place_of, sources_digest, text_digest
+from .words import named, trust_lines, with_name
+
+__all__ = ["TensorSubject"]
+
+_MODULES = (
+    tensor_rules_pooling,
+    tensor_rules_linear,
+    tensor_rules_convolution,
+    tensor_rules_products,
+    tensor_rules_layout,
+)
+
+
+class TensorSubject(Subject):
+    """A rule on tensors of every size under a name of its own."""
+
+    kind = "rule"
+    method = METHOD
+
+    def __init__(self, name: str, rule: TensorRule) -> None:
+        self.name, self.rule = name, rule
+        self.file, self.line = place_of(_MODULES, rule.name)
+
+    def claim(self, parameters: Mapping[str, Any]) -> Claim:
+        """The claim; proofs have no parameters."""
+        if parameters:
+            raise ValueError(f"a proof of {self.name} must have no parameters")
+        return named(self.rule.claim, self.name)
+
+    def semantics(self) -> dict[str, str]:
+        """Digests of both sides, element by element, and of the texts that say what operators on elements mean."""
+        rule = self.rule
+        left, right = (
+            "\n".join(map(repr, (side, e))) for side, e in zip((rule.left, rule.right), rule.elements, strict=True)
+        )
+        relation = text_digest(repr(rule.premise), rule.equality.value, *sorted(rule.positive), repr(rule.masks))
+        return {
+            "left": text_digest(left),
+            "right": text_digest(right),
+            "relation": relation,
+            "operators": sources_digest(ir_semantics),
+        }
+
+    def trust(self, claim: Claim) -> str:
+        """Claim, domain and assumptions."""
+        return trust_lines(claim)
+
+    def prove(self, discharger: Discharger) -> Verdict:
+        """As :func:`rewrites.tensor_decide.decide_tensor_rule`."""
+        return with_name(decide_tensor_rule(self.rule, discharger), self.name)
+
+    def required(self, certificate: Mapping[str, Any]) -> Required | str:
+        """The obligations of a proof that is made again: the normal forms decide which questions there are."""
+        verdict = prove_tensor_rule(self.rule)
+        if verdict.status is not Status.PROVED:
+            return f"{verdict.status.value}: {verdict.reason}"
+        return Required(self.claim(certificate["parameters"]), needed_by(verdict))
+
+    def refutation(self, verdict: Verdict) -> Refutation | None:
+        """The sizes and data that were evaluated."""
+        found = verdict.details.get("counterexample")
+        return self._told(found) if isinstance(found, Counterexample) else None
+
+    def replayed(self, document: str) -> Refutation | None:
+        """Both sides evaluated again on the document's sizes and data."""
+        content = read_document(document, self.name, {"sizes", "inputs"})
+        sizes = content["sizes"]
+        if set(sizes) != set(self.rule.sizes) or not all(type(n) is int and 0 <= n <= 1000 for n in sizes.values()):
+            raise ValueError(f"a counterexample to {self.name} must have its sizes, as small natural numbers")
+        inputs: dict[str, NDArray[np.object_]] = {n: array_value(a) for n, a in content["inputs"].items()}
+        try:
+            found = replay(self.rule, sizes, inputs)
+        except (KeyError, IndexError) as error:
+            raise ValueError(f"data of a counterexample to {self.name} must fit its inputs: {error}") from error
+        return None if found is None else self._told(found)
+
+    def _told(self, found: Counterexample) -> Refutation:
+        inputs = {name: array_json(array) for name, array in sorted(found.inputs.items())}
+        return Refutation(str(found), document(self.name, {"sizes": dict(found.sizes), "inputs": inputs}))
