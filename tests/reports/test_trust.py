@@ -16,7 +16,7 @@ GOLDEN = Path(__file__).parent / "trust_golden.txt"
 
 
 def report() -> str:
-    """The report over all theorems but rules on scalars, whose assumptions their proofs find (docs/rules.md has them)."""
+    """The report over all theorems but rules on scalars: their proofs find what is assumed (docs/rules.md says it)."""
     found = {}
     for name, entry in all_entries().items():
         subject = entry.build()
