@@ -17,11 +17,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import pysmt.shortcuts as smt
 
-from ila_lang import Expr, free_variables, inline, postorder, substitute, var
+from ila_lang import Expr, free_variables, inline, inline_all, postorder, substitute, var
 from ila_lang.mapping import TensorMapping
 from smt_encodings import solver_z3
 from smt_encodings.bits import BitEncoding
@@ -35,7 +35,7 @@ from .counterexample import Counterexample, replays, search_at
 from .terms import Unsupported
 from .unroll import Cell, Unrolled, unroll_mapping
 
-__all__ = ["Data", "Memory", "claim_at", "classes", "prove"]
+__all__ = ["Attempt", "Class", "Data", "Memory", "claim_at", "classes", "prove"]
 
 Data = Literal["uninterpreted", "bits", "auto"]
 Memory = Literal["resolved", "arrays"]
@@ -81,21 +81,12 @@ def prove(
         raise ValueError(f"data must be uninterpreted, bits or auto, not {data!r}")
     if memory not in ("resolved", "arrays"):
         raise ValueError(f"memory must be resolved or arrays, not {memory!r}")
-    start = time.perf_counter()
     shape = sizes if isinstance(sizes, tuple) else None
     given = dict(mapping.sizes_for(sizes)) if isinstance(sizes, tuple) else dict(sizes)
     mapping.require(given)
-    proof = _Proof(mapping, given, discharger or Discharger(timeout=timeout), data, memory, timeout)
-    with fresh_symbols():
-        status, reason = proof.run()
-        if status is Status.UNKNOWN and search_seconds > 0:
-            found = proof.refute(shape, search_seconds)
-            if found is not None:
-                status, reason = Status.REFUTED, found.summary()
-                proof.details["counterexample"] = found
-    claim = claim_at(mapping, given, shape, tuple(proof.interpretations))
-    seconds = time.perf_counter() - start
-    return Verdict(status, claim, "bmc", seconds, reason, proof.discharger.obligations, {}, proof.details)
+    return Attempt(mapping, given, discharger or Discharger(timeout=timeout), data, memory, timeout).verdict(
+        shape, search_seconds
+    )
 
 
 def claim_at(
@@ -140,8 +131,10 @@ def _pattern(pair: tuple[Expr, Expr]) -> tuple[object, ...]:
 
 
 @dataclass
-class _Proof:
-    """One attempt."""
+class Attempt:
+    """One attempt; a method that asks other questions of the unrolled terms is a subclass."""
+
+    method: ClassVar[str] = "bmc"
 
     mapping: TensorMapping
     sizes: Mapping[str, int]
@@ -152,6 +145,25 @@ class _Proof:
     details: dict[str, object] = field(default_factory=dict)
     interpretations: list[Interpretation] = field(default_factory=list)
     unrolled: Unrolled | None = None
+    _unfolded: list[tuple[Expr, Expr]] | None = None
+
+    def verdict(self, shape: tuple[int, ...] | None, search_seconds: float) -> Verdict:
+        """The outcome; what is not proved is searched for a counterexample that long."""
+        start = time.perf_counter()
+        with fresh_symbols():
+            status, reason = self.run()
+            if status is Status.UNKNOWN and search_seconds > 0:
+                found = self.refute(shape, search_seconds)
+                if found is not None:
+                    status, reason = Status.REFUTED, found.summary()
+                    self.details["counterexample"] = found
+        seconds = time.perf_counter() - start
+        claim = self.claim(shape)
+        return Verdict(status, claim, self.method, seconds, reason, self.discharger.obligations, {}, self.details)
+
+    def claim(self, shape: tuple[int, ...] | None) -> Claim:
+        """What the verdict is about."""
+        return claim_at(self.mapping, self.sizes, shape, tuple(self.interpretations))
 
     def run(self) -> tuple[Status, str]:
         """The status before any search, with the reason."""
@@ -179,6 +191,7 @@ class _Proof:
         return Status.PROVED, ""
 
     def undecided(self, error: NotDischarged) -> tuple[Status, str]:
+        """The status and reason where an obligation did not get its answer; keeps the solver's model."""
         answer = error.obligation.answers[0]
         if answer.status == "sat":
             self.details["model"] = answer.model
@@ -211,10 +224,17 @@ class _Proof:
         assert self.unrolled is not None
         if not abstract:
             return self.unrolled.pairs
-        keep = self.mapping.abstract | {lemma.left.func.name for lemma in self.mapping.lemmas if lemma.left.func}
-        return [(inline(a, keep), inline(b, keep)) for a, b in self.unrolled.pairs]
+        if self._unfolded is None:
+            terms = inline_all([t for pair in self.unrolled.pairs for t in pair], self.kept())
+            self._unfolded = list(zip(terms[::2], terms[1::2], strict=True))
+        return self._unfolded
+
+    def kept(self) -> frozenset[str]:
+        """Names of the functions that are not unfolded."""
+        return self.mapping.abstract | {lemma.left.func.name for lemma in self.mapping.lemmas if lemma.left.func}
 
     def ask_classes(self, abstract: bool) -> None:
+        """One obligation per class of output elements."""
         assert self.unrolled is not None
         grouped = classes(self.pairs(abstract))
         self.details["classes"] = [(c.element, c.count) for c in grouped]
@@ -274,6 +294,7 @@ class _Proof:
         abstract: bool,
         expected: str = "unsat",
     ) -> None:
+        """Puts the question whether the terms of some pair can differ."""
         if not abstract and self.memory == "resolved":
             # through pySMT: on its text cvc5 needs 2 seconds for mean pooling, on the direct one 40
             terms = smt.Or([differ(BitEncoding(), a, b) for a, b in pairs])
@@ -283,6 +304,7 @@ class _Proof:
         self.discharger.ask_text(Obligation(name, group, text, expected, meaning))
 
     def script(self, title: str, pairs: Sequence[tuple[Expr, Expr]], meaning: str, abstract: bool) -> str:
+        """The text of a question; with ``abstract`` functions are symbols with lemmas."""
         comment = f"{title}\n{meaning}"
         if not abstract:
             return miter_script(pairs, comment=comment)

@@ -11,7 +11,7 @@ from .compile import Memory, compile_function, compile_kernel, compile_terms
 from .expr import Expr, free_variables, postorder, resize, substitute, var
 from .flatten import child_differs, child_ila, run_child
 from .fragment import Fragment
-from .function import Function, inline, primitive, uninterpreted
+from .function import Function, inline, inline_all, primitive, uninterpreted
 from .kernel import Command, For, Kernel, Let, Load, Statement, Store, walk
 from .listing import show_expr, show_ila, show_kernel, show_statements
 from .machine import CommandError, Machine, run_fragment
@@ -79,6 +79,7 @@ __all__ = [
     "ila_from_json",
     "ila_to_json",
     "inline",
+    "inline_all",
     "ite",
     "kernel_from_json",
     "kernel_to_json",

@@ -7,13 +7,13 @@ bit-exact encodings inline it, and structural encodings treat its name as an uni
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from .build import apply_op, coerce
 from .expr import Expr, Operand, free_variables, postorder, rebuild, substitute, var
 from .sorts import Sort
 
-__all__ = ["Function", "inline", "primitive", "uninterpreted"]
+__all__ = ["Function", "inline", "inline_all", "primitive", "uninterpreted"]
 
 
 class Function:
@@ -91,17 +91,22 @@ def uninterpreted(name: str, result: Sort, **params: Sort) -> Function:
 
 def inline(root: Expr, keep: frozenset[str] = frozenset()) -> Expr:
     """``root`` with every application unfolded whose function has a body and is not named in ``keep``."""
-    return _inline(root, keep, {})
+    return inline_all([root], keep)[0]
 
 
-def _inline(root: Expr, keep: frozenset[str], bodies: dict[Function, Expr]) -> Expr:
+def inline_all(roots: Sequence[Expr], keep: frozenset[str] = frozenset()) -> list[Expr]:
+    """As :func:`inline`, for many terms; what they share is unfolded once."""
+    return _inline(roots, keep, {})
+
+
+def _inline(roots: Sequence[Expr], keep: frozenset[str], bodies: dict[Function, Expr]) -> list[Expr]:
     done: dict[Expr, Expr] = {}
-    for node in postorder([root]):
+    for node in postorder(roots):
         new = rebuild(node, tuple(done[a] for a in node.args)) if node.args else node
         function = new.func
         if new.op == "apply" and function is not None and function.body is not None and function.name not in keep:
             if function not in bodies:
-                bodies[function] = _inline(function.body, keep, bodies)
+                (bodies[function],) = _inline([function.body], keep, bodies)
             new = substitute(bodies[function], dict(zip(function.params, new.args, strict=True)))
         done[node] = new
-    return done[root]
+    return [done[root] for root in roots]

@@ -13,8 +13,10 @@ from random import Random
 from .compile import compile_terms
 from .expr import Expr, free_variables
 from .fragment import Fragment
+from .function import Function
+from .sorts import BvSort
 
-__all__ = ["Lemma", "SizeError", "TensorMapping"]
+__all__ = ["Lemma", "Reduction", "SizeError", "TensorMapping"]
 
 
 SetupCommands = Callable[[Mapping[str, int], Mapping[str, Mapping[int, int]]], list[Mapping[str, int]]]
@@ -49,6 +51,29 @@ class Lemma:
             )
 
 
+@dataclass(frozen=True)
+class Reduction:
+    """An operator whose chains are sums: ``operator(operator(a, b), c)`` adds up a, b and c.
+
+    ``unit`` is the value (0 ... 2^width - 1) whose addition changes nothing, or None.  That the operator is commutative
+    and associative and that ``unit`` is its unit is not taken from here: whoever reorders a sum proves it first.
+    """
+
+    operator: Function
+    unit: int | None = None
+
+    def __post_init__(self) -> None:
+        sorts = [p.sort for p in self.operator.params]
+        if len(sorts) != 2 or any(s != self.operator.result for s in sorts) or not isinstance(sorts[0], BvSort):
+            given = f"({', '.join(map(str, sorts))}) -> {self.operator.result}"
+            raise TypeError(
+                f"Operator {self.operator.name} of a reduction must add two bit-vectors of one width to a third one, "
+                f"not {given}"
+            )
+        if self.unit is not None and not 0 <= self.unit < 1 << sorts[0].width:
+            raise ValueError(f"Unit of reduction {self.operator.name} must fit {sorts[0].width} bits, not {self.unit}")
+
+
 @dataclass
 class TensorMapping:
     """An IR fragment, a device fragment, and how their tensors and sizes correspond.
@@ -66,6 +91,8 @@ class TensorMapping:
     device divides the work: the first one is the row, and ``cell_column`` gives the column in terms of the others.
     With ``row_coordinates`` more than 1 the row is the number with so many first coordinates as its digits.
     With ``recurrent`` the first coordinate counts timesteps that depend on earlier ones.
+
+    ``sums`` are the operators by which both sides add up elements of tensors, for proofs up to the order of sums.
 
     ``program_file`` writes commands in the device's own file form; ``setup_commands`` gives the commands that put
     registers and memory words (by memory and address) in given contents after a reset.  Either may be missing.
@@ -96,6 +123,7 @@ class TensorMapping:
     cell_column: Expr | None = None
     row_coordinates: int = 1
     recurrent: bool = False
+    sums: tuple[Reduction, ...] = ()
 
     def __post_init__(self) -> None:
         for what, term in (*self.domain, ("rows", self.rows), ("columns", self.columns)):

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import bmc.prove
+import bmc.sums
 import chc.prove
 from ila_lang.mapping import SizeError, TensorMapping
 from reports.certificate import claim_json
@@ -94,6 +95,11 @@ def regenerate(certificate: Mapping[str, Any], mapping: TensorMapping, requireme
                 discharger=requirements,
                 search_seconds=0,
             )
+        elif certificate["method"] == "hash":
+            if set(certificate["parameters"]) != {"shape"}:
+                return "a hash proof has one parameter, its shape"
+            shape = tuple(int(n) for n in certificate["parameters"]["shape"])
+            verdict = bmc.sums.prove(mapping, shape, discharger=requirements, search_seconds=0)
         else:
             return f"method {certificate['method']!r} is not known"
     except (KeyError, TypeError, ValueError, SizeError) as error:

@@ -19,6 +19,7 @@ __all__ = [
     "FALSE_CLAIMS",
     "MAPPINGS",
     "MODELS",
+    "SHAPED_MAPPINGS",
     "all_entries",
     "find_mapping",
     "find_model",
@@ -41,6 +42,16 @@ def _linear(activation: str | None) -> Callable[[], TensorMapping]:
         from rewrites.flexasr_linear import linear_mapping
 
         return linear_mapping(activation)
+
+    return build
+
+
+def _reordered(order: str) -> Callable[[], TensorMapping]:
+    def build() -> TensorMapping:
+        from ir_semantics.dense import Order
+        from rewrites.flexasr_linear import linear_mapping
+
+        return linear_mapping(order=Order(order))
 
     return build
 
@@ -173,6 +184,12 @@ MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = (
 )
 """Mappings by name: one line about each, and how to build it."""
 
+SHAPED_MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = {
+    f"flexasr_linear_{order}": (f"a dense layer that the IR sums {how}; --method hash, at one shape", _reordered(order))
+    for order, how in (("backward", "from the last feature to the first"), ("blocked", "in blocks of 16 features"))
+}
+"""Likewise, mappings that no method proves for every size."""
+
 
 FALSE_CLAIMS: Mapping[str, str] = {
     "flexasr_maxpool_select": "the 2020 checker assumes it; LayerReduce canonicalises -0",
@@ -189,10 +206,11 @@ def mapping_entries(names: Iterable[str] = MAPPINGS) -> dict[str, Entry]:
 
     from .mapping_subject import MappingSubject
 
+    known = {**MAPPINGS, **SHAPED_MAPPINGS}
     return {
         name: Entry(
-            MAPPINGS[name][0],
-            partial(MappingSubject.built, MAPPINGS[name][1]),
+            known[name][0],
+            partial(MappingSubject.built, known[name][1]),
             "mapping",
             Status.REFUTED if name in FALSE_CLAIMS else Status.PROVED,
         )
@@ -209,7 +227,7 @@ def all_entries() -> dict[str, Entry]:
 
 def find_subject(name: str) -> Subject:
     """The claim of that name; raises UsageError with close names otherwise."""
-    known = mapping_entries([name]) if name in MAPPINGS else all_entries()
+    known = mapping_entries([name]) if name in MAPPINGS or name in SHAPED_MAPPINGS else all_entries()
     if name not in known:
         close = get_close_matches(name, known, 3)
         hint = f"did you mean {' or '.join(close)}?" if close else "see ilaverify list"
@@ -224,7 +242,7 @@ def find_model(name: str) -> Ila:
 
 def find_mapping(name: str) -> TensorMapping:
     """The mapping of that name; raises UsageError with the known names otherwise."""
-    return _find("mapping", name, MAPPINGS)
+    return _find("mapping", name, {**MAPPINGS, **SHAPED_MAPPINGS})
 
 
 def _find(what: str, name: str, known: Mapping[str, tuple[str, Callable[[], T]]]) -> T:

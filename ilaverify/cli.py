@@ -78,8 +78,10 @@ def _parser() -> argparse.ArgumentParser:
 
     mapping = verbs.add_parser("mapping", help="prove or refute a mapping")
     mapping.add_argument("name", metavar="NAME")
-    mapping.add_argument("--method", default="auto", metavar="chc|bmc|auto", help="default: auto (bmc with --shape)")
-    mapping.add_argument("--shape", metavar="ROWSxCOLUMNS", help="input tensor of a bmc proof, e.g. 16x64")
+    mapping.add_argument(
+        "--method", default="auto", metavar="chc|bmc|hash|auto", help="default: auto (bmc with --shape)"
+    )
+    mapping.add_argument("--shape", metavar="ROWSxCOLUMNS", help="input tensor of a bmc or hash proof, e.g. 16x64")
     mapping.add_argument("--data", default="auto", choices=("auto", "uninterpreted", "bits"), help="bmc: data values")
     mapping.add_argument("--memory", default="resolved", choices=("resolved", "arrays"), help="bmc: memory encoding")
     mapping.add_argument("--timeout", type=seconds, default=60.0, metavar="S", help="seconds per question to a solver")
@@ -107,10 +109,10 @@ def _emit_json(value: object) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from .catalogue import MAPPINGS, MODELS, all_entries
+    from .catalogue import MAPPINGS, MODELS, SHAPED_MAPPINGS, all_entries
 
     parts = {
-        "mapping": {n: summary for n, (summary, _) in MAPPINGS.items()},
+        "mapping": {n: summary for n, (summary, _) in {**MAPPINGS, **SHAPED_MAPPINGS}.items()},
         "model": {n: summary for n, (summary, _) in MODELS.items()},
     }
     if options.kind is not None:
@@ -179,8 +181,10 @@ def _mapping(options: argparse.Namespace) -> int:
     if options.method not in METHODS:
         raise UsageError(f"--method must be one of {', '.join(METHODS)}, not '{options.method}'")
     shape = _shape(options.shape)
-    if options.method == "bmc" and shape is None:
-        raise UsageError("--method bmc must be given a shape, e.g. --shape 16x64")
+    if options.method in ("bmc", "hash") and shape is None:
+        raise UsageError(f"--method {options.method} must be given a shape, e.g. --shape 16x64")
+    if options.method == "hash" and (options.data == "bits" or options.memory == "arrays"):
+        raise UsageError("--method hash keeps data uninterpreted and memories resolved; leave --data and --memory out")
     if options.method == "chc" and shape is not None:
         raise UsageError("--method chc proves every size; leave --shape out, or use --method bmc")
     if options.directory is not None and options.directory.exists() and not options.directory.is_dir():
@@ -262,13 +266,11 @@ def _write(
         parameters: dict[str, Any] = {}
         stem = f"{mapping.name}.{verdict.method}"
         if shape is not None:
-            bits = Interpretation.BITS in verdict.claim.interpretations
-            parameters = {
-                "shape": list(shape),
-                "data": "bits" if bits else "uninterpreted",
-                "memory": options.memory,
-            }
-            stem += f".{shape[0]}x{shape[1]}.{parameters['data']}"
+            parameters, stem = {"shape": list(shape)}, f"{stem}.{'x'.join(map(str, shape))}"
+            if verdict.method == "bmc":
+                bits = Interpretation.BITS in verdict.claim.interpretations
+                parameters |= {"data": "bits" if bits else "uninterpreted", "memory": options.memory}
+                stem += f".{parameters['data']}"
         path = options.directory / f"{stem}.cert.json"
         content = certificate_of(semantics_of(mapping), verdict, parameters, f"ilaverify {__version__}")
         write_atomically(path, certificate_text(content))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import bmc.prove
+import bmc.sums
 import chc.prove
 from bmc.counterexample import Counterexample, replays, search
 from bmc.prove import Data, Memory
@@ -15,7 +16,7 @@ from smt_encodings.discharge import Discharger
 
 __all__ = ["METHODS", "counterexample_of", "verify", "verify_with"]
 
-METHODS = ("auto", "chc", "bmc")
+METHODS = ("auto", "chc", "bmc", "hash")
 """Proof methods by name."""
 
 Progress = Callable[[Obligation], None]
@@ -33,9 +34,9 @@ def verify(
 ) -> Verdict:
     """The verdict on a mapping.
 
-    ``method`` is "chc" (every size), "bmc" (one ``shape``) or "auto": BMC where a shape is given,
-    else CHC.  What CHC leaves UNKNOWN is searched for a counterexample at small shapes; REFUTED is said only after the
-    counterexample was replayed.
+    ``method`` is "chc" (every size), "bmc" (one ``shape``), "hash" (one ``shape``, sums in any order) or "auto": BMC
+    where a shape is given, else CHC.  ``data`` and ``memory`` are for BMC.  What CHC leaves UNKNOWN is searched for a
+    counterexample at small shapes; REFUTED is said only after the counterexample was replayed.
 
     Raises ValueError on another method or a missing shape, SizeError on a shape outside the mapping's domain.
     """
@@ -56,9 +57,11 @@ def verify_with(
 ) -> Verdict:
     """As :func:`verify`, with a discharger that is given."""
     chosen = method if method != "auto" else "bmc" if shape is not None else "chc"
-    if chosen == "bmc":
+    if chosen in ("bmc", "hash"):
         if shape is None:
-            raise ValueError("method bmc must be given a shape, e.g. --shape 16x64")
+            raise ValueError(f"method {chosen} must be given a shape, e.g. --shape 16x64")
+        if chosen == "hash":
+            return bmc.sums.prove(mapping, shape, discharger=discharger, timeout=discharger.timeout)
         return bmc.prove.prove(
             mapping,
             shape,

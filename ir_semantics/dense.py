@@ -1,21 +1,38 @@
 """Dense layers over row-major tensors, as an instruction of the tensor-IR ILA.
 
-The meaning is one kernel: every output element is a fold over the input features, from the first to the last, then a
-layer bias and whatever else the element type does once at the end.  What a product, its accumulation and the end are
-is the element type's business (:class:`DenseOperator`).
+The meaning is one kernel: every output element is a sum over the input features, then a layer bias and whatever else
+the element type does once at the end.  What a product, its accumulation and the end are is the element type's business
+(:class:`DenseOperator`).  The order of the sum is part of the meaning (:class:`Order`): compilers that tile or
+vectorise a layer sum in other orders than from the first feature to the last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
-from ila_lang import BOOL, BvSort, Function, Ila, Kernel, const, mem
+from ila_lang import BOOL, BvSort, Expr, Function, Ila, Kernel, const, ite, mem
 
-__all__ = ["DENSE_CODE", "DenseOperator", "dense_ir"]
+__all__ = ["BLOCK", "DENSE_CODE", "DenseOperator", "Order", "dense_ir"]
 
 DENSE_CODE = 16
 """``func_id`` of the instruction of a dense layer."""
+
+
+BLOCK = 16
+"""Features of a block of :data:`Order.BLOCKED`; the last block has what is left."""
+
+
+class Order(Enum):
+    """In which order an output element sums over its input features."""
+
+    FORWARD = "forward"
+    """From the first to the last."""
+    BACKWARD = "backward"
+    """From the last to the first."""
+    BLOCKED = "blocked"
+    """In blocks of :data:`BLOCK` features, each summed from 0; the sums of blocks are added up as they come."""
 
 
 @dataclass(frozen=True)
@@ -24,20 +41,24 @@ class DenseOperator:
 
     ``step(acc, weight, x)`` accumulates a product; the accumulator begins with 0.  ``finish(acc, bias, *parameters)``
     adds the layer's bias and narrows to an element.  ``parameters`` are the operands of the instruction that the
-    element type needs, such as scales, with their widths in bits.
+    element type needs, such as scales, with their widths in bits.  ``add(acc, acc)`` joins the sums of blocks, where
+    there are blocks.
     """
 
     step: Function
     finish: Function
     parameters: Mapping[str, int] = field(default_factory=dict)
+    add: Function | None = None
 
 
-def dense_ir(operator: DenseOperator) -> Ila:
-    """The tensor IR as an ILA with the one instruction ``dense``: y[t, o] = finish(fold over i of w[o, i], x[t, i]).
+def dense_ir(operator: DenseOperator, order: Order = Order.FORWARD) -> Ila:
+    """The tensor IR as an ILA with the one instruction ``dense``: y[t, o] = finish(sum over i of w[o, i], x[t, i]).
 
     Inputs: ``func_run``, ``func_id``, the extents ``rows`` (of x and y), ``features_in`` and ``features_out`` (32 bits
     each) and the operator's parameters, all with the suffix ``_in``.  Memories, row-major: ``tensor_in`` x,
-    ``tensor_weights`` w, ``tensor_bias`` b and ``tensor_out`` y.
+    ``tensor_weights`` w, ``tensor_bias`` b and ``tensor_out`` y.  ``order`` is that of the sum.
+
+    Raises ValueError where blocks are to be added and the operator has no ``add``.
     """
     sort = operator.step.params[1].sort
     result, bias_sort = operator.finish.result, operator.finish.params[1].sort
@@ -55,11 +76,25 @@ def dense_ir(operator: DenseOperator) -> Ila:
     kernel = Kernel("dense", "a dense layer over row-major tensors")
     depth, width = states["features_in"], states["features_out"]
     with kernel.loop("row", states["rows"]) as row, kernel.loop("feature", width) as feature:
-        acc = kernel.let("acc", const(0, operator.step.result.width))  # type: ignore[union-attr]
-        with kernel.loop("depth", depth) as i:
+        zero = const(0, operator.step.result.width)  # type: ignore[union-attr]
+        acc = kernel.let("acc", zero)
+
+        def accumulate(total: Expr, i: Expr) -> None:
             weight = kernel.load("weight", w, feature * depth + i)
             element = kernel.load("element", x, row * depth + i)
-            kernel.assign(acc, operator.step(acc, weight, element))
+            kernel.assign(total, operator.step(total, weight, element))
+
+        if order is Order.BLOCKED:
+            if operator.add is None:
+                raise ValueError("An operator whose sums are blocked must have an 'add' for the sums of blocks")
+            with kernel.loop("block", (depth + (BLOCK - 1)) >> (BLOCK.bit_length() - 1)) as block:
+                partial, first = kernel.let("partial", zero), block * BLOCK
+                with kernel.loop("lane", ite(depth - first < BLOCK, depth - first, const(BLOCK, 32))) as lane:
+                    accumulate(partial, first + lane)
+                kernel.assign(acc, operator.add(acc, partial))
+        else:
+            with kernel.loop("depth", depth) as i:
+                accumulate(acc, i if order is Order.FORWARD else depth - 1 - i)
         bias = kernel.load("bias", b, feature)
         value = operator.finish(acc, bias, *(states[n] for n in operator.parameters))
         kernel.store(y, row * width + feature, value)

@@ -1,8 +1,9 @@
 """The mapping of a dense layer to FlexASR's processing elements.
 
-IR side: one dense instruction on x [T, 16*ni], weights [64*no, 16*ni] and a bias [64*no].  Device side: the program of
-the published drivers.  Cores, activation units and managers of all four PEs are configured, weights and biases go to
-the PEs' buffers, x to the large buffer, GBControl runs over all timesteps, and the result is read.
+IR side: one dense instruction on x [T, 16*ni], weights [64*no, 16*ni] and a bias [64*no], summing over features in
+one of several orders.  Device side: the program of the published drivers.  Cores, activation units and managers of all
+four PEs are configured, weights and biases go to the PEs' buffers, x to the large buffer, GBControl runs over all
+timesteps, and the result is read.
 
 PE p computes the vectors p*no .. p*no + no - 1 of the output.
 """
@@ -27,8 +28,8 @@ from ila_lang import (
     true,
     var,
 )
-from ila_lang.mapping import TensorMapping
-from ir_semantics.dense import DENSE_CODE, DenseOperator, dense_ir
+from ila_lang.mapping import Reduction, TensorMapping
+from ir_semantics.dense import BLOCK, DENSE_CODE, DenseOperator, Order, dense_ir
 
 from .flexasr_layers import BASE, CELL, CELL_COLUMN, HOST_X, HOST_Y, NI, NO, Matrix, T, emit_layer, sizes_within
 
@@ -49,6 +50,17 @@ DOMAIN: tuple[tuple[str, Expr], ...] = (
 )
 HOST_W, HOST_B = var("host_w", mem(32, 8)), var("host_b", mem(32, 8))
 ACTIVATIONS: dict[str | None, Function | None] = {None: None, "relu": relu, "sigmoid": sigmoid, "tanh": tanh}
+
+
+@primitive(bv(32), a=bv(32), b=bv(32))
+def accumulate(a: Expr, b: Expr) -> Expr:
+    """The sum of two accumulators; wraps at 32 bits, so that the order of a sum does not matter."""
+    return a + b
+
+
+SUMS = (Reduction(accumulate, 0),)
+"""What every sum of products is added up by."""
+ORDERS = {Order.BACKWARD: "from the last feature to the first", Order.BLOCKED: f"in blocks of {BLOCK} features"}
 
 
 @primitive(bv(32), acc=bv(32), w=bv(8), x=bv(8))
@@ -73,13 +85,12 @@ def finish_of(activation: str | None) -> Function:
 
 def operator_of(activation: str | None) -> DenseOperator:
     """The IR's element type: AdaptivFloat codes with the accelerator's rounding."""
-    return DenseOperator(
-        multiply_add, finish_of(activation), dict.fromkeys(("bias_w", "bias_x", "bias_b", "bias_y"), 3)
-    )
+    parameters = dict.fromkeys(("bias_w", "bias_x", "bias_b", "bias_y"), 3)
+    return DenseOperator(multiply_add, finish_of(activation), parameters, accumulate)
 
 
-def ir_fragment(activation: str | None) -> Fragment:
-    """One dense instruction."""
+def ir_fragment(activation: str | None, order: Order = Order.FORWARD) -> Fragment:
+    """One dense instruction, of an IR that sums in this order."""
     program = Kernel("ir_dense")
     program.command(
         "dense layer",
@@ -90,7 +101,7 @@ def ir_fragment(activation: str | None) -> Fragment:
         features_out_in=NO << 6,
         **{f"{n}_in": v[2:0] for n, v in BIASES.items()},
     )
-    return Fragment("ir_dense", dense_ir(operator_of(activation)), PARAMETERS, {}, program)
+    return Fragment("ir_dense", dense_ir(operator_of(activation), order), PARAMETERS, {}, program)
 
 
 def linear_fragment(activation: str | None, ila: Ila) -> Fragment:
@@ -103,18 +114,23 @@ def linear_fragment(activation: str | None, ila: Ila) -> Fragment:
     return Fragment("flexasr_linear", ila, PARAMETERS, tensors, program)
 
 
-def linear_mapping(activation: str | None = None, options: FlexAsrOptions | None = None) -> TensorMapping:
+def linear_mapping(
+    activation: str | None = None, options: FlexAsrOptions | None = None, order: Order = Order.FORWARD
+) -> TensorMapping:
     """The mapping ``flexasr_linear``, with ``activation`` None, "relu", "sigmoid" or "tanh" after it.
 
-    ``options`` select another reading of the hardware.
+    ``options`` select another reading of the hardware, and ``order`` that of the IR's sums.  The processing elements
+    sum from the first feature to the last, so in another order only methods that reorder sums prove the mapping.
     """
     function = ACTIVATIONS[activation]
     functions = [adpfloat_mul, pe_shift, pe_add_bias, pe_saturate, fixed_to_adpfloat, *([function] if function else [])]
     suffix = f"_{activation}" if activation else ""
     after = f", then {activation}" if activation else ""
+    if order is not Order.FORWARD:
+        suffix, after = f"{suffix}_{order.value}", f"{after}, the IR summing {ORDERS[order]}"
     return TensorMapping(
         name=f"flexasr_linear{suffix}",
-        ir=ir_fragment(activation),
+        ir=ir_fragment(activation, order),
         device=linear_fragment(activation, flexasr(options)),
         parameters=PARAMETERS,
         domain=DOMAIN,
@@ -140,6 +156,7 @@ def linear_mapping(activation: str | None = None, options: FlexAsrOptions | None
         shape_parameters=frozenset({"T", "ni", "no"}),
         cell=CELL,
         cell_column=CELL_COLUMN,
+        sums=SUMS,
     )
 
 

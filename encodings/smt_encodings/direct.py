@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ila_lang import BOOL, BvSort, Expr, Function, MemSort, Sort, free_variables, postorder
 from ila_lang.mapping import Lemma
 
-__all__ = ["CannotPrint", "miter_script", "sort_name"]
+__all__ = ["CannotPrint", "differences", "miter_script", "sort_name", "term_lines"]
 
 
 class CannotPrint(ValueError):
@@ -37,6 +37,27 @@ def miter_script(
 ) -> str:
     """A script that is satisfiable iff the two terms of some pair can differ.
 
+    Functions are treated as in :func:`term_lines`, which says what is raised.
+    """
+    lines, texts = term_lines([t for pair in pairs for t in pair], keep=keep, lemmas=lemmas, comment=comment)
+    return "\n".join([*lines, f"(assert {differences(pairs, texts)})", "(check-sat)"]) + "\n"
+
+
+def differences(pairs: Sequence[tuple[Expr, Expr]], texts: Mapping[Expr, str]) -> str:
+    """The text that says that the two terms of some pair differ."""
+    unequal = [f"(not (= {texts[a]} {texts[b]}))" for a, b in pairs]
+    return unequal[0] if len(unequal) == 1 else "(or\n" + "\n".join(unequal or ["false"]) + ")"
+
+
+def term_lines(
+    roots: Sequence[Expr],
+    *,
+    keep: frozenset[str] = frozenset(),
+    lemmas: Sequence[Lemma] = (),
+    comment: str = "",
+) -> tuple[list[str], dict[Expr, str]]:
+    """The beginning of a script, up to its assertions, and the text of each term in it.
+
     The function at the left of a lemma is *defined* by the lemma's right side; of the others, those named in
     ``keep`` are declared without a meaning and the rest are defined by their bodies.
 
@@ -44,7 +65,6 @@ def miter_script(
     ValueError on a function with neither a body nor leave to stay abstract.
     """
     functions = _Functions(keep, lemmas)
-    roots = [t for pair in pairs for t in pair]
     functions.use(roots)
     variables = free_variables(*roots)
     clash = next((n for n in variables if n in functions.names), None)
@@ -63,9 +83,7 @@ def miter_script(
             lines.append(f"(define-fun {name} () {sort_name(node.sort)} {text})")
             text = name
         texts[node] = text
-    differences = [f"(not (= {texts[a]} {texts[b]}))" for a, b in pairs]
-    body = differences[0] if len(differences) == 1 else "(or\n" + "\n".join(differences or ["false"]) + ")"
-    return "\n".join([*lines, f"(assert {body})", "(check-sat)"]) + "\n"
+    return lines, texts
 
 
 class _Functions:

@@ -25,7 +25,7 @@ from itertools import combinations
 
 from .sums import Constant, NegativeZero, Number, Product, Sum, SumClaim, Symbol, Term, flat_lengths, post_order
 
-__all__ = ["Data", "Encoding", "hash_width", "script"]
+__all__ = ["Data", "Encoding", "hash_sum", "hash_width", "script"]
 
 
 class Encoding(Enum):
@@ -68,6 +68,16 @@ def hash_width(sums: int, longest: int) -> int:
     over by ``Sum((s, s))`` would wrap to the hash of -0.0.
     """
     return max(1, (sums * sums * longest - 1).bit_length())
+
+
+def hash_sum(hashes: Sequence[str], width: int) -> str:
+    """The text of the sum, modulo 2^width, of at least one hash.
+
+    What is added n times is multiplied by n, so that doubled sums stay small.
+    """
+    counts = Counter(hashes)
+    parts = [h if n == 1 else f"(bvmul (_ bv{n % (1 << width)} {width}) {h})" for h, n in counts.items()]
+    return parts[0] if len(parts) == 1 else f"(bvadd {' '.join(parts)})"
 
 
 def script(claim: SumClaim, encoding: Encoding = Encoding.HASH, data: Data = Data.UNINTERPRETED) -> str:
@@ -256,17 +266,8 @@ class _Writer:
         if len(parts) == 1:
             return parts[0]
         if self.encoding is Encoding.HASH:
-            return self._added(parts) if parts else "(h unit)"
+            return hash_sum(parts, self.width) if parts else "(h unit)"
         return f"(bag.union_disjoint {' '.join(parts)})" if parts else "(as bag.empty C)"
-
-    def _added(self, parts: Sequence[str]) -> str:
-        """The bit-vector sum; what is added n times is multiplied by n, so that doubled sums stay small."""
-        counts = Counter(parts)
-        if len(counts) < len(parts):
-            parts = [
-                p if n == 1 else f"(bvmul (_ bv{n % (1 << self.width)} {self.width}) {p})" for p, n in counts.items()
-            ]
-        return parts[0] if len(parts) == 1 else f"(bvadd {' '.join(parts)})"
 
     def _counted(self, term: Sum) -> Iterator[str]:
         """An array of counts, one definition per element."""

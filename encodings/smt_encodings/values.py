@@ -8,7 +8,7 @@ from random import Random
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
-from ila_lang import BOOL, Expr, compile_terms, const, false, free_variables, inline, postorder, substitute, true
+from ila_lang import BOOL, Expr, compile_terms, const, false, free_variables, postorder, substitute, true
 from ila_lang.mapping import Lemma
 
 from .bits import BitEncoding
@@ -17,6 +17,8 @@ from .discharge import Discharger
 from .printer import script
 
 __all__ = ["differ", "differing_values", "falsifying", "lemma_instances", "prove_lemmas"]
+
+_TRIES = 200
 
 
 def prove_lemmas(discharger: Discharger, lemmas: Iterable[Lemma], *, background: bool = False) -> None:
@@ -39,15 +41,15 @@ def differ(encoding: BitEncoding, left: Expr, right: Expr) -> FNode:
     return smt.Not(smt.EqualsOrIff(encoding.term(left), encoding.term(right)))
 
 
-def differing_values(left: Expr, right: Expr) -> dict[Expr, int] | None:
-    """Values of the variables at which two terms differ, found by trying; None where none are found.
+def differing_values(left: Expr, right: Expr, tries: int = _TRIES) -> dict[Expr, int] | None:
+    """Values of the variables at which two terms differ, found by so many tries; None where none are found.
 
     Raises ValueError on a function without a body.
     """
     variables = list(free_variables(left, right).values())
     random = Random(0)
-    function = compile_terms(variables, [inline(left), inline(right)])
-    for _ in range(_TRIES):
+    function = compile_terms(variables, [left, right])
+    for _ in range(tries):
         values = [random.getrandbits(1 if v.sort == BOOL else v.width) for v in variables]
         if len(set(function(*values))) == 2:
             return dict(zip(variables, values, strict=True))
@@ -60,17 +62,13 @@ def falsifying(left: Expr, right: Expr, opened: Expr, found: dict[Expr, int] | N
     The question is whether they can differ at all, and long sums of products are hard to invert.  Where no values are
     found, all variables stay open.  ``found`` are such values, if they are known.
     """
-    encoding = BitEncoding()
-    claim = differ(encoding, left, right)
     try:
         found = found or differing_values(left, right) or {}
     except ValueError:  # a function without a body cannot be run
         found = {}
-    fixed = [(v, x) for v, x in found.items() if v is not opened]
-    return [claim, *(smt.EqualsOrIff(encoding.term(v), encoding.term(_literal(v, x))) for v, x in fixed)]
-
-
-_TRIES = 200
+    # literals in place of variables, not equations beside them: most of a long sum is then a literal, too
+    fixed = {v: _literal(v, x) for v, x in found.items() if v is not opened}
+    return [differ(BitEncoding(), substitute(left, fixed), substitute(right, fixed))]
 
 
 def _literal(like: Expr, value: int) -> Expr:

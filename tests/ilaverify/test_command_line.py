@@ -201,7 +201,7 @@ FILES = {
 BAD: list[tuple[str, str]] = [
     ("mapping flexasr_maxpol", "(did you mean flexasr_maxpool?)"),
     ("mapping nothing", f"ilaverify: {NAMES}flexasr_maxpool, flexasr_meanpool, flexasr_addpool"),
-    ("mapping flexasr_maxpool --method hope", "ilaverify: --method must be one of auto, chc, bmc, not 'hope'\n"),
+    ("mapping flexasr_maxpool --method hope", "ilaverify: --method must be one of auto, chc, bmc, hash, not 'hope'\n"),
     ("show vta9", "ilaverify: model must be one of flexasr, hlscnn, vta, ir, not 'vta9' (did you mean vta?)\n"),
     (
         "mapping flexasr_maxpool --shape 3x16 -o out",
@@ -219,6 +219,11 @@ BAD: list[tuple[str, str]] = [
     ),
     ("mapping flexasr_maxpool --shape -2x16", "expected one argument"),
     ("mapping flexasr_maxpool --method bmc", "ilaverify: --method bmc must be given a shape, e.g. --shape 16x64\n"),
+    ("mapping flexasr_linear --method hash", "ilaverify: --method hash must be given a shape, e.g. --shape 16x64\n"),
+    (
+        "mapping flexasr_linear --method hash --shape 1x16x64 --data bits",
+        "ilaverify: --method hash keeps data uninterpreted and memories resolved; leave --data and --memory out\n",
+    ),
     ("mapping flexasr_maxpool --method chc --shape 2x16", "--method chc proves every size; leave --shape out"),
     ("mapping flexasr_maxpool --timeout -1", "must be a positive number of seconds, not '-1'"),
     ("mapping flexasr_maxpool --timeout nan", "must be a positive number of seconds, not 'nan'"),
