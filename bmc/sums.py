@@ -30,7 +30,7 @@ from .prove import Attempt
 from .terms import Unsupported
 from .unroll import Cell
 
-__all__ = ["prove"]
+__all__ = ["claim_of", "prove"]
 
 _TRIES = 4
 
@@ -50,13 +50,23 @@ def prove(
 
     Raises SizeError where ``sizes`` lie outside the mapping's domain.
     """
-    shape = sizes if isinstance(sizes, tuple) else None
+    attempt = _attempt(mapping, sizes, discharger or Discharger(timeout=timeout), timeout)
+    attempt.runs = search_seconds > 0
+    return attempt.verdict(sizes if isinstance(sizes, tuple) else None, search_seconds)
+
+
+def claim_of(mapping: TensorMapping, shape: tuple[int, ...]) -> Claim:
+    """What a PROVED of this method says at a shape; raises SizeError where it is outside of the mapping's domain."""
+    return _attempt(mapping, shape, Discharger(), 0.0).claim(shape)
+
+
+def _attempt(
+    mapping: TensorMapping, sizes: Mapping[str, int] | tuple[int, ...], discharger: Discharger, timeout: float
+) -> _Attempt:
     given = dict(mapping.sizes_for(sizes)) if isinstance(sizes, tuple) else dict(sizes)
     mapping.require(given)
-    discharger = discharger or Discharger(timeout=timeout)
-    attempt = _Attempt(mapping, given, discharger, "uninterpreted", "resolved", timeout)
-    attempt.runs = search_seconds > 0
-    return attempt.verdict(shape, search_seconds)
+    interpretations = [Interpretation.UNINTERPRETED]
+    return _Attempt(mapping, given, discharger, "uninterpreted", "resolved", timeout, interpretations=interpretations)
 
 
 @dataclass
@@ -83,7 +93,6 @@ class _Attempt(Attempt):
 
     def run(self) -> tuple[Status, str]:
         """The laws of the sums, then what BMC asks."""
-        self.interpretations = [Interpretation.UNINTERPRETED]
         if not self.mapping.sums:
             self.refused = True
             return Status.UNKNOWN, (

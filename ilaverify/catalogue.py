@@ -184,11 +184,15 @@ MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = (
 )
 """Mappings by name: one line about each, and how to build it."""
 
-SHAPED_MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = {
-    f"flexasr_linear_{order}": (f"a dense layer that the IR sums {how}; --method hash, at one shape", _reordered(order))
+SHAPED_MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping], tuple[int, ...]]] = {
+    f"flexasr_linear_{order}": (
+        f"a dense layer that the IR sums {how}, at one shape by method hash",
+        _reordered(order),
+        (2, 32, 64),
+    )
     for order, how in (("backward", "from the last feature to the first"), ("blocked", "in blocks of 16 features"))
 }
-"""Likewise, mappings that no method proves for every size."""
+"""Likewise, mappings that no method proves for every size, and the shape that ``prove --all`` proves."""
 
 
 FALSE_CLAIMS: Mapping[str, str] = {
@@ -197,25 +201,24 @@ FALSE_CLAIMS: Mapping[str, str] = {
 """Mappings that are false and kept as examples, with a word on why: they are fine if and only if they are REFUTED."""
 
 
-def mapping_entries(names: Iterable[str] = MAPPINGS) -> dict[str, Entry]:
+def mapping_entries(names: Iterable[str] = (*MAPPINGS, *SHAPED_MAPPINGS)) -> dict[str, Entry]:
     """Mappings as claims that can be proved, checked and kept."""
     from functools import partial
 
     from reports.subjects import Entry
     from smt_encodings.claims import Status
 
-    from .mapping_subject import MappingSubject
+    from .mapping_subject import MappingSubject, ShapedMappingSubject
 
-    known = {**MAPPINGS, **SHAPED_MAPPINGS}
-    return {
-        name: Entry(
-            known[name][0],
-            partial(MappingSubject.built, known[name][1]),
-            "mapping",
-            Status.REFUTED if name in FALSE_CLAIMS else Status.PROVED,
-        )
-        for name in names
-    }
+    def entry(name: str) -> Entry:
+        if name in SHAPED_MAPPINGS:
+            summary, build, shape = SHAPED_MAPPINGS[name]
+            return Entry(summary, partial(ShapedMappingSubject.at, shape, build), "mapping")
+        summary, build = MAPPINGS[name]
+        expected = Status.REFUTED if name in FALSE_CLAIMS else Status.PROVED
+        return Entry(summary, partial(MappingSubject.built, build), "mapping", expected)
+
+    return {name: entry(name) for name in names}
 
 
 def all_entries() -> dict[str, Entry]:
@@ -242,7 +245,7 @@ def find_model(name: str) -> Ila:
 
 def find_mapping(name: str) -> TensorMapping:
     """The mapping of that name; raises UsageError with the known names otherwise."""
-    return _find("mapping", name, {**MAPPINGS, **SHAPED_MAPPINGS})
+    return _find("mapping", name, {**MAPPINGS, **{n: (s, b) for n, (s, b, _) in SHAPED_MAPPINGS.items()}})
 
 
 def _find(what: str, name: str, known: Mapping[str, tuple[str, Callable[[], T]]]) -> T:

@@ -112,7 +112,8 @@ def _list(options: argparse.Namespace) -> int:
     from .catalogue import MAPPINGS, MODELS, SHAPED_MAPPINGS, all_entries
 
     parts = {
-        "mapping": {n: summary for n, (summary, _) in {**MAPPINGS, **SHAPED_MAPPINGS}.items()},
+        "mapping": {n: summary for n, (summary, _) in MAPPINGS.items()}
+        | {n: summary for n, (summary, _, _) in SHAPED_MAPPINGS.items()},
         "model": {n: summary for n, (summary, _) in MODELS.items()},
     }
     if options.kind is not None:

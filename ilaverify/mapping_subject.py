@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
+import bmc.sums
 from bmc.counterexample import Counterexample, replays
 from bmc.programs import write_program_file
 from chc.prove import claim_of
@@ -24,7 +25,7 @@ from .binding import regenerate
 from .counterexamples import counterexample_from_text, counterexample_text
 from .verify import METHODS, counterexample_of, verify_with
 
-__all__ = ["MappingSubject"]
+__all__ = ["MappingSubject", "ShapedMappingSubject"]
 
 
 class MappingSubject(Subject):
@@ -37,8 +38,8 @@ class MappingSubject(Subject):
         self.name, self.mapping = mapping.name, mapping
         self.file, self.line = file, line
 
-    @staticmethod
-    def built(build: Callable[[], TensorMapping]) -> MappingSubject:
+    @classmethod
+    def built(cls, build: Callable[[], TensorMapping]) -> Self:
         """The subject of the mapping that ``build`` makes, with the source line of the call that makes it.
 
         It replaces a method meanwhile, so that it belongs into a process of its own.
@@ -49,7 +50,7 @@ class MappingSubject(Subject):
         if not file:
             code = getattr(build, "__code__", None)
             file, line = (_source_name(build.__module__, code.co_filename), code.co_firstlineno) if code else ("", 0)
-        return MappingSubject(mapping, file, line)
+        return cls(mapping, file, line)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -107,6 +108,44 @@ class MappingSubject(Subject):
         except ValueError as error:
             notes = (f"no program file: {error}",)
         return Refutation(found.summary(), counterexample_text(found), program, notes)
+
+
+class ShapedMappingSubject(MappingSubject):
+    """A mapping that no method proves for every size: proved at one ``shape``, with sums in any order."""
+
+    method = "hash"
+    shape: tuple[int, ...]
+
+    @classmethod
+    def at(cls, shape: tuple[int, ...], build: Callable[[], TensorMapping]) -> ShapedMappingSubject:
+        """As :meth:`built`, to be proved at this shape."""
+        subject = cls.built(build)
+        subject.shape = shape
+        return subject
+
+    def claim(self, parameters: Mapping[str, Any]) -> Claim:
+        """The claim at the shape; it is the only parameter of a proof that is kept."""
+        if parameters != {"shape": list(self.shape)}:
+            raise ValueError(f"a proof of {self.name} that is kept must be of shape {list(self.shape)}")
+        return bmc.sums.claim_of(self.mapping, self.shape)
+
+    def trust(self, claim: Claim) -> str:
+        """As of other mappings, with the one shape, and the operators whose sums may be reordered."""
+        sums = [f"{r.operator.name}{'' if r.unit is None else f', unit {r.unit:#x}'}" for r in self.mapping.sums]
+        lines = [("shape", claim.size_domain), *(("sum", text) for text in sums)]
+        return trust_entry(self.mapping) + "".join(f"  {what:<14} {text}\n" for what, text in lines)
+
+    def words(self) -> Claim:
+        """The claim at the shape."""
+        return self.claim({"shape": list(self.shape)})
+
+    def parameters(self, verdict: Verdict) -> dict[str, Any]:
+        """The shape."""
+        return {"shape": list(self.shape)}
+
+    def prove(self, discharger: Discharger) -> Verdict:
+        """As :func:`~ilaverify.verify.verify` with method ``hash``."""
+        return verify_with(self.mapping, self.method, discharger, shape=self.shape)
 
 
 # -- where a mapping is built -------------------------------------------------------------------------

@@ -19,6 +19,7 @@ assumption: a sentence that no solver checks.  start: state that is taken as kno
 lemma: an equality of data functions, proved bit by bit with each proof.
 abstract: a data function of which the structural proof uses nothing but the lemmas.
 uninterpreted: a function without a body in either side's model; the theorem holds whatever it is.
+shape, sum: the one shape of a proof up to the order of sums; an operator that adds, whose laws each proof proves.
 """
 
 

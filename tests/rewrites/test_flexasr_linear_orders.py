@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -15,9 +16,12 @@ from bmc.counterexample import Counterexample, replays
 from ila_lang import Expr, Function, Kernel, Machine, bv, const, ite, primitive, walk
 from ila_lang.kernel import Load, Statement
 from ila_lang.mapping import TensorMapping
-from ilaverify.catalogue import MAPPINGS, SHAPED_MAPPINGS, find_mapping
+from ilaverify.binding import binding_problems
+from ilaverify.catalogue import MAPPINGS, SHAPED_MAPPINGS, find_mapping, find_subject, mapping_entries
+from ilaverify.mapping_subject import ShapedMappingSubject
 from ir_semantics import dense
 from ir_semantics.dense import DenseOperator, Order, dense_ir
+from reports.certificate import certificate_of
 from rewrites.flexasr_linear import accumulate, finish_of, linear_mapping, operator_of
 from smt_encodings.claims import Equality, Status
 from smt_encodings.discharge import Discharger
@@ -154,12 +158,42 @@ def test_blocks_need_an_addition() -> None:
     assert str(missing.value) == "An operator whose sums are blocked must have an 'add' for the sums of blocks"
 
 
-# -- the catalogue -----------------------------------------------------------------------------
+# -- the catalogue ----------------------------------------------------------------------------------------------
 
 
 def test_the_catalogue_has_both() -> None:
     assert set(SHAPED_MAPPINGS) == {"flexasr_linear_backward", "flexasr_linear_blocked"}
     assert not set(SHAPED_MAPPINGS) & set(MAPPINGS)
-    for name in SHAPED_MAPPINGS:
-        assert find_mapping(name).name == name
+    assert set(SHAPED_MAPPINGS) <= set(mapping_entries())
+    for name, (_, _, shape) in SHAPED_MAPPINGS.items():
+        # two blocks of features at least: with one, both orders would be the same
+        assert find_mapping(name).name == name and shape[1] >= 2 * dense.BLOCK
     assert find_mapping("flexasr_linear").sums[0].operator is accumulate
+
+
+def test_the_claim_that_is_kept_is_of_one_shape() -> None:
+    subject = find_subject("flexasr_linear_blocked")
+    assert isinstance(subject, ShapedMappingSubject)
+    assert subject.method == "hash" and subject.file == "rewrites/flexasr_linear.py"
+    words = subject.words()
+    assert words.size_domain.startswith("rows 2, features_in 32, features_out 64 only (T = 2, ni = 2, ")
+    assert subject.trust(words).splitlines()[-2:] == [
+        f"  shape          {words.size_domain}",
+        "  sum            accumulate, unit 0x0",
+    ]
+    with pytest.raises(ValueError) as other:
+        subject.claim({"shape": [1, 16, 64]})
+    assert str(other.value) == "a proof of flexasr_linear_blocked that is kept must be of shape [2, 32, 64]"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SHAPED_MAPPINGS)
+def test_its_proof_is_bound_to_the_claim(name: str) -> None:
+    subject = find_subject(name)
+    verdict = subject.prove(Discharger())
+    assert verdict.status is Status.PROVED and verdict.claim == subject.words()
+    content = certificate_of(subject.semantics(), verdict, subject.parameters(verdict), "a test")
+    content = json.loads(json.dumps(content))
+    assert binding_problems(content, subject) == []
+    of_one = json.loads(json.dumps(content | {"parameters": {"shape": [1, 32, 64]}}))
+    assert binding_problems(of_one, subject)
