@@ -8,8 +8,6 @@ bit, which none of the counterexamples depends on.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from ir_semantics.scalars import (
     BINARY16,
@@ -17,9 +15,7 @@ from ir_semantics.scalars import (
     INTEGERS,
     REALS,
     TRUE,
-    Format,
     Scalar,
-    Value,
     abs_,
     all_of,
     cast,
@@ -44,9 +40,11 @@ from ir_semantics.scalars import (
 )
 from ir_semantics.scalars_concrete import evaluate
 
-from .rules import RuleRow, ScalarRule, Unstated
+from .rules import RuleRow, ScalarRule, Unstated, control, row, rules_on
 
 __all__ = ["ROWS", "UNSTATED"]
+
+rule = rules_on(BINARY32)
 
 x, y, z = variable("x"), variable("y"), variable("z")
 a, b = variable("a"), variable("b")
@@ -57,23 +55,8 @@ def _f32(value: float) -> float:
     return float(evaluate(cast(constant(value, REALS), BINARY32), {}))
 
 
-def _rule(
-    row: str, left: Scalar, right: Scalar | int, number: Format = BINARY32, *examples: Mapping[str, Value], **more: Any
-) -> ScalarRule:
-    target = right if isinstance(right, Scalar) else constant(right, left.format)
-    return ScalarRule(f"{row} {left} -> {target}", left, target, number, row=row, examples=examples, **more)
-
-
-def _row(row: str, wrong: ScalarRule, *repaired: ScalarRule, note: str = "", **more: Any) -> RuleRow[ScalarRule]:
-    return RuleRow(row, wrong, repaired, note=note, **more)
-
-
-def _control(name: str, *rules: ScalarRule) -> RuleRow[ScalarRule]:
-    return RuleRow(name, None, rules)
-
-
 def _over_reals(row: str, left: Scalar, right: Scalar, condition: Scalar = TRUE) -> ScalarRule:
-    return _rule(row, left, right, REALS, condition=condition)
+    return rule(row, left, right, REALS, condition=condition)
 
 
 def _softmax() -> tuple[Scalar, Scalar]:
@@ -118,44 +101,44 @@ _prelu, _prelu_max = select(x >= 0, x, a * x), maximum(x, a * x)
 _prelu_condition = (a <= 1) & is_finite(a) & is_finite(x)
 
 ROWS: tuple[RuleRow[ScalarRule], ...] = (
-    _row(
+    row(
         "F1",
-        _rule("F1", x + 0, x, BINARY32, {"x": -0.0}),
-        _rule("F1", x + constant(-0.0), x),
-        _rule("F1", x + 0, x, zero_signs=False),
+        rule("F1", x + 0, x, BINARY32, {"x": -0.0}),
+        rule("F1", x + constant(-0.0), x),
+        rule("F1", x + 0, x, zero_signs=False),
     ),
-    _row("F3", _rule("F3", x - x, 0, BINARY32, {"x": math.inf}), _rule("F3", x - x, 0, condition=is_finite(x))),
-    _row(
+    row("F3", rule("F3", x - x, 0, BINARY32, {"x": math.inf}), rule("F3", x - x, 0, condition=is_finite(x))),
+    row(
         "F5",
-        _rule("F5", maxnum(x, constant(-math.inf)), x, BINARY32, {"x": math.nan}, source="MLIR #114594"),
-        _rule("F5", maximum(x, constant(-math.inf)), x),
+        rule("F5", maxnum(x, constant(-math.inf)), x, BINARY32, {"x": math.nan}, source="MLIR #114594"),
+        rule("F5", maximum(x, constant(-math.inf)), x),
     ),
-    _row(
+    row(
         "F7",
-        _rule("F7", _greater, _turned, BINARY32, {"x": math.nan, "y": 1.0}),
-        _rule("F7", _greater, _turned, condition=_no_nan, zero_signs=False),
-        still_wrong=(_rule("F7", _greater, _turned, BINARY32, {"x": -0.0, "y": 0.0}, condition=_no_nan),),
+        rule("F7", _greater, _turned, BINARY32, {"x": math.nan, "y": 1.0}),
+        rule("F7", _greater, _turned, condition=_no_nan, zero_signs=False),
+        still_wrong=(rule("F7", _greater, _turned, BINARY32, {"x": -0.0, "y": 0.0}, condition=_no_nan),),
         note="Without NaN the sign of zero still depends on the order.",
     ),
-    _row(
+    row(
         "F9",
-        _rule("F9", log(exp(x)), x, BINARY32, {"x": 89.0}, source="XLA #42732"),
+        rule("F9", log(exp(x)), x, BINARY32, {"x": 89.0}, source="XLA #42732"),
         _over_reals("F9", log(exp(x)), x),
     ),
-    _row(
+    row(
         "F11",
-        _rule("F11", exp(a) * exp(b), exp(a + b), BINARY32, {"a": 100.0, "b": -100.0}),
+        rule("F11", exp(a) * exp(b), exp(a + b), BINARY32, {"a": 100.0, "b": -100.0}),
         _over_reals("F11", exp(a) * exp(b), exp(a + b)),
         note="Over the reals this is the functional equation that exp is assumed to satisfy.",
     ),
-    _row(
+    row(
         "F13",
-        _rule("F13", (x + y) + z, x + (y + z), BINARY32, {"x": _f32(1e20), "y": -_f32(1e20), "z": 1.0}),
+        rule("F13", (x + y) + z, x + (y + z), BINARY32, {"x": _f32(1e20), "y": -_f32(1e20), "z": 1.0}),
         _over_reals("F13", (x + y) + z, x + (y + z)),
     ),
-    _row(
+    row(
         "F15",
-        _rule(
+        rule(
             "F15",
             a * x + b * x,
             fma(a, x, b * x),
@@ -165,92 +148,92 @@ ROWS: tuple[RuleRow[ScalarRule], ...] = (
         ),
         _over_reals("F15", a * x + b * x, fma(a, x, b * x)),
     ),
-    _row(
+    row(
         "F17",
-        _rule("F17", 1 / (1 / x), x, BINARY32, {"x": _f32(1e-40)}),
+        rule("F17", 1 / (1 / x), x, BINARY32, {"x": _f32(1e-40)}),
         _over_reals("F17", 1 / (1 / x), x, ~x.equals(0)),
     ),
-    _row(
+    row(
         "F19",
-        _rule("F19", pow_(x, 0.5), sqrt(x), BINARY32, {"x": -0.0}, {"x": -math.inf}),
+        rule("F19", pow_(x, 0.5), sqrt(x), BINARY32, {"x": -0.0}, {"x": -math.inf}),
         _over_reals("F19", pow_(x, 0.5), sqrt(x), x > 0),
         note="Correctly rounded functions of equal reals are equal, so the repair holds for positive floats too.",
     ),
-    _row(
+    row(
         "F21",
-        _rule("F21", -(a - b), b - a, BINARY32, {"a": 1.0, "b": 1.0}),
-        _rule("F21", -(a - b), b - a, zero_signs=False),
+        rule("F21", -(a - b), b - a, BINARY32, {"a": 1.0, "b": 1.0}),
+        rule("F21", -(a - b), b - a, zero_signs=False),
     ),
-    _row(
+    row(
         "F23",
-        _rule("F23", ceil(x), trunc(x) + select(x > trunc(x), 1, 0), BINARY32, {"x": -0.25}, source="MLIR #218111"),
-        _rule("F23", ceil(x), trunc(x) + select(x > trunc(x), 1, 0), zero_signs=False),
+        rule("F23", ceil(x), trunc(x) + select(x > trunc(x), 1, 0), BINARY32, {"x": -0.25}, source="MLIR #218111"),
+        rule("F23", ceil(x), trunc(x) + select(x > trunc(x), 1, 0), zero_signs=False),
     ),
-    _row(
+    row(
         "F25",
-        _rule("F25", _to_float_and_back, _n32, BINARY32, {"n": 16777217}),
-        _rule("F25", _to_float_and_back, _n32, condition=(_n32 <= 2**24) & (constant(-(2**24), integer(32)) <= _n32)),
+        rule("F25", _to_float_and_back, _n32, BINARY32, {"n": 16777217}),
+        rule("F25", _to_float_and_back, _n32, condition=(_n32 <= 2**24) & (constant(-(2**24), integer(32)) <= _n32)),
     ),
-    _row(
+    row(
         "F27",
-        _rule("F27", _naive_softplus, _softplus, BINARY32, {"x": 100.0}),
+        rule("F27", _naive_softplus, _softplus, BINARY32, {"x": 100.0}),
         _over_reals("F27", _naive_softplus, _softplus),
         note="softplus is stated by its form without overflow.",
     ),
-    _row(
+    row(
         "F29",
-        _rule("F29", _after, _before, BINARY32, {"x": 0.0, "y": 200.0}),
+        rule("F29", _after, _before, BINARY32, {"x": 0.0, "y": 200.0}),
         _over_reals("F29", _after, _before),
         note="For the first of two numbers, with the largest one subtracted as implementations do.",
     ),
-    _row(
+    row(
         "F31",
-        _rule("F31", _narrow_mean, _wide_mean, BINARY32, dict.fromkeys(("x0", "x1", "x2", "x3"), 30000.0)),
+        rule("F31", _narrow_mean, _wide_mean, BINARY32, dict.fromkeys(("x0", "x1", "x2", "x3"), 30000.0)),
         _finite_mean(),
         note="The repair proved is that the wider sum does not overflow; the two means still round differently.",
     ),
-    _row(
+    row(
         "F33",
-        _rule("F33", select(x > 0, x, 0), relu(x), BINARY32, {"x": math.nan}),
-        _rule("F33", select(x > 0, x, 0), relu(x), condition=~is_nan(x)),
+        rule("F33", select(x > 0, x, 0), relu(x), BINARY32, {"x": math.nan}),
+        rule("F33", select(x > 0, x, 0), relu(x), condition=~is_nan(x)),
     ),
-    _row(
+    row(
         "F35",
-        _rule("F35", x * x >= 0, TRUE, BINARY32, {"x": math.nan}),
-        _rule("F35", x * x >= 0, TRUE, condition=~is_nan(x)),
+        rule("F35", x * x >= 0, TRUE, BINARY32, {"x": math.nan}),
+        rule("F35", x * x >= 0, TRUE, condition=~is_nan(x)),
     ),
-    _row(
+    row(
         "C1",
-        _rule("C1", _inner, _outer, BINARY32, {"x": 2.0, "a": 3.0, "b": 1.0}, source="MLIR #57095"),
-        _rule("C1", _inner, _outer, condition=a <= b, zero_signs=False),
+        rule("C1", _inner, _outer, BINARY32, {"x": 2.0, "a": 3.0, "b": 1.0}, source="MLIR #57095"),
+        rule("C1", _inner, _outer, condition=a <= b, zero_signs=False),
         _over_reals("C1", _inner, _outer, a <= b),
-        still_wrong=(_rule("C1", _inner, _outer, BINARY32, {"x": -1.0, "a": 0.0, "b": -0.0}, condition=a <= b),),
+        still_wrong=(rule("C1", _inner, _outer, BINARY32, {"x": -1.0, "a": 0.0, "b": -0.0}, condition=a <= b),),
         note="0 <= -0 holds, so with floats the sign of zero still depends on the order.",
     ),
-    _row(
+    row(
         "C3",
-        _rule("C3", -clamp(x, 0, 1), clamp(-x, constant(-0.0), -1), BINARY32, {"x": 0.5}),
-        _rule("C3", -clamp(x, 0, 1), clamp(-x, -1, constant(-0.0))),
+        rule("C3", -clamp(x, 0, 1), clamp(-x, constant(-0.0), -1), BINARY32, {"x": 0.5}),
+        rule("C3", -clamp(x, 0, 1), clamp(-x, -1, constant(-0.0))),
     ),
-    _row(
+    row(
         "C5",
-        _rule("C5", relu(a + b), relu(a) + relu(b), BINARY32, {"a": -1.0, "b": 1.0}),
-        _rule("C5", relu(a + b), relu(a) + relu(b), condition=(a >= 0) & (b >= 0)),
+        rule("C5", relu(a + b), relu(a) + relu(b), BINARY32, {"a": -1.0, "b": 1.0}),
+        rule("C5", relu(a + b), relu(a) + relu(b), condition=(a >= 0) & (b >= 0)),
     ),
-    _row(
+    row(
         "C19",
-        _rule("C19", _prelu, _prelu_max, BINARY32, {"x": 2.0, "a": 1.5}),
-        _rule("C19", _prelu, _prelu_max, condition=_prelu_condition, zero_signs=False),
-        still_wrong=(_rule("C19", _prelu, _prelu_max, BINARY32, {"x": math.inf, "a": 0.0}, condition=a <= 1),),
+        rule("C19", _prelu, _prelu_max, BINARY32, {"x": 2.0, "a": 1.5}),
+        rule("C19", _prelu, _prelu_max, condition=_prelu_condition, zero_signs=False),
+        still_wrong=(rule("C19", _prelu, _prelu_max, BINARY32, {"x": math.inf, "a": 0.0}, condition=a <= 1),),
         note="a <= 1 is not enough for floats: 0 * inf is NaN, and the sign of zero changes.",
     ),
-    _control("x + (-0.0)", _rule("control", x + constant(-0.0), x)),
-    _control("maximum with -inf", _rule("control", maximum(x, constant(-math.inf)), x)),
-    _control("sums and products commute", _rule("control", x + y, y + x), _rule("control", x * y, y * x)),
-    _control("relu and maximum commute", _rule("control", relu(maximum(x, y)), maximum(relu(x), relu(y)))),
-    _control(
+    control("x + (-0.0)", rule("control", x + constant(-0.0), x)),
+    control("maximum with -inf", rule("control", maximum(x, constant(-math.inf)), x)),
+    control("sums and products commute", rule("control", x + y, y + x), rule("control", x * y, y * x)),
+    control("relu and maximum commute", rule("control", relu(maximum(x, y)), maximum(relu(x), relu(y)))),
+    control(
         "full expansion of zero points",
-        _rule("control", (x - a) * (y - b), x * y - b * x - a * y + a * b, INTEGERS),
+        rule("control", (x - a) * (y - b), x * y - b * x - a * y + a * b, INTEGERS),
     ),
 )
 

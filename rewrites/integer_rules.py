@@ -6,9 +6,7 @@ signed and wrap, unless a rule says otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
 
 from accel_models.hlscnn.options import HlscnnOptions
 from ir_semantics.scalars import (
@@ -17,7 +15,6 @@ from ir_semantics.scalars import (
     TRUE,
     Format,
     Scalar,
-    Value,
     abs_,
     all_of,
     cast,
@@ -32,31 +29,17 @@ from ir_semantics.scalars import (
 )
 
 from .number_formats import ADAPTIVFLOAT, hlscnn_output, hlscnn_psum
-from .rules import RuleRow, ScalarRule, Unstated
+from .rules import RuleRow, ScalarRule, Unstated, control, row, rules_on
 
 __all__ = ["ROWS", "UNSTATED"]
 
 INT2, INT8, INT16, INT32 = (integer(w) for w in (2, 8, 16, 32))
 UINT8, UINT16 = integer(8, signed=False), integer(16, signed=False)
 SATURATING = integer(8, overflow="saturate")
+rule = rules_on(INT8)
 
 x, y, z, w, s = (variable(n) for n in "xyzws")
 a, b = variable("a"), variable("b")
-
-
-def _rule(
-    row: str, left: Scalar, right: Scalar | int, number: Format = INT8, *examples: Mapping[str, Value], **more: Any
-) -> ScalarRule:
-    target = right if isinstance(right, Scalar) else constant(right, left.format)
-    return ScalarRule(f"{row} {left} -> {target}", left, target, number, row=row, examples=examples, **more)
-
-
-def _row(row: str, wrong: ScalarRule, *repaired: ScalarRule, note: str = "", **more: Any) -> RuleRow[ScalarRule]:
-    return RuleRow(row, wrong, repaired, note=note, **more)
-
-
-def _control(name: str, *rules: ScalarRule) -> RuleRow[ScalarRule]:
-    return RuleRow(name, None, rules)
 
 
 def _typed(names: str, kind: Format) -> list[Scalar]:
@@ -105,35 +88,35 @@ _af, _ag, _ah = _typed("x y z", ADAPTIVFLOAT)
 _wide_clamp = cast(clamp(cast(_i8 + 10, INT16), 10, 137), INT8)
 
 ROWS: tuple[RuleRow[ScalarRule], ...] = (
-    _row(
+    row(
         "I1",
-        _rule("I1", divide_toward_zero(_i8 * 2, 2), _i8, INT8, {"x": 64}),
-        _rule("I1", divide_toward_zero(_i8 * 2, 2), _i8, condition=_fits(_i8 * 2)),
+        rule("I1", divide_toward_zero(_i8 * 2, 2), _i8, INT8, {"x": 64}),
+        rule("I1", divide_toward_zero(_i8 * 2, 2), _i8, condition=_fits(_i8 * 2)),
     ),
-    _row(
+    row(
         "I3",
-        _rule("I3", divide_toward_zero(x, 2), x >> 1, INT8, {"x": -1}),
-        _rule("I3", divide_toward_zero(x, 2), x >> 1, condition=x >= 0),
-        _rule("I3", divide_floor(x, 2), x >> 1),
+        rule("I3", divide_toward_zero(x, 2), x >> 1, INT8, {"x": -1}),
+        rule("I3", divide_toward_zero(x, 2), x >> 1, condition=x >= 0),
+        rule("I3", divide_floor(x, 2), x >> 1),
     ),
-    _row("I5", _rule("I5", abs_(x) >= 0, TRUE, INT8, {"x": -128}), _rule("I5", abs_(x) >= 0, TRUE, SATURATING)),
-    _row(
+    row("I5", rule("I5", abs_(x) >= 0, TRUE, INT8, {"x": -128}), rule("I5", abs_(x) >= 0, TRUE, SATURATING)),
+    row(
         "I7",
-        _rule("I7", _less, _moved, INT8, {"x": 127, "c1": 1, "c2": 0}),
-        _rule("I7", _less, _moved, condition=_fits(_i8 + _c1) & _fits(_c2 - _c1)),
-        still_wrong=(_rule("I7", _less, _moved, condition=_fits(_i8 + _c1)),),
+        rule("I7", _less, _moved, INT8, {"x": 127, "c1": 1, "c2": 0}),
+        rule("I7", _less, _moved, condition=_fits(_i8 + _c1) & _fits(_c2 - _c1)),
+        still_wrong=(rule("I7", _less, _moved, condition=_fits(_i8 + _c1)),),
         note="That x + c1 does not wrap is not enough; c2 - c1 must not wrap either.",
     ),
-    _row(
+    row(
         "I9",
-        _rule("I9", 2 * (a + b), 2 * a + 2 * b, SATURATING, {"a": 100, "b": -90}),
-        _rule("I9", 2 * (a + b), 2 * a + 2 * b, INT8),
+        rule("I9", 2 * (a + b), 2 * a + 2 * b, SATURATING, {"a": 100, "b": -90}),
+        rule("I9", 2 * (a + b), 2 * a + 2 * b, INT8),
         note="Numbers that wrap distribute.",
     ),
-    _row(
+    row(
         "I11",
-        _rule("I11", cast(clamp(_long, -128, 127), INT8), clamp(cast(_long, INT8), -128, 127), INT32, {"x": 300}),
-        _rule(
+        rule("I11", cast(clamp(_long, -128, 127), INT8), clamp(cast(_long, INT8), -128, 127), INT32, {"x": 300}),
+        rule(
             "I11",
             cast(clamp(_long, -128, 127), INT8),
             clamp(cast(_long, INT8), -128, 127),
@@ -141,62 +124,62 @@ ROWS: tuple[RuleRow[ScalarRule], ...] = (
             condition=_in_int8[2],
         ),
     ),
-    _row(
+    row(
         "I13",
-        _rule("I13", (x + y) >> 1, (x >> 1) + (y >> 1), INT8, {"x": 1, "y": 1}),
-        _rule(
+        rule("I13", (x + y) >> 1, (x >> 1) + (y >> 1), INT8, {"x": 1, "y": 1}),
+        rule(
             "I13",
             (_i8 + _c1) >> 1,
             (_i8 >> 1) + (_c1 >> 1),
             condition=((_i8 >> 1) << 1).equals(_i8) & _fits(_i8 + _c1),
         ),
     ),
-    _row(
+    row(
         "I15",
-        _rule("I15", (_i8 << 1) >> 1, _i8, INT8, {"x": 64}),
-        _rule("I15", (_i8 << 1) >> 1, _i8, condition=_fits(_i8 << 1)),
+        rule("I15", (_i8 << 1) >> 1, _i8, INT8, {"x": 64}),
+        rule("I15", (_i8 << 1) >> 1, _i8, condition=_fits(_i8 << 1)),
     ),
-    _row(
+    row(
         "I17",
-        _rule("I17", _average(_average(_u, _v), _t), _average(_u, _average(_v, _t)), UINT8, {"u": 0, "v": 1, "t": 2}),
-        _rule("I17", _average(_u, _v), _average(_v, _u), UINT8),
+        rule("I17", _average(_average(_u, _v), _t), _average(_u, _average(_v, _t)), UINT8, {"u": 0, "v": 1, "t": 2}),
+        rule("I17", _average(_u, _v), _average(_v, _u), UINT8),
         note="It commutes.",
     ),
-    _row(
+    row(
         "I19",
-        _rule("I19", divide_toward_zero(x + 2, 2), divide_toward_zero(x, 2) + 1, INTEGERS, {"x": -1}),
-        _rule("I19", divide_floor(x + 2, 2), divide_floor(x, 2) + 1, INTEGERS),
-        _rule("I19", divide_floor(_i8 + 2, 2), divide_floor(_i8, 2) + 1, condition=_fits(_i8 + 2)),
-        still_wrong=(_rule("I19", divide_floor(x + 2, 2), divide_floor(x, 2) + 1, INT8),),
+        rule("I19", divide_toward_zero(x + 2, 2), divide_toward_zero(x, 2) + 1, INTEGERS, {"x": -1}),
+        rule("I19", divide_floor(x + 2, 2), divide_floor(x, 2) + 1, INTEGERS),
+        rule("I19", divide_floor(_i8 + 2, 2), divide_floor(_i8, 2) + 1, condition=_fits(_i8 + 2)),
+        still_wrong=(rule("I19", divide_floor(x + 2, 2), divide_floor(x, 2) + 1, INT8),),
         note="In machine integers x + 2 must not wrap.",
     ),
-    _row(
+    row(
         "I21",
-        _rule("I21", _halved(_halved(_long, 1), 1), _halved(_long, 2), INT32, {"x": 1}),
-        _rule("I21", (_long >> 1) >> 1, _long >> 2, INT32),
+        rule("I21", _halved(_halved(_long, 1), 1), _halved(_long, 2), INT32, {"x": 1}),
+        rule("I21", (_long >> 1) >> 1, _long >> 2, INT32),
         note="Rounding down twice is rounding down once.",
     ),
-    _row(
+    row(
         "I23",
-        _rule("I23", constant(0), (constant(0) - z) * w, INT32, {"z": 10, "w": 3}),
-        _rule("I23", constant(0), (z - z) * w, INT32),
+        rule("I23", constant(0), (constant(0) - z) * w, INT32, {"z": 10, "w": 3}),
+        rule("I23", constant(0), (z - z) * w, INT32),
         note="What a padded cell adds to a sum: nothing, against the code 0 with zero point z and weight w.",
     ),
-    _row(
+    row(
         "I25",
-        _rule("I25", _u < _v, _u - _v < 0, UINT8, {"u": 0, "v": 2}),
-        _rule("I25", _u < _v, cast(_u, INT16) - cast(_v, INT16) < 0, UINT8),
+        rule("I25", _u < _v, _u - _v < 0, UINT8, {"u": 0, "v": 2}),
+        rule("I25", _u < _v, cast(_u, INT16) - cast(_v, INT16) < 0, UINT8),
     ),
-    _row(
+    row(
         "I27",
-        _rule(
+        rule(
             "I27",
             cast(_p + _q, _stored),
             cast(_p, _stored) + cast(_q, _stored),
             hlscnn_psum(HlscnnOptions()),
             {"p": Fraction(1, 256), "q": Fraction(1, 256)},
         ),
-        _rule(
+        rule(
             "I27",
             cast(_p + _q, _stored),
             cast(_p, _stored) + cast(_q, _stored),
@@ -205,20 +188,20 @@ ROWS: tuple[RuleRow[ScalarRule], ...] = (
         ),
         note="HLSCNN's formats: 16 fraction bits are cut to 7. It holds where one summand needs no cutting.",
     ),
-    _row(
+    row(
         "I29",
-        _rule("I29", _leaky, _tenth, INT32, {"x": -125}, condition=_in_int8[2]),
-        _rule("I29", _leaky, _tenth, INT32, condition=(constant(0, INT32) <= _long) & (_long <= 63)),
+        rule("I29", _leaky, _tenth, INT32, {"x": -125}, condition=_in_int8[2]),
+        rule("I29", _leaky, _tenth, INT32, condition=(constant(0, INT32) <= _long) & (_long <= 63)),
     ),
-    _row(
+    row(
         "I31",
-        _rule("I31", cast(_i8, INT16), cast(_u8, INT16), INT8, {"x": -1}),
-        _rule("I31", cast(_i8, INT16), cast(_u8, INT16), condition=_i8 >= 0),
+        rule("I31", cast(_i8, INT16), cast(_u8, INT16), INT8, {"x": -1}),
+        rule("I31", cast(_i8, INT16), cast(_u8, INT16), condition=_i8 >= 0),
     ),
-    _row(
+    row(
         "I33",
-        _rule("I33", maximum(cast(_m, INT8), cast(_n, INT8)), cast(maximum(_m, _n), INT8), INT16, {"m": 200, "n": 100}),
-        _rule(
+        rule("I33", maximum(cast(_m, INT8), cast(_n, INT8)), cast(maximum(_m, _n), INT8), INT16, {"m": 200, "n": 100}),
+        rule(
             "I33",
             maximum(cast(_m, INT8), cast(_n, INT8)),
             cast(maximum(_m, _n), INT8),
@@ -226,14 +209,14 @@ ROWS: tuple[RuleRow[ScalarRule], ...] = (
             condition=all_of(_in_int8[:2]),
         ),
     ),
-    _row(
+    row(
         "I39",
-        _rule("I39", clamp(_i8, 0, 127) + 10, _wide_clamp, INT8, {"x": 120}),
-        _rule("I39", clamp(_i8, 0, 127) + 10, _wide_clamp, condition=_fits(_i8 + 10)),
+        rule("I39", clamp(_i8, 0, 127) + 10, _wide_clamp, INT8, {"x": 120}),
+        rule("I39", clamp(_i8, 0, 127) + 10, _wide_clamp, condition=_fits(_i8 + 10)),
     ),
-    _row(
+    row(
         "I41",
-        _rule(
+        rule(
             "I41",
             _grouped_left,
             _grouped_right,
@@ -243,32 +226,32 @@ ROWS: tuple[RuleRow[ScalarRule], ...] = (
             right_defined=_right_fits,
             source="MLIR #140328",
         ),
-        _rule("I41", _grouped_left, _grouped_right, INT2, left_defined=_left_fits),
+        rule("I41", _grouped_left, _grouped_right, INT2, left_defined=_left_fits),
         note="An addition that must not overflow has no value where it does.",
     ),
-    _row(
+    row(
         "C17",
-        _rule("C17", clamp(x, 0, 6), clamp(x, 0, 120), INT8, {"x": 100}),
-        _rule("C17", clamp(x * s, 0, 6), s * clamp(x, 0, 6 / s), REALS, condition=s > 0),
+        rule("C17", clamp(x, 0, 6), clamp(x, 0, 120), INT8, {"x": 100}),
+        rule("C17", clamp(x * s, 0, 6), s * clamp(x, 0, 6 / s), REALS, condition=s > 0),
         note="The code of 6 at scale 0.05 is 120.",
     ),
-    _row(
+    row(
         "AdaptivFloat: x + y is associative",
-        _rule("AdaptivFloat", (_af + _ag) + _ah, _af + (_ag + _ah), ADAPTIVFLOAT),
-        _rule("AdaptivFloat", _af + _ag, _ag + _af, ADAPTIVFLOAT),
+        rule("AdaptivFloat", (_af + _ag) + _ah, _af + (_ag + _ah), ADAPTIVFLOAT),
+        rule("AdaptivFloat", _af + _ag, _ag + _af, ADAPTIVFLOAT),
         note="FlexASR's addition of codes commutes.",
     ),
-    _row(
+    row(
         "AdaptivFloat: maximum(x, x) -> x",
-        _rule("AdaptivFloat", maximum(_af, _af), _af, ADAPTIVFLOAT),
-        _rule("AdaptivFloat", maximum(_af, _ag), maximum(_ag, _af), ADAPTIVFLOAT),
+        rule("AdaptivFloat", maximum(_af, _af), _af, ADAPTIVFLOAT),
+        rule("AdaptivFloat", maximum(_af, _ag), maximum(_ag, _af), ADAPTIVFLOAT),
         note="A maximum of zeros is the code 0x00, also of 0x80 and 0x80. It commutes.",
     ),
-    _control(
+    control(
         "floor((x + y * z) / z)",
-        _rule("control", divide_floor(x + y * z, z), divide_floor(x, z) + y, INTEGERS, condition=z > 0),
+        rule("control", divide_floor(x + y * z, z), divide_floor(x, z) + y, INTEGERS, condition=z > 0),
     ),
-    _control("minimum and maximum absorb", _rule("control", minimum(x, maximum(x, y)), x)),
+    control("minimum and maximum absorb", rule("control", minimum(x, maximum(x, y)), x)),
 )
 
 UNSTATED: tuple[Unstated, ...] = ()

@@ -8,15 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from ir_semantics.scalars import BOOLEAN, NUMBER, REALS, TRUE, Format, Scalar, Value, variables
+from ir_semantics.scalars import BOOLEAN, NUMBER, REALS, TRUE, Format, Scalar, Value, constant, variables
 from ir_semantics.scalars import unsigned_zero as _unsigned_zero
 from ir_semantics.scalars_concrete import show_value
 from smt_encodings.claims import Equality, Interpretation, Verdict
 from smt_encodings.discharge import Discharger
 
-__all__ = ["Counterexample", "RuleRow", "ScalarRule", "Statement", "TableEntry", "Unstated"]
+__all__ = [
+    "Counterexample",
+    "RuleRow",
+    "ScalarRule",
+    "Statement",
+    "TableEntry",
+    "Unstated",
+    "control",
+    "row",
+    "rules_on",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,3 +179,40 @@ class TableEntry:
     domain: str
     prove: Callable[[Discharger], Verdict]
     note: str = ""
+
+
+class RuleMaker(Protocol):
+    """What :func:`rules_on` gives."""
+
+    def __call__(
+        self,
+        row: str,
+        left: Scalar,
+        right: Scalar | int,
+        number: Format = ...,
+        *examples: Mapping[str, Value],
+        **more: Any,
+    ) -> ScalarRule:
+        """A rule of a row, named by its text; ``more`` are further parts of a ScalarRule."""
+
+
+def rules_on(usual: Format) -> RuleMaker:
+    """Makes rules on numbers of the ``usual`` format, or of another one that is given."""
+
+    def rule(
+        row: str, left: Scalar, right: Scalar | int, number: Format = usual, *examples: Mapping[str, Value], **more: Any
+    ) -> ScalarRule:
+        target = right if isinstance(right, Scalar) else constant(right, left.format)
+        return ScalarRule(f"{row} {left} -> {target}", left, target, number, row=row, examples=examples, **more)
+
+    return rule
+
+
+def row(name: str, wrong: ScalarRule, *repaired: ScalarRule, note: str = "", **more: Any) -> RuleRow[ScalarRule]:
+    """A wrong rule with its repairs."""
+    return RuleRow(name, wrong, repaired, note=note, **more)
+
+
+def control(name: str, *rules: ScalarRule) -> RuleRow[ScalarRule]:
+    """Valid rules beside the wrong ones."""
+    return RuleRow(name, None, rules)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 
-from . import float_rules, integer_rules
+from . import float_rules, hardware_rules, integer_rules
 from .rule_prover import prove_rule
 from .rules import RuleRow, ScalarRule, TableEntry, Unstated
 
 __all__ = ["ROWS", "UNSTATED", "entries"]
 
-ROWS: tuple[RuleRow[ScalarRule], ...] = (*float_rules.ROWS, *integer_rules.ROWS)
+ROWS: tuple[RuleRow[ScalarRule], ...] = (*float_rules.ROWS, *integer_rules.ROWS, *hardware_rules.ROWS)
 """Every row on scalars: wrong rules with their repairs, and valid rules beside them."""
 
-UNSTATED: tuple[Unstated, ...] = (*float_rules.UNSTATED, *integer_rules.UNSTATED)
+UNSTATED: tuple[Unstated, ...] = (*float_rules.UNSTATED, *integer_rules.UNSTATED, *hardware_rules.UNSTATED)
 """Rows on scalars that are not stated."""
 
 

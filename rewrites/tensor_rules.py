@@ -6,6 +6,7 @@ from functools import partial
 
 from . import (
     tensor_rules_convolution,
+    tensor_rules_hardware,
     tensor_rules_layout,
     tensor_rules_linear,
     tensor_rules_pooling,
@@ -23,6 +24,7 @@ _MODULES = (
     tensor_rules_convolution,
     tensor_rules_products,
     tensor_rules_layout,
+    tensor_rules_hardware,
 )
 
 RULES: tuple[TensorRule, ...] = tuple(rule for module in _MODULES for rule in module.RULES)

@@ -12,7 +12,7 @@ import ila_lang
 import ir_semantics
 from ir_semantics.scalars import NotInterpreted, Scalar, Value, postorder
 from reports.subjects import Refutation, Required, Subject
-from rewrites import float_rules, integer_rules, number_formats
+from rewrites import float_rules, hardware_rules, integer_rules, number_formats
 from rewrites.rule_prover import prove_rule, require_rule
 from rewrites.rule_search import replay
 from rewrites.rules import Counterexample, ScalarRule
@@ -34,7 +34,7 @@ class ScalarSubject(Subject):
 
     def __init__(self, name: str, rule: ScalarRule) -> None:
         self.name, self.rule = name, rule
-        self.file, self.line = place_of((float_rules, integer_rules), rule.row or rule.name, rule.name)
+        self.file, self.line = place_of((float_rules, integer_rules, hardware_rules), rule.row or rule.name, rule.name)
 
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
         """With the interpretations of a proof, its claim with what it assumes."""

@@ -12,6 +12,7 @@ import ir_semantics
 from reports.subjects import Refutation, Required, Subject, needed_by
 from rewrites import (
     tensor_rules_convolution,
+    tensor_rules_hardware,
     tensor_rules_layout,
     tensor_rules_linear,
     tensor_rules_pooling,
@@ -36,6 +37,7 @@ _MODULES = (
     tensor_rules_convolution,
     tensor_rules_products,
     tensor_rules_layout,
+    tensor_rules_hardware,
 )
 
 

@@ -26,6 +26,7 @@ STATED = [
     *(f"F{n}" for n in range(1, 36, 2)),
     *(f"I{n}" for n in range(1, 42, 2) if n not in (35, 37)),
     *("C1", "C3", "C5", "C17", "C19"),
+    *(f"H{n}" for n in range(1, 22, 2) if n not in (9, 17)),  # those are rules on tensors
 ]
 
 

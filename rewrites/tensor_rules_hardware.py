@@ -1,0 +1,74 @@
+"""Rules on tensors that speak of what accelerators can do with padding: wrong ones and their repairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ir_semantics.tensors.conditions import TRUE, both, equal, lt
+from ir_semantics.tensors.operators import expand_scalar, pad
+from ir_semantics.tensors.reductions import avg_pool
+from ir_semantics.tensors.terms import Tensor, input_
+from smt_encodings.claims import Equality
+
+from .tensor_rule import Kind, TensorRule
+from .tensor_words import add, at_least, sizes, sub
+
+__all__ = ["RULES"]
+
+N, C, H, W, K, S, P = sizes("n c h w k s p")
+IMAGE = input_("x", N, C, H, W)
+ZERO_POINT = input_("z")
+SQUARE: dict[str, Any] = {"strides": [S, S], "pads": [(P, P), (P, P)]}
+MET = both(lt(P, K), at_least(1, H, W))
+REALS = Equality.OVER_REALS
+
+
+def _padded(x: Tensor, value: Tensor | int) -> Tensor:
+    return pad(x, [0, 0, P, P], [0, 0, P, P], value)
+
+
+_FROM_ZERO = sub(IMAGE, expand_scalar(ZERO_POINT, IMAGE))
+_AROUND_ZERO = _padded(_FROM_ZERO, 0)
+
+RULES: tuple[TensorRule, ...] = (
+    TensorRule(
+        "pad with a zero point as VTA pads",
+        "pad(x, z) = pad(x, 0)",
+        _padded(IMAGE, ZERO_POINT),
+        _padded(IMAGE, 0),
+        Kind.WRONG,
+        row="H9",
+        note="VTA's LOAD pads with 0 only.",
+    ),
+    TensorRule(
+        "pad with a zero point as VTA pads, from the zero point",
+        "pad(x, z) = pad(x - z, 0) + z",
+        _padded(IMAGE, ZERO_POINT),
+        add(_AROUND_ZERO, expand_scalar(ZERO_POINT, _AROUND_ZERO)),
+        Kind.REPAIRED,
+        TRUE,
+        equality=REALS,
+        row="H9",
+    ),
+    TensorRule(
+        "average pooling that leaves pads out as the DPU divides",
+        "avgpool(x, count_include_pad=0) = avgpool(x, count_include_pad=1)",
+        avg_pool(IMAGE, [K, K], **SQUARE),
+        avg_pool(IMAGE, [K, K], **SQUARE, count_include_pad=True),
+        Kind.WRONG,
+        MET,
+        equality=REALS,
+        row="H17",
+        note="The DPU always divides by the number of elements of the window.",
+    ),
+    TensorRule(
+        "average pooling without pads as the DPU divides",
+        "avgpool(x, count_include_pad=0) = avgpool(x, count_include_pad=1) without pads",
+        avg_pool(IMAGE, [K, K], **SQUARE),
+        avg_pool(IMAGE, [K, K], **SQUARE, count_include_pad=True),
+        Kind.REPAIRED,
+        both(MET, equal(P, 0)),
+        equality=REALS,
+        row="H17",
+    ),
+)
