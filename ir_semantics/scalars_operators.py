@@ -36,6 +36,23 @@ def _toward_zero(a: Fraction) -> Fraction:
     return Fraction(math.trunc(a))
 
 
+_ELEMENTARY = {
+    "tanh": "hyperbolic tangent",
+    "sinh": "hyperbolic sine",
+    "cosh": "hyperbolic cosine",
+    "asinh": "inverse hyperbolic sine",
+    "acosh": "inverse hyperbolic cosine; NaN below 1",
+    "atanh": "inverse hyperbolic tangent; NaN outside -1..1",
+    "sin": "sine of an angle in radians",
+    "cos": "cosine of an angle in radians",
+    "tan": "tangent of an angle in radians",
+    "asin": "inverse sine, in radians; NaN outside -1..1",
+    "acos": "inverse cosine, in radians; NaN outside -1..1",
+    "atan": "inverse tangent, in radians",
+    "erf": "error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x",
+}
+"""Functions of one real number, which only arrays have values for; interpretations leave them uninterpreted."""
+
 _LIST = [
     ScalarOp("neg", 1, "same", "-x; in floats the sign bit is flipped.", lambda a: -a),
     ScalarOp("abs", 1, "same", "|x|; in floats the sign bit is cleared.", abs),
@@ -76,6 +93,19 @@ _LIST = [
     ScalarOp("log", 1, "same", "The natural logarithm, correctly rounded; -inf at both zeros, NaN below."),
     ScalarOp("sqrt", 1, "same", "The square root, correctly rounded; -0 at -0, NaN below."),
     ScalarOp("pow", 2, "same", "x^y, correctly rounded, with the special cases of IEEE 754's pow."),
+    *(ScalarOp(name, 1, "same", f"The {what}.") for name, what in _ELEMENTARY.items()),
+    ScalarOp("round", 1, "same", "The nearest integer, ties to even.", lambda a: Fraction(round(a))),
+    ScalarOp(
+        "remainder",
+        2,
+        "same",
+        "x - y * trunc(x / y), which has the sign of x.",
+        lambda a, b: a - b * _toward_zero(a / b),
+    ),
+    ScalarOp("bit_and", 2, "same", "Bitwise conjunction of machine integers."),
+    ScalarOp("bit_or", 2, "same", "Bitwise disjunction of machine integers."),
+    ScalarOp("bit_xor", 2, "same", "Bitwise exclusive or of machine integers."),
+    ScalarOp("bit_not", 1, "same", "Bitwise complement of a machine integer."),
     ScalarOp("unsigned_zero", 1, "same", "x, with -0 read as +0.", lambda a: a),
     ScalarOp("lt", 2, "boolean", "x < y; false where one is NaN.", lambda a, b: a < b),
     ScalarOp("le", 2, "boolean", "x <= y; false where one is NaN.", lambda a, b: a <= b),

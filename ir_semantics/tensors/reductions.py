@@ -156,7 +156,8 @@ class _Windows:
 
     def attributes(self) -> dict[str, object]:
         """What the term shows."""
-        return {"kernel": self.kernel, "strides": self.strides, "pads": [list(p) for p in self.pads]}
+        shown = {"kernel": self.kernel, "strides": self.strides, "pads": [list(p) for p in self.pads]}
+        return shown if all(d == index(1) for d in self.dilations) else shown | {"dilations": self.dilations}
 
     def padded(self, positions: Sequence[Index], element: Element, outside: Element) -> Element:
         """``element`` where all positions lie in the image."""
@@ -213,10 +214,11 @@ def max_pool(
     *,
     strides: Sequence[IndexLike] | None = None,
     pads: Sequence[tuple[IndexLike, IndexLike]] | None = None,
+    dilations: Sequence[IndexLike] | None = None,
     outside: Fraction | int | None = None,
 ) -> Tensor:
     """The maximum of every window; outside the image stands ``outside``, or nothing where it is None."""
-    windows = _Windows(x, kernel, strides, pads)
+    windows = _Windows(x, kernel, strides, pads, dilations)
     filler = _UNIT["max"] if outside is None else Number(Fraction(outside))
 
     def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
@@ -235,13 +237,14 @@ def avg_pool(
     *,
     strides: Sequence[IndexLike] | None = None,
     pads: Sequence[tuple[IndexLike, IndexLike]] | None = None,
+    dilations: Sequence[IndexLike] | None = None,
     count_include_pad: bool = False,
 ) -> Tensor:
     """The mean of every window; elements outside the image count (as zeros) only with ``count_include_pad``.
 
     A window without any element of the image divides by 0 unless ``count_include_pad``.
     """
-    windows = _Windows(x, kernel, strides, pads)
+    windows = _Windows(x, kernel, strides, pads, dilations)
 
     def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
         taps = [names.fresh("k") for _ in windows.kernel]

@@ -1,0 +1,188 @@
+"""Building graphs: types are inferred and checked at once, equal nodes are one, constants are computed on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from .ir import Attribute, Graph, Node, attributes_of, digest_of
+from .operator import Operator, lookup, meaning
+from .types import Array, GraphError, TensorType, type_of
+
+__all__ = ["MOST_FOLDED", "Builder", "result_type"]
+
+MOST_FOLDED = 1 << 24
+"""Elements of the largest constant that is computed while a graph is built; larger ones are computed when it runs."""
+
+
+def result_type(name: str, types: Sequence[TensorType], attributes: tuple[tuple[str, Attribute], ...]) -> TensorType:
+    """The type of an operator's result; raises GraphError where operands or attributes do not fit."""
+    return _result_type(name, tuple(types), attributes)
+
+
+@lru_cache(maxsize=10_000)
+def _result_type(name: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...]) -> TensorType:
+    operator = lookup(name)
+    if len(types) not in operator.arity:
+        wanted = operator.arity.start if len(operator.arity) == 1 else f"{operator.arity.start} or more"
+        raise GraphError(f"{name} must be given {wanted} operands, not {len(types)}")
+    named = dict(attributes)
+    if operator.expand is not None:
+        builder = Builder()
+        operands = [builder.input(f"x{i}", t) for i, t in enumerate(types)]
+        return builder.type(operator.expand(builder, operands, named))
+    dtype = operator.dtype(types, named)
+    _check_kinds(operator, types)
+    if operator.shape is not None:
+        return TensorType(dtype, tuple(operator.shape(types, named)))
+    extents = [d.constant for d in meaning(operator, types, named).shape]
+    assert None not in extents, "static operands have results of static shape"
+    return TensorType(dtype, tuple(d for d in extents if d is not None))
+
+
+def _check_kinds(operator: Operator, types: Sequence[TensorType]) -> None:
+    first = types[0]
+    if operator.scalar is not None:
+        numbers = [t for t in types if t.kind != "bool"] or list(types)
+        first = numbers[0]
+        if any(t.dtype != first.dtype for t in numbers):
+            raise GraphError(f"the operands of {operator.name} must be of one type, not {', '.join(map(str, types))}")
+    if first.kind not in operator.kinds:
+        raise GraphError(
+            f"{operator.name} must be given elements of kind {' or '.join(sorted(operator.kinds))}, not {first}; "
+            "cast them"
+        )
+
+
+class Builder:
+    """A graph under construction; nodes are named by their numbers."""
+
+    def __init__(self) -> None:
+        self._nodes: list[Node] = []
+        self._numbers: dict[Node, int] = {}
+        self._constants: dict[str, Array] = {}
+        self._inputs: dict[str, int] = {}
+        self._origins: list[str] = []
+        self.origin = ""
+        """What nodes that are added now stem from."""
+
+    def type(self, number: int) -> TensorType:
+        """The type of a node's result."""
+        return self._nodes[number].type
+
+    def shape(self, number: int) -> tuple[int, ...]:
+        """The shape of a node's result."""
+        return self._nodes[number].type.shape
+
+    def node(self, number: int) -> Node:
+        """The node of a number."""
+        return self._nodes[number]
+
+    def input(self, name: str, of: TensorType) -> int:
+        """A new input; raises GraphError where the name is taken."""
+        if name in self._inputs:
+            raise GraphError(f"the inputs of a graph must have different names; {name} occurs twice")
+        self._inputs[name] = self._append(Node("input", (), (("name", name),), of))
+        return self._inputs[name]
+
+    def constant(self, value: Array) -> int:
+        """A constant of an array's elements."""
+        array = np.array(value, copy=True, order="C") if not value.flags.c_contiguous else value
+        of = type_of(array)
+        digest = digest_of(array)
+        self._constants.setdefault(digest, array)
+        return self._append(Node("constant", (), (("digest", digest),), of))
+
+    def add(self, operator: str, *operands: int, **attributes: Attribute | Sequence[Attribute]) -> int:
+        """An operator on earlier nodes; a node that is there already is taken."""
+        frozen = attributes_of(attributes)
+        of = result_type(operator, [self.type(i) for i in operands], frozen)
+        return self._append(Node(operator, operands, frozen, of))
+
+    def _append(self, node: Node) -> int:
+        known = self._numbers.get(node)
+        if known is None:
+            known = self._numbers[node] = len(self._nodes)
+            self._nodes.append(node)
+            self._origins.append(self.origin)
+        return known
+
+    def value(self, number: int) -> Array | None:
+        """The result of a node that depends on constants only; None for others and for very large ones."""
+        from .run import run_nodes
+
+        needed = self._below(number)
+        for i in needed:
+            node = self._nodes[i]
+            if node.operator == "input" or (node.operator != "constant" and node.type.elements > MOST_FOLDED):
+                return None
+        return run_nodes(self._nodes, needed, self._constants, {})[number]
+
+    def inputs_below(self, number: int) -> list[str]:
+        """The names of the inputs that a node depends on."""
+        return [
+            str(self._nodes[i].attribute("name")) for i in self._below(number) if self._nodes[i].operator == "input"
+        ]
+
+    def _below(self, number: int) -> list[int]:
+        needed: set[int] = set()
+        stack = [number]
+        while stack:
+            i = stack.pop()
+            if i not in needed:
+                needed.add(i)
+                stack += self._nodes[i].operands
+        return sorted(needed)
+
+    def graph(self, outputs: Mapping[str, int]) -> Graph:
+        """The graph of the nodes that outputs depend on, and of all inputs, with constants computed.
+
+        What is computed from constants becomes a constant where something that is none uses it, apart from
+        broadcasts: these stay, since rules speak of what is broadcast.
+        """
+        live = sorted({i for o in outputs.values() for i in self._below(o)} | set(self._inputs.values()))
+        fixed: set[int] = set()
+        for i in live:
+            node = self._nodes[i]
+            small = node.type.elements <= MOST_FOLDED and node.operator != "input"
+            if node.operator == "constant" or (small and all(j in fixed for j in node.operands)):
+                fixed.add(i)
+        wanted = {j for i in live if i not in fixed for j in self._nodes[i].operands} | set(outputs.values())
+        replaced: dict[int, int] = {}
+        result = Builder()
+        for i in live:
+            if i not in fixed:
+                node = self._nodes[i]
+                result.origin = self._origins[i]
+                for j in node.operands:
+                    self._copy_fixed(j, fixed, replaced, result)
+                moved = Node(node.operator, tuple(replaced[j] for j in node.operands), node.attributes, node.type)
+                replaced[i] = result._append(moved)
+        for j in sorted(wanted & fixed):
+            self._copy_fixed(j, fixed, replaced, result)
+        result._inputs = {name: replaced[i] for name, i in self._inputs.items()}
+        return Graph(
+            tuple(result._nodes),
+            result._inputs,
+            {name: replaced[i] for name, i in outputs.items()},
+            result._constants,
+            tuple(result._origins),
+        )
+
+    def _copy_fixed(self, number: int, fixed: set[int], replaced: dict[int, int], result: Builder) -> None:
+        if number in replaced or number not in fixed:
+            return
+        node = self._nodes[number]
+        result.origin = self._origins[number]
+        if node.operator == "constant":
+            replaced[number] = result.constant(self._constants[str(node.attribute("digest"))])
+        elif node.operator == "broadcast" and node.operands[0] in fixed:
+            self._copy_fixed(node.operands[0], fixed, replaced, result)
+            moved = Node(node.operator, (replaced[node.operands[0]],), node.attributes, node.type)
+            replaced[number] = result._append(moved)
+        else:
+            value = self.value(number)
+            assert value is not None, "what depends on small constants only has a value"
+            replaced[number] = result.constant(value)

@@ -1,0 +1,149 @@
+"""The graph IR: immutable nodes with inferred types, in an order in which operands come first.
+
+A node has one result.  An operator with several results is one node for each, told apart by the attribute ``output``;
+running them computes the operator once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from .types import Array, GraphError, TensorType
+
+__all__ = [
+    "Attribute",
+    "Attributes",
+    "Graph",
+    "Node",
+    "attributes_of",
+    "digest_of",
+    "integer_of",
+    "integers_of",
+    "pairs_of",
+]
+
+Attribute: TypeAlias = "bool | int | float | str | tuple[Attribute, ...] | None"
+Attributes: TypeAlias = Mapping[str, Attribute]
+
+
+@dataclass(frozen=True)
+class Node:
+    """An operator (a key of ``OPERATORS``, or ``input`` or ``constant``) on the results of earlier nodes.
+
+    ``operands`` are their numbers in the graph.  Attributes are sorted by name.  A constant's only attribute is the
+    ``digest`` under which its graph keeps the data, an input's is its ``name``.
+    """
+
+    operator: str
+    operands: tuple[int, ...]
+    attributes: tuple[tuple[str, Attribute], ...]
+    type: TensorType
+
+    def attribute(self, name: str) -> Attribute:
+        """The attribute of that name; raises KeyError where there is none."""
+        return dict(self.attributes)[name]
+
+    def __str__(self) -> str:
+        inner = [f"%{i}" for i in self.operands]
+        inner += [f"{k}={_text(v)}" for k, v in self.attributes if v not in (None, ())]
+        return f"{self.type} {self.operator}({', '.join(inner)})"
+
+
+def _text(value: Attribute) -> str:
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(_text, value)) + "]"
+    return value[:12] if isinstance(value, str) else str(value)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A computation: nodes, which of them are inputs and outputs by name, and the data of constants by digest.
+
+    ``origins`` says for each node which node of the imported model it stems from, or "".
+    """
+
+    nodes: tuple[Node, ...]
+    inputs: Mapping[str, int]
+    outputs: Mapping[str, int]
+    constants: Mapping[str, Array] = field(repr=False)
+    origins: tuple[str, ...] = field(repr=False)
+
+    def constant(self, number: int) -> Array:
+        """The data of the constant node of that number."""
+        return self.constants[str(self.nodes[number].attribute("digest"))]
+
+    def operators(self) -> dict[str, int]:
+        """How many nodes there are of each operator, inputs and constants left out."""
+        counts: dict[str, int] = {}
+        for node in self.nodes:
+            if node.operator not in ("input", "constant"):
+                counts[node.operator] = counts.get(node.operator, 0) + 1
+        return dict(sorted(counts.items()))
+
+    def lines(self) -> Iterator[str]:
+        """The graph for people, a node a line."""
+        names = {i: name for name, i in self.inputs.items()}
+        for i, node in enumerate(self.nodes):
+            shown = f"{node.type} input {names[i]}" if node.operator == "input" else str(node)
+            yield f"%{i} = {shown}" + (f"  # {self.origins[i]}" if self.origins[i] else "")
+        yield "outputs " + ", ".join(f"{name} = %{i}" for name, i in self.outputs.items())
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def attributes_of(given: Mapping[str, Attribute | Sequence[Attribute]]) -> tuple[tuple[str, Attribute], ...]:
+    """Attributes sorted by name, lists as tuples."""
+    return tuple((name, _frozen(given[name])) for name in sorted(given))
+
+
+def _frozen(value: Attribute | Sequence[Attribute]) -> Attribute:
+    if isinstance(value, bool | int | float | str) or value is None:
+        return value
+    return tuple(_frozen(v) for v in value)
+
+
+def digest_of(array: Array) -> str:
+    """SHA-256 over element type, shape and elements (row-major, little-endian)."""
+    plain = np.ascontiguousarray(array)
+    plain = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
+    told = hashlib.sha256(f"{array.dtype.name}{list(array.shape)}".encode())
+    told.update(plain.reshape(-1).view(np.uint8).data)
+    return told.hexdigest()
+
+
+def integer_of(attributes: Attributes, name: str) -> int:
+    """An attribute that must be an integer; raises GraphError otherwise."""
+    value = attributes.get(name)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise GraphError(f"the attribute {name} must be an integer, not {value!r}")
+    return value
+
+
+def integers_of(attributes: Attributes, name: str) -> tuple[int, ...]:
+    """An attribute that must be a list of integers; raises GraphError otherwise."""
+    value = attributes.get(name)
+    if not isinstance(value, tuple):
+        raise GraphError(f"the attribute {name} must be a list of integers, not {value!r}")
+    found = tuple(v for v in value if isinstance(v, int) and not isinstance(v, bool))
+    if len(found) != len(value):
+        raise GraphError(f"the attribute {name} must be a list of integers, not {value!r}")
+    return found
+
+
+def pairs_of(attributes: Attributes, name: str) -> list[tuple[int, int]]:
+    """An attribute that must be a list of pairs of integers; raises GraphError otherwise."""
+    value = attributes.get(name)
+    pairs = []
+    for pair in value if isinstance(value, tuple) else (None,):
+        match pair:
+            case (int() as first, int() as second):
+                pairs.append((first, second))
+            case _:
+                raise GraphError(f"the attribute {name} must be a list of pairs of integers, not {value!r}")
+    return pairs

@@ -1,0 +1,196 @@
+"""What an operator of the graph IR is: its types and its meaning, each said once.
+
+A **scalar** operator is a term over its operands' elements (:mod:`ir_semantics.scalars`), on tensors of one shape.  A
+**tensor** operator is a term of :mod:`ir_semantics.tensors`: an index comprehension, from which its shape follows.  A
+**composite** operator is a graph of other operators.  A **host** operator has no meaning but a NumPy function: its
+result depends on the data in ways that comprehensions do not express (sorting, writing at indices).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ir_semantics.scalars import BOOLEAN, NUMBER, Scalar, variables
+from ir_semantics.tensors.conditions import FALSE
+from ir_semantics.tensors.operators import map_
+from ir_semantics.tensors.terms import Tensor, input_, operands_of
+
+from .ir import Attributes
+from .types import Array, GraphError, TensorType
+
+if TYPE_CHECKING:
+    from .build import Builder
+
+__all__ = ["NAMES", "OPERATORS", "Operator", "composite", "host", "lookup", "meaning", "register", "scalar", "tensor"]
+
+NAMES: Final = ("x", "y", "z")
+"""Variables of scalar operators, in the order of the operands."""
+
+Types = Sequence[TensorType]
+Kernel = Callable[[Sequence[Array], Attributes, TensorType], Array]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator: exactly one of ``scalar``, ``term``, ``expand`` and ``kernel`` (of a host operator) is its meaning.
+
+    ``kinds`` are the kinds of element (bool, int, float) of the operands that must agree in type.  ``dtype`` is the
+    rule for the result's element type.  ``kernel`` of a tensor operator is a faster way to the same result; tests
+    compare it with the comprehension.
+    """
+
+    name: str
+    doc: str
+    arity: range
+    kinds: frozenset[str]
+    dtype: Callable[[Types, Attributes], str]
+    scalar: Callable[[Attributes], Scalar] | None = None
+    term: Callable[[Sequence[Tensor], Attributes], Tensor] | None = None
+    expand: Callable[[Builder, Sequence[int], Attributes], int] | None = None
+    shape: Callable[[Types, Attributes], Sequence[int]] | None = None
+    kernel: Kernel | None = None
+
+    @property
+    def kind(self) -> str:
+        """``scalar``, ``tensor``, ``composite`` or ``host``."""
+        if self.scalar is not None:
+            return "scalar"
+        if self.term is not None:
+            return "tensor"
+        return "composite" if self.expand is not None else "host"
+
+
+OPERATORS: dict[str, Operator] = {}
+"""Every operator, by name."""
+
+_KINDS: Mapping[str, frozenset[str]] = {
+    "any": frozenset({"bool", "int", "float"}),
+    "number": frozenset({"int", "float"}),
+    "float": frozenset({"float"}),
+    "int": frozenset({"int"}),
+    "bool": frozenset({"bool"}),
+}
+
+
+def register(operator: Operator) -> Operator:
+    """Adds an operator; raises ValueError where the name is taken."""
+    if operator.name in OPERATORS:
+        raise ValueError(f"an operator's name must be its own; {operator.name} is taken")
+    OPERATORS[operator.name] = operator
+    return operator
+
+
+def lookup(name: str) -> Operator:
+    """The operator of that name; raises GraphError where there is none."""
+    if name not in OPERATORS:
+        raise GraphError(f"an operator must be one of {', '.join(sorted(OPERATORS))}, not {name}")
+    return OPERATORS[name]
+
+
+def _same_as_operand(types: Types, attributes: Attributes) -> str:
+    return types[0].dtype
+
+
+def scalar(name: str, term: Scalar | Callable[[Attributes], Scalar], kinds: str = "float", doc: str = "") -> Operator:
+    """Registers a scalar operator; its result is Boolean where the term is, else of the operands' type."""
+    build = term if callable(term) else lambda attributes: term
+    sample = build(_Ones())
+    found = variables(sample)
+    arity = len(found)
+    if set(found) != set(NAMES[:arity]):
+        raise ValueError(f"the variables of {name} must be {', '.join(NAMES[:arity])}, not {', '.join(found)}")
+
+    def dtype(types: Types, attributes: Attributes) -> str:
+        for variable_name, given in zip(NAMES, types, strict=False):
+            if found[variable_name] == BOOLEAN and given.kind != "bool":
+                raise GraphError(f"the operand {variable_name} of {name} must be of Booleans, not {given}")
+        return "bool" if sample.format == BOOLEAN else number_of(found, types)
+
+    told = doc or f"{sample} for every element."
+    return register(Operator(name, told, range(arity, arity + 1), _KINDS[kinds], dtype, scalar=build))
+
+
+class _Ones(dict[str, float]):
+    """Attributes that are all 1, for looking at a term's form."""
+
+    def __missing__(self, key: str) -> float:
+        return 1.0
+
+
+def number_of(found: Mapping[str, object], types: Types) -> str:
+    """The element type of the operands whose variables are numbers."""
+    numbers = [t.dtype for name, t in zip(NAMES, types, strict=False) if found[name] == NUMBER]
+    return numbers[0] if numbers else "bool"
+
+
+def tensor(
+    name: str,
+    term: Callable[[Sequence[Tensor], Attributes], Tensor],
+    *,
+    arity: int | range = 1,
+    kinds: str = "any",
+    doc: str,
+    dtype: Callable[[Types, Attributes], str] = _same_as_operand,
+    kernel: Kernel | None = None,
+) -> Operator:
+    """Registers a tensor operator."""
+    count = arity if isinstance(arity, range) else range(arity, arity + 1)
+    return register(Operator(name, doc, count, _KINDS[kinds], dtype, term=term, kernel=kernel))
+
+
+def composite(
+    name: str,
+    expand: Callable[[Builder, Sequence[int], Attributes], int],
+    *,
+    arity: int | range = 1,
+    kinds: str = "float",
+    doc: str,
+) -> Operator:
+    """Registers a composite operator; its type is that of the graph that it stands for."""
+    count = arity if isinstance(arity, range) else range(arity, arity + 1)
+    return register(Operator(name, doc, count, _KINDS[kinds], _same_as_operand, expand=expand))
+
+
+def host(
+    name: str,
+    kernel: Kernel,
+    shape: Callable[[Types, Attributes], Sequence[int]],
+    *,
+    arity: int | range = 1,
+    kinds: str = "any",
+    doc: str,
+    dtype: Callable[[Types, Attributes], str] = _same_as_operand,
+) -> Operator:
+    """Registers a host operator."""
+    count = arity if isinstance(arity, range) else range(arity, arity + 1)
+    return register(Operator(name, doc, count, _KINDS[kinds], dtype, shape=shape, kernel=kernel))
+
+
+def meaning(operator: Operator, types: Types, attributes: Attributes) -> Tensor:
+    """A scalar or tensor operator as a term over inputs ``x0``, ``x1``, ... of the given types.
+
+    Raises GraphError where the operands do not fit, and for operators that are no such term.
+    """
+    operands = [input_(f"x{i}", *t.shape) for i, t in enumerate(types)]
+    shapes = ", ".join(map(str, types))
+    try:
+        if operator.scalar is not None:
+            if any(t.shape != types[0].shape for t in types):
+                raise ValueError("their shapes differ")
+            result = map_(operator.scalar(attributes), **dict(zip(NAMES, operands, strict=False)))
+        elif operator.term is not None:
+            result = operator.term(operands, attributes)
+        else:
+            raise GraphError(f"{operator.name} is no index comprehension but a {operator.kind} operator")
+    except (ValueError, ZeroDivisionError, IndexError) as error:
+        if isinstance(error, GraphError):
+            raise
+        raise GraphError(f"{operator.name} must be given operands that fit, not {shapes}: {error}") from error
+    if any(t.requires == FALSE for t in operands_of(result)):
+        shown = ", ".join(f"{k}={v}" for k, v in attributes.items())
+        raise GraphError(
+            f"{operator.name} must be given operands that fit, not {shapes}{f' with {shown}' * bool(shown)}"
+        )
+    return result

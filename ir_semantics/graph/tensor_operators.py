@@ -1,0 +1,201 @@
+"""Tensor operators of the graph IR: the operators of :mod:`ir_semantics.tensors` that rules are proved about.
+
+Attributes are named as the parameters there.  All of them are static: extents, axes, steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ir_semantics.tensors.operators import broadcast, concat, pad, reshape, reverse, slice_, transpose
+from ir_semantics.tensors.reductions import avg_pool, conv, cumsum, matmul, max_pool, mean, reduce
+from ir_semantics.tensors.selection import arg_extremum, gather, gather_elements
+from ir_semantics.tensors.terms import Tensor
+
+from .ir import Attributes, integer_of, integers_of, pairs_of
+from .kernels import KERNELS
+from .operator import Types, tensor
+from .types import GraphError
+
+__all__ = ["TENSOR_OPERATORS"]
+
+Operands = Sequence[Tensor]
+
+
+def _pad(of: Operands, a: Attributes) -> Tensor:
+    if of[1].rank:
+        raise GraphError("the second operand of pad must be a scalar, with which it fills")
+    return pad(of[0], integers_of(a, "before"), integers_of(a, "after"), of[1])
+
+
+def _conv(of: Operands, a: Attributes) -> Tensor:
+    strides, dilations = integers_of(a, "strides"), integers_of(a, "dilations")
+    pads, groups = pairs_of(a, "pads"), integer_of(a, "groups")
+    return conv(of[0], of[1], strides=strides, pads=pads, dilations=dilations, groups=groups)
+
+
+def _max_pool(of: Operands, a: Attributes) -> Tensor:
+    strides, dilations = integers_of(a, "strides"), integers_of(a, "dilations")
+    return max_pool(of[0], integers_of(a, "kernel"), strides=strides, pads=pairs_of(a, "pads"), dilations=dilations)
+
+
+def _avg_pool(of: Operands, a: Attributes) -> Tensor:
+    return avg_pool(
+        of[0],
+        integers_of(a, "kernel"),
+        strides=integers_of(a, "strides"),
+        pads=pairs_of(a, "pads"),
+        dilations=integers_of(a, "dilations"),
+        count_include_pad=bool(a.get("count_include_pad")),
+    )
+
+
+def _index(types: Types, attributes: Attributes) -> str:
+    return "int64"
+
+
+def _indexed(types: Types, attributes: Attributes) -> str:
+    if types[1].kind != "int":
+        raise GraphError(f"indices must be integers, not {types[1]}; cast them")
+    return types[0].dtype
+
+
+def _alike(types: Types, attributes: Attributes) -> str:
+    if any(t.dtype != types[0].dtype for t in types):
+        raise GraphError(f"operands must have elements of one type, not {', '.join(map(str, types))}; cast them")
+    return types[0].dtype
+
+
+TENSOR_OPERATORS = (
+    tensor(
+        "broadcast",
+        lambda of, a: broadcast(of[0], integers_of(a, "shape"), integers_of(a, "axes")),
+        doc="Repeats the operand along new axes: its axis number j becomes axis axes[j] of shape.",
+        kernel=KERNELS["broadcast"],
+    ),
+    tensor(
+        "reshape",
+        lambda of, a: reshape(of[0], *integers_of(a, "shape")),
+        doc="The same elements in row-major order under another shape.",
+        kernel=KERNELS["reshape"],
+    ),
+    tensor(
+        "transpose",
+        lambda of, a: transpose(of[0], integers_of(a, "permutation")),
+        doc="Axis number j of the result is axis permutation[j] of the operand.",
+        kernel=KERNELS["transpose"],
+    ),
+    tensor(
+        "slice",
+        lambda of, a: slice_(of[0], integers_of(a, "start"), integers_of(a, "stop"), integers_of(a, "stride")),
+        doc="Elements start, start + stride, ... before stop along every axis.",
+        kernel=KERNELS["slice"],
+    ),
+    tensor(
+        "concat",
+        lambda of, a: concat(integer_of(a, "axis"), *of),
+        arity=range(1, 1 << 16),
+        dtype=_alike,
+        doc="The operands one after the other along an axis.",
+        kernel=KERNELS["concat"],
+    ),
+    tensor(
+        "pad",
+        _pad,
+        arity=2,
+        dtype=_alike,
+        doc="before and after elements around every axis, equal to the scalar that is the second operand.",
+        kernel=KERNELS["pad"],
+    ),
+    tensor(
+        "reverse",
+        lambda of, a: reverse(of[0], *integers_of(a, "axes")),
+        doc="The elements in opposite order along axes.",
+        kernel=KERNELS["reverse"],
+    ),
+    tensor(
+        "gather",
+        lambda of, a: gather(of[0], of[1], integer_of(a, "axis")),
+        arity=2,
+        dtype=_indexed,
+        doc="The parts along an axis at indices, which must lie in 0 .. extent - 1.",
+        kernel=KERNELS["gather"],
+    ),
+    tensor(
+        "gather_elements",
+        lambda of, a: gather_elements(of[0], of[1], integer_of(a, "axis")),
+        arity=2,
+        dtype=_indexed,
+        doc="The elements whose subscript along an axis is replaced by an index, which must lie in 0 .. extent - 1.",
+        kernel=KERNELS["gather_elements"],
+    ),
+    *(
+        tensor(
+            f"reduce_{op}",
+            lambda of, a, op=op: reduce(op, of[0], integers_of(a, "axes")),  # type: ignore[misc]
+            kinds="number" if op == "sum" else "any",
+            doc=f"The {op} along axes, which disappear; of nothing, {unit}.",
+            kernel=KERNELS[f"reduce_{op}"],
+        )
+        for op, unit in (("sum", "0"), ("max", "the least value"), ("min", "the greatest value"))
+    ),
+    tensor(
+        "mean",
+        lambda of, a: mean(of[0], integers_of(a, "axes")),
+        kinds="float",
+        doc="The sum along axes, which disappear, divided by the number of elements.",
+        kernel=KERNELS["mean"],
+    ),
+    tensor(
+        "cumsum",
+        lambda of, a: cumsum(of[0], integer_of(a, "axis")),
+        kinds="number",
+        doc="The sum of all elements up to and including this one along an axis.",
+        kernel=KERNELS["cumsum"],
+    ),
+    *(
+        tensor(
+            f"arg_{op}",
+            lambda of, a, op=op: arg_extremum(op, of[0], integer_of(a, "axis"), bool(a["last"])),  # type: ignore[misc]
+            kinds="number",
+            dtype=_index,
+            doc=f"The first (with last: the last) position of the {op} along an axis, which disappears.",
+            kernel=KERNELS[f"arg_{op}"],
+        )
+        for op in ("max", "min")
+    ),
+    tensor(
+        "matmul",
+        lambda of, a: matmul(*of),
+        arity=2,
+        kinds="number",
+        dtype=_alike,
+        doc="The product of matrices, for every index of the axes before the last two.",
+        kernel=KERNELS["matmul"],
+    ),
+    tensor(
+        "conv",
+        _conv,
+        arity=2,
+        kinds="number",
+        dtype=_alike,
+        doc="Cross-correlation of images [batch, channels, ...] with kernels [outputs, channels / groups, ...], with "
+        "strides, dilations, groups, and pads of zeros.",
+        kernel=KERNELS["conv"],
+    ),
+    tensor(
+        "max_pool",
+        _max_pool,
+        kinds="number",
+        doc="The maximum of every window; pads are not counted.",
+        kernel=KERNELS["max_pool"],
+    ),
+    tensor(
+        "avg_pool",
+        _avg_pool,
+        kinds="float",
+        doc="The mean of every window; pads are counted (as zeros) only with count_include_pad.",
+        kernel=KERNELS["avg_pool"],
+    ),
+)
+"""The tensor operators, in the order of registration."""

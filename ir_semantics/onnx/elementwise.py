@@ -1,0 +1,201 @@
+"""Conversion of element-wise ONNX operators."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+
+from ir_semantics.graph.ir import Attribute
+
+from .call import Call, converts
+from .dtypes import dtype_of
+
+__all__: list[str] = []
+
+_UNARY = {
+    **{n: n.lower() for n in ("Abs", "Exp", "Log", "Sqrt", "Floor", "Ceil", "Round", "Sign", "Neg", "Reciprocal")},
+    **{n: n.lower() for n in ("Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh")},
+    **{n: n.lower() for n in ("Tanh", "Erf", "Relu", "Sigmoid", "Softplus", "Softsign", "Mish", "Not")},
+    "BitwiseNot": "bit_not",
+    "IsNaN": "is_nan",
+    "HardSwish": "hard_swish",
+}
+
+_BINARY = {
+    "Add": "add",
+    "Sub": "sub",
+    "Mul": "mul",
+    "And": "and",
+    "Or": "or",
+    "Xor": "xor",
+    "Less": "less",
+    "LessOrEqual": "less_equal",
+    "BitwiseAnd": "bit_and",
+    "BitwiseOr": "bit_or",
+    "BitwiseXor": "bit_xor",
+    "PRelu": "prelu",
+}
+
+_WITH_FLOATS = {
+    "Elu": ("elu", {"alpha": 1.0}),
+    "Celu": ("celu", {"alpha": 1.0}),
+    "Selu": ("selu", {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}),
+    "LeakyRelu": ("leaky_relu", {"alpha": 0.01}),
+    "ThresholdedRelu": ("thresholded_relu", {"alpha": 1.0}),
+    "HardSigmoid": ("hard_sigmoid", {"alpha": 0.2, "beta": 0.5}),
+    "Shrink": ("shrink", {"lambd": 0.5, "bias": 0.0}),
+    "Swish": ("swish", {"alpha": 1.0}),
+}
+
+
+@converts(*_UNARY)
+def _unary(call: Call) -> int:
+    return _in_binary32(call, _UNARY[call.operator])
+
+
+def _in_binary32(call: Call, operator: str, **attributes: Attribute) -> int:
+    """Functions of several roundings are computed in binary32 for operands of binary16, as the specification's are."""
+    x = call.operand(0)
+    if call.dtype() != "float16":
+        return call.add(operator, x, **attributes)
+    return call.cast(call.add(operator, call.cast(x, "float32"), **attributes), "float16")
+
+
+@converts(*_BINARY)
+def _binary(call: Call) -> int:
+    return call.apply(_BINARY[call.operator], call.operand(0), call.operand(1))
+
+
+@converts(*_WITH_FLOATS)
+def _with_floats(call: Call) -> int:
+    operator, defaults = _WITH_FLOATS[call.operator]
+    return _in_binary32(call, operator, **{n: call.real(n, d) for n, d in defaults.items()})
+
+
+@converts("Div")
+def _div(call: Call) -> int:
+    operator = "quotient" if call.kind() == "int" else "div"
+    return call.apply(operator, call.operand(0), call.operand(1))
+
+
+@converts("Mod", note="for floats only with fmod = 1, as the specification demands")
+def _mod(call: Call) -> int:
+    cut = call.integer("fmod", 0)
+    if not cut and call.kind() == "float":
+        raise call.fail("for floats the attribute fmod must be 1; set it")
+    return call.apply("remainder" if cut else "floor_remainder", call.operand(0), call.operand(1))
+
+
+@converts("Pow")
+def _pow(call: Call) -> int:
+    x, y = call.operand(0), call.operand(1)
+    if call.dtype(0) == call.dtype(1):
+        return call.apply("pow", x, y)
+    if call.kind(1) == "int" and call.kind(0) == "float":
+        return call.apply("pow", x, call.cast(y, call.dtype(0)))
+    wide = "float64"
+    return call.cast(call.apply("pow", call.cast(x, wide), call.cast(y, wide)), call.dtype(0))
+
+
+@converts("Equal")
+def _equal(call: Call) -> int:
+    operator = "same_truth" if call.kind() == "bool" else "equal"
+    return call.apply(operator, call.operand(0), call.operand(1))
+
+
+@converts("Greater")
+def _greater(call: Call) -> int:
+    return call.apply("less", call.operand(1), call.operand(0))
+
+
+@converts("GreaterOrEqual")
+def _greater_or_equal(call: Call) -> int:
+    return call.apply("less_equal", call.operand(1), call.operand(0))
+
+
+@converts("Max", "Min", "Sum")
+def _variadic(call: Call) -> int:
+    operator = {"Max": "maximum", "Min": "minimum", "Sum": "add"}[call.operator]
+    return reduce(lambda a, b: call.apply(operator, a, b), call.all())
+
+
+@converts("Mean")
+def _mean(call: Call) -> int:
+    total = reduce(lambda a, b: call.apply("add", a, b), call.all())
+    return call.apply("div", total, call.literal(len(call.operands)))
+
+
+@converts("Where")
+def _where(call: Call) -> int:
+    return call.apply("where", call.operand(0), call.operand(1), call.operand(2))
+
+
+@converts("Clip")
+def _clip(call: Call) -> int:
+    x = call.operand(0)
+    bounds: list[int | None] = []
+    if call.opset < 11:
+        for name in ("min", "max"):
+            bounds.append(call.literal(call.real(name, 0.0)) if name in call.attributes else None)
+    else:
+        bounds = [call.operand(i) if call.has(i) else None for i in (1, 2)]
+    low, high = bounds
+    if low is not None and high is not None:
+        return call.apply("clamp", x, low, high)
+    if low is not None:
+        return call.apply("maximum", x, low)
+    return x if high is None else call.apply("minimum", x, high)
+
+
+@converts("Gelu")
+def _gelu(call: Call) -> int:
+    approximate = call.text("approximate", "none")
+    if approximate not in ("none", "tanh"):
+        raise call.fail(f"the attribute approximate must be none or tanh, not {approximate}")
+    return _in_binary32(call, "gelu", approximate=approximate)
+
+
+@converts("IsInf")
+def _is_inf(call: Call) -> int:
+    negative, positive = bool(call.integer("detect_negative", 1)), bool(call.integer("detect_positive", 1))
+    if not (negative or positive):
+        return call.constant(np.zeros(call.shape(), bool))
+    return call.add("is_inf", call.operand(0), negative=negative, positive=positive)
+
+
+@converts("BitShift")
+def _bit_shift(call: Call) -> int:
+    direction = call.text("direction", "")
+    if direction not in ("LEFT", "RIGHT"):
+        raise call.fail(f"the attribute direction must be LEFT or RIGHT, not {direction!r}")
+    return call.apply(f"shift_{direction.lower()}", call.operand(0), call.operand(1))
+
+
+@converts("Cast", note="among bool, int8 ... uint64, float16, float32, float64")
+def _cast(call: Call) -> int:
+    call.ignore("saturate", "round_mode")  # for 8-bit floats, which the IR does not have
+    target = dtype_of(call.integer("to"))
+    if target is None:
+        raise call.fail("a cast must be to one of the IR's element types; see its documentation")
+    return call.cast(call.operand(0), target)
+
+
+@converts("CastLike", note="as Cast")
+def _cast_like(call: Call) -> int:
+    call.ignore("saturate", "round_mode")
+    return call.cast(call.operand(0), call.dtype(1))
+
+
+@converts("Identity")
+def _identity(call: Call) -> int:
+    return call.operand(0)
+
+
+@converts("Dropout", note="inference only")
+def _dropout(call: Call) -> list[int | None]:
+    call.ignore("ratio", "seed")
+    if call.has(2) and bool(call.static(2, "training_mode").any()):
+        raise call.fail("a dropout must not be in training mode, which is random; export the model for inference")
+    mask = call.constant(np.ones(call.shape(), bool)) if len(call.outputs) > 1 else None
+    return [call.operand(0), mask]
