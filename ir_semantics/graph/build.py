@@ -11,7 +11,7 @@ from .ir import Attribute, Graph, Node, attributes_of, digest_of
 from .operator import Operator, lookup, meaning
 from .types import Array, GraphError, TensorType, type_of
 
-__all__ = ["MOST_FOLDED", "Builder", "result_type"]
+__all__ = ["MOST_COMPUTED", "MOST_FOLDED", "MOST_NODES", "Builder", "result_type"]
 
 MOST_FOLDED = 1 << 24
 """Elements of the largest constant that is computed while a graph is built; larger ones are computed when it runs."""
@@ -56,6 +56,13 @@ def _check_kinds(operator: Operator, types: Sequence[TensorType]) -> None:
         )
 
 
+MOST_COMPUTED = 1 << 26
+"""Elements of all constants together that are computed while a graph is built."""
+
+MOST_NODES = 1 << 16
+"""Nodes of a graph; a bound of this implementation, against layers of absurdly many steps."""
+
+
 class Builder:
     """A graph under construction; nodes are named by their numbers."""
 
@@ -88,12 +95,15 @@ class Builder:
         return self._inputs[name]
 
     def constant(self, value: Array) -> int:
-        """A constant of an array's elements."""
-        array = np.array(value, copy=True, order="C") if not value.flags.c_contiguous else value
-        of = type_of(array)
-        digest = digest_of(array)
+        """A constant of an array's elements; changing the array later does not change it."""
+        kept = value.flags.c_contiguous and not value.flags.writeable
+        array = value if kept else np.array(value, copy=True, order="C")
+        array.flags.writeable = False
+        return self._keep(array, digest_of(array))
+
+    def _keep(self, array: Array, digest: str) -> int:
         self._constants.setdefault(digest, array)
-        return self._append(Node("constant", (), (("digest", digest),), of))
+        return self._append(Node("constant", (), (("digest", digest),), type_of(array)))
 
     def add(self, operator: str, *operands: int, **attributes: Attribute | Sequence[Attribute]) -> int:
         """An operator on earlier nodes; a node that is there already is taken."""
@@ -104,6 +114,10 @@ class Builder:
     def _append(self, node: Node) -> int:
         known = self._numbers.get(node)
         if known is None:
+            if len(self._nodes) >= MOST_NODES:
+                raise GraphError(
+                    f"a graph must have at most {MOST_NODES} nodes; use a smaller model or fewer timesteps"
+                )
             known = self._numbers[node] = len(self._nodes)
             self._nodes.append(node)
             self._origins.append(self.origin)
@@ -114,10 +128,14 @@ class Builder:
         from .run import run_nodes
 
         needed = self._below(number)
+        computed = 0
         for i in needed:
             node = self._nodes[i]
+            computed += node.type.elements if node.operator not in ("constant", "broadcast") else 0
             if node.operator == "input" or (node.operator != "constant" and node.type.elements > MOST_FOLDED):
                 return None
+        if computed > MOST_COMPUTED:
+            return None
         return run_nodes(self._nodes, needed, self._constants, {})[number]
 
     def inputs_below(self, number: int) -> list[str]:
@@ -144,20 +162,25 @@ class Builder:
         """
         live = sorted({i for o in outputs.values() for i in self._below(o)} | set(self._inputs.values()))
         fixed: set[int] = set()
+        computed = 0
         for i in live:
             node = self._nodes[i]
-            small = node.type.elements <= MOST_FOLDED and node.operator != "input"
-            if node.operator == "constant" or (small and all(j in fixed for j in node.operands)):
+            size = 0 if node.operator == "broadcast" else node.type.elements
+            small = node.type.elements <= MOST_FOLDED and computed + size <= MOST_COMPUTED and node.operator != "input"
+            if node.operator == "constant":
                 fixed.add(i)
+            elif small and all(j in fixed for j in node.operands):
+                fixed.add(i)
+                computed += size
         wanted = {j for i in live if i not in fixed for j in self._nodes[i].operands} | set(outputs.values())
         replaced: dict[int, int] = {}
         result = Builder()
         for i in live:
             if i not in fixed:
                 node = self._nodes[i]
-                result.origin = self._origins[i]
                 for j in node.operands:
                     self._copy_fixed(j, fixed, replaced, result)
+                result.origin = self._origins[i]
                 moved = Node(node.operator, tuple(replaced[j] for j in node.operands), node.attributes, node.type)
                 replaced[i] = result._append(moved)
         for j in sorted(wanted & fixed):
@@ -177,9 +200,11 @@ class Builder:
         node = self._nodes[number]
         result.origin = self._origins[number]
         if node.operator == "constant":
-            replaced[number] = result.constant(self._constants[str(node.attribute("digest"))])
+            digest = str(node.attribute("digest"))
+            replaced[number] = result._keep(self._constants[digest], digest)
         elif node.operator == "broadcast" and node.operands[0] in fixed:
             self._copy_fixed(node.operands[0], fixed, replaced, result)
+            result.origin = self._origins[number]
             moved = Node(node.operator, (replaced[node.operands[0]],), node.attributes, node.type)
             replaced[number] = result._append(moved)
         else:

@@ -117,6 +117,10 @@ def group_norm(b: Builder, of: Sequence[int], a: Attributes) -> int:
 def lrn(b: Builder, of: Sequence[int], a: Attributes) -> int:
     """x / (bias + alpha / size * sum of squares of size neighbouring channels)^beta."""
     x, size = of[0], integer_of(a, "size")
+    if not 1 <= size <= 2 * b.shape(x)[1] + 1:
+        raise GraphError(
+            f"the size of lrn must be in 1 .. {2 * b.shape(x)[1] + 1}, twice the channels and 1, not {size}"
+        )
     shape, dtype = b.shape(x), b.type(x).dtype
     before = (size - 1) // 2
     pads = [0, before, *[0] * (len(shape) - 2)], [0, size - 1 - before, *[0] * (len(shape) - 2)]

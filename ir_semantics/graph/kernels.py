@@ -1,7 +1,8 @@
 """NumPy functions for tensor operators: the same results as their index comprehensions, faster.
 
 Each takes the operands' values, the attributes and the result's type.  Tests compare every function with the
-comprehension: equal on data where floating-point sums are exact.  Sums of arbitrary floats are added in another order.
+comprehension: equal on data where floating-point sums are exact.  Sums of arbitrary floats are added in another order,
+and a sum that is zero may have another sign.
 """
 
 from __future__ import annotations

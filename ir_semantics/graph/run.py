@@ -23,7 +23,7 @@ def run(graph: Graph, inputs: Mapping[str, Array], *, by_definition: bool = Fals
 
     With ``by_definition`` every tensor operator is evaluated as its index comprehension says, element by element and
     sums in increasing order of their variable; otherwise by NumPy functions that are tested to agree.  Floating-point
-    sums of the two differ by the order of additions.
+    sums of the two differ by the order of additions, and in the sign of zero.
 
     Raises GraphError where an input is missing, unknown, or of another type.
     """

@@ -11,9 +11,9 @@ import numpy as np
 from ir_semantics.graph import words
 from ir_semantics.graph.build import Builder
 from ir_semantics.graph.ir import Attribute
-from ir_semantics.graph.types import Array, GraphError
+from ir_semantics.graph.types import Array, GraphError, TensorType
 
-__all__ = ["CONVERTERS", "Call", "Converter", "NeedsConstant", "Unsupported", "converts"]
+__all__ = ["CONVERTERS", "WIDE", "Call", "Converter", "NeedsConstant", "Unsupported", "converts"]
 
 
 class Unsupported(GraphError):
@@ -39,7 +39,6 @@ class Call:
     attributes: Mapping[str, Any]
     opset: int
     outputs: Sequence[bool]
-    subgraph: Callable[[Any], list[int]]
     used: set[str] = field(default_factory=set)
 
     def fail(self, what: str) -> Unsupported:
@@ -169,6 +168,10 @@ class Call:
         """A scalar constant, of the first operand's type by default."""
         return words.literal(self.b, value, dtype or self.dtype())
 
+    def room(self, *shape: int) -> None:
+        """Raises GraphError where a tensor of that shape would be too large; asked before it is made."""
+        TensorType("bool", shape)
+
     def constant(self, value: Any, dtype: str | None = None) -> int:
         """A constant."""
         return self.b.constant(np.asarray(value, dtype=dtype))
@@ -189,6 +192,25 @@ class Converter:
     convert: Convert
     note: str = ""
 
+
+WIDE = frozenset(
+    {f"Reduce{n}" for n in ("L1", "L2", "LogSum", "LogSumExp", "Mean", "Prod", "Sum", "SumSquare")}
+    | {"Sigmoid", "Softplus", "Softsign", "Mish", "HardSwish", "HardSigmoid", "Gelu", "Swish", "Elu", "Celu", "Selu"}
+    | {
+        "MatMul",
+        "Gemm",
+        "Einsum",
+        "Conv",
+        "ConvTranspose",
+        "AveragePool",
+        "LpPool",
+        "GlobalAveragePool",
+        "GlobalLpPool",
+    }
+    | {"Softmax", "LogSoftmax", "BatchNormalization", "InstanceNormalization", "LpNormalization", "LRN"}
+    | {"MeanVarianceNormalization", "LSTM", "GRU", "RNN", "CumSum", "CumProd", "Mean", "Sum", "Resize", "Upsample"}
+)
+"""Operators of several roundings.  On binary16 they are computed in binary32, and results are rounded once."""
 
 CONVERTERS: dict[str, Converter] = {}
 """The converters of the default domain, by operator."""

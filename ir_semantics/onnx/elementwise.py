@@ -6,8 +6,6 @@ from functools import reduce
 
 import numpy as np
 
-from ir_semantics.graph.ir import Attribute
-
 from .call import Call, converts
 from .dtypes import dtype_of
 
@@ -51,15 +49,7 @@ _WITH_FLOATS = {
 
 @converts(*_UNARY)
 def _unary(call: Call) -> int:
-    return _in_binary32(call, _UNARY[call.operator])
-
-
-def _in_binary32(call: Call, operator: str, **attributes: Attribute) -> int:
-    """Functions of several roundings are computed in binary32 for operands of binary16, as the specification's are."""
-    x = call.operand(0)
-    if call.dtype() != "float16":
-        return call.add(operator, x, **attributes)
-    return call.cast(call.add(operator, call.cast(x, "float32"), **attributes), "float16")
+    return call.add(_UNARY[call.operator], call.operand(0))
 
 
 @converts(*_BINARY)
@@ -70,7 +60,7 @@ def _binary(call: Call) -> int:
 @converts(*_WITH_FLOATS)
 def _with_floats(call: Call) -> int:
     operator, defaults = _WITH_FLOATS[call.operator]
-    return _in_binary32(call, operator, **{n: call.real(n, d) for n, d in defaults.items()})
+    return call.add(operator, call.operand(0), **{n: call.real(n, d) for n, d in defaults.items()})
 
 
 @converts("Div")
@@ -153,7 +143,7 @@ def _gelu(call: Call) -> int:
     approximate = call.text("approximate", "none")
     if approximate not in ("none", "tanh"):
         raise call.fail(f"the attribute approximate must be none or tanh, not {approximate}")
-    return _in_binary32(call, "gelu", approximate=approximate)
+    return call.add("gelu", call.operand(0), approximate=approximate)
 
 
 @converts("IsInf")

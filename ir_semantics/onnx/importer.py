@@ -19,7 +19,7 @@ from ir_semantics.graph.ir import Graph
 from ir_semantics.graph.types import Array, GraphError, TensorType, type_of
 
 from . import elementwise, layers, movement, quantised, recurrent, reductions, resize
-from .call import CONVERTERS, Call, NeedsConstant, Unsupported
+from .call import CONVERTERS, WIDE, Call, NeedsConstant, Unsupported
 from .dtypes import dtype_of, name_of
 from .reading import attribute_value, check_structure, read_model, tensor_value
 
@@ -205,9 +205,10 @@ class _Importer:
             if body is None:
                 raise Unsupported(f"{where}: the operator is not supported; replace it, or cut the model before it")
             return self.function(body, operands, attributes, depth, where)
-        call = Call(
-            self.b, node.op_type, where, operands, attributes, version, [bool(o) for o in node.output], lambda g: []
-        )
+        call = Call(self.b, node.op_type, where, operands, attributes, version, [bool(o) for o in node.output])
+        narrow = node.op_type in WIDE and any(o is not None and self.b.type(o).dtype == "float16" for o in operands)
+        if narrow:
+            call.operands = [o if o is None else self.recast(o, "float16", "float32") for o in operands]
         try:
             found = converter.convert(call)
         except (Unsupported, NeedsConstant):
@@ -217,7 +218,12 @@ class _Importer:
         unknown = sorted(set(attributes) - call.used)
         if unknown:
             raise Unsupported(f"{where}: the attribute {', '.join(unknown)} is not supported; leave it out")
-        return [found] if isinstance(found, int) else found
+        results = [found] if isinstance(found, int) else found
+        return [o if o is None or not narrow else self.recast(o, "float32", "float16") for o in results]
+
+    def recast(self, number: int, source: str, target: str) -> int:
+        """A tensor of one type in another; others as they are."""
+        return self.b.add("cast", number, to=target) if self.b.type(number).dtype == source else number
 
     def branch(
         self,

@@ -66,13 +66,12 @@ def windows(call: Call, extents: Sequence[int], kernel: Sequence[int]) -> Window
             end = max(after, (count - 1) * s + span - d - before)
         around.append((before, after))
         pads.append((before, end))
+    call.room(*(d + p[0] + p[1] for d, p in zip(extents, pads, strict=True)))
     return Windows(list(kernel), strides, dilations, around, pads)
 
 
 def convolve(call: Call, x: int, w: int) -> int:
-    """The convolution of a node, without bias; of binary16, sums are taken in binary32 and rounded once."""
-    if call.b.type(x).dtype == "float16":
-        return call.cast(convolve(call, call.cast(x, "float32"), call.cast(w, "float32")), "float16")
+    """The convolution of a node, without bias."""
     shape, kernel = call.b.shape(x), call.b.shape(w)[2:]
     stated = call.integers("kernel_shape")
     if len(shape) < 3 or len(call.b.shape(w)) != len(shape) or (stated is not None and tuple(stated) != kernel):

@@ -166,6 +166,7 @@ def _pad(call: Call) -> int:
             continue
         if mode not in ("reflect", "edge", "wrap") or not extent:
             raise call.fail(f"the mode must be constant, reflect, edge or wrap, not {mode}, on an axis of {extent}")
+        call.room(max(0, extent + before + after))
         positions = np.arange(-before, extent + after)
         if mode == "reflect":
             period = max(2 * (extent - 1), 1)
@@ -298,6 +299,7 @@ def _one_hot(call: Call) -> int:
         call.apply("add", indices, call.literal(depth, "int64")),
         indices,
     )
+    call.room(depth, *call.shape())
     column = words.reshape(call.b, wrapped, [*call.shape()[:axis], 1, *call.shape()[axis:]])
     positions = call.constant(np.arange(depth).reshape([-1 if j == axis else 1 for j in range(rank + 1)]))
     off, on = (words.reshape(call.b, words.take(call.b, call.operand(2), 0, j, j + 1), []) for j in (0, 1))
@@ -329,7 +331,7 @@ def _range(call: Call) -> int:
     if not delta:
         raise call.fail("the step of a range must not be 0")
     count = max(0, int(np.ceil((limit - start) / delta)))
-    TensorType(call.dtype(), (count,))
+    call.room(count)
     return call.constant((start + np.arange(count, dtype=start.dtype) * delta).astype(start.dtype))
 
 

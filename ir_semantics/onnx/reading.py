@@ -80,6 +80,8 @@ def _load_external(tensor: TensorProto, folder: Path, left: int) -> int:
     if length != expected:
         raise GraphError(f"{what} must have {expected} bytes for its type and shape, not {length}; correct the model")
     path = _inside(folder, given["location"], what)
+    if path.is_file() and path.stat().st_nlink > 1:
+        raise GraphError(f"{what} must be a file with one name, not with hard links, as {path} has; copy it")
     tensor.raw_data = _bytes(path, offset, length, what, left)
     tensor.ClearField("external_data")
     tensor.ClearField("data_location")
@@ -112,10 +114,11 @@ def _bytes(path: Path, offset: int, length: int | None, what: str, most: int) ->
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise GraphError(f"{what} must be a readable file, which {path} is not: {error.strerror}") from error
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise GraphError(f"{what} must be a regular file, which {path} is not")
     with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise GraphError(f"{what} must be a regular file, which {path} is not")
         wanted = status.st_size - offset if length is None else length
         if wanted > most:
             raise GraphError(f"{what} must have at most {most} bytes, not {wanted}; models of 2 GiB are not read")
@@ -179,15 +182,14 @@ def tensor_value(tensor: TensorProto, what: str) -> Array:
     shape, dtype = _shape(tensor, what), _dtype(tensor, what)
     kind, elements = np.dtype(dtype), math.prod(shape)
     if tensor.HasField("raw_data"):
-        if len(tensor.raw_data) != elements * kind.itemsize:
-            wanted = elements * kind.itemsize
+        data, wanted = tensor.raw_data, elements * kind.itemsize
+        if len(data) != wanted:
             raise GraphError(
-                f"{what} must have {wanted} bytes for {dtype}{list(shape)}, "
-                f"not {len(tensor.raw_data)}; it is cut off or wrong"
+                f"{what} must have {wanted} bytes for {dtype}{list(shape)}, not {len(data)}; it is cut off or wrong"
             )
         if kind.kind == "b":
-            return np.asarray(np.frombuffer(tensor.raw_data, np.uint8).reshape(shape) != 0)
-        return np.frombuffer(tensor.raw_data, kind.newbyteorder("<")).astype(kind).reshape(shape)
+            return np.asarray(np.frombuffer(data, np.uint8).reshape(shape) != 0)
+        return np.frombuffer(data, kind.newbyteorder("<")).astype(kind, copy=False).reshape(shape)
     values = getattr(tensor, _FIELDS.get(dtype, "int32_data"))
     if len(values) != elements:
         raise GraphError(

@@ -26,6 +26,10 @@ _ACTIVATIONS: dict[str, tuple[str, tuple[float, ...]]] = {
 }
 
 
+MOST_STEPS = 1 << 12
+"""Timesteps of a recurrent layer, which are written out one by one; a bound of this implementation."""
+
+
 def _activations(call: Call, names: list[str], directions: int) -> list[tuple[Attribute, ...]]:
     """The activations of each direction, with their parameters."""
     given = [str(n) for n in call.items("activations", names * directions)]
@@ -62,6 +66,8 @@ def _layer(
     if batch_first:
         x = words.transpose(b, x, [1, 0, 2])
     steps, batch, _ = b.shape(x)
+    if steps > MOST_STEPS:
+        raise call.fail(f"a sequence must have at most {MOST_STEPS} timesteps, not {steps}; cut it")
     hidden = call.b.shape(call.operand(2))[2]
     if call.integer("hidden_size", hidden) != hidden:
         raise call.fail(f"the attribute hidden_size must be that of the weights, {hidden}")

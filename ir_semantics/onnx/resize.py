@@ -17,6 +17,9 @@ from .call import Call, converts
 
 __all__: list[str] = []
 
+MOST_POSITIONS = 1 << 16
+"""Elements along a resized axis; a bound of this implementation, which computes a weight for each."""
+
 _MODES = (
     "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"
 )  # fmt: skip
@@ -101,11 +104,14 @@ def _resize(call: Call, axes: list[int], scales: list[float], sizes: list[int], 
         if output == extent and scale == 1 and coordinates != "tf_crop_and_resize":
             continue
         TensorType(b.type(x).dtype, tuple(output if j == axis else d for j, d in enumerate(b.shape(x))))
+        if output > MOST_POSITIONS:
+            raise call.fail(f"a resized axis must have at most {MOST_POSITIONS} elements, not {output}")
         positions = [_source(coordinates, i, extent, output, scale, region) for i in range(output)]
         if mode == "nearest":
             chosen = np.clip([_nearest(p, rounding) for p in positions], 0, extent - 1)
             result = call.add("gather", x, call.constant(chosen.astype(np.int64)), axis=axis)
         else:
+            call.room(output, extent)
             matrix = call.constant(_weights(call, positions, extent, scale, mode == "cubic").T.copy(), b.type(x).dtype)
             last = len(b.shape(x)) - 1
             moved = words.move(b, x, axis, last)
