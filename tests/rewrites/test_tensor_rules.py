@@ -29,8 +29,9 @@ DEFAULT = [name for j, name in enumerate(RIGHT) if rule_named(name).row or j % L
 ROWS = {
     *("C7", "C9", "C11", "C13", "C15"),
     *(f"L{j}" for j in range(1, 40, 2) if j != 35),
+    *("H9", "H17"),
 }
-REPAIRED = {"C9", "C13", "C15", "L1", "L5", "L11", "L15", "L17", "L19", "L23", "L25", "L27", "L29", "L31"}
+REPAIRED = {"C9", "C13", "C15", "L1", "L5", "L11", "L15", "L17", "L19", "L23", "L25", "L27", "L29", "L31", "H9", "H17"}
 CONTROLS = {
     "max pooling k3s2 twice",
     "1 x 1 convolution commutes with subsampling",
