@@ -77,16 +77,14 @@ def _at(origin: Origin) -> tuple[Expr, ...]:
 
 
 def _repeated(origins: Origins, scene: Scene, origin: Origin) -> set[Expr]:
-    """The counters in which iterations that wrote the cell one after the other differ, as samples tell."""
+    """The counters in which iterations that wrote the cell, and nothing else in between, differ, as samples tell."""
     write = origin.write
     here = Reader(write.address, None, origin.at).there()
-    number = origins.schedule.writes.index(write)
-    before = origins.writers.each(scene.trials, write.memory, here, Point(write.place, _at(origin)))
+    runs = origins.writers.runs(scene.trials, write, here, Point(write.place, _at(origin)))
     counters: set[Expr] = set()
-    for found, values in zip(before, scene.trials.evaluate(_at(origin)), strict=True):
-        if found is not None and found[0] == number:
-            pairs = zip(write.counters, found[1], values, strict=True)
-            counters |= {c for c, earlier, now in pairs if earlier != now}
+    for run, values in zip(runs, scene.trials.evaluate(_at(origin)), strict=True):
+        for earlier in run:
+            counters |= {c for c, a, b in zip(write.counters, earlier, values, strict=True) if a != b}
     return counters
 
 

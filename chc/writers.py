@@ -122,7 +122,8 @@ class Writers:
         """
         if not self.schedule.writes_to(memory):
             return None
-        found = self.each(trials, memory, address, point)
+        before = self._before(trials, memory, address, point)
+        found = [instances[position - 1][1:] if position else None for instances, position in before]
         numbers = list(dict.fromkeys(f[0] if f else None for f in found))
         if len(numbers) > 1:
             names = [self.schedule.writes[n].label if n is not None else "none" for n in numbers]
@@ -146,18 +147,24 @@ class Writers:
             found += mine
         return found
 
-    def each(
+    def runs(self, trials: Trials, write: Write, address: Expr, point: Point) -> list[list[tuple[int, ...]]]:
+        """At each sample, the iterations of a write that wrote a cell before a point, with no other write since."""
+        number = self.schedule.writes.index(write)
+        found: list[list[tuple[int, ...]]] = []
+        for instances, position in self._before(trials, write.memory, address, point):
+            earlier = reversed(instances[:position])
+            found.append([i for _, _, i in itertools.takewhile(lambda instance: instance[1] == number, earlier)])
+        return found
+
+    def _before(
         self, trials: Trials, memory: Expr, address: Expr, point: Point
-    ) -> list[tuple[int, tuple[int, ...]] | None]:
-        """At each sample, the number of the write that wrote a cell last before a point, and its iteration."""
+    ) -> Iterable[tuple[list[Instance], int]]:
+        """At each sample, all instances that write a cell, and how many of them come before a point."""
         values = trials.evaluate([address, *point.counters])
-        found: list[tuple[int, tuple[int, ...]] | None] = []
         for row, (cell, *counters) in zip(trials.rows, values, strict=True):
             key = _interleave(point.place, tuple(counters))
             instances = self._table(memory, trials.parameters, trials.sizes(row)).get(cell, [])
-            position = bisect_left(instances, key, key=lambda i: i[0])
-            found.append(instances[position - 1][1:] if position else None)
-        return found
+            yield instances, bisect_left(instances, key, key=lambda i: i[0])
 
     def _table(self, memory: Expr, parameters: tuple[Expr, ...], sizes: tuple[int, ...]) -> dict[int, list[Instance]]:
         key = (memory, sizes)

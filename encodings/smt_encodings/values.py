@@ -49,11 +49,19 @@ def differing_values(left: Expr, right: Expr, tries: int = _TRIES) -> dict[Expr,
     variables = list(free_variables(left, right).values())
     random = Random(0)
     function = compile_terms(variables, [left, right])
-    for _ in range(tries):
-        values = [random.getrandbits(1 if v.sort == BOOL else v.width) for v in variables]
-        if len(set(function(*values))) == 2:
-            return dict(zip(variables, values, strict=True))
+    widths = [1 if v.sort == BOOL else v.width for v in variables]
+    for small in (False, True):  # what saturates differs for numbers of moderate size only
+        for _ in range(tries):
+            values = [_number(random, width) if small else random.getrandbits(width) for width in widths]
+            if len(set(function(*values))) == 2:
+                return dict(zip(variables, values, strict=True))
     return None
+
+
+def _number(random: Random, width: int) -> int:
+    """A signed number in two's complement, of any order of magnitude."""
+    size = random.getrandbits(width) >> random.randrange(width)
+    return (-size if random.getrandbits(1) else size) & ((1 << width) - 1)
 
 
 def falsifying(left: Expr, right: Expr, opened: Expr, found: dict[Expr, int] | None = None) -> list[FNode]:

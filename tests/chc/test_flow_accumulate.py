@@ -6,14 +6,16 @@ Every wrong program differs from a right one in one place, and two concrete runs
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 
 from chc.prove import prove
-from ila_lang import Expr, Function, Kernel, bv, const, ite
+from ila_lang import Expr, Function, Kernel, bv, const, ite, var
+from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from tests.chc.test_flow import flow, status
-from tests.chc.toy import differs, mapping, scaled
+from tests.chc.toy import M, N, differs, mapping, scaled
 
 States = Mapping[str, Expr]
 Body = Callable[[Kernel, States], None]
@@ -206,4 +208,73 @@ SUMS: dict[str, Body] = {
 def test_a_wrong_sum_is_not_proved(name: str) -> None:
     claim = flow(mapping(SUMS[name], blocks_ir, abstract=frozenset({"weigh"})))
     assert differs(claim, {"n": 2, "m": 3})
+    assert status(claim) is not Status.PROVED
+
+
+# -- one loop against loops whose extents are sizes, and rows of several coordinates -------------------
+
+
+def whole_ir(k: Kernel, s: States) -> None:
+    """dst[i, j] = fold over all elements of src."""
+    with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+        acc = k.let("acc", const(7, 8))
+        with k.loop("l", s["n"] * s["m"]) as x:
+            k.assign(acc, step(acc, k.load("word", s["src"], x)))
+        k.store(s["dst"], i * s["m"] + j, acc)
+
+
+def whole(*, turned: bool = False, rows: Callable[[States], Expr] = lambda s: s["n"]) -> Body:
+    """The same in place, row by row."""
+
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("a", s["n"]) as a, k.loop("b", s["m"]) as b:
+            k.store(s["dst"], a * s["m"] + b, const(7, 8))
+        extents = [s["m"], rows(s)] if turned else [rows(s), s["m"]]
+        with k.loop("x", extents[0]) as x, k.loop("y", extents[1]) as y:
+            place = y * s["m"] + x if turned else x * s["m"] + y
+            with k.loop("u", s["n"]) as u, k.loop("v", s["m"]) as v:
+                at = u * s["m"] + v
+                k.store(s["dst"], at, step(k.load("old", s["dst"], at), k.load("word", s["src"], place)))
+
+    return body
+
+
+def test_one_loop_runs_in_step_with_two_whose_extents_are_sizes() -> None:
+    verdict = prove(flow(mapping(whole(), whole_ir, abstract=frozenset({"step"}))))
+    assert verdict.status is Status.PROVED, verdict.reason
+    assert any("l_digit1" in level for level in verdict.invariants)
+
+
+@pytest.mark.parametrize("body", [whole(turned=True), whole(rows=lambda s: s["n"] - 1)], ids=["turned", "short"])
+def test_loops_in_another_order_or_number_are_not_proved(body: Body) -> None:
+    claim = flow(mapping(body, whole_ir, abstract=frozenset({"step"})))
+    assert differs(claim, {"n": 3, "m": 4})
+    assert status(claim) is not Status.PROVED
+
+
+def of_rows(first: Expr = N, second: Expr = M, rows: Expr | None = None) -> TensorMapping:
+    """A copy of n*m rows of four elements; a row has two coordinates."""
+
+    def copy(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j, k.loop("four", const(4, 3)) as c:
+            at = ((i * s["m"] + j) << 2) + c.zext(32)
+            k.store(s["dst"], at, k.load("word", s["src"], at))
+
+    count = N.zext(32) * M.zext(32)
+    claim = flow(mapping(copy, copy, rows=count if rows is None else rows, columns=const(4, 32)))
+    cell = tuple((var(n, bv(32)), e.zext(32)) for n, e in (("r1", first), ("r2", second), ("c", const(4, 16))))
+    return replace(claim, cell=cell, cell_column=cell[2][0], row_coordinates=2)
+
+
+def test_a_row_may_have_several_coordinates() -> None:
+    verdict = prove(of_rows())
+    assert verdict.status is Status.PROVED, verdict.reason
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [of_rows(second=M - 1), of_rows(first=const(1, 16)), of_rows(rows=N.zext(32) * M.zext(32) + 1)],
+    ids=["a column of rows is left out", "only the first block", "there is one more row"],
+)
+def test_rows_that_no_coordinates_reach_are_not_proved(claim: TensorMapping) -> None:
     assert status(claim) is not Status.PROVED
