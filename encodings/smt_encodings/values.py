@@ -42,7 +42,7 @@ def differ(encoding: BitEncoding, left: Expr, right: Expr) -> FNode:
 
 
 def differing_values(left: Expr, right: Expr, tries: int = _TRIES) -> dict[Expr, int] | None:
-    """Values of the variables at which two terms differ, found by so many tries; None where none are found.
+    """Values of the variables at which two terms differ, found by so many tries of each kind; None if none are.
 
     Raises ValueError on a function without a body.
     """
