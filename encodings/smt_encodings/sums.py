@@ -175,21 +175,39 @@ def post_order(*roots: Term) -> list[Term]:
     """Every term below the roots, and these, each once and after its own parts."""
     done: set[int] = set()
     order: list[Term] = []
-    stack: list[tuple[Term, bool]] = [(root, False) for root in reversed(roots)]
+
+    def finish(term: Term) -> None:
+        if id(term) not in done:
+            done.add(id(term))
+            order.append(term)
+
+    stack: list[Term] = list(roots[::-1])
     while stack:
-        term, entered = stack.pop()
-        if id(term) in done:
-            continue
-        if not entered and isinstance(term, Sum | Product):
-            parts = term.elements if isinstance(term, Sum) else (term.left, term.right)
-            waiting = [(part, False) for part in parts if id(part) not in done]
-            if waiting:
-                stack.append((term, True))
-                stack.extend(reversed(waiting))
+        term = stack[-1]
+        waiting: list[Term] = []
+        for part in _parts(term) if id(term) not in done else ():
+            if id(part) in done:
                 continue
-        done.add(id(term))
-        order.append(term)
+            # leaves and products of leaves, which are most of a dot product, need no place on the stack
+            factors = (part.left, part.right) if isinstance(part, Product) else ()
+            if waiting or isinstance(part, Sum) or any(isinstance(f, Sum | Product) for f in factors):
+                waiting.append(part)
+            else:
+                for factor in factors:
+                    finish(factor)
+                finish(part)
+        if waiting:
+            stack.extend(reversed(waiting))
+        else:
+            finish(term)
+            stack.pop()
     return order
+
+
+def _parts(term: Term) -> tuple[Term, ...]:
+    if isinstance(term, Sum):
+        return term.elements
+    return (term.left, term.right) if isinstance(term, Product) else ()
 
 
 def flat_lengths(order: Sequence[Term]) -> dict[int, int]:
