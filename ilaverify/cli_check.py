@@ -80,7 +80,8 @@ def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[dic
         return
     from functools import partial
 
-    from .binding import binding_problems
+    from reports.binding import binding_problems
+
     from .catalogue import all_entries
     from .workers import Task, run_tasks
 
@@ -103,10 +104,10 @@ def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[dic
 
 
 def _checked(path: Path, solver: str, timeout: float) -> dict[str, Any]:
+    from reports.binding import binding_problems
     from reports.certificate import CertificateError, read_certificate
     from reports.checker import SOLVERS, replay
 
-    from .binding import binding_problems
     from .catalogue import find_subject
 
     result: dict[str, Any] = {"file": str(path), "accepted": False, "problems": [], "replays": []}

@@ -285,7 +285,7 @@ def write_reports(
 
     ``inputs`` are shown on the HTML page beside the proofs.
     """
-    from reports.certificate import write_atomically
+    from reports.certificate import certificate_name, write_atomically
     from reports.intoto import statement_text
     from reports.junit import junit_text
     from reports.sarif import sarif_text
@@ -300,7 +300,7 @@ def write_reports(
 
     if options.directory is not None:
         certificates = {
-            f"{o.name}.{o.method}.cert.json": o.document for o in outcomes if o.document and o.status == "PROVED"
+            certificate_name(o.name, o.method): o.document for o in outcomes if o.document and o.status == "PROVED"
         }
         found = [o for o in outcomes if o.document and o.status == "REFUTED"]
         data = {f"{o.name}.counterexample-data.json": o.document for o in found}

@@ -65,7 +65,7 @@ def _rule(options: argparse.Namespace) -> int:
 
 def _write(subject: Subject, verdict: Verdict, directory: Path) -> list[Path]:
     """Writes the certificate of a proof, or the data of a counterexample."""
-    from reports.certificate import certificate_of, certificate_text, write_atomically
+    from reports.certificate import certificate_name, certificate_of, certificate_text, write_atomically
     from smt_encodings.claims import Status
 
     from . import __version__
@@ -73,12 +73,11 @@ def _write(subject: Subject, verdict: Verdict, directory: Path) -> list[Path]:
     if verdict.status is Status.PROVED:
         parameters = subject.parameters(verdict)
         content = certificate_of(subject.semantics(), verdict, parameters, f"ilaverify {__version__}")
-        path, text = directory / f"{subject.name}.{verdict.method}.cert.json", certificate_text(content)
+        path, text = directory / certificate_name(subject.name, verdict.method), certificate_text(content)
     else:
         found = subject.refutation(verdict)
         if found is None:
             return []
         path, text = directory / f"{subject.name}.counterexample-data.json", found.document
-    path = path.with_name(path.name.replace(" ", "-"))
     write_atomically(path, text)
     return [path]

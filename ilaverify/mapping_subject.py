@@ -21,8 +21,8 @@ from reports.trust import trust_entry
 from smt_encodings.claims import Claim, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 
-from .binding import regenerate
 from .counterexamples import counterexample_from_text, counterexample_text
+from .regeneration import regenerate
 from .verify import METHODS, counterexample_of, verify_with
 
 __all__ = ["MappingSubject", "ShapedMappingSubject"]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+from reports.binding import binding_problems
 from reports.certificate import CertificateError, claim_json, parse_certificate
 from reports.checker import SOLVERS, replay
 from reports.outcomes import ProofOutcome
@@ -19,7 +20,6 @@ from reports.store import COUNTEREXAMPLE, ProofStore, StoreError, certificate_pr
 from reports.subjects import Entry, Subject
 from smt_encodings.claims import Status
 
-from .binding import binding_problems
 from .identity import prover_identity
 from .workers import Ended, Task, run_tasks
 

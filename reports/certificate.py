@@ -6,7 +6,7 @@ by running a function on every argument is told as an enumeration.  The file is 
 nothing else: any other byte makes :func:`read_certificate` refuse it.
 
 The self-digest finds accidents.  What finds forgeries is that checking asks solvers again and compares the
-obligations with the ones that the claim needs (:mod:`ilaverify.binding`).
+obligations with the ones that the claim needs (:mod:`reports.binding`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from smt_encodings.claims import Claim, Obligation, Status, Verdict
 __all__ = [
     "SCHEMA",
     "CertificateError",
+    "certificate_name",
     "certificate_of",
     "certificate_text",
     "claim_json",
@@ -112,6 +113,11 @@ def certificate_of(
     }
     content["digest"] = content_digest(content)
     return content
+
+
+def certificate_name(name: str, method: str) -> str:
+    """The file name of a claim's certificate."""
+    return f"{name}.{method.replace(' ', '-')}.cert.json"
 
 
 def claim_json(claim: Claim) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 This module shares nothing with the provers.  It does not know what a nest or a witness is; it feeds SMT-LIB text to a
 solver's own parser and compares answers.  That the obligations are the ones a claim needs is a separate question
-(:mod:`ilaverify.binding`).
+(:mod:`reports.binding`).
 """
 
 from __future__ import annotations

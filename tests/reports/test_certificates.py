@@ -18,9 +18,9 @@ import pytest
 import chc.prove
 from accel_models.flexasr.model import FlexAsrOptions, _build
 from ila_lang import const
-from ilaverify.binding import binding_problems
 from ilaverify.mapping_subject import MappingSubject
 from reports import certificate as module
+from reports.binding import binding_problems
 from reports.certificate import (
     CertificateError,
     certificate_of,

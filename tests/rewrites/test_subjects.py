@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from ilaverify.binding import binding_problems
 from ir_semantics.scalars import variable
+from reports.binding import binding_problems
 from reports.certificate import certificate_of, certificate_text, claim_json, parse_certificate
 from reports.checker import replay
 from reports.subjects import KINDS, Subject

@@ -1,0 +1,47 @@
+"""The obligations of a mapping's certificate, generated again by the method and with the parameters that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import bmc.prove
+import bmc.sums
+import chc.prove
+from ila_lang.mapping import SizeError, TensorMapping
+from smt_encodings.claims import Status, Verdict
+from smt_encodings.discharge import Requirements
+
+__all__ = ["regenerate"]
+
+
+def regenerate(certificate: Mapping[str, Any], mapping: TensorMapping, requirements: Requirements) -> Verdict | str:
+    """The verdict on a mapping with its obligations noted in ``requirements``, or why there is none."""
+    try:
+        if certificate["method"] == "chc":
+            if certificate["parameters"]:
+                return "a proof of every size has no parameters"
+            levels = certificate["invariants"]
+            invariants = {name: [str(t) for t in level["invariant"]] for name, level in levels.items()}
+            verdict = chc.prove.prove(mapping, discharger=requirements, invariants=invariants)
+        elif certificate["method"] == "bmc":
+            parameters = certificate["parameters"]
+            shape = tuple(int(n) for n in parameters["shape"])
+            verdict = bmc.prove.prove(
+                mapping,
+                shape,
+                data=parameters["data"],
+                memory=parameters["memory"],
+                discharger=requirements,
+                search_seconds=0,
+            )
+        elif certificate["method"] == "hash":
+            if set(certificate["parameters"]) != {"shape"}:
+                return "a hash proof has one parameter, its shape"
+            shape = tuple(int(n) for n in certificate["parameters"]["shape"])
+            verdict = bmc.sums.prove(mapping, shape, discharger=requirements, search_seconds=0)
+        else:
+            return f"method {certificate['method']!r} is not known"
+    except (KeyError, TypeError, ValueError, SizeError) as error:
+        return f"its parameters are malformed: {error}"
+    return verdict if verdict.status is Status.PROVED else verdict.reason

@@ -1,0 +1,97 @@
+"""The gate: a compiler may use a rule or a mapping only with a certificate that is present, intact and current.
+
+The gate takes certificates, not flags.  For each claim it reads the file ``NAME.METHOD.cert.json`` of a directory, as
+``ilaverify prove -o`` writes it, and admits the claim only if the file
+
+* is an intact certificate (canonical, of the published form, with its own digest);
+* is of this claim, word for word, with the digests of everything that the words mean now;
+* has the expected answer of two solvers to every obligation, or ran a function on every argument.
+
+Everything else is left out, with the reason.  A claim that is known to be wrong is left out whatever file there is.
+
+This asks no solver, so that it costs milliseconds.  It finds what is missing, damaged or stale; somebody who forges a
+certificate with all its digests is found by ``recheck``, which generates the obligations again and has them answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from reports.binding import binding_problems
+from reports.certificate import CertificateError, certificate_name, claim_json, read_certificate
+from reports.checker import replay
+from reports.store import certificate_problems
+from reports.subjects import Entry, Subject
+from smt_encodings.claims import Claim, Status
+
+__all__ = ["Admission", "Gate", "Recheck", "open_gate"]
+
+Recheck = Iterable[str]
+"""Solvers that answer all obligations again, such as ``("cvc5",)``; none by default."""
+
+
+@dataclass(frozen=True)
+class Admission:
+    """A claim that may be used, with the digest of the certificate that it rests on and the claim in full."""
+
+    name: str
+    subject: Subject
+    digest: str
+    claim: Claim
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What passed the gate, and why everything else was left out; both by name, in the order of the claims."""
+
+    admitted: Mapping[str, Admission]
+    left_out: Mapping[str, str]
+
+    def lines(self) -> list[str]:
+        """What was left out, for people, a line each; and how many claims were admitted."""
+        told = [f"left out: {name}: {reason}" for name, reason in self.left_out.items()]
+        return [*told, f"{len(self.admitted)} admitted, {len(self.left_out)} left out"]
+
+
+def open_gate(entries: Mapping[str, Entry], directory: Path, recheck: Recheck = ()) -> Gate:
+    """Admits those of ``entries`` that have a live certificate in ``directory``.
+
+    With solvers in ``recheck`` the obligations of each certificate are compared with those that its claim needs, and
+    answered again.  Raises KeyError for a solver that is not known.
+    """
+    admitted: dict[str, Admission] = {}
+    left_out: dict[str, str] = {}
+    for name, entry in entries.items():
+        found = _admission(name, entry, directory, tuple(recheck))
+        if isinstance(found, str):
+            left_out[name] = found
+        else:
+            admitted[name] = found
+    return Gate(admitted, left_out)
+
+
+def _admission(name: str, entry: Entry, directory: Path, recheck: tuple[str, ...]) -> Admission | str:
+    """The admission of a claim, or why there is none."""
+    if entry.expected is not Status.PROVED:
+        return "it is known to be wrong"
+    subject = entry.build()
+    path = directory / certificate_name(name, subject.method)
+    if not path.exists():
+        return f"there is no certificate ({path.name}); prove it with ilaverify prove {name} -o {directory}"
+    try:
+        certificate = read_certificate(path)
+        claim = subject.claim(certificate["parameters"])
+    except (CertificateError, ValueError) as error:
+        return str(error)
+    problems = certificate_problems(
+        certificate, subject.semantics(), claim_json(claim), subject.method, certificate["parameters"]
+    )
+    if not problems and recheck:
+        problems = binding_problems(certificate, subject)
+        for solver in recheck if not problems else ():
+            problems += replay(certificate, solver).problems
+    if problems:
+        return f"its certificate does not count: {problems[0]}"
+    return Admission(name, subject, str(certificate["digest"]), claim)
