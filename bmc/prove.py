@@ -29,7 +29,7 @@ from smt_encodings.claims import Claim, Equality, Interpretation, Obligation, St
 from smt_encodings.direct import CannotPrint, miter_script
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
-from smt_encodings.values import differ, falsifying, prove_lemmas
+from smt_encodings.values import differ, differing_values, falsifying, prove_lemmas
 
 from .counterexample import Counterexample, replays, search_at
 from .terms import Unsupported
@@ -44,6 +44,7 @@ MOST_TEXT = 3_000_000
 """Characters beyond which the script of all elements is left out of a certificate."""
 
 _MODEL_SECONDS = 5.0
+_MOST_OPERANDS = 8
 
 
 @dataclass(frozen=True)
@@ -272,16 +273,21 @@ class Attempt:
         assert self.unrolled is not None
         left, right = self.unrolled.pairs[0]
         theirs = free_variables(right)
-        first = next((v for n, v in free_variables(left).items() if n in theirs), None)
-        if first is None:
+        operands = [v for n, v in free_variables(left).items() if n in theirs]
+        if not operands:
             raise Unsupported("output element 0 depends on no input: equality would say nothing of the data")
-        other = var("unrelated", first.sort)
-        unrelated = substitute(left, {first: other})
-        meaning = f"with {first.name} replaced by an unrelated value the sides differ, so equality is not trivial"
+        # of many operands one may hardly ever matter, such as a row with a small softmax weight
+        tried = operands[:: -(-len(operands) // _MOST_OPERANDS)] if self.memory == "resolved" else operands[:1]
+        for operand in tried:
+            other = var("unrelated", operand.sort)
+            unrelated = substitute(left, {operand: other})
+            found = differing_values(unrelated, right) if len(tried) > 1 else None
+            if found is not None:
+                break
+        meaning = f"with {operand.name} replaced by an unrelated value the sides differ, so equality is not trivial"
         if self.memory == "resolved":
-            self.discharger.ask(
-                "health", "conclusion falsifiable", falsifying(unrelated, right, other), meaning, expected="sat"
-            )
+            terms = falsifying(unrelated, right, other, found)
+            self.discharger.ask("health", "conclusion falsifiable", terms, meaning, expected="sat")
         else:
             self.ask("health", "conclusion falsifiable", [(unrelated, right)], meaning, False, "sat")
 

@@ -32,8 +32,8 @@ from smt_encodings.values import differ
 from .commands import Unsupported
 from .origins import Origin, Origins, Reader
 from .scenes import Scene
-from .schedule import Fold, Loops, Schedule, Write
 from .writers import Point
+from .writes import Fold, Loops, Schedule, Write
 
 __all__ = ["Accumulation", "accumulation"]
 

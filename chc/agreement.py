@@ -23,9 +23,9 @@ from .context import Proof
 from .induction import Goals
 from .nests import Nest
 from .scenes import Scene
-from .schedule import Loops
 from .systems import LevelPlan, plan_levels
 from .values import FoldUse, Source, Values
+from .writes import Loops
 
 __all__ = ["Agreement", "Iteration"]
 
@@ -53,7 +53,7 @@ class Agreement:
 
     def values(self, scene: Scene, name: str, left: Expr, right: Expr) -> None:
         """Proves that a value of the device is the value of the IR; both belong to ``scene``."""
-        self._pair_folds(scene, left, right)
+        self._pair_folds(left, right)
         self._pair_sources(scene, left, right)
         self._pair_earlier(left, right)
         left, right = substitute(left, self._shared), substitute(right, self._shared)
@@ -155,17 +155,20 @@ class Agreement:
 
     # -- folds --------------------------------------------------------------------------------------
 
-    def _pair_folds(self, scene: Scene, left: Expr, right: Expr) -> None:
+    def _pair_folds(self, left: Expr, right: Expr) -> None:
         mine, theirs = _folds_in(left, self.device), _folds_in(right, self.ir)
         if len(mine) != len(theirs):
             raise Unsupported(f"the device folds {len(mine)} loops where the IR folds {len(theirs)}")
         for a, b in zip(mine, theirs, strict=True):
-            if a.symbols[0] not in self._shared:
-                self._fold(scene, a, b)
+            one, other = (self._shared.get(use.symbols[0]) for use in (a, b))
+            if one is None or one is not other:
+                self._fold(a, b)
 
-    def _fold(self, scene: Scene, mine: FoldUse, theirs: FoldUse) -> None:
+    def _fold(self, mine: FoldUse, theirs: FoldUse) -> None:
         if [r.sort for r in mine.fold.registers] != [r.sort for r in theirs.fold.registers]:
             raise Unsupported("the folds of both sides carry registers of different sorts")
+        # both are around the scene of the values that use them
+        scene = max(mine.scene, theirs.scene, key=lambda s: len(s.ranges))
         self._count += 1
         name, own = f"fold {self._count}", f"fold{self._count}"
         label = f"{mine.write.label}, {name}"
@@ -188,7 +191,9 @@ class Agreement:
         for number, (a, b) in enumerate(steps):
             self.values(inside, f"{name}, step {number}", a, b)
         for number, (a, b) in enumerate(zip(mine.symbols, theirs.symbols, strict=True)):
-            shared = var(f"total.{own}.{number}", a.sort)
+            # one result of either side may stand for several of the other, which are then all equal to it
+            known = [self._shared[s] for s in (b, a) if s in self._shared]
+            shared = known[0] if known else var(f"total.{own}.{number}", a.sort)
             self._shared |= {a: shared, b: shared, shared: shared}
 
     def _iteration(self, scene: Scene, loops: Loops, name: str) -> tuple[Scene, dict[Expr, Expr]]:

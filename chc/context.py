@@ -14,6 +14,7 @@ from smt_encodings.discharge import Discharger, decide
 from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
 
 from .boxes import Box
+from .equalities import equality_steps
 from .nests import Nest
 from .polynomials import Step
 from .ranges import apart_steps, quick, range_steps
@@ -102,7 +103,8 @@ class Proof:
         return found
 
     def follows(self, group: str, name: str, hypotheses: Sequence[FNode], goal: FNode, meaning: str) -> None:
-        """Proves that ``goal`` follows from ``hypotheses``; bounds on sums of products in steps, if these are found."""
+        """Proves that ``goal`` follows from ``hypotheses``; bounds on sums of products and their equality in steps,
+        if these are found."""
         steps = None if is_linear(goal) else self._steps(hypotheses, goal)
         if steps is None:
             self.discharger.follows(group, name, hypotheses, goal, meaning)
@@ -116,6 +118,8 @@ class Proof:
         if goal.is_not() and goal.arg(0).is_equals():
             left, right = goal.arg(0).args()
             return apart_steps(hypotheses, left, right, self.sizes, quick)
+        if goal.is_equals():
+            return equality_steps(hypotheses, goal.arg(0), goal.arg(1), quick)
         for smaller, larger, gap in _comparisons(goal):
             steps = range_steps(hypotheses, smaller, larger, self.sizes, quick, gap)
             if steps is not None:

@@ -21,10 +21,11 @@ from .induction import Goal, Goals
 from .nests import Nest
 from .origins import Origin, Origins
 from .scenes import Scene, in_range
-from .schedule import Loops, Schedule, schedule_of
+from .schedule import schedule_of
 from .systems import LevelPlan, plan_levels
 from .values import Values
 from .writers import Writers, trials_of
+from .writes import Loops, Schedule
 
 __all__ = ["prove_by_origins"]
 
@@ -133,7 +134,7 @@ def _cases(scene: Scene, ir: Values, origin: Origin | None) -> list[Scene]:
     if origin is None or scene.proof.mapping.recurrent:
         return [scene]
     cases = [scene]
-    for condition in ir.choices(origin):
+    for condition in ir.choices(scene, origin):
         split = []
         for case in cases:
             if len({v for (v,) in case.trials.evaluate([condition])}) == 1:

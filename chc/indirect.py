@@ -20,9 +20,9 @@ from .boxes import less
 from .commands import Unsupported
 from .origins import Origin, Reader
 from .scenes import Scene
-from .schedule import Fold, Loops, Schedule, Write
 from .values import Values
 from .writers import Point, Trials, sizes_of
+from .writes import Fold, Loops, Schedule, Write
 
 __all__ = ["Indirect"]
 

@@ -14,8 +14,8 @@ from ila_lang import Expr, all_of, bv, free_variables, resize, substitute, var
 
 from .origins import At, Origin
 from .scenes import Scene, in_range
-from .schedule import Loops, Write
 from .writers import Trials, candidates
+from .writes import Loops, Write
 
 __all__ = ["Goal", "Goals"]
 

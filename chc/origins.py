@@ -27,8 +27,8 @@ from .commands import Unsupported
 from .context import Proof
 from .ranges import quick
 from .scenes import Scene, Spot, before
-from .schedule import Loops, Schedule, Write
 from .writers import Point, Writers, candidates
+from .writes import Loops, Schedule, Write
 
 __all__ = ["Origin", "Origins", "Reader"]
 

@@ -36,9 +36,9 @@ from .context import Proof, Side
 from .flow import prove_by_origins
 from .invariants import Inferred, infer, parse_term, show_invariant
 from .nests import Nest, Unsupported, nests_of
-from .schedule import Loops
 from .systems import LevelPlan, plan_levels
 from .trace import Samples, SourceCell, Tracer, sample_sizes
+from .writes import Loops
 
 __all__ = ["COLUMN", "ROW", "claim_of", "prove"]
 

@@ -8,7 +8,7 @@ iteration at once; at a particular iteration they are instances.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pysmt.shortcuts as smt
@@ -23,8 +23,8 @@ from .commands import Unsupported
 from .context import Proof
 from .injectivity import injectivity_steps
 from .polynomials import Step
-from .schedule import Loops, Write
 from .writers import Trials
+from .writes import Loops, Write
 
 __all__ = ["Scene", "Spot", "in_range"]
 
@@ -45,6 +45,8 @@ class Scene:
     name: str = ""
     now: Expr | None = None
     """The coordinate that counts timesteps, where values of earlier ones are known by induction."""
+    outer: Scene | None = None
+    """The scene of which this one is an iteration of loops; what holds there holds here."""
 
     def inside(self, loops: Loops, name: str) -> Scene:
         """The scene at an arbitrary iteration of loops; their counters must have names of their own."""
@@ -55,7 +57,17 @@ class Scene:
         trials = self.trials.extend(loops, seed=len(self.ranges))
         if not trials.rows:
             raise Unsupported(f"{name} has no iteration at any sample")
-        return Scene(self.proof, encoding, (*self.ranges, *loops), trials, name, self.now)
+        return Scene(self.proof, encoding, (*self.ranges, *loops), trials, name, self.now, self)
+
+    def smallest(self, terms: Iterable[Expr]) -> Scene:
+        """The outermost scene around this one whose coordinates and counters determine some terms."""
+        names, scene = set(free_variables(*terms)), self
+        while scene.outer is not None:
+            own = scene.ranges[len(scene.outer.ranges) :]
+            if any(c.name in names for c, _ in own):
+                break
+            scene = scene.outer
+        return scene
 
     def where(self, condition: Expr, name: str) -> Scene:
         """The scene under a further condition; raises Unsupported where no sample satisfies it."""

@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from ila_lang import (
-    BOOL,
     Command,
     Expr,
     For,
@@ -28,7 +27,6 @@ from ila_lang import (
     Statement,
     Store,
     const,
-    false,
     free_variables,
     ite,
     mem,
@@ -37,74 +35,20 @@ from ila_lang import (
     true,
     var,
 )
-from ila_lang.expr import bv_const, resize
+from ila_lang.expr import bv_const
 from ila_lang.kernel import map_statement, walk
 
 from .commands import Decoded, Unsupported, decode, generalised, rolled, rolled_apart, start_values
+from .multiples import with_multiples
 from .statements import carried, carries, check_separate, condition_of, loads_memory, own_memory, writes_memory
+from .writes import Fold, Loops, NotApart, Schedule, Write
 
-__all__ = ["Fold", "Loops", "Schedule", "Write", "schedule_of"]
-
-Loops = tuple[tuple[Expr, Expr], ...]
-"""Counters and extents, outermost first."""
+__all__ = ["schedule_of"]
 
 _NOWHERE = var("nowhere", mem(1, 1))
 
 MOST_COPIES = 32
 """Largest literal extent of a loop that is written out, where its counter decides what its body does."""
-
-
-@dataclass(frozen=True, eq=False)
-class Write:
-    """One store: in iteration ``counters`` of ``loops``, if ``guard`` holds, ``memory[address] := value``."""
-
-    label: str
-    loops: Loops
-    place: tuple[int, ...]
-    memory: Expr
-    address: Expr
-    value: Expr
-    guard: Expr = true
-
-    @property
-    def counters(self) -> tuple[Expr, ...]:
-        """The loop counters, outermost first."""
-        return tuple(c for c, _ in self.loops)
-
-
-@dataclass(frozen=True, eq=False)
-class Fold:
-    """``registers := initial; for loops: registers := step``; ``results`` stand for the final values.
-
-    ``step`` speaks of the registers and counters, and of what holds around the fold.
-    """
-
-    around: tuple[Expr, ...]
-    """Counters of the loops around it: in one iteration of these it runs once."""
-    loops: Loops
-    registers: tuple[Expr, ...]
-    initial: tuple[Expr, ...]
-    step: tuple[Expr, ...]
-    results: tuple[Expr, ...]
-
-
-@dataclass(eq=False)
-class Schedule:
-    """All writes of a fragment, its folds by result, and conditions that its decoding relies on, with a text each."""
-
-    fragment: Fragment
-    writes: list[Write] = field(default_factory=list)
-    folds: dict[Expr, Fold] = field(default_factory=dict)
-    requires: list[tuple[str, Expr]] = field(default_factory=list)
-    selected: list[Write] = field(default_factory=list)
-    """Conditions on sizes, counters and memories under which commands select the instructions they are taken for; as
-    writes to nowhere."""
-    kept: dict[Expr, Write] = field(default_factory=dict)
-    """Values that were read before the memory changed, by symbol; as writes to nowhere, which say where and when."""
-
-    def writes_to(self, memory: Expr) -> list[Write]:
-        """The writes to one memory, in textual order; none that never happen."""
-        return [w for w in self.writes if w.memory is memory and w.guard is not false]
 
 
 def schedule_of(fragment: Fragment) -> Schedule:
@@ -172,6 +116,9 @@ class _Builder:
         self.touched: set[Expr] = set()
         self.changes: dict[int, tuple[set[Expr], set[Expr]]] = {}
         self.rehearsing = False
+        self.open: set[Expr] = set()  # registers of open loops that carry registers and write memories
+        self.unsettled: set[Expr] = set()  # memories that these loops write
+        self.folding = False  # inside a fold, whose counters belong to no place
 
     # -- statements ---------------------------------------------------------------------------------
 
@@ -249,8 +196,6 @@ class _Builder:
         self._emit(memory, address, value, scope)
 
     def _emit(self, memory: Expr, address: Expr, value: Expr, scope: _Scope) -> None:
-        if scope.label is _NO_WRITES:
-            raise Unsupported(f"{scope.label} from one iteration to the next writes {memory.name}")
         self.touched.add(memory)
         place = (*scope.prefix, self._next(scope.prefix))
         address, value = self._linear(address), self._linear(value)
@@ -271,26 +216,21 @@ class _Builder:
         """What was read from memories that change next stays what it is: its term belongs to this place."""
         changing = set(memories)
         for target, value in known.items():
-            if changing & self._sources(value):
-                kept = var(f"kept{next(self.fresh)}.{target.name}", value.sort)
-                place = (*scope.prefix, self._next(scope.prefix))
-                here = Write(scope.label, scope.loops, place, _NOWHERE, const(0, 1), value)
-                self.schedule.kept[kept] = here
-                known[target] = kept
+            if changing & self.schedule.sources(value):
+                known[target] = self._pinned(target.name, value, changing, scope)
 
-    def _sources(self, value: Expr) -> set[Expr]:
-        """The memories that a term loads from, folds included."""
-        found: set[Expr] = set()
-        for node in postorder([value]):
-            if node.op == "load":
-                found.add(node.args[0])
-            elif node in self.schedule.kept:
-                pass  # read earlier
-            elif node in self.schedule.folds:
-                fold = self.schedule.folds[node]
-                for term in (*fold.initial, *fold.step):
-                    found |= self._sources(term)
-        return found
+    def _pinned(self, name: str, value: Expr, changing: set[Expr], scope: _Scope) -> Expr:
+        """``value`` with what it reads from ``changing`` memories as symbols that belong to this place.
+
+        A register of a loop that is open is not known at any place: what stands around it stays a term.
+        """
+        parts: dict[Expr, Expr] = {}
+        for part in self.schedule.parts(value, self.open, changing):
+            kept = var(f"kept{next(self.fresh)}.{name}", part.sort)
+            place = (*scope.prefix, self._next(scope.prefix))
+            self.schedule.kept[kept] = Write(scope.label, scope.loops, place, _NOWHERE, const(0, 1), part)
+            parts[part] = kept
+        return substitute(value, parts)
 
     def _unknown(self, like: Expr) -> Expr:
         return var(f"unknown{next(self.fresh)}.{like.name}", like.sort)
@@ -310,11 +250,11 @@ class _Builder:
             saved, before = self._save(), dict(known)
             self.literal[loop.counter] = extent.value
             try:
-                if carries(loop) and (writes_memory(loop) or not loads_memory(loop)):
+                if carries(loop) and (_commands(loop) or not loads_memory(loop)):
                     raise _WriteOut(loop.counter)
                 self._repeat(loop, extent, known, scope)
-            except _WriteOut as request:
-                if request.counter is not loop.counter:
+            except (_WriteOut, NotApart) as request:
+                if isinstance(request, _WriteOut) and request.counter is not loop.counter:
                     raise
                 self._restore(saved)
                 known.clear()
@@ -329,7 +269,10 @@ class _Builder:
             self._repeat(loop, extent, known, scope)
 
     def _repeat(self, loop: For, extent: Expr, known: Known, scope: _Scope) -> None:
-        if carries(loop):
+        goes_on = any(self.schedule.mentions(known[t], self.open) for t in carried(loop) if t in known)
+        if carries(loop) and (writes_memory(loop) or goes_on) and not _commands(loop):
+            self._split(loop, extent, known, scope)
+        elif carries(loop):
             self._fold(loop, known, scope)
         else:
             self._iterate(loop, extent, known, scope)
@@ -410,12 +353,50 @@ class _Builder:
                 loops.append((body[0].counter, extent))
                 inside[body[0].counter] = body[0].counter
             body = body[0].body
-        self.block(body, inside, replace(scope, label=_NO_WRITES))
+        outermost, self.folding = not self.folding, True
+        self.block(body, inside, scope)
+        self.folding = not outermost
         step = tuple(inside[t] for t in targets)
         results = tuple(var(f"result{number}.{t.name}", t.sort) for t in targets)
         around = tuple(c for c, _ in scope.loops)
-        fold = Fold(around, tuple(loops), registers, initial, step, results)
-        for target, result in zip(targets, results, strict=True):
+        self._finish(Fold(around, tuple(loops), registers, initial, step, results), targets, known)
+
+    def _split(self, loop: For, extent: Expr, known: Known, scope: _Scope) -> None:
+        """A loop that carries registers and writes memories: its writes, and a fold of values kept inside it.
+
+        No write depends on the registers, so that the writes are those of any loop; and what the registers depend on is
+        read, and kept, in the iteration itself.
+        """
+        if self.folding:
+            raise NotApart(
+                f"loop {loop.counter.name} inside a fold goes on from a register of a loop that writes memory"
+            )
+        targets = [t for t in carried(loop) if t in known]
+        number = next(self.fresh)
+        registers = tuple(var(f"register{number}.{t.name}", t.sort) for t in targets)
+        changing = {s.memory for s in walk(loop.body) if isinstance(s, Store)}
+        self._keep(known, changing, scope)
+        initial = tuple(known[t] for t in targets)
+        inside = {**known, loop.counter: loop.counter, **dict(zip(targets, registers, strict=True))}
+        within, first = self._enter(scope, loop.counter, extent), len(self.schedule.writes)
+        around = self.open, self.unsettled
+        self.open, self.unsettled = self.open | set(registers), self.unsettled | changing
+        try:
+            self.block(loop.body, inside, within)
+            for write in self.schedule.writes[first:]:
+                terms = (write.address, write.value, write.guard, *(e for _, e in write.loops))
+                if any(self.schedule.mentions(t, set(registers)) for t in terms):
+                    raise NotApart(f"loop {loop.counter.name} writes {write.memory.name} depending on its registers")
+            step = tuple(self._pinned(t.name, inside[t], self.unsettled, within) for t in targets)
+        finally:
+            self.open, self.unsettled = around
+        results = tuple(var(f"result{number}.{t.name}", t.sort) for t in targets)
+        outer = tuple(c for c, _ in scope.loops)
+        fold = Fold(outer, ((loop.counter, extent),), registers, initial, step, results)
+        self._finish(self.schedule.flat(fold), targets, known)
+
+    def _finish(self, fold: Fold, targets: Sequence[Expr], known: Known) -> None:
+        for target, result in zip(targets, fold.results, strict=True):
             self.schedule.folds[result] = fold
             known[target] = result
 
@@ -433,44 +414,8 @@ class _Builder:
             del s.folds[result]
 
     def _linear(self, term: Expr) -> Expr:
-        """``term`` with choices by the counter of a short loop replaced by multiples of the counter, where they are.
-
-        A table of four bases 0, n, 2*n, 3*n, of which processing element p takes its own, becomes p*n.  That the
-        entries from 2 on are these multiples is required, as a theorem about sizes; 0 and 1 are by construction.
-        """
-        mapping: dict[Expr, Expr] = {}
-        below: set[Expr] = set()
-        for node in reversed(postorder([term])):
-            if node in below or node.op != "ite" or node.sort == BOOL:
-                below |= set(node.args) if node in below else set()
-                continue
-            form = self._multiple(node)
-            if form is not None:
-                mapping[node] = form
-                below |= set(node.args)
-        return substitute(term, mapping) if mapping else term
-
-    def _multiple(self, choice: Expr) -> Expr | None:
-        """A choice by one counter of a short loop as a multiple of the counter; None for other choices."""
-        names = set(free_variables(choice.args[0]))
-        counter = next((c for c, n in self.literal.items() if names == {c.name} and 2 <= n <= _SHORT), None)
-        if counter is None:
-            return None
-        entries = [substitute(choice, {counter: bv_const(k, counter.width)}) for k in range(self.literal[counter])]
-        if not entries[0].is_const or entries[0].value or counter.name in free_variables(*entries):
-            return None
-        for k, entry in list(enumerate(entries))[2:]:
-            multiple = entries[1] * k
-            if multiple is not entry:
-                text = f"entry {k} of what {counter.name} chooses is {k} times entry 1"
-                if (text, entry == multiple) not in self.schedule.requires:
-                    self.schedule.requires.append((text, entry == multiple))
-        return resize(counter, choice.width) * entries[1]
+        return with_multiples(term, self.literal, self.schedule.requires)
 
 
 def _commands(loop: For) -> bool:
     return any(isinstance(s, Command) for s in walk(loop.body))
-
-
-_NO_WRITES = "a loop that carries a register"
-_SHORT = 8

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ila_lang import Expr, MemSort, const, postorder, resize, substitute, var
+from ila_lang import Expr, MemSort, const, free_variables, postorder, resize, substitute, var
 
 from .accumulate import accumulation
 from .commands import Unsupported
 from .origins import At, Origin, Origins, Reader
 from .scenes import Scene
-from .schedule import Fold, Loops, Write
 from .writers import END, Point
+from .writes import Fold, Loops, Write
 
 __all__ = ["FoldUse", "Source", "Values"]
 
@@ -152,14 +152,11 @@ class Values:
             reader = Reader(address, self.origins.spot(write), origin.at)
             point = Point(write.place, tuple(origin.at[c] for c in write.counters))
 
-    def choices(self, origin: Origin) -> list[Expr]:
+    def choices(self, scene: Scene, origin: Origin) -> list[Expr]:
         """The conditions, over coordinates and sizes alone, by which the value that ``origin`` stores is chosen."""
-        symbols = {*self.origins.schedule.folds, *self.origins.schedule.kept}
-        nodes = [n for n in postorder([origin.write.value]) if n.op == "ite"]
-        conditions = [
-            n.args[0] for n in nodes if not any(m.op == "load" or m in symbols for m in postorder([n.args[0]]))
-        ]
-        return list(dict.fromkeys(substitute(c, _narrow(origin.at)) for c in conditions))
+        here = _narrow(origin.at)
+        conditions = [substitute(n.args[0], here) for n in postorder([origin.write.value]) if n.op == "ite"]
+        return list(dict.fromkeys(c for c in conditions if scene.trials.determine(c)))
 
     def term(self, scene: Scene, write: Write, at: At, inner: Loops, term: Expr) -> Expr:
         """A term in the value of ``write`` at the iteration ``at``, which includes counters of ``inner`` loops."""
@@ -187,13 +184,13 @@ class Values:
         """``term`` with every choice replaced by its branch whose condition sizes, coordinates and counters decide."""
         branches: dict[Expr, Expr] = {}
         for node in postorder([term]):
-            if node.op != "ite" or any(
-                n.op == "load" or n in self.origins.schedule.folds for n in postorder([node.args[0]])
-            ):
+            if node.op != "ite":
                 continue
             condition = substitute(node.args[0], here)
             if condition.is_const:
                 branches[node] = node.args[1 if condition.value else 2]
+                continue
+            if not scene.trials.determine(condition):
                 continue
             outcomes = {bool(v) for (v,) in scene.trials.evaluate([condition])}
             if len(outcomes) == 1:
@@ -210,6 +207,11 @@ class Values:
 
     def _fold(self, scene: Scene, write: Write, at: At, inner: Loops, result: Expr) -> Expr:
         fold = self.origins.schedule.folds[result]
+        # a result that is the same in all iterations of a loop around its use is compared once
+        inner = self._around(fold, inner)
+        reads = any(self.origins.schedule.sources(t) for t in (*fold.initial, *fold.step))
+        moment = write.counters if reads else fold.around
+        scene = scene.smallest([*(at[c] for c in moment), *(at[c] for c, _ in inner)])
         key = (scene, fold, tuple(at[c] for c in fold.around), tuple(at[c] for c, _ in inner))
         if key not in self._known:
             initial = tuple(self.term(scene, write, at, inner, t) for t in fold.initial)
@@ -225,6 +227,16 @@ class Values:
         """Notes a fold; gives the symbol of its first result."""
         self.folds |= dict.fromkeys(use.symbols, use)
         return use.symbols[0]
+
+    def _around(self, fold: Fold, inner: Loops) -> Loops:
+        """Those of the loops around the use of a fold that it depends on."""
+        names = self.origins.schedule.names(fold)
+        found: list[tuple[Expr, Expr]] = []
+        for counter, extent in reversed(inner):
+            if counter.name in names:
+                found.insert(0, (counter, extent))
+                names |= set(free_variables(extent))
+        return tuple(found)
 
     def step(self, use: FoldUse, scene: Scene, registers: tuple[Expr, ...], at: At) -> tuple[Expr, ...]:
         """What one iteration of a fold makes of ``registers``; ``at`` gives the fold's counters in ``scene``."""

@@ -18,7 +18,7 @@ from ila_lang import BvSort, Expr, compile_terms, const, free_variables, postord
 from ila_lang.mapping import TensorMapping
 
 from .commands import Unsupported
-from .schedule import Loops, Schedule, Write
+from .writes import Loops, Schedule, Write
 
 __all__ = ["END", "Point", "Trials", "Writers", "candidates", "sizes_of", "trials_of"]
 
@@ -57,6 +57,11 @@ class Trials:
             raise Unsupported(f"an address depends on {name}, which the program does not determine")
         function = compile_terms([*self.parameters, *self.variables], terms)
         return [function(*row) for row in self.rows]
+
+    def determine(self, term: Expr) -> bool:
+        """Whether the samples give a term its value: it reads nothing, and has no other variables."""
+        known = {v.name for v in (*self.parameters, *self.variables)}
+        return set(free_variables(term)) <= known and all(n.op != "load" for n in postorder([term]))
 
     def sizes(self, row: tuple[int, ...]) -> tuple[int, ...]:
         """The parameters of a sample."""

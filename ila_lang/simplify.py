@@ -131,6 +131,10 @@ def _concat(high: Expr, low: Expr) -> Expr | None:
         and int(high.params[1]) == int(low.params[0]) + 1
     ):
         return high.args[0][int(high.params[0]) : int(low.params[1])]
+    if high.op == "ite" and low.op == "ite" and high.args[0] is low.args[0]:
+        pairs = list(zip(high.args[1:], low.args[1:], strict=True))
+        if any(a.op == "const" and b.op == "const" for a, b in pairs):  # what extractions took apart
+            return build.ite(high.args[0], *(build.concat(a, b) for a, b in pairs))
     return None
 
 

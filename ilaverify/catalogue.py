@@ -98,6 +98,12 @@ def _vta_gemm() -> TensorMapping:
     return gemm_mapping()
 
 
+def _attention() -> TensorMapping:
+    from rewrites.flexasr_attention import attention_mapping
+
+    return attention_mapping()
+
+
 def _selection() -> TensorMapping:
     from rewrites.flexasr_pooling import selection_mapping
 
@@ -160,6 +166,7 @@ MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = (
     | {
         "flexasr_zeropad": ("rows of zeros after a tensor, on FlexASR's ZeroPadding", _padding),
         "flexasr_layernorm": ("layer normalisation of each timestep, on FlexASR's LayerNorm", _layer_norm),
+        "flexasr_attention": ("attention of one query, on FlexASR's Attention", _attention),
     }
     | {
         f"vta_{name}": (f"{text}, on VTA's ALU", _vta_elementwise(name))

@@ -16,7 +16,12 @@ from pysmt.typing import ArrayType, BVType, FunctionType, PySMTType
 
 from ila_lang import BOOL, BvSort, Expr, Function, MemSort, Sort, inline, postorder
 
-__all__ = ["BitEncoding", "function_symbol", "sort_of"]
+__all__ = ["BitEncoding", "function_name", "function_symbol", "sort_of"]
+
+_TRANSCENDENTAL = frozenset(
+    {"exp", "sin", "cos", "tan", "csc", "sec", "cot", "arcsin", "arccos", "arctan", "arccsc", "arcsec", "arccot"}
+)
+"""Functions of the real numbers that cvc5 knows by these names, and lets no other function have."""
 
 
 def sort_of(sort: Sort) -> PySMTType:
@@ -31,7 +36,16 @@ def sort_of(sort: Sort) -> PySMTType:
 def function_symbol(function: Function) -> FNode:
     """The uninterpreted symbol of a function."""
     kind = FunctionType(sort_of(function.result), [sort_of(p.sort) for p in function.params])
-    return smt.Symbol(function.name, kind)
+    return smt.Symbol(function_name(function.name), kind)
+
+
+def function_name(name: str) -> str:
+    """The name of a function in scripts; models may call theirs ``exp``, which a solver takes for its own.
+
+    >>> function_name("max"), function_name("exp")
+    ('max', 'exp.data')
+    """
+    return f"{name}.data" if name in _TRANSCENDENTAL else name
 
 
 class BitEncoding:

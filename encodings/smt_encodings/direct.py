@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ila_lang import BOOL, BvSort, Expr, Function, MemSort, Sort, free_variables, postorder
 from ila_lang.mapping import Lemma
 
+from .bits import function_name
+
 __all__ = ["CannotPrint", "differences", "miter_script", "sort_name", "term_lines"]
 
 
@@ -117,7 +119,7 @@ class _Functions:
             self._define(function, lemma.left.args, lemma.right)
         elif function.name in self.keep:
             sorts = " ".join(sort_name(p.sort) for p in function.params)
-            self.lines.append(f"(declare-fun {function.name} ({sorts}) {sort_name(function.result)})")
+            self.lines.append(f"(declare-fun {function_name(function.name)} ({sorts}) {sort_name(function.result)})")
         elif function.body is not None:
             self._define(function, function.params, function.body)
         else:
@@ -131,7 +133,7 @@ class _Functions:
             raise CannotPrint(f"the definition of {function.name} uses {', '.join(sorted(stray))}")
         bound = " ".join(f"({p.name} {sort_name(p.sort)})" for p in parameters)
         result = sort_name(function.result)
-        self.lines.append(f"(define-fun {function.name} ({bound}) {result} {_with_lets(body)})")
+        self.lines.append(f"(define-fun {function_name(function.name)} ({bound}) {result} {_with_lets(body)})")
 
 
 def _with_lets(root: Expr) -> str:
@@ -167,6 +169,11 @@ def _const(node: Expr, _: list[str]) -> str:
     return f"#x{node.value:0{node.width // 4}x}" if node.width % 4 == 0 else f"#b{node.value:0{node.width}b}"
 
 
+def _application(node: Expr, args: list[str]) -> str:
+    name = function_name(str(node.params[0]))
+    return f"({name} {' '.join(args)})" if args else name
+
+
 def _extension(node: Expr, args: list[str]) -> str:
     name = "zero_extend" if node.op == "zext" else "sign_extend"
     return f"((_ {name} {node.width - node.args[0].width}) {args[0]})"
@@ -177,7 +184,7 @@ _NAMES: Mapping[str, str] = {"eq": "=", "load": "select"}
 _SPECIAL: Mapping[str, Callable[[Expr, list[str]], str]] = {
     "var": lambda node, _: node.name,
     "const": _const,
-    "apply": lambda node, args: f"({node.params[0]} {' '.join(args)})" if args else str(node.params[0]),
+    "apply": _application,
     "extract": lambda node, args: f"((_ extract {node.params[0]} {node.params[1]}) {args[0]})",
     "zext": _extension,
     "sext": _extension,

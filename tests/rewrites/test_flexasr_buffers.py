@@ -10,7 +10,8 @@ import pytest
 
 import bmc.prove
 import chc.prove
-from accel_models.flexasr.assembler import layer_norm, zero_padding
+from accel_models.flexasr.assembler import attention, layer_norm, zero_padding
+from accel_models.flexasr.attention import SOFTMAX
 from accel_models.flexasr.layer_norm import BETA, GAMMA
 from accel_models.flexasr.layout import Region, Start
 from accel_models.flexasr.model import flexasr
@@ -21,14 +22,15 @@ from bmc.counterexample import replays, search
 from ila_lang import Expr, Fragment, Kernel, Machine, const, run_fragment
 from ila_lang.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
-from rewrites import flexasr_layer_norm
+from rewrites import flexasr_attention, flexasr_layer_norm
+from rewrites.flexasr_attention import attention_mapping
 from rewrites.flexasr_buffers import NV, T, UnitProgram
 from rewrites.flexasr_layer_norm import layer_norm_mapping
 from rewrites.flexasr_padding import P, padding_mapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 
-PAD, NORM = padding_mapping(), layer_norm_mapping()
+PAD, NORM, ATTENTION = padding_mapping(), layer_norm_mapping(), attention_mapping()
 
 
 def with_program(mapping: TensorMapping, emit: Callable[[UnitProgram], None]) -> TensorMapping:
@@ -105,11 +107,50 @@ def norm_program(
     return with_program(NORM, emit)
 
 
+def attention_program(
+    *,
+    timesteps: Expr = T,
+    biases: tuple[str, str, str, str] = ("bias_x", "bias_query", "bias_weights", "bias_y"),
+    stored: Expr = flexasr_attention.ROWS,
+    query: bool = True,
+    late: bool = False,
+    twice: bool = False,
+    vectors: Expr = NV,
+    shift: int = 0,
+) -> TensorMapping:
+    """The program of attention with another operand somewhere."""
+    m = flexasr_attention
+
+    def emit(host: UnitProgram) -> None:
+        host.large_manager()
+        host.small_manager({0: m.BASE_QUERY, SOFTMAX: m.BASE_SCORES})
+        fields = {f"adpbias_{i}": m.BIASES[n][2:0] for i, n in enumerate(biases, 1)}
+        host.unit("Attention", Region.ATTENTION, num_vector_1=vectors[7:0], num_timestep_1=timesteps[15:0], **fields)
+        host.store_matrix(stored)
+        if query and not late:
+            host.store_row("query", m.HOST_QUERY, m.BASE_QUERY)
+        for _ in range(2 if twice else 1):
+            host.start("Attention", Start.ATTENTION)
+        if late:
+            host.store_row("query", m.HOST_QUERY, m.BASE_QUERY)
+        host.load_row(m.BASE_QUERY + shift)
+
+    return with_program(ATTENTION, emit)
+
+
 def without(mapping: TensorMapping, text: str, **sizes: int) -> TensorMapping:
     """The mapping on a larger domain; ``sizes`` are outside of the old one."""
     domain = tuple(c for c in mapping.domain if c[0] != text)
     assert len(domain) == len(mapping.domain) - 1
     return replace(mapping, domain=domain, sizes_of=lambda *shape: mapping.sizes_of(*shape) | sizes)
+
+
+def too_many_rows() -> TensorMapping:
+    """Attention over more rows than the unit can number scores of."""
+    domain = tuple(("T <= 65535", T <= 65535) if c[0] == "1 <= T <= 1024" else c for c in ATTENTION.domain)
+    sizes = {"T": 1040, "nv": 1, "base": 0, "base_query": 0, "base_scores": 1}
+    biases = dict.fromkeys(flexasr_attention.BIASES, 3)
+    return replace(ATTENTION, domain=domain, sizes_of=lambda *shape: sizes | biases, sample_shapes=((1, 16),))
 
 
 ONE = const(1, 32)
@@ -134,6 +175,24 @@ FAULTS: dict[str, Callable[[], TensorMapping]] = {
     "layernorm: beta is what was there": lambda: norm_program(beta=False),
     "layernorm: the first vector only": lambda: norm_program(vectors=ONE),
     "layernorm: beta overwrites gamma": lambda: without(NORM, "base_gamma + nv <= base_beta", base_beta=0),
+    "attention: saturation as before 2022": lambda: attention_mapping(FlexAsrOptions(saturation="pre2022")),
+    "attention: rows of the last tile are not stored": lambda: attention_program(stored=T),
+    "attention: a tile of rows too few": lambda: attention_program(timesteps=((T - 1) >> 4) << 4),
+    "attention: the query has another AdaptivFloat bias": lambda: attention_program(
+        biases=("bias_x", "bias_x", "bias_weights", "bias_y")
+    ),
+    "attention: the result has another AdaptivFloat bias": lambda: attention_program(
+        biases=("bias_x", "bias_query", "bias_weights", "bias_query")
+    ),
+    "attention: the query is what was there": lambda: attention_program(query=False),
+    "attention: the query is stored after the start": lambda: attention_program(late=True),
+    "attention: done twice": lambda: attention_program(twice=True),
+    "attention: the first vector only": lambda: attention_program(vectors=ONE),
+    "attention: the result is loaded from the next vector": lambda: attention_program(shift=1),
+    "attention: scores overwrite the query": lambda: without(
+        ATTENTION, "base_query + nv <= base_scores", base_scores=0
+    ),
+    "attention: too many rows": lambda: too_many_rows(),
 }
 QUICK = ("zeropad: the matrix at address 0", "zeropad: the last row is left", "layernorm: gamma and beta exchanged")
 
@@ -154,15 +213,22 @@ def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "mapping",
-    [padding_mapping(FlexAsrOptions(padding_stride="unit")), layer_norm_mapping(FlexAsrOptions(norm_stride="unit"))],
-    ids=["zeropad", "layernorm"],
+    [
+        padding_mapping(FlexAsrOptions(padding_stride="unit")),
+        layer_norm_mapping(FlexAsrOptions(norm_stride="unit")),
+        attention_mapping(FlexAsrOptions(attention_stride="unit")),
+    ],
+    ids=["zeropad", "layernorm", "attention"],
 )
 def test_strides_of_the_unit_are_right_where_the_program_configures_both_alike(mapping: TensorMapping) -> None:
     verdict = chc.prove.prove(mapping)
     assert verdict.status is Status.PROVED, verdict.reason
 
 
-@pytest.mark.parametrize("mapping", [PAD, pytest.param(NORM, marks=pytest.mark.slow)], ids=["zeropad", "layernorm"])
+SLOW_PROOFS = [pytest.param(m, marks=pytest.mark.slow, id=m.name) for m in (NORM, ATTENTION)]
+
+
+@pytest.mark.parametrize("mapping", [pytest.param(PAD, id=PAD.name), *SLOW_PROOFS])
 def test_it_is_proved_for_every_size(mapping: TensorMapping) -> None:
     verdict = chc.prove.prove(mapping)
     assert verdict.status is Status.PROVED, verdict.reason
@@ -172,7 +238,14 @@ def test_it_is_proved_for_every_size(mapping: TensorMapping) -> None:
 
 
 @pytest.mark.parametrize(
-    "mapping,shape", [(PAD, (3, 32, 18)), (PAD, (15, 48, 17)), (NORM, (2, 32))], ids=["a", "b", "layernorm"]
+    "mapping,shape",
+    [
+        (PAD, (3, 32, 18)),
+        (PAD, (15, 48, 17)),
+        (NORM, (2, 32)),
+        pytest.param(ATTENTION, (1, 16), marks=pytest.mark.slow),
+        pytest.param(ATTENTION, (17, 32), marks=pytest.mark.slow),
+    ],
 )
 def test_it_is_proved_at_a_shape(mapping: TensorMapping, shape: tuple[int, ...]) -> None:
     verdict = bmc.prove.prove(mapping, shape, data="uninterpreted")
@@ -209,6 +282,11 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
             (65535, 32),
             "Tiles of shape 65535x32 of a FlexASR layer-norm mapping must fit 65536 vectors, not 131072; split the "
             "tensor",
+        ),
+        (
+            ATTENTION,
+            (1025, 16),
+            "Rows of shape 1025x16 of a FlexASR attention mapping must be at most 1024, not 1025; shorten the sequence",
         ),
     ):
         with pytest.raises(SizeError) as error:
@@ -249,3 +327,13 @@ def test_layer_norm_is_that_of_the_assembler() -> None:
     wanted = result.read_output(run(result.program, Machine(flexasr()))).codes
     assert np.array_equal(ran(NORM, sizes, data), wanted)
     assert len(np.unique(wanted)) > 32
+
+
+def test_attention_is_that_of_the_assembler() -> None:
+    rows, biases = 20, {"bias_x": 2, "bias_query": 1, "bias_weights": 3, "bias_y": 2}
+    x = codes(4, rows, 32) & 0xB7
+    data = {"host_x": np.vstack([x, np.zeros((12, 32), np.uint8)]), "host_query": codes(5, 32) & 0xA7}
+    result = attention(Quantised(x, 2), Quantised(data["host_query"], 1), output_bias=2, weight_bias=3)
+    wanted = result.read_output(run(result.program, Machine(flexasr()))).codes
+    assert np.array_equal(ran(ATTENTION, ATTENTION.sizes_for((rows, 32)) | biases, data)[0], wanted)
+    assert len(np.unique(wanted)) > 8

@@ -1,0 +1,60 @@
+"""Equal sums of products, in steps: equal factors are found by linear arithmetic and put in each other's place.
+
+``16*((16*b + r) div 16 * n + v)`` is ``16*(b*n + v)`` because the quotient is ``b``.  Asked at once, solvers answer in
+milliseconds or never; that the quotient is ``b`` is linear, and the rest is a polynomial identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pysmt.shortcuts as smt
+from pysmt.fnode import FNode
+
+from smt_encodings.discharge import conjuncts
+from smt_encodings.integers import is_linear
+
+from .polynomials import Step, difference_of, expand, polynomial_term
+from .ranges import Decide
+
+__all__ = ["equality_steps"]
+
+
+def equality_steps(hypotheses: Sequence[FNode], left: FNode, right: FNode, decide: Decide) -> list[Step] | None:
+    """Steps that prove ``left = right``; None where they are not found."""
+    linear = [h for h in conjuncts(hypotheses) if is_linear(h)]
+    one, two = expand(left), expand(right)
+    steps: list[Step] = []
+    stones: list[FNode] = []
+    while True:
+        difference = difference_of(one, two)
+        products = [m for m in difference if len(m) > 1]
+        if not products:
+            break
+        pair = _equal_factors(linear, [m for m in products if m in one], [m for m in products if m in two], decide)
+        if pair is None:
+            return None
+        stone = smt.Equals(*pair)
+        steps.append((f"factor {len(steps)}", linear, stone))
+        stones.append(stone)
+        one = expand(polynomial_term(one).substitute({pair[0]: pair[1]}))
+    rest = smt.Equals(polynomial_term(difference), smt.Int(0))
+    if difference:
+        if not decide(linear, rest):
+            return None
+        steps.append(("sum", linear, rest))
+        stones.append(rest)
+    steps.append(("whole", stones, smt.Equals(left, right)))
+    return steps
+
+
+def _equal_factors(
+    linear: list[FNode], mine: Sequence[tuple[FNode, ...]], theirs: Sequence[tuple[FNode, ...]], decide: Decide
+) -> tuple[FNode, FNode] | None:
+    """A symbol of the one side's products and one of the other's that are always equal."""
+    pairs: dict[tuple[FNode, FNode], None] = {}
+    for monomial in mine:
+        for other in theirs:
+            if len(monomial) == len(other):
+                pairs |= {(a, b): None for a in monomial if a not in other for b in other if b not in monomial}
+    return next((p for p in pairs if p[0].is_symbol() and decide(linear, smt.Equals(*p))), None)

@@ -1,0 +1,136 @@
+"""What is left of a program that has been decoded: writes, folds, and values that are kept.
+
+The text of :mod:`chc.schedule` says what they mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ila_lang import Expr, Fragment, false, free_variables, postorder, true
+
+from .commands import Unsupported
+
+__all__ = ["Fold", "Loops", "NotApart", "Schedule", "Write"]
+
+Loops = tuple[tuple[Expr, Expr], ...]
+"""Counters and extents, outermost first."""
+
+
+class NotApart(Unsupported):
+    """A loop carries registers and writes memories, and these depend on each other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Write:
+    """One store: in iteration ``counters`` of ``loops``, if ``guard`` holds, ``memory[address] := value``."""
+
+    label: str
+    loops: Loops
+    place: tuple[int, ...]
+    memory: Expr
+    address: Expr
+    value: Expr
+    guard: Expr = true
+
+    @property
+    def counters(self) -> tuple[Expr, ...]:
+        """The loop counters, outermost first."""
+        return tuple(c for c, _ in self.loops)
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """``registers := initial; for loops: registers := step``; ``results`` stand for the final values.
+
+    ``step`` speaks of the registers and counters, and of what holds around the fold.
+    """
+
+    around: tuple[Expr, ...]
+    """Counters of the loops around it: in one iteration of these it runs once."""
+    loops: Loops
+    registers: tuple[Expr, ...]
+    initial: tuple[Expr, ...]
+    step: tuple[Expr, ...]
+    results: tuple[Expr, ...]
+
+
+@dataclass(eq=False)
+class Schedule:
+    """All writes of a fragment, its folds by result, and conditions that its decoding relies on, with a text each."""
+
+    fragment: Fragment
+    writes: list[Write] = field(default_factory=list)
+    folds: dict[Expr, Fold] = field(default_factory=dict)
+    requires: list[tuple[str, Expr]] = field(default_factory=list)
+    selected: list[Write] = field(default_factory=list)
+    """Conditions on sizes, counters and memories under which commands select the instructions they are taken for; as
+    writes to nowhere."""
+    kept: dict[Expr, Write] = field(default_factory=dict)
+    """Values that were read before the memory changed, by symbol; as writes to nowhere, which say where and when."""
+
+    def writes_to(self, memory: Expr) -> list[Write]:
+        """The writes to one memory, in textual order; none that never happen."""
+        return [w for w in self.writes if w.memory is memory and w.guard is not false]
+
+    def sources(self, value: Expr) -> set[Expr]:
+        """The memories that a term loads from, folds included; what is kept was read earlier."""
+        found: set[Expr] = set()
+        for node in postorder([value]):
+            if node.op == "load":
+                found.add(node.args[0])
+            elif node in self.folds:
+                for term in (*self.folds[node].initial, *self.folds[node].step):
+                    found |= self.sources(term)
+        return found
+
+    def mentions(self, value: Expr, registers: set[Expr]) -> bool:
+        """Whether a term depends on one of some registers, by way of folds and kept values, too."""
+        for node in postorder([value]):
+            if node in registers or (node in self.kept and self.mentions(self.kept[node].value, registers)):
+                return True
+            if node in self.folds:
+                fold = self.folds[node]
+                terms = (*fold.initial, *fold.step, *(e for _, e in fold.loops))
+                if any(self.mentions(t, registers) for t in terms):
+                    return True
+        return False
+
+    def names(self, fold: Fold) -> set[str]:
+        """The variables that a fold depends on, by way of other folds and kept values, too; its own are among them."""
+        found: set[str] = set()
+        for term in (*fold.initial, *fold.step, *(e for _, e in fold.loops)):
+            for node in postorder([term]):
+                if node.op == "var":
+                    found.add(node.name)
+                if node in self.folds:
+                    found |= self.names(self.folds[node])
+                if node in self.kept:
+                    found |= {c.name for c in self.kept[node].counters}
+        return found
+
+    def parts(self, value: Expr, registers: set[Expr], memories: set[Expr]) -> list[Expr]:
+        """The largest parts of a term that read some memories; none depends on ``registers``.
+
+        Raises NotApart where what is read depends on them.
+        """
+        if not memories & self.sources(value):
+            return []
+        if not self.mentions(value, registers):
+            return [value]
+        if value.op == "load" or value in self.folds:
+            raise Unsupported(
+                f"what is read from {' or '.join(sorted(m.name for m in memories))} depends on a register"
+            )
+        return list(dict.fromkeys(p for a in value.args for p in self.parts(a, registers, memories)))
+
+    def flat(self, fold: Fold) -> Fold:
+        """A fold whose step is a whole fold that goes on from its registers, as one over the loops of both."""
+        inner = self.folds.get(fold.step[0]) if fold.step else None
+        if inner is None or len(inner.registers) != len(fold.registers):
+            return fold
+        pairs = [*zip(fold.step, inner.results, strict=True), *zip(fold.registers, inner.initial, strict=True)]
+        counters = {c.name for c, _ in fold.loops}
+        if any(a is not b for a, b in pairs) or any(counters & set(free_variables(e)) for _, e in inner.loops):
+            return fold
+        return Fold(fold.around, (*fold.loops, *inner.loops), inner.registers, fold.initial, inner.step, fold.results)

@@ -1,0 +1,183 @@
+"""The mapping of attention with one query to FlexASR's Attention unit.
+
+IR side: softmax(x q) x for x [R, 16*nv], R a multiple of 16, with the unit's arithmetic.  Device side: x is stored to
+the large buffer and q to the small one, the unit works, and q's place is read.
+
+What the unit computes is softmax only while the sum of exponentials is below 4, and a score of exactly 0 counts as
+-64: its functions :data:`~accel_models.flexasr.functions.divide_q24` and the operator's ``score`` say so, and the claim
+is about these.  What that means for real numbers stands in docs/numerics.md.
+"""
+
+from __future__ import annotations
+
+from accel_models.flexasr.attention import MASKED, SOFTMAX
+from accel_models.flexasr.driver import program_file, setup_commands
+from accel_models.flexasr.functions import (
+    attention_compress,
+    attention_shift,
+    divide_q24,
+    exp,
+)
+from accel_models.flexasr.layout import LANES, SMALL_VECTORS, Region, Start
+from accel_models.flexasr.model import FlexAsrOptions, flexasr
+from accel_models.flexasr.numerics import describe_code
+from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, true, var
+from ila_lang.mapping import SizeError, TensorMapping
+from ir_semantics.attention import ATTENTION_CODE, AttentionOperator, attention_ir
+
+from .flexasr_buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
+from .flexasr_linear import multiply_add
+
+__all__ = ["BIASES", "MOST_TIMESTEPS", "attention_fragment", "attention_mapping", "sizes_of"]
+
+MOST_TIMESTEPS = 1024
+"""Of more, scores overwrite each other: the unit numbers vectors of four scores with 8 bits."""
+BASE_QUERY, BASE_SCORES = var("base_query", bv(32)), var("base_scores", bv(32))
+BIASES = {n: var(n, bv(32)) for n in ("bias_x", "bias_query", "bias_weights", "bias_y")}
+"""AdaptivFloat biases: of x, of the query, of the softmax weights, and of the result."""
+PARAMETERS = {"T": T, "nv": NV, "base": BASE, "base_query": BASE_QUERY, "base_scores": BASE_SCORES, **BIASES}
+ROWS = ((T + 15) >> 4) << 4
+DOMAIN = (
+    ("1 <= T <= 1024", (const(1, 32) <= T) & (T <= MOST_TIMESTEPS)),
+    *matrix_domain(T, "T")[1:],
+    ("base_query, base_scores <= 1023", (BASE_QUERY <= SMALL_VECTORS - 1) & (BASE_SCORES <= SMALL_VECTORS - 1)),
+    ("base_query + nv <= base_scores", BASE_QUERY + NV <= BASE_SCORES),
+    (
+        f"base_scores + 4*ceil(T/16) <= {SMALL_VECTORS} vectors",
+        BASE_SCORES + (((T + 15) >> 4) << 2) <= SMALL_VECTORS,
+    ),
+    *((f"{n} <= 7", v <= 7) for n, v in BIASES.items()),
+)
+HOST_QUERY = var("host_query", mem(32, 8))
+CELL = ((var("cell_row", bv(32)), const(1, 32)), (VECTOR, NV), (LANE, const(LANES, 32)))
+ABSTRACT = ("adpfloat_mul", "attention_shift", "exp", "divide_q24", "attention_compress")
+
+
+@primitive(bv(32), acc=bv(32), bias_x=bv(3), bias_query=bv(3))
+def attention_score(acc: Expr, bias_x: Expr, bias_query: Expr) -> Expr:
+    """A sum of products in Q12.20; an exact 0 becomes -64, which masks rows of zeros."""
+    return ite(acc == 0, const(MASKED, 32), attention_shift(acc, bias_x, bias_query))
+
+
+@primitive(bv(32), a=bv(32), b=bv(32))
+def larger_score(a: Expr, b: Expr) -> Expr:
+    """The larger of two scores."""
+    return ite(a.slt(b), b, a)
+
+
+@primitive(bv(32), total=bv(32), score=bv(32), largest=bv(32))
+def add_exponential(total: Expr, score: Expr, largest: Expr) -> Expr:
+    """The sum in Q12.20 and exp(score - largest); wraps."""
+    return total + exp(score - largest)
+
+
+@primitive(bv(8), score=bv(32), largest=bv(32), total=bv(32), bias=bv(3))
+def softmax_weight(score: Expr, largest: Expr, total: Expr, bias: Expr) -> Expr:
+    """The code of exp(score - largest) / total; the divider takes total modulo 4."""
+    return attention_compress(divide_q24(exp(score - largest), total), bias)
+
+
+@primitive(bv(8), acc=bv(32), bias_x=bv(3), bias_weights=bv(3), bias_y=bv(3))
+def attention_finish(acc: Expr, bias_x: Expr, bias_weights: Expr, bias_y: Expr) -> Expr:
+    """The code of a weighted sum."""
+    return attention_compress(attention_shift(acc, bias_x, bias_weights), bias_y)
+
+
+OPERATOR = AttentionOperator(
+    step=multiply_add,
+    score=attention_score,
+    least=-1 << 30 & 0xFFFFFFFF,  # where hardware's search for the maximum begins
+    larger=larger_score,
+    add_exponential=add_exponential,
+    weight=softmax_weight,
+    finish=attention_finish,
+    parameters=dict.fromkeys(BIASES, 3),
+    scoring=("bias_x", "bias_query"),
+    weighing=("bias_weights",),
+    finishing=("bias_x", "bias_weights", "bias_y"),
+)
+"""The IR's element type: AdaptivFloat codes with the accelerator's rounding."""
+
+
+def ir_fragment() -> Fragment:
+    """One attention instruction."""
+    program = Kernel("ir_attention")
+    program.command(
+        "attention",
+        func_run=true,
+        func_id=const(ATTENTION_CODE, 8),
+        rows_in=ROWS,
+        features_in=NV << 4,
+        **{f"{n}_in": v[2:0] for n, v in BIASES.items()},
+    )
+    return Fragment("ir_attention", attention_ir(OPERATOR), PARAMETERS, {}, program)
+
+
+def attention_fragment(ila: Ila) -> Fragment:
+    """The FlexASR program: configure, store, start, load."""
+    program = Kernel("flexasr_attention")
+    host = UnitProgram(program, ila)
+    host.large_manager()
+    host.small_manager({0: BASE_QUERY, SOFTMAX: BASE_SCORES})
+    host.unit(
+        "Attention",
+        Region.ATTENTION,
+        num_vector_1=NV[7:0],
+        num_timestep_1=T[15:0],
+        adpbias_1=BIASES["bias_x"][2:0],
+        adpbias_2=BIASES["bias_query"][2:0],
+        adpbias_3=BIASES["bias_weights"][2:0],
+        adpbias_4=BIASES["bias_y"][2:0],
+    )
+    host.store_matrix(ROWS)
+    host.store_row("query", HOST_QUERY, BASE_QUERY)
+    host.start("Attention", Start.ATTENTION)
+    host.load_row(BASE_QUERY)
+    tensors = {t.name: t for t in (HOST_X, HOST_QUERY, HOST_Y)}
+    return Fragment("flexasr_attention", ila, PARAMETERS, tensors, program)
+
+
+def attention_mapping(options: FlexAsrOptions | None = None) -> TensorMapping:
+    """The mapping ``flexasr_attention``; ``options`` select another reading of the hardware."""
+    return TensorMapping(
+        name="flexasr_attention",
+        ir=ir_fragment(),
+        device=attention_fragment(flexasr(options)),
+        parameters=PARAMETERS,
+        domain=DOMAIN,
+        rows=const(1, 32),
+        columns=NV << 4,
+        inputs=(("host_x", "tensor_in"), ("host_query", "tensor_query")),
+        output=("host_y", "tensor_out"),
+        lemmas=(),
+        abstract=frozenset(ABSTRACT),
+        sizes_of=sizes_of,
+        statement="FlexASR's Attention program computes the quantised softmax(x q) x for one query q",
+        doc="Configure managers and unit, store the tiled matrix and the query, start, load",
+        assumptions=(
+            "commands arrive one at a time, and the host waits for the interrupt after the start",
+            "buffers, registers and host memory hold arbitrary values before the program",
+            "x is padded to a multiple of 16 rows, which count like all others: the score of a row of zeros is -64",
+        ),
+        show_element=describe_code,
+        program_file=program_file,
+        setup_commands=setup_commands,
+        sample_shapes=((1, 16), (2, 32), (17, 48), (33, 16), (20, 32), (50, 16)),
+        shape_parameters=frozenset({"T", "nv"}),
+        cell=CELL,
+        cell_column=(VECTOR << 4) + LANE,
+    )
+
+
+def sizes_of(rows: int, columns: int) -> dict[str, int]:
+    """Sizes for x [rows, columns] at base 0, the query and the scores one after the other.
+
+    AdaptivFloat biases are 0, but for that of the weights, 3, the smallest that reaches 1.
+    Raises SizeError where FlexASR cannot hold the shape.
+    """
+    where = f"shape {rows}x{columns} of a FlexASR attention mapping"
+    vectors = matrix_within(where, rows, columns)
+    if rows > MOST_TIMESTEPS:
+        raise SizeError(f"Rows of {where} must be at most {MOST_TIMESTEPS}, not {rows}; shorten the sequence")
+    sizes = {"T": rows, "nv": vectors, "base": 0, "base_query": 0, "base_scores": vectors}
+    return sizes | dict.fromkeys(BIASES, 0) | {"bias_weights": 3}
