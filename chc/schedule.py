@@ -40,7 +40,16 @@ from ila_lang.kernel import map_statement, walk
 
 from .commands import Decoded, Unsupported, decode, generalised, rolled, rolled_apart, start_values
 from .multiples import with_multiples
-from .statements import carried, carries, check_separate, condition_of, loads_memory, own_memory, writes_memory
+from .statements import (
+    carried,
+    carries,
+    check_separate,
+    condition_of,
+    loads_memory,
+    own_memory,
+    writes_apart,
+    writes_memory,
+)
 from .writes import Fold, Loops, NotApart, Schedule, Write
 
 __all__ = ["schedule_of"]
@@ -250,7 +259,7 @@ class _Builder:
             saved, before = self._save(), dict(known)
             self.literal[loop.counter] = extent.value
             try:
-                if carries(loop) and (_commands(loop) or not loads_memory(loop)):
+                if carries(loop) and not (loads_memory(loop) and writes_apart(loop)):
                     raise _WriteOut(loop.counter)
                 self._repeat(loop, extent, known, scope)
             except (_WriteOut, NotApart) as request:

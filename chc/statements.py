@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ila_lang import Command, Expr, For, Let, Load, Store, postorder
+from ila_lang import Command, Expr, For, Let, Load, Statement, Store, postorder
 from ila_lang.kernel import walk
 
 from .commands import Unsupported
 
-__all__ = ["carried", "carries", "check_separate", "condition_of", "loads_memory", "own_memory", "writes_memory"]
+__all__ = [
+    "carried",
+    "carries",
+    "check_separate",
+    "condition_of",
+    "loads_memory",
+    "own_memory",
+    "writes_apart",
+    "writes_memory",
+]
 
 
 def own_memory(memory: Expr) -> Expr:
@@ -45,6 +54,37 @@ def carries(loop: For) -> bool:
 def writes_memory(loop: For) -> bool:
     """Whether a loop writes a memory, or may."""
     return any(isinstance(s, Store | Command) for s in walk(loop.body))
+
+
+def writes_apart(loop: For) -> bool:
+    """Whether the text of a loop shows that nothing it writes depends on registers that it carries."""
+    dependent = set(carried(loop))
+
+    def depends(term: Expr) -> bool:
+        return any(n in dependent for n in postorder([term]))
+
+    def stores(body: Sequence[Statement], decided: bool) -> bool:
+        """Whether a store depends on them; ``decided`` where they decide whether the body runs."""
+        found = False
+        for statement in body:
+            match statement:
+                case For(extent=extent, body=inner):
+                    found |= stores(inner, decided or depends(extent))
+                case Let(target=target, value=term) | Load(target=target, address=term):
+                    if decided or depends(term):
+                        dependent.add(target)
+                case Store(address=address, value=value):
+                    found |= decided or depends(address) or depends(value)
+                case Command():
+                    found = True
+        return found
+
+    before = -1
+    while len(dependent) > before:  # what one iteration computes, the next one may store
+        before = len(dependent)
+        if stores(loop.body, False):
+            return False
+    return True
 
 
 def loads_memory(loop: For) -> bool:
