@@ -86,7 +86,7 @@ def _told(end: Ended, entry: Entry) -> tuple[ProofOutcome, str]:
         )
         return replace(broken, seconds=round(end.seconds, 3)), ""
     answer = json.loads(end.text)
-    return replace(ProofOutcome.from_text(answer["outcome"]), seconds=round(end.seconds, 3)), answer["key"]
+    return replace(ProofOutcome.from_json(answer["outcome"]), seconds=round(end.seconds, 3)), answer["key"]
 
 
 class _Keeper:
@@ -138,4 +138,4 @@ def prove_entry(name: str, entry: Entry, timeout: float) -> str:
             program=found.program,
             notes=found.notes,
         )
-    return json.dumps({"outcome": outcome.to_text(), "key": key})
+    return json.dumps({"outcome": outcome.to_json(), "key": key})

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 
 from reports.binding import binding_problems
 from reports.certificate import CertificateError, claim_json, parse_certificate
@@ -27,9 +28,6 @@ __all__ = ["LookedUp", "base_outcome", "key_of", "look_up"]
 
 QUESTION_SECONDS = 60.0
 """Most seconds for one question to one solver, as in ``ilaverify mapping``."""
-
-_AT_ONCE = 40
-"""So many claims are looked up by one process; mappings, whose certificates are long, one by one."""
 
 _BUILD_SECONDS, _BUILD_MEGABYTES = 120.0, 4096
 """Limits for building claims and looking them up."""
@@ -50,9 +48,9 @@ class LookedUp:
     note: str = ""
 
 
-def key_of(subject: Subject, prover: Mapping[str, str]) -> str:
-    """The key under which the store has the answer to a claim."""
-    return proof_key(subject.semantics(), subject.question(), subject.method, {}, prover)
+def key_of(subject: Subject, prover: Mapping[str, str], semantics: Mapping[str, str] | None = None) -> str:
+    """The key under which the store has the answer; ``semantics`` are the subject's, where they are known already."""
+    return proof_key(semantics or subject.semantics(), subject.question(), subject.method, {}, prover)
 
 
 def base_outcome(name: str, entry: Entry, subject: Subject) -> ProofOutcome:
@@ -79,33 +77,33 @@ def look_up(
     recheck: float = 0.0,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Generator[LookedUp]:
-    """Looks claims up, many in one process, and yields what came of it.
+    """Looks claims up, many in one process, and yields what came of it; where a process fails, one by one.
 
     With ``recheck``, seconds for each, a stored certificate counts only after its obligations were generated and put to
     both solvers again.
     """
-    batches = list(_batches(entries, 1 if recheck else _AT_ONCE))
-    tasks = [
-        Task(str(number), lambda names=names: _answers(names, entries, store, bool(recheck)))  # type: ignore[misc]
-        for number, names in enumerate(batches)
-    ]
-    run = run_tasks(
-        tasks,
-        jobs=jobs or os.cpu_count() or 1,
-        timeout=recheck or _BUILD_SECONDS,
-        memory=_BUILD_MEGABYTES,
-        stopped=stopped,
-    )
-    with closing(run) as ends:
-        for end in ends:
-            yield from _told(end, batches[int(end.name)])
+    processes = jobs or os.cpu_count() or 1
+    limits = {"jobs": processes, "timeout": recheck or _BUILD_SECONDS, "memory": _BUILD_MEGABYTES, "stopped": stopped}
+    left: list[Sequence[str]] = [[name] for name in entries] if recheck else list(_batches(entries, processes))
+    while left:
+        batches, left = left, []
+        tasks = [
+            Task(str(k), partial(_answers, names, entries, store, bool(recheck))) for k, names in enumerate(batches)
+        ]
+        with closing(run_tasks(tasks, **limits)) as ends:  # type: ignore[arg-type]
+            for end in ends:
+                names = batches[int(end.name)]
+                if end.text is None and len(names) > 1:
+                    left += ([name] for name in names)
+                else:
+                    yield from _told(end, names)
 
 
-def _batches(entries: Mapping[str, Entry], most: int) -> Iterator[Sequence[str]]:
-    alone = [name for name, entry in entries.items() if entry.kind == "mapping"]
-    others = [name for name, entry in entries.items() if entry.kind != "mapping"]
-    yield from ([name] for name in alone)
-    yield from (others[i : i + most] for i in range(0, len(others), most))
+def _batches(entries: Mapping[str, Entry], processes: int) -> Iterator[Sequence[str]]:
+    """The names in two batches for each process, mappings dealt out first: they take longest."""
+    ordered = sorted(entries, key=lambda name: entries[name].kind != "mapping")
+    count = min(2 * processes, len(ordered))
+    yield from (ordered[k::count] for k in range(count))
 
 
 def _told(end: Ended, names: Sequence[str]) -> Iterator[LookedUp]:
@@ -114,32 +112,38 @@ def _told(end: Ended, names: Sequence[str]) -> Iterator[LookedUp]:
         yield from (LookedUp(name, None, None, f"not looked up in the store: {end.failure}") for name in names)
         return
     for name, outcome, words, note in json.loads(end.text):
-        read = [None if text is None else ProofOutcome.from_text(text) for text in (outcome, words)]
+        read = [None if content is None else ProofOutcome.from_json(content) for content in (outcome, words)]
         yield LookedUp(name, read[0], read[1], note)
 
 
 def _answers(names: Sequence[str], entries: Mapping[str, Entry], store: ProofStore, recheck: bool) -> str:
     """In the process: JSON of what came of looking each claim up."""
     provers = {kind: prover_identity(kind) for kind in {entries[name].kind for name in names}}
-    found: list[tuple[str, str | None, str | None, str]] = []
+    found: list[tuple[str, object, object, str]] = []
     for name in names:
         entry = entries[name]
         try:
             subject = entry.build()
             words = base_outcome(name, entry, subject)
-            key = key_of(subject, provers[entry.kind])
+            semantics = subject.semantics()
+            key = key_of(subject, provers[entry.kind], semantics)
         except Exception as error:  # whatever it was, it is what the report says of this claim
             broken = ProofOutcome(name, Status.ERROR.value, entry.expected.value, entry.summary, kind=entry.kind)
             broken = replace(broken, reason=f"{type(error).__name__}: {error}")
-            found.append((name, broken.to_text(), None, ""))
+            found.append((name, broken.to_json(), None, ""))
             continue
-        outcome, note = _answer(words, subject, store, key, recheck)
-        found.append((name, None if outcome is None else outcome.to_text(), words.to_text(), note))
+        outcome, note = _answer(words, subject, semantics, store, key, recheck)
+        found.append((name, None if outcome is None else outcome.to_json(), words.to_json(), note))
     return json.dumps(found)
 
 
 def _answer(
-    words: ProofOutcome, subject: Subject, store: ProofStore, key: str, recheck: bool
+    words: ProofOutcome,
+    subject: Subject,
+    semantics: Mapping[str, str],
+    store: ProofStore,
+    key: str,
+    recheck: bool,
 ) -> tuple[ProofOutcome | None, str]:
     """The outcome that the store holds, if it stands up to checking; and what was wrong with it, if anything."""
     try:
@@ -158,7 +162,7 @@ def _answer(
     except (CertificateError, ValueError) as error:
         return None, refused + str(error)
     problems = certificate_problems(
-        certificate, subject.semantics(), claim_json(claim), subject.method, certificate["parameters"]
+        certificate, semantics, claim_json(claim), subject.method, certificate["parameters"]
     )
     if not problems and recheck:
         problems = binding_problems(certificate, subject)

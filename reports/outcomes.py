@@ -58,19 +58,25 @@ class ProofOutcome:
         """Where the answer comes from, for people."""
         return "from store" if self.from_store else "this run"
 
-    def to_text(self) -> str:
+    def to_json(self) -> dict[str, Any]:
         """The outcome as JSON."""
-        return json.dumps(asdict(self), sort_keys=True)
+        return asdict(self)
+
+    def to_text(self) -> str:
+        """The outcome as the text of its JSON."""
+        return json.dumps(self.to_json(), sort_keys=True)
+
+    @staticmethod
+    def from_json(content: object) -> ProofOutcome:
+        """The outcome in what :meth:`to_json` gave; raises TypeError or KeyError on anything else."""
+        if not isinstance(content, dict):
+            raise TypeError(f"an outcome must be a JSON object, not {type(content).__name__}")
+        return ProofOutcome(**(content | {name: tuple(content[name]) for name in ("solvers", "notes")}))
 
     @staticmethod
     def from_text(text: str) -> ProofOutcome:
-        """The outcome in a text of :meth:`to_text`; raises ValueError or TypeError on anything else."""
-        content = json.loads(text)
-        if not isinstance(content, dict):
-            raise TypeError(f"an outcome must be a JSON object, not {type(content).__name__}")
-        for name in ("solvers", "notes"):
-            content[name] = tuple(content[name])
-        return ProofOutcome(**content)
+        """The outcome in a text of :meth:`to_text`; raises ValueError, TypeError or KeyError on anything else."""
+        return ProofOutcome.from_json(json.loads(text))
 
 
 def tally(outcomes: list[ProofOutcome]) -> str:
