@@ -639,3 +639,27 @@ def test_a_faint_colour_is_found(check: Callable[[bool], None], monkeypatch: pyt
     monkeypatch.setattr(f"{__name__}.STYLE", STYLE.replace("--soft: #515a64", "--soft: #8a939d"))
     with pytest.raises(AssertionError):
         check(False)
+
+
+def rule(name: str, **changes: Any) -> ProofOutcome:
+    return proved(name, kind="rule", method="rule", **changes)
+
+
+def test_rules_have_a_line_each_where_they_are_as_expected() -> None:
+    words = claim("fine")
+    fine = rule("fine", document=certificate(words, method="rule"))
+    wrong = refuted("wrong-rule", kind="rule", method="rule")
+    lemma = proved("many", kind="lemma", method="enumeration", claim=claim("many"))
+    run = [{"name": "n", "meaning": "m", "arguments": 65536, "largest": 0.5}]
+    lemma = replace(lemma, document=certificate(claim("many"), method="enumeration", obligations=[], enumerations=run))
+    bad = replace(rule("bad"), status="UNKNOWN", document="", reason="nobody knows")
+    page = tree(proved(), fine, wrong, lemma, bad)
+    headings = [h.text for h in page.all("h2")]
+    assert headings[2:7] == [
+        "Not as expected (1)", "Proved (1)", "Rewrite rules (1)", "Wrong rules, refuted (1)", "Lemmas (1)",
+    ]  # fmt: skip
+    assert set(claims(page)) == {"good", "bad"}
+    told = {t.one("tbody").one("th").text: t.one("tbody").text for t in page.all("table", class_="brief")}
+    assert set(told) == {"✓ PROVED fine", "✗ REFUTED wrong-rule", "✓ PROVED many"}
+    assert "3 obligations" in told["✓ PROVED fine"] and "run on 65,536 arguments" in told["✓ PROVED many"]
+    assert "0x80 in the IR" in told["✗ REFUTED wrong-rule"]
