@@ -46,12 +46,14 @@ def _linear(activation: str | None) -> Callable[[], TensorMapping]:
     return build
 
 
-def _reordered(order: str) -> Callable[[], TensorMapping]:
+def _reordered(accelerator: str, order: str) -> Callable[[], TensorMapping]:
     def build() -> TensorMapping:
         from ir_semantics.dense import Order
         from rewrites.flexasr_linear import linear_mapping
+        from rewrites.vta_dense import dense_mapping
 
-        return linear_mapping(order=Order(order))
+        build = linear_mapping if accelerator == "flexasr_linear" else dense_mapping
+        return build(order=Order(order))
 
     return build
 
@@ -192,10 +194,10 @@ MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = (
 """Mappings by name: one line about each, and how to build it."""
 
 SHAPED_MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping], tuple[int, ...]]] = {
-    f"flexasr_linear_{order}": (
-        f"a dense layer that the IR sums {how}, at one shape by method hash",
-        _reordered(order),
-        (2, 32, 64),
+    f"{name}_{order}": (f"{text} that the IR sums {how}, at one shape", _reordered(name, order), shape)
+    for name, text, shape in (
+        ("flexasr_linear", "a dense layer on FlexASR", (2, 32, 64)),
+        ("vta_dense", "a dense layer of bytes on VTA", (2, 32, 32)),
     )
     for order, how in (("backward", "from the last feature to the first"), ("blocked", "in blocks of 16 features"))
 }

@@ -34,6 +34,15 @@ class Order(Enum):
     BLOCKED = "blocked"
     """In blocks of :data:`BLOCK` features, each summed from 0; the sums of blocks are added up as they come."""
 
+    @property
+    def words(self) -> str:
+        """The order in words."""
+        return {
+            Order.FORWARD: "from the first feature to the last",
+            Order.BACKWARD: "from the last feature to the first",
+            Order.BLOCKED: f"in blocks of {BLOCK} features",
+        }[self]
+
 
 @dataclass(frozen=True)
 class DenseOperator:

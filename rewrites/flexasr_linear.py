@@ -29,7 +29,7 @@ from ila_lang import (
     var,
 )
 from ila_lang.mapping import Reduction, TensorMapping
-from ir_semantics.dense import BLOCK, DENSE_CODE, DenseOperator, Order, dense_ir
+from ir_semantics.dense import DENSE_CODE, DenseOperator, Order, dense_ir
 
 from .flexasr_layers import BASE, CELL, CELL_COLUMN, HOST_X, HOST_Y, NI, NO, Matrix, T, emit_layer, sizes_within
 
@@ -60,7 +60,6 @@ def accumulate(a: Expr, b: Expr) -> Expr:
 
 SUMS = (Reduction(accumulate, 0),)
 """What every sum of products is added up by."""
-ORDERS = {Order.BACKWARD: "from the last feature to the first", Order.BLOCKED: f"in blocks of {BLOCK} features"}
 
 
 @primitive(bv(32), acc=bv(32), w=bv(8), x=bv(8))
@@ -127,7 +126,7 @@ def linear_mapping(
     suffix = f"_{activation}" if activation else ""
     after = f", then {activation}" if activation else ""
     if order is not Order.FORWARD:
-        suffix, after = f"{suffix}_{order.value}", f"{after}, the IR summing {ORDERS[order]}"
+        suffix, after = f"{suffix}_{order.value}", f"{after}, the IR summing {order.words}"
     return TensorMapping(
         name=f"flexasr_linear{suffix}",
         ir=ir_fragment(activation, order),

@@ -19,7 +19,7 @@ from ila_lang.mapping import TensorMapping
 from ir_semantics.recurrent import RECURRENT_CODE, RecurrentCell, recurrent_ir
 
 from .flexasr_layers import BASE, CELL, CELL_COLUMN, HOST_X, HOST_Y, NI, NO, Matrix, T, emit_layer, sizes_within
-from .flexasr_linear import multiply_add
+from .flexasr_linear import SUMS, multiply_add
 
 __all__ = ["CELLS", "recurrent_mapping"]
 
@@ -188,4 +188,5 @@ def recurrent_mapping(kind: str, options: FlexAsrOptions | None = None) -> Tenso
         cell=CELL,
         cell_column=CELL_COLUMN,
         recurrent=True,
+        sums=SUMS,
     )

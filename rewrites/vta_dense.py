@@ -16,8 +16,8 @@ from accel_models.vta.model import vta
 from accel_models.vta.numerics import multiply
 from accel_models.vta.options import VtaOptions
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, true, var
-from ila_lang.mapping import SizeError, TensorMapping
-from ir_semantics.dense import DENSE_CODE, DenseOperator, dense_ir
+from ila_lang.mapping import Reduction, SizeError, TensorMapping
+from ir_semantics.dense import DENSE_CODE, DenseOperator, Order, dense_ir
 
 from .vta_programs import ASSUMPTIONS, COLUMNS, DRAM_VECTORS, HOST_Y, IDLE, ROWS, Program, micro_op
 
@@ -48,6 +48,16 @@ DOMAIN: tuple[tuple[str, Expr], ...] = (
 )
 
 
+@primitive(bv(32), a=bv(32), b=bv(32))
+def accumulate(a: Expr, b: Expr) -> Expr:
+    """The sum of two accumulators; wraps at 32 bits, so that the order of a sum does not matter."""
+    return a + b
+
+
+SUMS = (Reduction(accumulate, 0),)
+"""What products and the bias are added up by."""
+
+
 @primitive(bv(32), acc=bv(32), weight=bv(8), x=bv(8))
 def multiply_add(acc: Expr, weight: Expr, x: Expr) -> Expr:
     """The accumulator plus the product of two signed bytes; wraps at 32 bits."""
@@ -62,7 +72,7 @@ def requantise(acc: Expr, bias: Expr, shift: Expr) -> Expr:
     return ite(scaled.slt(low), low, ite(high.slt(scaled), high, scaled))[7:0]
 
 
-DENSE = DenseOperator(multiply_add, requantise, {"shift": 4})
+DENSE = DenseOperator(multiply_add, requantise, {"shift": 4}, accumulate)
 """The IR's element types: int8 operands, int32 sums that wrap around, int8 results."""
 
 
@@ -125,8 +135,8 @@ def dense_fragment(ila: Ila, details: DenseDetails | None = None) -> Fragment:
     return Fragment("vta_dense", ila, PARAMETERS, tensors, kernel, idle=IDLE)
 
 
-def ir_fragment() -> Fragment:
-    """One dense instruction."""
+def ir_fragment(order: Order = Order.FORWARD) -> Fragment:
+    """One dense instruction, of an IR that sums in this order."""
     program = Kernel("ir_dense")
     program.command(
         "dense layer",
@@ -137,7 +147,7 @@ def ir_fragment() -> Fragment:
         features_out_in=COLUMNS << 4,
         shift_in=SHIFT[3:0],
     )
-    return Fragment("ir_dense", dense_ir(DENSE), PARAMETERS, {}, program)
+    return Fragment("ir_dense", dense_ir(DENSE, order), PARAMETERS, {}, program)
 
 
 SAMPLES = ((1, 16, 16), (1, 48, 16), (2, 32, 32), (3, 16, 48), (4, 48, 32), (5, 64, 16), (3, 32, 64))
@@ -157,11 +167,14 @@ def sizes_of(rows: int, features_in: int, features_out: int) -> dict[str, int]:
     return {"m": rows, "inner": features_in // 16, "n": features_out // 16, "shift": 9}
 
 
-def dense_mapping(options: VtaOptions | None = None, details: DenseDetails | None = None) -> TensorMapping:
-    """The mapping ``vta_dense``; ``options`` select another reading of VTA."""
+def dense_mapping(
+    options: VtaOptions | None = None, details: DenseDetails | None = None, order: Order = Order.FORWARD
+) -> TensorMapping:
+    """The mapping ``vta_dense``; ``options`` select another reading of VTA, and ``order`` that of the IR's sums."""
+    after = "" if order is Order.FORWARD else f", the IR summing {order.words}"
     return TensorMapping(
-        name="vta_dense",
-        ir=ir_fragment(),
+        name="vta_dense" if order is Order.FORWARD else f"vta_dense_{order.value}",
+        ir=ir_fragment(order),
         device=dense_fragment(vta(options), details),
         parameters=PARAMETERS,
         domain=DOMAIN,
@@ -172,7 +185,9 @@ def dense_mapping(options: VtaOptions | None = None, details: DenseDetails | Non
         lemmas=(),
         abstract=frozenset({multiply.name}),
         sizes_of=sizes_of,
-        statement="VTA's program computes the dense layer x w^T + b of bytes, shifted right and saturated to bytes",
+        statement=(
+            f"VTA's program computes the dense layer x w^T + b of bytes, shifted right and saturated to bytes{after}"
+        ),
         doc="Write tensors and micro-ops to DRAM; LOAD, GEMM, ALU and STORE for each vector of outputs; read",
         assumptions=(*ASSUMPTIONS, "features are padded to 16; padding of x or of the weights must be 0"),
         shape_names=("rows", "features_in", "features_out"),
@@ -180,4 +195,5 @@ def dense_mapping(options: VtaOptions | None = None, details: DenseDetails | Non
         shape_parameters=frozenset({"m", "inner", "n"}),
         cell=CELL,
         cell_column=CELL_COLUMN,
+        sums=SUMS,
     )

@@ -21,7 +21,7 @@ from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, true, var
 from ila_lang.mapping import SizeError, TensorMapping
 from ir_semantics.dense import DENSE_CODE, dense_ir
 
-from .vta_dense import DENSE
+from .vta_dense import DENSE, SUMS
 from .vta_programs import ASSUMPTIONS, DRAM_VECTORS, HOST_Y, IDLE, Program, micro_op
 
 __all__ = ["GemmDetails", "gemm_fragment", "gemm_mapping"]
@@ -232,4 +232,5 @@ def gemm_mapping(options: VtaOptions | None = None, details: GemmDetails | None 
         cell=CELL,
         cell_column=CELL_COLUMN,
         row_coordinates=2,
+        sums=SUMS,
     )

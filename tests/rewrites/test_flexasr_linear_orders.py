@@ -161,8 +161,10 @@ def test_blocks_need_an_addition() -> None:
 # -- the catalogue ----------------------------------------------------------------------------------------------
 
 
-def test_the_catalogue_has_both() -> None:
-    assert set(SHAPED_MAPPINGS) == {"flexasr_linear_backward", "flexasr_linear_blocked"}
+def test_the_catalogue_has_all_orders() -> None:
+    assert set(SHAPED_MAPPINGS) == {
+        f"{name}_{order}" for name in ("flexasr_linear", "vta_dense") for order in ("backward", "blocked")
+    }
     assert not set(SHAPED_MAPPINGS) & set(MAPPINGS)
     assert set(SHAPED_MAPPINGS) <= set(mapping_entries())
     for name, (_, _, shape) in SHAPED_MAPPINGS.items():

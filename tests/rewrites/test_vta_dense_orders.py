@@ -1,0 +1,48 @@
+"""Dense layers that the IR sums in another order than VTA's GEMM, and faults of the program that must not be proved."""
+
+from __future__ import annotations
+
+import pytest
+
+import bmc.sums
+from bmc.counterexample import Counterexample, replays
+from ila_lang import const
+from ir_semantics.dense import Order
+from rewrites.vta_dense import DenseDetails, dense_mapping
+from smt_encodings.claims import Equality, Status
+
+SHAPE = (1, 32, 16)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(
+    "order",
+    [Order.BACKWARD, *(pytest.param(o, marks=pytest.mark.slow) for o in (Order.FORWARD, Order.BLOCKED))],
+    ids=str,
+)
+def test_any_order_is_proved(order: Order) -> None:
+    """The bias is a summand of the accelerator's accumulator, and added at the end in the IR."""
+    verdict = bmc.sums.prove(dense_mapping(order=order), SHAPE)
+    assert verdict.status is Status.PROVED, verdict.reason
+    assert verdict.claim.equality is Equality.BIT_EXACT
+    assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
+
+
+FAULTS = {
+    "accumulators are not cleared": DenseDetails(clear=False),
+    "each product is added twice": DenseDetails(twice=True),
+    "the bias lands on the sums": DenseDetails(bias_at=const(0, 32)),
+}
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(
+    "name", [n if n.startswith("each") else pytest.param(n, marks=pytest.mark.slow) for n in FAULTS]
+)
+def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
+    mapping = dense_mapping(details=FAULTS[name], order=Order.BACKWARD)
+    assert bmc.sums.prove(mapping, SHAPE, search_seconds=0).status is Status.UNKNOWN
+    verdict = bmc.sums.prove(mapping, SHAPE)
+    assert verdict.status is Status.REFUTED, verdict.reason
+    found = verdict.details["counterexample"]
+    assert isinstance(found, Counterexample) and replays(mapping, found)
