@@ -191,10 +191,10 @@ def _exactly(op: str, kind: Format, source: Format, args: Sequence[Value]) -> Va
     if exact is None or (op in _INTEGER_OPERATORS) > whole or (op == "div" and whole) or op.startswith("shift"):
         raise NotInterpreted(f"{op} has no exact value over {source}")
     numbers = [Fraction(a) for a in args]
-    if op in ("div", "quotient", "floor_quotient") and numbers[1] == 0:
-        if op == "div":
+    if op in ("div", "quotient", "floor_quotient", "remainder") and numbers[1] == 0:
+        if not whole:
             raise NotInterpreted("a real number divided by 0 has no value")
-        return 0
+        return int(numbers[0]) if op == "remainder" else 0
     result = exact(*numbers)
     if isinstance(result, bool):
         return result

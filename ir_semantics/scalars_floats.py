@@ -107,7 +107,7 @@ def float_value(op: str, kind: Format, args: list[float]) -> Value:
         return float_value("add", kind, [args[0], -args[1]])
     if op in _ROUNDED:
         return _rounded(op, kind, args)
-    if op in ("floor", "ceil", "trunc"):
+    if op in ("floor", "ceil", "trunc", "round"):
         (x,) = args
         if x == 0 or not math.isfinite(x):
             return x
@@ -186,6 +186,13 @@ def _same(x: float, y: float) -> bool:
     return math.isnan(y) if math.isnan(x) else x == y and _negative(x) == _negative(y)
 
 
+def _remainder(x: float, y: float) -> float:
+    """Exact, so that it needs no rounding."""
+    if math.isnan(x) or math.isnan(y) or math.isinf(x) or y == 0:
+        return math.nan
+    return x if math.isinf(y) else math.fmod(x, y)
+
+
 _SPECIAL: dict[str, Callable[..., Value]] = {
     "neg": lambda x: -x,
     "abs": lambda x: math.copysign(x, 1.0),
@@ -193,6 +200,7 @@ _SPECIAL: dict[str, Callable[..., Value]] = {
     "minimum": lambda x, y: -_maximum(-x, -y),
     "maxnum": _maxnum,
     "minnum": lambda x, y: -_maxnum(-x, -y),
+    "remainder": _remainder,
     "unsigned_zero": lambda x: 0.0 if x == 0 else x,
     "lt": lambda x, y: x < y,
     "le": lambda x, y: x <= y,

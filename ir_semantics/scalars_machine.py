@@ -222,6 +222,12 @@ def _floor_quotient(shape: _Shape, a: Expr, b: Expr) -> Expr:
     return _fit(ite(by_zero, const(0, quotient.width), ite(differ, down, quotient)), 0, shape)
 
 
+def _remainder(shape: _Shape, a: Expr, b: Expr) -> Expr:
+    _, rest, _, by_zero = _magnitudes(shape, a, b)
+    x = _wide(a, shape, rest.width)
+    return _fit(ite(by_zero, x, ite(x.slt(const(0, x.width)), -rest, rest)), 0, shape)
+
+
 def _shift_left(shape: _Shape, a: Expr, amount: Expr) -> Expr:
     width = 2 * shape.width + 1
     limit = const(shape.width, width)
@@ -246,7 +252,9 @@ def _integral(rounding: str, up: bool = False) -> Callable[..., Expr]:
     return meaning
 
 
-_INTEGERS_ONLY = frozenset({"quotient", "floor_quotient", "shift_left", "shift_right"})
+_INTEGERS_ONLY = frozenset(
+    {"quotient", "floor_quotient", "remainder", "shift_left", "shift_right", "bit_and", "bit_or", "bit_xor", "bit_not"}
+)
 
 _COMPARISONS: dict[str, Callable[..., Expr]] = {
     "lt": lambda a, b: a.slt(b),
@@ -275,4 +283,10 @@ _ARITHMETIC: dict[str, Callable[..., Expr]] = {
     "floor": _integral("down"),
     "ceil": _integral("down", up=True),
     "trunc": _integral("toward_zero"),
+    "round": _integral("nearest_even"),
+    "remainder": _remainder,
+    "bit_and": lambda shape, a, b: a & b,
+    "bit_or": lambda shape, a, b: a | b,
+    "bit_xor": lambda shape, a, b: a ^ b,
+    "bit_not": lambda shape, a: ~a,
 }

@@ -99,7 +99,7 @@ _LIST = [
         "remainder",
         2,
         "same",
-        "x - y * trunc(x / y), which has the sign of x.",
+        "x - y * trunc(x / y), which has the sign of x; of integers x where y is 0, of floats NaN.",
         lambda a, b: a - b * _toward_zero(a / b),
     ),
     ScalarOp("bit_and", 2, "same", "Bitwise conjunction of machine integers."),

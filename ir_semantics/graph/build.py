@@ -45,10 +45,7 @@ def _result_type(name: str, types: tuple[TensorType, ...], attributes: tuple[tup
 def _check_kinds(operator: Operator, types: Sequence[TensorType]) -> None:
     first = types[0]
     if operator.scalar is not None:
-        numbers = [t for t in types if t.kind != "bool"] or list(types)
-        first = numbers[0]
-        if any(t.dtype != first.dtype for t in numbers):
-            raise GraphError(f"the operands of {operator.name} must be of one type, not {', '.join(map(str, types))}")
+        first = next((t for t in types if t.kind != "bool"), first)
     if first.kind not in operator.kinds:
         raise GraphError(
             f"{operator.name} must be given elements of kind {' or '.join(sorted(operator.kinds))}, not {first}; "
@@ -96,7 +93,7 @@ class Builder:
 
     def constant(self, value: Array) -> int:
         """A constant of an array's elements; changing the array later does not change it."""
-        kept = value.flags.c_contiguous and not value.flags.writeable
+        kept = isinstance(value, np.ndarray) and value.flags.c_contiguous and not value.flags.writeable
         array = value if kept else np.array(value, copy=True, order="C")
         array.flags.writeable = False
         return self._keep(array, digest_of(array))

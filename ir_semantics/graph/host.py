@@ -19,10 +19,6 @@ __all__ = ["HOST"]
 Operands = Sequence[Array]
 
 
-def _first(types: Types, attributes: Attributes) -> Sequence[int]:
-    return types[0].shape
-
-
 def _axis(attributes: Attributes) -> int:
     value = attributes["axis"]
     assert isinstance(value, int)
@@ -63,6 +59,11 @@ _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def _check_reduction(attributes: Attributes) -> None:
+    if attributes["reduction"] not in ("none", *_COMBINE):
+        raise GraphError(f"a reduction must be none, {', '.join(_COMBINE)}, not {attributes['reduction']}")
+
+
 def _write(target: Array, at: tuple[Any, ...], values: Array, reduction: object) -> None:
     if reduction == "none":
         target[at] = values
@@ -79,7 +80,13 @@ def _scatter_elements(of: Operands, attributes: Attributes, result: TensorType) 
 
 
 def _scatter_elements_shape(types: Types, attributes: Attributes) -> Sequence[int]:
-    if types[1].shape != types[2].shape or types[1].rank != types[0].rank:
+    _check_reduction(attributes)
+    if (
+        types[1].shape != types[2].shape
+        or types[1].kind != "int"
+        or types[2].dtype != types[0].dtype
+        or types[1].rank != types[0].rank
+    ):
         raise GraphError(
             "scatter_elements must be given indices and updates of one shape and the data's rank, not "
             f"{types[1]} and {types[2]}"
@@ -96,6 +103,9 @@ def _scatter_nd(of: Operands, attributes: Attributes, result: TensorType) -> Arr
 
 def _scatter_nd_shape(types: Types, attributes: Attributes) -> Sequence[int]:
     data, indices, updates = (t.shape for t in types)
+    _check_reduction(attributes)
+    if types[1].kind != "int" or types[2].dtype != types[0].dtype:
+        raise GraphError(f"scatter_nd must be given integers as indices and updates of its data's type, not {types[1]}")
     if not indices or indices[-1] > len(data) or updates != (*indices[:-1], *data[indices[-1] :]):
         raise GraphError(f"scatter_nd must be given updates that fit its indices, not {types[1]} and {types[2]}")
     return data
@@ -116,9 +126,19 @@ def _gather_nd_shape(types: Types, attributes: Attributes) -> Sequence[int]:
     batch = attributes["batch"]
     assert isinstance(batch, int)
     data, indices = types[0].shape, types[1].shape
-    if not indices or batch + indices[-1] > len(data) or data[:batch] != indices[:batch] or batch >= len(indices):
+    fits = bool(indices) and 0 <= batch < min(len(indices), len(data)) and data[:batch] == indices[:batch]
+    if not fits or types[1].kind != "int" or not 1 <= indices[-1] <= len(data) - batch:
         raise GraphError(f"gather_nd must be given indices that fit its data, not {types[1]} and {types[0]}")
     return (*indices[:-1], *data[batch + indices[-1] :])
+
+
+def _reverse_sequence_shape(types: Types, attributes: Attributes) -> Sequence[int]:
+    batch, time = attributes["batch"], attributes["time"]
+    if {batch, time} != {0, 1} or types[0].rank < 2 or types[1].kind != "int":
+        raise GraphError(f"reverse_sequence must be given sequences and their lengths, not {types[0]} and {types[1]}")
+    if types[1].shape != (types[0].shape[int(str(batch))],):
+        raise GraphError(f"reverse_sequence must be given a length for each sequence, not {types[1]} for {types[0]}")
+    return types[0].shape
 
 
 def _reverse_sequence(of: Operands, attributes: Attributes, result: TensorType) -> Array:
@@ -126,6 +146,8 @@ def _reverse_sequence(of: Operands, attributes: Attributes, result: TensorType) 
     assert isinstance(batch, int) and isinstance(time, int)
     x = np.moveaxis(of[0], (batch, time), (0, 1))
     y = x.copy()
+    if of[1].size and not (of[1].min() >= 0 and of[1].max() <= x.shape[1]):
+        raise GraphError(f"the lengths of sequences must be in 0 .. {x.shape[1]}; correct the model's input")
     for j, length in enumerate(of[1]):
         y[j, :length] = x[j, :length][::-1]
     return np.moveaxis(y, (0, 1), (batch, time))
@@ -157,7 +179,11 @@ HOST = (
     host("scatter_nd", _scatter_nd, _scatter_nd_shape, arity=3, doc="The data with slices written at index tuples."),
     host("gather_nd", _gather_nd, _gather_nd_shape, arity=2, doc="The slices of the data at index tuples."),
     host(
-        "reverse_sequence", _reverse_sequence, _first, arity=2, doc="Sequences in opposite order up to their lengths."
+        "reverse_sequence",
+        _reverse_sequence,
+        _reverse_sequence_shape,
+        arity=2,
+        doc="Sequences in opposite order up to their lengths.",
     ),
     host("determinant", _determinant, _determinant_shape, kinds="float", doc="The determinants of matrices."),
 )

@@ -106,7 +106,10 @@ def scalar(name: str, term: Scalar | Callable[[Attributes], Scalar], kinds: str 
         for variable_name, given in zip(NAMES, types, strict=False):
             if found[variable_name] == BOOLEAN and given.kind != "bool":
                 raise GraphError(f"the operand {variable_name} of {name} must be of Booleans, not {given}")
-        return "bool" if sample.format == BOOLEAN else number_of(found, types)
+        numbers = [t.dtype for variable_name, t in zip(NAMES, types, strict=False) if found[variable_name] == NUMBER]
+        if len(set(numbers)) > 1:
+            raise GraphError(f"the operands of {name} must be of one type, not {', '.join(map(str, types))}")
+        return "bool" if sample.format == BOOLEAN else numbers[0]
 
     told = doc or f"{sample} for every element."
     return register(Operator(name, told, range(arity, arity + 1), _KINDS[kinds], dtype, scalar=build))
@@ -117,12 +120,6 @@ class _Ones(dict[str, float]):
 
     def __missing__(self, key: str) -> float:
         return 1.0
-
-
-def number_of(found: Mapping[str, object], types: Types) -> str:
-    """The element type of the operands whose variables are numbers."""
-    numbers = [t.dtype for name, t in zip(NAMES, types, strict=False) if found[name] == NUMBER]
-    return numbers[0] if numbers else "bool"
 
 
 def tensor(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -74,6 +75,13 @@ class Call:
         """The kind of an operand's elements: bool, int or float."""
         return self.b.type(self.operand(position)).kind
 
+    def image(self) -> tuple[int, int, int, int]:
+        """The shape of the first operand, which must be [batch, channels, height, width]."""
+        shape = self.shape()
+        if len(shape) != 4:
+            raise self.fail(f"the input must be [batch, channels, height, width], not of the shape {list(shape)}")
+        return shape[0], shape[1], shape[2], shape[3]
+
     def static(self, position: int, what: str) -> Array:
         """The value of an operand that must be constant; raises NeedsConstant where it depends on inputs."""
         return self.value_of(self.operand(position), what)
@@ -96,7 +104,24 @@ class Call:
 
     def static_ints(self, position: int, what: str) -> list[int]:
         """The integers of an operand that must be constant."""
-        return [int(v) for v in self.static(position, what).reshape(-1)]
+        value = self.static(position, what)
+        if value.dtype.kind not in "iu":
+            raise self.fail(f"{what} must be integers, not {value.dtype}")
+        return [int(v) for v in value.reshape(-1)]
+
+    def static_number(self, position: int, what: str) -> Any:
+        """The one element of an operand that must be constant."""
+        value = self.static(position, what)
+        if value.size != 1:
+            raise self.fail(f"{what} must be one element, not {value.size}")
+        return value.reshape(())[()]
+
+    def static_floats(self, position: int, what: str) -> list[float]:
+        """The finite numbers of an operand that must be constant."""
+        value = self.static(position, what)
+        if not np.isfinite(value.astype(np.float64)).all():
+            raise self.fail(f"{what} must be finite numbers")
+        return [float(v) for v in value.reshape(-1)]
 
     # -- attributes --------------------------------------------------------------------------------------
 
@@ -117,8 +142,10 @@ class Call:
 
     def real(self, name: str, default: float) -> float:
         """A float attribute."""
-        value = self.raw(name, default, (float, int))
-        return float(value)
+        value = float(self.raw(name, default, (float, int)))
+        if not math.isfinite(value):
+            raise self.fail(f"the attribute {name} must be finite, not {value}")
+        return value
 
     def text(self, name: str, default: str) -> str:
         """A string attribute."""

@@ -24,7 +24,7 @@ from .dtypes import dtype_of, name_of
 from .reading import attribute_value, check_structure, read_model, tensor_value
 
 if TYPE_CHECKING:
-    from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TypeProto
+    from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto
 
 __all__ = ["FIRST_OPSET", "LAST_OPSET", "import_model"]
 
@@ -77,6 +77,8 @@ def import_model(
         raise GraphError(f"values must be given for inputs of the model, not for {', '.join(given)}; correct the names")
     results = importer.graph(proto.graph, names, versions, 0)
     outputs = {o.name: r for o, r in zip(proto.graph.output, results, strict=True)}
+    for output in proto.graph.output:
+        _as_declared(output, importer.b.type(outputs[output.name]), shapes is None)
     return importer.b.graph(outputs)
 
 
@@ -89,6 +91,22 @@ def _versions(given: Mapping[str, int], what: str) -> dict[str, int]:
             "convert it with onnx.version_converter.convert_version"
         )
     return versions
+
+
+def _as_declared(output: ValueInfoProto, found: TensorType, with_shape: bool) -> None:
+    """Raises GraphError where an output is not of the type that the model declares."""
+    declared = output.type.tensor_type
+    wanted = dtype_of(declared.elem_type)
+    shape = [d.dim_value if d.HasField("dim_value") else None for d in declared.shape.dim]
+    same = not (with_shape and declared.HasField("shape")) or (
+        len(shape) == found.rank and all(w in (None, d) for w, d in zip(shape, found.shape, strict=True))
+    )
+    if (declared.elem_type and wanted != found.dtype) or not same:
+        told = ", ".join("any" if d is None else str(d) for d in shape)
+        raise GraphError(
+            f"the output {output.name} must be {name_of(declared.elem_type)}[{told}], as the model declares, "
+            f"not {found}; correct the model"
+        )
 
 
 def _fits(name: str, array: Array, of: TypeProto) -> None:
@@ -215,6 +233,11 @@ class _Importer:
             raise
         except GraphError as error:
             raise GraphError(f"{where}: {error}") from error
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise GraphError(
+                f"{where}: the inputs and attributes must be such as the operator has, which these are not ({error}); "
+                "correct the model"
+            ) from error
         unknown = sorted(set(attributes) - call.used)
         if unknown:
             raise Unsupported(f"{where}: the attribute {', '.join(unknown)} is not supported; leave it out")
@@ -235,7 +258,7 @@ class _Importer:
         where: str,
     ) -> Sequence[int | None]:
         """A branch whose condition is constant: the side that is taken."""
-        condition = operands[0]
+        condition = operands[0] if operands else None
         value = None if condition is None else self.b.value(condition)
         if condition is not None and value is None:
             inputs = self.b.inputs_below(condition)

@@ -33,13 +33,13 @@ class Windows:
         return {"strides": tuple(self.strides), "dilations": tuple(self.dilations), "pads": tuple(self.pads)}
 
 
-def windows(call: Call, extents: Sequence[int], kernel: Sequence[int]) -> Windows:
+def windows(call: Call, extents: Sequence[int], kernel: Sequence[int], *, pooling: bool) -> Windows:
     """The windows of a node over an image; raises Unsupported for attributes that do not fit."""
     rank = len(extents)
     strides = call.integers("strides") or [1] * rank
     dilations = call.integers("dilations") or [1] * rank
     given = call.integers("pads") or [0] * (2 * rank)
-    mode, ceil = call.text("auto_pad", "NOTSET"), bool(call.integer("ceil_mode", 0))
+    mode, ceil = call.text("auto_pad", "NOTSET"), pooling and bool(call.integer("ceil_mode", 0))
     if not len(kernel) == len(strides) == len(dilations) == rank or len(given) != 2 * rank:
         raise call.fail(f"kernel_shape, strides, dilations and pads must fit {rank} spatial axes")
     if min([*kernel, *strides, *dilations], default=1) < 1 or min(given, default=0) < 0:
@@ -66,7 +66,7 @@ def windows(call: Call, extents: Sequence[int], kernel: Sequence[int]) -> Window
             end = max(after, (count - 1) * s + span - d - before)
         around.append((before, after))
         pads.append((before, end))
-    call.room(*(d + p[0] + p[1] for d, p in zip(extents, pads, strict=True)))
+    call.room(*call.shape()[:2], *(d + p[0] + p[1] for d, p in zip(extents, pads, strict=True)))
     return Windows(list(kernel), strides, dilations, around, pads)
 
 
@@ -76,7 +76,7 @@ def convolve(call: Call, x: int, w: int) -> int:
     stated = call.integers("kernel_shape")
     if len(shape) < 3 or len(call.b.shape(w)) != len(shape) or (stated is not None and tuple(stated) != kernel):
         raise call.fail(f"image and kernel must have one rank of at least 3, and kernel_shape be {list(kernel)}")
-    around = windows(call, shape[2:], kernel)
+    around = windows(call, shape[2:], kernel, pooling=False)
     return call.add("conv", x, w, groups=call.integer("group", 1), **around.attributes())
 
 
@@ -104,6 +104,9 @@ def _conv_transpose(call: Call) -> int:
     strides, dilations = call.integers("strides") or [1] * rank, call.integers("dilations") or [1] * rank
     extra, wanted = call.integers("output_padding") or [0] * rank, call.integers("output_shape")
     given, mode = call.integers("pads") or [0] * (2 * rank), call.text("auto_pad", "NOTSET")
+    counts = [len(strides), len(dilations), len(extra), len(wanted[-rank:] if wanted else kernel)]
+    if counts != [rank] * 4 or len(given) != 2 * rank or min([*strides, *dilations]) < 1 or min(extra) < 0:
+        raise call.fail(f"strides, dilations, pads, output_padding and output_shape must fit {rank} spatial axes")
     pads = []
     for j in range(rank):
         full = (extents[j] - 1) * strides[j] + (kernel[j] - 1) * dilations[j] + 1
@@ -126,14 +129,14 @@ def _max_pool(call: Call) -> int:
     call.ignore("storage_order")  # it orders the output Indices
     if len(call.outputs) > 1:
         raise call.fail("the output Indices is not supported; leave it out")
-    around = windows(call, call.shape()[2:], call.integers("kernel_shape") or [])
+    around = windows(call, call.shape()[2:], call.integers("kernel_shape") or [], pooling=True)
     return call.add("max_pool", call.operand(0), kernel=around.kernel, **around.attributes())
 
 
 @converts("AveragePool")
 def _average_pool(call: Call) -> int:
     x, include = call.operand(0), bool(call.integer("count_include_pad", 0))
-    around = windows(call, call.shape()[2:], call.integers("kernel_shape") or [])
+    around = windows(call, call.shape()[2:], call.integers("kernel_shape") or [], pooling=True)
     attributes = around.attributes()
     if include and around.pads != around.given:  # what ceil_mode adds is no padding, and does not count
         before, after = ([0, 0, *(p[i] for p in around.given)] for i in (0, 1))
@@ -146,7 +149,7 @@ def _average_pool(call: Call) -> int:
 @converts("LpPool")
 def _lp_pool(call: Call) -> int:
     x, p = call.operand(0), call.integer("p", 2)
-    around = windows(call, call.shape()[2:], call.integers("kernel_shape") or [])
+    around = windows(call, call.shape()[2:], call.integers("kernel_shape") or [], pooling=True)
     channels = call.shape()[1]
     powers = call.apply("pow", call.add("abs", x), call.literal(p))
     ones = call.constant(np.ones((channels, 1, *around.kernel), call.dtype()))

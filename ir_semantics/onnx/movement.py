@@ -240,7 +240,7 @@ def _scatter_nd(call: Call) -> int:
 
 @converts("DepthToSpace")
 def _depth_to_space(call: Call) -> int:
-    batch, channels, height, width = call.shape()
+    batch, channels, height, width = call.image()
     block, mode = call.integer("blocksize"), call.text("mode", "DCR")
     if block < 1 or channels % block**2 or mode not in ("DCR", "CRD"):
         raise call.fail(
@@ -257,7 +257,7 @@ def _depth_to_space(call: Call) -> int:
 
 @converts("SpaceToDepth")
 def _space_to_depth(call: Call) -> int:
-    batch, channels, height, width = call.shape()
+    batch, channels, height, width = call.image()
     block = call.integer("blocksize")
     if call.text("mode", "DCR") != "DCR":
         raise call.fail("the attribute mode must be DCR")
@@ -271,7 +271,9 @@ def _space_to_depth(call: Call) -> int:
 @converts("Trilu")
 def _trilu(call: Call) -> int:
     shape, upper = call.shape(), bool(call.integer("upper", 1))
-    k = int(call.static(1, "the diagonal").reshape(())) if call.has(1) else 0
+    if len(shape) < 2:
+        raise call.fail(f"the input must have at least two axes, not the shape {list(shape)}")
+    k = int(call.static_number(1, "the diagonal")) if call.has(1) else 0
     row, column = np.indices(shape[-2:], dtype=np.int64, sparse=True)
     mask = call.constant(column - row >= k if upper else column - row <= k)
     return call.apply("where", mask, call.operand(0), call.literal(0))
@@ -289,7 +291,7 @@ def _eye_like(call: Call) -> int:
 
 @converts("OneHot", note="where indices are integers")
 def _one_hot(call: Call) -> int:
-    depth = int(call.static(1, "the depth").reshape(()))
+    depth = int(call.static_number(1, "the depth"))
     rank = len(call.shape())
     axis = call.axis(call.integer("axis", -1), rank + 1)
     indices = call.cast(call.operand(0), "int64")
@@ -327,7 +329,7 @@ def _constant_of_shape(call: Call) -> int:
 
 @converts("Range")
 def _range(call: Call) -> int:
-    start, limit, delta = (call.static(i, "start, limit and delta").reshape(()) for i in range(3))
+    start, limit, delta = (call.static_number(i, "each of start, limit and delta") for i in range(3))
     if not delta:
         raise call.fail("the step of a range must not be 0")
     count = max(0, int(np.ceil((limit - start) / delta)))
@@ -383,7 +385,7 @@ def _unique(call: Call) -> list[int]:
 @converts("TopK")
 def _top_k(call: Call) -> list[int | None]:
     rank = len(call.shape())
-    k = call.integer("k") if call.opset < 10 else int(call.static(1, "k").reshape(()))
+    k = call.integer("k") if call.opset < 10 else int(call.static_number(1, "k"))
     axis, largest = call.axis(call.integer("axis", -1), rank), bool(call.integer("largest", 1))
     call.ignore("sorted")  # the order of an unsorted result is left open
     x = call.operand(0)

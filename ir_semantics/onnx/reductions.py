@@ -75,7 +75,7 @@ def _arg(call: Call) -> int:
 
 @converts("CumSum", "CumProd")
 def _cumulative(call: Call) -> int:
-    axis = call.axis(int(call.static(1, "the axis").reshape(())), len(call.shape()))
+    axis = call.axis(int(call.static_number(1, "the axis")), len(call.shape()))
     exclusive, reverse = bool(call.integer("exclusive", 0)), bool(call.integer("reverse", 0))
     x, extent, b = call.operand(0), call.shape()[axis], call.b
     operator, unit = ("cumsum", 0) if call.operator == "CumSum" else ("cum_prod", 1)

@@ -84,6 +84,8 @@ def _weights(call: Call, positions: Sequence[float], extent: int, scale: float, 
         if outside:
             weights = [w if 0 <= t < extent else 0.0 for t, w in zip(taps, weights, strict=True)]
         total = sum(weights)
+        if not total:
+            raise call.fail("with exclude_outside every position must have an element of the input near it; unset it")
         for t, weight in zip(taps, weights, strict=True):
             row[min(max(t, 0), extent - 1)] += weight / total
     return matrix
@@ -104,8 +106,8 @@ def _resize(call: Call, axes: list[int], scales: list[float], sizes: list[int], 
         if output == extent and scale == 1 and coordinates != "tf_crop_and_resize":
             continue
         TensorType(b.type(x).dtype, tuple(output if j == axis else d for j, d in enumerate(b.shape(x))))
-        if output > MOST_POSITIONS:
-            raise call.fail(f"a resized axis must have at most {MOST_POSITIONS} elements, not {output}")
+        if max(output, extent if mode != "nearest" else 1) > MOST_POSITIONS:
+            raise call.fail(f"a resized axis must have at most {MOST_POSITIONS} elements, not {extent} and {output}")
         positions = [_source(coordinates, i, extent, output, scale, region) for i in range(output)]
         if mode == "nearest":
             chosen = np.clip([_nearest(p, rounding) for p in positions], 0, extent - 1)
@@ -134,11 +136,13 @@ def _resize_node(call: Call) -> int:
     axes = call.axes(call.integers("axes") or list(range(rank)), rank)
     roi = [(0.0, 1.0)] * len(axes)
     if call.opset >= 11 and call.has(1):
-        given = [float(v) for v in call.static(1, "the region").reshape(-1)]
+        given = call.static_floats(1, "the region")
         if given:
+            if len(given) != 2 * len(axes):
+                raise call.fail(f"the region must have two numbers for each of {len(axes)} axes, not {len(given)}")
             roi = [(given[j], given[j + len(axes)]) for j in range(len(axes))]
     policy = call.text("keep_aspect_ratio_policy", "stretch")
-    scales = [float(v) for v in call.static(scales_at, "the scales").reshape(-1)] if call.has(scales_at) else []
+    scales = call.static_floats(scales_at, "the scales") if call.has(scales_at) else []
     if scales:
         if len(scales) != len(axes) or min(scales) <= 0:
             raise call.fail(f"scales must be positive, one for each of {len(axes)} axes, not {scales}")
@@ -164,10 +168,8 @@ def _resize_node(call: Call) -> int:
 
 @converts("Upsample", note="until opset 9, after which Resize takes its place")
 def _upsample(call: Call) -> int:
-    if call.opset < 9:
-        scales = [float(s) for s in call.items("scales", [])]
-    else:
-        scales = [float(v) for v in call.static(1, "the scales").reshape(-1)]
+    listed = call.opset < 9
+    scales = [float(s) for s in call.items("scales", [])] if listed else call.static_floats(1, "the scales")
     if len(scales) != len(call.shape()) or min(scales, default=1) < 1:
         raise call.fail(f"scales must be at least 1, one for each axis, not {scales}")
     axes = list(range(len(scales)))

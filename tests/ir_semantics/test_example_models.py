@@ -34,7 +34,9 @@ def inputs_of(graph: Graph, seed: int = 0) -> dict[str, np.ndarray]:
     return drawn
 
 
-@pytest.mark.parametrize("name", sorted(APPLICATIONS))
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in ("resnet20", "mobilenet_v2") else pytest.mark.slow) for n in APPLICATIONS]
+)
 def test_layers_are_those_of_table_1(name: str) -> None:
     application = APPLICATIONS[name]
     graph = import_model(application.build(0))

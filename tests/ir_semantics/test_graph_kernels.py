@@ -128,7 +128,7 @@ def calls(draw: Draw, operator: str) -> tuple[list[np.ndarray], dict[str, Any]]:
 
 @pytest.mark.parametrize("operator", sorted(KERNELS))
 def test_functions_are_the_definitions(operator: str) -> None:
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=12, deadline=None)
     @given(calls(operator))
     def agree(call: tuple[list[np.ndarray], dict[str, Any]]) -> None:
         operands, attributes = call

@@ -17,6 +17,7 @@ from onnx import ModelProto, TensorProto, helper
 from ir_semantics.graph import GraphError
 from ir_semantics.graph.build import MOST_COMPUTED
 from ir_semantics.onnx import import_model, read_model
+from ir_semantics.onnx.conformance import cases, run_case
 
 from .onnx_models import convolutional, model, node, tensor
 
@@ -83,6 +84,53 @@ def test_files_that_are_no_models(tmp_path: Path) -> None:
     assert "must be a regular file" in refusal(lambda: read_model(tmp_path))
     os.mkfifo(tmp_path / "pipe")
     assert "must be a regular file" in refusal(lambda: read_model(tmp_path / "pipe"))
+
+
+INTEGERS = (-1, 0, 1, 2, 3, 7, -100, 2**31, 2**40, -(2**63), 2**63 - 1)
+FLOATS = (0.0, -1.0, 1e-30, 1e30, float("nan"), float("inf"), 2.5)
+
+
+def spoil(proto: ModelProto, chance: random.Random) -> None:
+    """Changes an attribute, drops an input, or exchanges inputs of a model's nodes."""
+    chosen = chance.choice(proto.graph.node)
+    if chosen.attribute and chance.random() < 0.7:
+        attribute = chance.choice(chosen.attribute)
+        attribute.i, attribute.f = chance.choice(INTEGERS), chance.choice(FLOATS)
+        attribute.s = chance.choice([b"", b"xx", b"\xff", b"reflect", b"cubic", b"SAME_UPPER"])
+        for values, others in ((attribute.ints, INTEGERS), (attribute.floats, FLOATS)):
+            if values:
+                values[chance.randrange(len(values))] = chance.choice(others)
+                del values[len(values) - chance.randrange(2) :]
+    elif chosen.input and chance.random() < 0.5:
+        del chosen.input[-1]
+    elif chosen.input:
+        chosen.input[chance.randrange(len(chosen.input))] = chance.choice(["", *chosen.input])
+
+
+@pytest.mark.parametrize("module", ["conv", "lppool", "lstm", "resize", "slice", "einsum", "scatternd"])
+def test_spoilt_nodes_are_refused_or_harmless(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also without the checker of the onnx package, which would find many of these before the importer."""
+    chance, found = random.Random(module), [c for c in cases([module]) if "expanded" not in c.name]
+    outcomes = set()
+    for count in range(60):
+        if count == 20:
+            unchecked(monkeypatch)
+        case = chance.choice(found)
+        proto = ModelProto()
+        proto.CopyFrom(case.model)
+        spoil(proto, chance)
+        spoilt = type(case)(**{**case.__dict__, "model": proto})
+        outcomes.add(run_case(spoilt, by_definition=(False,)).status)  # another exception than GraphError would fail
+    assert "unsupported" in outcomes
+
+
+def test_what_a_converter_stumbles_over_is_told_with_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    unchecked(monkeypatch)
+    proto = model([node("Max", [], ["y"], name="none")], {}, {"y": [1]})
+    assert refusal(lambda: import_model(proto)) == (
+        "node none (Max): the inputs and attributes must be such as the operator has, which these are not "
+        "(reduce() of empty iterable with no initial value); correct the model"
+    )
 
 
 # -- graphs that cannot be -------------------------------------------------------------------------------------
@@ -224,14 +272,14 @@ def test_sizes_of_windows() -> None:
 
 
 def test_many_large_constants_are_not_computed_at_once() -> None:
-    """64 tensors of 64 MiB, computed from small constants, stay unevaluated until the graph runs."""
+    """Of 8 tensors of 64 MiB, computed from small constants, some stay unevaluated until the graph runs."""
     nodes, constants = [], [tensor("s", [1 << 24])]
-    for i in range(64):
+    for i in range(8):
         constants.append(tensor(f"c{i}", [i], "float32"))
         nodes += [node("Expand", [f"c{i}", "s"], [f"e{i}"]), node("Exp", [f"e{i}"], [f"y{i}"])]
-    graph = import_model(model(nodes, {}, {f"y{i}": [1 << 24] for i in range(64)}, constants))
-    assert sum(a.size for a in graph.constants.values()) <= MOST_COMPUTED + 64
-    assert graph.operators()["exp"] >= 60
+    graph = import_model(model(nodes, {}, {f"y{i}": [1 << 24] for i in range(8)}, constants))
+    assert sum(a.size for a in graph.constants.values()) <= MOST_COMPUTED + 8
+    assert 4 <= graph.operators()["exp"] < 8
 
 
 def test_a_small_file_does_not_take_much_memory(tmp_path: Path) -> None:

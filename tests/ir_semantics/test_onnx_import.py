@@ -41,6 +41,18 @@ def test_shapes_agree_with_onnx_shape_inference() -> None:
         assert graph.nodes[graph.outputs[name]].type.shape == wanted[name], name
 
 
+def test_outputs_are_what_the_model_declares() -> None:
+    proto = model([node("Relu", ["x"], ["y"])], {"x": ["n", 3]}, {"y": ["n", 4]})
+    with pytest.raises(GraphError) as caught:
+        import_model(proto, dimensions={"n": 2})
+    assert str(caught.value) == (
+        "the output y must be float32[any, 4], as the model declares, not float32[2, 3]; correct the model"
+    )
+    proto.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.INT8, [None, 3]))
+    with pytest.raises(GraphError, match=r"^the output y must be int8\[any, 3\], as the model declares"):
+        import_model(proto, dimensions={"n": 2})
+
+
 def test_symbolic_extents_are_bound_or_refused() -> None:
     proto = model([node("Relu", ["x"], ["y"])], {"x": ["batch", 3]}, {"y": ["batch", 3]})
     with pytest.raises(GraphError) as caught:
