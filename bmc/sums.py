@@ -107,6 +107,7 @@ class _Attempt(Attempt):
         return super().run()
 
     def undecided(self, error: NotDischarged) -> tuple[Status, str]:
+        """As BMC's, and what stands between additions."""
         status, reason = super().undecided(error)
         between = self.between() if error.obligation.group == "elements" else []
         if between:
@@ -126,9 +127,11 @@ class _Attempt(Attempt):
         return list(names)
 
     def kept(self) -> frozenset[str]:
+        """BMC's, and operators that are recognised by name."""
         return super().kept() | self.sums.keep
 
     def ask_classes(self, abstract: bool) -> None:
+        """As BMC's, if there is a sum."""
         if not self.sums.values([t for pair in self.pairs(abstract) for t in pair]):
             raise Unsupported(
                 f"A sum by {', '.join(r.operator.name for r in self.mapping.sums)} must occur at this shape for method "
@@ -145,6 +148,7 @@ class _Attempt(Attempt):
         abstract: bool,
         expected: str = "unsat",
     ) -> None:
+        """As BMC's, after a few runs of the terms."""
         for left, right in pairs if self.runs else ():
             self.run_terms(left, right)
         super().ask(group, name, pairs, meaning, abstract, expected)
@@ -154,8 +158,10 @@ class _Attempt(Attempt):
         super().health()
         for left, right in self.pairs(True):
             theirs = free_variables(right)
-            inside = free_variables(*[s for total in self.sums.values([left]) for s in self.sums.summands(total)])
-            first = next((v for n, v in inside.items() if n in theirs), None)
+            totals = self.sums.values([left, right])
+            inside = free_variables(*[s for total in totals for s in self.sums.summands(total)])
+            ours = free_variables(left)
+            first = next((v for n, v in inside.items() if n in ours and n in theirs), None)
             if first is not None:
                 break
         else:
@@ -177,6 +183,7 @@ class _Attempt(Attempt):
             raise Unsupported("the terms of an output element differ on values that were tried")
 
     def script(self, title: str, pairs: Sequence[tuple[Expr, Expr]], meaning: str, abstract: bool) -> str:
+        """The text of a question, with hashes of sums."""
         return hash_script(
             pairs, self.sums, keep=self.mapping.abstract, lemmas=self.mapping.lemmas, comment=f"{title}\n{meaning}"
         )

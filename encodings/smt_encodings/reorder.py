@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ila_lang import Expr, Function, Sort, compile_terms, const, postorder, var
+from ila_lang import Expr, Function, Sort, compile_terms, const, inline, postorder, var
 from ila_lang.expr import rebuild
 from ila_lang.mapping import Lemma, Reduction
 
@@ -46,10 +46,11 @@ def prove_laws(discharger: Discharger, reductions: Sequence[Reduction]) -> None:
     """
     for reduction in reductions:
         operator = reduction.operator
-        if operator.body is None:
+        missing = [operator.name] if operator.body is None else _without_body(operator.body)
+        if missing:
             raise LawFails(
-                f"Operator {operator.name} of a sum must have a body, of which its laws are proved; "
-                "give it one, or use --method bmc or chc, which keep the order of sums"
+                f"Operator {operator.name} of a sum must have a body, of which its laws are proved, and {missing[0]} "
+                "has none; give it one, or use --method bmc or chc, which keep the order of sums"
             )
         for law, left, right in _laws(reduction):
             meaning = f"the operator {operator.name} is {law}, for all operands: {left!r} = {right!r}"
@@ -57,6 +58,10 @@ def prove_laws(discharger: Discharger, reductions: Sequence[Reduction]) -> None:
                 discharger.ask("sum laws", f"{operator.name} is {law}", [differ(BitEncoding(), left, right)], meaning)
             except NotDischarged as error:
                 raise LawFails(_failure(operator, law, left, right, error)) from error
+
+
+def _without_body(term: Expr) -> list[str]:
+    return [n.func.name for n in postorder([inline(term)]) if n.func is not None and n.func.body is None]
 
 
 def _laws(reduction: Reduction) -> Iterator[tuple[str, Expr, Expr]]:
@@ -201,9 +206,10 @@ class _Writer:
         for place in [*ours.places, *theirs.places]:
             terms = [*ours.places.get(place, ()), *theirs.places.get(place, ())]
             for reduction in {r: None for t in terms if (r := self.sums.of(t)) is not None}:
-                # where one side has a sum, the other may have a single summand
+                # where one side has a sum, the other may have a single summand; some operators take any sort
                 for side in (ours, theirs):
-                    single = {t: None for t in side.places.get(place, ()) if self.sums.of(t) is not reduction}
+                    there = (t for t in side.places.get(place, ()) if t.sort == reduction.operator.result)
+                    single = {t: None for t in there if self.sums.of(t) is not reduction}
                     side.sums.setdefault(reduction, {}).update(single)
         count = 0
         for reduction, mine in ours.sums.items():

@@ -230,9 +230,28 @@ def test_an_operator_without_a_body_is_refused() -> None:
     with pytest.raises(LawFails) as refused:
         prove_laws(Discharger(), [Reduction(G)])
     assert str(refused.value) == (
-        "Operator g of a sum must have a body, of which its laws are proved; "
+        "Operator g of a sum must have a body, of which its laws are proved, and g has none; "
         "give it one, or use --method bmc or chc, which keep the order of sums"
     )
+
+
+def test_an_operator_that_calls_a_function_without_a_body_is_refused() -> None:
+    calling = primitive(WORD, name="calling", a=WORD, b=WORD)(lambda a, b: F(a + b))
+    with pytest.raises(LawFails, match="calling of a sum must have a body, of which its laws are proved, and f has"):
+        prove_laws(Discharger(), [Reduction(calling)])
+
+
+@pytest.mark.proof
+def test_operators_of_any_sort_beside_sums() -> None:
+    """Where one side has a sum below an operator, the other may have a term of another sort there."""
+    narrow, wide = var("n", bv(8)), var("w", bv(24))
+    left = ite(A + B == C, X, Y) + ite(narrow == 3, X, Y)
+    right = ite(narrow == 3, X, Y) + ite(B + A == C, X, Y)
+    assert answers(left, right) == PROVED
+    assert answers((A + B).zext(24) + wide, (B + A).zext(24) + wide) == PROVED
+    assert answers((A + B).zext(24) + wide, narrow.zext(24) + wide) == OPEN
+    # a summand alone, at the place of a sum with a unit
+    assert answers(F(plus(A, const(0, 16))) + F(B), F(B) + F(A)) == PROVED
 
 
 def test_what_cannot_be_a_sum() -> None:
