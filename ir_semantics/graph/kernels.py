@@ -7,6 +7,7 @@ and a sum that is zero may have another sign.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -164,7 +165,7 @@ def _conv(of: Operands, attributes: Attributes, result: TensorType) -> Array:
         return total
     order = [0, 1, *range(2 + spatial, 2 + 2 * spatial), *range(2, 2 + spatial)]
     columns = view.transpose(order).reshape(batch, groups, inputs * int(np.prod(w.shape[2:])), int(np.prod(outputs)))
-    rows = w.reshape(1, groups, per_group, -1)
+    rows = w.reshape(1, groups, per_group, math.prod(w.shape[1:]))
     return np.asarray(np.matmul(rows, columns)).reshape(result.shape)
 
 

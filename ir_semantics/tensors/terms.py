@@ -24,7 +24,8 @@ class Tensor:
     """A term: an operator, its operands and attributes, and what follows from them.
 
     ``requires`` are the operator's own conditions on sizes; ``rule`` gives the element at subscripts that lie inside
-    ``shape``, and reads operands only inside their shapes provided that ``requires`` holds.
+    ``shape``, and reads operands only inside their shapes provided that ``requires`` holds.  ``attributes`` are texts
+    for people and digests, ``values`` the same attributes as they were given.
     """
 
     operator: str
@@ -33,6 +34,7 @@ class Tensor:
     shape: Shape
     requires: Condition
     rule: Rule = field(repr=False)
+    values: tuple[tuple[str, object], ...] = field(repr=False)
 
     @property
     def rank(self) -> int:
@@ -64,7 +66,7 @@ def make(
     extents = shape(dimensions)
     condition = both(*requires, *(le(0, d) for d in extents))
     named = tuple((name, _text(value)) for name, value in attributes.items())
-    return Tensor(operator, tuple(operands), named, extents, condition, rule)
+    return Tensor(operator, tuple(operands), named, extents, condition, rule, tuple(attributes.items()))
 
 
 def _text(value: object) -> str:

@@ -56,7 +56,7 @@ def mutant(rule: TensorRule, draw: random.Random) -> TensorRule | None:
 
     operands = tuple(inputs.values())
     shown = (("element", str(changed)),)
-    right = Tensor("changed", operands, shown, rule.right.shape, well_formed(rule.right), meaning)
+    right = Tensor("changed", operands, shown, rule.right.shape, well_formed(rule.right), meaning, ())
     return replace(rule, name=f"{rule.name}, changed to {changed}", right=right)
 
 
