@@ -35,7 +35,7 @@ from .scenes import Scene
 from .writers import Point
 from .writes import Fold, Loops, Schedule, Write
 
-__all__ = ["Accumulation", "accumulation"]
+__all__ = ["Accumulation", "accumulation", "wanders"]
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,10 @@ def accumulation(origins: Origins, scene: Scene, origin: Origin) -> Accumulation
     Raises Unsupported where it does in a way that is not described above.
     """
     write = origin.write
-    own = write.memory.load(write.address)
-    if not any(n is own for n in postorder([write.value])):
-        return None
     counters = _repeated(origins, scene, origin)
     if not counters:
         return None
+    own = write.memory.load(write.address)
     name = f"{write.label} {origins.schedule.writes.index(write)}, {origins.numbered()}"
     loops = tuple(loop for loop in write.loops if loop[0] in counters)
     _require_independent(write, counters)
@@ -72,13 +70,25 @@ def accumulation(origins: Origins, scene: Scene, origin: Origin) -> Accumulation
     return Accumulation(fold, reader, Point(write.place, _at(first)))
 
 
+def wanders(origins: Origins, scene: Scene, origin: Origin) -> bool:
+    """Whether a write accumulates over counters that its address depends on, such as a row and a tap of a kernel."""
+    used = set(free_variables(origin.write.address).values())
+    return any(c in used for c in _repeated(origins, scene, origin))
+
+
 def _at(origin: Origin) -> tuple[Expr, ...]:
     return tuple(origin.at[c] for c in origin.write.counters)
 
 
 def _repeated(origins: Origins, scene: Scene, origin: Origin) -> set[Expr]:
-    """The counters in which iterations that wrote the cell, and nothing else in between, differ, as samples tell."""
+    """The counters in which iterations that wrote the cell, and nothing else in between, differ, as samples tell.
+
+    None for a write whose value does not read the cell that it writes.
+    """
     write = origin.write
+    own = write.memory.load(write.address)
+    if not any(n is own for n in postorder([write.value])):
+        return set()
     here = Reader(write.address, None, origin.at).there()
     runs = origins.writers.runs(scene.trials, write, here, Point(write.place, _at(origin)))
     counters: set[Expr] = set()

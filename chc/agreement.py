@@ -15,6 +15,7 @@ import pysmt.shortcuts as smt
 
 from ila_lang import Expr, bv, const, free_variables, resize, substitute, var
 from smt_encodings.bits import BitEncoding
+from smt_encodings.discharge import NotDischarged
 from smt_encodings.values import differ, differing_values, falsifying, lemma_instances
 
 from .align import AlignedLevel, align
@@ -22,19 +23,13 @@ from .commands import Unsupported
 from .context import Proof
 from .induction import Goals
 from .nests import Nest
+from .revisits import holds_fold
 from .scenes import Scene
-from .systems import LevelPlan, plan_levels
-from .values import FoldUse, Source, Values
+from .systems import Iteration, LevelPlan, plan_levels
+from .values import FoldUse, Revisited, Source, Values
 from .writes import Loops
 
-__all__ = ["Agreement", "Iteration"]
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """An iteration of a loop nest, as :func:`chc.systems.plan_levels` takes it."""
-
-    witness: tuple[Expr, ...]
+__all__ = ["Agreement"]
 
 
 @dataclass
@@ -54,14 +49,25 @@ class Agreement:
     def values(self, scene: Scene, name: str, left: Expr, right: Expr) -> None:
         """Proves that a value of the device is the value of the IR; both belong to ``scene``."""
         self._pair_folds(left, right)
-        self._pair_sources(scene, left, right)
+        unpaired = self._pair_sources(scene, left, right)
         self._pair_earlier(left, right)
         left, right = substitute(left, self._shared), substitute(right, self._shared)
-        determined = {*self._shared.values(), *self.proof.mapping.parameters.values(), *(c for c, _ in scene.ranges)}
+        sizes = self.proof.mapping.parameters.values()
+        determined = {*self._shared.values(), *unpaired, *sizes, *(c for c, _ in scene.ranges)}
         for variable_name, variable in free_variables(left, right).items():
             if variable not in determined:
                 raise Unsupported(f"the result depends on {variable_name}, which the program does not determine")
-        self._equal(scene, name, left, right)
+        try:
+            self._equal(scene, name, left, right)
+        except NotDischarged as error:
+            if not unpaired or error.obligation.group != "values":
+                raise
+            memory = next(iter(unpaired.values()))
+            raise Unsupported(f"the result depends on {memory.name} as it was before the program") from error
+
+    def shares(self, symbol: Expr) -> None:
+        """Takes a symbol for one and the same value on both sides, whatever it is."""
+        self._shared[symbol] = symbol
 
     def _equal(self, scene: Scene, name: str, left: Expr, right: Expr) -> None:
         mapping = self.proof.mapping
@@ -98,7 +104,12 @@ class Agreement:
 
     # -- sources ------------------------------------------------------------------------------------
 
-    def _pair_sources(self, scene: Scene, left: Expr, right: Expr) -> None:
+    def _pair_sources(self, scene: Scene, left: Expr, right: Expr) -> dict[Expr, Expr]:
+        """Pairs cells of input tensors; returns other cells that the device reads, with their memories.
+
+        Whatever those hold, the values must be equal: nothing is assumed of them.
+        """
+        unpaired: dict[Expr, Expr] = {}
         mapping = self.proof.mapping
         tensors = {mapping.device.tensors[a]: mapping.ir.ila.states[b] for a, b in mapping.inputs}
         theirs = [self.ir.sources[v] for v in free_variables(right).values() if v in self.ir.sources]
@@ -110,7 +121,8 @@ class Agreement:
             if source.symbol in self._shared:
                 continue
             if source.memory not in tensors:
-                raise Unsupported(f"the result depends on {source.memory.name} as it was before the program")
+                unpaired[source.symbol] = source.memory
+                continue
             partner = self._same_cell(source, tensors[source.memory], theirs)
             if partner is None:
                 raise Unsupported(f"the IR does not read the element of {source.memory.name} that the device reads")
@@ -125,6 +137,7 @@ class Agreement:
                     "both sides read the same element of the input tensor",
                 )
             self._shared[source.symbol] = self._shared[partner.symbol] = partner.symbol
+        return unpaired
 
     @staticmethod
     def _same_cell(source: Source, memory: Expr, others: Sequence[Source]) -> Source | None:
@@ -156,13 +169,29 @@ class Agreement:
     # -- folds --------------------------------------------------------------------------------------
 
     def _pair_folds(self, left: Expr, right: Expr) -> None:
-        mine, theirs = _folds_in(left, self.device), _folds_in(right, self.ir)
+        mine, theirs = _folds_in(left, self.device), [f for f in _folds_in(right, self.ir) if isinstance(f, FoldUse)]
         if len(mine) != len(theirs):
             raise Unsupported(f"the device folds {len(mine)} loops where the IR folds {len(theirs)}")
         for a, b in zip(mine, theirs, strict=True):
-            one, other = (self._shared.get(use.symbols[0]) for use in (a, b))
-            if one is None or one is not other:
+            symbol = a.symbol if isinstance(a, Revisited) else a.symbols[0]
+            one, other = (self._shared.get(s) for s in (symbol, b.symbols[0]))
+            if one is not None and one is other:
+                continue
+            if isinstance(a, Revisited):
+                self._revisited(a, b)
+            else:
                 self._fold(a, b)
+
+    def _revisited(self, mine: Revisited, theirs: FoldUse) -> None:
+        """A fold of the device that has a cell of a memory for its register."""
+        scene = max(mine.scene, theirs.scene, key=lambda s: len(s.ranges))
+        self._count += 1
+        name, own = f"fold {self._count}", f"fold{self._count}"
+        holds_fold(self, scene, mine, theirs, name, own)
+        symbols = mine.symbol, theirs.symbols[0]
+        known = [self._shared[s] for s in reversed(symbols) if s in self._shared]
+        shared = known[0] if known else var(f"total.{own}.0", mine.symbol.sort)
+        self._shared |= {**dict.fromkeys(symbols, shared), shared: shared}
 
     def _fold(self, mine: FoldUse, theirs: FoldUse) -> None:
         if [r.sort for r in mine.fold.registers] != [r.sort for r in theirs.fold.registers]:
@@ -178,7 +207,7 @@ class Agreement:
             raise Unsupported(f"the loops of {label} and of {theirs.write.label} do not correspond")
         for number, (a, b) in enumerate(zip(mine.initial, theirs.initial, strict=True)):
             self.values(scene, f"{name}, initial value {number}", a, b)
-        inside, at_mine = self._iteration(scene, mine.loops, name)
+        inside, at_mine = self.iteration(scene, mine.loops, name)
         at_theirs = _partner_counters(levels, mine.loops, theirs.loops, at_mine)
         self._lockstep(scene, inside, label, here, there, levels, at_mine, at_theirs)
         common = tuple(var(f"accumulator.{own}.{i}", r.sort) for i, r in enumerate(mine.fold.registers))
@@ -196,7 +225,7 @@ class Agreement:
             shared = known[0] if known else var(f"total.{own}.{number}", a.sort)
             self._shared |= {a: shared, b: shared, shared: shared}
 
-    def _iteration(self, scene: Scene, loops: Loops, name: str) -> tuple[Scene, dict[Expr, Expr]]:
+    def iteration(self, scene: Scene, loops: Loops, name: str) -> tuple[Scene, dict[Expr, Expr]]:
         """An arbitrary iteration of loops: the scene there, and the counters in its terms.
 
         A loop over all vectors of the output is at a vector of some processing element: its counter is taken as the
@@ -288,9 +317,9 @@ def _samples(scene: Scene, words: Mapping[Expr, Expr]) -> list[dict[Expr, Expr]]
 _SAMPLES = 4
 
 
-def _folds_in(value: Expr, side: Values) -> list[FoldUse]:
-    found = [side.folds[v] for v in _in_order(value) if v in side.folds]
-    return list(dict.fromkeys(found))
+def _folds_in(value: Expr, side: Values) -> list[FoldUse | Revisited]:
+    known: dict[Expr, FoldUse | Revisited] = {**side.folds, **side.revisited}
+    return list(dict.fromkeys(known[v] for v in _in_order(value) if v in known))
 
 
 def _in_order(value: Expr) -> list[Expr]:

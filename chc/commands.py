@@ -14,12 +14,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ila_lang import BOOL, Command, Expr, Fragment, Kernel, MemSort, Store, all_of, const, ite, substitute, true, var
+from ila_lang import (
+    BOOL,
+    Command,
+    Expr,
+    Fragment,
+    Kernel,
+    MemSort,
+    Store,
+    all_of,
+    compile_terms,
+    const,
+    free_variables,
+    ite,
+    postorder,
+    substitute,
+    true,
+    var,
+)
 from ila_lang.build import coerce
 from ila_lang.expr import bv_const, rebuild, resize
 from ila_lang.machine import store_plan
 
-__all__ = ["Decoded", "Unsupported", "decode", "generalised", "rolled", "rolled_apart", "start_values"]
+__all__ = ["Decoded", "Unsupported", "decode", "generalised", "instances", "rolled", "rolled_apart", "start_values"]
 
 
 class Unsupported(Exception):
@@ -61,12 +78,13 @@ def decode(
     case: Mapping[Expr, Expr] | None = None,
     *,
     may_be_open: bool = False,
+    sizes: Mapping[str, int] | None = None,
 ) -> Decoded:
     """The effect of one command; ``case`` fixes counters while the instruction is chosen, not in the effect.
 
     Raises Unsupported unless exactly one instruction decodes it by partial evaluation.  With ``may_be_open`` conditions
-    may depend on sizes and memories, if only one instruction that is not reserved may decode the command: that it does,
-    and no other, is then the condition ``selected``.
+    may depend on sizes and memories, if only one instruction that is not reserved may decode the command, or only one
+    decodes it at the sample ``sizes``: that it does, and no other, is then the condition ``selected``.
     """
     ila = fragment.ila
     given = dict(command.inputs)
@@ -79,7 +97,13 @@ def decode(
     selected = true
     if may_be_open and not hits:
         hits = [i for name in possible if not getattr(i := ila.instructions[name], "reserved", "")]
-        selected = all_of([c if hits and name == hits[0].name else ~c for name, c in possible.items()])
+        loads = any(n.op == "load" for n in postorder(list(possible.values())))
+        sample = _Sample(list(possible.values()), sizes) if len(hits) > 1 and sizes is not None and not loads else None
+        if sample is None:
+            selected = all_of([c if hits and name == hits[0].name else ~c for name, c in possible.items()])
+        else:
+            hits = [i for i in hits if sample.holds[possible[i.name]]]
+            selected = all_of(list(dict.fromkeys(r for c in possible.values() for r in sample.reasons(c))))
         possible = {name: c for name, c in possible.items() if any(h.name == name for h in hits)}
     what = command.note or "a command"
     if len(possible) != 1 or len(hits) != 1:
@@ -111,6 +135,28 @@ def decode(
         return Decoded(stores, updates, selected=selected)
     start = substitute(instruction.kernel_guard, known | updates)
     return Decoded(stores, updates, instruction.kernel, start, selected)
+
+
+class _Sample:
+    """Conditions at one sample: sizes, with everything else at 0."""
+
+    def __init__(self, conditions: Sequence[Expr], sizes: Mapping[str, int]) -> None:
+        variables = list(free_variables(*conditions).values())
+        nodes = [n for n in postorder(conditions) if n.sort == BOOL]
+        values = compile_terms(variables, nodes)(*(sizes.get(v.name, 0) for v in variables))
+        self.holds = {n: bool(v) for n, v in zip(nodes, values, strict=True)}
+
+    def reasons(self, condition: Expr) -> list[Expr]:
+        """Conditions without connectives that hold here, and wherever they do, ``condition`` is what it is here."""
+        holds = self.holds[condition]
+        if condition.op == "not":
+            return self.reasons(condition.args[0])
+        if condition.op in ("and", "or"):
+            decisive = condition.op == "or"
+            if holds is decisive:  # one part suffices
+                return self.reasons(next(a for a in condition.args if self.holds[a] is decisive))
+            return [r for a in condition.args for r in self.reasons(a)]
+        return [condition if holds else ~condition] if not condition.is_const else []
 
 
 def generalised(cases: Sequence[Decoded], counter: Expr, what: str) -> Decoded:
@@ -150,7 +196,7 @@ def rolled(stores: Sequence[Store]) -> tuple[Expr, Store] | None:
     if len({s.memory for s in stores}) != 1 or len(stores) < 3:
         return None
     lane = var("lane", bv_const(0, 8).sort)
-    address, value = (_instances(terms, lane) for terms in ([s.address for s in stores], [s.value for s in stores]))
+    address, value = (instances(terms, lane) for terms in ([s.address for s in stores], [s.value for s in stores]))
     if address is None or value is None:
         return None
     return lane, Store(stores[0].memory, address, value)
@@ -174,7 +220,7 @@ def rolled_apart(stores: Sequence[Store]) -> list[tuple[Expr, Store, int]] | Non
         if all(f is not None for f in found):
             return [(*f, len(part)) for f, part in zip(found, parts, strict=True) if f is not None]
     lane = var("lane", bv_const(0, 8).sort)
-    address = _instances([s.address for s in stores], lane)
+    address = instances([s.address for s in stores], lane)
     if address is None:
         return None
     value = stores[-1].value
@@ -193,7 +239,7 @@ def _apart(addresses: Sequence[Expr]) -> bool:
     return len(forms) == 1 and len({a.args[1].value for a in addresses}) == len(addresses)
 
 
-def _instances(terms: Sequence[Expr], counter: Expr) -> Expr | None:
+def instances(terms: Sequence[Expr], counter: Expr) -> Expr | None:
     """A term of which ``terms`` are the instances at 0, 1, 2, ...; None if there is none."""
     pattern = _generalise(terms[1], terms[2], counter, 1)
     if pattern is None:

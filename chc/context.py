@@ -97,7 +97,7 @@ class Proof:
     def sizes(self) -> set[FNode]:
         """The symbols of the mapping's parameters and of quotients and remainders of them."""
         found = {self.base.symbol(p) for p in self.mapping.parameters.values()}
-        for value, symbols in self.base.quotients():
+        for value, _, symbols in self.base.quotients():
             if value.get_free_variables() <= found:
                 found |= set(symbols)
         return found

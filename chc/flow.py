@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from ila_lang import Expr, all_of, any_of, const, resize, substitute
 
-from .agreement import Agreement, Iteration
+from .agreement import Agreement
 from .boxes import less
 from .commands import Unsupported
 from .context import Proof
@@ -22,7 +22,7 @@ from .nests import Nest
 from .origins import Origin, Origins
 from .scenes import Scene, in_range
 from .schedule import schedule_of
-from .systems import LevelPlan, plan_levels
+from .systems import Iteration, LevelPlan, plan_levels
 from .values import Values
 from .writers import Writers, trials_of
 from .writes import Loops, Schedule
@@ -42,7 +42,7 @@ def prove_by_origins(proof: Proof) -> Levels:
     scene = Scene(proof, proof.base, mapping.cell, trials)
     sides = []
     for prefix, fragment in ((mapping.device.ila.name, mapping.device), ("ir", mapping.ir)):
-        schedule = schedule_of(fragment)
+        schedule = schedule_of(fragment, dict(zip(mapping.parameters, trials.rows[0], strict=False)))
         _names_apart(proof, schedule)
         for text, condition in dict.fromkeys(schedule.requires):
             scene.theorem(f"{prefix}: decoding", text, condition, "what decoding relies on holds for all sizes")

@@ -29,7 +29,7 @@ from .commands import Unsupported
 from .polynomials import Polynomial, Step, expand, polynomial_term
 from .ranges import digit_steps, quick
 
-__all__ = ["injectivity_steps"]
+__all__ = ["injectivity_steps", "part_steps"]
 
 
 def injectivity_steps(
@@ -44,11 +44,29 @@ def injectivity_steps(
     Raises Unsupported where a step is not found.
     """
     known = conjuncts(hypotheses)
+    steps, stones, _ = part_steps(hypotheses, address, renamed)
+    goal = smt.And([smt.Equals(a, b) for a, b in counters])
+    reach = _about(known, _reach(known, goal.get_free_variables()))
+    given = [*(h for h in reach if is_linear(h)), *stones]
+    if not decide(given, goal):
+        raise Unsupported("an address map is not shown to be injective: two iterations may write one cell")
+    return [*steps, ("counters", given, goal)]
+
+
+def part_steps(
+    hypotheses: Sequence[FNode], address: FNode, renamed: dict[FNode, FNode]
+) -> tuple[list[Step], list[FNode], list[FNode]]:
+    """Steps that prove "equal addresses have equal parts", what they say, and the parts, as terms of ``address``.
+
+    The parts are the digits of the sum that the address is, as far as it can be taken apart.
+    """
+    known = conjuncts(hypotheses)
     whole = expand(address)
     common = {m: c for m, c in whole.items() if not any(s in renamed for a in m for s in a.get_free_variables())}
     rest = {m: c for m, c in whole.items() if m not in common}
     steps: list[Step] = []
     stones: list[FNode] = []
+    parts: list[FNode] = []
     unit = _content(rest)
     high = {m: c // unit for m, c in rest.items()}
     layers: list[tuple[FNode, int]] = []
@@ -60,6 +78,7 @@ def injectivity_steps(
             break
         steps += peeling
         stones.append(smt.Equals(digit, moved))
+        parts.append(digit)
         layers.append((digit, modulus))
         high = above
     form = polynomial_term(high)
@@ -71,6 +90,7 @@ def injectivity_steps(
         term = polynomial_term(part)
         stone = smt.Equals(term, term.substitute(renamed))
         stones.append(stone)
+        parts.append(term)
         if term.is_symbol():
             continue
         for symbol in (s for s in stone.get_free_variables() if s in renamed):
@@ -79,13 +99,7 @@ def injectivity_steps(
             if decide(given, goal):
                 steps.append((f"digit {symbol.symbol_name()}", given, goal))
                 stones.append(goal)
-    goal = smt.And([smt.Equals(a, b) for a, b in counters])
-    reach = _about(known, _reach(known, goal.get_free_variables()))
-    given = [*(h for h in reach if is_linear(h)), *stones]
-    if not decide(given, goal):
-        raise Unsupported("an address map is not shown to be injective: two iterations may write one cell")
-    steps.append(("counters", given, goal))
-    return steps
+    return steps, stones, parts
 
 
 def _peel(known: Sequence[FNode], digit: FNode, moved: FNode, modulus: int, layer: int) -> list[Step] | None:

@@ -23,8 +23,10 @@ from ila_lang import Expr, all_of, free_variables, resize, substitute
 from smt_encodings.discharge import conjuncts
 from smt_encodings.integers import NotLinearizable, is_linear
 
+from .collisions import Collisions
 from .commands import Unsupported
 from .context import Proof
+from .polynomials import linearised
 from .ranges import quick
 from .scenes import Scene, Spot, before
 from .writers import Point, Writers, candidates
@@ -56,13 +58,23 @@ class Reader:
             term = scene.encoding.term(self.address)
             scene.proof.fits(scene.encoding, f"a cell in {scene.name}" if scene.name else "the output cell")
             return term
-        try:
-            return self.spot.instance(scene, self.address, self.at)
-        except NotLinearizable:
-            # what holds at every iteration may not suffice, such as for "the timestep before"; here more is known
-            term = scene.encoding.term(self.there())
-            scene.proof.fits(scene.encoding, f"{self.spot.write.label} in {scene.name or 'the cell'}")
-            return term
+        # What holds at every iteration may not suffice, such as for "the timestep before"; here more is known.  Where
+        # iterations divide by sizes, it is simpler here, too.
+        forms = [self._instance, self._direct]
+        for form in reversed(forms) if self.spot.quotients() else forms:
+            try:
+                return form(scene, self.spot)
+            except NotLinearizable as error:
+                problem = error
+        raise problem
+
+    def _instance(self, scene: Scene, spot: Spot) -> FNode:
+        return spot.instance(scene, self.address, self.at)
+
+    def _direct(self, scene: Scene, spot: Spot) -> FNode:
+        term = scene.encoding.term(self.there())
+        scene.proof.fits(scene.encoding, f"{spot.write.label} in {scene.name or 'the cell'}")
+        return term
 
 
 @dataclass(frozen=True)
@@ -83,6 +95,7 @@ class Origins:
     writers: Writers
     spots: dict[tuple[Write, Loops], Spot] = field(default_factory=dict)
     injective: dict[Write, list[Expr] | None] = field(default_factory=dict)
+    collisions: dict[Write, Collisions] = field(default_factory=dict)
     count: int = 0
 
     def spot(self, write: Write, inner: Loops = ()) -> Spot:
@@ -95,8 +108,13 @@ class Origins:
             self.spots[key] = Spot(self.proof, space, write, inner)
         return self.spots[key]
 
-    def of(self, scene: Scene, memory: Expr, reader: Reader, point: Point) -> Origin | None:
-        """The origin of the cell that ``reader`` names, just before ``point``; None if it is as before the program."""
+    def of(
+        self, scene: Scene, memory: Expr, reader: Reader, point: Point, likely: Sequence[Expr] = ()
+    ) -> Origin | None:
+        """The origin of the cell that ``reader`` names, just before ``point``; None if it is as before the program.
+
+        ``likely`` is an iteration that is tried first.
+        """
         found = self.writers.last(scene.trials, memory, reader.there(), point)
         self.count += 1
         name = f"{self.prefix} {memory.name}, {self.count}"
@@ -105,7 +123,10 @@ class Origins:
                 self._not_between(scene, name, write, reader, point, None)
             return None
         write, iterations = found
-        at = self._witness(scene, write, iterations, reader, point)
+        if scene.trials.evaluate(likely) == iterations:
+            at = dict(zip(write.counters, likely, strict=True))
+        else:
+            at = self._witness(scene, write, iterations, reader, point)
         origin = Origin(write, at)
         self._happens(scene, name, origin, point)
         self._same_address(scene, name, origin, reader)
@@ -138,9 +159,8 @@ class Origins:
     def _witness(
         self, scene: Scene, write: Write, iterations: list[tuple[int, ...]], reader: Reader, point: Point
     ) -> dict[Expr, Expr]:
-        radices = {e.value for _, e in write.loops if e.is_const and e.value > 1}
         last = [e - 1 for _, e in write.loops if not set(free_variables(e).values()) & set(write.counters)]
-        table = candidates(scene.trials, scene.ranges, [reader.there(), *point.counters, *last], radices)
+        table = candidates(scene.trials, scene.ranges, [reader.there(), *point.counters, *last], write)
         at: dict[Expr, Expr] = {}
         for counter, values in zip(write.counters, zip(*iterations, strict=True), strict=True):
             term = table.get(tuple(values))
@@ -240,6 +260,16 @@ class Origins:
         if known and quick([*order, *known], smt.Not(between)):
             ask(self._group(scene), what, [*order, *known], smt.Not(between), meaning)
             return
+        if origin is not None and other is origin.write:
+            ends = [origin.at]
+            if point.place == other.place:
+                ends.append(dict(zip(other.counters, point.counters, strict=True)))
+            facts = self._collisions(other).facts(scene, self._group(scene), what, ends)
+            given = [h for h in conjuncts([*scene.encoding.hypotheses, *spot.encoding.hypotheses]) if is_linear(h)]
+            *given, goal = linearised([*given, *facts, smt.Not(between)])
+            if quick(given, goal):
+                self.proof.discharger.follows(self._group(scene), what, given, goal, meaning)
+                return
         there = spot.term(other.address)
         spot.fits()
         same = smt.Equals(there, reader.term(scene))
@@ -274,6 +304,12 @@ class Origins:
                 self._group(scene), f"{name} meets the cell: address", scene.encoding.hypotheses, same, meaning
             )
         return [smt.Equals(spot.term(c), scene.encoding.term(resize(at[c], 40))) for c in determined]
+
+    def _collisions(self, write: Write) -> Collisions:
+        """What is known of iterations of a write that write the same cell."""
+        if write not in self.collisions:
+            self.collisions[write] = Collisions(f"{self.prefix}: layout", self.spot(write))
+        return self.collisions[write]
 
     def _injective(self, write: Write) -> list[Expr] | None:
         """Counters of a write that its address determines, proved once; None where that was not found."""

@@ -2,66 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
+from pysmt.typing import INT
 
-__all__ = ["Polynomial", "Step", "difference_of", "expand", "polynomial_term", "product_of"]
+from smt_encodings.polynomials import Polynomial, difference_of, expand, polynomial_term, product_of
 
-Polynomial = dict[tuple[FNode, ...], int]
-"""Coefficients of products of atoms; the empty product is the constant."""
+__all__ = ["Polynomial", "Step", "difference_of", "expand", "linearised", "polynomial_term", "product_of"]
 
 Step = tuple[str, list[FNode], FNode]
 """Name, hypotheses and goal of one step of a proof."""
 
 
-def expand(term: FNode) -> Polynomial:
-    """The polynomial of a term over its atoms (symbols and whatever is neither sum nor product)."""
-    if term.is_int_constant():
-        value = int(term.constant_value())
-        return {(): value} if value else {}
-    if term.is_plus() or term.is_minus():
-        signs = [1, -1] if term.is_minus() else [1] * len(term.args())
-        result: Polynomial = {}
-        for sign, argument in zip(signs, term.args(), strict=True):
-            for monomial, coefficient in expand(argument).items():
-                result[monomial] = result.get(monomial, 0) + sign * coefficient
-        return {m: c for m, c in result.items() if c}
-    if term.is_times():
-        result = {(): 1}
-        for argument in term.args():
-            factor = expand(argument)
-            product: Polynomial = {}
-            for a, x in result.items():
-                for b, y in factor.items():
-                    key = tuple(sorted((*a, *b), key=str))
-                    product[key] = product.get(key, 0) + x * y
-            result = product
-        return {m: c for m, c in result.items() if c}
-    return {(term,): 1}
+def linearised(formulas: Sequence[FNode]) -> list[FNode]:
+    """The formulas with a symbol for each product of symbols, the same one wherever the product stands.
 
+    What follows from them for any values of these symbols follows from the formulas themselves.
+    """
+    products: dict[tuple[FNode, ...], FNode] = {}
 
-def polynomial_term(polynomial: Polynomial) -> FNode:
-    """A polynomial as a term."""
-    parts = []
-    for monomial, coefficient in polynomial.items():
-        factors = list(monomial) if coefficient == 1 and monomial else [smt.Int(coefficient), *monomial]
-        parts.append(smt.Times(factors) if len(factors) > 1 else factors[0])
-    return smt.Plus(parts) if len(parts) > 1 else parts[0] if parts else smt.Int(0)
+    def plain(term: FNode) -> FNode:
+        parts = []
+        for monomial, coefficient in expand(term).items():
+            if len(monomial) > 1 and monomial not in products:
+                products[monomial] = smt.Symbol(f"!product{len(products)}", INT)
+            factors = [products[monomial]] if len(monomial) > 1 else list(monomial)
+            parts.append(smt.Times(smt.Int(coefficient), *factors) if factors else smt.Int(coefficient))
+        return smt.Plus(parts) if parts else smt.Int(0)
 
+    def walk(formula: FNode) -> FNode:
+        if formula.is_le():
+            return smt.LE(plain(formula.arg(0)), plain(formula.arg(1)))
+        if formula.is_lt():
+            return smt.LT(plain(formula.arg(0)), plain(formula.arg(1)))
+        if formula.is_equals():
+            return smt.Equals(plain(formula.arg(0)), plain(formula.arg(1)))
+        if formula.is_symbol() or formula.is_bool_constant():
+            return formula
+        parts = [walk(a) for a in formula.args()]
+        if formula.is_and():
+            return smt.And(parts)
+        if formula.is_or():
+            return smt.Or(parts)
+        if formula.is_not():
+            return smt.Not(parts[0])
+        if formula.is_implies():
+            return smt.Implies(*parts)
+        if formula.is_iff():
+            return smt.Iff(*parts)
+        raise ValueError(f"Formula must be made of comparisons and connectives, not {formula}")
 
-def difference_of(left: Polynomial, right: Polynomial) -> Polynomial:
-    """left - right."""
-    result = dict(left)
-    for monomial, coefficient in right.items():
-        result[monomial] = result.get(monomial, 0) - coefficient
-    return {m: c for m, c in result.items() if c}
-
-
-def product_of(left: Polynomial, right: Polynomial) -> Polynomial:
-    """left * right."""
-    result: Polynomial = {}
-    for a, x in left.items():
-        for b, y in right.items():
-            key = tuple(sorted((*a, *b), key=str))
-            result[key] = result.get(key, 0) + x * y
-    return {m: c for m, c in result.items() if c}
+    return [walk(f) for f in formulas]

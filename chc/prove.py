@@ -126,11 +126,11 @@ def cell_of(mapping: TensorMapping) -> Loops:
 
 def _run(proof: Proof) -> None:
     mapping = proof.mapping
+    prove_lemmas(proof.discharger, mapping.lemmas, background=True)
     if mapping.cell:
         for key, nest, plan, relational in prove_by_origins(proof):
             _level(proof, nest, plan, relational, key)
         return
-    prove_lemmas(proof.discharger, mapping.lemmas, background=True)
     samples = sample_sizes(mapping, ROW, COLUMN)
     if not samples.rows:
         raise Unsupported("no sample shape lies in the size domain")

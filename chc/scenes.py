@@ -9,29 +9,36 @@ iteration at once; at a particular iteration they are instances.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
 from ila_lang import Expr, free_variables, resize, substitute, true, var
-from smt_encodings.discharge import decide
-from smt_encodings.integers import IntegerEncoding, NotLinearizable
+from smt_encodings.discharge import conjuncts, decide
+from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
 
 from .boxes import less
 from .commands import Unsupported
 from .context import Proof
-from .injectivity import injectivity_steps
+from .injectivity import injectivity_steps, part_steps
 from .polynomials import Step
 from .writers import Trials
 from .writes import Loops, Write
 
-__all__ = ["Scene", "Spot", "in_range"]
+__all__ = ["Scene", "Spot", "conjuncts_of", "in_range"]
 
 
 def in_range(loops: Loops, at: Mapping[Expr, Expr]) -> list[Expr]:
     """The conditions that iteration ``at`` of loops exists, outermost first."""
     return [less(substitute(counter, at), substitute(extent, at)) for counter, extent in loops]
+
+
+def conjuncts_of(condition: Expr) -> list[Expr]:
+    """The parts of a conjunction, in order."""
+    if condition.op == "and":
+        return [part for argument in condition.args for part in conjuncts_of(argument)]
+    return [condition]
 
 
 @dataclass(eq=False)
@@ -47,6 +54,8 @@ class Scene:
     """The coordinate that counts timesteps, where values of earlier ones are known by induction."""
     outer: Scene | None = None
     """The scene of which this one is an iteration of loops; what holds there holds here."""
+    conditions: tuple[Expr, ...] = ()
+    """Conditions over coordinates by which choices are made here; those of programs are compared with them."""
 
     def inside(self, loops: Loops, name: str) -> Scene:
         """The scene at an arbitrary iteration of loops; their counters must have names of their own."""
@@ -57,7 +66,8 @@ class Scene:
         trials = self.trials.extend(loops, seed=len(self.ranges))
         if not trials.rows:
             raise Unsupported(f"{name} has no iteration at any sample")
-        return Scene(self.proof, encoding, (*self.ranges, *loops), trials, name, self.now, self)
+        ranges = (*self.ranges, *loops)
+        return replace(self, encoding=encoding, ranges=ranges, trials=trials, name=name, outer=self)
 
     def smallest(self, terms: Iterable[Expr]) -> Scene:
         """The outermost scene around this one whose coordinates and counters determine some terms."""
@@ -77,7 +87,7 @@ class Scene:
         trials = self.trials.where(condition)
         if not trials.rows:
             raise Unsupported(f"no sample satisfies the condition of {name}")
-        return Scene(self.proof, encoding, self.ranges, trials, name, self.now)
+        return replace(self, encoding=encoding, trials=trials, name=name, outer=None)
 
     def theorem(self, group: str, name: str, goal: Expr, meaning: str) -> None:
         """Proves ``goal`` for all sizes, coordinates and counters of the scene."""
@@ -86,7 +96,12 @@ class Scene:
         encoding = self.encoding.fork("goal")
         term = encoding.term(goal)
         self.proof.fits(encoding, name)
-        self.proof.follows(group, name, encoding.hypotheses, term, meaning)
+        parts = list(dict.fromkeys(conjuncts([term])))
+        if len(parts) == 1 or is_linear(term):
+            self.proof.follows(group, name, encoding.hypotheses, term, meaning)
+            return
+        for number, part in enumerate(parts, 1):  # products are asked about one by one
+            self.proof.follows(group, f"{name}, part {number}", encoding.hypotheses, part, meaning)
 
     def proves(self, condition: Expr) -> bool:
         """Whether a condition is a theorem here (to choose a form of proof; not recorded)."""
@@ -143,23 +158,60 @@ class Spot:
 
         Two iterations that write one address then agree in these counters.
         """
-        address = self.write.address
-        mine = self.term(address)
-        names = set(free_variables(address))
+        names = set(free_variables(self.write.address))
         used = [c for c, _ in self.loops if c.name in names]
+        hypotheses, mine, renamed, pairs = self._twice()
+        wanted = [p for p, (c, _) in zip(pairs, self.loops, strict=True) if c in set(used)]
+        try:
+            return used, injectivity_steps(hypotheses, mine, renamed, wanted)
+        except Unsupported:
+            return None
+
+    def parts(self) -> tuple[list[FNode], list[Step]]:
+        """Terms that the write's address determines, such as a sum of counters, and the steps that prove it."""
+        hypotheses, mine, renamed, _ = self._twice(guarded=True)
+        steps, _, parts = part_steps(hypotheses, mine, renamed)
+        return parts, steps
+
+    def _twice(self, guarded: bool = False) -> tuple[list[FNode], FNode, dict[FNode, FNode], list[tuple[FNode, FNode]]]:
+        """Two iterations: what is known, one's address, what becomes of its symbols in the other, and counters."""
+        mine = self.term(self.write.address)
         other = self.encoding.fork(f"{self.space}.other")
         fresh: dict[Expr, Expr] = {}
         for counter, extent in self.loops:
             bound = substitute(extent, fresh)
             fresh[counter] = var(f"{self.space}.other.{counter.name}", counter.sort)
             other.assume(less(fresh[counter], bound))
+        if guarded and self.write.guard is not true:
+            other.assume(substitute(self.write.guard, fresh))
+        # what was translated here fits: it is what was translated for the first iteration, with other names
         pairs = [(self.encoding.term(self._rename[c]), other.term(fresh[c])) for c, _ in self.loops]
         renamed = other.renaming(self.encoding, dict(pairs))
-        wanted = [p for p, (c, _) in zip(pairs, self.loops, strict=True) if c in set(used)]
-        try:
-            return used, injectivity_steps(other.hypotheses, mine, renamed, wanted)
-        except Unsupported:
-            return None
+        return other.hypotheses, mine, renamed, pairs
+
+    def limits(self) -> list[tuple[FNode, FNode]]:
+        """The counters of this iteration, each with its extent."""
+        return [
+            (self.encoding.term(self._rename[c]), self.encoding.term(resize(substitute(e, self._rename), 40)))
+            for c, e in self.loops
+        ]
+
+    def quotients(self) -> list[tuple[FNode, FNode, FNode]]:
+        """What this iteration divides by sizes: dividend, divisor and quotient."""
+        known = {s for _, _, symbols in self.proof.base.quotients() for s in symbols}
+        return [
+            (value, divisor, symbols[0])
+            for value, divisor, symbols in self.encoding.quotients()
+            if not isinstance(divisor, int) and symbols[0] not in known
+        ]
+
+    def point(self, scene: Scene, at: Mapping[Expr, Expr]) -> dict[FNode, FNode]:
+        """What the symbols of this iteration are at the iteration ``at`` of a scene, quotients included."""
+        point = {
+            self.encoding.term(self._rename[counter]): scene.encoding.term(resize(at[counter], 40))
+            for counter, _ in self.loops
+        }
+        return scene.encoding.renaming(self.encoding, point)
 
 
 def before(place: Sequence[int], values: Sequence[FNode], other: Sequence[int], others: Sequence[FNode]) -> FNode:

@@ -14,7 +14,7 @@ belongs to the place before that write.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ila_lang import (
@@ -38,7 +38,7 @@ from ila_lang import (
 from ila_lang.expr import bv_const
 from ila_lang.kernel import map_statement, walk
 
-from .commands import Decoded, Unsupported, decode, generalised, rolled, rolled_apart, start_values
+from .commands import Decoded, Unsupported, decode, generalised, instances, rolled, rolled_apart, start_values
 from .multiples import with_multiples
 from .statements import (
     carried,
@@ -60,13 +60,14 @@ MOST_COPIES = 32
 """Largest literal extent of a loop that is written out, where its counter decides what its body does."""
 
 
-def schedule_of(fragment: Fragment) -> Schedule:
+def schedule_of(fragment: Fragment, sizes: Mapping[str, int] | None = None) -> Schedule:
     """The schedule of a fragment, run from any idle state of its device.
 
+    ``sizes`` are a sample at which an instruction is chosen where several may be meant; it is proved to be the one.
     Scalar state has unknown initial values (fresh variables) but for what ``fragment.idle`` gives.
     Raises Unsupported where a command cannot be decoded or a loop has another shape than described above.
     """
-    builder = _Builder(fragment)
+    builder = _Builder(fragment, sizes)
     builder.block(fragment.program.body, start_values(fragment), _Scope())
     builder.schedule.writes = _rolled_up(builder.schedule.writes)
     return builder.schedule
@@ -76,20 +77,22 @@ def _rolled_up(writes: list[Write]) -> list[Write]:
     """Runs of writes that follow each other and differ by a counter, as one write in a loop."""
     result: list[Write] = []
     # terms are compared by identity: their equality is a term
-    alike = lambda w: (w.place[:-1], [id(t) for loop in w.loops for t in loop], id(w.memory), id(w.guard), w.label)  # noqa: E731
+    alike = lambda w: (w.place[:-1], [id(t) for loop in w.loops for t in loop], id(w.memory), w.label)  # noqa: E731
     for _, group in itertools.groupby(writes, alike):
         run = list(group)
         first = run[0]
         form = rolled([Store(w.memory, w.address, w.value) for w in run])
+        guard = instances([w.guard for w in run], form[0]) if form is not None else None
         numbers = [w.place[-1] for w in run]
-        reads = any(n.op == "load" and n.args[0] is first.memory for w in run for n in postorder([w.value]))
-        if form is None or reads or numbers != list(range(numbers[0], numbers[0] + len(run))):
+        terms = [t for w in run for t in (w.value, w.guard)]
+        reads = any(n.op == "load" and n.args[0] is first.memory for n in postorder(terms))
+        if form is None or guard is None or reads or numbers != list(range(numbers[0], numbers[0] + len(run))):
             result += run
         else:
             lane, store = form
             loops = (*first.loops, (lane, bv_const(len(run), 8)))
             place = (*first.place, 0)
-            result.append(Write(first.label, loops, place, first.memory, store.address, store.value, first.guard))
+            result.append(Write(first.label, loops, place, first.memory, store.address, store.value, guard))
     return result
 
 
@@ -114,8 +117,8 @@ Known = dict[Expr, Expr]
 
 
 class _Builder:
-    def __init__(self, fragment: Fragment) -> None:
-        self.fragment = fragment
+    def __init__(self, fragment: Fragment, sizes: Mapping[str, int] | None) -> None:
+        self.fragment, self.sizes = fragment, sizes
         self.schedule = Schedule(fragment)
         self.fresh = itertools.count(1)
         self.positions: dict[tuple[int, ...], int] = {}
@@ -198,7 +201,7 @@ class _Builder:
             except Unsupported:
                 continue
             return generalised(cases, counter, command.note or "a command")
-        return decode(self.fragment, command, known, may_be_open=True)
+        return decode(self.fragment, command, known, may_be_open=True, sizes=self.sizes)
 
     def _store(self, memory: Expr, address: Expr, value: Expr, known: Known, scope: _Scope) -> None:
         self._keep(known, [memory], scope)

@@ -14,7 +14,7 @@ from .names import index_text, symbol_name
 from .nests import Nest
 from .trace import Clobber
 
-__all__ = ["LevelPlan", "Names", "plan_levels"]
+__all__ = ["Iteration", "LevelPlan", "Names", "plan_levels"]
 
 
 class Instance(Protocol):
@@ -24,6 +24,13 @@ class Instance(Protocol):
     def witness(self) -> tuple[Expr, ...]:
         """The iteration."""
         ...
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """An iteration of a loop nest."""
+
+    witness: tuple[Expr, ...]
 
 
 class Names:

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ila_lang import Expr, MemSort, const, free_variables, postorder, resize, substitute, var
+from ila_lang import Expr, MemSort, all_of, const, free_variables, ite, postorder, resize, substitute, var
 
-from .accumulate import accumulation
+from .accumulate import accumulation, wanders
 from .commands import Unsupported
 from .origins import At, Origin, Origins, Reader
-from .scenes import Scene
+from .scenes import Scene, conjuncts_of
 from .writers import END, Point
 from .writes import Fold, Loops, Write
 
-__all__ = ["FoldUse", "Source", "Values"]
+__all__ = ["FoldUse", "Revisited", "Source", "Values"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +53,19 @@ class FoldUse:
         return tuple((c, substitute(e, here)) for c, e in self.fold.loops)
 
 
+@dataclass(frozen=True, eq=False)
+class Revisited:
+    """A cell to which one write adds again and again: its value after the iteration ``origin``, standing as ``symbol``.
+
+    The write's value is a term over the cell as it was before, which ``old`` reads.
+    """
+
+    origin: Origin
+    old: Expr
+    symbol: Expr
+    scene: Scene
+
+
 @dataclass
 class Values:
     """Values of one side's cells."""
@@ -62,6 +75,7 @@ class Values:
     folds: dict[Expr, FoldUse] = field(default_factory=dict)
     """By the symbols that stand for the folds' results."""
     wrote: list[tuple[Scene, Origin]] = field(default_factory=list)
+    revisited: dict[Expr, Revisited] = field(default_factory=dict)
     earlier: dict[Expr, tuple[Scene, Origin]] = field(default_factory=dict)
     """By symbols, values stored in earlier iterations of the loop over time: what the induction is about."""
     time: tuple[int, Expr] | None = None
@@ -128,11 +142,22 @@ class Values:
     def computed(self, scene: Scene, origin: Origin) -> Expr:
         """What a write stores at an iteration: its term, or a fold where it accumulates in the cell."""
         write = origin.write
+        if wanders(self.origins, scene, origin):
+            return self._visited(scene, origin)
         found = accumulation(self.origins, scene, origin)
         if found is None:
             return self.term(scene, write, origin.at, (), write.value)
         initial = self._cell(scene, write.memory, found.reader, found.start)
         return self._use(FoldUse(found.fold, write, origin.at, (), (initial,), self._symbols(found.fold), scene))
+
+    def _visited(self, scene: Scene, origin: Origin) -> Expr:
+        key = (scene, origin.write, tuple(origin.at[c] for c in origin.write.counters), "revisited")
+        if key not in self._known:
+            number = len(self.revisited)
+            symbol = var(f"revisited.{self.origins.prefix}.{number}", origin.write.value.sort)
+            self.revisited[symbol] = Revisited(origin, origin.write.memory.load(origin.write.address), symbol, scene)
+            self._known[key] = symbol
+        return self._known[key]
 
     def copied(self, scene: Scene, memory: Expr, address: Expr) -> Origin | None:
         """The write that computed the value of a cell after the program, behind writes that only copy it.
@@ -193,17 +218,41 @@ class Values:
             if not scene.trials.determine(condition):
                 continue
             outcomes = {bool(v) for (v,) in scene.trials.evaluate([condition])}
-            if len(outcomes) == 1:
-                holds = outcomes.pop()
-                decided = condition if holds else ~condition
-                if scene.proves(decided):
-                    self._branches += 1
-                    name = f"{self.origins.prefix}, branch {self._branches} of {write.label}"
-                    scene.theorem("branches", name, decided, "this branch is the one that is taken")
-                    branches[node] = node.args[1 if holds else 2]
+            holds = outcomes.pop()
+            decided = condition if holds else ~condition
+            if not outcomes and scene.proves(decided):
+                self._branches += 1
+                name = f"{self.origins.prefix}, branch {self._branches} of {write.label}"
+                scene.theorem("branches", name, decided, "this branch is the one that is taken")
+                branches[node] = node.args[1 if holds else 2]
+                continue
+            form = self._same_condition(scene, write, condition)
+            if form is not None:
+                branches[node] = ite(form, node.args[1], node.args[2])
         while branches and any(n in branches for n in postorder([term])):
             term = substitute(term, branches)
         return term
+
+    def _same_condition(self, scene: Scene, write: Write, condition: Expr) -> Expr | None:
+        """A choice's condition in terms of the scene's conditions, equivalent by proof; None where there is none.
+
+        Parts that speak of sizes alone stay as they are.
+        """
+        coordinates = {c.name for c, _ in scene.ranges}
+        parts = conjuncts_of(condition)
+        sizes = [p for p in parts if not coordinates & set(free_variables(p))]
+        here = all_of([p for p in parts if coordinates & set(free_variables(p))])
+        for known in scene.conditions:
+            for form in (known, ~known):
+                if form is here:
+                    return None  # it stands there already
+                same = here == form
+                if all(v for (v,) in scene.trials.evaluate([same])) and scene.proves(same):
+                    self._branches += 1
+                    name = f"{self.origins.prefix}, choice {self._branches} of {write.label}"
+                    scene.theorem("branches", name, same, "both conditions say the same")
+                    return all_of([form, *sizes])
+        return None
 
     def _fold(self, scene: Scene, write: Write, at: At, inner: Loops, result: Expr) -> Expr:
         fold = self.origins.schedule.folds[result]

@@ -171,6 +171,24 @@ class Writers:
             instances = self._table(memory, trials.parameters, trials.sizes(row)).get(cell, [])
             yield instances, bisect_left(instances, key, key=lambda i: i[0])
 
+    def run_up(
+        self, trials: Trials, write: Write, address: Expr, last: Sequence[Expr], back: Expr
+    ) -> list[tuple[int, ...]]:
+        """The iteration of a write that wrote a cell ``back`` times before the iteration ``last``, at each sample.
+
+        Raises Unsupported where there is none.
+        """
+        number = self.schedule.writes.index(write)
+        found = []
+        for row, (cell, steps, *end) in zip(trials.rows, trials.evaluate([address, back, *last]), strict=True):
+            table = self._table(write.memory, trials.parameters, trials.sizes(row))
+            mine = [i for _, n, i in table.get(cell, []) if n == number]
+            position = mine.index(tuple(end)) - steps if tuple(end) in mine else -1
+            if position < 0:
+                raise Unsupported(f"{write.label} does not write a cell of {write.memory.name} often enough")
+            found.append(mine[position])
+        return found
+
     def _table(self, memory: Expr, parameters: tuple[Expr, ...], sizes: tuple[int, ...]) -> dict[int, list[Instance]]:
         key = (memory, sizes)
         if key not in self._tables:
@@ -219,12 +237,12 @@ def _addresses(
 
 
 def candidates(
-    trials: Trials, ranges: Loops, hints: Sequence[Expr], radices: Iterable[int] = ()
+    trials: Trials, ranges: Loops, hints: Sequence[Expr], write: Write | None = None
 ) -> dict[tuple[int, ...], Expr]:
     """Terms over coordinates and counters by their values at the samples; the simplest term for each value.
 
     ``ranges`` are the coordinates and counters with their extents; ``hints`` are terms whose parts are tried, too, and
-    ``radices`` literals by which counters are divided.
+    ``write`` is one by whose extents, and by what it divides by, numbers are taken apart.
     """
     atoms = [resize(c, 32) for c, _ in ranges]
     extents = [resize(e, 32) for _, e in ranges]
@@ -236,8 +254,18 @@ def candidates(
         for node in postorder([hint]):
             if isinstance(node.sort, BvSort) and node.args and node.width <= 32 and node.op not in ("load", "apply"):
                 found.append(resize(node, 32))
-    literals = sorted({e.value for e in extents if e.is_const and e.value > 1} | {2, 16, *radices})
-    for k in literals:
+    literals = {e.value for e in extents if e.is_const and e.value > 1} | {2, 16}
+    if write is not None:
+        literals |= {e.value for _, e in write.loops if e.is_const and e.value > 1}
+        known = {p.name for p in trials.parameters}
+        limits = [resize(e, 32) - 1 for _, e in write.loops if set(free_variables(e)) <= known]
+        sizes = [resize(p, 32) for p in trials.parameters]
+        ends = [*atoms, *(a - 1 for a in atoms), *(e - 1 for e in (*extents, *sizes)), *limits]
+        found += [*limits, *(resize(h, 32) - 1 for h in hints if isinstance(h.sort, BvSort) and h.width <= 32)]
+        for size in _divisors(write, trials):
+            found += [t for a in ends for t in (a // size, a % size)]
+            found += [a * size + b for a in atoms for b in ends if a is not b]
+    for k in sorted(literals):
         for atom in list(atoms):
             found += [atom // const(k, 32), atom % const(k, 32), atom * k]
     found += [a * k + r for a in atoms for k in range(2, _FEW + 1) for r in range(k)]
@@ -249,3 +277,11 @@ def candidates(
     for term, values in zip(found, zip(*trials.evaluate(found), strict=True), strict=True):
         table.setdefault(tuple(values), term)
     return table
+
+
+def _divisors(write: Write, trials: Trials) -> list[Expr]:
+    """The sizes that a write divides by."""
+    known = {p.name for p in trials.parameters}
+    terms = postorder([write.address, write.guard, *(e for _, e in write.loops)])
+    found = [n.args[1] for n in terms if n.op in ("bvudiv", "bvurem") and set(free_variables(n.args[1])) <= known]
+    return list(dict.fromkeys(resize(d, 32) for d in found if not d.is_const))

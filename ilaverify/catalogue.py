@@ -106,6 +106,12 @@ def _attention() -> TensorMapping:
     return attention_mapping()
 
 
+def _convolution() -> TensorMapping:
+    from rewrites.hlscnn_convolution import convolution_mapping
+
+    return convolution_mapping()
+
+
 def _selection() -> TensorMapping:
     from rewrites.flexasr_pooling import selection_mapping
 
@@ -189,6 +195,7 @@ MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = (
         "vta_dense": ("a dense layer of bytes with bias and requantisation, on VTA's GEMM and ALU", _vta_dense),
         "vta_gemm": ("a dense layer of any size, in blocks, on VTA's GEMM and ALU", _vta_gemm),
     }
+    | {"hlscnn_conv2d": ("convolution with strides, bias and relu, on HLSCNN", _convolution)}
     | {"flexasr_maxpool_select": ("a false claim, kept as an example: max returns an operand unchanged", _selection)}
 )
 """Mappings by name: one line about each, and how to build it."""

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ila_lang import Expr
+from ila_lang import Expr, concat, const
 
 from .options import HlscnnOptions
 
 __all__ = ["INPUT_SIZE", "KERNEL_SIZE", "OUTPUT_SIZE", "RegisterWord", "channel_word"]
+
+WORD_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,28 @@ class RegisterWord:
                 )
             word |= int(value) << low
         return word
+
+    def pack_expr(self, **values: Expr) -> Expr:
+        """The word (32 bits) as an expression; fields that are not named are 0.
+
+        Raises ValueError where a field is unknown and TypeError where a value has not its field's width.
+        """
+        parts: list[Expr] = []
+        top = WORD_BITS
+        for name in values:
+            self._field(name)
+        for name, (high, low) in sorted(self.fields.items(), key=lambda item: -item[1][0]):
+            if high + 1 < top:
+                parts.append(const(0, top - high - 1))
+            width = high - low + 1
+            part = values.get(name, const(0, width))
+            if part.width != width:
+                raise TypeError(f"{name} of {self.name} must have {width} bits, not {part.width}; cut or extend it")
+            parts.append(part)
+            top = low
+        if top:
+            parts.append(const(0, top))
+        return concat(*parts)
 
     def unpack(self, word: int) -> dict[str, int]:
         """The field values of a word.

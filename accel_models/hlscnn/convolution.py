@@ -53,9 +53,10 @@ class _Axis:
             # up to the first row that is not below K - 1, which may be beyond the kernel
             last = self.kernel - 1
             return ite(last <= first, const(0, _COUNTER_BITS), (last - first + self.stride - 1) // self.stride) + 1
-        count = (self.kernel - first + self.stride - 1) // self.stride
-        none = const(0 if options.kernel_start == "checked" else 1, _COUNTER_BITS)
-        return ite(self.kernel <= first, none, count)
+        count = (self.kernel + (self.stride - 1) - first) // self.stride  # first is at most stride - 1
+        if options.kernel_start == "checked":
+            return count  # 0 if the first row is beyond the kernel
+        return ite(self.kernel <= first, const(1, _COUNTER_BITS), count)
 
     def target(self, position: Expr, tap: Expr, options: HlscnnOptions) -> tuple[Expr, Expr]:
         """The output row of an input row and kernel row, and whether there is one."""

@@ -24,7 +24,7 @@ from functools import cache
 from ila_lang import BOOL, Expr, Ila, Kernel, any_of, bv, concat, const, ite
 
 from .convolution import convolution
-from .layout import CONFIG_BYTES, LANES, REGISTERS, SOC_BASE, SPAD0_BASE, SPAD1_BASE, SPAD_BYTES, Register
+from .layout import CONFIG_BYTES, ENTRY_BYTES, LANES, REGISTERS, SOC_BASE, SPAD0_BASE, SPAD1_BASE, SPAD_BYTES, Register
 from .options import MASTER, HlscnnOptions
 
 __all__ = ["MASTER", "HlscnnOptions", "hlscnn", "options_of"]
@@ -144,7 +144,7 @@ class _Bus:
 
     def entry(self, base: int, bits: int) -> Expr:
         """The entry's number from a base on."""
-        return (self.offset - base)[bits + 3 : 4]
+        return (self.offset[23:4] - base // ENTRY_BYTES)[bits - 1 : 0]
 
 
 def _registers(ila: Ila, bus: _Bus) -> None:

@@ -6,7 +6,8 @@ counterpart together with the condition "the result fits"; each condition is pro
 so that the certificate carries it.  A conditional whose condition is decided by the size domain is its branch, under
 the same rule.  A truncation that provably drops only zeros is the identity; any other one
 becomes a remainder.  Quotients and remainders by constants enter as constrained variables (pySMT has no integer
-``div``).
+``div``).  Quotients by a size do, too: a sum is divided term by term where terms are multiples of the size, only the
+rest gets a quotient of its own, and a remainder is what the quotient leaves.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ from pysmt.typing import INT
 
 from ila_lang import BOOL, BvSort, Expr, postorder
 
+from .polynomials import Polynomial, expand, polynomial_term
+
 __all__ = ["IntegerEncoding", "NotLinearizable", "is_linear"]
 
 Decide = Callable[[list[FNode], FNode], bool]
@@ -62,7 +65,7 @@ class IntegerEncoding:
         self.fits: list[tuple[tuple[FNode, ...], FNode]] = []
         self._memo: dict[Expr, FNode] = {}
         self._bounds: dict[Expr, int] = {}
-        self._divisions: dict[tuple[FNode, int], tuple[FNode, FNode]] = {}
+        self._divisions: dict[tuple[FNode, int | FNode], tuple[FNode, ...]] = {}
 
     # -- hypotheses -----------------------------------------------------------------------------
 
@@ -72,7 +75,14 @@ class IntegerEncoding:
         return [*self.definitions, *self.assumed]
 
     def assume(self, condition: Expr) -> None:
-        """Adds a Boolean expression to the hypotheses."""
+        """Adds a Boolean expression to the hypotheses; the parts of a conjunction one by one.
+
+        So what a part says may justify the arithmetic of the parts after it.
+        """
+        if condition.op == "and":
+            for part in condition.args:
+                self.assume(part)
+            return
         term = self.term(condition)  # first: translating it may add the ranges of new variables
         self.assumed = (*self.assumed, term)
         self._note_bound(condition)
@@ -144,6 +154,14 @@ class IntegerEncoding:
             case "bvudiv" | "bvurem" if node.args[1].is_const and node.args[1].value:
                 quotient, remainder = self._divide(args[0], node.args[1].value)
                 return quotient if node.op == "bvudiv" else remainder
+            case "bvudiv" | "bvurem" if args[1].is_symbol():
+                if not self.decide(self.hypotheses, LE(Int(1), args[1])):
+                    raise NotLinearizable(f"this divides by what may be 0: {node!r}")
+                self._record(LE(Int(1), args[1]))
+                quotient, remainder = self._divide_by(args[0], args[1])
+                if quotient.is_symbol():
+                    self._learn(LE(Int(0), quotient))
+                return quotient if node.op == "bvudiv" else remainder
         raise NotLinearizable(f"operator '{node.op}' in an index has no integer counterpart: {node!r}")
 
     def _extract(self, node: Expr, value: FNode) -> FNode:
@@ -195,11 +213,59 @@ class IntegerEncoding:
                 )
             )
             self._divisions[key] = (quotient, remainder)
-        return self._divisions[key]
+        quotient, remainder = self._divisions[key]
+        return quotient, remainder
 
-    def quotients(self) -> list[tuple[FNode, tuple[FNode, FNode]]]:
-        """The terms that were divided, in order, each with the symbols of its quotient and remainder."""
-        return [(value, symbols) for (value, _), symbols in self._divisions.items()]
+    def _divide_by(self, value: FNode, divisor: FNode) -> tuple[FNode, FNode]:
+        """Quotient and remainder of a term by a symbol that the caller has shown to be positive.
+
+        With ``value = divisor*high + low`` the quotient is ``high`` plus that of ``low``, and the remainder that of
+        ``low``: an identity of integers, also where ``low`` is negative and its quotient rounded down.
+        """
+        high: Polynomial = {}
+        low: Polynomial = {}
+        for monomial, coefficient in expand(value).items():
+            if divisor in monomial:
+                rest = list(monomial)
+                rest.remove(divisor)
+                high[tuple(rest)] = coefficient
+            else:
+                low[monomial] = coefficient
+        if not low:
+            whole = polynomial_term(high)
+            return (whole if len(high) <= 1 else self._named(whole, divisor)), Int(0)
+        left = polynomial_term(low)
+        key = (left, divisor)
+        if key not in self._divisions:
+            quotient = self._quotient_symbol(left, divisor)
+            # total: where the divisor is not positive, nothing is said
+            rest_of = Minus(left, Times(divisor, quotient))
+            self.definitions.append(
+                Implies(LE(Int(1), divisor), And(LE(Int(0), rest_of), LT(rest_of, divisor))),
+            )
+            self._divisions[key] = (quotient,)
+        (quotient,) = self._divisions[key]
+        return (Plus(polynomial_term(high), quotient) if high else quotient), Minus(left, Times(divisor, quotient))
+
+    def _named(self, whole: FNode, divisor: FNode) -> FNode:
+        """A symbol for a quotient that is a sum, so that bounds on it are bounds on a symbol."""
+        key = (polynomial_term(expand(Times(whole, divisor))), divisor)
+        if key not in self._divisions:
+            self._divisions[key] = (self._quotient_symbol(key[0], divisor),)
+            self.definitions.append(Equals(self._divisions[key][0], whole))
+        return self._divisions[key][0]
+
+    def _quotient_symbol(self, value: FNode, divisor: FNode) -> FNode:
+        label = value.symbol_name() if value.is_symbol() else f"{self.namespace}!q{len(self._divisions)}"
+        return Symbol(f"{label}!over!{divisor.symbol_name()}", INT)
+
+    def quotients(self) -> list[tuple[FNode, int | FNode, tuple[FNode, ...]]]:
+        """What was divided, by what, and the symbols of quotient and remainder (by a size: of the quotient)."""
+        return [(value, divisor, symbols) for (value, divisor), symbols in self._divisions.items()]
+
+    def quotient(self, value: FNode, divisor: FNode) -> FNode:
+        """The quotient of a term by a symbol that is known to be positive."""
+        return self._divide_by(value, divisor)[0]
 
     def instance(self, generic: IntegerEncoding, term: FNode, point: dict[FNode, FNode]) -> FNode:
         """``term``, translated by ``generic`` for arbitrary values, at the values that ``point`` gives its symbols.
@@ -213,14 +279,21 @@ class IntegerEncoding:
         """What every symbol of ``generic`` becomes at a point, its quotients and remainders included."""
         mapping = dict(point)
         for (value, divisor), symbols in generic._divisions.items():
-            moved = self._divide(value.substitute(mapping), divisor)
+            there = value.substitute(mapping)
+            moved: tuple[FNode, ...]
+            if isinstance(divisor, int):
+                moved = self._divide(there, divisor)
+            elif divisor in mapping:
+                raise NotLinearizable(f"a divisor, {divisor}, is no size")
+            else:
+                moved = self._divide_by(there, divisor)[:1]
             mapping |= {s: m for s, m in zip(symbols, moved, strict=True) if s is not m}
         return mapping
 
-    def meaning(self, term: FNode) -> frozenset[tuple[FNode, FNode, int]]:
+    def meaning(self, term: FNode) -> frozenset[tuple[FNode, FNode, int | FNode]]:
         """What the quotients and remainders inside ``term`` are of; their names alone do not tell forks apart."""
         defined = {s: (v, d) for (v, d), symbols in self._divisions.items() for s in symbols}
-        found: set[tuple[FNode, FNode, int]] = set()
+        found: set[tuple[FNode, FNode, int | FNode]] = set()
         open_terms = [term]
         while open_terms:
             for symbol in open_terms.pop().get_free_variables():
@@ -244,6 +317,12 @@ class IntegerEncoding:
         if not self.decide(self.hypotheses, condition):
             raise NotLinearizable(f"this operation may leave its {node.width} bits: {node!r}")
         self._record(condition)
+
+    def _learn(self, condition: FNode) -> None:
+        """Makes a theorem a hypothesis of what follows, if it is found to be one."""
+        if self.decide(self.hypotheses, condition):
+            self._record(condition)
+            self.assumed = (*self.assumed, condition)
 
     def _record_bound(self, node: Expr) -> None:
         """Records that literal bounds of the operands bound the result, for any operands.

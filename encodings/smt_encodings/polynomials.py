@@ -1,0 +1,64 @@
+"""Integer terms as polynomials over their symbols."""
+
+from __future__ import annotations
+
+import pysmt.shortcuts as smt
+from pysmt.fnode import FNode
+
+__all__ = ["Polynomial", "difference_of", "expand", "polynomial_term", "product_of"]
+
+Polynomial = dict[tuple[FNode, ...], int]
+"""Coefficients of products of atoms; the empty product is the constant."""
+
+
+def expand(term: FNode) -> Polynomial:
+    """The polynomial of a term over its atoms (symbols and whatever is neither sum nor product)."""
+    if term.is_int_constant():
+        value = int(term.constant_value())
+        return {(): value} if value else {}
+    if term.is_plus() or term.is_minus():
+        signs = [1, -1] if term.is_minus() else [1] * len(term.args())
+        result: Polynomial = {}
+        for sign, argument in zip(signs, term.args(), strict=True):
+            for monomial, coefficient in expand(argument).items():
+                result[monomial] = result.get(monomial, 0) + sign * coefficient
+        return {m: c for m, c in result.items() if c}
+    if term.is_times():
+        result = {(): 1}
+        for argument in term.args():
+            factor = expand(argument)
+            product: Polynomial = {}
+            for a, x in result.items():
+                for b, y in factor.items():
+                    key = tuple(sorted((*a, *b), key=str))
+                    product[key] = product.get(key, 0) + x * y
+            result = product
+        return {m: c for m, c in result.items() if c}
+    return {(term,): 1}
+
+
+def polynomial_term(polynomial: Polynomial) -> FNode:
+    """A polynomial as a term."""
+    parts = []
+    for monomial, coefficient in polynomial.items():
+        factors = list(monomial) if coefficient == 1 and monomial else [smt.Int(coefficient), *monomial]
+        parts.append(smt.Times(factors) if len(factors) > 1 else factors[0])
+    return smt.Plus(parts) if len(parts) > 1 else parts[0] if parts else smt.Int(0)
+
+
+def difference_of(left: Polynomial, right: Polynomial) -> Polynomial:
+    """left - right."""
+    result = dict(left)
+    for monomial, coefficient in right.items():
+        result[monomial] = result.get(monomial, 0) - coefficient
+    return {m: c for m, c in result.items() if c}
+
+
+def product_of(left: Polynomial, right: Polynomial) -> Polynomial:
+    """left * right."""
+    result: Polynomial = {}
+    for a, x in left.items():
+        for b, y in right.items():
+            key = tuple(sorted((*a, *b), key=str))
+            result[key] = result.get(key, 0) + x * y
+    return {m: c for m, c in result.items() if c}

@@ -1,0 +1,216 @@
+"""HLSCNN's convolution: proved for every size, at fixed shapes, and faults of which none is proved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bmc.prove
+import chc.prove
+from accel_models.hlscnn.assembler import conv2d
+from accel_models.hlscnn.config import INPUT_SIZE, KERNEL_SIZE, channel_word
+from accel_models.hlscnn.layout import SPAD1_BASE, Register
+from accel_models.hlscnn.model import hlscnn
+from accel_models.hlscnn.options import HlscnnOptions
+from accel_models.hlscnn.program import parse_program, run
+from bmc.counterexample import replays, search
+from bmc.programs import write_program_file
+from ila_lang import Command, Expr, For, Fragment, Kernel, Machine, Statement, concat, const, ite, run_fragment
+from ila_lang.compile import Memory
+from ila_lang.mapping import SizeError, TensorMapping
+from rewrites import hlscnn_convolution as hc
+from rewrites.hlscnn_convolution import convolution_mapping
+from smt_encodings.claims import Status
+from smt_encodings.discharge import Discharger
+
+CONV = convolution_mapping()
+Change = Callable[[Command], Command]
+
+
+def edited(note: str, change: Change) -> TensorMapping:
+    """The mapping with the commands of that note changed."""
+    count = 0
+
+    def walk(statement: Statement) -> Statement:
+        nonlocal count
+        if isinstance(statement, For):
+            return For(statement.counter, statement.extent, tuple(map(walk, statement.body)))
+        if isinstance(statement, Command) and statement.note == note:
+            count += 1
+            return change(statement)
+        return statement
+
+    device = CONV.device
+    program = Kernel(device.name, body=list(map(walk, device.program.body)))
+    assert count == 1
+    return replace(CONV, device=Fragment(device.name, device.ila, device.parameters, device.tensors, program))
+
+
+def register(number: Register, word: Expr) -> TensorMapping:
+    """The mapping with another word in a register."""
+    scratch = Kernel("scratch")
+    hc._register(scratch, number, word)
+    (command,) = scratch.body
+    assert isinstance(command, Command)
+    return edited(command.note, lambda _: command)
+
+
+def data(note: str, word: Callable[[Expr], Expr], name: str = "top_slave_data_in") -> TensorMapping:
+    """The mapping with other data (or another address) in the commands of that note."""
+    return edited(note, lambda c: Command(tuple((n, word(v) if n == name else v) for n, v in c.inputs), c.note))
+
+
+def option(**choice: str) -> TensorMapping:
+    return convolution_mapping(HlscnnOptions(**choice))  # type: ignore[arg-type]
+
+
+def channel_cfg(**fields: Expr) -> TensorMapping:
+    right = {"filters": hc.K[7:0], "enable_bias": const(1, 1), "enable_relu": hc.RELU[0:0], "bias": hc.BIAS[15:0]}
+    return register(Register.CONV_CHANNEL_CFG, channel_word(HlscnnOptions()).pack_expr(**(right | fields)))
+
+
+def kernel_cfg(**fields: Expr) -> TensorMapping:
+    right = {"rows": hc.KH[7:0], "cols": hc.KW[7:0], "row_stride": hc.SH[2:0], "col_stride": hc.SW[2:0]}
+    return register(Register.CONV_KERNEL_SIZE_CFG, KERNEL_SIZE.pack_expr(**(right | fields)))
+
+
+def input_cfg(**fields: Expr) -> TensorMapping:
+    right = {"channels": hc.C[11:0], "rows": hc.H[9:0], "cols": hc.W[9:0]}
+    return register(Register.CONV_INPUT_SIZE_CFG, INPUT_SIZE.pack_expr(**(right | fields)))
+
+
+FAULTS: dict[str, Callable[[], TensorMapping]] = {
+    "the kernel loop ends after the first row not below K - 1": lambda: option(
+        kernel_end="last", kernel_start="unchecked"
+    ),
+    "rows beyond the kernel are used": lambda: option(kernel_start="unchecked"),
+    "ChannelCfg as documented": lambda: option(channel_word="documented"),
+    "coordinates of the main branch": lambda: option(coordinates="same"),
+    "a plane for each filter": lambda: option(outputs="per_filter"),
+    "other lanes are cleared": lambda: option(other_lanes="cleared"),
+    "sums saturate": lambda: option(overflow="saturate"),
+    "taps are rounded to nearest": lambda: option(tap_rounding="half_up"),
+    "strides exchanged": lambda: kernel_cfg(row_stride=hc.SW[2:0], col_stride=hc.SH[2:0]),
+    "kernel rows and columns exchanged": lambda: kernel_cfg(rows=hc.KW[7:0], cols=hc.KH[7:0]),
+    "input rows and columns exchanged": lambda: input_cfg(rows=hc.W[9:0], cols=hc.H[9:0]),
+    "the last block of channels is left out": lambda: input_cfg(channels=(hc.C >> 3 << 3)[11:0]),
+    "a filter is left out": lambda: channel_cfg(filters=hc.K[7:0] - 1),
+    "the sums begin with what the scratchpad holds": lambda: channel_cfg(enable_accum=const(1, 1)),
+    "the bias is not enabled": lambda: channel_cfg(enable_bias=const(0, 1)),
+    "relu turned round": lambda: channel_cfg(enable_relu=~hc.RELU[0:0]),
+    "outputs one entry further": lambda: register(Register.CONV_OUTPUT_BASE_ADDR, const(SPAD1_BASE + 16, 32)),
+    "activations one entry further": lambda: register(Register.CONV_ACT_BASE_ADDR, const(16, 32)),
+    "one entry of weights is not copied": lambda: register(Register.SOC_MEM_RD_WR_LENGTH, hc.WEIGHTS - 1),
+    "weights are copied from the activations": lambda: register(Register.SOC_MEM_BASE_ADDR, const(0, 32)),
+    "weights overwrite the last pixel": lambda: data(
+        "store weights", lambda address: address - 16, name="top_slave_addr_in"
+    ),
+    "lanes in reverse order": lambda: data("store activations", _reversed_lanes),
+}
+QUICK = (
+    "outputs one entry further",
+    "the sums begin with what the scratchpad holds",
+)
+
+
+def _reversed_lanes(word: Expr) -> Expr:
+    return concat(*(word[16 * k + 15 : 16 * k] for k in range(8)))
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FAULTS])
+def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
+    mapping = FAULTS[name]()
+    found = search(mapping, budget_seconds=3.0 if name in QUICK else 60.0)
+    assert found is not None and replays(mapping, found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
+    verdict = chc.prove.prove(FAULTS[name](), discharger=Discharger(timeout=5.0), horn_timeout=3.0)
+    assert verdict.status is Status.UNKNOWN
+
+
+def test_weights_of_missing_channels_must_be_zero() -> None:
+    """The last block's other lanes are filled with anything instead of zeros."""
+
+    def fill(word: Expr) -> Expr:
+        return word | ite(hc.C[2:0] == 1, const(1 << 16, 128), const(0, 128))
+
+    mapping = data("store weights", fill)
+    found = search(mapping, budget_seconds=3.0)
+    assert found is not None and replays(mapping, found)
+
+
+@pytest.mark.slow
+def test_the_convolution_is_proved_for_every_size() -> None:
+    verdict = chc.prove.prove(CONV)
+    assert verdict.status is Status.PROVED, verdict.reason
+    names = [(o.group, o.name) for o in verdict.obligations]
+    assert len(names) == len(set(names))
+    assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
+    assert {o.group for o in verdict.obligations} >= {"hlscnn: accumulation", "lemmas", "values", "health"}
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(2, 3, 3, 4, 2, 2, 1, 2), pytest.param((9, 9, 4, 4, 3, 2, 2, 1), marks=pytest.mark.slow)],
+    ids=str,
+)
+def test_the_convolution_is_proved_at_a_shape(shape: tuple[int, ...]) -> None:
+    verdict = bmc.prove.prove(CONV, shape, data="uninterpreted")
+    assert verdict.status is Status.PROVED, verdict.reason
+
+
+def test_shapes_that_do_not_fit_are_refused() -> None:
+    for shape, message in (
+        ((256, 1, 1, 1, 1, 1, 1, 1), "Filters of shape 256x1x1x1x1x1x1x1 of an HLSCNN conv2d mapping must be 1 to 255"),
+        ((1, 1, 2, 2, 3, 1, 1, 1), "Kernel height of shape 1x1x2x2x3x1x1x1 of an HLSCNN conv2d mapping must be 1 to 2"),
+        ((1, 1, 9, 9, 1, 1, 8, 1), "Vertical stride of shape .* must be 1 to 7, not 8; split the layer"),
+        (
+            (255, 64, 9, 9, 3, 3, 1, 1),
+            "Weights of shape .* must fill at most 8192 entries of 8 words, not 18360; split",
+        ),
+        ((1, 1, 100, 100, 1, 1, 1, 1), "Outputs of shape .* must fill at most 8192 entries of 8 words, not 10000"),
+        (
+            (1, 800, 15, 9, 5, 5, 1, 1),
+            "Activations and weights of shape .* must fill at most 12288 entries .*, not 16000",
+        ),
+    ):
+        with pytest.raises(SizeError, match=message):
+            CONV.sizes_for(shape)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 5, 4, 2, 3, 2, 1), (9, 17, 4, 5, 3, 2, 1, 3)], ids=str)
+def test_the_program_is_that_of_the_assembler(shape: tuple[int, ...]) -> None:
+    k, c, h, w, kh, kw, sh, sw = shape
+    rng = np.random.default_rng(1)
+    x, weights = (rng.integers(-(2**15), 2**15, s) for s in ((c, h, w), (k, c, kh, kw)))
+    for bias, relu in ((0, 0), (40000, 1)):
+        sizes = CONV.sizes_for(shape) | {"bias": bias, "relu": relu}
+        host = {n: Memory(0, {}) for n in CONV.device.tensors}
+        host["host_x"] = Memory(0, dict(enumerate((x & 0xFFFF).ravel().tolist())))
+        host["host_w"] = Memory(0, dict(enumerate((weights & 0xFFFF).ravel().tolist())))
+        run_fragment(CONV.device, sizes, host, Machine(hlscnn()))
+        rows, columns = CONV.output_extents(sizes)
+        found = np.array([host["host_y"][i] for i in range(rows * columns)], np.uint16).view(np.int16)
+        signed = bias - (bias >> 15 << 16)
+        program = conv2d(x, weights, [signed] * k, stride=(sh, sw), relu=bool(relu))
+        wanted = program.outputs(run(program.program, Machine(hlscnn())))
+        assert np.array_equal(found.reshape(wanted.shape), wanted)
+
+
+def test_a_counterexample_is_written_as_a_program_that_runs() -> None:
+    mapping = FAULTS["the sums begin with what the scratchpad holds"]()
+    found = search(mapping, budget_seconds=3.0)
+    assert found is not None
+    program = parse_program(write_program_file(mapping, found))
+    reads = run(program, Machine(hlscnn()))
+    row, column = found.row, found.column
+    groups = -(-found.sizes["k"] // 8)
+    pixels = found.sizes["oh"] * found.sizes["ow"]
+    entry = reads[-groups * pixels :][row // 8 * pixels + column][1]
+    assert entry >> 16 * (row % 8) & 0xFFFF == found.device
