@@ -1,6 +1,6 @@
 """The tensor IR as graphs: operators with one meaning each, typed immutable nodes, and their evaluation.
 
-``types`` and ``ir`` say what a graph is, ``build`` makes one, ``run`` evaluates it.  The operators stand in
+``types`` and ``ir`` say what a graph is, ``build`` makes one, ``run`` evaluates it, ``terms`` makes terms of it.  The operators stand in
 ``elementwise``, ``tensor_operators``, ``composites``, ``recurrent`` and ``host``.
 """
 
@@ -13,6 +13,7 @@ from .operator import OPERATORS, Operator, meaning
 from .recurrent import RECURRENT
 from .run import expansion, run, run_node, steps
 from .tensor_operators import TENSOR_OPERATORS
+from .terms import terms_of
 from .types import GraphError, TensorType
 
 __all__ = [
@@ -33,4 +34,5 @@ __all__ = [
     "run",
     "run_node",
     "steps",
+    "terms_of",
 ]
