@@ -1,7 +1,7 @@
 """The tensor IR as graphs: operators with one meaning each, typed immutable nodes, and their evaluation.
 
-``types`` and ``ir`` say what a graph is, ``build`` makes one, ``run`` evaluates it, ``terms`` makes terms of it.  The operators stand in
-``elementwise``, ``tensor_operators``, ``composites``, ``recurrent`` and ``host``.
+``types`` and ``ir`` say what a graph is, ``build`` makes one, ``run`` evaluates it, ``terms`` makes terms of it.  The
+operators stand in ``elementwise``, ``tensor_operators``, ``composites``, ``recurrent`` and ``host``.
 """
 
 from .build import Builder

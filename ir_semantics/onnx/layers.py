@@ -107,6 +107,8 @@ def _conv_transpose(call: Call) -> int:
     counts = [len(strides), len(dilations), len(extra), len(wanted[-rank:] if wanted else kernel)]
     if counts != [rank] * 4 or len(given) != 2 * rank or min([*strides, *dilations]) < 1 or min(extra) < 0:
         raise call.fail(f"strides, dilations, pads, output_padding and output_shape must fit {rank} spatial axes")
+    if mode not in ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"):
+        raise call.fail(f"the attribute auto_pad must be NOTSET, SAME_UPPER, SAME_LOWER or VALID, not {mode}")
     pads = []
     for j in range(rank):
         full = (extents[j] - 1) * strides[j] + (kernel[j] - 1) * dilations[j] + 1
