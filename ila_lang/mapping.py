@@ -7,7 +7,7 @@ ends, and lemmas that relate the two sides' data functions.  It says nothing abo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 
 from .compile import compile_terms
@@ -92,6 +92,8 @@ class TensorMapping:
     With ``row_coordinates`` more than 1 the row is the number with so many first coordinates as its digits.
     With ``recurrent`` the first coordinate counts timesteps that depend on earlier ones.
 
+    ``parameter_texts`` say in a few words what parameters are; they stand beside the size domain.
+
     ``sums`` are the operators by which both sides add up elements of tensors, for proofs up to the order of sums.
 
     ``program_file`` writes commands in the device's own file form; ``setup_commands`` gives the commands that put
@@ -124,19 +126,25 @@ class TensorMapping:
     row_coordinates: int = 1
     recurrent: bool = False
     sums: tuple[Reduction, ...] = ()
+    parameter_texts: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for what, term in (*self.domain, ("rows", self.rows), ("columns", self.columns)):
             for name, variable in free_variables(term).items():
                 if self.parameters.get(name) is not variable:
                     raise ValueError(f"Size domain of {self.name} must use only its parameters; '{what}' uses {name}")
+        unknown = [name for name in self.parameter_texts if name not in self.parameters]
+        if unknown:
+            raise ValueError(f"Texts of {self.name} must be about its parameters, not {', '.join(unknown)}")
         self._check = compile_terms(list(self.parameters.values()), [c for _, c in self.domain])
         self._extents = compile_terms(list(self.parameters.values()), [self.rows, self.columns])
 
     @property
     def size_domain(self) -> str:
-        """The size domain in words."""
-        return ", ".join(text for text, _ in self.domain)
+        """The size domain in words, and what the sizes are where that is known."""
+        domain = ", ".join(text for text, _ in self.domain)
+        texts = ", ".join(f"{name}: {text}" for name, text in self.parameter_texts.items())
+        return f"{domain} ({texts})" if texts else domain
 
     def require(self, sizes: Mapping[str, int]) -> None:
         """Raises SizeError, naming the first violated constraint, if ``sizes`` lie outside the domain."""

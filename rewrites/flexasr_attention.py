@@ -36,6 +36,17 @@ BASE_QUERY, BASE_SCORES = var("base_query", bv(32)), var("base_scores", bv(32))
 BIASES = {n: var(n, bv(32)) for n in ("bias_x", "bias_query", "bias_weights", "bias_y")}
 """AdaptivFloat biases: of x, of the query, of the softmax weights, and of the result."""
 PARAMETERS = {"T": T, "nv": NV, "base": BASE, "base_query": BASE_QUERY, "base_scores": BASE_SCORES, **BIASES}
+PARAMETER_TEXTS = {
+    "T": "timesteps, padded to a multiple of 16 rows",
+    "nv": "vectors of 16 columns",
+    "base": "first vector of x in the large buffer",
+    "base_query": "first vector of the query, then of the result, in the small buffer",
+    "base_scores": "first vector of the scores in the small buffer",
+    "bias_x": "AdaptivFloat bias of x",
+    "bias_query": "AdaptivFloat bias of the query",
+    "bias_weights": "AdaptivFloat bias of the softmax weights",
+    "bias_y": "AdaptivFloat bias of the result",
+}
 ROWS = ((T + 15) >> 4) << 4
 DOMAIN = (
     ("1 <= T <= 1024", (const(1, 32) <= T) & (T <= MOST_TIMESTEPS)),
@@ -144,6 +155,7 @@ def attention_mapping(options: FlexAsrOptions | None = None) -> TensorMapping:
         ir=ir_fragment(),
         device=attention_fragment(flexasr(options)),
         parameters=PARAMETERS,
+        parameter_texts=PARAMETER_TEXTS,
         domain=DOMAIN,
         rows=const(1, 32),
         columns=NV << 4,

@@ -25,6 +25,16 @@ BASE_GAMMA, BASE_BETA = var("base_gamma", bv(32)), var("base_beta", bv(32))
 BIASES = {n: var(n, bv(32)) for n in ("bias_x", "bias_beta", "bias_gamma")}
 """AdaptivFloat biases: of x and the result, of beta, and of gamma."""
 PARAMETERS = {"T": T, "nv": NV, "base": BASE, "base_gamma": BASE_GAMMA, "base_beta": BASE_BETA, **BIASES}
+PARAMETER_TEXTS = {
+    "T": "rows",
+    "nv": "vectors of 16 columns",
+    "base": "first vector of the data in the large buffer",
+    "base_gamma": "first vector of gamma in the small buffer",
+    "base_beta": "first vector of beta in the small buffer",
+    "bias_x": "AdaptivFloat bias of x and the result",
+    "bias_beta": "AdaptivFloat bias of beta",
+    "bias_gamma": "AdaptivFloat bias of gamma",
+}
 DOMAIN = (
     *matrix_domain(T, "T"),
     ("base_gamma, base_beta <= 1023", (BASE_GAMMA <= SMALL_VECTORS - 1) & (BASE_BETA <= SMALL_VECTORS - 1)),
@@ -130,6 +140,7 @@ def layer_norm_mapping(options: FlexAsrOptions | None = None) -> TensorMapping:
         ir=ir_fragment(),
         device=layer_norm_fragment(flexasr(options)),
         parameters=PARAMETERS,
+        parameter_texts=PARAMETER_TEXTS,
         domain=DOMAIN,
         rows=T,
         columns=NV << 4,

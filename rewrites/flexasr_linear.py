@@ -37,6 +37,16 @@ __all__ = ["ACTIVATIONS", "linear_fragment", "linear_mapping", "sizes_of"]
 
 BIASES = {name: var(name, bv(32)) for name in ("bias_w", "bias_b", "bias_x", "bias_y")}
 PARAMETERS = {"T": T, "ni": NI, "no": NO, "base": BASE, **BIASES}
+PARAMETER_TEXTS = {
+    "T": "rows",
+    "ni": "vectors of 16 input features",
+    "no": "vectors of 16 output features of each of four processing elements",
+    "base": "first vector of the result in the large buffer",
+    "bias_w": "AdaptivFloat bias of the weights",
+    "bias_b": "AdaptivFloat bias of the layer bias",
+    "bias_x": "AdaptivFloat bias of x",
+    "bias_y": "AdaptivFloat bias of the result",
+}
 DOMAIN: tuple[tuple[str, Expr], ...] = (
     ("1 <= T <= 65535", (const(1, 32) <= T) & (T <= 65535)),
     ("1 <= ni <= 255", (const(1, 32) <= NI) & (NI <= 255)),
@@ -132,6 +142,7 @@ def linear_mapping(
         ir=ir_fragment(activation, order),
         device=linear_fragment(activation, flexasr(options)),
         parameters=PARAMETERS,
+        parameter_texts=PARAMETER_TEXTS,
         domain=DOMAIN,
         rows=T,
         columns=NO << 6,

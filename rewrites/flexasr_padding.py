@@ -20,6 +20,12 @@ __all__ = ["padding_fragment", "padding_mapping", "sizes_of"]
 
 P = var("P", bv(32))
 PARAMETERS = {"T": T, "P": P, "nv": NV, "base": BASE}
+PARAMETER_TEXTS = {
+    "T": "rows of x",
+    "P": "rows of the result",
+    "nv": "vectors of 16 columns",
+    "base": "first vector of the data in the large buffer",
+}
 DOMAIN = (("1 <= T < P", (const(1, 32) <= T) & (T < P)), *matrix_domain(P, "P", least=2))
 CELL = ((var("cell_t", bv(32)), P), (VECTOR, NV), (LANE, const(LANES, 32)))
 
@@ -57,6 +63,7 @@ def padding_mapping(options: FlexAsrOptions | None = None) -> TensorMapping:
         ir=ir_fragment(),
         device=padding_fragment(flexasr(options)),
         parameters=PARAMETERS,
+        parameter_texts=PARAMETER_TEXTS,
         domain=DOMAIN,
         rows=P,
         columns=NV << 4,

@@ -36,6 +36,11 @@ __all__ = ["KINDS", "ir_fragment", "ir_model", "pooling_fragment", "pooling_mapp
 
 T, NV, BASE = var("T", bv(32)), var("nv", bv(32)), var("base", bv(32))
 PARAMETERS = {"T": T, "nv": NV, "base": BASE}
+PARAMETER_TEXTS = {
+    "T": "rows",
+    "nv": "vectors of 16 columns",
+    "base": "first vector of the data in the large buffer",
+}
 DOMAIN: tuple[tuple[str, Expr], ...] = (
     ("T even", T[0] == 0),
     ("2 <= T <= 65534", (const(2, 32) <= T) & (T <= 65534)),
@@ -140,6 +145,7 @@ def pooling_mapping(kind: str, options: FlexAsrOptions | None = None) -> TensorM
         ir=ir_fragment(kind),
         device=pooling_fragment(kind, flexasr(options)),
         parameters=PARAMETERS,
+        parameter_texts=PARAMETER_TEXTS,
         domain=DOMAIN,
         rows=T >> 1,
         columns=NV << 4,

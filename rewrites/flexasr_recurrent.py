@@ -27,6 +27,18 @@ HOST_W, HOST_B, HOST_U, HOST_C = (var(n, mem(32, 8)) for n in ("host_w", "host_b
 BIASES = {n: var(n, bv(32)) for n in ("bias_w", "bias_x", "bias_b", "bias_u", "bias_c", "bias_h")}
 """AdaptivFloat biases of W, x and its layer bias, of U and its layer bias, and of hidden and cell states."""
 PARAMETERS = {"T": T, "ni": NI, "no": NO, "base": BASE, **BIASES}
+PARAMETER_TEXTS = {
+    "T": "timesteps",
+    "ni": "vectors of 16 input features",
+    "no": "vectors of 16 features of the state of each of four processing elements",
+    "base": "first vector of the result in the large buffer",
+    "bias_w": "AdaptivFloat bias of the weights of x",
+    "bias_x": "AdaptivFloat bias of x",
+    "bias_b": "AdaptivFloat bias of the layer bias beside x",
+    "bias_u": "AdaptivFloat bias of the weights of the state",
+    "bias_c": "AdaptivFloat bias of the layer bias beside the state",
+    "bias_h": "AdaptivFloat bias of the state and the result",
+}
 ABSTRACT = ("adpfloat_mul", "pe_shift", "pe_add_bias", "pe_saturate", "fixed_to_adpfloat", "adpfloat_to_fixed",
             "eadd", "emul", "onex", "sigmoid", "tanh")  # fmt: skip
 
@@ -158,6 +170,7 @@ def recurrent_mapping(kind: str, options: FlexAsrOptions | None = None) -> Tenso
         ir=ir_fragment(kind),
         device=recurrent_fragment(kind, flexasr(options)),
         parameters=PARAMETERS,
+        parameter_texts=PARAMETER_TEXTS,
         domain=domain_of(len(gates)),
         rows=T,
         columns=NO << 6,

@@ -26,6 +26,12 @@ __all__ = ["DENSE", "DenseDetails", "dense_fragment", "dense_mapping"]
 DEPTH, SHIFT = var("inner", bv(32)), var("shift", bv(32))
 """Vectors of 16 input channels, and by how many bits sums are shifted right."""
 PARAMETERS = {"m": ROWS, "inner": DEPTH, "n": COLUMNS, "shift": SHIFT}
+PARAMETER_TEXTS = {
+    "m": "rows",
+    "inner": "vectors of 16 input features",
+    "n": "vectors of 16 output features",
+    "shift": "bits by which sums are shifted right",
+}
 HOST_X, HOST_W, HOST_B = var("host_x", mem(32, 8)), var("host_w", mem(32, 8)), var("host_b", mem(32, 32))
 CELL = (
     (var("cell_row", bv(32)), ROWS),
@@ -177,6 +183,7 @@ def dense_mapping(
         ir=ir_fragment(order),
         device=dense_fragment(vta(options), details),
         parameters=PARAMETERS,
+        parameter_texts=PARAMETER_TEXTS,
         domain=DOMAIN,
         rows=ROWS,
         columns=COLUMNS << 4,

@@ -184,6 +184,9 @@ def elementwise_program(ila: Ila, operation: Operation, details: Details | None 
     return Fragment("vta_elementwise", ila, _parameters(operation), tensors, kernel, idle=IDLE)
 
 
+PARAMETER_TEXTS = {"m": "rows", "n": "vectors of 16 columns", "imm": "the immediate operand of the ALU"}
+
+
 def _parameters(operation: Operation) -> dict[str, Expr]:
     return SHAPE | ({"imm": IMM} if operation.bits else {})
 
@@ -247,6 +250,7 @@ def elementwise_mapping(name: str, options: VtaOptions | None = None, details: D
         ir=ir_fragment(operation),
         device=elementwise_program(vta(options), operation, details),
         parameters=_parameters(operation),
+        parameter_texts={name: PARAMETER_TEXTS[name] for name in _parameters(operation)},
         domain=domain,
         rows=ROWS,
         columns=COLUMNS << 4,

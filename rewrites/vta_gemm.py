@@ -34,6 +34,18 @@ ROW_BLOCKS, OUTPUT_BLOCKS, INPUT_BLOCKS = (var(f"blocks_{name}", bv(32)) for nam
 """How many blocks there are."""
 SHIFT = var("shift", bv(32))
 PARAMETERS = {v.name: v for v in (M, N, K, ROWS, OUTPUTS, INPUTS, ROW_BLOCKS, OUTPUT_BLOCKS, INPUT_BLOCKS, SHIFT)}
+PARAMETER_TEXTS = {
+    "m": "rows",
+    "n": "vectors of 16 output features",
+    "kk": "vectors of 16 input features",
+    "block_m": "rows of a block",
+    "block_n": "output vectors of a block",
+    "block_k": "input vectors of a block",
+    "blocks_m": "blocks of rows",
+    "blocks_n": "blocks of output vectors",
+    "blocks_k": "blocks of input vectors",
+    "shift": "bits by which sums are shifted right",
+}
 HOST_X, HOST_W, HOST_B = var("host_x", mem(32, 8)), var("host_w", mem(32, 8)), var("host_b", mem(32, 32))
 WEIGHTS = 2048
 """Where weights begin in DRAM, in vectors of 16 bytes; before are micro-ops, one in each vector."""
@@ -215,6 +227,7 @@ def gemm_mapping(options: VtaOptions | None = None, details: GemmDetails | None 
         ir=ir_fragment(),
         device=gemm_fragment(vta(options), details),
         parameters=PARAMETERS,
+        parameter_texts=PARAMETER_TEXTS,
         domain=DOMAIN,
         rows=M,
         columns=N << 4,
