@@ -10,7 +10,7 @@ theories Core, FixedSizeBitVectors and ArraysEx; division by zero gives all ones
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from weakref import WeakValueDictionary
 
@@ -263,8 +263,8 @@ def var(name: str, sort: Sort) -> Expr:
     return Expr._make("var", (), (name,), sort)
 
 
-def postorder(roots: Iterable[Expr]) -> list[Expr]:
-    """Every node reachable from ``roots``, operands before users, each once."""
+def postorder(roots: Iterable[Expr], known: Container[Expr] = ()) -> list[Expr]:
+    """Every node reachable from ``roots``, operands before users, each once; ``known`` nodes are not entered."""
     seen: set[int] = set()
     order: list[Expr] = []
     for root in roots:
@@ -273,7 +273,7 @@ def postorder(roots: Iterable[Expr]) -> list[Expr]:
             node, done = stack.pop()
             if done:
                 order.append(node)
-            elif id(node) not in seen:
+            elif id(node) not in seen and node not in known:
                 seen.add(id(node))
                 stack.append((node, True))
                 stack.extend((a, False) for a in reversed(node.args))

@@ -150,7 +150,7 @@ class _Writer:
     # -- expressions ----------------------------------------------------------------------------
 
     def term(self, root: Expr) -> int:
-        for node in postorder([root]):
+        for node in postorder([root], self.node_ids):  # the operands of what has a number have one, too
             if node not in self.node_ids:
                 written = self.node(node)  # may number nodes of a function's body first
                 self.node_ids[node] = len(self.nodes)
