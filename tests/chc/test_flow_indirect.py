@@ -182,6 +182,7 @@ def test_a_command_that_may_be_refused_is_not_proved(claim: TensorMapping) -> No
     assert status(claim) is not Status.PROVED
 
 
+@pytest.mark.slow
 def test_an_alarm_that_cannot_be_excluded_is_harmless_at_the_end() -> None:
     assert status(commanded(raises=255)) is Status.PROVED
 

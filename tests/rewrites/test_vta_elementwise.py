@@ -84,7 +84,8 @@ def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
     assert verdict.status is not Status.PROVED
 
 
-@pytest.mark.parametrize("name", [n if n == "relu" else pytest.param(n, marks=pytest.mark.slow) for n in OPERATIONS])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OPERATIONS)
 def test_an_operator_is_proved_for_every_size(name: str) -> None:
     verdict = chc.prove.prove(elementwise_mapping(name))
     assert verdict.status is Status.PROVED, verdict.reason
