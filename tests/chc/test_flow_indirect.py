@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+import pysmt.shortcuts as smt
 import pytest
+from pysmt.typing import INT
 
 from chc.commands import rolled_apart
+from chc.polynomials import Step
 from chc.prove import prove
+from chc.ranges import apart_steps, quick
 from ila_lang import Expr, Fragment, Kernel, Store, bv, concat, const, ite, load_bytes, mem, substitute, var
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
@@ -237,3 +241,25 @@ def test_stores_that_may_meet_are_not_put_in_another_order() -> None:
     assert rolled_apart(byte_stores([*range(15), 0], FIELDS)) is None
     scattered = [Store(MEMORY, var(f"at{k}", bv(16)), WORDS[8 * k + 7 : 8 * k]) for k in range(16)]
     assert rolled_apart(scattered) is None
+
+
+# -- addresses that differ by a residue ---------------------------------------------------------------
+
+
+def difference_steps(one: int, two: int) -> list[Step] | None:
+    """Steps that prove 4*a*n + one different from 4*b + two."""
+    a, b, n = (smt.Symbol(x, INT) for x in "abn")
+    left = smt.Plus(smt.Times(smt.Int(4), a, n), smt.Int(one))
+    return apart_steps([], left, smt.Plus(smt.Times(smt.Int(4), b), smt.Int(two)), set(), quick)
+
+
+@pytest.mark.parametrize("one,two", [(1, 2), (0, 7), (3, 0)])
+def test_numbers_with_other_residues_are_apart(one: int, two: int) -> None:
+    steps = difference_steps(one, two)
+    assert steps is not None
+    assert all(quick(given, goal) for _, given, goal in steps)
+
+
+@pytest.mark.parametrize("one,two", [(1, 1), (1, 5), (6, 2)])
+def test_numbers_with_one_residue_are_not_shown_to_be_apart(one: int, two: int) -> None:
+    assert difference_steps(one, two) is None
