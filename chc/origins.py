@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
-from ila_lang import Expr, all_of, free_variables, resize, substitute
+from ila_lang import BvSort, Expr, all_of, free_variables, postorder, resize, substitute
 from smt_encodings.discharge import conjuncts
 from smt_encodings.integers import NotLinearizable, is_linear
 
@@ -160,7 +160,9 @@ class Origins:
         self, scene: Scene, write: Write, iterations: list[tuple[int, ...]], reader: Reader, point: Point
     ) -> dict[Expr, Expr]:
         last = [e - 1 for _, e in write.loops if not set(free_variables(e).values()) & set(write.counters)]
-        table = candidates(scene.trials, scene.ranges, [reader.there(), *point.counters, *last], write)
+        address = reader.there()
+        hints = [address, *point.counters, *last, *_distances(address, write)]
+        table = candidates(scene.trials, scene.ranges, hints, write)
         at: dict[Expr, Expr] = {}
         for counter, values in zip(write.counters, zip(*iterations, strict=True), strict=True):
             term = table.get(tuple(values))
@@ -331,3 +333,17 @@ class Origins:
                     )
                 self.injective[write] = used
         return self.injective[write]
+
+
+def _distances(address: Expr, write: Write) -> list[Expr]:
+    """By how much parts of an address exceed parts of a write's that no counter moves: where the write begins."""
+    counters = set(write.counters)
+    begins = [n for n in _words(write.address) if n.args and not counters & set(free_variables(n).values())]
+    return [resize(n, 32) - resize(b, 32) for b in begins[-_FEW:] for n in _words(address)[-_FEW:] if n.args]
+
+
+def _words(term: Expr) -> list[Expr]:
+    return [n for n in postorder([term]) if isinstance(n.sort, BvSort) and n.op not in ("const", "load", "apply")]
+
+
+_FEW = 12

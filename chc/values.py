@@ -179,8 +179,13 @@ class Values:
 
     def choices(self, scene: Scene, origin: Origin) -> list[Expr]:
         """The conditions, over coordinates and sizes alone, by which the value that ``origin`` stores is chosen."""
-        here = _narrow(origin.at)
-        conditions = [substitute(n.args[0], here) for n in postorder([origin.write.value]) if n.op == "ite"]
+        folds, here = self.origins.schedule.folds, _narrow(origin.at)
+        terms, seen = [origin.write.value], 0
+        while seen < len(terms):  # steps of folds, too
+            found = (folds[n] for n in postorder([terms[seen]]) if n in folds)
+            terms += [t for fold in found for t in (*fold.initial, *fold.step)]
+            seen += 1
+        conditions = [substitute(n.args[0], here) for n in postorder(terms) if n.op == "ite"]
         return list(dict.fromkeys(c for c in conditions if scene.trials.determine(c)))
 
     def term(self, scene: Scene, write: Write, at: At, inner: Loops, term: Expr) -> Expr:

@@ -112,6 +112,12 @@ def _convolution() -> TensorMapping:
     return convolution_mapping()
 
 
+def _vta_padded() -> TensorMapping:
+    from rewrites.vta_padded import padded_mapping
+
+    return padded_mapping()
+
+
 def _selection() -> TensorMapping:
     from rewrites.flexasr_pooling import selection_mapping
 
@@ -193,6 +199,7 @@ MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = (
     }
     | {
         "vta_dense": ("a dense layer of bytes with bias and requantisation, on VTA's GEMM and ALU", _vta_dense),
+        "vta_padded": ("a dense layer on rows between rows of zeros, by a padded LOAD of VTA", _vta_padded),
         "vta_gemm": ("a dense layer of any size, in blocks, on VTA's GEMM and ALU", _vta_gemm),
     }
     | {"hlscnn_conv2d": ("convolution with strides, bias and relu, on HLSCNN", _convolution)}

@@ -60,12 +60,13 @@ class DenseOperator:
     add: Function | None = None
 
 
-def dense_ir(operator: DenseOperator, order: Order = Order.FORWARD) -> Ila:
+def dense_ir(operator: DenseOperator, order: Order = Order.FORWARD, *, padded: bool = False) -> Ila:
     """The tensor IR as an ILA with the one instruction ``dense``: y[t, o] = finish(sum over i of w[o, i], x[t, i]).
 
     Inputs: ``func_run``, ``func_id``, the extents ``rows`` (of x and y), ``features_in`` and ``features_out`` (32 bits
     each) and the operator's parameters, all with the suffix ``_in``.  Memories, row-major: ``tensor_in`` x,
-    ``tensor_weights`` w, ``tensor_bias`` b and ``tensor_out`` y.  ``order`` is that of the sum.
+    ``tensor_weights`` w, ``tensor_bias`` b and ``tensor_out`` y.  ``order`` is that of the sum.  With ``padded`` there
+    are ``top`` rows of zeros before x and ``bottom`` after it (32 bits each); y has as many rows.
 
     Raises ValueError where blocks are to be added and the operator has no ``add``.
     """
@@ -74,7 +75,8 @@ def dense_ir(operator: DenseOperator, order: Order = Order.FORWARD) -> Ila:
     assert isinstance(sort, BvSort) and isinstance(result, BvSort) and isinstance(bias_sort, BvSort)
     ila = Ila("ir", "Tensor IR: a dense layer")
     run, func = ila.input("func_run", BOOL), ila.input("func_id", 8)
-    widths = {"rows": 32, "features_in": 32, "features_out": 32, **operator.parameters}
+    pads = {"top": 32, "bottom": 32} if padded else {}
+    widths = {"rows": 32, "features_in": 32, "features_out": 32, **pads, **operator.parameters}
     inputs = {n: ila.input(f"{n}_in", w) for n, w in widths.items()}
     states = {n: ila.state(n, w, 0, doc="operand of the running instruction") for n, w in widths.items()}
     x = ila.state("tensor_in", mem(32, sort.width), doc="input tensor x, row-major")
@@ -84,13 +86,20 @@ def dense_ir(operator: DenseOperator, order: Order = Order.FORWARD) -> Ila:
     ila.set_valid(run & (func == DENSE_CODE))
     kernel = Kernel("dense", "a dense layer over row-major tensors")
     depth, width = states["features_in"], states["features_out"]
-    with kernel.loop("row", states["rows"]) as row, kernel.loop("feature", width) as feature:
+    rows, top = states["rows"], states["top"] if padded else const(0, 32)
+    total = rows + top + states["bottom"] if padded else rows
+    with kernel.loop("row", total) as row, kernel.loop("feature", width) as feature:
         zero = const(0, operator.step.result.width)  # type: ignore[union-attr]
         acc = kernel.let("acc", zero)
 
         def accumulate(total: Expr, i: Expr) -> None:
             weight = kernel.load("weight", w, feature * depth + i)
-            element = kernel.load("element", x, row * depth + i)
+            if padded:
+                element = kernel.let("padded", const(0, sort.width))
+                with kernel.when("below_top", row >= top), kernel.when("above_bottom", row < top + rows):
+                    kernel.assign(element, kernel.load("element", x, (row - top) * depth + i))
+            else:
+                element = kernel.load("element", x, row * depth + i)
             kernel.assign(total, operator.step(total, weight, element))
 
         if order is Order.BLOCKED:

@@ -1,0 +1,162 @@
+"""The mapping of a dense layer on zero-padded rows to VTA, whose LOAD writes the zeros.
+
+IR side: ``top`` rows of zeros, x [m, 16*inner] and ``bottom`` rows of zeros are multiplied with weights [16*n,
+16*inner]; a bias is added, and results are shifted right and saturated to bytes.  Device side: as in
+:mod:`rewrites.vta_dense`, but only x lies in DRAM; LOAD pads it on its way to the input scratchpad.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from accel_models.vta.isa import AluOp, MemoryId
+from accel_models.vta.model import vta
+from accel_models.vta.numerics import multiply
+from accel_models.vta.options import VtaOptions
+from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, true, var
+from ila_lang.mapping import SizeError, TensorMapping
+from ir_semantics.dense import DENSE_CODE, dense_ir
+
+from .vta_dense import DENSE, DEPTH, HOST_B, HOST_W, HOST_X, ROOM, SHIFT
+from .vta_programs import ASSUMPTIONS, COLUMNS, HOST_Y, IDLE, ROWS, Program, micro_op
+
+__all__ = ["PaddedDetails", "padded_fragment", "padded_mapping"]
+
+TOP, BOTTOM = var("above", bv(32)), var("below", bv(32))
+"""Rows of zeros above x, and below."""
+TOTAL = ROWS + TOP + BOTTOM
+PARAMETERS = {"m": ROWS, "inner": DEPTH, "n": COLUMNS, "above": TOP, "below": BOTTOM, "shift": SHIFT}
+CELL = (
+    (var("cell_row", bv(32)), TOTAL),
+    (var("cell_vector", bv(32)), COLUMNS),
+    (var("cell_lane", bv(32)), const(16, 32)),
+)
+"""Coordinates of an output element: row, vector of 16 channels, lane."""
+CELL_COLUMN = (CELL[1][0] << 4) + CELL[2][0]
+DOMAIN: tuple[tuple[str, Expr], ...] = (
+    ("1 <= m <= 2047", (const(1, 32) <= ROWS) & (ROWS <= 2047)),
+    ("above <= 15", TOP <= 15),
+    ("below <= 15", BOTTOM <= 15),
+    ("m + above + below <= 2047 accumulators", TOTAL <= 2047),
+    ("1 <= inner <= 1024 tiles", (const(1, 32) <= DEPTH) & (DEPTH <= 1024)),
+    ("(m + above + below)*inner <= 2048 input vectors", TOTAL * DEPTH <= 2048),
+    ("1 <= n <= 65535", (const(1, 32) <= COLUMNS) & (COLUMNS <= 65535)),
+    (
+        f"16*n*inner + 4*n + m*inner + (m + above + below)*n <= {ROOM} vectors of DRAM",
+        COLUMNS * DEPTH * 16 + COLUMNS * 4 + ROWS * DEPTH + TOTAL * COLUMNS <= ROOM,
+    ),
+    ("shift <= 15", SHIFT <= 15),
+)
+
+
+@dataclass(frozen=True)
+class PaddedDetails:
+    """What of a program may be written wrongly; the defaults are right."""
+
+    top: Expr = TOP
+    bottom: Expr = BOTTOM
+    left: int = 0
+    sram: int = 0
+    size: Expr = ROWS
+    first: int = 0
+
+
+def padded_fragment(ila: Ila, details: PaddedDetails | None = None) -> Fragment:
+    """The program of a dense layer on padded rows."""
+    d = details or PaddedDetails()
+    kernel = Kernel("vta_padded")
+    program = Program(kernel, ila)
+    weights = const(16, 32)  # vectors of 16 bytes, 16 for a tile
+    bias = COLUMNS * DEPTH * 4 + 4  # in accumulators, of four vectors each
+    x = (bias << 2) + COLUMNS * 4
+    output = x + ROWS * DEPTH
+    program.start()
+    program.write_tiles(HOST_W, COLUMNS, DEPTH, weights)
+    program.write_words(HOST_B, const(1, 32), COLUMNS, bias << 2)
+    program.write_bytes(HOST_X, ROWS, DEPTH, x)
+    program.write_micro_ops(micro_op(), micro_op(src=TOTAL))
+    program.load(MemoryId.INP, sram=d.sram, dram=x + d.first, columns=DEPTH, y_size=d.size, x_stride=DEPTH,
+                 y_pad_0=d.top, y_pad_1=d.bottom, x_pad_0=d.left)  # fmt: skip
+    with kernel.loop("vector", COLUMNS) as vector:
+        program.load(MemoryId.WGT, dram=vector * DEPTH + 1, columns=DEPTH)
+        program.gemm(reset=True, iter_out=1, iter_in=TOTAL, dst_factor_in=1)
+        program.gemm(iter_out=DEPTH, iter_in=TOTAL, dst_factor_in=1, src_factor_out=1, src_factor_in=DEPTH,
+                     wgt_factor_out=1)  # fmt: skip
+        program.load(MemoryId.ACC, sram=TOTAL, dram=bias + vector, columns=1)
+        program.alu(AluOp.ADD, None, TOTAL, uop=1, src_factor_in=0)
+        program.alu(AluOp.SHR, SHIFT, TOTAL)
+        program.alu(AluOp.MAX, -128, TOTAL)
+        program.alu(AluOp.MIN, 127, TOTAL)
+        program.store(dram=output + vector, columns=1, y_size=TOTAL, x_stride=COLUMNS)
+    program.finish()
+    program.read(TOTAL, COLUMNS, output)
+    tensors = {t.name: t for t in (HOST_X, HOST_W, HOST_B, HOST_Y)}
+    return Fragment("vta_padded", ila, PARAMETERS, tensors, kernel, idle=IDLE)
+
+
+def ir_fragment() -> Fragment:
+    """One dense instruction on padded rows."""
+    program = Kernel("ir_padded")
+    program.command(
+        "dense layer on padded rows",
+        func_run=true,
+        func_id=const(DENSE_CODE, 8),
+        rows_in=ROWS,
+        features_in_in=DEPTH << 4,
+        features_out_in=COLUMNS << 4,
+        top_in=TOP,
+        bottom_in=BOTTOM,
+        shift_in=SHIFT[3:0],
+    )
+    return Fragment("ir_padded", dense_ir(DENSE, padded=True), PARAMETERS, {}, program)
+
+
+SAMPLES = (
+    (1, 16, 16, 1, 1),
+    (2, 48, 16, 2, 1),
+    (3, 32, 32, 1, 3),
+    (2, 16, 48, 3, 2),
+    (4, 48, 32, 2, 2),
+    (3, 64, 16, 1, 2),
+)
+
+
+def sizes_of(rows: int, features_in: int, features_out: int, above: int, below: int) -> dict[str, int]:
+    """Sizes for x [rows, features_in] between rows of zeros, and ``features_out`` outputs, shifted by 9 bits.
+
+    Raises SizeError where features are no multiples of 16.
+    """
+    for what, count in (("Input", features_in), ("Output", features_out)):
+        if count % 16:
+            raise SizeError(
+                f"{what} features of shape {rows}x{features_in}x{features_out} of a VTA layer on padded rows must be a "
+                f"multiple of 16, not {count}; pad them"
+            )
+    sizes = {"m": rows, "inner": features_in // 16, "n": features_out // 16, "above": above, "below": below}
+    return sizes | {"shift": 9}
+
+
+def padded_mapping(options: VtaOptions | None = None, details: PaddedDetails | None = None) -> TensorMapping:
+    """The mapping ``vta_padded``; ``options`` select another reading of VTA."""
+    return TensorMapping(
+        name="vta_padded",
+        ir=ir_fragment(),
+        device=padded_fragment(vta(options), details),
+        parameters=PARAMETERS,
+        domain=DOMAIN,
+        rows=TOTAL,
+        columns=COLUMNS << 4,
+        inputs=(("host_x", "tensor_in"), ("host_w", "tensor_weights"), ("host_b", "tensor_bias")),
+        output=("host_y", "tensor_out"),
+        lemmas=(),
+        abstract=frozenset({multiply.name}),
+        sizes_of=sizes_of,
+        statement="VTA's program with a padded LOAD computes the dense layer on x between rows of zeros",
+        doc="Write tensors and micro-ops to DRAM; a padded LOAD; GEMM, ALU and STORE for each vector of outputs; read",
+        assumptions=(*ASSUMPTIONS, "features are padded to 16; padding of x or of the weights must be 0"),
+        shape_names=("rows", "features_in", "features_out", "above", "below"),
+        sample_shapes=SAMPLES,
+        shape_parameters=frozenset(PARAMETERS) - {"shift"},
+        cell=CELL,
+        cell_column=CELL_COLUMN,
+    )

@@ -1,0 +1,84 @@
+"""Dense layers on zero-padded rows on VTA: proved for every size and at a shape, and faults of which none is proved."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bmc.prove
+import chc.prove
+from bmc.counterexample import replays, search
+from ila_lang import const
+from ila_lang.mapping import SizeError
+from rewrites.vta_padded import BOTTOM, TOP, PaddedDetails, padded_mapping
+from rewrites.vta_programs import ROWS
+from smt_encodings.claims import Status
+from smt_encodings.discharge import Discharger
+from tests.rewrites.test_vta_elementwise import ran
+
+NONE = const(0, 32)
+FAULTS = {
+    "there are no zeros above": PaddedDetails(top=NONE),
+    "there are no zeros below": PaddedDetails(bottom=NONE),
+    "zeros above and below change places": PaddedDetails(top=BOTTOM, bottom=TOP),
+    "there is one row of zeros less above": PaddedDetails(top=TOP - 1),
+    "there is a column of zeros": PaddedDetails(left=1),
+    "the input begins one vector further on": PaddedDetails(sram=1),
+    "the first vector of x is left out": PaddedDetails(first=1),
+    "the last row of x is left out": PaddedDetails(size=ROWS - 1),
+}
+QUICK = ("there are no zeros above",)
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FAULTS])
+def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
+    mapping = padded_mapping(None, FAULTS[name])
+    found = search(mapping, budget_seconds=240.0)
+    assert found is not None and replays(mapping, found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
+    mapping = padded_mapping(None, FAULTS[name])
+    verdict = chc.prove.prove(mapping, discharger=Discharger(timeout=5.0), horn_timeout=3.0)
+    assert verdict.status is not Status.PROVED
+
+
+@pytest.mark.slow
+def test_padded_rows_are_proved_for_every_size() -> None:
+    verdict = chc.prove.prove(padded_mapping())
+    assert verdict.status is Status.PROVED, verdict.reason
+    names = [(o.group, o.name) for o in verdict.obligations]
+    assert len(names) == len(set(names))
+    assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
+    assert len([n for g, n in names if g == "values" and n.startswith("the output, case")]) == 3
+
+
+@pytest.mark.slow
+def test_padded_rows_are_proved_at_a_shape() -> None:
+    verdict = bmc.prove.prove(padded_mapping(), (1, 16, 16, 1, 1))
+    assert verdict.status is Status.PROVED, verdict.reason
+
+
+def test_shapes_that_do_not_fit_are_refused() -> None:
+    mapping = padded_mapping()
+    with pytest.raises(SizeError) as refused:
+        mapping.sizes_for((2, 17, 16, 1, 1))
+    assert str(refused.value) == (
+        "Input features of shape 2x17x16 of a VTA layer on padded rows must be a multiple of 16, not 17; pad them"
+    )
+    with pytest.raises(SizeError, match="must satisfy: above <= 15"):
+        mapping.require(mapping.sizes_for((2, 16, 16, 16, 1)))
+
+
+def test_the_program_computes_what_numpy_does() -> None:
+    rng = np.random.default_rng(3)
+    x, w = (rng.integers(-128, 128, shape).astype(np.int8) for shape in ((4, 48), (32, 48)))
+    b = rng.integers(-9000, 9000, 32).astype(np.int32)
+    mapping = padded_mapping()
+    sizes = mapping.sizes_for((4, 48, 32, 2, 3)) | {"shift": 8}
+    tensors = {"host_x": x.view(np.uint8), "host_w": w.view(np.uint8), "host_b": b}
+    rows = np.pad(x.astype(np.int32), ((2, 3), (0, 0)))
+    wanted = np.clip((rows @ w.astype(np.int32).T + b) >> 8, -128, 127).astype(np.int8)
+    assert np.array_equal(ran(mapping, sizes, tensors), wanted)
