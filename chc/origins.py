@@ -161,11 +161,13 @@ class Origins:
     ) -> dict[Expr, Expr]:
         last = [e - 1 for _, e in write.loops if not set(free_variables(e).values()) & set(write.counters)]
         address = reader.there()
-        hints = [address, *point.counters, *last, *_distances(address, write)]
-        table = candidates(scene.trials, scene.ranges, hints, write)
+        table = candidates(scene.trials, scene.ranges, [address, *point.counters, *last], write)
         at: dict[Expr, Expr] = {}
         for counter, values in zip(write.counters, zip(*iterations, strict=True), strict=True):
             term = table.get(tuple(values))
+            if term is None:
+                table = candidates(scene.trials, scene.ranges, _distances(address, write)) | table
+                term = table.get(tuple(values))
             if term is None:
                 where = f"{counter.name} of the iteration in which {write.label} writes {write.memory.name}"
                 raise Unsupported(f"no term was found for {where}")
