@@ -107,6 +107,13 @@ def _swish(attributes: Attributes) -> Scalar:
     return X * (select(scaled < 0, exp(-abs_(scaled)), 1) / (1 + exp(-abs_(scaled))))
 
 
+def _floored() -> Scalar:
+    """x - floor(x / y) * y: the remainder, moved to the sign of y; a zero has that sign too."""
+    rest = apply("remainder", X, Y)
+    moved = select(~(rest < 0).same(Y < 0), rest + Y, rest)
+    return select(rest.equals(0), select(Y < 0, constant(-0.0), constant(0)), moved)
+
+
 _ONE: dict[str, tuple[Scalar | Callable[[Attributes], Scalar], str]] = {
     **{n: (unary(n), "float") for n in ("exp", "log", "sqrt", "tanh", "sinh", "cosh", "asinh", "acosh", "atanh")},
     **{n: (unary(n), "float") for n in ("sin", "cos", "tan", "asin", "acos", "atan", "erf")},
@@ -143,6 +150,7 @@ _MORE: dict[str, tuple[Scalar | Callable[[Attributes], Scalar], str]] = {
     "quotient": (divide_toward_zero(X, Y), "int"),
     "pow": (pow_(X, Y), "number"),
     "remainder": (apply("remainder", X, Y), "number"),
+    "float_floor_remainder": (_floored(), "float"),
     "floor_remainder": (X - divide_floor(X, Y) * Y, "int"),
     "maximum": (maximum(X, Y), "number"),
     "minimum": (minimum(X, Y), "number"),

@@ -7,7 +7,7 @@ from functools import reduce
 import numpy as np
 
 from .call import Call, converts
-from .dtypes import dtype_of
+from .dtypes import dtype_of, name_of
 
 __all__: list[str] = []
 
@@ -69,11 +69,13 @@ def _div(call: Call) -> int:
     return call.apply(operator, call.operand(0), call.operand(1))
 
 
-@converts("Mod", note="for floats only with fmod = 1, as the specification demands")
+@converts("Mod")
 def _mod(call: Call) -> int:
     cut = call.integer("fmod", 0)
     if not cut and call.kind() == "float":
-        raise call.fail("for floats the attribute fmod must be 1; set it")
+        if call.opset < 28:
+            raise call.fail("for floats the attribute fmod must be 1 before opset 28; set it")
+        return call.apply("float_floor_remainder", call.operand(0), call.operand(1))
     return call.apply("remainder" if cut else "floor_remainder", call.operand(0), call.operand(1))
 
 
@@ -167,7 +169,8 @@ def _cast(call: Call) -> int:
     call.ignore("saturate", "round_mode")  # for 8-bit floats, which the IR does not have
     target = dtype_of(call.integer("to"))
     if target is None:
-        raise call.fail("a cast must be to one of the IR's element types; see its documentation")
+        told = name_of(call.integer("to"))
+        raise call.fail(f"a cast must be to elements of a type that the IR has, not {told}; convert the model")
     return call.cast(call.operand(0), target)
 
 

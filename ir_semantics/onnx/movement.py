@@ -258,13 +258,14 @@ def _depth_to_space(call: Call) -> int:
 @converts("SpaceToDepth")
 def _space_to_depth(call: Call) -> int:
     batch, channels, height, width = call.image()
-    block = call.integer("blocksize")
-    if call.text("mode", "DCR") != "DCR":
-        raise call.fail("the attribute mode must be DCR")
+    block, mode = call.integer("blocksize"), call.text("mode", "DCR")
+    if mode not in ("DCR", "CRD"):
+        raise call.fail(f"the attribute mode must be DCR or CRD, not {mode}")
     if block < 1 or height % block or width % block:
         raise call.fail(f"height and width must be multiples of blocksize, not {height} and {width}")
     cut = [batch, channels, height // block, block, width // block, block]
-    moved = words.transpose(call.b, words.reshape(call.b, call.operand(0), cut), [0, 3, 5, 1, 2, 4])
+    order = [0, 3, 5, 1, 2, 4] if mode == "DCR" else [0, 1, 3, 5, 2, 4]
+    moved = words.transpose(call.b, words.reshape(call.b, call.operand(0), cut), order)
     return words.reshape(call.b, moved, [batch, channels * block**2, height // block, width // block])
 
 
