@@ -209,11 +209,11 @@ MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = (
 
 SHAPED_MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping], tuple[int, ...]]] = {
     f"{name}_{order}": (f"{text} that the IR sums {how}, at one shape", _reordered(name, order), shape)
-    for name, text, shape in (
-        ("flexasr_linear", "a dense layer on FlexASR", (2, 32, 64)),
-        ("vta_dense", "a dense layer of bytes on VTA", (2, 32, 32)),
+    for name, order, text, how, shape in (
+        ("flexasr_linear", "backward", "a dense layer on FlexASR", "from the last feature to the first", (2, 32, 64)),
+        ("flexasr_linear", "blocked", "a dense layer on FlexASR", "in blocks of 16 features", (2, 32, 64)),
+        ("vta_dense", "backward", "a dense layer of bytes on VTA", "from the last feature to the first", (2, 32, 32)),
     )
-    for order, how in (("backward", "from the last feature to the first"), ("blocked", "in blocks of 16 features"))
 }
 """Likewise, mappings that no method proves for every size, and the shape that ``prove --all`` proves."""
 

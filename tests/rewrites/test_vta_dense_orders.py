@@ -21,10 +21,12 @@ SHAPE = (1, 32, 16)
     ids=str,
 )
 def test_any_order_is_proved(order: Order) -> None:
-    """The bias is a summand of the accelerator's accumulator, and added at the end in the IR."""
+    """GEMM sums the products of a tile before it adds them, so that blocks are its own order."""
     verdict = bmc.sums.prove(dense_mapping(order=order), SHAPE)
     assert verdict.status is Status.PROVED, verdict.reason
     assert verdict.claim.equality is Equality.BIT_EXACT
+    elements = [o for o in verdict.obligations if o.name == "class 0 of 1"]
+    assert ("(hash!0 " in elements[0].smtlib) == (order is not Order.BLOCKED)
     assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
 
 
