@@ -14,6 +14,7 @@ from ila_lang import Expr, Kernel, const
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from tests.chc.test_flow import flow, last, status, step
+from tests.chc.test_flow_in_place import most_of_them_slow
 from tests.chc.toy import differs, mapping
 
 States = Mapping[str, Expr]
@@ -98,7 +99,7 @@ WRONG: dict[str, Body] = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", most_of_them_slow(WRONG, 4))
 def test_a_wrong_program_is_not_proved(name: str) -> None:
     claim = claim_of(WRONG[name])
     assert differs(claim, {"n": 3, "m": 4})
@@ -131,7 +132,7 @@ def phases(*, late: bool = False, short: bool = False, cleared: bool = True) -> 
     return body
 
 
-@pytest.mark.parametrize("cleared", [False, True])
+@pytest.mark.parametrize("cleared", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_fold_goes_on_from_phase_to_phase(cleared: bool) -> None:
     verdict = prove(claim_of(phases(cleared=cleared)))
     assert verdict.status is Status.PROVED, verdict.reason
@@ -143,7 +144,7 @@ WRONG_PHASES: dict[str, Body] = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG_PHASES)
+@pytest.mark.parametrize("name", most_of_them_slow(WRONG_PHASES, 1))
 def test_wrong_phases_are_not_proved(name: str) -> None:
     claim = claim_of(WRONG_PHASES[name])
     assert differs(claim, {"n": 3, "m": 4})
@@ -170,6 +171,7 @@ def reused(*, wrong: bool) -> Body:
     return body
 
 
+@pytest.mark.slow
 def test_a_result_that_does_not_depend_on_a_loop_is_compared_outside_of_it() -> None:
     verdict = prove(claim_of(reused(wrong=False), reused(wrong=False)))
     assert verdict.status is Status.PROVED, verdict.reason

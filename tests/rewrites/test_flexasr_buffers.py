@@ -204,7 +204,8 @@ def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
     assert found is not None and replays(mapping, found)
 
 
-@pytest.mark.parametrize("name", [n if n == QUICK[1] else pytest.param(n, marks=pytest.mark.slow) for n in FAULTS])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
     verdict = chc.prove.prove(FAULTS[name](), discharger=Discharger(timeout=10.0), horn_timeout=3.0)
     assert verdict.status is not Status.PROVED
@@ -242,7 +243,7 @@ def test_it_is_proved_for_every_size(mapping: TensorMapping) -> None:
     [
         (PAD, (3, 32, 18)),
         (PAD, (15, 48, 17)),
-        (NORM, (2, 32)),
+        pytest.param(NORM, (2, 32), marks=pytest.mark.slow),
         pytest.param(ATTENTION, (1, 16), marks=pytest.mark.slow),
         pytest.param(ATTENTION, (17, 32), marks=pytest.mark.slow),
     ],

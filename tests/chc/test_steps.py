@@ -1,0 +1,102 @@
+"""Equal sums of products in steps, and what the text of a loop shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pysmt.shortcuts as smt
+import pytest
+from pysmt.fnode import FNode
+from pysmt.typing import INT
+
+from chc.equalities import equality_steps
+from chc.prove import prove
+from chc.ranges import quick
+from chc.statements import writes_apart
+from ila_lang import For, Function, Kernel, bv, const, mem, var
+from smt_encodings.claims import Status
+from tests.chc.test_flow import flow
+from tests.chc.toy import mapping, model
+
+
+def symbols() -> tuple[list[FNode], dict[str, FNode]]:
+    """What is known of b, q, r, n, v: q and v are quotient and remainder of 16*b + r."""
+    s = {n: smt.Symbol(n, INT) for n in "bqrnv"}
+    sixteen = smt.Int(16)
+    known = [
+        smt.Equals(smt.Plus(smt.Times(sixteen, s["b"]), s["r"]), smt.Plus(smt.Times(sixteen, s["q"]), s["v"])),
+        *(smt.And(smt.LE(smt.Int(0), s[x]), smt.LT(s[x], sixteen)) for x in "rv"),
+    ]
+    return known, s
+
+
+def form(s: dict[str, FNode], factor: int, high: str, low: str, more: int = 0) -> FNode:
+    return smt.Plus(smt.Times(smt.Int(factor), s[high], s["n"]), s[low], smt.Int(more))
+
+
+def test_a_product_with_a_quotient_is_the_product_with_what_it_is() -> None:
+    known, s = symbols()
+    left, right = form(s, 16, "q", "v"), form(s, 16, "b", "r")
+    steps = equality_steps(known, left, right, quick)
+    assert steps is not None and steps[-1][2] == smt.Equals(left, right)
+    assert all(quick(given, goal) for _, given, goal in steps)
+    reached = [step[2] for step in steps[:-1]]
+    assert all(h in reached for h in steps[-1][1]), "the last step rests on the ones before only"
+
+
+@pytest.mark.parametrize("right", [(16, "b", "q"), (16, "b", "r", 1), (8, "b", "r"), (16, "r", "r")])
+def test_no_steps_are_found_for_what_is_not_equal(right: tuple[int, str, str]) -> None:
+    known, s = symbols()
+    assert equality_steps(known, form(s, 16, "q", "v"), form(s, *right), quick) is None
+
+
+SOURCE, TARGET = var("m", mem(8, 8)), var("o", mem(8, 8))
+
+
+def loop_of(body: Callable[[Kernel], None]) -> For:
+    k = Kernel("k")
+    body(k)
+    loop = k.body[-1]
+    assert isinstance(loop, For)
+    return loop
+
+
+def running(*, stored: str, when: bool = False) -> For:
+    """A running sum of m; what is stored to o is the word, or comes from the sum in some way."""
+
+    def body(k: Kernel) -> None:
+        acc = k.let("acc", const(0, 8))
+        with k.loop("i", const(4, 8)) as i:
+            word = k.load("word", SOURCE, i)
+            late = k.let("late", acc + 1) if stored == "late" else word
+            inner = k.load("inner", SOURCE, acc) if stored == "inner" else word
+            if when:
+                with k.when("some", acc == 3):
+                    k.store(TARGET, i, word)
+            else:
+                k.store(TARGET, acc if stored == "place" else i, {"late": late, "inner": inner}.get(stored, word))
+            k.assign(acc, acc + word)
+
+    return loop_of(body)
+
+
+def test_the_text_shows_whether_what_a_loop_writes_depends_on_its_registers() -> None:
+    assert writes_apart(running(stored="word"))
+    assert not any(writes_apart(running(stored=how)) for how in ("late", "inner", "place"))
+    assert not writes_apart(running(stored="word", when=True))
+
+
+def test_a_function_may_have_a_name_that_a_solver_takes_for_its_own() -> None:
+    exp = Function("exp", {"x": bv(8)}, bv(8), None)
+    exp.body = exp.params[0] ^ 5
+
+    def body(k: Kernel, s: dict) -> None:  # type: ignore[type-arg]
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            k.store(s["dst"], i * s["m"] + j, exp(k.load("word", s["src"], i * s["m"] + j)))
+
+    assert model("named", "", body).kernels
+    claim = replace(flow(mapping(body, body, abstract=frozenset({"exp"}))), name="named")
+    verdict = prove(claim)
+    assert verdict.status is Status.PROVED, verdict.reason
+    assert any("exp.data" in o.smtlib for o in verdict.obligations)
