@@ -2,7 +2,7 @@
 
 A rule is proved about terms of :mod:`ir_semantics.tensors`.  A *pattern* is such a term in the words of the graph IR:
 its operators, with attributes and shapes that depend on size variables.  From one pattern come the search for its
-instances in a graph (:func:`match`) and the graph of an instance (:func:`build`).
+instances (:func:`instances`) in a graph or an e-graph, and what an instance is built of (:func:`build`).
 
 A rule that uses what graphs do not have (a choice by subscripts, an input of truth values) has no pattern; nothing
 here makes a rule apply where its proof does not: the sizes found must satisfy the rule's premise.
@@ -10,18 +10,17 @@ here makes a rule apply where its proof does not: the sizes found must satisfy t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
-from typing import TypeAlias
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from ir_semantics.graph.build import Builder
-from ir_semantics.graph.ir import Attribute, Node
+from ir_semantics.graph.ir import Attribute
 from ir_semantics.graph.operator import NAMES, OPERATORS
-from ir_semantics.graph.types import Array
+from ir_semantics.graph.types import Array, TensorType
 from ir_semantics.scalars import Scalar
 from ir_semantics.tensors.conditions import holds
 from ir_semantics.tensors.index import Index, index
@@ -29,12 +28,27 @@ from ir_semantics.tensors.terms import Shape, Tensor
 
 from .tensor_rule import TensorRule
 
-__all__ = ["Instance", "Literal", "NoPattern", "Pattern", "Symbolic", "build", "match", "pattern_of", "sides_of"]
+__all__ = [
+    "Found",
+    "Instance",
+    "Literal",
+    "NoPattern",
+    "Pattern",
+    "Symbolic",
+    "View",
+    "build",
+    "fits",
+    "instances",
+    "pattern_of",
+    "sides_of",
+]
 
 Symbolic: TypeAlias = "Index | bool | int | tuple[Symbolic, ...]"
 """An attribute that may depend on sizes."""
 
 Literal: TypeAlias = "Fraction | float | Index"
+
+T = TypeVar("T")
 
 
 class NoPattern(ValueError):
@@ -54,11 +68,11 @@ class Pattern:
 
 
 @dataclass(frozen=True)
-class Instance:
-    """Where a rule applies: its sizes, and the graph nodes that stand for its inputs."""
+class Instance(Generic[T]):
+    """Where a rule applies: its sizes, and what stands for its inputs."""
 
     sizes: Mapping[str, int]
-    inputs: Mapping[str, int]
+    inputs: Mapping[str, T]
 
 
 def sides_of(rule: TensorRule) -> tuple[Pattern, Pattern]:
@@ -170,116 +184,171 @@ def _symbolic(value: object) -> Symbolic:
 # -- instances ------------------------------------------------------------------------------------------
 
 
-def match(
-    rule: TensorRule,
-    left: Pattern,
-    nodes: Callable[[int], Node],
-    root: int,
-    literal: Callable[[int], Array | None],
-    chosen: Mapping[str, int] | None = None,
-) -> Instance | None:
-    """The instance of ``left`` whose value is the node ``root``, with sizes that satisfy the rule's premise.
+class View(Protocol):
+    """Where instances are looked for: a graph, in which a number is one node, or an e-graph, in which it is a class."""
 
-    ``nodes`` gives the node of a number, ``literal`` the value of a node that is a constant scalar.  ``chosen`` are
-    sizes that a graph does not determine, such as where to cut a tensor in two.
+    def nodes(self, number: int) -> Iterable[Found]:
+        """What computes the value of a number."""
+        ...
+
+    def same(self, one: int, other: int) -> bool:
+        """Whether two numbers are the same value."""
+        ...
+
+
+@dataclass(frozen=True)
+class Found:
+    """One node: its operator, operands, attributes and type; the ``scalar`` that it is, if it is a constant one."""
+
+    operator: str
+    operands: Sequence[int]
+    attributes: Sequence[tuple[str, Attribute]]
+    type: TensorType
+    scalar: Array | None = None
+
+
+@dataclass(frozen=True)
+class _State:
+    """What is known of an instance: sizes, inputs, polynomials with their values, and the numbers of pattern nodes."""
+
+    sizes: Mapping[str, int]
+    inputs: Mapping[str, int] = field(default_factory=dict)
+    open: tuple[tuple[Index, int], ...] = ()
+    met: Mapping[int, int] = field(default_factory=dict)
+
+
+def instances(
+    rule: TensorRule, left: Pattern, view: View, root: int, chosen: Mapping[str, int] | None = None
+) -> Iterator[Instance[int]]:
+    """The instances of ``left`` whose value is ``root``, with sizes that satisfy the rule's premise.
+
+    ``chosen`` are sizes that a graph does not determine, such as where to cut a tensor in two.
     """
-    attempt = _Matching(nodes, literal, dict(chosen or {}))
-    if not attempt.node(left, root) or not attempt.settled(rule.sizes):
-        return None
+    for state in _matched(left, root, view, _State(dict(chosen or {}))):
+        sizes = _settled(state, rule.sizes)
+        if sizes is not None and fits(rule, sizes):
+            yield Instance(sizes, dict(state.inputs))
+
+
+def fits(rule: TensorRule, sizes: Mapping[str, int]) -> bool:
+    """Whether sizes satisfy a rule's premise."""
     try:
-        fits = holds(rule.premise, attempt.sizes)
+        return set(sizes) == set(rule.sizes) and holds(rule.premise, sizes)
     except ZeroDivisionError:
-        return None
-    return Instance(attempt.sizes, attempt.inputs) if fits else None
+        return False
 
 
-@dataclass
-class _Matching:
-    nodes: Callable[[int], Node]
-    literal: Callable[[int], Array | None]
-    sizes: dict[str, int] = field(default_factory=dict)
-    inputs: dict[str, int] = field(default_factory=dict)
-    _open: list[tuple[Index, int]] = field(default_factory=list)
-    _met: dict[int, int] = field(default_factory=dict)
-
-    def node(self, pattern: Pattern, number: int) -> bool:
-        """Whether a node fits a pattern, as far as sizes are known; others are settled later."""
-        if id(pattern) in self._met:
-            return self._met[id(pattern)] == number
-        self._met[id(pattern)] = number
-        node = self.nodes(number)
+def _matched(pattern: Pattern, number: int, view: View, state: _State) -> Iterator[_State]:
+    """The ways in which a number's value is a pattern's, as far as sizes are known; others are settled later."""
+    known = state.met.get(id(pattern))
+    if known is not None:
+        if view.same(known, number):
+            yield state
+        return
+    state = replace(state, met={**state.met, id(pattern): number})
+    for node in view.nodes(number):
         if len(node.type.shape) != len(pattern.shape):
-            return False
-        if not all(self._equal(d, n) for d, n in zip(pattern.shape, node.type.shape, strict=True)):
-            return False
+            continue
+        found = _equal(pattern.shape, node.type.shape, state)
+        if found is None:
+            continue
         if pattern.operator == "input":
-            return self.inputs.setdefault(pattern.name, number) == number
+            taken = found.inputs.get(pattern.name)
+            if taken is None or view.same(taken, number):
+                yield replace(found, inputs={**found.inputs, pattern.name: number if taken is None else taken})
+            return  # another node of the class is the same input
         if pattern.operator == "literal":
-            return self._literal(pattern.value, number)
+            found = _literal(pattern.value, node.scalar, found)
+            if found is not None:
+                yield found
+            continue
         if node.operator != pattern.operator or len(node.operands) != len(pattern.operands):
-            return False
+            continue
         given = {name: value for name, value in node.attributes if value is not None}
         wanted = dict(pattern.attributes)
-        if given.keys() - wanted.keys() or not all(self._equal(v, given.get(n)) for n, v in wanted.items()):
-            return False
-        return all(self.node(p, n) for p, n in zip(pattern.operands, node.operands, strict=True))
+        if given.keys() - wanted.keys():
+            continue
+        for name, value in wanted.items():
+            found = _equal(value, given.get(name), found) if found is not None else None
+        if found is not None:
+            yield from _all_matched(pattern.operands, node.operands, view, found)
 
-    def _literal(self, value: Literal | None, number: int) -> bool:
-        found = self.literal(number)
-        if found is None or found.shape != ():
-            return False
-        if isinstance(value, Index):
-            return float(found).is_integer() and self._equal(value, int(found))
-        if isinstance(value, float):
-            return bool(np.array_equal(found, value)) and bool(np.signbit(found)) == bool(np.signbit(value))
-        return value is not None and Fraction(float(found)) == value
 
-    def _equal(self, value: Symbolic, given: Attribute) -> bool:
-        if isinstance(value, tuple):
-            fits = isinstance(given, tuple) and len(given) == len(value)
-            return fits and all(self._equal(v, g) for v, g in zip(value, given, strict=True))  # type: ignore[arg-type]
-        if isinstance(value, bool):
-            return given is value or (given is None and not value)
-        if isinstance(given, bool) or not isinstance(given, int):
-            return False
-        polynomial = index(value)
-        name = polynomial.variable
-        if name is not None:
-            return self.sizes.setdefault(name, given) == given
-        self._open.append((polynomial, given))
-        return True
+def _all_matched(patterns: Sequence[Pattern], numbers: Sequence[int], view: View, state: _State) -> Iterator[_State]:
+    if not patterns:
+        yield state
+        return
+    for found in _matched(patterns[0], numbers[0], view, state):
+        yield from _all_matched(patterns[1:], numbers[1:], view, found)
 
-    def settled(self, sizes: Sequence[str]) -> bool:
-        """Whether every size is known, and every polynomial has its value; one unknown in it is solved for."""
-        waiting = self._open
-        while waiting:
-            left = []
-            for polynomial, value in waiting:
-                unknown = polynomial.variables - self.sizes.keys()
-                if not unknown:
-                    if _value(polynomial, self.sizes) != value:
-                        return False
-                elif len(unknown) > 1 or not self._solve(polynomial, value, *unknown):
-                    left.append((polynomial, value))
-            if len(left) == len(waiting):
-                return False
-            waiting = left
-        return all(name in self.sizes for name in sizes)
 
-    def _solve(self, polynomial: Index, value: int, name: str) -> bool:
-        """Finds the one unknown of a polynomial that is linear in it; the polynomial is looked at again."""
-        known = {n: index(v) for n, v in self.sizes.items()}
-        rest = polynomial.substitute(known)
-        start, one = (rest.substitute({name: index(n)}).constant for n in (0, 1))
-        if start is None or one is None or one == start:
-            return False
-        slope = one - start
-        linear = index(start) + index(slope) * Index({(name,): 1})
-        if rest != linear or (value - start) % slope:
-            return False
-        self.sizes[name] = (value - start) // slope
-        self._open.append((polynomial, value))
-        return True
+def _literal(value: Literal | None, scalar: Array | None, state: _State) -> _State | None:
+    if scalar is None or scalar.shape != ():
+        return None
+    if isinstance(value, Index):
+        return _equal(value, int(scalar), state) if float(scalar).is_integer() else None
+    if isinstance(value, float):
+        same = bool(np.array_equal(scalar, value)) and bool(np.signbit(scalar)) == bool(np.signbit(value))
+        return state if same else None
+    finite = bool(np.isfinite(scalar)) and not (scalar == 0 and np.signbit(scalar))
+    return state if finite and value is not None and Fraction(float(scalar)) == value else None
+
+
+def _equal(value: Symbolic, given: Attribute, state: _State) -> _State | None:
+    """The state in which an attribute has a value, None where it cannot."""
+    if isinstance(value, tuple):
+        if not isinstance(given, tuple) or len(given) != len(value):
+            return None
+        found: _State | None = state
+        for v, g in zip(value, given, strict=True):
+            found = _equal(v, g, found) if found is not None else None
+        return found
+    if isinstance(value, bool):
+        return state if given is value or (given is None and not value) else None
+    if isinstance(given, bool) or not isinstance(given, int):
+        return None
+    polynomial = index(value)
+    name = polynomial.variable
+    if name is None:
+        return replace(state, open=(*state.open, (polynomial, given)))
+    if name in state.sizes:
+        return state if state.sizes[name] == given else None
+    return replace(state, sizes={**state.sizes, name: given})
+
+
+def _settled(state: _State, names: Sequence[str]) -> dict[str, int] | None:
+    """The sizes, where every one is known and every polynomial has its value; one unknown in it is solved for."""
+    sizes, waiting = dict(state.sizes), list(state.open)
+    while waiting:
+        left = []
+        for polynomial, value in waiting:
+            unknown = polynomial.variables - sizes.keys()
+            if len(unknown) == 1:
+                (name,) = unknown
+                solved = _solved(polynomial, value, name, sizes)
+                if solved is not None:
+                    sizes[name] = solved
+                    unknown = frozenset()
+            if unknown:
+                left.append((polynomial, value))
+            elif _value(polynomial, sizes) != value:
+                return None
+        if len(left) == len(waiting):
+            return None
+        waiting = left
+    return sizes if all(name in sizes for name in names) else None
+
+
+def _solved(polynomial: Index, value: int, name: str, sizes: Mapping[str, int]) -> int | None:
+    """The one unknown of a polynomial that is linear in it."""
+    rest = polynomial.substitute({n: index(v) for n, v in sizes.items()})
+    start, one = (rest.substitute({name: index(n)}).constant for n in (0, 1))
+    if start is None or one is None or one == start:
+        return None
+    slope = one - start
+    if rest != index(start) + index(slope) * Index({(name,): 1}) or (value - start) % slope:
+        return None
+    return (value - start) // slope
 
 
 def _value(polynomial: Index, sizes: Mapping[str, int]) -> int | None:
@@ -289,19 +358,27 @@ def _value(polynomial: Index, sizes: Mapping[str, int]) -> int | None:
         return None
 
 
-def build(pattern: Pattern, instance: Instance, builder: Builder, dtype: str) -> int:
-    """The pattern's graph at an instance; literals get the element type ``dtype``."""
-    done: dict[int, int] = {}
+# -- what instances are built of -----------------------------------------------------------------------
+
+
+def build(
+    pattern: Pattern,
+    instance: Instance[T],
+    add: Callable[[str, Sequence[T], Mapping[str, Attribute]], T],
+    constant: Callable[[Fraction | float | int], T],
+) -> T:
+    """The pattern's value at an instance: ``add`` applies an operator, ``constant`` makes a scalar."""
+    done: dict[int, T] = {}
     for node in _postorder(pattern):
         if node.operator == "input":
             done[id(node)] = instance.inputs[node.name]
         elif node.operator == "literal":
             value = node.value.value(instance.sizes) if isinstance(node.value, Index) else node.value
             assert value is not None
-            done[id(node)] = builder.constant(np.array(float(value), dtype))
+            done[id(node)] = constant(value)
         else:
             attributes = {name: _concrete(v, instance.sizes) for name, v in node.attributes}
-            done[id(node)] = builder.add(node.operator, *(done[id(o)] for o in node.operands), **attributes)
+            done[id(node)] = add(node.operator, [done[id(o)] for o in node.operands], attributes)
     return done[id(pattern)]
 
 
