@@ -87,6 +87,11 @@ class EGraph:
         """The number of e-nodes with copies, which is what bounds memory."""
         return len(self._symbols)
 
+    @property
+    def unions(self) -> int:
+        """How many times two classes became one; it never decreases."""
+        return len(self._equal.edges)
+
     def find(self, number: int) -> int:
         """The number that stands for the class of an e-node."""
         return self._equal.find(number)

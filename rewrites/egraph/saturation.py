@@ -1,0 +1,239 @@
+"""Equality saturation: rewrites are applied everywhere until nothing new follows, or a limit is reached.
+
+In each iteration all rewrites are matched on one state of the e-graph, then applied, then congruence is restored. Rules
+that match too often are banned for some iterations, and longer each time (the backoff scheduler of egg: Willsey et al.,
+POPL 2021), so that a rule which multiplies terms does not use up the limits of all. Whenever it stops, the e-graph is
+rebuilt and holds all equalities found so far.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from .egraph import EGraph
+from .explanation import Substitution
+from .rewrite import Rewrite
+from .terms import EGraphError, Symbol
+
+__all__ = ["Limits", "RuleStatistics", "Saturation", "Stop", "saturate"]
+
+
+class Stop(Enum):
+    """Why saturation stopped."""
+
+    SATURATED = "nothing new follows"
+    NODES = "the limit on e-nodes"
+    ITERATIONS = "the limit on iterations"
+    SECONDS = "the limit on time"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What saturation may use.
+
+    ``nodes`` counts copies as well, so that it bounds memory. A rule may have ``matches`` in one iteration, and is
+    banned for ``ban`` iterations if it has more; both double with each ban of the rule. Results that the limit on
+    ``seconds`` cut short differ between runs; all others do not.
+    """
+
+    nodes: int = 50_000
+    iterations: int = 30
+    seconds: float = 60.0
+    matches: int = 1000
+    ban: int = 5
+
+
+@dataclass
+class RuleStatistics:
+    """What a rule did: matches found, equalities made, matches that said nothing new, bans, and seconds spent on it."""
+
+    matches: int = 0
+    applied: int = 0
+    known: int = 0
+    bans: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """Why saturation stopped, after how many iterations, with how many e-nodes and classes, and what each rule did."""
+
+    stop: Stop
+    iterations: int
+    nodes: int
+    classes: int
+    rules: Mapping[str, RuleStatistics]
+
+    def __str__(self) -> str:
+        lines = [
+            f"stopped after {self.iterations} iterations by {self.stop.value}"
+            if self.stop is not Stop.SATURATED
+            else f"saturated after {self.iterations} iterations",
+            f"{self.nodes} e-nodes in {self.classes} classes",
+        ]
+        for name, rule in self.rules.items():
+            bans = f", banned {rule.bans} times" if rule.bans else ""
+            lines.append(f"{name}: {rule.matches} matches, {rule.applied} equalities{bans}")
+        return "\n".join(lines)
+
+
+class _Missing(Exception):
+    """A side of a rule is not in the e-graph yet."""
+
+
+class _Lookup:
+    """Looks sides of rules up, instead of building them."""
+
+    def __init__(self, egraph: EGraph) -> None:
+        self._egraph: Final = egraph
+
+    def add(self, symbol: Symbol, operands: Sequence[int]) -> int:
+        number = self._egraph.lookup(symbol, operands)
+        if number is None:
+            raise _Missing
+        return number
+
+    def type_of(self, number: int) -> Hashable:
+        return self._egraph.type_of(number)
+
+
+class _Backoff:
+    """How often each rule was banned, and until which iteration."""
+
+    def __init__(self, limits: Limits, names: Sequence[str]) -> None:
+        self._limits = limits
+        self._until = dict.fromkeys(names, 0)
+        self._times = dict.fromkeys(names, 0)
+
+    def most(self, name: str, iteration: int) -> int | None:
+        """How many matches a rule may have now; None where it is banned."""
+        return None if iteration < self._until[name] else self._limits.matches << self._times[name]
+
+    def ban(self, name: str, iteration: int) -> None:
+        """Bans a rule that had more."""
+        self._until[name] = iteration + 1 + (self._limits.ban << self._times[name])
+        self._times[name] += 1
+
+    def release(self, iteration: int) -> bool:
+        """Brings the end of bans forward, so that one ends with the iteration; False where no rule is banned."""
+        waits = [until - iteration - 1 for until in self._until.values() if until > iteration + 1]
+        if not waits:
+            return any(until > iteration for until in self._until.values())
+        for name, until in self._until.items():
+            if until > iteration + 1:
+                self._until[name] = until - min(waits)
+        return True
+
+
+def saturate(
+    egraph: EGraph,
+    rewrites: Sequence[Rewrite],
+    limits: Limits = Limits(),
+    clock: Callable[[], float] = time.monotonic,
+) -> Saturation:
+    """Applies rewrites until nothing new follows or a limit is reached.
+
+    Raises EGraphError where two rewrites have one name, and what a rewrite's ``sides`` raises for its own matches.
+    """
+    statistics = {r.rule.name: RuleStatistics() for r in rewrites}
+    if len(statistics) != len(rewrites):
+        raise EGraphError("rewrites must have different names; give each rule once")
+    end = clock() + limits.seconds
+    backoff = _Backoff(limits, list(statistics))
+    egraph.rebuild()
+    iteration = 0
+    while True:
+        stop = Stop.ITERATIONS if iteration >= limits.iterations else None
+        if stop is None:
+            before = egraph.size, egraph.unions
+            found, stop = _matches(egraph, rewrites, backoff, iteration, statistics, end, clock)
+            if stop is None:
+                stop = _apply(egraph, found, statistics, limits, end, clock)
+            egraph.rebuild()
+            iteration += 1
+            if stop is None and before == (egraph.size, egraph.unions) and not backoff.release(iteration - 1):
+                stop = Stop.SATURATED
+        if stop is not None:
+            return Saturation(stop, iteration, len(egraph), len(egraph.classes()), statistics)
+
+
+def _matches(
+    egraph: EGraph,
+    rewrites: Sequence[Rewrite],
+    backoff: _Backoff,
+    iteration: int,
+    statistics: Mapping[str, RuleStatistics],
+    end: float,
+    clock: Callable[[], float],
+) -> tuple[list[tuple[Rewrite, Substitution[int]]], Stop | None]:
+    """All matches of rules that are not banned. A rule with too many is banned, and has none."""
+    classes = egraph.classes()
+    having: dict[str, dict[int, None]] = {}
+    for c in classes:
+        for node in egraph.nodes(c):
+            having.setdefault(node.symbol.operator, {})[c] = None
+    found: list[tuple[Rewrite, Substitution[int]]] = []
+    for rewrite in rewrites:
+        name = rewrite.rule.name
+        most = backoff.most(name, iteration)
+        if most is None:
+            continue
+        start = clock()
+        own: list[tuple[Rewrite, Substitution[int]]] = []
+        for c in classes if rewrite.operator is None else having.get(rewrite.operator, {}):
+            for substitution in rewrite.matches(egraph, c):
+                own.append((rewrite, substitution))
+                if len(own) > most:
+                    break
+                if clock() > end:
+                    return found, Stop.SECONDS
+            if len(own) > most or clock() > end:
+                break
+        statistics[name].matches += len(own)
+        statistics[name].seconds += clock() - start
+        if clock() > end:
+            return found, Stop.SECONDS
+        if len(own) > most:
+            backoff.ban(name, iteration)
+            statistics[name].bans += 1
+        else:
+            found += own
+    return found, None
+
+
+def _apply(
+    egraph: EGraph,
+    found: Sequence[tuple[Rewrite, Substitution[int]]],
+    statistics: Mapping[str, RuleStatistics],
+    limits: Limits,
+    end: float,
+    clock: Callable[[], float],
+) -> Stop | None:
+    """Makes the two sides of each match equal, until a limit is reached."""
+    lookup = _Lookup(egraph)
+    for rewrite, substitution in found:
+        told = statistics[rewrite.rule.name]
+        start = clock()
+        if start > end:
+            return Stop.SECONDS
+        if egraph.size >= limits.nodes:
+            return Stop.NODES
+        try:
+            left, right = rewrite.sides(lookup, substitution)
+            same = egraph.find(left) == egraph.find(right)
+        except _Missing:
+            same = False
+        if same:
+            told.known += 1
+        else:
+            left, right = rewrite.sides(egraph, substitution)
+            if egraph.merge(left, right, rewrite.rule, substitution):
+                told.applied += 1
+            else:
+                told.known += 1
+        told.seconds += clock() - start
+    return None
