@@ -22,7 +22,7 @@ from smt_encodings.discharge import Discharger
 from . import __version__
 from .identity import prover_identity, sources_stamp
 from .stored import QUESTION_SECONDS, base_outcome, key_of, look_up
-from .workers import Ended, Task, run_tasks
+from .workers import Ended, Task, note, run_tasks
 
 __all__ = ["Limits", "prove_all", "prove_entry"]
 
@@ -114,7 +114,8 @@ def prove_entry(name: str, entry: Entry, timeout: float) -> str:
     subject = entry.build()
     outcome = base_outcome(name, entry, subject)
     key = key_of(subject, prover_identity(entry.kind))
-    verdict = subject.prove(Discharger(timeout=min(QUESTION_SECONDS, timeout)))
+    asking = Discharger(timeout=min(QUESTION_SECONDS, timeout), asking=lambda o: note(f"{o.group}: {o.name}"))
+    verdict = subject.prove(asking)
     outcome = replace(
         outcome,
         status=verdict.status.value,

@@ -21,7 +21,7 @@ from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
 from typing import IO
 
-__all__ = ["Ended", "Task", "run_tasks"]
+__all__ = ["Ended", "Task", "note", "run_tasks"]
 
 _FORK = multiprocessing.get_context("fork")
 _MEGABYTE = 1 << 20
@@ -52,7 +52,20 @@ class _Running:
     process: ForkProcess
     answer: IO[bytes]
     errors: IO[bytes]
+    notes: IO[bytes]
     start: float
+
+
+_NOTE_BYTES = 200
+_notes: IO[bytes] | None = None
+"""In a task's process: where it says what it is at."""
+
+
+def note(text: str) -> None:
+    """Says which question a task is at; if its process dies, the failure ends with it.  Elsewhere, does nothing."""
+    if _notes is not None:
+        # at a place, for both processes have the file open and share its position
+        os.pwrite(_notes.fileno(), text.encode(errors="replace")[:_NOTE_BYTES].ljust(_NOTE_BYTES), 0)
 
 
 POLL_SECONDS = 0.2
@@ -93,20 +106,27 @@ def run_tasks(
             now = time.monotonic()
             for sentinel in [s for s, one in running.items() if now >= one.start + timeout]:
                 late = running.pop(sentinel)
+                failure = f"no answer within {timeout:g} s (--timeout)" + _noted(late)
                 _end(late)
-                yield Ended(late.task.name, None, f"no answer within {timeout:g} s (--timeout)", now - late.start)
+                yield Ended(late.task.name, None, failure, now - late.start)
     finally:
         for one in running.values():
             _end(one)
 
 
 def _start(task: Task, timeout: float, memory: int) -> _Running:
-    answer, errors = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115  closed by _end
+    answer, errors, notes = (tempfile.TemporaryFile() for _ in range(3))  # noqa: SIM115  closed by _end
     sys.stdout.flush()  # what is buffered would be written by the child again
     sys.stderr.flush()
-    process = _FORK.Process(target=_child, args=(task, answer, errors, timeout, memory))
+    process = _FORK.Process(target=_child, args=(task, (answer, errors, notes), timeout, memory))
     process.start()
-    return _Running(task, process, answer, errors, time.monotonic())
+    return _Running(task, process, answer, errors, notes, time.monotonic())
+
+
+def _noted(one: _Running) -> str:
+    """What a task said last that it was at."""
+    said = os.pread(one.notes.fileno(), _NOTE_BYTES, 0).decode(errors="replace").strip()
+    return f"; the last question was {said}" if said else ""
 
 
 def _end(one: _Running) -> None:
@@ -119,8 +139,8 @@ def _end(one: _Running) -> None:
         except ProcessLookupError:
             continue
     one.process.join()
-    one.answer.close()
-    one.errors.close()
+    for file in (one.answer, one.errors, one.notes):
+        file.close()
 
 
 def _finished(one: _Running, memory: int) -> Ended:
@@ -129,15 +149,17 @@ def _finished(one: _Running, memory: int) -> Ended:
     one.answer.seek(0)
     one.errors.seek(0)
     written, said = one.answer.read(), one.errors.read().decode(errors="replace").split("\n")
-    code = one.process.exitcode
+    code, noted = one.process.exitcode, _noted(one)
     _end(one)
     last = next((line.strip()[:200] for line in reversed(said) if line.strip()), "")
     if code == 0:
         try:
             kind, text = json.loads(written)
         except ValueError:
-            return Ended(one.task.name, None, "its process ended without an answer", seconds)
-        return Ended(one.task.name, text, "", seconds) if kind == "done" else Ended(one.task.name, None, text, seconds)
+            return Ended(one.task.name, None, "its process ended without an answer" + noted, seconds)
+        if kind == "done":
+            return Ended(one.task.name, text, "", seconds)
+        return Ended(one.task.name, None, text + noted, seconds)
     if code is not None and code < 0:
         failure = f"its process was ended by {_signal_name(-code)}"
         if "bad_alloc" in last or "memory" in last.lower() or -code == signal.SIGKILL:
@@ -146,7 +168,7 @@ def _finished(one: _Running, memory: int) -> Ended:
             failure += "; it used more processor time than --timeout allows"
     else:
         failure = f"its process ended with exit code {code}"
-    return Ended(one.task.name, None, failure + (f": {last}" if last else ""), seconds)
+    return Ended(one.task.name, None, failure + noted + (f": {last}" if last else ""), seconds)
 
 
 def _signal_name(number: int) -> str:
@@ -156,8 +178,10 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _child(task: Task, answer: IO[bytes], errors: IO[bytes], timeout: float, memory: int) -> None:
+def _child(task: Task, files: tuple[IO[bytes], IO[bytes], IO[bytes]], timeout: float, memory: int) -> None:
     """The other process: limits, the task, its answer in a file, and out, whatever happened."""
+    global _notes
+    answer, errors, _notes = files
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -98,11 +98,13 @@ class Discharger:
     """Collects obligations and their answers.
 
     ``timeout`` is in seconds per solver and obligation; ``second`` also asks cvc5; ``progress`` is told each result.
+    ``asking`` is told what is going to be asked, so that it is known what a solver was at that did not come back.
     """
 
     timeout: float = 20.0
     second: bool = True
     progress: Callable[[Obligation], None] | None = None
+    asking: Callable[[Obligation], None] | None = None
     obligations: list[Obligation] = field(default_factory=list)
     _pending: list[tuple[int, Answer, solver_cvc5.Pending]] = field(default_factory=list)
 
@@ -152,6 +154,8 @@ class Discharger:
 
         Raises NotDischarged where z3 does not give the expected answer.
         """
+        if self.asking is not None:
+            self.asking(obligation)
         waiting = solver_cvc5.start(obligation.smtlib, self.timeout) if self.second else None
         answer = solver_z3.check(obligation.smtlib, self.timeout)
         if waiting is None or answer.status != obligation.expected:
@@ -181,6 +185,8 @@ class Discharger:
             self.obligations[position] = replace(self.obligations[position], answers=(first,))
 
     def _answers(self, obligation: Obligation, timeout: float) -> Obligation:
+        if self.asking is not None:
+            self.asking(obligation)
         answers: list[Answer] = [_ask(solver_z3.check, obligation.smtlib, min(timeout, self.timeout))]
         if self.second and answers[0].status == obligation.expected:
             answers.append(_ask(solver_cvc5.check, obligation.smtlib, min(timeout, self.timeout)))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ilaverify.workers import Ended, Task, run_tasks
+from ilaverify.workers import Ended, Task, note, run_tasks
 
 
 def hang() -> str:
@@ -92,6 +92,31 @@ def test_a_task_that_hangs_is_ended(task: Callable[[], str]) -> None:
     assert found["bad"].failure == "no answer within 0.4 s (--timeout)" and found["bad"].text is None
     assert found["good"].text == "x"
     assert time.monotonic() - start < 5
+
+
+def after(question: str, then: Callable[[], object]) -> Callable[[], str]:
+    def task() -> str:
+        note("an earlier question")
+        note(question)
+        return str(then())
+
+    return task
+
+
+@pytest.mark.parametrize(
+    ("then", "failure"),
+    [
+        (lambda: time.sleep(60), "no answer within 0.4 s (--timeout); the last question was cells: read 2"),
+        (lambda: os.kill(os.getpid(), signal.SIGSEGV), "was ended by SIGSEGV; the last question was cells: read 2"),
+        (lambda: 1 // 0, "ZeroDivisionError: integer division or modulo by zero; the last question was cells: read 2"),
+    ],
+)
+def test_a_process_that_dies_leaves_its_last_question(then: Callable[[], object], failure: str) -> None:
+    (end,) = run_tasks([Task("x", after("cells: read 2", then))], jobs=1, timeout=0.4, memory=4096)
+    assert end.text is None and failure in end.failure
+    (end,) = run_tasks([Task("x", after("q", lambda: "fine"))], jobs=1, timeout=10, memory=4096)
+    assert (end.text, end.failure) == ("fine", "")
+    note("outside of tasks, nothing happens")
 
 
 def test_a_task_that_takes_too_much_memory_is_ended() -> None:
