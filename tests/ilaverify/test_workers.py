@@ -107,7 +107,7 @@ def after(question: str, then: Callable[[], object]) -> Callable[[], str]:
     ("then", "failure"),
     [
         (lambda: time.sleep(60), "no answer within 0.4 s (--timeout); the last question was cells: read 2"),
-        (lambda: os.kill(os.getpid(), signal.SIGSEGV), "was ended by SIGSEGV; the last question was cells: read 2"),
+        (lambda: os.kill(os.getpid(), signal.SIGTERM), "was ended by SIGTERM; the last question was cells: read 2"),
         (lambda: 1 // 0, "ZeroDivisionError: integer division or modulo by zero; the last question was cells: read 2"),
     ],
 )
