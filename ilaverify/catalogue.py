@@ -212,7 +212,7 @@ SHAPED_MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping], tuple[int,
     for name, order, text, how, shape in (
         ("flexasr_linear", "backward", "a dense layer on FlexASR", "from the last feature to the first", (2, 32, 64)),
         ("flexasr_linear", "blocked", "a dense layer on FlexASR", "in blocks of 16 features", (2, 32, 64)),
-        ("vta_dense", "backward", "a dense layer of bytes on VTA", "from the last feature to the first", (2, 32, 32)),
+        ("vta_dense", "backward", "a dense layer of bytes on VTA", "from the last feature to the first", (1, 32, 16)),
     )
 }
 """Likewise, mappings that no method proves for every size, and the shape that ``prove --all`` proves."""

@@ -199,5 +199,5 @@ def test_its_proof_is_bound_to_the_claim(name: str) -> None:
     content = certificate_of(subject.semantics(), verdict, subject.parameters(verdict), "a test")
     content = json.loads(json.dumps(content))
     assert binding_problems(content, subject) == []
-    of_one = json.loads(json.dumps(content | {"parameters": {"shape": [1, 32, 64]}}))
+    of_one = json.loads(json.dumps(content | {"parameters": {"shape": [3, 32, 64]}}))
     assert binding_problems(of_one, subject)
