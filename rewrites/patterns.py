@@ -40,6 +40,7 @@ __all__ = [
     "fits",
     "instances",
     "pattern_of",
+    "scalar_operators",
     "sides_of",
 ]
 
@@ -91,8 +92,8 @@ def pattern_of(tensor: Tensor) -> Pattern:
 
 
 @cache
-def _scalar_operators() -> Mapping[str, str]:
-    """The graph operators that apply one scalar operator to their operands, in their order."""
+def scalar_operators() -> Mapping[str, str]:
+    """The graph operators that apply one scalar operator to their operands, in their order, by that operator."""
     found: dict[str, str] = {}
     for name, operator in OPERATORS.items():
         if operator.scalar is None or operator.name == "cast":
@@ -143,7 +144,7 @@ class _Lowering:
         if term.op == "constant":
             assert isinstance(term.payload, Fraction | float)
             return _filled(term.payload, shape)
-        known = _scalar_operators()
+        known = scalar_operators()
         if term.op not in known:
             raise NoPattern(f"graphs have no operator for {term.op} alone")
         return Pattern(known[term.op], tuple(self._scalar(a, operands, shape) for a in term.args), shape)

@@ -25,7 +25,7 @@ from .patterns import Found, Instance, NoPattern, Pattern, build, fits, instance
 from .subjects.tensor import TensorSubject
 from .tensor_rule import TensorRule
 
-__all__ = ["Constants", "TensorRewrite", "rewrites_of"]
+__all__ = ["Classes", "Constants", "TensorRewrite", "Types", "rewrites_of"]
 
 T = TypeVar("T")
 
@@ -72,8 +72,13 @@ class TensorRewrite:
 
     def matches(self, egraph: EGraph, number: int) -> Iterator[Substitution[int]]:
         """The instances whose left side is in the class of an e-node."""
-        for found in instances(self.claim, self.left, _Classes(egraph, self.constants), number):
-            yield Substitution.of(found.inputs, found.sizes)
+        for found in instances(self.claim, self.left, Classes(egraph, self.constants), number):
+            substitution = Substitution.of(found.inputs, found.sizes)
+            try:
+                self.sides(Types(), substitution.moved(egraph.type_of))
+            except EGraphError:
+                continue  # of another type of elements, or the right side has none here
+            yield substitution
 
     def sides(self, maker: Maker[T], substitution: Substitution[T]) -> tuple[T, T]:
         """Both sides at an instance."""
@@ -114,14 +119,27 @@ class TensorRewrite:
         return build(self.left, instance, add, constant), build(self.right, instance, add, constant)
 
 
+class Types:
+    """A maker that builds nothing: what it makes of something is its type."""
+
+    def add(self, symbol: Symbol, operands: Sequence[Hashable]) -> Hashable:
+        """The symbol's type."""
+        return symbol.type
+
+    def type_of(self, number: Hashable) -> Hashable:
+        """The type itself."""
+        return number
+
+
 @dataclass(frozen=True)
-class _Classes:
+class Classes:
     """An e-graph as a place where instances are looked for."""
 
     egraph: EGraph
     constants: Constants
 
     def nodes(self, number: int) -> Iterator[Found]:
+        """The e-nodes of a class."""
         for node in self.egraph.nodes(number):
             symbol = node.symbol
             if isinstance(symbol.type, TensorType):
@@ -131,6 +149,7 @@ class _Classes:
                 yield Found(symbol.operator, node.classes, symbol.attributes, symbol.type, scalar)  # type: ignore[arg-type]
 
     def same(self, one: int, other: int) -> bool:
+        """Whether two numbers are in one class."""
         return self.egraph.find(one) == self.egraph.find(other)
 
 
