@@ -279,14 +279,13 @@ class Attempt:
         # of many operands one may hardly ever matter, such as a row with a small softmax weight
         tried = operands[:: -(-len(operands) // _MOST_OPERANDS)] if self.memory == "resolved" else operands[:1]
         for operand in tried:
-            other = var("unrelated", operand.sort)
-            unrelated = substitute(left, {operand: other})
+            unrelated = substitute(left, {operand: var("unrelated", operand.sort)})
             found = differing_values(unrelated, right) if len(tried) > 1 else None
             if found is not None:
                 break
         meaning = f"with {operand.name} replaced by an unrelated value the sides differ, so equality is not trivial"
         if self.memory == "resolved":
-            terms = falsifying(unrelated, right, other, found)
+            terms = falsifying(unrelated, right, found)
             self.discharger.ask("health", "conclusion falsifiable", terms, meaning, expected="sat")
         else:
             self.ask("health", "conclusion falsifiable", [(unrelated, right)], meaning, False, "sat")

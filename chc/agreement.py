@@ -86,8 +86,7 @@ class Agreement:
         )
         samples = _samples(scene, words)
         for name_of, operand in sorted((words[v].name, words[v]) for v in set(self._shared.values()) & words.keys()):
-            other = var(f"unrelated.{name_of}", operand.sort)
-            unrelated = substitute(left, {operand: other})
+            unrelated = substitute(left, {operand: var(f"unrelated.{name_of}", operand.sort)})
             for sample in samples:
                 mine, theirs = substitute(unrelated, sample), substitute(right, sample)
                 found = differing_values(mine, theirs)
@@ -96,7 +95,7 @@ class Agreement:
                 self.proof.discharger.ask(
                     "health",
                     f"{name}: conclusion falsifiable",
-                    falsifying(mine, theirs, other, found),
+                    falsifying(mine, theirs, found),
                     f"with an operand unrelated to {name_of} the sides differ, so equality is not trivial",
                     expected="sat",
                 )

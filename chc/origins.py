@@ -26,7 +26,8 @@ from smt_encodings.integers import NotLinearizable, is_linear
 from .collisions import Collisions
 from .commands import Unsupported
 from .context import Proof
-from .polynomials import linearised
+from .injectivity import injectivity_steps
+from .polynomials import Step, corresponding, linearised
 from .ranges import quick
 from .scenes import Scene, Spot, before
 from .writers import Point, Writers, candidates
@@ -274,11 +275,17 @@ class Origins:
             if quick(given, goal):
                 self.proof.discharger.follows(self._group(scene), what, given, goal, meaning)
                 return
-        there = spot.term(other.address)
+        there, cell = spot.term(other.address), reader.term(scene)
         spot.fits()
-        same = smt.Equals(there, reader.term(scene))
         hypotheses = [*scene.encoding.hypotheses, *spot.encoding.hypotheses]
-        ask(self._group(scene), what, [*hypotheses, between], smt.Not(same), meaning)
+        steps, known = _digits_agree(hypotheses, there, cell)
+        order = [h for h in conjuncts(hypotheses) if is_linear(h)]  # translating the address has added quotients
+        if known and quick([*order, *known], smt.Not(between)):
+            for step, given, goal in steps:
+                self.proof.discharger.follows(self._group(scene), f"{what}: {step}", given, goal, meaning)
+            ask(self._group(scene), what, [*order, *known], smt.Not(between), meaning)
+            return
+        ask(self._group(scene), what, [*hypotheses, between], smt.Not(smt.Equals(there, cell)), meaning)
 
     def _meeting(self, scene: Scene, name: str, other: Write, reader: Reader) -> list[FNode]:
         """What the counters of an instance of ``other`` are if it writes the cell, whenever that is; proved.
@@ -349,3 +356,18 @@ def _words(term: Expr) -> list[Expr]:
 
 
 _FEW = 12
+
+
+def _digits_agree(hypotheses: Sequence[FNode], one: FNode, two: FNode) -> tuple[list[Step], list[FNode]]:
+    """Where two addresses are built alike of digits: that equal addresses have equal digits, with the steps of a proof.
+
+    Nothing where they are not, or where no proof is found.
+    """
+    renamed = corresponding(one, two)
+    if not renamed:
+        return [], []
+    try:
+        steps = injectivity_steps(hypotheses, one, renamed, list(renamed.items()))
+    except Unsupported:
+        return [], []
+    return steps, [smt.Equals(*pair) for pair in renamed.items()]

@@ -10,7 +10,16 @@ from pysmt.typing import INT
 
 from smt_encodings.polynomials import Polynomial, difference_of, expand, polynomial_term, product_of
 
-__all__ = ["Polynomial", "Step", "difference_of", "expand", "linearised", "polynomial_term", "product_of"]
+__all__ = [
+    "Polynomial",
+    "Step",
+    "corresponding",
+    "difference_of",
+    "expand",
+    "linearised",
+    "polynomial_term",
+    "product_of",
+]
 
 Step = tuple[str, list[FNode], FNode]
 """Name, hypotheses and goal of one step of a proof."""
@@ -55,3 +64,34 @@ def linearised(formulas: Sequence[FNode]) -> list[FNode]:
         raise ValueError(f"Formula must be made of comparisons and connectives, not {formula}")
 
     return [walk(f) for f in formulas]
+
+
+def corresponding(one: FNode, two: FNode) -> dict[FNode, FNode] | None:
+    """Symbols of one sum of products by which to replace others in it, so that it becomes another; None for other sums.
+
+    >>> a, b, n = (smt.Symbol(x, INT) for x in "abn")
+    >>> corresponding(smt.Plus(smt.Times(smt.Int(8), a), n), smt.Plus(smt.Times(smt.Int(8), b), n))
+    {a: b}
+    """
+    left, right = expand(one), expand(two)
+    mine = [m for m, c in left.items() if right.get(m) != c]
+    theirs = [m for m, c in right.items() if left.get(m) != c]
+
+    def match(rest: list[tuple[FNode, ...]], others: list[tuple[FNode, ...]], known: dict[FNode, FNode]) -> bool:
+        if not rest or not others:
+            return not rest and not others
+        for other in (o for o in others if right[o] == left[rest[0]] and len(o) == len(rest[0])):
+            from_, to = [a for a in rest[0] if a not in other], [b for b in other if b not in rest[0]]
+            if len(from_) != 1 or len(to) != 1 or not (from_[0].is_symbol() and to[0].is_symbol()):
+                continue
+            new = from_[0] not in known
+            if known.setdefault(from_[0], to[0]) is to[0] and match(
+                rest[1:], [o for o in others if o is not other], known
+            ):
+                return True
+            if new:
+                del known[from_[0]]
+        return False
+
+    found: dict[FNode, FNode] = {}
+    return found if match(mine, theirs, found) else None

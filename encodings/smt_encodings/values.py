@@ -64,8 +64,8 @@ def _number(random: Random, width: int) -> int:
     return (-size if random.getrandbits(1) else size) & ((1 << width) - 1)
 
 
-def falsifying(left: Expr, right: Expr, opened: Expr, found: dict[Expr, int] | None = None) -> list[FNode]:
-    """The assertion that two terms differ, bit by bit, with all variables but ``opened`` at values where they do.
+def falsifying(left: Expr, right: Expr, found: dict[Expr, int] | None = None) -> list[FNode]:
+    """The assertion that two terms differ, bit by bit, at values of the variables where they do.
 
     The question is whether they can differ at all, and long sums of products are hard to invert.  Where no values are
     found, all variables stay open.  ``found`` are such values, if they are known.
@@ -74,9 +74,10 @@ def falsifying(left: Expr, right: Expr, opened: Expr, found: dict[Expr, int] | N
         found = found or differing_values(left, right) or {}
     except ValueError:  # a function without a body cannot be run
         found = {}
-    # literals in place of variables, not equations beside them: most of a long sum is then a literal, too
-    fixed = {v: _literal(v, x) for v, x in found.items() if v is not opened}
-    return [differ(BitEncoding(), substitute(left, fixed), substitute(right, fixed))]
+    # literals in place of variables, not equations beside them: solvers evaluate such a term while they read it
+    encoding = BitEncoding()
+    fixed = {encoding.term(v): encoding.term(_literal(v, x)) for v, x in found.items()}
+    return [differ(encoding, left, right).substitute(fixed)]
 
 
 def _literal(like: Expr, value: int) -> Expr:

@@ -11,6 +11,7 @@ from pysmt.fnode import FNode
 from pysmt.typing import INT
 
 from chc.equalities import equality_steps
+from chc.polynomials import corresponding
 from chc.prove import prove
 from chc.ranges import quick
 from chc.statements import writes_apart
@@ -49,6 +50,16 @@ def test_a_product_with_a_quotient_is_the_product_with_what_it_is() -> None:
 def test_no_steps_are_found_for_what_is_not_equal(right: tuple[int, str, str]) -> None:
     known, s = symbols()
     assert equality_steps(known, form(s, 16, "q", "v"), form(s, *right), quick) is None
+
+
+def test_sums_that_are_built_alike_are_told_by_their_symbols() -> None:
+    _, s = symbols()
+    renamed = corresponding(form(s, 16, "q", "v"), form(s, 16, "b", "r"))
+    assert renamed == {s["q"]: s["b"], s["v"]: s["r"]}
+    for other in ((8, "b", "r"), (16, "b", "r", 1)):
+        assert corresponding(form(s, 16, "q", "v"), form(s, *other)) is None
+    twice = smt.Plus(smt.Times(smt.Int(16), s["q"], s["n"]), s["q"])
+    assert corresponding(twice, form(s, 16, "b", "r")) is None, "one symbol cannot stand for two"
 
 
 SOURCE, TARGET = var("m", mem(8, 8)), var("o", mem(8, 8))
