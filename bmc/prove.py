@@ -277,7 +277,9 @@ class Attempt:
         if not operands:
             raise Unsupported("output element 0 depends on no input: equality would say nothing of the data")
         # of many operands one may hardly ever matter, such as a row with a small softmax weight
-        tried = operands[:: -(-len(operands) // _MOST_OPERANDS)] if self.memory == "resolved" else operands[:1]
+        # or a weight of padding; the last one is often a bias
+        some = [*operands[:: -(-len(operands) // _MOST_OPERANDS)], operands[-1]]
+        tried = list(dict.fromkeys(some)) if self.memory == "resolved" else operands[:1]
         for operand in tried:
             unrelated = substitute(left, {operand: var("unrelated", operand.sort)})
             found = differing_values(unrelated, right) if len(tried) > 1 else None

@@ -75,7 +75,8 @@ def requantise(acc: Expr, bias: Expr, shift: Expr) -> Expr:
     """The sum with the bias, divided by 2^shift, rounded down, and saturated to a signed byte."""
     scaled = (acc + bias).ashr(shift.zext(32))
     low, high = const(-128 & 0xFFFFFFFF, 32), const(127, 32)
-    return ite(scaled.slt(low), low, ite(high.slt(scaled), high, scaled))[7:0]
+    bounded = ite(scaled.slt(low), low, scaled)
+    return ite(bounded.slt(high), bounded, high)[7:0]
 
 
 DENSE = DenseOperator(multiply_add, requantise, {"shift": 4}, accumulate)

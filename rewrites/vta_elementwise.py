@@ -61,7 +61,7 @@ class Operation:
 
 
 def _maximum(a: Expr, b: Expr) -> Expr:
-    return ite(b.slt(a), a, b)
+    return ite(a.slt(b), b, a)
 
 
 def _minimum(a: Expr, b: Expr) -> Expr:
