@@ -248,7 +248,7 @@ def _matched(pattern: Pattern, number: int, view: View, state: _State) -> Iterat
         return
     state = replace(state, met={**state.met, id(pattern): number})
     for node in view.nodes(number):
-        if len(node.type.shape) != len(pattern.shape):
+        if pattern.operator not in ("input", "literal", node.operator) or len(node.type.shape) != len(pattern.shape):
             continue
         found = _equal(pattern.shape, node.type.shape, state)
         if found is None:
@@ -263,7 +263,7 @@ def _matched(pattern: Pattern, number: int, view: View, state: _State) -> Iterat
             if found is not None:
                 yield found
             continue
-        if node.operator != pattern.operator or len(node.operands) != len(pattern.operands):
+        if len(node.operands) != len(pattern.operands):
             continue
         given = {name: value for name, value in node.attributes if value is not None}
         wanted = dict(pattern.attributes)
