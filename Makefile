@@ -66,5 +66,5 @@ $(VENV)/installed: pyproject.toml constraints.txt
 
 $(VENV)/installed-dev: $(VENV)/installed
 	@echo "Installing the tools for tests and checks"
-	@$(PIP_INSTALL) --no-build-isolation --editable '.[test,dev,plot]'
+	@$(PIP_INSTALL) --no-build-isolation --editable '.[test,dev,plot,compare]'
 	@touch $@
