@@ -143,7 +143,7 @@ def _cases(scene: Scene, ir: Values, origin: Origin | None) -> list[Scene]:
             for outcome in (condition, ~condition):
                 split.append(case.where(outcome, f"case {len(split) + 1}"))
         cases = split
-    return cases
+    return [replace(case, name=f"case {k}") for k, case in enumerate(cases, 1)] if len(cases) > 1 else cases
 
 
 def _names_apart(proof: Proof, schedule: Schedule) -> None:
