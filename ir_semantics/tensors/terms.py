@@ -34,7 +34,7 @@ class Tensor:
     shape: Shape
     requires: Condition
     rule: Rule = field(repr=False)
-    values: tuple[tuple[str, object], ...] = field(repr=False)
+    values: tuple[tuple[str, object], ...] = field(default=(), repr=False)
 
     @property
     def rank(self) -> int:
