@@ -26,6 +26,8 @@ SAMPLE = (
     "slice",
     "pad",
     "topk",
+    "less",
+    "less_or_equal",
 )
 
 

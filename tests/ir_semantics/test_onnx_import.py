@@ -188,6 +188,15 @@ def test_initializers_may_be_inputs_that_are_bound() -> None:
     assert run(import_model(proto, values={"k": np.array([5, 6], np.float32)}), {"x": x})["y"].tolist() == [5, 6]
 
 
+def test_a_window_that_begins_in_the_padding_is_not_taken() -> None:
+    pool = node("MaxPool", ["x"], ["y"], kernel_shape=[1], strides=[2], ceil_mode=1)
+    graph = import_model(model([pool], {"x": [1, 1, 2]}, {"y": [1, 1, 1]}))
+    assert run(graph, {"x": np.array([[[3, 4]]], np.float32)})["y"].tolist() == [[[3]]]
+    pool = node("MaxPool", ["x"], ["y"], kernel_shape=[3], strides=[2], ceil_mode=1)
+    graph = import_model(model([pool], {"x": [1, 1, 4]}, {"y": [1, 1, 2]}))
+    assert run(graph, {"x": np.array([[[1, 2, 3, 7]]], np.float32)})["y"].tolist() == [[[3, 7]]]
+
+
 def test_operators_that_the_backend_tests_do_not_reach() -> None:
     proto = model([node("GlobalLpPool", ["x"], ["y"], p=2)], {"x": [1, 2, 1, 2]}, {"y": [1, 2, 1, 1]})
     x = np.array([3, 4, 5, 12], np.float32).reshape(1, 2, 1, 2)
