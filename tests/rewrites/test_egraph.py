@@ -27,7 +27,7 @@ from rewrites.egraph import (
     check_steps,
     term,
 )
-from rewrites.egraph.explanation import Congruence
+from rewrites.egraph.explanation import Congruence, Line
 
 ARITY = {"a": 0, "b": 0, "c": 0, "g": 1, "f": 2}
 SYMBOLS = {name: Symbol(name, (), "t") for name in ARITY}
@@ -294,18 +294,40 @@ def test_every_change_of_a_step_is_refused(proof: tuple[Explanation, Term, Term]
     refused(steps[::-1])
 
 
+A_IS_B = Substitution.of({"x": A, "y": B}, {})
+
+
+@pytest.mark.parametrize(("before", "after"), [(A, C), (C, B), (g(A), g(B)), (A, A)])
+def test_a_line_must_have_both_sides_of_its_rule(before: Term, after: Term) -> None:
+    lines = (Line(before, after, RuleApplication(AXIOM, A_IS_B)),)
+    with pytest.raises(EGraphError, match="line 0: the terms must be the sides of the rule axiom"):
+        check_explanation(Explanation(before, after, lines, ((0, True),)), before, after, SIDES)
+
+
+@pytest.mark.parametrize(
+    ("position", "after", "message"),
+    [
+        ((0,), f(B, C), "must not change anything beside its position"),
+        ((1,), f(B, B), "must not change anything beside its position"),
+        ((0,), f(C, A), "the terms must be the sides of the rule axiom"),
+        ((0,), g(B), "above its position, a step must not change symbols"),
+        ((2,), f(B, A), "its position must be in the term; there is no operand 2"),
+        ((), f(B, A), "the terms must be the sides of the rule axiom"),
+    ],
+)
+def test_a_step_must_change_its_position_by_its_rule_only(position: tuple[int, ...], after: Term, message: str) -> None:
+    step = Step(AXIOM, A_IS_B, True, position, f(A, A), after)
+    with pytest.raises(EGraphError, match=f"step 0: {message}"):
+        check_steps([step], f(A, A), after, SIDES)
+    right = dataclasses.replace(step, position=(0,), after=f(B, A))
+    assert check_steps([right], f(A, A), f(B, A), SIDES) == 1
+
+
 def test_a_line_cannot_rest_on_itself() -> None:
-    # f(a, a) = f(b, b) "because" a = b, and a = b "because" of nothing.
-    line = dataclasses.replace(_congruence(g(A), g(B), ((0, True),)))
+    line = Line(g(A), g(B), Congruence((((0, True),),)))
     circular = Explanation(g(A), g(B), (line,), ((0, True),))
     with pytest.raises(EGraphError, match=r"line 0, operand 0: a chain must have earlier lines only, not line 0"):
         check_explanation(circular, g(A), g(B), SIDES)
-
-
-def _congruence(before: Term, after: Term, chain: tuple[tuple[int, bool], ...]):  # type: ignore[no-untyped-def]
-    from rewrites.egraph.explanation import Line
-
-    return Line(before, after, Congruence((chain,)))
 
 
 def test_a_rule_between_types_convinces_nobody() -> None:
@@ -313,11 +335,12 @@ def test_a_rule_between_types_convinces_nobody() -> None:
     with pytest.raises(EGraphError, match="equal terms must have one type"):
         egraph = EGraph()
         equate(egraph, A, other)
-    from rewrites.egraph.explanation import Line
-
     lines = (Line(A, other, RuleApplication(AXIOM, Substitution.of({"x": A, "y": other}, {}))),)
     with pytest.raises(EGraphError, match="line 0: equal terms must have one type"):
         check_explanation(Explanation(A, other, lines, ((0, True),)), A, other, ground([(A, other)]))
+    step = Step(AXIOM, Substitution.of({"x": A, "y": other}, {}), True, (), A, other)
+    with pytest.raises(EGraphError, match="step 0: equal terms must have one type"):
+        check_steps([step], A, other, ground([(A, other)]))
 
 
 # Types, symbols, facts ------------------------------------------------------------------------------------------------

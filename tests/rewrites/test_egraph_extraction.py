@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rewrites.egraph import EGraph, EGraphError, ENode, Rule, Substitution, Symbol, extract
 from rewrites.egraph.reduction import components, necessary, reduced
-from rewrites.egraph.search import solve
+from rewrites.egraph.search import branch_and_bound, solve
 from rewrites.egraph.selection import Option, Problem, bits, cost_of, greedy, improved
 
 RULE = Rule("axiom", "sha256:1")
@@ -99,6 +99,22 @@ def test_the_heuristics_give_selections_and_the_search_without_budget_too(proble
     picked = {c: problem.options[c][place] for c, place in hasty.picks.items()}
     assert cost_of(problem, picked) == hasty.cost >= least
     assert not hasty.optimal or hasty.cost == least
+
+
+@given(problems())
+def test_branch_and_bound_is_exact_without_reduction(problem: Problem) -> None:
+    least = brute_force(problem)
+    if least is None:
+        return
+    known = necessary(problem)
+    options = {c: tuple(o for o in problem.options[c] if all(n in known for n in bits(o.needs))) for c in known}
+    usable = Problem(options, problem.wanted)
+    first = greedy(usable)
+    cost = cost_of(usable, first)
+    assert cost is not None
+    chosen, told, finished = branch_and_bound(usable, first, cost, 100_000)
+    assert (told, finished) == (least, True)
+    assert cost_of(usable, chosen) == least
 
 
 @given(problems(5))
