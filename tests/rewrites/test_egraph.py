@@ -307,8 +307,8 @@ def test_a_line_must_have_both_sides_of_its_rule(before: Term, after: Term) -> N
 @pytest.mark.parametrize(
     ("position", "after", "message"),
     [
-        ((0,), f(B, C), "must not change anything beside its position"),
-        ((1,), f(B, B), "must not change anything beside its position"),
+        ((0,), f(B, C), "a step must not change anything beside its position"),
+        ((1,), f(B, B), "a step must not change anything beside its position"),
         ((0,), f(C, A), "the terms must be the sides of the rule axiom"),
         ((0,), g(B), "above its position, a step must not change symbols"),
         ((2,), f(B, A), "its position must be in the term; there is no operand 2"),
