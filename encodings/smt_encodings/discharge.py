@@ -68,11 +68,11 @@ def _ask(check: _Check, smtlib: str, timeout: float) -> Answer:
     """A solver's answer; one that it gave this process before, to the same text but for comments, is taken again.
 
     The quick questions by which a proof finds its form come again as its obligations, and obligations of loops that are
-    alike have the same text.
+    alike have the same text.  What took longer than ``timeout`` is asked again.
     """
     text = "\n".join(_lines(smtlib))
     answer = _ANSWERED.get((check, text))
-    if answer is None:
+    if answer is None or answer.seconds > timeout:
         answer = check(smtlib, timeout)
         if answer.status != "unknown":
             while len(_ANSWERED) >= _MOST_ANSWERED:
