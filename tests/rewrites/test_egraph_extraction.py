@@ -247,6 +247,9 @@ def test_what_is_shared_is_paid_once() -> None:
     egraph.rebuild()
     found = extract(egraph, [top], [price])
     assert found.costs == (9,)
+    # A search that may try nothing has the greedy choice, which costs 13, and what was given.
+    hasty = extract(egraph, [top], [price], budget=0)
+    assert (hasty.costs, hasty.optimal) == ((9,), False)
     assert [n.symbol.operator for n in found.chosen.values()] == ["x", "shared", "left", "right", "top"]
 
 
