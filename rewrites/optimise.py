@@ -25,6 +25,9 @@ from .tensor_rewrites import Constants, rewrites_of
 __all__ = ["Optimised", "computed_elements", "optimise"]
 
 
+STRENGTH = (Equality.BIT_EXACT, Equality.UP_TO_REDUCTION_ORDER, Equality.OVER_REALS)
+"""Equality notions that chains of rules keep, the strongest first: each implies those after it.  Bounds add up."""
+
 LIMITS = Limits(nodes=20_000, iterations=12, seconds=30.0)
 """What saturation may use, where nothing else is said."""
 
@@ -61,16 +64,18 @@ def optimise(
     graph: Graph,
     admitted: Mapping[str, Admission],
     *,
-    equalities: Sequence[Equality] = tuple(Equality),
+    equalities: Sequence[Equality] = STRENGTH,
     costs: Sequence[Cost] = (computed_elements,),
     limits: Limits = LIMITS,
     budget: int = 20_000,
 ) -> Optimised:
     """The cheapest equal graph that was found, by admitted rules of these equality notions and by definitions.
 
-    The equality to the original is that of the weakest rule in use.  Raises EGraphError where an output's explanation
-    does not convince the checker, which is a bug.
+    The equality to the original is that of the weakest rule in use.  Raises ValueError for a notion that is not one of
+    STRENGTH, and EGraphError where an output's explanation does not convince the checker, which is a bug.
     """
+    if not set(equalities) <= set(STRENGTH):
+        raise ValueError(f"equality notions must be among {', '.join(e.value for e in STRENGTH)}")
     constants = Constants(graph.constants)
     taken = rewrites_of(admitted, constants, equalities)
     rewrites: list[Rewrite] = [*taken.values(), *definitions(constants).values()]
@@ -84,7 +89,6 @@ def optimise(
     for explanation in explanations.values():
         for rule, count in explanation.rules().items():
             rules[rule] = rules.get(rule, 0) + count
-    notions = {taken[rule.name].equality for rule in rules if rule.name in taken}
-    weaker = (Equality.OVER_REALS, Equality.UP_TO_REDUCTION_ORDER)
-    weakest = next((e for e in weaker if e in notions), Equality.BIT_EXACT)
+    notions = [taken[rule.name].equality for rule in rules if rule.name in taken]
+    weakest = max(notions, key=STRENGTH.index, default=Equality.BIT_EXACT)
     return Optimised(result, rules, weakest, found.costs, found.optimal, saturation)

@@ -65,7 +65,7 @@ class Builder:
 
     def __init__(self) -> None:
         self._nodes: list[Node] = []
-        self._numbers: dict[Node, int] = {}
+        self._numbers: dict[tuple[Node, str], int] = {}
         self._constants: dict[str, Array] = {}
         self._inputs: dict[str, int] = {}
         self._origins: list[str] = []
@@ -109,13 +109,14 @@ class Builder:
         return self._append(Node(operator, operands, frozen, of))
 
     def _append(self, node: Node) -> int:
-        known = self._numbers.get(node)
+        key = node, repr(node.attributes)  # -0.0 and 1 are equal to 0.0 and True, and other attributes
+        known = self._numbers.get(key)
         if known is None:
             if len(self._nodes) >= MOST_NODES:
                 raise GraphError(
                     f"a graph must have at most {MOST_NODES} nodes; use a smaller model or fewer timesteps"
                 )
-            known = self._numbers[node] = len(self._nodes)
+            known = self._numbers[key] = len(self._nodes)
             self._nodes.append(node)
             self._origins.append(self.origin)
         return known

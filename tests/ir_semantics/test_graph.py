@@ -99,6 +99,12 @@ def test_equal_nodes_are_one_and_origins_stay() -> None:
     assert graph.operators() == {"add": 1, "exp": 1}
 
 
+def test_attributes_that_python_holds_for_equal_are_not_one() -> None:
+    b = Builder()
+    x = b.input("x", TensorType("float32", (2,)))
+    assert len({b.add("leaky_relu", x, alpha=alpha) for alpha in (0.0, -0.0, 0, 1, 1.0)}) == 5
+
+
 def test_constants_are_computed_but_broadcasts_stay() -> None:
     builder = Builder()
     x, c = builder.input("x", TensorType(F, (2, 3))), builder.constant(np.array([1, 4, 9], np.float32))

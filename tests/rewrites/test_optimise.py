@@ -117,6 +117,8 @@ def test_only_the_equality_notions_that_are_wanted() -> None:
     before = softmax_of_a_shift()
     found = optimise(before, admitted(), equalities=(Equality.BIT_EXACT,))
     assert found.equality is Equality.BIT_EXACT and found.graph.operators() == before.operators()
+    with pytest.raises(ValueError, match="equality notions must be among bit_exact, up_to_reduction_order, over_reals"):
+        optimise(before, {}, equalities=(Equality.WITHIN,))
 
 
 def test_definitions_fold_what_they_unfold() -> None:
