@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewrites.memory_placement import ORDERS, best_fit, first_fit, lower_bound, neighbours, place, settle
+from rewrites.memory_placement import ORDERS, best_fit, first_fit, free_gaps, lower_bound, neighbours, place, settle
 from rewrites.memory_plan import DoesNotFit, plan_memory, plan_until_fits
-from rewrites.memory_plan_checker import check_memory_plan
+from rewrites.memory_plan_checker import PlanError, check_memory_plan
 from rewrites.memory_problem import Buffer, MemoryPlan, MemoryProblem, Minimality
 from rewrites.memory_search import search
 from tests.rewrites.memory_problems import GAP, problems, smallest_peak
@@ -265,3 +265,43 @@ def test_bad_buffers_are_refused(fields: Any, message: str) -> None:
 def test_bad_problems_are_refused(buffers: list[Buffer], capacity: int | None, message: str) -> None:
     with pytest.raises(ValueError, match="^" + re.escape(message) + "$"):
         MemoryProblem(buffers, capacity)
+
+
+def test_gaps_begin_behind_all_that_is_below_and_at_aligned_addresses() -> None:
+    taken = [(0, 3), (1, 2), (8, 9), (12, 20), (13, 14), (22, 23)]
+    assert list(free_gaps(2, 1, taken)) == [(3, 5), (9, 3), (20, 2), (23, None)]
+    assert list(free_gaps(2, 4, taken)) == [(4, 5), (20, 2), (24, None)]
+    assert first_fit(Buffer("x", 2, 0, 1, 4), taken) == 4
+    assert best_fit(Buffer("x", 2, 0, 1), taken) == best_fit(Buffer("x", 2, 0, 1, 4), taken) == 20
+    assert best_fit(Buffer("x", 6, 0, 1), taken) == 23
+
+
+def test_the_end_of_a_fixed_buffer_is_a_bound() -> None:
+    plan = plan_memory(MemoryProblem([Buffer("weights", 4, 0, 2, fixed=10), Buffer("x", 3, 0, 2)]))
+    assert (plan.peak, plan.lower_bound, plan.minimality) == (14, 14, Minimality.BOUND)
+
+
+def test_reaching_the_target_does_not_show_that_there_is_nothing_below() -> None:
+    stacked = {b.name: 3 * i for i, b in enumerate(GAP.buffers)}
+    result = search(GAP.buffers, stacked, 6, 100_000)
+    assert (result.peak, result.exhausted) == (6, False)
+
+
+def test_no_plan_leaves_unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rewrites.memory_plan.settle", lambda buffers, addresses, near: dict.fromkeys(addresses, 0))
+    with pytest.raises(PlanError, match="must not share a cell"):
+        plan_memory(GAP, 0)
+
+
+def test_fixed_places_may_touch_each_other_and_the_capacity() -> None:
+    problem = MemoryProblem([Buffer("x", 4, 0, 3, fixed=0), Buffer("y", 4, 2, 5, fixed=4)], 8)
+    assert dict(plan_memory(problem).addresses) == {"x": 0, "y": 4}
+
+
+def test_a_plan_cannot_be_changed() -> None:
+    addresses = {"x": 0}
+    plan = MemoryPlan(addresses, 1, 1, Minimality.BOUND)
+    addresses["x"] = 5
+    assert plan.addresses["x"] == 0
+    with pytest.raises(TypeError):
+        plan.addresses["x"] = 5  # type: ignore[index]
