@@ -124,6 +124,15 @@ def test_nothing_to_place() -> None:
     assert (dict(plan.addresses), plan.peak, plan.minimality) == ({}, 0, Minimality.BOUND)
 
 
+def test_buffers_with_different_ends_are_no_twins() -> None:
+    """b2 and b5 have the same size, start and alignment; a search that let them change names would miss 15."""
+    rows = [(2, 4, 7, 3), (2, 4, 5, 2), (3, 3, 4), (4, 3, 5), (4, 4, 5, 2), (3, 3, 6)]
+    problem = MemoryProblem([Buffer(f"b{i}", *row) for i, row in enumerate(rows)])
+    plan = plan_memory(problem)
+    assert plan.minimal
+    assert plan.peak == smallest_peak(problem) == 15
+
+
 def test_a_search_through_hundreds_of_buffers() -> None:
     """A chain with sizes 1, 2, 3, 1, ...: heuristics need 6 cells, and 5 suffice."""
     chain = MemoryProblem([Buffer(f"b{i}", 1 + i % 3, i, i + 2) for i in range(300)])
@@ -296,6 +305,7 @@ def test_no_plan_leaves_unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_fixed_places_may_touch_each_other_and_the_capacity() -> None:
     problem = MemoryProblem([Buffer("x", 4, 0, 3, fixed=0), Buffer("y", 4, 2, 5, fixed=4)], 8)
     assert dict(plan_memory(problem).addresses) == {"x": 0, "y": 4}
+    assert dict(plan_memory(MemoryProblem(reversed(problem.buffers), 8)).addresses) == {"x": 0, "y": 4}
 
 
 def test_a_plan_cannot_be_changed() -> None:
