@@ -17,10 +17,12 @@ def findings() -> list[Finding]:
     return find_all()
 
 
+@pytest.mark.slow
 def test_every_finding_has_the_name_that_finds_it(findings: list[Finding]) -> None:
     assert [finding.name for finding in findings] == list(FINDERS)
 
 
+@pytest.mark.slow
 def test_the_document_is_what_the_searches_find(findings: list[Finding]) -> None:
     for finding in findings:
         assert section(finding) in TEXT, f"run python -m rewrites.findings --write docs/findings.md: {finding.name}"

@@ -33,6 +33,7 @@ def old_codes(bias: int) -> tuple[np.ndarray, np.ndarray]:
     return numbers, np.asarray(convert(numbers & 0xFFFFF, np.int64(bias)))
 
 
+@pytest.mark.slow
 def test_the_counterexamples_are_the_smallest_of_all() -> None:
     numbers, codes = old_codes(0)
     wrong = numbers[(codes & 0x7F != 0) & ((codes >> 7 == 1) != (numbers < 0))]

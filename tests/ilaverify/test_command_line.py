@@ -125,6 +125,7 @@ def test_json_of_a_proof(tmp_path: Path) -> None:
     assert run("check", written, cwd=tmp_path).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_proof_without_time_is_not_proved(tmp_path: Path) -> None:
     done = run("mapping", "flexasr_meanpool", "--method", "chc", "--timeout", "0.001", "-o", "out", cwd=tmp_path)
     assert done.returncode == 2 and done.stdout.startswith("UNKNOWN")
