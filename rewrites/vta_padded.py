@@ -26,6 +26,14 @@ TOP, BOTTOM = var("above", bv(32)), var("below", bv(32))
 """Rows of zeros above x, and below."""
 TOTAL = ROWS + TOP + BOTTOM
 PARAMETERS = {"m": ROWS, "inner": DEPTH, "n": COLUMNS, "above": TOP, "below": BOTTOM, "shift": SHIFT}
+PARAMETER_TEXTS = {
+    "m": "rows of the input, without padding",
+    "inner": "vectors of 16 input channels",
+    "n": "vectors of 16 output channels",
+    "above": "rows of zeros above the input",
+    "below": "rows of zeros below the input",
+    "shift": "bits by which sums are shifted right",
+}
 CELL = (
     (var("cell_row", bv(32)), TOTAL),
     (var("cell_vector", bv(32)), COLUMNS),
@@ -143,6 +151,7 @@ def padded_mapping(options: VtaOptions | None = None, details: PaddedDetails | N
         ir=ir_fragment(),
         device=padded_fragment(vta(options), details),
         parameters=PARAMETERS,
+        parameter_texts=PARAMETER_TEXTS,
         domain=DOMAIN,
         rows=TOTAL,
         columns=COLUMNS << 4,
