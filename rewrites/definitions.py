@@ -20,7 +20,7 @@ from ir_semantics.scalars import BOOLEAN, Scalar, variables
 from .egraph import EGraph, EGraphError, Rule, Substitution, Symbol
 from .egraph.graphs import typing
 from .egraph.pattern import Maker
-from .patterns import scalar_operators
+from .patterns import is_number, scalar_operators
 from .subjects.sources import text_digest
 from .tensor_rewrites import Classes, Constants, Types
 
@@ -72,7 +72,9 @@ class Definition:
             if term.op == "constant":
                 inner = node.operands if node.operator == "broadcast" else ()
                 scalars = [node.scalar, *(n.scalar for o in inner for n in view.nodes(o))]
-                if any(s is not None and _is(s, term) for s in scalars):
+                value = term.payload
+                assert isinstance(value, Fraction | float)
+                if any(s is not None and is_number(s, value) for s in scalars):
                     yield dict(known)
                     return
             elif node.operator == scalar_operators()[term.op] and len(node.operands) == len(term.args):
@@ -117,14 +119,6 @@ class Definition:
         arity = len(variables(self.term))
         sides = add(self.name, [operands[n] for n in NAMES[:arity]]), built(self.term)
         return (sides[1], sides[0]) if self.folding else sides
-
-
-def _is(scalar: np.ndarray[tuple[int, ...], np.dtype[np.generic]], term: Scalar) -> bool:
-    value = term.payload
-    if isinstance(value, float):
-        return bool(np.array_equal(scalar, value)) and bool(np.signbit(scalar)) == bool(np.signbit(value))
-    plain = bool(np.isfinite(scalar)) and not (scalar == 0 and np.signbit(scalar))
-    return plain and isinstance(value, Fraction) and Fraction(float(scalar)) == value
 
 
 def definitions(constants: Constants) -> dict[str, Definition]:

@@ -39,6 +39,7 @@ __all__ = [
     "build",
     "fits",
     "instances",
+    "is_number",
     "pattern_of",
     "scalar_operators",
     "sides_of",
@@ -288,11 +289,15 @@ def _literal(value: Literal | None, scalar: Array | None, state: _State) -> _Sta
         return None
     if isinstance(value, Index):
         return _equal(value, int(scalar), state) if float(scalar).is_integer() else None
+    return state if value is not None and is_number(scalar, value) else None
+
+
+def is_number(scalar: Array, value: Fraction | float) -> bool:
+    """Whether a scalar is a number: -0.0, infinities and NaN are given as floats, all other numbers as fractions."""
     if isinstance(value, float):
-        same = bool(np.array_equal(scalar, value)) and bool(np.signbit(scalar)) == bool(np.signbit(value))
-        return state if same else None
-    finite = bool(np.isfinite(scalar)) and not (scalar == 0 and np.signbit(scalar))
-    return state if finite and value is not None and Fraction(float(scalar)) == value else None
+        return bool(np.array_equal(scalar, value)) and bool(np.signbit(scalar)) == bool(np.signbit(value))
+    plain = bool(np.isfinite(scalar)) and not (scalar == 0 and np.signbit(scalar))
+    return plain and Fraction(float(scalar)) == value
 
 
 def _equal(value: Symbolic, given: Attribute, state: _State) -> _State | None:

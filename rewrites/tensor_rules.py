@@ -16,9 +16,9 @@ from .rules import TableEntry, Unstated
 from .tensor_decide import decide_tensor_rule
 from .tensor_rule import Kind, TensorRule
 
-__all__ = ["RULES", "UNSTATED", "entries", "rule_named"]
+__all__ = ["MODULES", "RULES", "UNSTATED", "entries", "rule_named"]
 
-_MODULES = (
+MODULES = (
     tensor_rules_pooling,
     tensor_rules_linear,
     tensor_rules_convolution,
@@ -26,8 +26,9 @@ _MODULES = (
     tensor_rules_layout,
     tensor_rules_hardware,
 )
+"""The modules that rules are written down in."""
 
-RULES: tuple[TensorRule, ...] = tuple(rule for module in _MODULES for rule in module.RULES)
+RULES: tuple[TensorRule, ...] = tuple(rule for module in MODULES for rule in module.RULES)
 """Every rule; names are unique."""
 
 UNSTATED: tuple[Unstated, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,11 +28,13 @@ class _Numerics(Subject):
 
     kind = "lemma"
 
+    @abstractmethod
     def _claim(self) -> Claim:
-        raise NotImplementedError
+        """The claim under the name that it has where it is written down."""
 
+    @abstractmethod
     def _proved(self, discharger: Discharger) -> Verdict:
-        raise NotImplementedError
+        """The verdict on it."""
 
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
         """The claim; proofs have no parameters."""

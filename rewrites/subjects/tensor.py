@@ -10,18 +10,11 @@ from numpy.typing import NDArray
 
 import ir_semantics
 from reports.subjects import Refutation, Required, Subject, needed_by
-from rewrites import (
-    tensor_rules_convolution,
-    tensor_rules_hardware,
-    tensor_rules_layout,
-    tensor_rules_linear,
-    tensor_rules_pooling,
-    tensor_rules_products,
-)
 from rewrites.tensor_decide import decide_tensor_rule
 from rewrites.tensor_prove import METHOD, prove_tensor_rule
 from rewrites.tensor_refute import Counterexample, replay
 from rewrites.tensor_rule import TensorRule
+from rewrites.tensor_rules import MODULES
 from smt_encodings.claims import Claim, Status, Verdict
 from smt_encodings.discharge import Discharger
 
@@ -30,15 +23,6 @@ from .sources import place_of, sources_digest, text_digest
 from .words import named, trust_lines, with_name
 
 __all__ = ["TensorSubject"]
-
-_MODULES = (
-    tensor_rules_pooling,
-    tensor_rules_linear,
-    tensor_rules_convolution,
-    tensor_rules_products,
-    tensor_rules_layout,
-    tensor_rules_hardware,
-)
 
 
 class TensorSubject(Subject):
@@ -49,7 +33,7 @@ class TensorSubject(Subject):
 
     def __init__(self, name: str, rule: TensorRule) -> None:
         self.name, self.rule = name, rule
-        self.file, self.line = place_of(_MODULES, rule.name)
+        self.file, self.line = place_of(MODULES, rule.name)
 
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
         """The claim; proofs have no parameters."""
