@@ -1,0 +1,81 @@
+"""References that compiled models are compared with: operators in float64, graphs on the host, and onnxruntime.
+
+A reference is never the thing that ran on the accelerator; it is what the original model means, up to the rounding of
+the arithmetic that is named with each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from ir_semantics.graph.ir import Graph, Node, digest_of
+from ir_semantics.graph.run import expansion, run
+from ir_semantics.graph.types import Array, TensorType
+
+from .errors import UsageError
+
+__all__ = ["in_double", "run_onnx", "widened"]
+
+
+def in_double(node: Node, operands: Sequence[Array]) -> Array:
+    """A composite operator on the given operands, its expansion evaluated in binary64 throughout.
+
+    Each rounding is one of relative error 2^-53; element types that are no floats stay.
+    """
+    types = tuple(TensorType(str(o.dtype), o.shape) for o in operands)
+    graph = _wide_expansion(node.operator, types, node.attributes)
+    return run(graph, {f"x{i}": _wide(o) for i, o in enumerate(operands)})["y"]
+
+
+@lru_cache(maxsize=256)
+def _wide_expansion(name: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, object], ...]) -> Graph:
+    return widened(expansion(name, types, attributes))  # type: ignore[arg-type]
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def widened(graph: Graph) -> Graph:
+    """The same graph with binary64 in place of every other type of floats; constants keep their numbers."""
+    constants: dict[str, Array] = {}
+    digests: dict[str, str] = {}
+    for digest, array in graph.constants.items():
+        wide = _wide(array)
+        digests[digest] = digest_of(wide)
+        constants[digests[digest]] = wide
+    nodes = []
+    for node in graph.nodes:
+        attributes = node.attributes
+        if node.operator == "constant":
+            attributes = (("digest", digests[str(node.attribute("digest"))]),)
+        of = node.type.with_dtype("float64") if node.type.kind == "float" else node.type
+        nodes.append(Node(node.operator, node.operands, attributes, of))
+    return Graph(tuple(nodes), graph.inputs, graph.outputs, constants, graph.origins)
+
+
+def run_onnx(model: bytes | Path, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """The outputs of an ONNX model by onnxruntime on the processor.
+
+    Raises UsageError where onnxruntime is not installed, or refuses the model or its inputs.
+    """
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise UsageError(
+            "--reference onnxruntime needs the package onnxruntime, which is not installed; "
+            "pip install ilaverify[compare], or use --reference host"
+        ) from error
+    try:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4  # what is wrong is told by exceptions
+        given = model if isinstance(model, bytes) else str(model)
+        session = onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
+        names = [output.name for output in session.get_outputs()]
+        return dict(zip(names, session.run(names, dict(inputs)), strict=True))
+    except Exception as error:  # the runtime's errors have no common class
+        raise UsageError(f"onnxruntime must be able to run the model, which it is not: {error}") from error

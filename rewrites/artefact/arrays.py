@@ -1,0 +1,86 @@
+"""Arrays in ``.npz`` files, written the same way every time, and read from files that nobody vouches for.
+
+A file is a zip of ``NAME.npy`` members that are not compressed, as :func:`numpy.savez` writes them, so that
+:func:`numpy.load` reads it.  The reader never unpickles, and allocates no more than the bytes that are there: sizes that
+a header announces are compared with them first.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping
+
+import numpy as np
+
+from ir_semantics.graph.types import MOST_RANK, Array
+
+from .errors import ArtefactError
+
+__all__ = ["arrays_of", "npz_bytes"]
+
+_DTYPES = frozenset(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)) | {"b1", "f2", "f4", "f8"}
+_LONGEST_HEADER = 10_000
+
+
+def npz_bytes(arrays: Mapping[str, Array]) -> bytes:
+    """The file of arrays by name: sorted, row-major, little-endian, without times; equal arrays give equal bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name in sorted(arrays):
+            array = np.ascontiguousarray(arrays[name]).reshape(np.shape(arrays[name]))
+            array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            if array.dtype.str[1:] not in _DTYPES:
+                raise ArtefactError(f"the array {name} must be of Booleans or numbers, not of {array.dtype}")
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def arrays_of(where: str, data: bytes) -> dict[str, Array]:
+    """The arrays in a file, read-only; raises ArtefactError for a file that :func:`npz_bytes` would not write."""
+    found: dict[str, Array] = {}
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = archive.infolist()
+            if sum(m.file_size for m in members) > len(data):
+                raise ArtefactError(f"{where} must hold the bytes that it announces; its members would be larger")
+            for member in members:
+                name = member.filename.removesuffix(".npy")
+                if name == member.filename or name in found:
+                    raise ArtefactError(f"{where} must hold arrays of different names, not {member.filename!r:.60}")
+                if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
+                    raise ArtefactError(f"{where}: {name} must be neither compressed nor encrypted")
+                found[name] = _array(f"{where}: {name}", archive.read(member))
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, RuntimeError) as error:
+        raise ArtefactError(f"{where} must be a zip file of arrays, which it is not: {error}") from error
+    return found
+
+
+def _array(where: str, data: bytes) -> Array:
+    stream = io.BytesIO(data)
+    try:
+        if np.lib.format.read_magic(stream) != (1, 0):  # type: ignore[no-untyped-call]
+            raise ArtefactError(f"{where} must be in version 1.0 of NumPy's format")
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=_LONGEST_HEADER)  # type: ignore[no-untyped-call]
+    except ArtefactError:
+        raise
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
+        raise ArtefactError(f"{where} must be an array in NumPy's format: {error}") from error
+    if dtype.str[:1] == ">" or dtype.str[1:] not in _DTYPES or fortran:
+        raise ArtefactError(f"{where} must be of Booleans or numbers, row-major and little-endian, not {dtype.str}")
+    if len(shape) > MOST_RANK or any(type(d) is not int or d < 0 for d in shape):
+        raise ArtefactError(f"{where} must have at most {MOST_RANK} extents, all natural numbers")
+    count = 1
+    for extent in shape:
+        count *= extent
+    start = stream.tell()
+    if count * dtype.itemsize != len(data) - start:
+        raise ArtefactError(
+            f"{where} must have the {count * dtype.itemsize} bytes of its type and shape, not {len(data) - start}"
+        )
+    if dtype.kind == "b" and np.any(np.frombuffer(data, np.uint8, count, start) > 1):
+        raise ArtefactError(f"{where} must hold bytes 0 and 1, being of Booleans")
+    array = np.frombuffer(data, dtype, count, start).reshape(shape).copy()
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,190 @@
+"""The directory of an artefact: written whole or not at all, replaced only if it is one, read without belief.
+
+``model.json`` names every other file with its SHA-256, and holds its own digest; so that one digest is over all.  A
+directory with a file more or less, or with a byte that differs, is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ila_lang import canonical_text
+
+from .errors import ArtefactError, field, text
+
+__all__ = ["MODEL", "SCHEMA", "is_artefact", "may_write", "read_directory", "write_directory"]
+
+MODEL = "model.json"
+SCHEMA = "ilaverify-artefact-1"
+"""Version of the format."""
+
+MOST_BYTES = (1 << 32) - 1
+"""Bytes of all files of an artefact; a bound of this implementation."""
+MOST_FILES = 100_000
+
+_NAME = re.compile(r"(programs/)?[A-Za-z0-9][A-Za-z0-9_-]{0,99}\.(json|npz|md|onnx)")
+
+
+def write_directory(directory: Path, content: Mapping[str, Any], files: Mapping[str, bytes]) -> str:
+    """Writes an artefact and gives its digest; ``content`` is that of ``model.json`` without schema, files and digest.
+
+    The directory appears with all its files, under its name, or not at all.  An artefact that is there is replaced.
+    Raises ArtefactError as :func:`may_write` does, and OSError as the file system does.
+    """
+    may_write(directory)
+    told: dict[str, Any] = {**content, "schema": SCHEMA}
+    told["files"] = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())}
+    told["digest"] = _digest(told)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f".{directory.name}."))
+    try:
+        for name, data in {**files, MODEL: (canonical_text(told) + "\n").encode("ascii")}.items():
+            path = made / name
+            path.parent.mkdir(exist_ok=True)
+            with path.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        os.chmod(made, 0o755)
+        _replace(directory, made)
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+    return str(told["digest"])
+
+
+def _replace(directory: Path, made: Path) -> None:
+    """Puts a finished directory in a place that is free, empty, or an artefact's."""
+    may_write(directory)
+    if not directory.exists():
+        os.rename(made, directory)
+        return
+    old = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f".{directory.name}."))
+    os.rename(directory, old)  # an empty directory may be replaced by a rename
+    try:
+        os.rename(made, directory)
+    except BaseException:
+        os.rename(old, directory)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def may_write(directory: Path) -> None:
+    """Raises ArtefactError where something is that is neither an empty directory nor an artefact."""
+    if directory.is_symlink() or (directory.exists() and not directory.is_dir()):
+        raise ArtefactError(
+            f"{directory} must be a directory or a new name, but there is something else; name another place"
+        )
+    if directory.is_dir() and any(directory.iterdir()) and not is_artefact(directory):
+        raise ArtefactError(
+            f"{directory} must be new, empty, or a compiled model, which is then replaced; "
+            "it holds other files; name another place"
+        )
+
+
+def is_artefact(directory: Path) -> bool:
+    """Whether a directory has a ``model.json`` of this format, and no file that it does not name."""
+    try:
+        content = _model(directory / MODEL)
+        named = set(field("files", content.get("files"), dict, "an object"))
+        return _listing(directory) <= named | {MODEL}
+    except (ArtefactError, OSError):
+        return False
+
+
+def read_directory(directory: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The content of ``model.json`` and the bytes of all other files, every digest computed anew.
+
+    Raises ArtefactError where something is missing, too much, changed or of another format.
+    """
+    if not directory.is_dir():
+        raise ArtefactError(
+            f"{directory} must be the directory of a compiled model, and there is none; make one with ilaverify compile"
+        )
+    content = _model(directory / MODEL)
+    if content.get("digest") != _digest(content):
+        raise ArtefactError(
+            f"{directory / MODEL}: the digest must match the content; the file was changed after it was written; "
+            "compile the model again"
+        )
+    named = field(f"{directory / MODEL}: files", content.get("files"), dict, "an object of digests")
+    if len(named) > MOST_FILES or not all(_NAME.fullmatch(name) for name in named):
+        raise ArtefactError(f"{directory / MODEL}: files must have names as compile gives them")
+    there = _listing(directory)
+    for name in sorted(set(named) - there):
+        raise ArtefactError(f"{directory} must hold {name}, as its model says; it is missing; compile the model again")
+    for name in sorted(there - set(named) - {MODEL}):
+        raise ArtefactError(f"{directory} must hold only the files that its model names; {name} is none; remove it")
+    left = MOST_BYTES
+    files: dict[str, bytes] = {}
+    for name in sorted(named):
+        data = _bytes(directory / name, left)
+        left -= len(data)
+        if hashlib.sha256(data).hexdigest() != text(f"the digest of {name}", named[name]):
+            raise ArtefactError(
+                f"{directory / name}: the file must have the digest that the model names; it was changed; "
+                "compile the model again"
+            )
+        files[name] = data
+    return content, files
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    body = {key: value for key, value in content.items() if key != "digest"}
+    return hashlib.sha256(canonical_text(body).encode()).hexdigest()
+
+
+def _model(path: Path) -> dict[str, Any]:
+    data = _bytes(path, MOST_BYTES)
+    try:
+        content = json.loads(data.decode("ascii"))
+    except (ValueError, RecursionError) as error:
+        raise ArtefactError(f"{path}: the description of a compiled model must be JSON text: {error}") from error
+    found = field(f"{path}: the description of a compiled model", content, dict, "a JSON object")
+    if found.get("schema") != SCHEMA:
+        raise ArtefactError(
+            f"{path}: schema must be {SCHEMA}, not {found.get('schema')!r:.60}; compile the model with this version"
+        )
+    try:
+        canonical = canonical_text(found) + "\n"
+    except ValueError as error:
+        raise ArtefactError(f"{path}: numbers must be finite: {error}") from error
+    if canonical.encode("ascii") != data:
+        raise ArtefactError(f"{path}: the text must be in canonical form; the file was edited or reformatted")
+    return found
+
+
+def _listing(directory: Path) -> set[str]:
+    """All files below a directory by relative name; at most MOST_FILES of them, directories that are links included."""
+    found: set[str] = set()
+    for parent, folders, names in os.walk(directory):
+        base = Path(parent)
+        links = [f for f in folders if (base / f).is_symlink()]
+        empty = [f for f in folders if f not in links and not any((base / f).iterdir())]
+        for name in (*names, *links, *empty):
+            found.add((base / name).relative_to(directory).as_posix())
+            if len(found) > MOST_FILES + 1:
+                raise ArtefactError(f"{directory} must hold at most {MOST_FILES} files")
+    return found
+
+
+def _bytes(path: Path, most: int) -> bytes:
+    """The bytes of a regular file, which no symbolic link leads to."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > most:
+                raise ArtefactError(f"{path}: a compiled model's file must be a regular file of at most {most} bytes")
+            return file.read(most)
+    except OSError as error:
+        raise ArtefactError(f"{path}: a compiled model's file must be readable: {error.strerror}") from error
