@@ -33,7 +33,7 @@ def in_double(node: Node, operands: Sequence[Array]) -> Array:
 
 @lru_cache(maxsize=256)
 def _wide_expansion(name: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, object], ...]) -> Graph:
-    return widened(expansion(name, types, attributes))  # type: ignore[arg-type]
+    return widened(expansion(name, types, attributes))
 
 
 def _wide(array: Array) -> Array:

@@ -1,8 +1,8 @@
 """Arrays in ``.npz`` files, written the same way every time, and read from files that nobody vouches for.
 
 A file is a zip of ``NAME.npy`` members that are not compressed, as :func:`numpy.savez` writes them, so that
-:func:`numpy.load` reads it.  The reader never unpickles, and allocates no more than the bytes that are there: sizes that
-a header announces are compared with them first.
+:func:`numpy.load` reads it.  The reader never unpickles, and allocates no more than the bytes that are there: sizes
+that a header announces are compared with them first.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ def arrays_of(where: str, data: bytes) -> dict[str, Array]:
 def _array(where: str, data: bytes) -> Array:
     stream = io.BytesIO(data)
     try:
-        if np.lib.format.read_magic(stream) != (1, 0):  # type: ignore[no-untyped-call]
+        if np.lib.format.read_magic(stream) != (1, 0):
             raise ArtefactError(f"{where} must be in version 1.0 of NumPy's format")
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=_LONGEST_HEADER)  # type: ignore[no-untyped-call]
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=_LONGEST_HEADER)
     except ArtefactError:
         raise
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
