@@ -1,0 +1,216 @@
+"""Program fragments at concrete sizes as arrays: what a mapping proves is what is sent.
+
+A :class:`Template` is a fragment whose sizes are given and whose host tensors are not: columns of commands, and where
+in them each element of each tensor goes.  Tensors are put in as arrays, and the words that the device returns are taken
+apart in the same way.  Nothing is said here about what the commands do; that is the model's and the mapping's.
+
+Beside what :class:`~ila_lang.fragment.Fragment` asks for, commands must be known before the program runs, but for whole
+elements of host tensors: :class:`InstanceError` says what is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .fragment import Fragment
+from .instance_arrays import fields_of, named_arrays
+from .instance_build import Gather, Scatter, gathers_of, scatters_of
+from .instance_sites import InstanceError, sites_of
+from .simulator import CommandStream, Simulator
+from .sorts import MemSort
+
+__all__ = ["Gather", "InstanceError", "Scatter", "Template", "run_columns", "run_template"]
+
+Columns = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """A fragment at concrete sizes.
+
+    ``fragment`` and ``device`` are names, ``sizes`` its parameters, ``idle`` what the device must hold when it starts.
+    ``tensors`` are the host tensors of the fragment with the width of their elements in bits.  ``constants`` has columns
+    of commands in issue order as for :class:`~ila_lang.simulator.CommandStream`, 0 where elements of host tensors go, and
+    ``gathers`` says where these are.  ``scatters`` says where the elements of the tensors that the program writes come
+    from: after each of the commands with the numbers ``reads`` the host takes the state ``output`` of the device, of
+    ``output_bytes`` bytes.
+    """
+
+    fragment: str
+    device: str
+    sizes: Mapping[str, int]
+    idle: Mapping[str, int]
+    tensors: Mapping[str, int]
+    constants: Mapping[str, NDArray[Any]]
+    gathers: tuple[Gather, ...]
+    scatters: Mapping[str, Scatter]
+    reads: NDArray[np.int64]
+    output: str
+    output_bytes: int
+
+    @staticmethod
+    def of(fragment: Fragment, sizes: Mapping[str, int]) -> Template:
+        """The fragment at these sizes, which should lie in the domain of its mapping (``TensorMapping.require``).
+
+        Raises InstanceError where commands depend on more than sizes, counters and whole elements of host tensors.
+        """
+        sites = sites_of(fragment, sizes)
+        constants, gathers = gathers_of(fragment, sites)
+        output, reads, scatters = scatters_of(fragment, sites)
+        widths = {n: t.sort.data_width for n, t in fragment.tensors.items() if isinstance(t.sort, MemSort)}
+        return Template(
+            fragment.name,
+            fragment.ila.name,
+            {name: int(sizes[name]) for name in fragment.parameters},
+            dict(fragment.idle),
+            widths,
+            constants,
+            gathers,
+            scatters,
+            reads,
+            output,
+            -(-fragment.ila.states[output].width // 8),
+        )
+
+    def __len__(self) -> int:
+        """The number of commands."""
+        return len(next(iter(self.constants.values())))
+
+    @cached_property
+    def inputs(self) -> Mapping[str, int]:
+        """The host tensors of which elements are sent, and how many elements each must have."""
+        found: dict[str, int] = {}
+        for gather in self.gathers:
+            found[gather.tensor] = max(found.get(gather.tensor, 0), gather.extent)
+        return found
+
+    def columns(self, tensors: Mapping[str, NDArray[Any]]) -> Columns:
+        """The commands with these tensors, a new column for each input of the device.
+
+        A tensor is a flat array of element codes: unsigned or, as two's complement, signed integers of the width of its
+        elements, or other integers that fit.  Raises InstanceError where one of :attr:`inputs` is missing, is none of
+        the fragment's, or has another form.
+        """
+        missing = [name for name in self.inputs if name not in tensors]
+        if missing:
+            raise InstanceError(
+                f"Program {self.fragment} must be given tensor {missing[0]} of {self.inputs[missing[0]]} elements; "
+                f"it sends {', '.join(self.inputs)}"
+            )
+        columns = {name: column.copy() for name, column in self.constants.items()}
+        self.fill(columns, tensors)
+        return columns
+
+    def fill(self, columns: Mapping[str, NDArray[Any]], tensors: Mapping[str, NDArray[Any]]) -> None:
+        """Puts the elements of these tensors into columns that :meth:`columns` has returned; others stay.
+
+        Raises InstanceError on a tensor of another form, with nothing done.
+        """
+        codes = {name: self._codes(name, tensor) for name, tensor in tensors.items()}
+        for gather in self.gathers:
+            if gather.tensor in codes:
+                gather.put(columns[gather.column], codes[gather.tensor])
+
+    def _codes(self, name: str, tensor: NDArray[Any]) -> NDArray[Any]:
+        if name not in self.tensors:
+            raise InstanceError(
+                f"Tensor of program {self.fragment} must be one of {', '.join(self.tensors)}, not {name}; leave it out"
+            )
+        bits, wanted = self.tensors[name], self.inputs.get(name)
+        if tensor.ndim != 1 or (wanted is not None and len(tensor) != wanted):
+            extent = "one dimension" if wanted is None else f"{wanted} elements in one dimension"
+            raise InstanceError(
+                f"Tensor {name} of program {self.fragment} must have {extent}, not shape {tensor.shape}; "
+                "give its elements in row-major order"
+            )
+        if tensor.dtype.kind not in "iu":
+            raise InstanceError(
+                f"Tensor {name} of program {self.fragment} must hold codes of {bits} bits as integers, not "
+                f"{tensor.dtype}; quantise it"
+            )
+        if tensor.dtype.itemsize * 8 == bits:
+            return np.ascontiguousarray(tensor, tensor.dtype.newbyteorder("=")).view(f"u{bits // 8}")
+        if tensor.size and (int(tensor.min()) < 0 or int(tensor.max()) >> bits):
+            raise InstanceError(
+                f"Tensor {name} of program {self.fragment} must hold codes of {bits} bits, not "
+                f"{tensor.min()} to {tensor.max()}; quantise it"
+            )
+        return tensor.astype(f"u{bits // 8}")
+
+    def outputs(self, words: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
+        """The host tensors that the program writes, flat arrays of codes, from the output after each of ``reads``.
+
+        ``words`` has a row of bytes, the least significant first, for each of them.  Raises InstanceError where it has
+        not.
+        """
+        if words.dtype != np.uint8 or words.shape != (len(self.reads), self.output_bytes):
+            raise InstanceError(
+                f"Words that program {self.fragment} reads must be {len(self.reads)} rows of {self.output_bytes} bytes "
+                f"(uint8), not {words.dtype} of shape {words.shape}; give what a run of this very program returned"
+            )
+        return {name: scatter.take(words) for name, scatter in self.scatters.items()}
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The template as arrays of numbers by name, for a file of arrays."""
+        simple = {f.name: getattr(self, f.name) for f in fields(self)}
+        return named_arrays(simple, self.constants, self.gathers, self.scatters)
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Template:
+        """The template that :meth:`to_arrays` has written; raises InstanceError where the arrays are of none.
+
+        That they are right is not known from their form: who has written them is relied on.
+        """
+        return Template(**fields_of(arrays))
+
+
+def run_template(
+    template: Template, simulator: Simulator, tensors: Mapping[str, NDArray[Any]]
+) -> dict[str, NDArray[Any]]:
+    """Runs a program with these tensors on a device; the host tensors that it writes.
+
+    The device need not be at reset.  Raises InstanceError where it is another one, is not idle as the program demands,
+    or where a word that the program reads is one from before it; CommandError where a command is not accepted.
+    """
+    return run_columns(template, simulator, template.columns(tensors))
+
+
+def run_columns(template: Template, simulator: Simulator, columns: Mapping[str, NDArray[Any]]) -> Columns:
+    """As :func:`run_template`, with columns that have been filled."""
+    name = simulator.ila.name
+    if name != template.device:
+        raise InstanceError(
+            f"Program {template.fragment} must run on {template.device}, not {name}; give it that device"
+        )
+    for state, value in template.idle.items():
+        words = simulator.memories[state].words if state in simulator.memories else simulator.values[state]
+        if not np.all(words == value):
+            raise InstanceError(
+                f"State {state} of {name} must hold {value} when program {template.fragment} starts; use a new device"
+            )
+    found = simulator.execute(CommandStream(columns), [template.output])[template.output]
+    return template.outputs(_words(template, simulator, found))
+
+
+def _words(template: Template, simulator: Simulator, found: list[tuple[int, Any]]) -> NDArray[np.uint8]:
+    """The device's output after each read of the template, of its values after the commands that set it."""
+    times = np.array([number for number, _ in found], np.int64)
+    last = np.searchsorted(times, template.reads, side="right") - 1
+    if len(last) and last.min() < 0:
+        raise InstanceError(
+            f"Command {template.reads[0]} of program {template.fragment} must set {template.output} of "
+            f"{template.device} before the host reads it; it holds what it held before the program"
+        )
+    size = template.output_bytes
+    rows = [value if isinstance(value, np.ndarray) else _bytes(value, size) for _, value in found]
+    return np.array(rows, np.uint8).reshape(-1, size)[last]
+
+
+def _bytes(value: int, size: int) -> NDArray[np.uint8]:
+    return np.frombuffer(int(value).to_bytes(size, "little"), np.uint8)

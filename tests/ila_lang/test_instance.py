@@ -1,0 +1,258 @@
+"""Templates: a fragment at concrete sizes as arrays is the program that the interpreter issues, command by command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from itertools import count
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ila_lang import (
+    BOOL,
+    CommandStream,
+    Expr,
+    Fragment,
+    Ila,
+    Kernel,
+    Machine,
+    Memory,
+    Simulator,
+    bv,
+    concat,
+    const,
+    false,
+    ite,
+    mem,
+    run_fragment,
+    true,
+    var,
+)
+from ila_lang.instance import Template, run_template
+from ila_lang.mapping import TensorMapping
+from ilaverify.catalogue import MAPPINGS, SHAPED_MAPPINGS, find_mapping
+
+Tensors = dict[str, NDArray[Any]]
+SIMULATORS: dict[str, Simulator] = {}
+
+
+def random_tensors(template: Template, seed: int) -> Tensors:
+    rng = np.random.default_rng(seed)
+    return {
+        name: rng.integers(0, 1 << template.tensors[name], count, np.uint64).astype(f"u{template.tensors[name] // 8}")
+        for name, count in template.inputs.items()
+    }
+
+
+def interpreted(fragment: Fragment, sizes: dict[str, int], tensors: Tensors) -> tuple[list[dict[str, int]], Any]:
+    """The commands that the scalar interpreter issues, all inputs given, and the host tensors that it leaves."""
+    commands: list[dict[str, int]] = []
+    machine = Machine(fragment.ila)
+    machine.values.update(fragment.idle)
+    host = {name: Memory(0, dict(enumerate(tensors.get(name, np.zeros(0)).tolist()))) for name in fragment.tensors}
+    run_fragment(
+        fragment,
+        sizes,
+        host,
+        machine,
+        lambda inputs, _: commands.append({name: int(inputs.get(name, 0)) for name in fragment.ila.inputs}),
+    )
+    return commands, host
+
+
+def computed_by_ir(mapping: TensorMapping, sizes: dict[str, int], tensors: Tensors) -> list[int]:
+    machine = Machine(mapping.ir.ila)
+    for device, ir in mapping.inputs:
+        machine.memories[ir].update(enumerate(tensors[device].tolist()))
+    run_fragment(mapping.ir, sizes, {}, machine)
+    rows, columns = mapping.output_extents(sizes)
+    return [machine.memories[mapping.output[1]][i] for i in range(rows * columns)]
+
+
+def check(mapping: TensorMapping, sizes: dict[str, int], seed: int, *, true: bool = True) -> None:
+    template = Template.of(mapping.device, sizes)
+    tensors = random_tensors(template, seed)
+    commands, host = interpreted(mapping.device, sizes, tensors)
+    stream = CommandStream(template.columns(tensors))
+    assert len(template) == len(stream) == len(commands)
+    assert [stream.command(number) for number in range(len(stream))] == commands
+    # one device for all programs: they start from whatever the one before has left
+    simulator = SIMULATORS.setdefault(mapping.device.ila.name, Simulator(mapping.device.ila))
+    outputs = run_template(template, simulator, tensors)
+    written = mapping.output[0]
+    assert outputs.keys() == {written}
+    assert dict(enumerate(outputs[written].tolist())) == dict(host[written])
+    assert (outputs[written].tolist() == computed_by_ir(mapping, sizes, tensors)) == true
+
+
+def shapes_of(name: str) -> list[tuple[int, ...]]:
+    mapping = find_mapping(name)
+    return list(mapping.sample_shapes) or [(2, 16), (4, 48), (18, 32), (34, 16)]
+
+
+QUICK = (
+    ("flexasr_maxpool", (4, 48)),
+    ("flexasr_linear_relu", (3, 32, 64)),
+    ("vta_gemm", (4, 64, 64, 2, 32, 32)),
+    ("vta_bias_add", (3, 32)),
+    ("hlscnn_conv2d", (3, 9, 5, 4, 2, 3, 2, 1)),
+)
+
+
+@pytest.mark.parametrize(("name", "shape"), QUICK)
+def test_a_template_is_the_program_of_a_mapping(name: str, shape: tuple[int, ...]) -> None:
+    mapping = find_mapping(name)
+    check(mapping, mapping.sizes_for(shape), 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*MAPPINGS, *SHAPED_MAPPINGS])
+def test_templates_are_the_programs_of_all_mappings(name: str) -> None:
+    mapping = find_mapping(name)
+    sampled = mapping.sample_sizes(Random(name))  # other parameters than the shape varied
+    for seed, sizes in enumerate([*map(mapping.sizes_for, shapes_of(name)), *sampled]):
+        check(mapping, sizes, seed, true=name != "flexasr_maxpool_select")
+
+
+# -- a small device, and fragments of all forms ----------------------------------------------------------------
+
+
+@cache
+def echo() -> Ila:
+    """A memory of 256 words of 128 bits, written and read one by one; a read adds 1 to its lowest byte."""
+    ila = Ila("echo")
+    write, address, data = ila.input("write", BOOL), ila.input("address", 8), ila.input("data", 128)
+    ila.input("tag", 24)
+    memory, out = ila.memory("words", 8, 128), ila.state("out", bv(128), 0)
+    ila.state("busy", bv(1), 0)
+    ila.instruction("put").set_decode(write).update(memory, memory.store(address, data))
+    word = memory.load(address)
+    ila.instruction("get").set_decode(~write).update(out, concat(word[127:8], word[7:0] + 1))
+    return ila
+
+
+N, X, Y = var("n", bv(8)), var("x", mem(16, 8)), var("y", mem(16, 8))
+WIDE, SHORT = var("wide", mem(16, 32)), var("short", mem(16, 16))
+
+
+def fragment(write: Callable[[Kernel], None], **idle: int) -> Fragment:
+    kernel = Kernel("toy")
+    write(kernel)
+    tensors = {t.name: t for t in (X, Y, WIDE, SHORT)}
+    return Fragment("toy", echo(), {"n": N}, tensors, kernel, idle=idle)
+
+
+def put(k: Kernel, address: Expr, data: Expr, note: str = "put", **more: Expr) -> None:
+    k.command(note, write=true, address=address, data=data, **more)
+
+
+def get(k: Kernel, address: Expr) -> Expr:
+    k.command("get", write=false, address=address)
+    return echo().states["out"]
+
+
+def same_as_interpreter(toy: Fragment, sizes: dict[str, int], seed: int = 0) -> Template:
+    """The template of a fragment, compared with the interpreter on random tensors, also as stored and read again."""
+    template = Template.of(toy, sizes)
+    tensors = random_tensors(template, seed)
+    commands, host = interpreted(toy, sizes, tensors)
+    for candidate in (template, Template.from_arrays(template.to_arrays())):
+        stream = CommandStream(candidate.columns(tensors))
+        assert [stream.command(number) for number in range(len(stream))] == commands
+        outputs = run_template(candidate, Simulator(toy.ila), tensors)
+        assert {name: dict(enumerate(codes.tolist())) for name, codes in outputs.items()} == {
+            name: dict(host[name]) for name in outputs
+        }
+    return template
+
+
+def test_ragged_loops_registers_and_conditions() -> None:
+    def write(k: Kernel) -> None:
+        with k.loop("i", N) as i:
+            width = k.let("width", i + 1)
+            with k.loop("j", width) as j:
+                word = k.load("word", X, (i * 16 + j).zext(16))
+                with k.when("odd", j[0] == 1):
+                    put(k, i * 8 + j, concat(const(5, 64), word, i, j.zext(48)), tag=concat(i, word, j))
+                put(k, i * 8 + j, concat(i.zext(120), ite(j < i, X.load(j.zext(16)), j)))
+        with k.loop("none", N - N) as i:
+            put(k, i, const(0, 128))
+        with k.loop("read", N) as r:
+            out = get(k, r * 9)
+            k.store(Y, (N - 1 - r).zext(16), out[15:8])
+            with k.when("first", r == 0):
+                k.store(Y, N.zext(16), out[7:0])
+
+    template = same_as_interpreter(fragment(write), {"n": 6})
+    assert len(template) == 21 + 15 - 6 + 6
+    assert template.inputs == {"x": 86}
+
+
+def test_the_last_store_to_an_element_counts() -> None:
+    def write(k: Kernel) -> None:
+        with k.loop("i", N) as i:
+            put(k, i, concat(WIDE.load(i.zext(16)), const(1 << 63, 64), SHORT.load(i.zext(16)), const(7, 16)))
+        with k.loop("again", const(3, 8)) as again, k.loop("r", N) as r:
+            out = get(k, r + again)
+            k.store(Y, r.zext(16), out[127:120])
+            k.store(Y, (N - r - 1).zext(16), out[31:24])
+
+    template = same_as_interpreter(fragment(write), {"n": 5})
+    assert len(template.reads) == 15
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 1 << 32).map(Random))
+def test_random_fragments(random: Random) -> None:
+    """Loop nests whose commands are made of elements, numbers and choices, in random places."""
+    names = count()
+
+    def index(counters: list[Expr]) -> Expr:
+        found = const(random.randrange(40), 16)
+        for counter in counters:
+            found = found + counter.zext(16) * random.randrange(5)
+        return found
+
+    def parts(counters: list[Expr], width: int, low: int) -> list[Expr]:
+        """Terms from bit ``low`` on, the highest one first."""
+        if low == width:
+            return []
+        widths = [w for w in (8, 16, 32) if low % w == 0 and low + w <= width]
+        kind = random.randrange(5)
+        if widths and kind < 3:
+            size = random.choice(widths)
+            memory = {8: X, 16: SHORT, 32: WIDE}[size]
+            part = memory.load(index(counters))
+            if kind == 0:
+                number = random.choice(counters)[0] if counters else N[0]
+                test, other = number == 1, memory.load(index(counters))
+                part = ite(test, part, random.choice([other, const(random.getrandbits(size), size)]))
+        else:
+            size = min(random.choice([1, 3, 8, 24]), width - low)
+            number = index(counters) * 0x2F + const(random.getrandbits(16), 16)
+            part = number[size - 1 : 0] if size <= 16 else number.zext(size)
+        return [*parts(counters, width, low + part.width), part]
+
+    def block(k: Kernel, counters: list[Expr], depth: int) -> None:
+        for _ in range(random.randint(1, 2)):
+            if depth and random.random() < 0.7:
+                limits = [const(random.randrange(1, 5), 8), N, *(c + random.randrange(2) for c in counters)]
+                with k.loop(f"c{next(names)}", random.choice(limits)) as counter:
+                    block(k, [*counters, counter], depth - 1)
+            else:
+                address = index(counters)[7:0]
+                put(k, address, concat(*parts(counters, 128, 0)), tag=concat(*parts(counters, 24, 0)))
+
+    def write(k: Kernel) -> None:
+        block(k, [], 3)
+        with k.loop("read", N + 1) as r:
+            out = get(k, r)
+            k.store(Y, r.zext(16), out[7:0])
+
+    same_as_interpreter(fragment(write), {"n": random.randrange(1, 5)}, random.getrandbits(32))
