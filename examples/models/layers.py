@@ -25,15 +25,15 @@ class Network:
         self._weights: list[TensorProto] = []
         self._inputs: list[Any] = []
 
-    def model(self, output: str, shape: Sequence[int]) -> ModelProto:
-        """The checked model."""
+    def model(self, output: str, shape: Sequence[int | str]) -> ModelProto:
+        """The checked model; extents of shapes are numbers or names."""
         result = helper.make_tensor_value_info(output, TensorProto.FLOAT, list(shape))
         graph = helper.make_graph(self._nodes, self.name, self._inputs, [result], self._weights)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
         checker.check_model(model)
         return model
 
-    def input(self, name: str, *shape: int, dtype: int = TensorProto.FLOAT) -> str:
+    def input(self, name: str, *shape: int | str, dtype: int = TensorProto.FLOAT) -> str:
         """An input."""
         self._inputs.append(helper.make_tensor_value_info(name, dtype, list(shape)))
         return name
