@@ -15,7 +15,7 @@ from .ir import Attribute, Graph, Node
 from .operator import NAMES, Operator, lookup, meaning
 from .types import Array, GraphError, TensorType
 
-__all__ = ["expansion", "run", "run_node", "run_nodes", "steps"]
+__all__ = ["check_inputs", "expansion", "run", "run_node", "run_nodes", "steps"]
 
 
 def run(graph: Graph, inputs: Mapping[str, Array], *, by_definition: bool = False) -> dict[str, Array]:
@@ -37,6 +37,12 @@ def run(graph: Graph, inputs: Mapping[str, Array], *, by_definition: bool = Fals
 
 def steps(graph: Graph, inputs: Mapping[str, Array], *, by_definition: bool = False) -> Iterator[tuple[int, Array]]:
     """The number and the result of every node, in order; see :func:`run`."""
+    given = check_inputs(graph, inputs)
+    yield from _steps(graph.nodes, range(len(graph.nodes)), graph.constants, given, by_definition)
+
+
+def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[int, Array]:
+    """The inputs by their nodes' numbers; raises GraphError where one is missing, unknown, or of another type."""
     given: dict[int, Array] = {}
     for name, i in graph.inputs.items():
         if name not in inputs:
@@ -50,7 +56,7 @@ def steps(graph: Graph, inputs: Mapping[str, Array], *, by_definition: bool = Fa
     unknown = sorted(set(inputs) - set(graph.inputs))
     if unknown:
         raise GraphError(f"inputs must be those of the graph ({', '.join(graph.inputs)}), not {', '.join(unknown)}")
-    yield from _steps(graph.nodes, range(len(graph.nodes)), graph.constants, given, by_definition)
+    return given
 
 
 def run_nodes(
