@@ -20,7 +20,9 @@ from .egraph.graphs import explain_outputs, from_graph, to_graph
 from .egraph.rewrite import Rewrite, sides_of
 from .egraph.saturation import Limits, Saturation, saturate
 from .gate import Admission
+from .subjects.registry import slug
 from .tensor_rewrites import Constants, rewrites_of
+from .tensor_rules_matching import RULES as MATCHING
 
 __all__ = ["Optimised", "computed_elements", "optimise"]
 
@@ -71,13 +73,15 @@ def optimise(
 ) -> Optimised:
     """The cheapest equal graph that was found, by admitted rules of these equality notions and by definitions.
 
+    Rules of :mod:`rewrites.tensor_rules_matching` are not used: they make graphs longer, for accelerators.
     The equality to the original is that of the weakest rule in use.  Raises ValueError for a notion that is not one of
     STRENGTH, and EGraphError where an output's explanation does not convince the checker, which is a bug.
     """
     if not set(equalities) <= set(STRENGTH):
         raise ValueError(f"equality notions must be among {', '.join(e.value for e in STRENGTH)}")
     constants = Constants(graph.constants)
-    taken = rewrites_of(admitted, constants, equalities)
+    longer = {slug(rule.name) for rule in MATCHING}
+    taken = rewrites_of({n: a for n, a in admitted.items() if n not in longer}, constants, equalities)
     rewrites: list[Rewrite] = [*taken.values(), *definitions(constants).values()]
     network = from_graph(graph)
     saturation = saturate(network.egraph, rewrites, limits)

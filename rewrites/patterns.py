@@ -162,7 +162,7 @@ def _attributes(tensor: Tensor, values: dict[str, object]) -> tuple[tuple[str, S
     if operator is None or operator.term is None:
         raise NoPattern(f"graphs have no operator {tensor.operator}")
     rank = tensor.operands[0].rank if tensor.operands else 0
-    if tensor.operator in ("conv", "max_pool", "avg_pool"):
+    if tensor.operator in ("conv", "patches", "max_pool", "avg_pool"):
         values.setdefault("dilations", [1] * (rank - 2))
     if tensor.operator == "conv":
         values.pop("kernel")

@@ -9,6 +9,7 @@ from . import (
     tensor_rules_hardware,
     tensor_rules_layout,
     tensor_rules_linear,
+    tensor_rules_matching,
     tensor_rules_pooling,
     tensor_rules_products,
 )
@@ -25,6 +26,7 @@ MODULES = (
     tensor_rules_products,
     tensor_rules_layout,
     tensor_rules_hardware,
+    tensor_rules_matching,
 )
 """The modules that rules are written down in."""
 

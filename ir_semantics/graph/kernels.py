@@ -169,6 +169,12 @@ def _conv(of: Operands, attributes: Attributes, result: TensorType) -> Array:
     return np.asarray(np.matmul(rows, columns)).reshape(result.shape)
 
 
+def _patches(of: Operands, attributes: Attributes, result: TensorType) -> Array:
+    view, outputs = _windows(of[0], attributes, of[0].dtype.type(0))
+    spatial = len(outputs)
+    return view.transpose([0, 1, *range(2 + spatial, 2 + 2 * spatial), *range(2, 2 + spatial)])
+
+
 def _max_pool(of: Operands, attributes: Attributes, result: TensorType) -> Array:
     x = of[0]
     least = x.dtype.type(-np.inf) if x.dtype.kind == "f" else np.iinfo(x.dtype).min
@@ -216,6 +222,7 @@ KERNELS = {
     "arg_min": _arg("min"),
     "matmul": _matmul,
     "conv": _conv,
+    "patches": _patches,
     "max_pool": _max_pool,
     "avg_pool": _avg_pool,
 }

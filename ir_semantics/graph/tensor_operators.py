@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ir_semantics.tensors.operators import broadcast, concat, pad, reshape, reverse, slice_, transpose
-from ir_semantics.tensors.reductions import avg_pool, conv, cumsum, matmul, max_pool, mean, reduce
+from ir_semantics.tensors.reductions import avg_pool, conv, cumsum, matmul, max_pool, mean, patches, reduce
 from ir_semantics.tensors.selection import arg_extremum, gather, gather_elements
 from ir_semantics.tensors.terms import Tensor
 
@@ -48,6 +48,11 @@ def _avg_pool(of: Operands, a: Attributes) -> Tensor:
         dilations=integers_of(a, "dilations"),
         count_include_pad=bool(a.get("count_include_pad")),
     )
+
+
+def _patches(of: Operands, a: Attributes) -> Tensor:
+    strides, dilations = integers_of(a, "strides"), integers_of(a, "dilations")
+    return patches(of[0], integers_of(a, "kernel"), strides=strides, pads=pairs_of(a, "pads"), dilations=dilations)
 
 
 def _index(types: Types, attributes: Attributes) -> str:
@@ -182,6 +187,13 @@ TENSOR_OPERATORS = (
         doc="Cross-correlation of images [batch, channels, ...] with kernels [outputs, channels / groups, ...], with "
         "strides, dilations, groups, and pads of zeros.",
         kernel=KERNELS["conv"],
+    ),
+    tensor(
+        "patches",
+        _patches,
+        kinds="number",
+        doc="Every window of images: [batch, channels, kernel ..., windows ...]; pads are zeros.",
+        kernel=KERNELS["patches"],
     ),
     tensor(
         "max_pool",

@@ -267,18 +267,20 @@ def patches(
     *,
     strides: Sequence[IndexLike] | None = None,
     pads: Sequence[tuple[IndexLike, IndexLike]] | None = None,
+    dilations: Sequence[IndexLike] | None = None,
 ) -> Tensor:
     """Every window of an image, zeros outside: [batch, channels, kernel axes ..., output axes ...].
 
     Reshaped to [batch, channels * kernel, output], this is im2col.
     """
-    windows = _Windows(x, kernel, strides, pads)
+    windows = _Windows(x, kernel, strides, pads, dilations)
     rank = len(windows.kernel)
 
     def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
         taps, outputs = at[2 : 2 + rank], at[2 + rank :]
         positions = [
-            o * s + k - b for o, s, k, (b, _) in zip(outputs, windows.strides, taps, windows.pads, strict=True)
+            o * s + k * e - b
+            for o, s, k, e, (b, _) in zip(outputs, windows.strides, taps, windows.dilations, windows.pads, strict=True)
         ]
         return windows.padded(positions, of[0]([at[0], at[1], *positions]), ZERO)
 

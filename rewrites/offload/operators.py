@@ -80,7 +80,7 @@ def _linear(b: Builder, of: Sequence[int], a: Attributes) -> int:
 def _recurrent(kind: str) -> Callable[[Builder, Sequence[int], Attributes], int]:
     """The layer of the tensor IR with one sequence, gates in its order, and states of zeros."""
     order, name = GATES[kind], f"flexasr.{kind}"
-    extra: dict[str, dict[str, bool]] = {"lstm": {"input_forget": False}, "gru": {"linear_before_reset": True}}
+    extra: dict[str, Attributes] = {"lstm": {"input_forget": False}, "gru": {"linear_before_reset": True}}
     activations = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh"), "rnn": ("tanh",)}
 
     def build(b: Builder, of: Sequence[int], a: Attributes) -> int:
@@ -102,8 +102,8 @@ def _recurrent(kind: str) -> Callable[[Builder, Sequence[int], Attributes], int]
         if kind == "lstm":
             operands += [state, expand(b, zero, (3 * hidden,))]
         names = tuple((activation,) for activation in activations[kind])
-        options = {"activations": names, "clip": 0.0, "lengths": False, "output": 0, "reverse": False}
-        layer = b.add(kind, *operands, **options, **extra.get(kind, {}))
+        options: Attributes = {"activations": names, "clip": 0.0, "lengths": False, "output": 0, "reverse": False}
+        layer = b.add(kind, *operands, **{**options, **extra.get(kind, {})})
         return reshape(b, layer, (rows, hidden))
 
     return build

@@ -117,7 +117,7 @@ def calls(draw: Draw, operator: str) -> tuple[list[np.ndarray], dict[str, Any]]:
             x = array(draw, (draw(st.integers(1, 2)), groups * inputs, *extents), kind)
             w = array(draw, (groups * outputs, inputs, *kernel), kind)
             return [x, w], {"groups": groups, **windows(draw, extents, kernel)}
-        case "max_pool" | "avg_pool":
+        case "max_pool" | "avg_pool" | "patches":
             extents = tuple(draw(st.lists(st.integers(1, 5), min_size=1, max_size=2)))
             kernel = [draw(st.integers(1, 3)) for _ in extents]
             x = array(draw, (1, 2, *extents), "float64" if operator == "avg_pool" else "float32 int32 uint8")

@@ -39,12 +39,14 @@ CUTS = {
     "batches of matmul in two parts",
     "blocks of k elements of the inner axis",
     "channels of a convolution in two parts",
+    "convolution as windows times filters",
+    "convolution with bias as windows times filters with bias",
     "matmul in two blocks of the inner axis",
     "matmul with zeros beyond the inner axis",
     "outputs of a convolution in two parts",
     "zeros around a kernel",
 }
-"""Rules whose left side does not say where the right one cuts, or how much it adds."""
+"""Rules whose left side does not say where the right one cuts, how much it adds, or what is left over."""
 
 
 class View:

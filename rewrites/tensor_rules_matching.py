@@ -1,0 +1,292 @@
+"""Rules that give graphs the forms in which accelerators are matched: windows as rows, pads apart, gates in order.
+
+Each wrong rule is what such a rule becomes by a slip: exchanged axes, pads on the other side, a bias along another
+axis, gates that are not put back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ir_semantics.tensors.conditions import both, le, lt
+from ir_semantics.tensors.index import product
+from ir_semantics.tensors.operators import broadcast, concat, pad, reshape, slice_, transpose
+from ir_semantics.tensors.reductions import conv, matmul, patches
+from ir_semantics.tensors.terms import Tensor, input_
+from smt_encodings.claims import Equality
+
+from .tensor_rule import Kind, TensorRule
+from .tensor_words import add, at_least, bias, div, mul, relu, sizes, sub
+
+__all__ = ["FROM_ONNX", "RULES", "TO_ONNX"]
+
+N, C, H, W, O, K, L, S, T, D, E = sizes("n c h w o k l s t d e")  # noqa: E741  # the number of outputs
+P, Q, R, M = sizes("p q r m")
+ORDER, REALS = Equality.UP_TO_REDUCTION_ORDER, Equality.OVER_REALS
+IMAGE, KERNEL, POINT = input_("x", N, C, H, W), input_("w", O, C, K, L), input_("w", O, C, 1, 1)
+STRIDED: dict[str, Any] = {"strides": [S, T], "dilations": [D, E]}
+PADDED: dict[str, Any] = {"pads": [(P, Q), (R, M)], **STRIDED}
+
+EXACT = input_("x", N, C, (H - 1) * S + (K - 1) * D + 1 + R, (W - 1) * T + (L - 1) * E + 1 + M)
+"""Any image: its convolution with KERNEL, STRIDED and without pads, has h x w elements, and r and m rows and columns
+are left over."""
+LEFT_OVER = both(at_least(1, N, C, O, K, L, H, W, S, T, D, E), lt(R, S), lt(M, T))
+
+FROM_ONNX, TO_ONNX = (0, 2, 3, 1), (0, 3, 1, 2)
+"""Gates of an LSTM from ONNX's order i, o, f, g to i, f, g, o, and back: what stands at each place."""
+
+
+SHIFT = input_("b", O)
+WINDOWS = (0, 4, 5, 1, 2, 3)
+"""The axes of windows [n, c, k, l, h, w] as [n, h, w, c, k, l]."""
+
+
+def _rows_times_filters(windows: Tensor, w: Tensor, order: Sequence[int]) -> Tensor:
+    """Windows as rows, their axes in an order, times filters as columns: [n h w, o]."""
+    taps = product(w.shape[1:])
+    rows = reshape(transpose(windows, order), N * H * W, taps)
+    return matmul(rows, transpose(reshape(w, O, taps), [1, 0]))
+
+
+def _windows_times_filters(order: Sequence[int] = WINDOWS) -> Tensor:
+    return _rows_times_filters(patches(EXACT, [K, L], **STRIDED), KERNEL, order)
+
+
+def _pixels_times_filters() -> Tensor:
+    rows = reshape(transpose(IMAGE, [0, 2, 3, 1]), N * H * W, C)
+    return matmul(rows, transpose(reshape(POINT, O, C), [1, 0]))
+
+
+def _image_of(rows: Tensor) -> Tensor:
+    """Rows [n h w, o] as an image [n, o, h, w]."""
+    return transpose(reshape(rows, N, H, W, O), [0, 3, 1, 2])
+
+
+def _batch_norm(x: Tensor) -> Tensor:
+    """(x - mu) / d * g + b along channels, broadcast as the operator of graphs does it."""
+
+    def spread(name: str) -> Tensor:
+        return broadcast(reshape(reshape(input_(name, O), 1, O, 1, 1), O), x.shape, [1])
+
+    return add(mul(div(sub(x, spread("mu")), spread("d")), spread("g")), spread("b"))
+
+
+def _folded(x: Tensor, w: Tensor, axis: int) -> Tensor:
+    """The convolution with the normalisation's factors in an axis of the kernels, plus what is left."""
+    gain = div(input_("g", O), input_("d", O))
+    kernels = mul(w, broadcast(gain, w.shape, [axis]))
+    return bias(conv(x, kernels, **PADDED), sub(SHIFT, mul(input_("mu", O), gain)), 1)
+
+
+def _in_order(x: Tensor, order: Sequence[int]) -> Tensor:
+    """The four parts along the first axis in another order."""
+    rest = list(x.shape[1:])
+    return concat(0, *(slice_(x, [j * H, *[0] * len(rest)], [(j + 1) * H, *rest]) for j in order))
+
+
+VECTOR, _GATES, _ROWS, _PIXELS = input_("x", N), input_("x", 4 * H, C), input_("x", N * M, C), input_("x", N * H * W, O)
+
+_WRONG = [
+    TensorRule(
+        "convolution as windows times filters, taps in another order",
+        "conv(x, w) = windows as rows [k l c] times filters [c k l], as an image",
+        conv(EXACT, KERNEL, **STRIDED),
+        _image_of(_windows_times_filters((0, 4, 5, 2, 3, 1))),
+        Kind.WRONG,
+        LEFT_OVER,
+        equality=ORDER,
+    ),
+    TensorRule(
+        "convolution as windows times filters, stride ignored",
+        "conv(x, w, strides) = the first h x w windows at every place as rows, times filters, as an image",
+        conv(EXACT, KERNEL, **STRIDED),
+        _image_of(
+            _rows_times_filters(
+                slice_(patches(EXACT, [K, L], dilations=[D, E]), [0] * 6, [N, C, K, L, H, W]), KERNEL, WINDOWS
+            )
+        ),
+        Kind.WRONG,
+        LEFT_OVER,
+        equality=ORDER,
+    ),
+    TensorRule(
+        "1 x 1 convolution as pixels times filters without a transposition",
+        "conv(x, w) = pixels as rows times filters, reshaped to [n, o, h, w]",
+        conv(IMAGE, POINT),
+        reshape(_pixels_times_filters(), N, O, H, W),
+        Kind.WRONG,
+        at_least(1, N, C, H, W, O),
+        equality=ORDER,
+    ),
+    TensorRule(
+        "pads of a convolution on the other side",
+        "conv(x, w, pads p before and q after) = conv(pad(x, q before and p after), w)",
+        conv(IMAGE, KERNEL, **PADDED),
+        conv(pad(IMAGE, [0, 0, Q, M], [0, 0, P, R]), KERNEL, **STRIDED),
+        Kind.WRONG,
+        equality=REALS,
+    ),
+    TensorRule(
+        "bias after a reshape along the wrong axis",
+        "reshape(x, [n, m, m]) + b along axis 1 = reshape(x + b along axis 1)",
+        bias(reshape(input_("x", N * M, M), N, M, M), input_("b", M), 1),
+        reshape(bias(input_("x", N * M, M), input_("b", M), 1), N, M, M),
+        Kind.WRONG,
+        at_least(1, N, M),
+    ),
+    TensorRule(
+        "four gates from ONNX's order twice",
+        "the gates i, o, f, g as i, f, g, o, and these reordered likewise = the gates",
+        _in_order(_in_order(_GATES, FROM_ONNX), FROM_ONNX),
+        _GATES,
+        Kind.WRONG,
+        at_least(1, H),
+    ),
+    TensorRule(
+        "two parts of a vector exchanged",
+        "concat(x[q:], x[:q]) = x",
+        concat(0, slice_(VECTOR, [Q], [N]), slice_(VECTOR, [0], [Q])),
+        VECTOR,
+        Kind.WRONG,
+        le(Q, N),
+    ),
+    TensorRule(
+        "a difference commutes",
+        "x - y = y - x",
+        sub(IMAGE, input_("y", N, C, H, W)),
+        sub(input_("y", N, C, H, W), IMAGE),
+        Kind.WRONG,
+    ),
+    TensorRule(
+        "batch normalisation into the channels of a kernel",
+        "(conv(x, w) - mu) / d * g + b = conv(x, w g / d along channels) + (b - mu g / d), for as many filters",
+        _batch_norm(conv(input_("x", N, O, H, W), input_("w", O, O, K, L), **PADDED)),
+        _folded(input_("x", N, O, H, W), input_("w", O, O, K, L), 1),
+        Kind.WRONG,
+        at_least(1, N, O, H, W),
+        equality=REALS,
+    ),
+]
+
+
+def _commutes(rank: int) -> TensorRule:
+    x, y = (input_(name, *[N, C, H, W][:rank]) for name in "xy")
+    return TensorRule(f"a sum of rank {rank} commutes", "x + y = y + x", add(x, y), add(y, x), Kind.VALID)
+
+
+_VALID = [
+    TensorRule(
+        "pads of a convolution as a pad with zeros",
+        "conv(x, w, pads) = conv(pad(x, 0), w)",
+        conv(IMAGE, KERNEL, **PADDED),
+        conv(pad(IMAGE, [0, 0, P, R], [0, 0, Q, M]), KERNEL, **STRIDED),
+        Kind.VALID,
+        equality=REALS,
+    ),
+    TensorRule(
+        "convolution as windows times filters",
+        "conv(x, w) = windows as rows [c k l] times filters [c k l], as an image",
+        conv(EXACT, KERNEL, **STRIDED),
+        _image_of(_windows_times_filters()),
+        Kind.VALID,
+        LEFT_OVER,
+        equality=ORDER,
+    ),
+    TensorRule(
+        "convolution with bias as windows times filters with bias",
+        "conv(x, w) + b = windows as rows [c k l] times filters [c k l] + b, as an image",
+        bias(conv(EXACT, KERNEL, **STRIDED), SHIFT, 1),
+        _image_of(bias(_windows_times_filters(), SHIFT, 1)),
+        Kind.VALID,
+        LEFT_OVER,
+        equality=ORDER,
+    ),
+    TensorRule(
+        "1 x 1 convolution as pixels times filters",
+        "conv(x, w) = pixels as rows times filters, as an image",
+        conv(IMAGE, POINT),
+        _image_of(_pixels_times_filters()),
+        Kind.VALID,
+        at_least(1, N, C, H, W, O),
+        equality=ORDER,
+    ),
+    TensorRule(
+        "1 x 1 convolution with bias as pixels times filters with bias",
+        "conv(x, w) + b = pixels as rows times filters + b, as an image",
+        bias(conv(IMAGE, POINT), SHIFT, 1),
+        _image_of(bias(_pixels_times_filters(), SHIFT, 1)),
+        Kind.VALID,
+        at_least(1, N, C, H, W, O),
+        equality=ORDER,
+    ),
+    TensorRule(
+        "batch normalisation as networks have it into a convolution",
+        "(conv(x, w) - mu) / d * g + b = conv(x, w g / d) + (b - mu g / d)",
+        _batch_norm(conv(IMAGE, KERNEL, **PADDED)),
+        _folded(IMAGE, KERNEL, 0),
+        Kind.VALID,
+        at_least(1, N, C, O, H, W),
+        equality=REALS,
+    ),
+    TensorRule(
+        "bias after a reshape",
+        "reshape(x, [n, m, c]) + b = reshape(x + b)",
+        bias(reshape(_ROWS, N, M, C), input_("b", C), 2),
+        reshape(bias(_ROWS, input_("b", C), 1), N, M, C),
+        Kind.VALID,
+        at_least(1, N, M, C),
+    ),
+    TensorRule(
+        "relu after a reshape of rows",
+        "relu(reshape(x, [n, m, c])) = reshape(relu(x))",
+        relu(reshape(_ROWS, N, M, C)),
+        reshape(relu(_ROWS), N, M, C),
+        Kind.VALID,
+        at_least(1, N, M, C),
+    ),
+    TensorRule(
+        "relu of rows as an image",
+        "relu of the image of x [n h w, o] = the image of relu(x)",
+        relu(_image_of(_PIXELS)),
+        _image_of(relu(_PIXELS)),
+        Kind.VALID,
+        at_least(1, N, H, W, O),
+    ),
+    TensorRule(
+        "four gates from ONNX's order and back",
+        "the gates i, o, f, g as i, f, g, o, and these as i, o, f, g = the gates",
+        _in_order(_in_order(_GATES, FROM_ONNX), TO_ONNX),
+        _GATES,
+        Kind.VALID,
+        at_least(1, H),
+    ),
+    TensorRule(
+        "biases of four gates from ONNX's order and back",
+        "the gates i, o, f, g as i, f, g, o, and these as i, o, f, g = the gates",
+        _in_order(_in_order(input_("x", 4 * H), FROM_ONNX), TO_ONNX),
+        input_("x", 4 * H),
+        Kind.VALID,
+        at_least(1, H),
+    ),
+    TensorRule(
+        "a vector in two parts",
+        "concat(x[:q], x[q:]) = x",
+        concat(0, slice_(VECTOR, [0], [Q]), slice_(VECTOR, [Q], [N])),
+        VECTOR,
+        Kind.VALID,
+        le(Q, N),
+    ),
+    TensorRule(
+        "an axis of size 1 dropped and back",
+        "reshape(reshape(x, [n, c]), [n, 1, c]) = x",
+        reshape(reshape(input_("x", N, 1, C), N, C), N, 1, C),
+        input_("x", N, 1, C),
+        Kind.VALID,
+        at_least(1, N, C),
+    ),
+    *map(_commutes, (2, 3, 4)),
+]
+
+RULES = (*_WRONG, *_VALID)
+"""All rules of this module."""
