@@ -35,11 +35,11 @@ class Template:
     """A fragment at concrete sizes.
 
     ``fragment`` and ``device`` are names, ``sizes`` its parameters, ``idle`` what the device must hold when it starts.
-    ``tensors`` are the host tensors of the fragment with the width of their elements in bits.  ``constants`` has columns
-    of commands in issue order as for :class:`~ila_lang.simulator.CommandStream`, 0 where elements of host tensors go, and
-    ``gathers`` says where these are.  ``scatters`` says where the elements of the tensors that the program writes come
-    from: after each of the commands with the numbers ``reads`` the host takes the state ``output`` of the device, of
-    ``output_bytes`` bytes.
+    ``tensors`` are the host tensors of the fragment with the width of their elements in bits.  ``constants`` has the
+    columns of commands in issue order as for :class:`~ila_lang.simulator.CommandStream`, 0 where elements of host
+    tensors go, and ``gathers`` says where these are.  ``scatters`` says where the elements of the tensors that the
+    program writes come from: after each of the commands with the numbers ``reads`` the host takes the state ``output``
+    of the device, of ``output_bytes`` bytes.
     """
 
     fragment: str

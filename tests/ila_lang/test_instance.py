@@ -131,6 +131,7 @@ def echo() -> Ila:
     ila.input("tag", 24)
     memory, out = ila.memory("words", 8, 128), ila.state("out", bv(128), 0)
     ila.state("busy", bv(1), 0)
+    ila.state("count", bv(8), 0)
     ila.instruction("put").set_decode(write).update(memory, memory.store(address, data))
     word = memory.load(address)
     ila.instruction("get").set_decode(~write).update(out, concat(word[127:8], word[7:0] + 1))
