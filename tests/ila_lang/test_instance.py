@@ -208,7 +208,33 @@ def test_the_last_store_to_an_element_counts() -> None:
     assert len(template.reads) == 15
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.mark.parametrize(
+    ("memory", "place", "runs"),
+    [
+        (X, lambda i, lane: i * 16 + lane, [16]),
+        (X, lambda i, lane: i * 16 + 2 * lane, [1] * 16),
+        (X, lambda i, lane: i * 16 + 15 - lane, [1] * 16),
+        (WIDE, lambda i, lane: i * 3 + lane, [4]),
+        (SHORT, lambda i, lane: i * 3 + lane + lane // 7, [1] * 8),
+    ],
+)
+def test_rows_of_elements_that_follow_each_other(
+    memory: Expr, place: Callable[[Expr, int], Expr], runs: list[int]
+) -> None:
+    lanes = 16 if memory is X else 4 if memory is WIDE else 8
+
+    def write(k: Kernel) -> None:
+        with k.loop("i", N) as short:
+            i = short.zext(16)
+            put(k, short, concat(*(memory.load(place(i, lane)) for lane in reversed(range(lanes)))))
+        with k.loop("r", N) as r:
+            k.store(Y, r.zext(16), get(k, r)[7:0])
+
+    template = same_as_interpreter(fragment(write), {"n": 5})
+    assert [g.run for g in template.gathers for _ in range(len(g.places) // 5)] == runs
+
+
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 1 << 32).map(Random))
 def test_random_fragments(random: Random) -> None:
     """Loop nests whose commands are made of elements, numbers and choices, in random places."""
