@@ -80,7 +80,22 @@ def nests_of(fragment: Fragment) -> list[Nest]:
     """
     walked = _State(fragment, start_values(fragment))
     _top(walked, fragment.program.body)
-    return walked.nests
+    return _told_apart(walked.nests)
+
+
+def _told_apart(nests: Sequence[Nest]) -> list[Nest]:
+    """The nests with labels of their own: what is proved of one must not bear the name of another."""
+    taken: set[str] = set()
+    found = []
+    for nest in nests:
+        number = 1
+        label = nest.label
+        while label in taken:
+            number += 1
+            label = f"{nest.label} ({number})"
+        taken.add(label)
+        found.append(replace(nest, label=label))
+    return found
 
 
 def _unknown(name: str, like: Expr) -> Expr:

@@ -60,10 +60,10 @@ def sample_sizes(mapping: TensorMapping, row: Expr, column: Expr, count: int = 2
     random = Random(0)
     names = list(mapping.parameters)
     rows: list[tuple[int, ...]] = []
-    shapes = [(r, c) for r in (1, 2, 3, 4, 6, 8, 18, 34, 50) for c in (1, 4, 6, 16, 32, 48, 80)]
-    for r, c in shapes:
+    common = [(r, c) for r in (1, 2, 3, 4, 6, 8, 18, 34, 50) for c in (1, 4, 6, 16, 32, 48, 80)]
+    for shape in mapping.sample_shapes or common:
         try:
-            sizes = mapping.sizes_of(r, c)
+            sizes = mapping.sizes_for(shape)
         except SizeError:
             continue
         for name in names:

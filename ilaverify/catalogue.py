@@ -37,6 +37,24 @@ def _pooling(kind: str) -> Callable[[], TensorMapping]:
     return build
 
 
+def _chain(kind: str, steps: int, reloaded: bool = False) -> Callable[[], TensorMapping]:
+    def build() -> TensorMapping:
+        from rewrites.flexasr_chains import chain_mapping
+
+        return chain_mapping(kind, steps, reloaded=reloaded)
+
+    return build
+
+
+def _reload(apart: bool) -> Callable[[], TensorMapping]:
+    def build() -> TensorMapping:
+        from rewrites.flexasr_chains import reload_mapping
+
+        return reload_mapping(apart=apart)
+
+    return build
+
+
 def _linear(activation: str | None) -> Callable[[], TensorMapping]:
     def build() -> TensorMapping:
         from rewrites.flexasr_linear import linear_mapping
@@ -163,6 +181,21 @@ MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = (
             _pooling(kind),
         )
         for kind in ("max", "mean", "add")
+    }
+    | {
+        f"flexasr_{kind}pool_x{steps}": (
+            f"{kind} pooling, window and stride (2, 1), {steps} times in place on FlexASR's LayerReduce",
+            _chain(kind, steps),
+        )
+        for kind, steps in (("max", 2), ("max", 3), ("max", 4), ("mean", 2))
+    }
+    | {
+        "flexasr_maxpool_x2_reloaded": (
+            "max pooling twice on FlexASR, with a transfer to the host and back in between",
+            _chain("max", 2, reloaded=True),
+        ),
+        "flexasr_reload": ("a matrix of FlexASR's buffer, loaded and stored again, is unchanged", _reload(False)),
+        "flexasr_reload_apart": ("so is what lies outside of the matrix's tiles", _reload(True)),
     }
     | {
         f"flexasr_linear{suffix}": (f"a dense layer{after}, on FlexASR's processing elements", _linear(activation))

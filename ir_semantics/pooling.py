@@ -9,8 +9,9 @@ every window and every stride.  There is no padding: a window that leaves the te
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -64,31 +65,44 @@ def pool2d_kernel(name: str, operator: PoolOperator, source: Expr, target: Expr,
     return kernel
 
 
-def tensor_ir(operators: Mapping[str, PoolOperator]) -> Ila:
+def tensor_ir(operators: Mapping[str, PoolOperator], tensors: Sequence[str] = ("tensor_in", "tensor_out")) -> Ila:
     """The tensor IR as an ILA, with one instruction per pooling operator in ``operators`` (keys of POOL_CODES).
 
     Inputs: ``func_run``, ``func_id``, the tensor's ``height`` and ``width``, window and stride.  An instruction
     latches its operands and runs its kernel from ``tensor_in`` to ``tensor_out``.  A command is valid only if
     windows and strides are at least 1.
+
+    With more than two ``tensors`` there is one instruction per operator and pair of neighbours in this list: the input
+    ``source_in`` (8 bits) is the place in the list of the tensor that is read, and the next one is written.
     """
     ila = Ila("ir", "Tensor IR: one instruction per operator (D2A, section 2.1.2)")
     run, func = ila.input("func_run", BOOL), ila.input("func_id", 8)
+    chosen = ila.input("source_in", 8) if len(tensors) > 2 else None
     sizes = {"height": 32, "width": 32, "pool_y": 8, "pool_x": 8, "stride_y": 8, "stride_x": 8}
     inputs = {n: ila.input(f"{n}_in", w) for n, w in sizes.items()}
     states = {n: ila.state(n, w, 0, doc="operand of the running instruction") for n, w in sizes.items()}
-    source = ila.state("tensor_in", mem(32, ELEMENT_WIDTH), doc="input tensor, row-major")
-    target = ila.state("tensor_out", mem(32, ELEMENT_WIDTH), doc="output tensor, row-major")
+    memories = [ila.state(n, mem(32, ELEMENT_WIDTH), doc=f"{_role(n)} tensor, row-major") for n in tensors]
     positive = [inputs[n] != 0 for n in ("pool_y", "pool_x", "stride_y", "stride_x")]
     known = const(0, 1) == const(1, 1)
     for name in operators:
         known = known | (func == POOL_CODES[name])
+    if chosen is not None:
+        known = known & (chosen < len(tensors) - 1)
     ila.set_valid(run & known & positive[0] & positive[1] & positive[2] & positive[3])
-    for name, operator in operators.items():
-        instruction = ila.instruction(name).set_decode(run & (func == POOL_CODES[name]))
-        for size, value in inputs.items():
-            instruction.update(states[size], value)
-        instruction.start(pool2d_kernel(name, operator, source, target, states))
+    for number, (source, target) in enumerate(pairwise(memories)):
+        for name, operator in operators.items():
+            label = name if chosen is None else f"{name}_{number}"
+            decode = run & (func == POOL_CODES[name])
+            instruction = ila.instruction(label)
+            instruction.set_decode(decode if chosen is None else decode & (chosen == number))
+            for size, value in inputs.items():
+                instruction.update(states[size], value)
+            instruction.start(pool2d_kernel(label, operator, source, target, states))
     return ila
+
+
+def _role(tensor: str) -> str:
+    return {"tensor_in": "input", "tensor_out": "output"}.get(tensor, "intermediate")
 
 
 def pool2d_reference(

@@ -13,6 +13,7 @@ from accel_models.flexasr.config import LARGE_MANAGER_WORD, SMALL_MANAGER_WORD, 
 from accel_models.flexasr.layout import (
     LANES,
     Region,
+    Start,
     large_axi_address,
     register_address,
     small_axi_address,
@@ -61,11 +62,28 @@ class UnitProgram:
         """Starts a unit; ``number`` is one of :class:`~accel_models.flexasr.layout.Start`."""
         self.write(f"start {name}", register_address(Region.START, number), 1)
 
-    def store_matrix(self, rows: Expr, host: Expr = HOST_X) -> None:
-        """The rows of a host tensor to the matrix in the large buffer."""
-        with self.program.loop("store_t", rows) as t, self.program.loop("store_vector", NV) as v:
+    def pool(self, mode: int, rows: Expr) -> None:
+        """Configures LayerReduce for the first ``rows`` timesteps of the matrix, and starts it."""
+        fields: dict[str, Expr | int] = {"mode": mode, "num_vector_1": NV[7:0], "num_timestep_1": rows[15:0]}
+        self.unit("LayerReduce", Region.LAYER_REDUCE, **fields)
+        self.start("LayerReduce", Start.LAYER_REDUCE)
+
+    def store_matrix(self, rows: Expr, host: Expr = HOST_X, name: str = "x") -> None:
+        """The rows of a host tensor, called ``name`` in notes, to the matrix in the large buffer."""
+        before = "store" if name == "x" else f"store_{name}"
+        with self.program.loop(f"{before}_t", rows) as t, self.program.loop(f"{before}_vector", NV) as v:
             data = load_bytes(host, t * (NV << 4) + (v << 4), LANES)
-            self.write("store x", large_axi_address(vector_address(BASE, NV, t, v)), data)
+            self.write(f"store {name}", large_axi_address(vector_address(BASE, NV, t, v)), data)
+
+    def store_vector(self, place: Expr) -> None:
+        """The 16 elements of ``host_x`` to one vector of the large buffer."""
+        with self.program.loop("store_vector", const(1, 32)) as v:
+            self.write("store x", large_axi_address((place + v)[15:0]), load_bytes(HOST_X, v << 4, LANES))
+
+    def load_vector(self, place: Expr) -> None:
+        """One vector of the large buffer to ``host_y``."""
+        with self.program.loop("load_vector", const(1, 32)) as v:
+            self._load("load y", large_axi_address((place + v)[15:0]), HOST_Y, v << 4)
 
     def store_row(self, name: str, host: Expr, base: Expr) -> None:
         """A host tensor of one row to the small buffer, from vector ``base`` on."""
@@ -73,10 +91,12 @@ class UnitProgram:
             data = load_bytes(host, v << 4, LANES)
             self.write(f"store {name}", small_axi_address((base + v)[9:0]), data)
 
-    def load_matrix(self, rows: Expr, host: Expr = HOST_Y) -> None:
-        """The first rows of the matrix in the large buffer to a host tensor."""
-        with self.program.loop("load_t", rows) as t, self.program.loop("load_vector", NV) as v:
-            self._load("load y", large_axi_address(vector_address(BASE, NV, t, v)), host, t * (NV << 4) + (v << 4))
+    def load_matrix(self, rows: Expr, host: Expr = HOST_Y, name: str = "y") -> None:
+        """The first rows of the matrix in the large buffer to a host tensor, called ``name`` in notes."""
+        before = "load" if name == "y" else f"load_{name}"
+        with self.program.loop(f"{before}_t", rows) as t, self.program.loop(f"{before}_vector", NV) as v:
+            address = large_axi_address(vector_address(BASE, NV, t, v))
+            self._load(f"load {name}", address, host, t * (NV << 4) + (v << 4))
 
     def load_row(self, base: Expr, host: Expr = HOST_Y) -> None:
         """A row of the small buffer to a host tensor."""

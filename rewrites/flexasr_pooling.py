@@ -32,7 +32,16 @@ from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, const, false, it
 from ila_lang.mapping import Lemma, SizeError, TensorMapping
 from ir_semantics.pooling import POOL_CODES, PoolOperator, tensor_ir
 
-__all__ = ["KINDS", "ir_fragment", "ir_model", "pooling_fragment", "pooling_mapping", "selection_mapping", "sizes_of"]
+__all__ = [
+    "KINDS",
+    "ir_fragment",
+    "ir_model",
+    "pooling_fragment",
+    "pooling_lemma",
+    "pooling_mapping",
+    "selection_mapping",
+    "sizes_of",
+]
 
 T, NV, BASE = var("T", bv(32)), var("nv", bv(32)), var("base", bv(32))
 PARAMETERS = {"T": T, "nv": NV, "base": BASE}
@@ -129,17 +138,22 @@ def pooling_fragment(kind: str, ila: Ila) -> Fragment:
     return Fragment(f"flexasr_{kind}pool", ila, PARAMETERS, tensors, program)
 
 
-def pooling_mapping(kind: str, options: FlexAsrOptions | None = None) -> TensorMapping:
-    """The mapping ``flexasr_{kind}pool``; ``options`` select another reading of the hardware."""
+def pooling_lemma(kind: str) -> Lemma:
+    """LayerReduce's operator on two codes is the IR's pooling of a window of two."""
     _, _, reduce, operator = KINDS[kind]
     a, b = var("a", bv(8)), var("b", bv(8))
-    lemma = Lemma(
+    return Lemma(
         f"{reduce.name} is {kind} pooling of two elements",
         reduce(a, b),
         operator.pair(a, b),
         f"LayerReduce's {kind} of two codes is the IR's {kind} pooling of a window of two: widen both exactly, "
         f"{'take the larger' if kind == 'max' else 'add'}, narrow once",
     )
+
+
+def pooling_mapping(kind: str, options: FlexAsrOptions | None = None) -> TensorMapping:
+    """The mapping ``flexasr_{kind}pool``; ``options`` select another reading of the hardware."""
+    _, _, reduce, operator = KINDS[kind]
     return TensorMapping(
         name=f"flexasr_{kind}pool",
         ir=ir_fragment(kind),
@@ -151,7 +165,7 @@ def pooling_mapping(kind: str, options: FlexAsrOptions | None = None) -> TensorM
         columns=NV << 4,
         inputs=(("host_in", "tensor_in"),),
         output=("host_out", "tensor_out"),
-        lemmas=(lemma,),
+        lemmas=(pooling_lemma(kind),),
         abstract=frozenset({reduce.name, operator.first.name, operator.step.name, operator.finish.name}),
         sizes_of=sizes_of,
         statement=f"FlexASR's LayerReduce program computes {kind} pooling with window (2, 1) and stride (2, 1)",

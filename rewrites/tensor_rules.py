@@ -12,6 +12,8 @@ from . import (
     tensor_rules_matching,
     tensor_rules_pooling,
     tensor_rules_products,
+    tensor_rules_splitting,
+    tensor_rules_windows,
 )
 from .rules import TableEntry, Unstated
 from .tensor_decide import decide_tensor_rule
@@ -27,6 +29,8 @@ MODULES = (
     tensor_rules_layout,
     tensor_rules_hardware,
     tensor_rules_matching,
+    tensor_rules_windows,
+    tensor_rules_splitting,
 )
 """The modules that rules are written down in."""
 

@@ -1,0 +1,236 @@
+"""Mappings of several FlexASR operations in one program, and of data that goes to the host and back.
+
+A *chain* stores a tensor once, pools pairs of rows several times in place, and loads the result once (D2A, figure 7f).
+Its IR side pools a tensor as often, each result being the next one's input; nothing is said of one larger window: for
+means and sums, narrowing after every step is part of the meaning.
+
+What removes transfers from a program is proved on both ends.  ``flexasr_reload`` says that a matrix which is loaded to
+the host and stored again at the same place is what it was, ``flexasr_reload_apart`` that so is every vector outside of
+the matrix's tiles.  The ``..._reloaded`` chain moves the tensor to the host and back between two poolings (figure 7d)
+and has the IR side of the chain that does not, so both programs compute the same.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from accel_models.flexasr.driver import program_file, setup_commands
+from accel_models.flexasr.layout import LANES
+from accel_models.flexasr.model import FlexAsrOptions, flexasr
+from accel_models.flexasr.numerics import describe_code
+from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, true, var
+from ila_lang.mapping import SizeError, TensorMapping
+from ir_semantics.copying import COPY_CODE, copy_ir
+from ir_semantics.pooling import POOL_CODES, tensor_ir
+
+from .flexasr_buffers import BASE, HOST_X, HOST_Y, NV, T, UnitProgram, matrix_domain, matrix_within
+from .flexasr_pooling import KINDS, pooling_lemma
+
+__all__ = [
+    "CHAINS",
+    "HOST_MID",
+    "chain_fragment",
+    "chain_mapping",
+    "chain_sizes",
+    "reload_mapping",
+]
+
+CHAINS = (2, 3, 4)
+"""How many poolings the proved chains have; figure 7 needs four."""
+PARAMETERS = {"T": T, "nv": NV, "base": BASE}
+PARAMETER_TEXTS = {
+    "T": "rows",
+    "nv": "vectors of 16 columns",
+    "base": "first vector of the data in the large buffer",
+}
+PLACE = var("place", bv(32))
+HOST_MID = var("host_mid", mem(32, 8))
+"""What the host keeps of a matrix that it loads and stores again."""
+ASSUMPTIONS = (
+    "commands arrive one at a time, and the host waits for the interrupt after every start",
+    "the buffer, registers and host memory hold arbitrary values before the program",
+)
+
+
+def chain_sizes(steps: int, rows: int, columns: int) -> dict[str, int]:
+    """Sizes for ``steps`` poolings of an input tensor of ``rows`` x ``columns``, stored at base 0.
+
+    Raises SizeError where FlexASR cannot hold the shape.
+    """
+    where = f"shape {rows}x{columns} of a chain of {steps} FlexASR poolings"
+    if rows % (1 << steps) or rows < 1:
+        raise SizeError(
+            f"Rows of {where} must be a positive multiple of {1 << steps}, not {rows}; pad the tensor, or pool fewer "
+            "times"
+        )
+    return {"T": rows, "nv": matrix_within(where, rows, columns), "base": 0}
+
+
+@cache
+def chain_model(kind: str, steps: int) -> Ila:
+    """The IR-ILA that pools from ``tensor_in`` through intermediate tensors to ``tensor_out``."""
+    instruction, _, _, operator = KINDS[kind]
+    between = [f"tensor_{number}" for number in range(1, steps)]
+    return tensor_ir({instruction: operator}, ["tensor_in", *between, "tensor_out"])
+
+
+def ir_chain(kind: str, steps: int) -> Fragment:
+    """As many pooling instructions with window and stride (2, 1), each on the result of the one before."""
+    program = Kernel(f"ir_{kind}pool_{steps}_times")
+    for number in range(steps):
+        program.command(
+            f"{kind} pooling {number + 1} of {steps}, window (2, 1), stride (2, 1)",
+            func_run=true,
+            func_id=const(POOL_CODES[KINDS[kind][0]], 8),
+            source_in=const(number, 8),
+            height_in=T >> number,
+            width_in=NV << 4,
+            pool_y_in=const(2, 8),
+            pool_x_in=const(1, 8),
+            stride_y_in=const(2, 8),
+            stride_x_in=const(1, 8),
+        )
+    return Fragment(program.name, chain_model(kind, steps), PARAMETERS, {}, program)
+
+
+def chain_fragment(kind: str, steps: int, ila: Ila, *, reloaded: bool = False) -> Fragment:
+    """The FlexASR program: store, configure and start for every pooling, load.
+
+    With ``reloaded`` the host loads every intermediate result and stores it again at the same place.
+    """
+    program = Kernel(f"flexasr_{kind}pool_{steps}_times{'_reloaded' if reloaded else ''}")
+    host = UnitProgram(program, ila)
+    host.store_matrix(T)
+    host.large_manager()
+    for number in range(steps):
+        rows = T >> number
+        if reloaded and number > 0:
+            host.load_matrix(rows, HOST_MID, f"result_{number}")
+            host.store_matrix(rows, HOST_MID, f"result_{number}")
+        host.pool(KINDS[kind][1], rows)
+    host.load_matrix(T >> steps)
+    tensors = (HOST_X, HOST_MID, HOST_Y) if reloaded else (HOST_X, HOST_Y)
+    return Fragment(program.name, ila, PARAMETERS, {t.name: t for t in tensors}, program)
+
+
+def chain_mapping(
+    kind: str, steps: int, options: FlexAsrOptions | None = None, *, reloaded: bool = False
+) -> TensorMapping:
+    """The mapping ``flexasr_{kind}pool_x{steps}``; with ``reloaded``, ``flexasr_{kind}pool_x{steps}_reloaded``.
+
+    ``options`` select another reading of the hardware.
+    """
+    _, _, reduce, operator = KINDS[kind]
+    moved = ", with intermediate results moved to the host and back," if reloaded else ""
+    figure = "d" if reloaded else "f"
+    return TensorMapping(
+        name=f"flexasr_{kind}pool_x{steps}{'_reloaded' if reloaded else ''}",
+        ir=ir_chain(kind, steps),
+        device=chain_fragment(kind, steps, flexasr(options), reloaded=reloaded),
+        parameters=PARAMETERS,
+        parameter_texts=PARAMETER_TEXTS,
+        domain=(
+            (f"T is a multiple of {1 << steps}", T[steps - 1 : 0] == 0),
+            *matrix_domain(T, "T", least=1 << steps),
+        ),
+        rows=T >> steps,
+        columns=NV << 4,
+        inputs=(("host_x", "tensor_in"),),
+        output=("host_y", "tensor_out"),
+        lemmas=(pooling_lemma(kind),),
+        abstract=frozenset({reduce.name, operator.first.name, operator.step.name, operator.finish.name}),
+        sizes_of=lambda rows, columns: chain_sizes(steps, rows, columns),
+        statement=f"{steps} starts of FlexASR's LayerReduce in one program{moved} compute {kind} pooling with window "
+        f"(2, 1) and stride (2, 1) {steps} times",
+        doc=f"Store to the tiled buffer, configure and start {steps} times in place, load (D2A figure 7{figure})",
+        assumptions=ASSUMPTIONS,
+        show_element=describe_code,
+        program_file=program_file,
+        setup_commands=setup_commands,
+        sample_shapes=tuple((r << steps, c) for r, c in ((1, 16), (2, 32), (3, 48), (5, 16), (9, 32), (17, 16))),
+        shape_parameters=frozenset({"T", "nv"}),
+    )
+
+
+def reload_mapping(options: FlexAsrOptions | None = None, *, apart: bool = False) -> TensorMapping:
+    """The mapping ``flexasr_reload``, with ``apart`` ``flexasr_reload_apart``; ``options`` select another hardware.
+
+    A matrix is loaded to the host and stored again.  What must not change is the matrix itself, or with ``apart`` any
+    one vector of the buffer that does not lie in the matrix's tiles.
+    """
+    program = Kernel("flexasr_reload_apart" if apart else "flexasr_reload")
+    host = UnitProgram(program, flexasr(options))
+    if apart:
+        host.store_vector(PLACE)
+    else:
+        host.store_matrix(T)
+    host.load_matrix(T, HOST_MID, "what_was_there")
+    host.store_matrix(T, HOST_MID, "what_was_there")
+    if apart:
+        host.load_vector(PLACE)
+    else:
+        host.load_matrix(T)
+    parameters = PARAMETERS | ({"place": PLACE} if apart else {})
+    tensors = {t.name: t for t in (HOST_X, HOST_MID, HOST_Y)}
+    rows, features = (const(1, 32), const(LANES, 32)) if apart else (T, NV << 4)
+    elsewhere = (PLACE < BASE) | (BASE + (((T + 15) >> 4) * NV) * 16 <= PLACE)
+    what = "A vector outside of a matrix's tiles" if apart else "A matrix"
+    return TensorMapping(
+        name=program.name,
+        ir=ir_copy(rows, features, parameters),
+        device=Fragment(program.name, host.ila, parameters, tensors, program),
+        parameters=parameters,
+        parameter_texts=PARAMETER_TEXTS | ({"place": "the vector of the large buffer"} if apart else {}),
+        domain=(
+            *matrix_domain(T, "T"),
+            *(
+                (
+                    ("place <= 65535", PLACE <= 65535),
+                    ("place < base or base + 16*nv*ceil(T/16) <= place", elsewhere),
+                )
+                if apart
+                else ()
+            ),
+        ),
+        rows=rows,
+        columns=features,
+        inputs=(("host_x", "tensor_in"),),
+        output=("host_y", "tensor_out"),
+        lemmas=(),
+        abstract=frozenset(),
+        sizes_of=apart_sizes if apart else matrix_sizes,
+        statement=f"{what} in FlexASR's large buffer is what it was after {'the' if apart else 'a'} matrix is loaded "
+        "to the host and stored again at the same place",
+        doc="Store, load the matrix to the host, store it from there, load (D2A figure 7e)",
+        assumptions=ASSUMPTIONS,
+        show_element=describe_code,
+        program_file=program_file,
+        setup_commands=setup_commands,
+        sample_shapes=((1, 16), (2, 32), (5, 48), (17, 16), (18, 32)),
+        shape_parameters=frozenset({"T", "nv"}),
+    )
+
+
+def matrix_sizes(rows: int, columns: int) -> dict[str, int]:
+    """Sizes for a matrix of ``rows`` x ``columns``, stored at base 0; raises SizeError where it does not fit."""
+    where = f"shape {rows}x{columns} of a matrix in FlexASR's large buffer"
+    return {"T": rows, "nv": matrix_within(where, rows, columns), "base": 0}
+
+
+def apart_sizes(rows: int, columns: int) -> dict[str, int]:
+    """As :func:`matrix_sizes`, and the vector right after the matrix's tiles; raises SizeError where there is none."""
+    sizes = matrix_sizes(rows, columns)
+    place = -(-rows // 16) * 16 * sizes["nv"]
+    if place > 65535:
+        raise SizeError(
+            f"Tiles of shape {rows}x{columns} of a matrix in FlexASR's large buffer must leave a vector of 65536 free, "
+            f"not take {place}; take a smaller one"
+        )
+    return sizes | {"place": place}
+
+
+def ir_copy(rows: Expr, features: Expr, parameters: dict[str, Expr]) -> Fragment:
+    """One ``copy_rows`` instruction."""
+    program = Kernel("ir_copy")
+    program.command("copy", func_run=true, func_id=const(COPY_CODE, 8), rows_in=rows, features_in=features)
+    return Fragment("ir_copy", copy_ir(), parameters, {}, program)

@@ -1,0 +1,204 @@
+"""Rules that cut an operator in two at ``q``, so that each part fits an accelerator, and that join the parts.
+
+Batches and outputs of a convolution stand in ``tensor_rules_convolution``, batches and the inner axis of a product of
+matrices in ``tensor_rules_products``.
+"""
+
+from __future__ import annotations
+
+from ir_semantics.scalars import exp, relu, variable
+from ir_semantics.tensors.conditions import both, le
+from ir_semantics.tensors.index import Index, IndexLike
+from ir_semantics.tensors.operators import concat, map_, reshape, slice_, transpose
+from ir_semantics.tensors.reductions import conv, matmul, mean, reduce
+from ir_semantics.tensors.terms import Tensor, input_
+
+from .tensor_rule import Kind, TensorRule
+from .tensor_rules_inputs import OUT, REALS, A, B, C, H, K, M, N, Q, S, T, W, along
+from .tensor_words import at_least, bias, sub
+
+__all__ = ["RULES"]
+
+PAIRS = input_("x", 2 * M, N)
+IMAGE, KERNEL = input_("x", N, C, H, W), input_("w", OUT, C, K, T)
+ROWS, WEIGHTS, BIAS = input_("x", N, C), input_("w", OUT, C), input_("b", OUT)
+X, Y = input_("x", N, C), input_("y", M, C)
+
+
+def pooled(op: str, x: Tensor, count: Index) -> Tensor:
+    """The maximum or mean of ``count`` pairs of neighbouring rows."""
+    pairs = reshape(x, count, 2, x.shape[1])
+    return mean(pairs, [1]) if op == "mean" else reduce("max", pairs, [1])
+
+
+def dense(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    """x w^T + b."""
+    return bias(matmul(x, transpose(w, [1, 0])), b, 1)
+
+
+def strided(x: Tensor, w: Tensor = KERNEL) -> Tensor:
+    """The convolution with stride s along the height."""
+    return conv(x, w, strides=[S, 1])
+
+
+def band(first: IndexLike, last: IndexLike) -> Tensor:
+    """Some rows of all images."""
+    return slice_(IMAGE, [0, 0, first, 0], [N, C, last, W])
+
+
+def first(x: Tensor, count: IndexLike, axis: int = 0) -> Tensor:
+    """The first ``count`` parts of a matrix or vector along an axis."""
+    return slice_(x, [0] * x.rank, [count if j == axis else d for j, d in enumerate(x.shape)])
+
+
+def rest(x: Tensor, count: IndexLike, axis: int = 0) -> Tensor:
+    """What :func:`first` leaves."""
+    return slice_(x, [count if j == axis else 0 for j in range(x.rank)], list(x.shape))
+
+
+_VALID = [
+    TensorRule(
+        "rows of matmul in two parts",
+        "a b = concat(a[:q] b, a[q:] b; rows)",
+        matmul(A, B),
+        concat(0, matmul(first(A, Q), B), matmul(rest(A, Q), B)),
+        Kind.VALID,
+        le(Q, N),
+    ),
+    TensorRule(
+        "columns of matmul in two parts",
+        "a b = concat(a b[:, :q], a b[:, q:]; columns)",
+        matmul(A, B),
+        concat(1, matmul(A, first(B, Q, 1)), matmul(A, rest(B, Q, 1))),
+        Kind.VALID,
+        le(Q, M),
+    ),
+    TensorRule(
+        "rows of a dense layer in two parts",
+        "x w^T + b = concat(x[:q] w^T + b, x[q:] w^T + b; rows)",
+        dense(ROWS, WEIGHTS, BIAS),
+        concat(0, dense(first(ROWS, Q), WEIGHTS, BIAS), dense(rest(ROWS, Q), WEIGHTS, BIAS)),
+        Kind.VALID,
+        le(Q, N),
+    ),
+    TensorRule(
+        "outputs of a dense layer in two parts",
+        "x w^T + b = concat(x w[:q]^T + b[:q], x w[q:]^T + b[q:]; columns)",
+        dense(ROWS, WEIGHTS, BIAS),
+        concat(
+            1,
+            dense(ROWS, first(WEIGHTS, Q), first(BIAS, Q)),
+            dense(ROWS, rest(WEIGHTS, Q), rest(BIAS, Q)),
+        ),
+        Kind.VALID,
+        le(Q, OUT),
+    ),
+    TensorRule(
+        "a band of rows of a convolution with a stride",
+        "conv(x, stride s)[q:t] = conv(x[s q : s (t - 1) + k], stride s)",
+        slice_(strided(IMAGE), [0, 0, Q, 0], [N, OUT, M, W - T + 1]),
+        strided(band(S * Q, S * (M - 1) + K)),
+        Kind.VALID,
+        both(le(Q + 1, M), le(S * (M - 1) + K, H)),
+    ),
+    TensorRule(
+        "rows of a convolution with a stride in two parts",
+        "conv(x, stride s) = concat(conv(x[: s (q - 1) + k], stride s), conv(x[s q :], stride s); rows)",
+        strided(IMAGE),
+        concat(2, strided(band(0, S * (Q - 1) + K)), strided(band(S * Q, H))),
+        Kind.VALID,
+        both(at_least(1, Q), le(S * Q + K, H)),
+    ),
+    *(
+        TensorRule(
+            f"{op} pooling over pairs of rows in two parts",
+            f"the {text} of pairs of rows of x = concat(those of x[:2 q], those of x[2 q:]; rows)",
+            pooled(op, PAIRS, M),
+            concat(0, pooled(op, first(PAIRS, 2 * Q), Q), pooled(op, rest(PAIRS, 2 * Q), M - Q)),
+            Kind.VALID,
+            both(le(Q, M), at_least(1, N)),
+        )
+        for op, text in (("max", "maxima"), ("mean", "means"))
+    ),
+    *(
+        TensorRule(
+            f"{op} pooling over pairs of rows in two parts by columns",
+            f"the {text} of pairs of rows of x = concat(those of x[:, :q], those of x[:, q:]; columns)",
+            pooled(op, PAIRS, M),
+            concat(1, pooled(op, first(PAIRS, Q, 1), M), pooled(op, rest(PAIRS, Q, 1), M)),
+            Kind.VALID,
+            both(at_least(1, Q), le(Q + 1, N)),
+        )
+        for op, text in (("max", "maxima"), ("mean", "means"))
+    ),
+    *(
+        TensorRule(
+            f"{name} of a concatenation",
+            f"{name}(concat(x, y)) = concat({name}(x), {name}(y))",
+            map_(term, x=concat(0, X, Y)),
+            concat(0, map_(term, x=X), map_(term, x=Y)),
+            Kind.VALID,
+        )
+        for name, term in (("relu", relu(variable("x"))), ("the logistic function", 1 / (1 + exp(-variable("x")))))
+    ),
+]
+
+_WRONG = [
+    TensorRule(
+        "outputs of a dense layer in two parts with one bias",
+        "x w^T + b = concat(x w[:q]^T + b[:q], x w[q:]^T + b[:o - q]; columns)",
+        dense(ROWS, WEIGHTS, BIAS),
+        concat(
+            1,
+            dense(ROWS, first(WEIGHTS, Q), first(BIAS, Q)),
+            dense(ROWS, rest(WEIGHTS, Q), first(BIAS, OUT - Q)),
+        ),
+        Kind.WRONG,
+        both(at_least(1, N, C, Q), le(Q + 1, OUT)),
+    ),
+    TensorRule(
+        "rows of a convolution with a stride in two parts from row q",
+        "conv(x, stride s) = concat(conv(x[: s (q - 1) + k], stride s), conv(x[q:], stride s)[...]; rows)",
+        slice_(strided(IMAGE), [0, 0, Q, 0], [N, OUT, Q + 1, W - T + 1]),
+        strided(band(Q, Q + K)),
+        Kind.WRONG,
+        both(at_least(1, N, C, OUT, Q), le(S * Q + K, H)),
+        note="the second part begins at row s q of the image",
+    ),
+    TensorRule(
+        "rows of a convolution with a stride in two parts without overlap",
+        "conv(x, stride s) = concat(conv(x[: s q], stride s), conv(x[s q :], stride s); rows)",
+        strided(IMAGE),
+        concat(2, strided(band(0, S * Q)), strided(band(S * Q, H))),
+        Kind.WRONG,
+        both(at_least(1, N, C, OUT, Q), both(le(K, S * Q), le(S * Q + K, H))),
+        note="windows that lie across the cut are lost where k > s",
+    ),
+    TensorRule(
+        "max pooling over pairs of rows in two parts cut inside a pair",
+        "the maxima of pairs of rows of x = concat(those of x[:2 q], those of x[2 q - 1 : 2 m - 1]; rows)",
+        pooled("max", PAIRS, M),
+        concat(
+            0,
+            pooled("max", first(PAIRS, 2 * Q), Q),
+            pooled("max", slice_(PAIRS, [2 * Q - 1, 0], [2 * M - 1, N]), M - Q),
+        ),
+        Kind.WRONG,
+        both(at_least(1, N, Q), le(Q + 1, M)),
+    ),
+    TensorRule(
+        "layer normalisation of a concatenation along the features",
+        "layernorm(x) = concat(layernorm(x[:, :q]), layernorm(x[:, q:]); columns), without g and b",
+        sub(ROWS, along(mean(ROWS, [1]), ROWS, 0)),
+        concat(
+            1,
+            *(sub(part, along(mean(part, [1]), part, 0)) for part in (first(ROWS, Q, 1), rest(ROWS, Q, 1))),
+        ),
+        Kind.WRONG,
+        both(at_least(1, N, Q), le(Q + 1, C)),
+        equality=REALS,
+    ),
+]
+
+RULES = (*_WRONG, *_VALID)
+"""All rules of this module."""

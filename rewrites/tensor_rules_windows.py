@@ -1,0 +1,169 @@
+"""Rules that take pooling apart: windows flattened to rows of a matrix, and rows reduced by pairs (D2A, figure 7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ir_semantics.tensors.conditions import both
+from ir_semantics.tensors.index import product
+from ir_semantics.tensors.operators import concat, reshape, slice_, transpose
+from ir_semantics.tensors.reductions import avg_pool, max_pool, mean, patches, reduce
+from ir_semantics.tensors.terms import Tensor, input_
+
+from .tensor_rule import Kind, TensorRule
+from .tensor_rules_inputs import IMAGE, REALS, C, H, K, M, N, P, Q, S, T, W
+from .tensor_words import at_least
+
+__all__ = ["RULES"]
+
+STRIDES: dict[str, Any] = {"strides": [S, T]}
+WINDOWS = input_("x", N, C, K, Q, H, W)
+"""Windows of k x q elements at h x w places."""
+PAIRS, ODD, TWO = input_("x", 2 * M, N), input_("x", 2 * M + 1, N), input_("x", 2, N)
+HALVES = slice_(PAIRS, [0, 0], [M, N]), slice_(PAIRS, [M, 0], [2 * M, N])
+
+
+def rows_of(windows: Tensor, order: tuple[int, ...] = (2, 3, 0, 1, 4, 5)) -> Tensor:
+    """Windows as a matrix: a row for each place in the window, a column for each window."""
+    n, c, k, q, h, w = windows.shape
+    return reshape(transpose(windows, order), k * q, product([n, c, h, w]))
+
+
+def paired(x: Tensor) -> Tensor:
+    """The rows of a matrix by pairs of neighbours: [pair, row of the pair, column]."""
+    return reshape(x, M, 2, N)
+
+
+_VALID = [
+    TensorRule(
+        "max pooling as maxima over windows",
+        "maxpool(x) = maximum over the window axes of patches(x), without pads",
+        max_pool(IMAGE, [K, Q], **STRIDES),
+        reduce("max", patches(IMAGE, [K, Q], **STRIDES), [2, 3]),
+        Kind.VALID,
+    ),
+    TensorRule(
+        "average pooling as means over windows",
+        "avgpool(x) = mean over the window axes of patches(x), without pads",
+        avg_pool(IMAGE, [K, Q], **STRIDES),
+        mean(patches(IMAGE, [K, Q], **STRIDES), [2, 3]),
+        Kind.VALID,
+        equality=REALS,
+    ),
+    TensorRule(
+        "maxima over windows as a maximum over rows",
+        "max over two axes = max over the rows of [k q, n c h w], reshaped",
+        reduce("max", WINDOWS, [2, 3]),
+        reshape(reduce("max", rows_of(WINDOWS), [0]), N, C, H, W),
+        Kind.VALID,
+        at_least(1, N, C, H, W, K, Q),
+    ),
+    TensorRule(
+        "means over windows as a mean over rows",
+        "mean over two axes = mean over the rows of [k q, n c h w], reshaped",
+        mean(WINDOWS, [2, 3]),
+        reshape(mean(rows_of(WINDOWS), [0]), N, C, H, W),
+        Kind.VALID,
+        at_least(1, N, C, H, W),
+        equality=REALS,
+    ),
+    TensorRule(
+        "a maximum over an even number of rows by pairs",
+        "max over 2 m rows = max over m rows of the maxima of pairs of neighbours",
+        reduce("max", PAIRS, [0]),
+        reduce("max", reduce("max", paired(PAIRS), [1]), [0]),
+        Kind.VALID,
+        both(at_least(2, M), at_least(1, N)),
+    ),
+    TensorRule(
+        "a mean over an even number of rows by pairs",
+        "mean over 2 m rows = mean over m rows of the means of pairs of neighbours",
+        mean(PAIRS, [0]),
+        mean(mean(paired(PAIRS), [1]), [0]),
+        Kind.VALID,
+        both(at_least(2, M), at_least(1, N)),
+        equality=REALS,
+    ),
+    TensorRule(
+        "a maximum over an odd number of rows with the last row twice",
+        "max over 2 m + 1 rows = max over these and the last row once more",
+        reduce("max", ODD, [0]),
+        reduce("max", concat(0, ODD, slice_(ODD, [2 * M, 0], [2 * M + 1, N])), [0]),
+        Kind.VALID,
+        at_least(1, M, N),
+    ),
+    TensorRule(
+        "a maximum over two rows as one pair",
+        "max over 2 rows = the maximum of the one pair, reshaped",
+        reduce("max", TWO, [0]),
+        reshape(reduce("max", reshape(TWO, 1, 2, N), [1]), N),
+        Kind.VALID,
+        at_least(1, N),
+    ),
+    TensorRule(
+        "a mean over two rows as one pair",
+        "mean over 2 rows = the mean of the one pair, reshaped",
+        mean(TWO, [0]),
+        reshape(mean(reshape(TWO, 1, 2, N), [1]), N),
+        Kind.VALID,
+        at_least(1, N),
+        equality=REALS,
+    ),
+]
+
+_WRONG = [
+    TensorRule(
+        "max pooling with pads as maxima over windows",
+        "maxpool(x, pads) = maximum over the window axes of patches(x, pads)",
+        max_pool(IMAGE, [K, Q], **STRIDES, pads=[(P, P), (P, P)]),
+        reduce("max", patches(IMAGE, [K, Q], **STRIDES, pads=[(P, P), (P, P)]), [2, 3]),
+        Kind.WRONG,
+        at_least(1, N, C, H, W),
+        note="patches have zeros in the pads, and pooling has nothing there",
+    ),
+    TensorRule(
+        "maxima over windows as a maximum over rows without a transposition",
+        "max over two axes = max over the rows of reshape(x, [k q, n c h w]), reshaped",
+        reduce("max", WINDOWS, [2, 3]),
+        reshape(reduce("max", reshape(WINDOWS, K * Q, product([N, C, H, W])), [0]), N, C, H, W),
+        Kind.WRONG,
+        at_least(1, N, C, H, W, K, Q),
+    ),
+    TensorRule(
+        "maxima over windows as a maximum over rows with places exchanged",
+        "max over two axes = max over the rows of [k q, n c w h], reshaped",
+        reduce("max", WINDOWS, [2, 3]),
+        reshape(reduce("max", rows_of(WINDOWS, (2, 3, 0, 1, 5, 4)), [0]), N, C, H, W),
+        Kind.WRONG,
+        at_least(1, N, C, H, W, K, Q),
+    ),
+    TensorRule(
+        "a maximum over an even number of rows by pairs of columns",
+        "max over 2 m rows = max over m rows of the maxima of [m, n, 2] along the last axis",
+        reduce("max", PAIRS, [0]),
+        reduce("max", reduce("max", reshape(PAIRS, M, N, 2), [2]), [0]),
+        Kind.WRONG,
+        at_least(1, M, N),
+    ),
+    TensorRule(
+        "a maximum over half of the rows",
+        "max over 2 m rows = max over m rows of the maxima of rows 0 to m - 1 with themselves",
+        reduce("max", PAIRS, [0]),
+        reduce("max", reduce("max", reshape(concat(0, HALVES[0], HALVES[0]), M, 2, N), [1]), [0]),
+        Kind.WRONG,
+        at_least(1, M, N),
+    ),
+    TensorRule(
+        "a mean over an odd number of rows with the last row twice",
+        "mean over 2 m + 1 rows = mean over these and the last row once more",
+        mean(ODD, [0]),
+        mean(concat(0, ODD, slice_(ODD, [2 * M, 0], [2 * M + 1, N])), [0]),
+        Kind.WRONG,
+        at_least(1, M, N),
+        equality=REALS,
+        note="a maximum may count a row twice, a mean may not",
+    ),
+]
+
+RULES = (*_WRONG, *_VALID)
+"""All rules of this module."""
