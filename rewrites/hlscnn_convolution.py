@@ -231,7 +231,8 @@ def convolution_mapping(options: HlscnnOptions | None = None) -> TensorMapping:
     """The mapping ``hlscnn_conv2d``; ``options`` select another reading of the hardware, on the device only."""
     reading = options or HlscnnOptions()
     ops = arithmetic(reading)
-    functions = (ops.product, ops.requantise, ops.total, ops.rectify, ops.stored)
+    sides = (ops, arithmetic(HlscnnOptions()))
+    functions = [f for o in sides for f in (o.product, o.requantise, o.total, o.rectify, o.stored)]
     return TensorMapping(
         name="hlscnn_conv2d",
         ir=ir_fragment(HlscnnOptions()),

@@ -40,29 +40,42 @@ class Arithmetic:
 
 def arithmetic(options: HlscnnOptions) -> Arithmetic:
     """The primitives for ``options``; the same objects for equal formats."""
-    return _build(
-        options.weight_fraction,
-        options.activation_fraction,
-        options.output_fraction,
-        options.psum_fraction,
-        options.psum_bits,
-        options.tap_rounding,
-        options.store_rounding,
-        options.overflow == "saturate",
+    o = options
+    product, total, rectify = _sums(
+        o.weight_fraction, o.activation_fraction, o.output_fraction, o.psum_fraction, o.psum_bits
     )
+    dropped, saturate = o.psum_fraction - o.output_fraction, o.overflow == "saturate"
+    requantise = _conversion("requantise", dropped, o.psum_bits, o.tap_rounding, saturate)
+    stored = _conversion("stored", dropped, o.psum_bits, o.store_rounding, saturate)
+    return Arithmetic(product, requantise, total, rectify, stored)
 
 
 @cache
-def _build(
-    weight_fraction: int,
-    activation_fraction: int,
-    output_fraction: int,
-    psum_fraction: int,
-    psum_bits: int,
-    tap_rounding: Rounding,
-    store_rounding: Rounding,
-    saturate: bool,
-) -> Arithmetic:
+def _conversion(kind: str, dropped: int, psum_bits: int, rounding: Rounding, saturate: bool) -> Function:
+    """The primitive from P to 16 bits, of the ``kind`` "requantise" or "stored".
+
+    Readings that one claim compares are different functions, so that they have different names.
+    """
+    name = f"hlscnn_{kind}" + ("" if rounding == "truncate" else f"_{rounding}") + ("_saturating" if saturate else "")
+
+    def requantise(psum: Expr) -> Expr:
+        """A partial sum as an output word."""
+        return _narrow(psum, dropped, rounding, saturate)
+
+    def stored(total: Expr) -> Expr:
+        """A total as an output word."""
+        return _narrow(total, dropped, rounding, saturate)
+
+    if kind == "requantise":
+        return primitive(bv(WORD_BITS), name=name, psum=bv(psum_bits))(requantise)
+    return primitive(bv(WORD_BITS), name=name, total=bv(psum_bits))(stored)
+
+
+@cache
+def _sums(
+    weight_fraction: int, activation_fraction: int, output_fraction: int, psum_fraction: int, psum_bits: int
+) -> tuple[Function, Function, Function]:
+    """The primitives that neither round to nearest nor saturate in any reading: product, total, rectify."""
     word, wide = bv(WORD_BITS), bv(psum_bits)
     dropped = psum_fraction - output_fraction
 
@@ -76,11 +89,6 @@ def _build(
         exact = weight.sext(psum_bits) * activation.sext(psum_bits)
         return _align(exact, weight_fraction + activation_fraction, psum_fraction)
 
-    @primitive(word, name="hlscnn_requantise", psum=wide)
-    def requantise(psum: Expr) -> Expr:
-        """A partial sum as an output word."""
-        return _narrow(psum, dropped, tap_rounding, saturate)
-
     @primitive(wide, name="hlscnn_total", partial=word, old=word, bias=word)
     def total(partial: Expr, old: Expr, bias: Expr) -> Expr:
         """partial + old + bias as a partial sum; the bias has the format of weights."""
@@ -92,12 +100,7 @@ def _build(
         """The larger of a number and 0."""
         return ite(total.slt(0), const(0, psum_bits), total)
 
-    @primitive(word, name="hlscnn_stored", total=wide)
-    def stored(total: Expr) -> Expr:
-        """A total as an output word."""
-        return _narrow(total, dropped, store_rounding, saturate)
-
-    return Arithmetic(product, requantise, total, rectify, stored)
+    return product, total, rectify
 
 
 def _align(value: Expr, fraction: int, wanted: int) -> Expr:

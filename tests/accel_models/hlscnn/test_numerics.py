@@ -78,5 +78,14 @@ def test_rectification(value: int) -> None:
 
 
 def test_primitives_are_made_once_per_format() -> None:
-    assert arithmetic(HlscnnOptions()) is arithmetic(HlscnnOptions(coordinates="same"))
+    usual, other = arithmetic(HlscnnOptions()), arithmetic(HlscnnOptions(coordinates="same"))
+    assert all(one is same for one, same in zip(vars(usual).values(), vars(other).values(), strict=True))
+
+
+def test_readings_that_a_claim_compares_differ_in_the_names_of_what_differs() -> None:
+    usual, rounding = arithmetic(HlscnnOptions()), arithmetic(HlscnnOptions(tap_rounding="half_up"))
+    assert (usual.product, usual.stored) == (rounding.product, rounding.stored)
+    assert (usual.requantise.name, rounding.requantise.name) == ("hlscnn_requantise", "hlscnn_requantise_half_up")
+    saturating = arithmetic(HlscnnOptions(overflow="saturate"))
+    assert {usual.stored.name, saturating.stored.name} == {"hlscnn_stored", "hlscnn_stored_saturating"}
     assert arithmetic(HlscnnOptions()) is not arithmetic(HlscnnOptions(output_fraction=4))
