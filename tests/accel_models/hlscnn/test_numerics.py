@@ -80,6 +80,7 @@ def test_rectification(value: int) -> None:
 def test_primitives_are_made_once_per_format() -> None:
     usual, other = arithmetic(HlscnnOptions()), arithmetic(HlscnnOptions(coordinates="same"))
     assert all(one is same for one, same in zip(vars(usual).values(), vars(other).values(), strict=True))
+    assert usual.total is not arithmetic(HlscnnOptions(output_fraction=4)).total
 
 
 def test_readings_that_a_claim_compares_differ_in_the_names_of_what_differs() -> None:
@@ -88,4 +89,3 @@ def test_readings_that_a_claim_compares_differ_in_the_names_of_what_differs() ->
     assert (usual.requantise.name, rounding.requantise.name) == ("hlscnn_requantise", "hlscnn_requantise_half_up")
     saturating = arithmetic(HlscnnOptions(overflow="saturate"))
     assert {usual.stored.name, saturating.stored.name} == {"hlscnn_stored", "hlscnn_stored_saturating"}
-    assert arithmetic(HlscnnOptions()) is not arithmetic(HlscnnOptions(output_fraction=4))
