@@ -19,7 +19,7 @@ from smt_encodings.claims import Equality
 from .tensor_rule import Kind, TensorRule
 from .tensor_words import add, at_least, bias, div, mul, relu, sizes, sub
 
-__all__ = ["FROM_ONNX", "RULES", "TO_ONNX"]
+__all__ = ["EXCHANGED", "FROM_ONNX", "RULES", "TO_ONNX"]
 
 N, C, H, W, O, K, L, S, T, D, E = sizes("n c h w o k l s t d e")  # noqa: E741  # the number of outputs
 P, Q, R, M = sizes("p q r m")
@@ -35,6 +35,8 @@ LEFT_OVER = both(at_least(1, N, C, O, K, L, H, W, S, T, D, E), lt(R, S), lt(M, T
 
 FROM_ONNX, TO_ONNX = (0, 2, 3, 1), (0, 3, 1, 2)
 """Gates of an LSTM from ONNX's order i, o, f, g to i, f, g, o, and back: what stands at each place."""
+EXCHANGED = (1, 0, 2)
+"""Gates of a GRU from ONNX's order z, r, n to r, z, n, and back."""
 
 
 SHIFT = input_("b", O)
@@ -64,12 +66,9 @@ def _image_of(rows: Tensor) -> Tensor:
 
 
 def _batch_norm(x: Tensor) -> Tensor:
-    """(x - mu) / d * g + b along channels, broadcast as the operator of graphs does it."""
-
-    def spread(name: str) -> Tensor:
-        return broadcast(reshape(reshape(input_(name, O), 1, O, 1, 1), O), x.shape, [1])
-
-    return add(mul(div(sub(x, spread("mu")), spread("d")), spread("g")), spread("b"))
+    """(x - mu) / d * g + b along channels, as the operator of graphs has it."""
+    shift, deviation, gain = (broadcast(input_(name, O), x.shape, [1]) for name in ("mu", "d", "g"))
+    return bias(mul(div(sub(x, shift), deviation), gain), SHIFT, 1)
 
 
 def _folded(x: Tensor, w: Tensor, axis: int) -> Tensor:
@@ -80,7 +79,7 @@ def _folded(x: Tensor, w: Tensor, axis: int) -> Tensor:
 
 
 def _in_order(x: Tensor, order: Sequence[int]) -> Tensor:
-    """The four parts along the first axis in another order."""
+    """The gates along the first axis, h elements each, in another order."""
     rest = list(x.shape[1:])
     return concat(0, *(slice_(x, [j * H, *[0] * len(rest)], [(j + 1) * H, *rest]) for j in order))
 
@@ -142,6 +141,13 @@ _WRONG = [
         _GATES,
         Kind.WRONG,
         at_least(1, H),
+    ),
+    TensorRule(
+        "a cyclic permutation twice",
+        "transpose(transpose(x, 1, 2, 0), 1, 2, 0) = x for axes of one size",
+        transpose(transpose(input_("x", N, N, N), [1, 2, 0]), [1, 2, 0]),
+        input_("x", N, N, N),
+        Kind.WRONG,
     ),
     TensorRule(
         "two parts of a vector exchanged",
@@ -254,6 +260,13 @@ _VALID = [
         at_least(1, N, H, W, O),
     ),
     TensorRule(
+        "transposed twice",
+        "transpose(transpose(x)) = x",
+        transpose(transpose(input_("x", N, C), [1, 0]), [1, 0]),
+        input_("x", N, C),
+        Kind.VALID,
+    ),
+    TensorRule(
         "four gates from ONNX's order and back",
         "the gates i, o, f, g as i, f, g, o, and these as i, o, f, g = the gates",
         _in_order(_in_order(_GATES, FROM_ONNX), TO_ONNX),
@@ -266,6 +279,22 @@ _VALID = [
         "the gates i, o, f, g as i, f, g, o, and these as i, o, f, g = the gates",
         _in_order(_in_order(input_("x", 4 * H), FROM_ONNX), TO_ONNX),
         input_("x", 4 * H),
+        Kind.VALID,
+        at_least(1, H),
+    ),
+    TensorRule(
+        "first two of three gates exchanged and back",
+        "the gates z, r, n as r, z, n, and these as z, r, n = the gates",
+        _in_order(_in_order(input_("x", 3 * H, C), EXCHANGED), EXCHANGED),
+        input_("x", 3 * H, C),
+        Kind.VALID,
+        at_least(1, H),
+    ),
+    TensorRule(
+        "biases of the first two of three gates exchanged and back",
+        "the gates z, r, n as r, z, n, and these as z, r, n = the gates",
+        _in_order(_in_order(input_("x", 3 * H), EXCHANGED), EXCHANGED),
+        input_("x", 3 * H),
         Kind.VALID,
         at_least(1, H),
     ),

@@ -56,17 +56,25 @@ def _along(b: Builder, vector: int, rank: int, axis: int) -> int:
     return reshape(b, vector, [b.shape(vector)[0] if j == axis else 1 for j in range(rank)])
 
 
+def _spread(b: Builder, vector: int, like: int) -> int:
+    """A vector by channel (axis 1), repeated to the shape of a tensor."""
+    shape = b.shape(like)
+    if 0 in shape:
+        return b.constant(np.zeros(shape, b.type(vector).dtype))
+    return b.add("broadcast", vector, axes=(1,), shape=shape)
+
+
 def batch_norm(b: Builder, of: Sequence[int], a: Attributes) -> int:
     """(x - mean) / sqrt(variance + epsilon) * scale + bias, all given by channel (axis 1)."""
     x, scale, bias, mean, variance = of
-    dtype, rank = b.type(x).dtype, len(b.shape(x))
+    dtype = b.type(x).dtype
     scale, bias, mean, variance = (
         b.add("cast", v, to=dtype) if b.type(v).dtype != dtype else v for v in (scale, bias, mean, variance)
     )
     deviation = b.add("sqrt", apply(b, "add", variance, literal(b, _float(a, "epsilon"), dtype)))
-    centred = apply(b, "sub", x, _along(b, mean, rank, 1))
-    scaled = apply(b, "mul", apply(b, "div", centred, _along(b, deviation, rank, 1)), _along(b, scale, rank, 1))
-    return apply(b, "add", scaled, _along(b, bias, rank, 1))
+    for operator, operand in (("sub", mean), ("div", deviation), ("mul", scale), ("add", bias)):
+        x = b.add(operator, x, _spread(b, operand, x))
+    return x
 
 
 def mean_of(b: Builder, x: int, axes: Sequence[int]) -> int:

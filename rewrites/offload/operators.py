@@ -148,12 +148,14 @@ class AcceleratorOperator:
 
     ``mappings`` are names of claims.  With an ``activation`` the mapping is the one for it, by its value; otherwise
     any of them executes the operator (they differ in sizes and formats), and one of them must hold a certificate.
+    Operands and result of a ``resident`` operator stay in the accelerator's memory.
     """
 
     target: str
     operator: Operator
     mappings: tuple[str, ...]
     by_activation: bool = False
+    resident: bool = False
 
     @property
     def name(self) -> str:

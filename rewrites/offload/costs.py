@@ -1,0 +1,178 @@
+"""What nodes cost: work on the host, and data moved.
+
+Every function gives an integer for an e-node, its operands left out.  What depends on constants alone costs nothing: it
+is computed when a model is compiled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final, TypeAlias, cast
+
+from ir_semantics.graph.ir import Attribute, Node
+from ir_semantics.graph.operator import OPERATORS
+from ir_semantics.graph.run import expansion
+from ir_semantics.graph.types import TensorType
+from rewrites.egraph import Cost, EGraph, ENode, Symbol
+
+from .operators import ACCELERATOR_OPERATORS
+
+__all__ = ["COSTS", "Fixed", "Implementable", "costs_for", "reduction_steps", "scalar_operations"]
+
+Implementable: TypeAlias = Callable[[Node, Sequence[TensorType]], "str | None"]
+"""Why code cannot be generated for a node with operands of these types; None where it can."""
+
+VIEWS: Final = frozenset({"input", "constant", "reshape", "broadcast"})
+"""What moves no data: inputs are there, and NumPy reads repeated and reshaped elements where they are."""
+
+
+class Fixed:
+    """An analysis of e-graphs: whether a class has a term of constants alone."""
+
+    def make(self, symbol: Symbol, operands: Sequence[Hashable]) -> Hashable:
+        """Constants, and operators on nothing else."""
+        return symbol.operator == "constant" or (bool(operands) and all(operands))
+
+    def merge(self, left: Hashable, right: Hashable) -> Hashable:
+        """A class has such a term if one of its parts had."""
+        return bool(left) or bool(right)
+
+
+@lru_cache(maxsize=10_000)
+def reduction_steps(
+    operator: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...], result: TensorType
+) -> int:
+    """How many elements a node adds up, or takes extrema of: multiply-accumulates of products and convolutions."""
+    match operator:
+        case "matmul":
+            return result.elements * types[0].shape[-1]
+        case "conv":
+            return result.elements * math.prod(types[1].shape[1:])
+        case "max_pool" | "avg_pool":
+            kernel = dict(attributes)["kernel"]
+            assert isinstance(kernel, tuple), "kernels have an extent for each axis"
+            return result.elements * math.prod(k for k in kernel if isinstance(k, int))
+        case "reduce_sum" | "reduce_max" | "reduce_min" | "mean" | "cumsum" | "arg_max" | "arg_min":
+            return types[0].elements
+    return _within(reduction_steps, operator, types, attributes)
+
+
+@lru_cache(maxsize=10_000)
+def scalar_operations(
+    operator: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...], result: TensorType
+) -> int:
+    """How many scalar operators a node applies outside of reductions."""
+    if OPERATORS[operator].scalar is not None:
+        return result.elements
+    return _within(scalar_operations, operator, types, attributes)
+
+
+Count: TypeAlias = Callable[[str, tuple[TensorType, ...], "tuple[tuple[str, Attribute], ...]", TensorType], int]
+
+
+def _within(
+    count: Count, operator: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...]
+) -> int:
+    """The count of all nodes that a composite stands for, those of constants alone left out; 0 for other operators."""
+    if OPERATORS[operator].expand is None:
+        return 0
+    graph = expansion(operator, types, attributes)
+    total = 0
+    fixed: set[int] = set()
+    for number, node in enumerate(graph.nodes):
+        if node.operator == "constant" or (node.operands and fixed.issuperset(node.operands)):
+            fixed.add(number)
+        elif node.operator != "input":
+            inner = tuple(graph.nodes[o].type for o in node.operands)
+            total += count(node.operator, inner, node.attributes, node.type)
+    return total
+
+
+def _typed(egraph: EGraph, node: ENode) -> tuple[tuple[TensorType, ...], TensorType]:
+    types = tuple(t for t in map(egraph.type_of, node.classes) if isinstance(t, TensorType))
+    assert len(types) == len(node.classes) and isinstance(node.symbol.type, TensorType), "graphs are of tensors"
+    return types, node.symbol.type
+
+
+def _attributes(symbol: Symbol) -> tuple[tuple[str, Attribute], ...]:
+    return cast("tuple[tuple[str, Attribute], ...]", symbol.attributes)
+
+
+def _counted(count: Count) -> Cost:
+    """Work of the host by a count; what accelerators do is none."""
+
+    def cost(egraph: EGraph, node: ENode) -> int:
+        symbol = node.symbol
+        if symbol.operator in VIEWS or symbol.operator in ACCELERATOR_OPERATORS or _is_fixed(egraph, node):
+            return 0
+        types, result = _typed(egraph, node)
+        return count(symbol.operator, types, _attributes(symbol), result)
+
+    return cost
+
+
+def _is_fixed(egraph: EGraph, node: ENode) -> bool:
+    return all(egraph.fact(c) for c in node.classes)
+
+
+def moved(egraph: EGraph, node: ENode) -> int:
+    """Elements read and written by a node, wherever it is executed."""
+    return 0 if _resident(node.symbol.operator) else _traffic(egraph, node)
+
+
+def transferred(egraph: EGraph, node: ENode) -> int:
+    """Elements that a node brings to an accelerator and back."""
+    operator = node.symbol.operator
+    return _traffic(egraph, node) if operator in ACCELERATOR_OPERATORS and not _resident(operator) else 0
+
+
+def _resident(operator: str) -> bool:
+    return operator in ACCELERATOR_OPERATORS and ACCELERATOR_OPERATORS[operator].resident
+
+
+def _traffic(egraph: EGraph, node: ENode) -> int:
+    if node.symbol.operator in VIEWS or _is_fixed(egraph, node):
+        return 0
+    types, result = _typed(egraph, node)
+    return result.elements + sum(t.elements for t in types)
+
+
+def _nodes(egraph: EGraph, node: ENode) -> int:
+    return 1
+
+
+COSTS: Final[Mapping[str, tuple[Cost, ...]]] = {
+    "offload": (_counted(reduction_steps), moved, _counted(scalar_operations)),
+    "movement": (_counted(reduction_steps), transferred, moved, _counted(scalar_operations)),
+}
+"""Costs in the order of their importance.  ``offload``: as few reduction steps on the host as can be (nearly all of the
+work), and of equals what moves fewer elements anywhere.  ``movement``: as few reduction steps on the host, and
+of equals what transfers fewer elements between host and accelerators.  Then come other scalar operations on the host,
+the order of targets, and the number of nodes."""
+
+
+def costs_for(name: str, targets: Sequence[str], implementable: Implementable | None = None) -> tuple[Cost, ...]:
+    """The cost functions of a name, followed by the order in which targets are preferred.
+
+    An accelerator operator of another target, or one for which ``implementable`` has a reason against it, must not be
+    chosen.  Raises ValueError for an unknown name.
+    """
+    if name not in COSTS:
+        raise ValueError(f"costs must be one of {', '.join(COSTS)}, not {name!r}")
+
+    def preferred(egraph: EGraph, node: ENode) -> int | None:
+        symbol = node.symbol
+        if symbol.operator not in ACCELERATOR_OPERATORS:
+            return 0
+        target = ACCELERATOR_OPERATORS[symbol.operator].target
+        if target not in targets:
+            return None
+        if implementable is not None:
+            types, result = _typed(egraph, node)
+            if implementable(Node(symbol.operator, (), _attributes(symbol), result), types) is not None:
+                return None
+        return 1 + list(targets).index(target)
+
+    return (*COSTS[name], preferred, _nodes)
