@@ -6,7 +6,7 @@ the errors of its operands may do.  Where a number may leave its format and wrap
 no statement about what depends on it.
 
 The errors of the piecewise linear functions are lemmas of :mod:`rewrites.numerics`.  References are computed in
-float64, whose rounding (:data:`FLOAT_ERROR`) is part of the bounds where results are not exact in it.
+float64, whose rounding (:data:`~rewrites.a_priori.FLOAT_ERROR`) is part of the bounds where results are not exact.
 
 All numbers are real: Q6.14 has the unit :data:`UNIT`, and wraps at 32.
 """
@@ -22,10 +22,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from accel_models.flexasr.quantise import largest
 from ila_lang import Function, compile_terms
+from rewrites.a_priori import FLOAT_ERROR
 from rewrites.numerics.constants import EXP_ERROR, INV_SQRT_ERROR, SIGMOID_ERROR, TANH_ERROR
 
 __all__ = [
-    "FLOAT_ERROR",
     "UNIT",
     "Bounded",
     "clip",
@@ -52,11 +52,6 @@ RANGE = 32.0
 """Where Q6.14 of 20 bits wraps."""
 LARGEST_FIXED = (2**19 - 1) * UNIT
 """Where processing elements saturate."""
-FLOAT_ERROR = 2.0**-34
-"""Above any error of a float64 reference here: under 2^12 operations of relative error 2^-53 on numbers below 2^6.
-
-It is part of the functions' errors.  Sums of products of codes need none: they are exact in float64.
-"""
 _TINY = 1 + 2.0**-5  # times 2^(bias - 10): up to here a number may become zero (here itself only a negative one)
 
 

@@ -14,9 +14,10 @@ from accel_models.flexasr.assembler.commands import READ
 from accel_models.flexasr.layout import LANES, SMALL_BASE
 from accel_models.flexasr.quantise import Quantised
 from ir_semantics import reference
+from rewrites import a_priori
+from rewrites.a_priori import FLOAT_ERROR
 
-from . import a_priori
-from .bounds import FLOAT_ERROR, RANGE, Bounded, encoded, exponential_error
+from .bounds import RANGE, Bounded, encoded, exponential_error
 from .definition import Arrays, Campaign, Example, Outcome, Skip, Violation, compare
 from .device import fitting_bias, quantise_fitting, run_flexasr
 from .distributions import REAL, draw_real
@@ -89,7 +90,7 @@ def bounded(keys: Quantised, query: Quantised, output_bias: int) -> Bounded:
 def _evaluate(example: Example) -> Outcome:
     whole, result, ideal, keys, query, output_bias = run(example)
     bound = bounded(keys, query, output_bias).error
-    limit = a_priori.attention(keys, query, ideal, WEIGHT_BIAS, output_bias)
+    limit = a_priori.attention(keys, query, ideal, WEIGHT_BIAS, output_bias).value
     margin, violation = compare(result, ideal, bound, limit)
     return Outcome(whole, result, ideal, violation, float(np.isfinite(bound).mean()), margin)
 

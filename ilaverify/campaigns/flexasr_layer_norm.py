@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from accel_models.flexasr.assembler import layer_norm as assemble
 from accel_models.flexasr.quantise import Quantised
 from ir_semantics import reference
+from rewrites import a_priori
 
-from . import a_priori
 from .bounds import RANGE, UNIT, Bounded, encoded, exact, inverse_root_error, minus, plus, times
 from .definition import Arrays, Campaign, Example, Outcome, compare
 from .device import quantise_fitting, run_flexasr
@@ -80,7 +80,7 @@ def bounded(x: Reals, gamma: Reals, beta: Reals, bias: int) -> Bounded:
 def _evaluate(example: Example) -> Outcome:
     whole, result, ideal, (x, gamma, beta) = run(example)
     bound = bounded(x.values, gamma.values, beta.values, x.bias)
-    limit = a_priori.layer_norm(x, gamma, beta, ideal, EPSILON)
+    limit = a_priori.layer_norm(x, gamma, beta, ideal, EPSILON).value
     margin, violation = compare(result, ideal, bound.error, limit)
     return Outcome(whole, result, ideal, violation, float(np.isfinite(bound.error).mean()), margin)
 

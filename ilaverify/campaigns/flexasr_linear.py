@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from accel_models.flexasr.assembler import linear as assemble
 from ir_semantics import reference
+from rewrites import a_priori
 
-from . import a_priori
 from .bounds import dense, encoded, exact
 from .definition import Arrays, Campaign, Example, Outcome, compare
 from .device import fitting_bias, quantise_fitting, run_flexasr
@@ -41,7 +41,8 @@ def evaluate(example: Example) -> Outcome:
     result = run_flexasr(assemble(q_x, q_w, q_b, output_bias=output_bias)).values
     ideal = reference.dense(q_x.values, q_w.values, q_b.values)
     bound = encoded(dense(q_w.values, exact(q_x.values), q_b.values, q_w.bias, q_x.bias), output_bias).error
-    margin, violation = compare(result, ideal, bound, a_priori.linear(q_x, q_w, q_b, ideal, output_bias))
+    limit = a_priori.linear(q_x, q_w, q_b, ideal, output_bias).value
+    margin, violation = compare(result, ideal, bound, limit)
     return Outcome(whole, result, ideal, violation, float(np.isfinite(bound).mean()), margin)
 
 

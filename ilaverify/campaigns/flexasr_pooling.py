@@ -11,8 +11,8 @@ import numpy as np
 from accel_models.flexasr.assembler import add_pool, max_pool, mean_pool
 from accel_models.flexasr.quantise import quantise
 from ir_semantics.reference import pool_over_time
+from rewrites import a_priori
 
-from . import a_priori
 from .bounds import encoded, exact
 from .definition import Arrays, Campaign, Example, Outcome, compare, first_violation
 from .device import run_flexasr
@@ -52,7 +52,7 @@ def pooling(kind: Literal["mean", "add"]) -> Campaign:
         result = run_flexasr(assemble(q)).values
         ideal = pool_over_time(q.values, kind)
         bound = encoded(exact(ideal), q.bias).error
-        margin, violation = compare(result, ideal, bound, a_priori.pooling(kind, q, ideal))
+        margin, violation = compare(result, ideal, bound, a_priori.pooling(kind, q, ideal).value)
         return Outcome(pool_over_time(x, kind), result, ideal, violation, margin=margin)
 
     return Campaign(

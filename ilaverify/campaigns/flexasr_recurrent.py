@@ -13,8 +13,8 @@ from accel_models.flexasr.assembler import Assembled
 from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.quantise import Quantised
 from ir_semantics import reference
+from rewrites import a_priori
 
-from . import a_priori
 from .bounds import Bounded, dense, encoded, exact, minus, plus, sigmoid, tanh, times
 from .definition import Arrays, Campaign, Example, Outcome, compare, first_violation
 from .device import quantise_fitting, run_flexasr
@@ -124,7 +124,8 @@ def _evaluate(cell: Cell) -> Callable[[Example], Outcome]:
         error = bounded_layer(cell, inputs, state_bias).error
         stated = error < 2
         violation = first_violation("at most 1", np.abs(result) > 1, lambda i: f"{float(result[i])!r}")
-        limits = [limit for limit in a_priori.recurrent(cell.name, inputs, state_bias, ideal) if limit < 2]
+        values = (bound.value for bound in a_priori.recurrent(cell.name, inputs, state_bias, ideal))
+        limits = [value for value in values if value is not None and value < 2]
         limit = limits[-1] if limits else None  # they grow
         margin, outside = compare(result, ideal, np.where(stated, error, np.inf), limit, len(limits))
         whole = cell.reference(*(example.arrays[name] for name in _NAMES))

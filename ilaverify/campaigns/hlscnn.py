@@ -12,8 +12,8 @@ from accel_models.hlscnn.assembler import conv2d as assemble
 from accel_models.hlscnn.options import HlscnnOptions
 from accel_models.hlscnn.quantise import activation_format, convolution_error, result_format, weight_format
 from ir_semantics import reference
+from rewrites import a_priori
 
-from . import a_priori
 from .definition import Arrays, Campaign, Example, Outcome, compare
 from .device import run_hlscnn
 from .distributions import HEAVY, NORMAL, UNIFORM, draw_real
@@ -58,7 +58,8 @@ def _convolve(x: Reals, w: Reals, stride: int, options: HlscnnOptions) -> tuple[
     least, most = convolution_error(x.shape[0], (w.shape[2], w.shape[3]), options)
     bound = max(-least, most)
     magnitude = reference.conv2d(np.abs(q_x)[None], np.abs(q_w), stride=steps)[0]  # of every partial sum at most
-    limit = a_priori.convolution(q_x, q_w, magnitude, options)
+    defaults = HlscnnOptions(weight_bits=options.weight_bits)
+    limit = a_priori.convolution(q_x, q_w, magnitude, options.weight_bits).value if options == defaults else None
     return result, ideal, np.where(magnitude + bound < stored.largest, bound, np.inf), limit
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,12 +21,12 @@ from accel_models.vta.assembler import Step, elementwise
 from accel_models.vta.isa import AluOp
 from accel_models.vta.model import vta
 from ila_lang.portable import kernel_to_json
-from ilaverify.campaigns import a_priori
 from ilaverify.campaigns.campaign import CampaignResult, run_campaign
 from ilaverify.campaigns.definition import Campaign
 from ilaverify.campaigns.device import quantise_fitting, run_flexasr, run_hlscnn, run_vta
 from ilaverify.campaigns.registry import find_campaign
-from rewrites.numerics.calculus import Derivation, Operator, convert
+from rewrites import a_priori
+from rewrites.numerics.calculus import Bound, Derivation, Operator, convert
 from rewrites.numerics.catalogue import LEMMAS, OPERATORS, RULES
 from rewrites.numerics.document import DOCUMENT, updated
 from rewrites.numerics.formula import (
@@ -208,11 +209,12 @@ def test_a_bound_that_is_too_small_is_refuted_by_an_example_that_replays(
     function, part = SHARP[name]
     right = getattr(a_priori, function)
 
-    def smaller(*args: Any) -> Fraction | list[Fraction] | None:
+    def less(bound: Bound) -> Bound:
+        return replace(bound, value=None if bound.value is None else bound.value * Fraction(part))
+
+    def smaller(*args: Any) -> Bound | list[Bound]:
         bound = right(*args)
-        if isinstance(bound, list):
-            return [b * Fraction(part) for b in bound]
-        return None if bound is None else bound * Fraction(part)
+        return [less(b) for b in bound] if isinstance(bound, list) else less(bound)
 
     campaign = find_campaign(name)
     assert with_few(campaign).finding is None
@@ -259,7 +261,7 @@ def test_bytes_wrap_where_the_condition_fails() -> None:
 def run_attention(timesteps: int) -> tuple[np.ndarray, float]:
     """The result for equal keys of 1, which is 1 for every number of them."""
     keys, query = quantise_fitting(np.ones((timesteps, 16))), quantise_fitting(np.full(16, 0.25))
-    bound = a_priori.attention(keys, query, np.ones(16), 3, 6)
+    bound = a_priori.attention(keys, query, np.ones(16), 3, 6).value
     result = run_flexasr(assemble_attention(keys, query, output_bias=6, weight_bias=3)).values
     return result, math.inf if bound is None else float(bound)
 

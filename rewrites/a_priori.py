@@ -1,30 +1,37 @@
-"""Bounds from sizes, ranges and biases alone (docs/numerics.md), at the ranges that an example's tensors have.
+"""Bounds from sizes, ranges and biases alone (docs/numerics.md), at the ranges that given tensors have.
 
 Ranges are of the quantised tensors, which the accelerator got, and of the exact results on them.  Where a range comes
-from a computation that float64 rounds, :data:`~.bounds.FLOAT_ERROR` is added; so it is to a bound that is compared with
-such a reference.  No function gives a bound whose conditions do not hold.
+from a computation that float64 rounds, :data:`FLOAT_ERROR` is added; so it is to a bound that is compared with such a
+reference.  No function gives a bound whose conditions do not hold.
+
+Campaigns use these bounds on random examples, the code generator on the operands of compiled models.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel_models.flexasr.quantise import Quantised
-from accel_models.hlscnn.options import HlscnnOptions
-from rewrites.numerics.calculus import Bound
-from rewrites.numerics.flexasr import OPERATORS as LAYERS
-from rewrites.numerics.machines import OPERATORS as MACHINES
-from rewrites.numerics.norm import OPERATORS as NORMS
-from rewrites.numerics.recurrence import over_time
 
-from .bounds import FLOAT_ERROR
+from .numerics.calculus import Bound
+from .numerics.flexasr import OPERATORS as LAYERS
+from .numerics.machines import OPERATORS as MACHINES
+from .numerics.norm import OPERATORS as NORMS
+from .numerics.recurrence import over_time
 
-__all__ = ["attention", "convolution", "layer_norm", "linear", "pooling", "recurrent"]
+__all__ = ["FLOAT_ERROR", "attention", "convolution", "layer_norm", "linear", "pooling", "recurrent"]
 
 Reals = NDArray[np.float64]
+
+FLOAT_ERROR = 2.0**-34
+"""Above any error of a float64 reference here: under 2^12 operations of relative error 2^-53 on numbers below 2^6.
+
+It is part of the functions' errors.  Sums of products of codes need none: they are exact in float64.
+"""
 
 _OPERATORS = {o.name: o for o in (*LAYERS, *NORMS, *MACHINES)}
 
@@ -38,18 +45,22 @@ def _rows(weights: Reals) -> float:
     return float(np.abs(weights).sum(axis=1).max(initial=0.0))
 
 
-def _rounded(bound: Bound) -> Fraction | None:
-    return None if bound.value is None else bound.value + Fraction(FLOAT_ERROR)
+def _rounded(bound: Bound) -> Bound:
+    return bound if bound.value is None else replace(bound, value=bound.value + Fraction(FLOAT_ERROR))
 
 
-def pooling(kind: str, x: Quantised, ideal: Reals) -> Fraction | None:
-    """Mean or sum pooling (``kind`` "mean" or "add")."""
-    given = {"X": _largest(x.values), "Y": _largest(ideal), "b": float(x.bias)}
-    return _OPERATORS[f"FlexASR {kind} pooling"].bound(given).value
+def pooling(kind: str, x: Quantised, ideal: Reals) -> Bound:
+    """Maximum, mean or sum pooling (``kind`` "max", "mean" or "add"); ``ideal`` are the exact results."""
+    given = {"X": _largest(x.values), "b": float(x.bias)}
+    if kind != "max":
+        given["Y"] = _largest(ideal)
+    return _OPERATORS[f"FlexASR {kind} pooling"].bound(given)
 
 
-def linear(x: Quantised, w: Quantised, b: Quantised, ideal: Reals, output_bias: int) -> Fraction | None:
-    """The linear layer x w^T + b; ``ideal`` are its exact results."""
+def linear(
+    x: Quantised, w: Quantised, b: Quantised, ideal: Reals, output_bias: int, activation: str | None = None
+) -> Bound:
+    """The linear layer x w^T + b, with ``activation`` None, "relu", "sigmoid" or "tanh"; ``ideal`` are x w^T + b."""
     given: dict[str, float | Fraction] = {
         "W": _rows(w.values),
         "X": _largest(x.values),
@@ -62,13 +73,14 @@ def linear(x: Quantised, w: Quantised, b: Quantised, ideal: Reals, output_bias: 
         "b_x": x.bias,
         "b_y": output_bias,
     }
-    return _OPERATORS["FlexASR linear"].bound(given).value
+    bound = _OPERATORS["FlexASR linear" + (f" + {activation}" if activation else "")].bound(given)
+    return _rounded(bound) if activation in ("sigmoid", "tanh") else bound
 
 
-def recurrent(kind: str, inputs: list[Quantised], state_bias: int, states: Reals) -> list[Fraction]:
+def recurrent(kind: str, inputs: list[Quantised], state_bias: int, states: Reals) -> list[Bound]:
     """A recurrent layer (``kind`` rnn, gru or lstm) from the exact states [T, H] on its inputs: a bound per timestep.
 
-    They grow; the list ends where there is none any more.
+    They grow; the list ends with the first timestep of which there is none any more.
     """
     x, w, u, b, d = inputs
     before = np.vstack([np.zeros((1, states.shape[1])), states[:-1]])
@@ -92,11 +104,10 @@ def recurrent(kind: str, inputs: list[Quantised], state_bias: int, states: Reals
         "b_u": u.bias,
         "b_h": state_bias,
     }
-    bounds = map(_rounded, over_time(kind, given, len(states)))
-    return [bound for bound in bounds if bound is not None]
+    return [_rounded(bound) for bound in over_time(kind, given, len(states))]
 
 
-def layer_norm(x: Quantised, gamma: Quantised, beta: Quantised, ideal: Reals, epsilon: float) -> Fraction | None:
+def layer_norm(x: Quantised, gamma: Quantised, beta: Quantised, ideal: Reals, epsilon: float) -> Bound:
     """Layer normalisation of x [T, F]; one timestep that breaks a condition leaves all without a bound."""
     values = x.values
     parts = values.reshape(len(values), -1, 16)
@@ -120,7 +131,7 @@ def layer_norm(x: Quantised, gamma: Quantised, beta: Quantised, ideal: Reals, ep
     return _rounded(_OPERATORS["FlexASR layer norm"].bound(given))
 
 
-def attention(keys: Quantised, query: Quantised, ideal: Reals, weight_bias: int, output_bias: int) -> Fraction | None:
+def attention(keys: Quantised, query: Quantised, ideal: Reals, weight_bias: int, output_bias: int) -> Bound:
     """Attention of one query; ``ideal`` is its exact result."""
     scores = keys.values @ query.values
     total = float(np.exp(scores - scores.max()).sum())
@@ -144,13 +155,11 @@ def attention(keys: Quantised, query: Quantised, ideal: Reals, weight_bias: int,
     return _rounded(_OPERATORS["FlexASR attention"].bound(given))
 
 
-def convolution(x: Reals, w: Reals, magnitude: Reals, options: HlscnnOptions) -> Fraction | None:
-    """HLSCNN's convolution without bias of quantised x [C, H, W] and w [F, C, K, L]; None but for default options.
+def convolution(x: Reals, w: Reals, magnitude: Reals, weight_bits: int) -> Bound:
+    """HLSCNN's convolution without bias of quantised x [..., C, H, W] and w [F, C, K, L], for default options.
 
     ``magnitude`` are the sums of magnitudes of the results' products.
     """
-    if options != HlscnnOptions(weight_bits=options.weight_bits):
-        return None
     blocks = -(-w.shape[1] // 8)
     given: dict[str, float | Fraction] = {
         "n": w.shape[2] * w.shape[3] * blocks,
@@ -158,4 +167,4 @@ def convolution(x: Reals, w: Reals, magnitude: Reals, options: HlscnnOptions) ->
         "w": _largest(w),
         "M": _largest(magnitude),
     }
-    return _OPERATORS[f"HLSCNN conv2d, weights of {options.weight_bits} bits"].bound(given).value
+    return _OPERATORS[f"HLSCNN conv2d, weights of {weight_bits} bits"].bound(given)

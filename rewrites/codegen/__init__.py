@@ -1,0 +1,28 @@
+"""Code generation: from accelerator nodes of a graph to calls of proved mappings, and their execution on simulators.
+
+``implement`` makes an implementation of a node, ``calibration`` the ranges that its number formats rest on; operators
+stand in ``flexasr_linear``, ``flexasr_rows``, ``flexasr_recurrent``, ``hlscnn`` and ``vta``.  ``interface`` says what
+they have in common, ``programs`` has the mappings' device programs, ``bounding`` bounds on given operands, and
+``buffers`` memory plans.
+"""
+
+from .calibration import Calibration, calibrate
+from .implement import constants_of, implement, implementable, quantisation_of
+from .interface import Bounds, Call, CannotOffload, Executed, Implementation, Options
+from .programs import Devices
+
+__all__ = [
+    "Bounds",
+    "Calibration",
+    "Call",
+    "CannotOffload",
+    "Devices",
+    "Executed",
+    "Implementation",
+    "Options",
+    "calibrate",
+    "constants_of",
+    "implement",
+    "implementable",
+    "quantisation_of",
+]

@@ -1,0 +1,207 @@
+"""``hlscnn.conv2d``: convolutions on HLSCNN, a program for each image, band of output rows and group of filters.
+
+Formats are the hardware's: activations and results have 16 bits, 7 of them fraction, weights 16 and 14.  What is stored
+after every tap loses up to 2^-7, so that results should be large.  x and w go to the accelerator as x 2^-s and w 2^-t,
+and its result is that of the convolution times 2^-(s+t).
+
+Weights of 8 bits are those of 16 bits whose low byte is 0; HLSCNN with 8-bit weights computes with just these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_models.hlscnn.options import HlscnnOptions
+from accel_models.hlscnn.quantise import (
+    FixedPoint,
+    activation_format,
+    convolution_error,
+    result_format,
+    weight_format,
+)
+from accel_models.hlscnn.tiling import Shape, Tiling, tile
+from ir_semantics import reference
+from ir_semantics.graph import Node, TensorType
+from ir_semantics.graph.ir import integer_of
+from rewrites import a_priori
+
+from .bounding import bounds_of, linear_change
+from .formats import check_scale, greatest, power_above, range_of, unscale
+from .interface import Bounds, Call, CannotOffload, Executed, Implementation, Options, Ranges, Reals, Tensors
+
+__all__ = ["Convolution"]
+
+WIDE = HlscnnOptions()
+_X, _Y = activation_format(WIDE), result_format(WIDE)
+RULES = {
+    "images": "batches-of-a-convolution-in-two-parts",
+    "filters": "outputs-of-a-convolution-in-two-parts",
+    "rows": "rows-of-a-convolution-from-a-part-of-the-image",
+}
+"""Why a convolution may be computed in parts."""
+
+
+class Convolution(Implementation):
+    """``hlscnn.conv2d``; its quantisation: ``weight_bits``, ``scale_x`` and ``scale_w``.
+
+    Ranges: ``x``, ``w``, ``magnitude`` (the largest sum of magnitudes of a result's products) and ``error`` (what
+    conversions may add to a result, in the accelerator's units).
+    """
+
+    target: ClassVar[str] = "hlscnn"
+    operands: ClassVar[tuple[str, ...]] = ("x", "w")
+
+    @staticmethod
+    def split(node: Node, types: Sequence[TensorType]) -> tuple[Shape, Tiling]:
+        """The sizes of an image's convolution, and how it is cut; raises CannotOffload where nothing fits."""
+        (images, channels, height, width), (filters, _, *kernel) = types[0].shape, types[1].shape
+        if not images or not filters or not channels:
+            raise CannotOffload("hlscnn.conv2d has a tensor without elements, and HLSCNN's loops run at least once")
+        strides = tuple(integer_of(dict(node.attributes), name) for name in ("stride_h", "stride_w"))
+        shape = Shape(filters, channels, height, width, (kernel[0], kernel[1]), (strides[0], strides[1]))
+        try:
+            return shape, tile(shape, WIDE, one_by_one=False)
+        except ValueError as error:
+            raise CannotOffload(str(error)) from error
+
+    def _calls(self) -> Sequence[Call]:
+        shape, tiling = self.split(self.node, self.types)
+        images, (rows, columns) = self.types[0].shape[0], shape.outputs
+        bands = [(first, min(first + tiling.rows, rows)) for first in range(0, rows, tiling.rows)]
+        groups = [(first, min(first + tiling.group, shape.filters)) for first in range(0, shape.filters, tiling.group)]
+        used = {"images": images > 1, "filters": len(groups) > 1, "rows": len(bands) > 1}
+        rules = tuple(RULES[name] for name, several in used.items() if several)
+        (kh, kw), (sh, sw), channels = shape.kernel, shape.stride, (0, shape.channels)
+        calls = []
+        for image in range(images):
+            for first, last in bands:
+                top, height = first * sh, shape.input_rows(last - first)
+                for start, end in groups:
+                    sizes = {
+                        "k": end - start,
+                        "c": shape.channels,
+                        "h": height,
+                        "w": shape.columns,
+                        "oh": last - first,
+                        "ow": columns,
+                        "kh": kh,
+                        "kw": kw,
+                        "sh": sh,
+                        "sw": sw,
+                        "bias": 0,
+                        "relu": 0,
+                    }
+                    one = (image, image + 1)
+                    parts = {
+                        "x": (one, channels, (top, top + height), (0, shape.columns)),
+                        "w": ((start, end), channels, (0, kh), (0, kw)),
+                        "y": (one, (start, end), (first, last), (0, columns)),
+                    }
+                    calls.append(Call("hlscnn_conv2d", sizes, parts, rules))
+        return calls
+
+    # -- number formats ----------------------------------------------------------------------------
+
+    @staticmethod
+    def observe(node: Node, operands: Sequence[Reals], result: Reals) -> Ranges:
+        """The ranges of a run on the host."""
+        x, w = operands
+        magnitude = _convolve(node, np.abs(x), np.abs(w))
+        error = max(map(abs, convolution_error(w.shape[1], (w.shape[2], w.shape[3]), WIDE)))
+        return {"x": greatest(x), "w": greatest(w), "magnitude": greatest(magnitude), "error": error}
+
+    @staticmethod
+    def choose(node: Node, ranges: Ranges, options: Options) -> dict[str, int]:
+        """The quantisation for these ranges.
+
+        No partial sum can leave the stored format if the sum of magnitudes is below its end.  As much as that allows,
+        results are made large; x and w share the scale so that rounding either of them costs about the same.
+        """
+        x, w, magnitude = (range_of(ranges, name) for name in ("x", "w", "magnitude"))
+        found = {"weight_bits": options.weight_bits, "scale_x": 0, "scale_w": 0}
+        if options.as_published or 0 in (x, w):
+            return found
+        weights = _weights(options.weight_bits)
+        least_x, least_w = _least(x * options.margin, _X.largest), _least(w, weights.largest)
+        room = max(_Y.largest - range_of(ranges, "error"), _Y.largest / 4)
+        total = max(_least(max(magnitude, LEAST_PART * x * w) * options.margin, room), least_x + least_w)
+        # the steps of both formats in units of the largest elements: s and t with s + t = total and equal steps
+        steps = math.log2(_X.step / x) - math.log2(weights.step / w)
+        scale_w = min(max(round((total + steps) / 2), least_w), total - least_x)
+        found["scale_w"], found["scale_x"] = check_scale(scale_w, "w"), check_scale(total - scale_w, "x")
+        check_scale(total, "the result")
+        return found
+
+    def _format(self, name: str) -> tuple[FixedPoint, int]:
+        if name == "x":
+            return _X, self.quantisation["scale_x"]
+        return _weights(self.quantisation["weight_bits"]), self.quantisation["scale_w"]
+
+    @property
+    def _scale(self) -> int:
+        return self.quantisation["scale_x"] + self.quantisation["scale_w"]
+
+    def _codes(self, name: str, operand: Reals) -> NDArray[np.int16]:
+        form, scale = self._format(name)
+        codes = form.quantise(unscale(operand, -scale)).astype(np.int16)
+        return codes << 8 if form.bits == 8 else codes
+
+    def _values(self, name: str, codes: NDArray[np.int16]) -> Reals:
+        form = _X if name == "x" else _weights(16)
+        return unscale(form.dequantise(codes), self._format(name)[1])
+
+    def _beyond(self, name: str, operand: Reals) -> int:
+        form, scale = self._format(name)
+        moved = unscale(operand, -scale)
+        return int(np.count_nonzero((moved < form.lowest) | (moved > form.largest)))
+
+    # -- execution ---------------------------------------------------------------------------------
+
+    def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+        found = {}
+        for name, tensor in codes.items():
+            part = tensor[tuple(slice(first, end) for first, end in call.parts[name])]
+            found[f"host_{name}"] = np.ascontiguousarray(part).reshape(-1)
+        return found
+
+    def _result(self, outputs: Sequence[Tensors]) -> Reals:
+        result = np.zeros(self.node.type.shape)
+        for call, tensors in zip(self.calls, outputs, strict=True):
+            part = result[tuple(slice(first, end) for first, end in call.parts["y"])]
+            part[...] = _Y.dequantise(tensors["host_y"].view(np.int16)).reshape(part.shape)
+        return unscale(result, self._scale)
+
+    def bounds(self, executed: Executed) -> Bounds:
+        """The bound of the convolution, plus what rounding x and w may change.
+
+        Sums of magnitudes of products are exact in float64: multiples of 2^-21 below 2^26.
+        """
+        q = self.quantisation
+        x, w = unscale(executed.quantised["x"], -q["scale_x"]), unscale(executed.quantised["w"], -q["scale_w"])
+        magnitude = _convolve(self.node, np.abs(x), np.abs(w))
+        bound = a_priori.convolution(x, w, magnitude, WIDE.weight_bits)
+        return bounds_of(bound, linear_change(executed), self._scale)
+
+
+LEAST_PART = 2.0**-8
+"""Sums of magnitudes count as at least this part of a product of the largest elements, so that scales stay small."""
+
+
+def _weights(bits: int) -> FixedPoint:
+    return weight_format(HlscnnOptions(weight_bits=8 if bits == 8 else 16))
+
+
+def _least(magnitude: float, largest: float) -> int:
+    """The least scale at which numbers of this magnitude are at most ``largest``."""
+    scale = power_above(magnitude / largest)
+    return scale - 1 if magnitude <= math.ldexp(largest, scale - 1) else scale
+
+
+def _convolve(node: Node, x: Reals, w: Reals) -> Reals:
+    strides = tuple(integer_of(dict(node.attributes), name) for name in ("stride_h", "stride_w"))
+    return reference.conv2d(x, w, stride=(strides[0], strides[1]))

@@ -1,0 +1,261 @@
+"""What code generation speaks of: options, calls of proved mappings, implementations of nodes, and what ran.
+
+An accelerator node is implemented by *calls*: instances of proved mappings at concrete sizes, each on parts of the
+node's operands.  An :class:`Implementation` is made at compile time from the node's types and its *quantisation* (a few
+integers that calibration chose) and holds no data.  :meth:`Implementation.bind` gives it the constant operands,
+:meth:`Implementation.run` all of them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ila_lang.instance import run_columns
+from ir_semantics.graph import Node, TensorType
+from ir_semantics.graph.types import Array
+
+from .programs import Columns, Devices, mapping_of, template_of
+
+__all__ = [
+    "Bounds",
+    "Call",
+    "CannotOffload",
+    "Executed",
+    "Implementation",
+    "Options",
+    "Part",
+    "Quantisation",
+    "Ranges",
+    "Reals",
+    "Tensors",
+]
+
+Reals = NDArray[np.float64]
+Tensors = Mapping[str, NDArray[Any]]
+"""Host tensors of a program by name: flat arrays of element codes."""
+Part = tuple[tuple[int, int], ...]
+"""A part of a tensor: the first index and the one after the last, of every axis."""
+Quantisation = Mapping[str, int]
+"""The parameters of a node's number formats, by name; each operator says which it has."""
+Ranges = Mapping[str, float]
+"""Largest magnitudes that calibration saw, by name; each operator says which it looks at."""
+
+
+class CannotOffload(ValueError):
+    """An accelerator node that no calls of proved mappings implement; the message says why."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What may be chosen about number formats.
+
+    ``weight_bits``: the width of HLSCNN's weights.  ``as_published``: tensors go to the accelerator as they are, with
+    formats as published drivers choose them; otherwise powers of two, undone exactly on the host, move them to where
+    formats are finest.  ``headroom``: by which factor data may exceed the ranges of calibration before they leave their
+    formats (as published it is 1).  Raises ValueError on other widths, and a headroom below 1 or above 1024.
+    """
+
+    weight_bits: Literal[8, 16] = 16
+    as_published: bool = False
+    headroom: float = 1.25
+
+    def __post_init__(self) -> None:
+        if self.weight_bits not in (8, 16):
+            raise ValueError(f"weight_bits must be 8 or 16, not {self.weight_bits!r}")
+        if not 1.0 <= self.headroom <= 1024.0:
+            raise ValueError(f"headroom must be a factor in 1 .. 1024, not {self.headroom!r}")
+
+    @property
+    def margin(self) -> float:
+        """The factor that ranges of run-time data are multiplied with."""
+        return 1.0 if self.as_published else self.headroom
+
+
+@dataclass(frozen=True)
+class Call:
+    """An instance of a proved mapping: its name (a claim's), its sizes, and the parts of operands and result.
+
+    A part may end beyond the tensor: the rest is padding.  ``rules`` are the names of the proved rules on tensors by
+    which a node may be computed in such parts; with one part there are none.
+    """
+
+    mapping: str
+    sizes: Mapping[str, int]
+    parts: Mapping[str, Part]
+    rules: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The call as JSON."""
+        return {
+            "mapping": self.mapping,
+            "sizes": dict(self.sizes),
+            "parts": {name: [list(axis) for axis in part] for name, part in self.parts.items()},
+            "rules": list(self.rules),
+        }
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What is proved of the distance between an accelerator's result and the exact operator.
+
+    ``on_quantised`` bounds it for the exact operator on the quantised operands, ``on_given`` for the exact operator on
+    the operands as given (which adds what rounding the operands may do); None where there is no bound, and ``reason``
+    says why.
+    """
+
+    on_quantised: float | None
+    on_given: float | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Executed:
+    """A run of a node: the result (float32), the operands as given, and as the accelerator got them.
+
+    ``codes`` are the quantised operands in the accelerator's format, ``quantised`` the numbers that they stand for, in
+    the units of the operands as given.  ``saturated`` counts, by operand, elements beyond their format, which were cut
+    to its end.
+    """
+
+    value: NDArray[np.float32]
+    given: Mapping[str, Reals]
+    codes: Mapping[str, Any]
+    quantised: Mapping[str, Reals]
+    saturated: Mapping[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class _Operand:
+    given: Reals
+    codes: Any
+    values: Reals
+    beyond: int
+
+
+class Implementation(ABC):
+    """How an accelerator executes a node: its calls, and what happens to data before and after.
+
+    Made from the node, the types of its operands and its quantisation; raises CannotOffload where no calls implement
+    it, and KeyError where a parameter of the quantisation is missing.
+    """
+
+    target: ClassVar[str]
+    """The accelerator: flexasr, hlscnn or vta."""
+    operands: ClassVar[tuple[str, ...]]
+    """Names of the operands, in order."""
+
+    def __init__(self, node: Node, types: Sequence[TensorType], quantisation: Quantisation, options: Options) -> None:
+        self.node, self.types, self.options = node, tuple(types), options
+        self.quantisation = dict(quantisation)
+        self.calls: tuple[Call, ...] = tuple(self._calls())
+        for call in self.calls:
+            mapping_of(call.mapping).require(call.sizes)
+        self._bound: dict[str, _Operand] = {}
+        self._columns: dict[int, Columns] = {}
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """Names of the mappings and rules that the calls rest on."""
+        return tuple(dict.fromkeys(name for call in self.calls for name in (call.mapping, *call.rules)))
+
+    def bind(self, constants: Mapping[int, Array]) -> None:
+        """Gives constant operands, by position: they are quantised now, and sent by every run."""
+        for position, array in constants.items():
+            self._bound[self.operands[position]] = self._operand(self.operands[position], array)
+        self._columns.clear()
+
+    def run(self, operands: Sequence[Array], devices: Devices) -> Executed:
+        """The node's result on these operands (float32), computed by the accelerator's simulator.
+
+        Operands that were bound are not looked at.  Raises ValueError where a number is not finite.
+        """
+        found = {
+            name: self._bound[name] if name in self._bound else self._operand(name, array)
+            for name, array in zip(self.operands, operands, strict=True)
+        }
+        codes = {name: operand.codes for name, operand in found.items()}
+        changing = {name: c for name, c in codes.items() if name not in self._bound}
+        outputs = [self._run_call(i, call, codes, changing, devices) for i, call in enumerate(self.calls)]
+        value = self._result(outputs)
+        return Executed(
+            value.astype(np.float32),
+            {name: operand.given for name, operand in found.items()},
+            codes,
+            {name: operand.values for name, operand in found.items()},
+            {name: operand.beyond for name, operand in found.items() if operand.beyond},
+        )
+
+    def columns(self, number: int, operands: Sequence[Array]) -> Columns:
+        """The commands of a call on these operands, in issue order."""
+        given = zip(self.operands, operands, strict=True)
+        codes = {
+            name: self._bound[name].codes if name in self._bound else self._codes(name, _reals(a)) for name, a in given
+        }
+        return self._filled(self.calls[number], codes)
+
+    def _operand(self, name: str, array: Array) -> _Operand:
+        given = _reals(array)
+        codes = self._codes(name, given)
+        return _Operand(given, codes, self._values(name, codes), self._beyond(name, given))
+
+    def _run_call(
+        self, number: int, call: Call, codes: Mapping[str, Any], changing: Mapping[str, Any], devices: Devices
+    ) -> Tensors:
+        template = template_of(call.mapping, call.sizes)
+        if number in self._columns:
+            template.fill(self._columns[number], self._padded(call, changing))
+        else:
+            self._columns[number] = self._filled(call, codes)
+        simulator = devices.of(mapping_of(call.mapping).device.ila)
+        return run_columns(template, simulator, self._columns[number])
+
+    def _filled(self, call: Call, codes: Mapping[str, Any]) -> Columns:
+        template = template_of(call.mapping, call.sizes)
+        zeros = {name: np.zeros(size, f"u{template.tensors[name] // 8}") for name, size in template.inputs.items()}
+        return template.columns({**zeros, **self._padded(call, codes)})
+
+    def _padded(self, call: Call, codes: Mapping[str, Any]) -> Tensors:
+        """The host tensors, with zeros up to the extents that the program sends."""
+        inputs = template_of(call.mapping, call.sizes).inputs
+        found = {}
+        for name, tensor in self._tensors(call, codes).items():
+            found[name] = np.pad(tensor, (0, inputs[name] - len(tensor))) if len(tensor) < inputs[name] else tensor
+        return found
+
+    @abstractmethod
+    def _calls(self) -> Sequence[Call]:
+        """All calls, from types and quantisation."""
+
+    @abstractmethod
+    def _codes(self, name: str, operand: Reals) -> Any:
+        """An operand in the accelerator's format."""
+
+    @abstractmethod
+    def _values(self, name: str, codes: Any) -> Reals:
+        """The numbers that codes stand for, in the units of the operand."""
+
+    @abstractmethod
+    def _beyond(self, name: str, operand: Reals) -> int:
+        """How many elements of an operand lie beyond its format."""
+
+    @abstractmethod
+    def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+        """Those of the call's host tensors that the given operands decide."""
+
+    @abstractmethod
+    def _result(self, outputs: Sequence[Tensors]) -> Reals:
+        """The node's result, from the host tensors that the calls' programs write."""
+
+    @abstractmethod
+    def bounds(self, executed: Executed) -> Bounds:
+        """What is proved of the error of a run; see :class:`Bounds`."""
+
+
+def _reals(array: Array) -> Reals:
+    return np.asarray(array, np.float64)

@@ -1,0 +1,225 @@
+"""``vta.dense``: products of matrices of bytes on VTA's GEMM and ALU, in blocks that fit its scratchpads.
+
+Operands are bytes times a power of two, symmetric around 0: x is close to X 2^s with X in -127 .. 127.  Sums of
+products are exact in 32 bits; VTA shifts them right and cuts them to bytes.  The program's bias, which is free
+otherwise, is half a unit of the shifted result, so that the shift rounds to the nearest number (as published it is 0,
+and the shift rounds down).
+
+Rows are padded with zeros to whole blocks, features to 16 and to whole blocks.  Rows and outputs are cut into parts
+where the operands do not fit VTA's DRAM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_semantics.graph import Node, TensorType
+from rewrites.vta_gemm import ROOM
+
+from .bounding import linear_change
+from .formats import check_scale, greatest, power_above, range_of, rounded_up, unscale
+from .interface import Bounds, Call, CannotOffload, Executed, Implementation, Options, Ranges, Reals, Tensors
+from .parts import equal_parts, padded
+
+__all__ = ["Dense"]
+
+LANES = 16
+LARGEST = 127
+MOST_SHIFT = 15
+MOST_VECTORS = (1 << 31) // (LARGEST * LARGEST * LANES + LANES) - 1
+"""Vectors of 16 inputs of which sums of products, and the rounding bias, stay below 2^31 in magnitude."""
+_TRIED = 64
+RULES = ("a-block-of-rows-of-a-product", "a-block-of-columns-of-a-product")
+"""Why a product may be computed in parts of its rows, and of its outputs."""
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Sizes of a block and of the padded matrices, in rows and in vectors of 16; ``cost`` counts commands."""
+
+    block: tuple[int, int, int]
+    counts: tuple[int, int, int]
+    cost: int
+
+    @property
+    def padded(self) -> tuple[int, int, int]:
+        rows, outputs, inputs = (b * c for b, c in zip(self.block, self.counts, strict=True))
+        return rows, outputs, inputs
+
+
+class Dense(Implementation):
+    """``vta.dense``; its quantisation: ``scale_x``, ``scale_w``, ``shift`` and ``rounding`` (1: to the nearest).
+
+    Ranges: ``x``, ``w`` and ``y``.
+    """
+
+    target: ClassVar[str] = "vta"
+    operands: ClassVar[tuple[str, ...]] = ("x", "w")
+
+    @staticmethod
+    def split(node: Node, types: Sequence[TensorType]) -> list[tuple[_Blocks, tuple[int, int], tuple[int, int]]]:
+        """For each call its blocks, rows and outputs; raises CannotOffload where one row does not fit."""
+        (rows, features), (outputs, _) = types[0].shape, types[1].shape
+        if not rows or not features or not outputs:
+            raise CannotOffload("vta.dense has a tensor without elements, and VTA's loops run at least once")
+        inputs = -(-features // LANES)
+        if inputs > MOST_VECTORS:
+            raise CannotOffload(
+                f"vta.dense has {features} inputs, and with more than {MOST_VECTORS * LANES} sums of products of bytes "
+                "may leave 32 bits; inputs are not split"
+            )
+        row_parts, output_parts = _cut(rows, -(-outputs // LANES), inputs)
+        blocks = _blocks(row_parts[0][1], output_parts[0][1], inputs)
+        assert blocks is not None, "_cut has looked"
+        return [(blocks, part, (first * LANES, end * LANES)) for part in row_parts for first, end in output_parts]
+
+    def _calls(self) -> Sequence[Call]:
+        split = self.split(self.node, self.types)
+        several = [len({rows for _, rows, _ in split}) > 1, len({outputs for *_, outputs in split}) > 1]
+        rules = tuple(rule for rule, used in zip(RULES, several, strict=True) if used)
+        calls = []
+        for blocks, (row, _), (output, _) in split:
+            m, n, kk = blocks.padded
+            sizes = {"m": m, "n": n, "kk": kk}
+            sizes |= {f"block_{axis}": size for axis, size in zip("mnk", blocks.block, strict=True)}
+            sizes |= {f"blocks_{axis}": count for axis, count in zip("mnk", blocks.counts, strict=True)}
+            rows, outputs, inputs = (row, row + m), (output, output + n * LANES), (0, kk * LANES)
+            parts = {"x": (rows, inputs), "w": (outputs, inputs), "y": (rows, outputs)}
+            calls.append(Call("vta_gemm", {**sizes, "shift": self.quantisation["shift"]}, parts, rules))
+        return calls
+
+    # -- number formats ----------------------------------------------------------------------------
+
+    @staticmethod
+    def observe(node: Node, operands: Sequence[Reals], result: Reals) -> Ranges:
+        """The ranges of a run on the host."""
+        return {"x": greatest(operands[0]), "w": greatest(operands[1]), "y": greatest(result)}
+
+    @staticmethod
+    def choose(node: Node, ranges: Ranges, options: Options) -> dict[str, int]:
+        """The quantisation for these ranges: the finest bytes, and the least shift at which results fit a byte.
+
+        VTA shifts by at most 15 bits: where that is not enough, x is made coarser.
+        """
+        x, w, y = (range_of(ranges, name) for name in ("x", "w", "y"))
+        scale_x, scale_w = (_byte_scale(v) for v in (x * options.margin, w))
+        shift = max(_byte_scale(y * options.margin) - scale_x - scale_w, 0) if y else 0
+        scale_x, shift = scale_x + max(shift - MOST_SHIFT, 0), min(shift, MOST_SHIFT)
+        check_scale(scale_x, "x"), check_scale(scale_w, "w"), check_scale(scale_x + scale_w + shift, "the result")
+        return {"scale_x": scale_x, "scale_w": scale_w, "shift": shift, "rounding": int(not options.as_published)}
+
+    @property
+    def _scale(self) -> int:
+        q = self.quantisation
+        return q["scale_x"] + q["scale_w"] + q["shift"]
+
+    @property
+    def _bias(self) -> int:
+        q = self.quantisation
+        return 1 << (q["shift"] - 1) if q["rounding"] and q["shift"] else 0
+
+    def _codes(self, name: str, operand: Reals) -> NDArray[np.int8]:
+        if not np.isfinite(operand).all():
+            raise ValueError("Numbers to quantise must be finite, not NaN or infinite; remove them from the tensor")
+        moved = unscale(operand, -self.quantisation[f"scale_{name}"])
+        return np.clip(np.rint(moved), -LARGEST, LARGEST).astype(np.int8)
+
+    def _values(self, name: str, codes: NDArray[np.int8]) -> Reals:
+        return unscale(codes.astype(np.float64), self.quantisation[f"scale_{name}"])
+
+    def _beyond(self, name: str, operand: Reals) -> int:
+        moved = unscale(operand, -self.quantisation[f"scale_{name}"])
+        return int(np.count_nonzero(np.abs(np.rint(moved)) > LARGEST))
+
+    # -- execution ---------------------------------------------------------------------------------
+
+    def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+        found = {f"host_{name}": padded(c, *call.parts[name]).reshape(-1) for name, c in codes.items()}
+        if "w" in codes:
+            found["host_b"] = np.full(call.sizes["n"] * LANES, self._bias, np.int32)
+        return found
+
+    def _result(self, outputs: Sequence[Tensors]) -> Reals:
+        result = np.zeros(self.node.type.shape)
+        for call, tensors in zip(self.calls, outputs, strict=True):
+            (first, last), (start, end) = call.parts["y"]
+            values = tensors["host_y"].view(np.int8).reshape(last - first, end - start)
+            inside = result[first:last, start:end]
+            inside[...] = values[: inside.shape[0], : inside.shape[1]]
+        return unscale(result, self._scale)
+
+    def bounds(self, executed: Executed) -> Bounds:
+        """The bound of shift and cut, plus what rounding x and w may change.
+
+        In units of 2^(scale_x + scale_w) let a be the exact sum of products, h the bias, u = 2^shift.  The device's
+        number r u satisfies r u <= a + h < (r + 1) u, so that |r u - a| <= max(h, u - h) (0 for u = 1, where all is
+        exact).  Cutting r to -128 .. 127 moves it by at most max(|r| - 127, 0), which is at most (|a| + h) / u - 127.
+        """
+        q, unit, bias = self.quantisation, 1 << self.quantisation["shift"], self._bias
+        x, w = (executed.codes[name].astype(np.float64) for name in self.operands)
+        sums = x @ w.T  # exact: integers below 2^31
+        own = float(max(bias, unit - bias) if unit > 1 else 0)
+        own += max(greatest(sums) + bias - LARGEST * unit, 0.0)
+        total = float(unscale(np.float64(own), q["scale_x"] + q["scale_w"]))  # type: ignore[arg-type]
+        return Bounds(total, rounded_up(total + linear_change(executed)))
+
+
+def _byte_scale(magnitude: float) -> int:
+    """The least scale at which numbers of this magnitude are at most 127 (after rounding); 0 for 0."""
+    if magnitude == 0:
+        return 0
+    scale = power_above(magnitude / LARGEST)
+    return scale - 1 if magnitude <= LARGEST * 2.0 ** (scale - 1) else scale
+
+
+def _candidates(count: int, most: int) -> Iterator[int]:
+    """Sizes of equal parts of at most ``most``, the largest first."""
+    least = -(-count // most)
+    sizes = {-(-count // number): None for number in range(least, min(least + _TRIED, count) + 1)}
+    return iter(sizes)
+
+
+@cache
+def _blocks(rows: int, outputs: int, inputs: int) -> _Blocks | None:
+    """The blocks with the fewest commands for so many rows, and vectors of outputs and inputs; None where none fit."""
+    best: _Blocks | None = None
+    for block_k in _candidates(inputs, 1024):
+        for block_m in _candidates(rows, min(2047, 2048 // block_k)):
+            most = min(1024 // block_k, 2048 // (block_m + 1))
+            if not most:
+                continue
+            block_n = -(-outputs // -(-outputs // most))
+            block = (block_m, block_n, block_k)
+            counts = tuple(-(-count // size) for count, size in zip((rows, outputs, inputs), block, strict=True))
+            m, n, k = (b * c for b, c in zip(block, counts, strict=True))
+            if 16 * n * k + 4 * n + m * k + m * n > ROOM or n * k > ROOM >> 4 or max(m, n, k) > 65535:
+                continue
+            instructions = counts[0] * counts[1] * (counts[2] * (2 + 2 * block_n) + 8)
+            cost = 16 * n * k + 4 * n + m * k + m * n + 4 * instructions
+            if best is None or cost < best.cost:
+                best = _Blocks(block, (counts[0], counts[1], counts[2]), cost)
+    return best
+
+
+@cache
+def _cut(rows: int, outputs: int, inputs: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Parts of rows and of output vectors, as few as fit DRAM; raises CannotOffload where one of each does not."""
+    number = 1
+    while True:
+        row_parts, output_parts = equal_parts(rows, -(-rows // number)), equal_parts(outputs, outputs)
+        for split in range(1, min(outputs, 256) + 1):
+            output_parts = equal_parts(outputs, -(-outputs // split))
+            if _blocks(row_parts[0][1], output_parts[0][1], inputs) is not None:
+                return row_parts, output_parts
+        if number >= rows:
+            raise CannotOffload(
+                f"vta.dense has {inputs * LANES} inputs, and a row of them with 16 outputs does not fit VTA's DRAM of "
+                "16 MiB; inputs are not split"
+            )
+        number *= 2
