@@ -202,7 +202,7 @@ def recurrent_change(kind: str, executed: Executed) -> float:
     """What rounding the operands may change in any state of a recurrent layer; infinite where it says nothing.
 
     Let e bound the change of the hidden state before a timestep.  W x + b changes by at most a, and U h + d by at most
-    p = u e + r, with u the largest row sum of the rounded U and r what rounding U and d changes for states of at most 1.
+    p = u e + r, with u the largest row sum of the rounded U and r what rounding U and d changes for states in -1 .. 1.
     A gate's sum changes by g = a + p, sigmoid of it by at most g / 4, tanh by at most g.  All of them lie in -1 .. 1.
 
     * RNN: h' changes by at most g.
