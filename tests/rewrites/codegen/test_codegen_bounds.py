@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ir_semantics import reference
 from ir_semantics.graph import run
 from ir_semantics.graph.run import expansion
 from rewrites.codegen import Options
@@ -19,8 +20,6 @@ from tests.rewrites.codegen.nodes import DEVICES, Case, case, normal
 
 def exact(c: Case, operands: list[Any]) -> Any:
     """The operator in float64: its definition, on operands of that type."""
-    from ir_semantics import reference
-
     o, name = [np.asarray(x, np.float64) for x in operands], c.node.operator
     attributes = dict(c.node.attributes)
     if name == "flexasr.linear":
@@ -43,6 +42,9 @@ def exact(c: Case, operands: list[Any]) -> Any:
     return reference.lstm(*o)[0] if name == "flexasr.lstm" else getattr(reference, name[8:])(*o)
 
 
+DEFAULT = Options()
+
+
 @dataclass(frozen=True)
 class Kind:
     """How to draw operands (from a seed and a scale) of one shape, so that programs and formats stay the same."""
@@ -50,7 +52,7 @@ class Kind:
     operator: str
     draw: Callable[[int, float], list[Any]]
     attributes: dict[str, Any]
-    options: Options = Options()
+    options: Options = DEFAULT
 
 
 def _linear(seed: int, scale: float) -> list[Any]:
@@ -99,9 +101,12 @@ KINDS = {
         Options(as_published=True),
     ),
 }
+LEAST = {
+    **{"max pooling": 0.9, "mean pooling": 0.5, "dense": 0.5, "dense as published": 0.5, "convolution": 0.3},
+    **{"gru": 0.002, "lstm": 0.002},
+}
+"""The least part of its bound that the largest error must take up: bounds over time are loose (docs/numerics.md)."""
 QUICK = ("linear and relu", "layer normalisation", "convolution", "dense")
-TOGETHER = 2.0**-20
-"""What float32 rounding of results may add, in parts of them: the accelerators' results are exact in it."""
 
 
 @pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in KINDS])
@@ -132,12 +137,6 @@ def test_errors_stay_within_their_bounds(name: str) -> None:
     check()
     assert stated >= 6
     assert reached > LEAST.get(name, 0.05)  # the bound means something
-
-
-LEAST = {"max pooling": 0.9, "mean pooling": 0.5, "dense": 0.5, "dense as published": 0.5, "convolution": 0.3}
-
-
-SMALLER = dict.fromkeys(KINDS, 0.02)
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -179,6 +178,7 @@ def test_no_bound_is_stated_where_a_format_may_wrap() -> None:
     assert np.abs(executed.value - c.exact).max() > 10  # it does
 
 
+@pytest.mark.slow
 def test_a_long_sequence_has_no_bound() -> None:
     w, u = normal(1, 64, 16, scale=0.3), normal(2, 64, 16, scale=0.3)
     c = case("flexasr.lstm", [normal(0, 5, 16), w, u, normal(3, 64), normal(4, 64)])

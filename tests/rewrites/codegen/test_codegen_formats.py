@@ -38,6 +38,7 @@ def test_as_published_the_bias_is_that_of_the_drivers() -> None:
         assert adaptive_scale(magnitude, published) == 0
 
 
+@pytest.mark.slow
 def test_sums_of_a_linear_layer_stay_in_their_formats() -> None:
     for seed, (x, w) in enumerate(((1.0, 1.0), (300.0, 0.01), (0.001, 0.001), (20.0, 20.0))):
         c = case(
