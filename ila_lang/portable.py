@@ -28,8 +28,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from .expr import Expr, postorder
 from .fragment import Fragment
@@ -59,6 +61,7 @@ __all__ = [
     "fragment_to_json",
     "function_from_json",
     "function_to_json",
+    "functions_of",
     "ila_from_json",
     "ila_to_json",
     "kernel_from_json",
@@ -106,6 +109,13 @@ def digest(*objects: Ila | Fragment | Function | Kernel) -> str:
     return hashlib.sha256(canonical_text([_meaning(x) for x in objects]).encode("ascii")).hexdigest()
 
 
+def functions_of(fragment: Fragment) -> tuple[Function, ...]:
+    """The functions that occur anywhere in a fragment, its model, or the body of another one; each once."""
+    writer = _Writer(docs=False)
+    writer.fragment(fragment)
+    return tuple(writer.function_ids)
+
+
 def _meaning(obj: object) -> Json:
     writer = _Writer(docs=False)
     match obj:
@@ -128,6 +138,51 @@ def sort_to_json(sort: Sort) -> Json:
         case BvSort(width=width):
             return {"u": BV_KIND, "w": width}
     return {"u": MEM_KIND, "a": sort.addr_width, "d": sort.data_width}
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A model as a writer without documentation wrote it first of all, and everything that was read for that."""
+
+    read: list[object]
+    top: Json
+    nodes: list[Json]
+    functions: list[Json]
+    node_ids: dict[Expr, int]
+    function_ids: dict[Function, int]
+
+    def holds(self, ila: Ila) -> bool:
+        """Whether writing the model again would read the same."""
+        now = list(_read(ila, self.function_ids))
+        return len(now) == len(self.read) and all(map(_one, now, self.read))
+
+
+_WRITTEN: WeakKeyDictionary[Ila, _Written] = WeakKeyDictionary()
+"""The last one of each model, for many fragments have one model.  No document that somebody else gets shares it."""
+
+
+def _read(ila: Ila, functions: Iterable[Function]) -> Iterator[object]:
+    """What a writer without documentation reads of a model with these functions; a number goes before what varies.
+
+    Terms and statements never change, so they stand for all that is below them.  Functions get their bodies late.
+    """
+    yield from (ila.name, len(ila.inputs), len(ila.states), len(ila.inits), len(ila.instructions), ila.valid)
+    for terms in (ila.inputs, ila.states, ila.inits):
+        for name, value in terms.items():
+            yield from (name, value)
+    for i in ila.instructions.values():
+        yield from (i.name, i.decode, bool(i.reserved), len(i.updates), *i.updates, *i.updates.values())
+        yield from (i.kernel_guard, i.kernel is None)
+        if i.kernel is not None:
+            yield from (i.kernel.name, len(i.kernel.body), *i.kernel.body)
+            yield from (len(i.kernel.on_done), *i.kernel.on_done, *i.kernel.on_done.values())
+    for function in functions:
+        yield from (function, function.name, function.params, function.result, function.body)
+
+
+def _one(left: object, right: object) -> bool:
+    """Whether two things that were read are the same one; names and numbers are compared by value."""
+    return left is right or (isinstance(left, str | int) and type(left) is type(right) and left == right)
 
 
 class _Writer:
@@ -191,6 +246,19 @@ class _Writer:
     # -- models ---------------------------------------------------------------------------------
 
     def ila(self, ila: Ila) -> Json:
+        if self.docs or self.nodes or self.functions:
+            return self._ila(ila)
+        written = _WRITTEN.get(ila)
+        if written is None or not written.holds(ila):
+            top = self._ila(ila)
+            parts = list(self.nodes), list(self.functions), dict(self.node_ids), dict(self.function_ids)
+            _WRITTEN[ila] = _Written(list(_read(ila, self.function_ids)), top, *parts)
+            return top
+        self.nodes, self.functions = list(written.nodes), list(written.functions)
+        self.node_ids, self.function_ids = dict(written.node_ids), dict(written.function_ids)
+        return written.top
+
+    def _ila(self, ila: Ila) -> Json:
         return {
             "n": ila.name,
             "i": [{"n": n, "s": sort_to_json(v.sort)} for n, v in ila.inputs.items()],

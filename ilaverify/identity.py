@@ -20,7 +20,7 @@ from smt_encodings import solver_cvc5, solver_z3
 
 from . import __version__
 
-__all__ = ["prover_identity", "sources_stamp"]
+__all__ = ["prover_identities", "prover_identity", "sources_stamp"]
 
 _PROVERS = (ila_lang, smt_encodings, bmc, chc)
 _OTHERS = (ir_semantics, accel_models, rewrites)
@@ -32,9 +32,21 @@ def prover_identity(kind: str = "mapping") -> dict[str, str]:
     For mappings these are provers and encodings: models and mappings have digests of their own.  Everything else is
     proved by modules of ``rewrites``, which may use anything.
     """
+    return _identity(kind, {})
+
+
+def prover_identities(kinds: Iterable[str]) -> dict[str, dict[str, str]]:
+    """That of each kind, from one reading of the files."""
+    read: dict[Path, bytes] = {}
+    return {kind: _identity(kind, read) for kind in kinds}
+
+
+def _identity(kind: str, read: dict[Path, bytes]) -> dict[str, str]:
     sources = hashlib.sha256()
     for path in _files(kind):
-        data = path.read_bytes()
+        data = read.get(path)
+        if data is None:
+            data = read[path] = path.read_bytes()
         sources.update(f"{path.parent.name}/{path.name} {len(data)}\n".encode() + data)
     return {
         "tool": __version__,

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self
@@ -69,6 +70,10 @@ class MappingSubject(Subject):
 
     def trust(self, claim: Claim) -> str:
         """Domain, assumptions, lemmas and uninterpreted functions."""
+        return self._trust
+
+    @cached_property
+    def _trust(self) -> str:
         return trust_entry(self.mapping)
 
     def prove(self, discharger: Discharger) -> Verdict:
@@ -133,7 +138,7 @@ class ShapedMappingSubject(MappingSubject):
         """As of other mappings, with the one shape, and the operators whose sums may be reordered."""
         sums = [f"{r.operator.name}{'' if r.unit is None else f', unit {r.unit:#x}'}" for r in self.mapping.sums]
         lines = [("shape", claim.size_domain), *(("sum", text) for text in sums)]
-        return trust_entry(self.mapping) + "".join(f"  {what:<14} {text}\n" for what, text in lines)
+        return self._trust + "".join(f"  {what:<14} {text}\n" for what, text in lines)
 
     def words(self) -> Claim:
         """The claim at the shape."""

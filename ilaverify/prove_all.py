@@ -20,7 +20,7 @@ from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 
 from . import __version__
-from .identity import prover_identity, sources_stamp
+from .identity import prover_identities, prover_identity, sources_stamp
 from .stored import QUESTION_SECONDS, base_outcome, key_of, look_up
 from .workers import Ended, Task, note, run_tasks
 
@@ -65,7 +65,7 @@ def prove_all(
                     notes[answer.name] = answer.note
         order = {name: number for number, name in enumerate(entries)}
         left.sort(key=lambda name: order[name])
-    keeper = None if store is None else _Keeper(store, {entry.kind for entry in entries.values()})
+    keeper = None if store is None or not left else _Keeper(store, {entry.kind for entry in entries.values()})
     tasks = [Task(name, partial(prove_entry, name, entries[name], limits.timeout)) for name in left]
     run = run_tasks(
         tasks, jobs=limits.jobs, timeout=limits.timeout, memory=limits.memory, started=started, stopped=stopped
@@ -94,7 +94,7 @@ class _Keeper:
 
     def __init__(self, store: ProofStore, kinds: set[str]) -> None:
         self.store, self.stamp = store, sources_stamp()
-        self.provers = {kind: prover_identity(kind) for kind in kinds}
+        self.provers = prover_identities(kinds)
 
     def kept(self, key: str, outcome: ProofOutcome) -> ProofOutcome:
         """The outcome; where it cannot be kept, the proof stands and a note says so."""

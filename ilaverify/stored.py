@@ -21,7 +21,7 @@ from reports.store import COUNTEREXAMPLE, ProofStore, StoreError, certificate_pr
 from reports.subjects import Entry, Subject
 from smt_encodings.claims import Status
 
-from .identity import prover_identity
+from .identity import prover_identities
 from .workers import Ended, Task, run_tasks
 
 __all__ = ["LookedUp", "base_outcome", "key_of", "look_up"]
@@ -83,12 +83,14 @@ def look_up(
     both solvers again.
     """
     processes = jobs or os.cpu_count() or 1
+    provers = prover_identities({entry.kind for entry in entries.values()})
     limits = {"jobs": processes, "timeout": recheck or _BUILD_SECONDS, "memory": _BUILD_MEGABYTES, "stopped": stopped}
     left: list[Sequence[str]] = [[name] for name in entries] if recheck else list(_batches(entries, processes))
     while left:
         batches, left = left, []
         tasks = [
-            Task(str(k), partial(_answers, names, entries, store, bool(recheck))) for k, names in enumerate(batches)
+            Task(str(k), partial(_answers, names, entries, provers, store, bool(recheck)))
+            for k, names in enumerate(batches)
         ]
         with closing(run_tasks(tasks, **limits)) as ends:  # type: ignore[arg-type]
             for end in ends:
@@ -100,9 +102,9 @@ def look_up(
 
 
 def _batches(entries: Mapping[str, Entry], processes: int) -> Iterator[Sequence[str]]:
-    """The names in two batches for each process, mappings dealt out first: they take longest."""
+    """The names, a batch for each process, where models are built once; mappings are dealt first: they take longest."""
     ordered = sorted(entries, key=lambda name: entries[name].kind != "mapping")
-    count = min(2 * processes, len(ordered))
+    count = min(processes, len(ordered))
     yield from (ordered[k::count] for k in range(count))
 
 
@@ -116,9 +118,14 @@ def _told(end: Ended, names: Sequence[str]) -> Iterator[LookedUp]:
         yield LookedUp(name, read[0], read[1], note)
 
 
-def _answers(names: Sequence[str], entries: Mapping[str, Entry], store: ProofStore, recheck: bool) -> str:
+def _answers(
+    names: Sequence[str],
+    entries: Mapping[str, Entry],
+    provers: Mapping[str, Mapping[str, str]],
+    store: ProofStore,
+    recheck: bool,
+) -> str:
     """In the process: JSON of what came of looking each claim up."""
-    provers = {kind: prover_identity(kind) for kind in {entries[name].kind for name in names}}
     found: list[tuple[str, object, object, str]] = []
     for name in names:
         entry = entries[name]

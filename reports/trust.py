@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ila_lang import fragment_to_json
 from ila_lang.mapping import TensorMapping
+from ila_lang.portable import functions_of
 
 __all__ = ["trust_entry", "trust_report"]
 
@@ -52,5 +52,5 @@ def _listed(what: str, texts: Iterable[str]) -> Iterator[str]:
 
 def _without_body(mapping: TensorMapping) -> set[str]:
     """Names of the uninterpreted functions that occur anywhere in the two fragments or their models."""
-    documents = [fragment_to_json(mapping.device), fragment_to_json(mapping.ir)]
-    return {str(f["n"]) for document in documents for f in document["f"] if f["b"] is None}
+    used = (*functions_of(mapping.device), *functions_of(mapping.ir))
+    return {function.name for function in used if function.body is None}

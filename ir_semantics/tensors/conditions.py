@@ -126,6 +126,8 @@ def cleared(condition: Condition) -> Condition:
 
 def le(left: IndexLike, right: IndexLike) -> Condition:
     """``left <= right``."""
+    if isinstance(left, int) and left == 0:
+        return _at_least_zero(index(right))
     return _at_least_zero(index(right) - index(left))
 
 

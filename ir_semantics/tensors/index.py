@@ -216,6 +216,11 @@ def index(value: IndexLike) -> Index:
         return value
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"an index must be an int or an Index, not {value!r}")
+    return _number(value)
+
+
+@lru_cache(maxsize=100_000)
+def _number(value: int) -> Index:
     return Index({(): value})
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 
 import ila_lang as il
-from ila_lang import BOOL, Ila, Kernel, PortableError, bv, const
+from ila_lang import BOOL, Ila, Kernel, PortableError, bv, const, portable
+from ila_lang.portable import functions_of
 from ila_lang.portable_read import result_sort
 from tests.ila_lang.oracle import Raw, build_raw, kernels, mix, raw_any
 
@@ -89,6 +91,82 @@ def test_a_document() -> None:
         '{"a":[{"n":"double.a","s":{"u":2,"w":4},"u":1},{"a":[0,0],"o":"bvadd","s":{"u":2,"w":4},"u":3}],'
         '"f":[{"b":1,"n":"double","p":[{"n":"a","s":{"u":2,"w":4}}],"r":{"u":2,"w":4}}],"t":0}'
     )
+
+
+def _digest_anew(ila: Ila) -> str:
+    portable._WRITTEN.clear()
+    return il.digest(ila)
+
+
+def _change_function(ila: Ila) -> None:
+    (application,) = (n for n in il.postorder([ila.instructions["doubled"].updates["a"]]) if n.func is not None)
+    assert application.func is not None and application.func.body is not None
+    application.func.body = application.func.body + 1
+
+
+def _grow_kernel(ila: Ila) -> None:
+    ila.kernels["fill"].body.append(ila.kernels["fill"].body[0])
+
+
+CHANGES: dict[str, Callable[[Ila], object]] = {
+    "name": lambda ila: setattr(ila, "name", "other"),
+    "input": lambda ila: ila.input("more", 3),
+    "state": lambda ila: ila.state("more", 3),
+    "reset": lambda ila: ila.inits.update(a=2),
+    "reset of another state": lambda ila: ila.inits.update(b=1),
+    "no reset": lambda ila: ila.inits.pop("a"),
+    "valid": lambda ila: ila.set_valid(ila.inputs["op"] == 1),
+    "instruction": lambda ila: ila.instruction("more"),
+    "order": lambda ila: ila.instructions.update(swap=ila.instructions.pop("swap")),
+    "instruction's name": lambda ila: setattr(ila.instructions["swap"], "name", "other"),
+    "decode": lambda ila: ila.instructions["swap"].set_decode(ila.inputs["op"] == 9),
+    "update": lambda ila: ila.instructions["swap"].updates.update(a=ila.states["b"] + 1),
+    "updates": lambda ila: ila.instructions["swap"].updates.pop("a"),
+    "reserved": lambda ila: setattr(ila.instructions["swap"], "reserved", "why"),
+    "kernel": _grow_kernel,
+    "kernel's name": lambda ila: setattr(ila.kernels["fill"], "name", "other"),
+    "end of the kernel": lambda ila: ila.kernels["fill"].on_done.clear(),
+    "no kernel": lambda ila: [setattr(i, "kernel", None) for i in ila.instructions.values()],
+    "body of a function": _change_function,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_digest_sees_what_changed_in_a_model_that_had_one(change: Callable[[Ila], object]) -> None:
+    ila = small()
+    doubled = il.Function("doubled", {"a": ila.states["a"].sort}, ila.states["a"].sort, None)
+    doubled.body = doubled.params[0] + doubled.params[0]
+    ila.instruction("doubled").set_decode(ila.inputs["op"] == 11).update(ila.states["a"], doubled(ila.states["a"]))
+    before = il.digest(ila)
+    assert il.digest(ila) == before == _digest_anew(ila)
+    change(ila)
+    after = il.digest(ila)
+    assert after == _digest_anew(ila)
+    assert after != before
+
+
+def test_documents_are_the_callers_own() -> None:
+    fragment = store_and_load()
+    before = il.digest(fragment)
+    for document in (il.fragment_to_json(fragment), il.fragment_to_json(fragment)):
+        document["a"].clear()
+        document["t"]["l"].clear()
+    assert il.digest(fragment) == before
+    assert il.fragment_to_json(fragment)["t"]["l"]["n"] == fragment.ila.name
+
+
+def test_functions_of_a_fragment() -> None:
+    ila = small()
+    inner = il.Function("inner", {"x": bv(8)}, bv(8), None)
+    outer = il.Function("outer", {"x": bv(8)}, bv(8), None)
+    outer.body = inner(outer.params[0]) + 1
+    ila.instruction("more").set_decode(ila.inputs["op"] == 11).update(ila.states["a"], outer(ila.states["a"]))
+    program = Kernel("program")
+    program.command("more", op=const(11, 4), arg=il.Function("of_program", {"x": bv(8)}, bv(8), None)(const(1, 8)))
+    fragment = il.Fragment("f", ila, {}, {}, program)
+    names = {f.name for f in functions_of(fragment)}
+    assert names == {"inner", "outer", "of_program"} == {f["n"] for f in il.fragment_to_json(fragment)["f"]}
+    assert {f.name for f in functions_of(fragment)} == names
 
 
 def test_digests_see_meaning_and_not_documentation() -> None:

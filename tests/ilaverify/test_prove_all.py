@@ -26,7 +26,7 @@ from ilaverify import prove_all as module
 from ilaverify.catalogue import FALSE_CLAIMS, MAPPINGS, mapping_entries
 from ilaverify.cli_prove import exit_code_of
 from ilaverify.counterexamples import counterexample_from_text, counterexample_text
-from ilaverify.identity import prover_identity
+from ilaverify.identity import prover_identities, prover_identity
 from ilaverify.mapping_subject import MappingSubject
 from ilaverify.prove_all import Limits, prove_all
 from ilaverify.workers import Task, run_tasks
@@ -103,8 +103,10 @@ def test_another_prover_uses_no_old_proof(
     now = prover_identity()
     for name in now:
         before = asked()
+        other = {**now, name: "other"}
+        monkeypatch.setattr(module, "prover_identity", lambda kind, other=other: other)
         for place in (module, stored):
-            monkeypatch.setattr(place, "prover_identity", lambda kind, name=name: {**now, name: "other"})
+            monkeypatch.setattr(place, "prover_identities", lambda kinds, other=other: dict.fromkeys(kinds, other))
         assert not any(o.from_store for o in outcomes(store).values()) and asked() == before + 2
 
 
@@ -123,6 +125,13 @@ def test_the_identity_covers_the_sources(monkeypatch: pytest.MonkeyPatch) -> Non
         with monkeypatch.context() as patch:
             patch.setattr(Path, "read_bytes", lambda p, part=part: read(p) + b"#" * str(p).endswith(part))
             assert prover_identity()["sources"] != now["sources"], part
+
+
+def test_identities_of_kinds_are_those_of_each() -> None:
+    kinds = ("mapping", "rule", "lemma", "theorem")
+    found = prover_identities(kinds)
+    assert found == {kind: prover_identity(kind) for kind in kinds}
+    assert found["mapping"] != found["rule"]
 
 
 def changed(store: ProofStore, name: str, change: Callable[[str], str]) -> None:
