@@ -6,7 +6,7 @@ matrices in ``tensor_rules_products``.
 
 from __future__ import annotations
 
-from ir_semantics.scalars import exp, relu, variable
+from ir_semantics.scalars import apply, exp, relu, variable
 from ir_semantics.tensors.conditions import both, le
 from ir_semantics.tensors.index import Index, IndexLike
 from ir_semantics.tensors.operators import concat, map_, reshape, slice_, transpose
@@ -14,7 +14,7 @@ from ir_semantics.tensors.reductions import conv, matmul, mean, reduce
 from ir_semantics.tensors.terms import Tensor, input_
 
 from .tensor_rule import Kind, TensorRule
-from .tensor_rules_inputs import OUT, REALS, A, B, C, H, K, M, N, Q, S, T, W, along
+from .tensor_rules_inputs import OUT, REALS, A, B, C, H, K, M, N, P, Q, S, T, W, along
 from .tensor_words import at_least, bias, sub
 
 __all__ = ["RULES"]
@@ -36,9 +36,9 @@ def dense(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
     return bias(matmul(x, transpose(w, [1, 0])), b, 1)
 
 
-def strided(x: Tensor, w: Tensor = KERNEL) -> Tensor:
+def strided(x: Tensor, w: Tensor = KERNEL, columns: IndexLike = 1) -> Tensor:
     """The convolution with stride s along the height."""
-    return conv(x, w, strides=[S, 1])
+    return conv(x, w, strides=[S, columns])
 
 
 def band(first: IndexLike, last: IndexLike) -> Tensor:
@@ -103,9 +103,10 @@ _VALID = [
     ),
     TensorRule(
         "rows of a convolution with a stride in two parts",
-        "conv(x, stride s) = concat(conv(x[: s (q - 1) + k], stride s), conv(x[s q :], stride s); rows)",
-        strided(IMAGE),
-        concat(2, strided(band(0, S * (Q - 1) + K)), strided(band(S * Q, H))),
+        "conv(x, stride s) = concat(conv(x[: s (q - 1) + k], stride s), conv(x[s q :], stride s); rows), for every "
+        "stride of columns",
+        strided(IMAGE, columns=P),
+        concat(2, strided(band(0, S * (Q - 1) + K), columns=P), strided(band(S * Q, H), columns=P)),
         Kind.VALID,
         both(at_least(1, Q), le(S * Q + K, H)),
     ),
@@ -139,7 +140,11 @@ _VALID = [
             concat(0, map_(term, x=X), map_(term, x=Y)),
             Kind.VALID,
         )
-        for name, term in (("relu", relu(variable("x"))), ("the logistic function", 1 / (1 + exp(-variable("x")))))
+        for name, term in (
+            ("relu", relu(variable("x"))),
+            ("the logistic function", 1 / (1 + exp(-variable("x")))),
+            ("the hyperbolic tangent", apply("tanh", variable("x"))),
+        )
     ),
 ]
 

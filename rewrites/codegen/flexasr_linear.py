@@ -97,6 +97,8 @@ class Linear(Implementation):
         split = self.split(self.node, self.types)
         several = [len({rows for _, rows, _ in split}) > 1, len({outputs for *_, outputs in split}) > 1]
         rules = tuple(rule for rule, used in zip(RULES, several, strict=True) if used)
+        if rules and activation != "none":
+            rules += (JOINED[activation],)
         biases = {bias: self.quantisation[bias] for bias in ("bias_w", "bias_b", "bias_x", "bias_y")}
         calls = []
         for sizes, rows, outputs in split:
@@ -191,5 +193,11 @@ class Linear(Implementation):
         return bounds_of(bound, change, self._scale("y"))
 
 
-RULES = ("a-block-of-rows-of-a-product", "a-block-of-columns-of-a-product")
+RULES = ("rows-of-a-dense-layer-in-two-parts", "outputs-of-a-dense-layer-in-two-parts")
 """Why a dense layer may be computed in parts of its rows, and of its outputs."""
+JOINED = {
+    "relu": "relu-of-a-concatenation",
+    "sigmoid": "the-logistic-function-of-a-concatenation",
+    "tanh": "the-hyperbolic-tangent-of-a-concatenation",
+}
+"""Why an activation may be applied in parts."""

@@ -1,7 +1,7 @@
 """``flexasr.max_pool``, ``flexasr.mean_pool`` and ``flexasr.layer_norm``: units that work on rows of the global buffer.
 
-Rows are cut into parts of one size where they do not fit, features never.  Pooling pads features with zeros to 16; a
-layer normalisation must have a multiple of 16, because its mean is over all of them.
+Rows of pooling are cut into parts of one size where they do not fit, features never.  Pooling pads features with zeros
+to 16; a layer normalisation must have a multiple of 16, because its mean is over all of them.
 
 Tensors go to the accelerator as x 2^-s.  Pooling commutes with that.  Layer normalisation does not see the scale of x
 but in epsilon: LN(x 2^-s) with epsilon 2^-2s is LN(x) with epsilon.  Its result is that of gamma 2^-t and beta 2^-t.
@@ -40,8 +40,8 @@ from .parts import equal_parts, padded, placed_behind
 __all__ = ["LayerNorm", "Pool"]
 
 
-def _row_parts(node: Node, types: Sequence[TensorType], multiple: int) -> list[tuple[int, int]]:
-    """Parts of the rows of x, each a multiple of so many rows; raises CannotOffload where a row does not fit."""
+def _most_rows(node: Node, types: Sequence[TensorType]) -> int:
+    """How many rows of x fit FlexASR's global buffer; raises CannotOffload where x is empty or a row does not fit."""
     rows, features = types[0].shape
     if not rows or not features:
         raise CannotOffload(f"{node.operator} has a tensor without elements, and FlexASR's loops run at least once")
@@ -51,8 +51,7 @@ def _row_parts(node: Node, types: Sequence[TensorType], multiple: int) -> list[t
             f"{node.operator} has {features} features, and a row of FlexASR's global buffer has at most 4080 "
             "(255 vectors); features are not split"
         )
-    most = min(LARGE_VECTORS // (LANES * vectors) * LANES, MOST_ROWS) // multiple
-    return [(first * multiple, end * multiple) for first, end in equal_parts(rows // multiple, most)]
+    return min(LARGE_VECTORS // (LANES * vectors) * LANES, MOST_ROWS)
 
 
 class Pool(Implementation):
@@ -64,13 +63,14 @@ class Pool(Implementation):
     @staticmethod
     def split(node: Node, types: Sequence[TensorType]) -> list[tuple[int, int]]:
         """The rows of x of each call; raises CannotOffload where a row does not fit."""
-        return _row_parts(node, types, 2)
+        parts = equal_parts(types[0].shape[0] // 2, _most_rows(node, types) // 2)
+        return [(2 * first, 2 * end) for first, end in parts]
 
     def _calls(self) -> Sequence[Call]:
         name = {"flexasr.max_pool": "flexasr_maxpool", "flexasr.mean_pool": "flexasr_meanpool"}[self.node.operator]
         vectors = -(-self.types[0].shape[1] // LANES)
         parts, features = self.split(self.node, self.types), (0, vectors * LANES)
-        rules = ROWS if len(parts) > 1 else ()
+        rules = (RULES[name],) if len(parts) > 1 else ()
         return [
             Call(
                 name,
@@ -128,8 +128,8 @@ class LayerNorm(Implementation):
     operands: ClassVar[tuple[str, ...]] = ("x", "gamma", "beta")
 
     @staticmethod
-    def split(node: Node, types: Sequence[TensorType]) -> list[tuple[int, int]]:
-        """The rows of each call; raises CannotOffload on features that FlexASR does not have, and another epsilon."""
+    def split(node: Node, types: Sequence[TensorType]) -> int:
+        """The rows; raises CannotOffload where these or their features do not fit, and on a large epsilon."""
         features = types[0].shape[1]
         if features % LANES:
             raise CannotOffload(
@@ -141,24 +141,24 @@ class LayerNorm(Implementation):
             raise CannotOffload(
                 f"flexasr.layer_norm has the epsilon {epsilon}, and FlexASR adds none: beyond 1e-5 nothing is proved"
             )
-        return _row_parts(node, types, 1)
+        rows, most = types[0].shape[0], _most_rows(node, types)
+        if rows > most:
+            raise CannotOffload(
+                f"flexasr.layer_norm has {rows} rows of {features} features, and FlexASR's global buffer holds {most}; "
+                "rows are not split"
+            )
+        return rows
 
     def _calls(self) -> Sequence[Call]:
         vectors = self.types[0].shape[1] // LANES
-        parts, features = self.split(self.node, self.types), (0, vectors * LANES)
+        count = self.split(self.node, self.types)
+        rows, features = (0, count), (0, vectors * LANES)
         plan = placed_behind(("gamma", vectors), ("beta", vectors), SMALL_VECTORS)
         fixed = {"base": 0, "base_gamma": plan.addresses["gamma"], "base_beta": plan.addresses["beta"]}
         biases = {name: self.quantisation[name] for name in ("bias_x", "bias_beta", "bias_gamma")}
         row = {"gamma": (features,), "beta": (features,)}
-        return [
-            Call(
-                "flexasr_layernorm",
-                {"T": end - first, "nv": vectors, **fixed, **biases},
-                {"x": ((first, end), features), **row, "y": ((first, end), features)},
-                ROWS if len(parts) > 1 else (),
-            )
-            for first, end in parts
-        ]
+        parts = {"x": (rows, features), **row, "y": (rows, features)}
+        return [Call("flexasr_layernorm", {"T": count, "nv": vectors, **fixed, **biases}, parts)]
 
     @staticmethod
     def observe(node: Node, operands: Sequence[Reals], result: Reals) -> Ranges:
@@ -267,5 +267,8 @@ MOST_ROWS = 65535
 """A limit of FlexASR's registers."""
 MOST_EPSILON = 1e-5
 """What a layer normalisation may add to the variance: the proved bound counts it as an error of the variance."""
-ROWS = ("element-wise-of-concat",)
-"""Why an operator on rows may be computed in parts of its rows."""
+RULES = {
+    "flexasr_maxpool": "max-pooling-over-pairs-of-rows-in-two-parts",
+    "flexasr_meanpool": "mean-pooling-over-pairs-of-rows-in-two-parts",
+}
+"""Why pooling may be computed in parts of its rows."""

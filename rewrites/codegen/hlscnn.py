@@ -41,7 +41,7 @@ _X, _Y = activation_format(WIDE), result_format(WIDE)
 RULES = {
     "images": "batches-of-a-convolution-in-two-parts",
     "filters": "outputs-of-a-convolution-in-two-parts",
-    "rows": "rows-of-a-convolution-from-a-part-of-the-image",
+    "rows": "rows-of-a-convolution-with-a-stride-in-two-parts",
 }
 """Why a convolution may be computed in parts."""
 

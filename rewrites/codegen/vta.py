@@ -35,7 +35,7 @@ MOST_SHIFT = 15
 MOST_VECTORS = (1 << 31) // (LARGEST * LARGEST * LANES + LANES) - 1
 """Vectors of 16 inputs of which sums of products, and the rounding bias, stay below 2^31 in magnitude."""
 _TRIED = 64
-RULES = ("a-block-of-rows-of-a-product", "a-block-of-columns-of-a-product")
+RULES = ("rows-of-matmul-in-two-parts", "columns-of-matmul-in-two-parts")
 """Why a product may be computed in parts of its rows, and of its outputs."""
 
 

@@ -16,7 +16,10 @@ from accel_models.hlscnn.assembler import conv2d
 from accel_models.hlscnn.quantise import activation_format, result_format, weight_format
 from accel_models.hlscnn.tiling import Tiling
 from ilaverify.campaigns.device import run_flexasr, run_hlscnn
+from ilaverify.catalogue import all_entries
 from rewrites.codegen import Options, flexasr_linear, flexasr_rows, hlscnn, interface, vta
+from rewrites.codegen.programs import MAPPINGS, mapping_of
+from smt_encodings.claims import Status
 from tests.rewrites.codegen.nodes import DEVICES, Case, case, normal
 
 Reals = NDArray[np.float64]
@@ -177,11 +180,6 @@ def small_pool(monkeypatch: pytest.MonkeyPatch) -> Case:
     return case("flexasr.max_pool", (normal(1, 10, 20),))
 
 
-def small_layer_norm(monkeypatch: pytest.MonkeyPatch) -> Case:
-    monkeypatch.setattr(flexasr_rows, "MOST_ROWS", 2)
-    return case("flexasr.layer_norm", (normal(1, 5, 16), normal(2, 16), normal(3, 16)), epsilon=1e-5)
-
-
 def small_convolution(monkeypatch: pytest.MonkeyPatch) -> Case:
     monkeypatch.setattr(hlscnn, "tile", lambda shape, options, one_by_one: Tiling(4, 4, 3))
     return convolution()
@@ -197,10 +195,13 @@ PARTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], Case], Callable[[Case], Re
         small_linear,
         by_flexasr_linear,
         6,
-        ("a-block-of-rows-of-a-product", "a-block-of-columns-of-a-product"),
+        (
+            "rows-of-a-dense-layer-in-two-parts",
+            "outputs-of-a-dense-layer-in-two-parts",
+            "relu-of-a-concatenation",
+        ),
     ),
-    "max pooling": (small_pool, by_flexasr_pool, 3, ("element-wise-of-concat",)),
-    "layer normalisation": (small_layer_norm, by_flexasr_layer_norm, 3, ("element-wise-of-concat",)),
+    "max pooling": (small_pool, by_flexasr_pool, 3, ("max-pooling-over-pairs-of-rows-in-two-parts",)),
     "convolution": (
         small_convolution,
         by_hlscnn,
@@ -208,10 +209,10 @@ PARTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], Case], Callable[[Case], Re
         (
             "batches-of-a-convolution-in-two-parts",
             "outputs-of-a-convolution-in-two-parts",
-            "rows-of-a-convolution-from-a-part-of-the-image",
+            "rows-of-a-convolution-with-a-stride-in-two-parts",
         ),
     ),
-    "dense": (small_dense, by_integers, 4, ("a-block-of-rows-of-a-product", "a-block-of-columns-of-a-product")),
+    "dense": (small_dense, by_integers, 4, ("rows-of-matmul-in-two-parts", "columns-of-matmul-in-two-parts")),
 }
 
 
@@ -260,3 +261,14 @@ def test_columns_are_the_commands_of_a_run() -> None:
     assert before.keys() == after.keys()
     assert all(np.array_equal(before[name], after[name]) for name in before)
     assert interface.template_of(implementation.calls[0].mapping, implementation.calls[0].sizes) is not None
+
+
+def test_rules_of_parts_are_claims_of_the_registry() -> None:
+    """Every name that a call may carry is one that can be proved and kept."""
+    known = all_entries()
+    for module in (flexasr_linear, flexasr_rows, hlscnn, vta):
+        rules = module.RULES
+        names = list(rules.values()) if isinstance(rules, dict) else list(rules)
+        assert {known[n].expected for n in [*names, *flexasr_linear.JOINED.values()]} == {Status.PROVED}
+    assert {known[n].kind for n in MAPPINGS} == {"mapping"}
+    assert all(mapping_of(name).name == name for name in MAPPINGS)

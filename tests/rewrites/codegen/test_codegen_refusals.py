@@ -44,6 +44,10 @@ REFUSED: dict[str, tuple[tuple[Node, list[TensorType]], str]] = {
         node("flexasr.layer_norm", (2, 32), (32,), (32,), epsilon=1e-3),
         "flexasr.layer_norm has the epsilon 0.001, and FlexASR adds none: beyond 1e-5 nothing is proved",
     ),
+    "many rows": (
+        node("flexasr.layer_norm", (1100, 1040), (1040,), (1040,), epsilon=1e-5),
+        "flexasr.layer_norm has 1100 rows of 1040 features, and FlexASR's global buffer holds 1008; rows are not split",
+    ),
     "a large state": (
         node("flexasr.lstm", (5, 16), (8192, 16), (8192, 2048), (8192,), (8192,)),
         "flexasr.lstm of 5 timesteps, 16 inputs and a state of 2048 needs 385 vectors of a processing element's input "
