@@ -2,16 +2,19 @@
 
 ``implement`` makes an implementation of a node, ``calibration`` the ranges that its number formats rest on; operators
 stand in ``flexasr_linear``, ``flexasr_rows``, ``flexasr_recurrent``, ``hlscnn`` and ``vta``.  ``interface`` says what
-they have in common, ``programs`` has the mappings' device programs, ``bounding`` bounds on given operands, and
-``buffers`` memory plans.
+they have in common, ``programs`` has the mappings' device programs, ``bounding`` bounds on given operands,
+``buffers`` memory plans, and ``claims`` the rules that parts rest on.
 """
 
+from .buffers import device_memories, host_plan, host_problem
 from .calibration import Calibration, calibrate
+from .claims import SPLITS
 from .implement import constants_of, implement, implementable, quantisation_of
 from .interface import Bounds, Call, CannotOffload, Executed, Implementation, Options
 from .programs import Devices
 
 __all__ = [
+    "SPLITS",
     "Bounds",
     "Calibration",
     "Call",
@@ -22,6 +25,9 @@ __all__ = [
     "Options",
     "calibrate",
     "constants_of",
+    "device_memories",
+    "host_plan",
+    "host_problem",
     "implement",
     "implementable",
     "quantisation_of",

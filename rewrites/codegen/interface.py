@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ila_lang.instance import run_columns
+from ila_lang.instance import InstanceError, Template, run_columns
 from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.types import Array
 
@@ -157,6 +157,7 @@ class Implementation(ABC):
         for call in self.calls:
             mapping_of(call.mapping).require(call.sizes)
         self._bound: dict[str, _Operand] = {}
+        self._programs: dict[int, Template] = {}
         self._columns: dict[int, Columns] = {}
 
     @property
@@ -168,6 +169,7 @@ class Implementation(ABC):
         """Gives constant operands, by position: they are quantised now, and sent by every run."""
         for position, array in constants.items():
             self._bound[self.operands[position]] = self._operand(self.operands[position], array)
+        self._programs.clear()
         self._columns.clear()
 
     def run(self, operands: Sequence[Array], devices: Devices) -> Executed:
@@ -181,7 +183,7 @@ class Implementation(ABC):
         }
         codes = {name: operand.codes for name, operand in found.items()}
         changing = {name: c for name, c in codes.items() if name not in self._bound}
-        outputs = [self._run_call(i, call, codes, changing, devices) for i, call in enumerate(self.calls)]
+        outputs = [self._run_call(i, call, changing, devices) for i, call in enumerate(self.calls)]
         value = self._result(outputs)
         return Executed(
             value.astype(np.float32),
@@ -194,38 +196,61 @@ class Implementation(ABC):
     def columns(self, number: int, operands: Sequence[Array]) -> Columns:
         """The commands of a call on these operands, in issue order."""
         given = zip(self.operands, operands, strict=True)
-        codes = {
-            name: self._bound[name].codes if name in self._bound else self._codes(name, _reals(a)) for name, a in given
-        }
-        return self._filled(self.calls[number], codes)
+        codes = {name: self._codes(name, _reals(array)) for name, array in given if name not in self._bound}
+        program = self.program(number)
+        return program.columns({**_zeros(program), **self._padded(program, self.calls[number], codes)})
 
     def _operand(self, name: str, array: Array) -> _Operand:
         given = _reals(array)
         codes = self._codes(name, given)
         return _Operand(given, codes, self._values(name, codes), self._beyond(name, given))
 
-    def _run_call(
-        self, number: int, call: Call, codes: Mapping[str, Any], changing: Mapping[str, Any], devices: Devices
-    ) -> Tensors:
-        template = template_of(call.mapping, call.sizes)
+    def program(self, number: int) -> Template:
+        """The commands of a call with the bound operands in them; the other operands are to be filled in."""
+        if number not in self._programs:
+            call = self.calls[number]
+            template = template_of(call.mapping, call.sizes)
+            known = self._padded(template, call, {name: operand.codes for name, operand in self._bound.items()})
+            columns = template.columns({**_zeros(template), **known})
+            left = tuple(gather for gather in template.gathers if gather.tensor not in known)
+            self._programs[number] = replace(template, constants=columns, gathers=left)
+        return self._programs[number]
+
+    def adopt(self, programs: Sequence[Template]) -> None:
+        """Takes stored programs, a program for each call, as :meth:`program` gave them when operands were bound.
+
+        What is stored is what runs; whether the commands are right is not looked at.  Raises InstanceError where a
+        program is of another mapping or other sizes.
+        """
+        if len(programs) != len(self.calls):
+            raise InstanceError(f"{self.node.operator} must have {len(self.calls)} programs, not {len(programs)}")
+        for call, program in zip(self.calls, programs, strict=True):
+            fragment = mapping_of(call.mapping).device
+            wanted, found = (
+                (fragment.name, fragment.ila.name, dict(call.sizes)),
+                (program.fragment, program.device, dict(program.sizes)),
+            )
+            if wanted != found:
+                raise InstanceError(f"The program of {call.mapping} must be {wanted}, not {found}")
+        self._programs = dict(enumerate(programs))
+        self._columns.clear()
+
+    def _run_call(self, number: int, call: Call, changing: Mapping[str, Any], devices: Devices) -> Tensors:
+        program = self.program(number)
+        tensors = self._padded(program, call, changing)
         if number in self._columns:
-            template.fill(self._columns[number], self._padded(call, changing))
+            program.fill(self._columns[number], tensors)
         else:
-            self._columns[number] = self._filled(call, codes)
+            self._columns[number] = program.columns({**_zeros(program), **tensors})
         simulator = devices.of(mapping_of(call.mapping).device.ila)
-        return run_columns(template, simulator, self._columns[number])
+        return run_columns(program, simulator, self._columns[number])
 
-    def _filled(self, call: Call, codes: Mapping[str, Any]) -> Columns:
-        template = template_of(call.mapping, call.sizes)
-        zeros = {name: np.zeros(size, f"u{template.tensors[name] // 8}") for name, size in template.inputs.items()}
-        return template.columns({**zeros, **self._padded(call, codes)})
-
-    def _padded(self, call: Call, codes: Mapping[str, Any]) -> Tensors:
+    def _padded(self, program: Template, call: Call, codes: Mapping[str, Any]) -> Tensors:
         """The host tensors, with zeros up to the extents that the program sends."""
-        inputs = template_of(call.mapping, call.sizes).inputs
         found = {}
         for name, tensor in self._tensors(call, codes).items():
-            found[name] = np.pad(tensor, (0, inputs[name] - len(tensor))) if len(tensor) < inputs[name] else tensor
+            missing = program.inputs.get(name, 0) - len(tensor)
+            found[name] = np.pad(tensor, (0, missing)) if missing > 0 else tensor
         return found
 
     @abstractmethod
@@ -259,3 +284,7 @@ class Implementation(ABC):
 
 def _reals(array: Array) -> Reals:
     return np.asarray(array, np.float64)
+
+
+def _zeros(program: Template) -> Tensors:
+    return {name: np.zeros(size, f"u{program.tensors[name] // 8}") for name, size in program.inputs.items()}
