@@ -1,0 +1,158 @@
+"""A compiled model checked: everything that it says is made again and compared, nothing of it is believed.
+
+What is relied on: the importer, the certificates (that they are live is the gate's to say, that they are proofs is
+``recheck``'s), the checker of explanations, the mappings' own fragments, and the checker of memory plans.  Quantisation
+and splits are choices; any of them is right, so long as calls stay in the proved domain, and that is checked.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ila_lang.instance import Template
+from ir_semantics.graph.ir import Graph
+from ir_semantics.graph.types import GraphError
+from ir_semantics.onnx import import_model
+from reports.subjects import Entry
+from rewrites.codegen import constants_of, host_problem, implement
+from rewrites.egraph import EGraphError, Rule
+from rewrites.egraph.graph_checker import check_graphs
+from rewrites.egraph.rewrite import sides_of
+from rewrites.gate import Gate, Recheck, open_gate
+from rewrites.memory_plan_checker import PlanError, check_memory_plan
+from rewrites.offload.compiler import folded
+from rewrites.offload.rule_sets import rules_for
+from rewrites.tensor_rewrites import Constants
+
+from .model import Compiled
+
+__all__ = ["Check", "check_compiled"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was checked: what, what was found in a few words, and what is wrong (nothing, if it holds)."""
+
+    what: str
+    told: str
+    problems: tuple[str, ...] = ()
+
+
+def check_compiled(
+    compiled: Compiled, entries: Mapping[str, Entry], proofs: Path, recheck: Recheck = ()
+) -> Iterator[Check]:
+    """Checks a compiled model against the certificates in ``proofs``, one thing after the other.
+
+    ``entries`` are all claims that are known.  With solvers in ``recheck``, the obligations of every certificate are
+    generated and answered again.
+    """
+    unknown = [name for name in compiled.certificates if name not in entries]
+    gate = open_gate({n: entries[n] for n in compiled.certificates if n in entries}, proofs, recheck)
+    yield _certificates(compiled, gate, unknown)
+    yield _chain(compiled, gate)
+    yield _folding(compiled)
+    yield _programs(compiled)
+    yield _plan(compiled)
+
+
+def _certificates(compiled: Compiled, gate: Gate, unknown: list[str]) -> Check:
+    problems = [f"{name}: there is no claim of this name" for name in unknown]
+    problems += [f"{name}: {reason}" for name, reason in gate.left_out.items()]
+    for name, admission in gate.admitted.items():
+        told = compiled.certificates[name]
+        if admission.digest != told.digest:
+            problems.append(
+                f"{name}: the model rests on the certificate {told.digest[:12]}, and there is another one, "
+                f"{admission.digest[:12]}; compile the model again"
+            )
+        said = (
+            admission.subject.kind,
+            admission.claim.statement,
+            admission.claim.size_domain,
+            admission.claim.equality.value,
+        )
+        if said != (told.kind, told.statement, told.size_domain, told.equality):
+            problems.append(f"{name}: the model must quote the claim as it is")
+    needed = {name for i in compiled.implementations.values() for name in i.claims}
+    problems += [
+        f"{name}: programs rest on it, and the model does not name its certificate"
+        for name in sorted(needed - set(compiled.certificates))
+    ]
+    return Check("certificates", f"{len(gate.admitted)} live, with the digests that the model names", tuple(problems))
+
+
+def _chain(compiled: Compiled, gate: Gate) -> Check:
+    """Every output's explanation, from the model as it is imported now to the rewritten graph."""
+    applied: dict[Rule, int] = {}
+    for explanation in compiled.explanations.values():
+        for rule, count in explanation.rules().items():
+            applied[rule] = applied.get(rule, 0) + count
+    told = f"{sum(applied.values())} applications of {len(applied)} rules lead from the model to the compiled graph"
+    try:
+        source = _imported(compiled)
+        constants = Constants({**source.constants, **compiled.rewritten.constants})
+        rules = rules_for(compiled.targets, gate, constants, flexible=compiled.settings.get("matching") != "exact")
+        check_graphs(source, compiled.rewritten, compiled.explanations, sides_of(rules.rewrites))
+    except (EGraphError, GraphError) as error:
+        return Check("chain of rules", told, (str(error),))
+    return Check("chain of rules", told)
+
+
+def _imported(compiled: Compiled) -> Graph:
+    with tempfile.TemporaryDirectory(prefix="ilaverify-") as folder:
+        path = Path(folder) / "source.onnx"
+        path.write_bytes(compiled.source)
+        return import_model(path, dimensions=compiled.dimensions)
+
+
+def _folding(compiled: Compiled) -> Check:
+    told = "what depends on constants alone was computed, and nothing else was changed"
+    again = folded(compiled.rewritten)
+    same = (
+        again.nodes == compiled.graph.nodes
+        and dict(again.inputs) == dict(compiled.graph.inputs)
+        and dict(again.outputs) == dict(compiled.graph.outputs)
+    )
+    problem = "the compiled graph must be the rewritten one with its constants computed; it is another"
+    return Check("constants", told, () if same else (problem,))
+
+
+def _programs(compiled: Compiled) -> Check:
+    """Every program, generated again from the fragment of its mapping."""
+    problems = []
+    count = commands = 0
+    for number, stored in compiled.implementations.items():
+        node = compiled.graph.nodes[number]
+        fresh = implement(node, stored.types, stored.quantisation, compiled.options)
+        fresh.bind(constants_of(compiled.graph, node.operands))
+        for k, program in enumerate(compiled.programs[number]):
+            count, commands = count + 1, commands + len(program)
+            if not _same(fresh.program(k), program):
+                problems.append(
+                    f"node {number} ({node.operator}): program {k} must be the proved fragment of "
+                    f"{fresh.calls[k].mapping} at its sizes; it is another"
+                )
+    return Check("programs", f"{count} programs of {commands:,} commands are those of proved mappings", tuple(problems))
+
+
+def _same(one: Template, other: Template) -> bool:
+    first, second = one.to_arrays(), other.to_arrays()
+    return first.keys() == second.keys() and all(
+        a.dtype == second[name].dtype and np.array_equal(a, second[name]) for name, a in first.items()
+    )
+
+
+def _plan(compiled: Compiled) -> Check:
+    told = f"{len(compiled.plan.addresses)} host tensors have places in {compiled.plan.peak:,} bytes, and none overlap"
+    if host_problem(compiled.graph) != compiled.problem:
+        return Check("memory plan", told, ("the plan must be one for the tensors of this graph; it is for others",))
+    try:
+        check_memory_plan(compiled.problem, compiled.plan)
+    except PlanError as error:
+        return Check("memory plan", told, (str(error),))
+    return Check("memory plan", told)

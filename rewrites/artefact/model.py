@@ -1,0 +1,319 @@
+"""A compiled model: what the compiler decided, and what its decisions rest on; written to a directory and read back.
+
+=================  =====================================================================================================
+``model.json``     the compiled graph; calls of proved mappings; certificates by digest; what was left out; all digests
+``chain.json``     why the compiled graph equals the model: the rewritten graph and every output's explanation
+``constants.npz``  data of constants by digest
+``programs/``      the commands of every call as columns, and where run-time elements go: see ``ila_lang.instance``
+``plan.json``      places of the host's tensors in one memory
+``source.onnx``    the model that was compiled, external data included
+``SUMMARY.md``     for people
+=================  =====================================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ila_lang import canonical_text
+from ila_lang.instance import InstanceError, Template
+from ila_lang.mapping import SizeError
+from ir_semantics.graph.ir import Graph, digest_of
+from rewrites.codegen import CannotOffload, Implementation, Options, constants_of, implement
+from rewrites.egraph import Explanation
+from rewrites.memory_problem import Buffer, MemoryPlan, MemoryProblem, Minimality
+from smt_encodings.claims import Equality
+
+from .arrays import arrays_of, npz_bytes
+from .chain import chain_json, chain_value
+from .directory import read_directory, write_directory
+from .errors import ArtefactError, items, natural, record, text
+from .errors import field as typed
+from .graphs import graph_json, graph_value
+
+__all__ = ["Certified", "Compiled", "OnHost", "read_compiled", "write_compiled"]
+
+
+@dataclass(frozen=True)
+class Certified:
+    """A claim that a compiled model rests on, as its certificate says it; ``uses`` counts applications or programs."""
+
+    kind: str
+    digest: str
+    statement: str
+    size_domain: str
+    equality: str
+    uses: int
+
+
+@dataclass(frozen=True)
+class OnHost:
+    """An operator that stays on the host, how many nodes of it, and why."""
+
+    operator: str
+    count: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled model.
+
+    ``rewritten`` is the graph that ``explanations`` lead to from the imported ``source``; ``graph`` is the same with
+    what depends on constants alone computed.  ``implementations`` are those of the accelerator nodes of ``graph``, with
+    their constant operands, and ``programs`` the programs of their calls.  ``settings`` say how it was compiled,
+    ``left_out`` which claims did not pass the gate and why.  ``digest`` is over everything; empty before writing.
+    """
+
+    source: bytes = field(repr=False)
+    source_name: str
+    dimensions: Mapping[str, int]
+    targets: tuple[str, ...]
+    settings: Mapping[str, Any]
+    options: Options
+    calibration: Mapping[str, Any]
+    graph: Graph
+    rewritten: Graph
+    explanations: Mapping[str, Explanation] = field(repr=False)
+    equality: Equality
+    certificates: Mapping[str, Certified]
+    left_out: Mapping[str, str]
+    host: tuple[OnHost, ...]
+    implementations: Mapping[int, Implementation] = field(repr=False)
+    programs: Mapping[int, tuple[Template, ...]] = field(repr=False)
+    problem: MemoryProblem = field(repr=False)
+    plan: MemoryPlan = field(repr=False)
+    tool: str
+    digest: str = ""
+
+
+_KEYS = (
+    "schema", "tool", "source", "targets", "settings", "options", "calibration", "equality", "certificates",
+    "left_out", "host", "graph", "accelerated", "files", "digest",
+)  # fmt: skip
+
+
+# -- writing ----------------------------------------------------------------------------------------------
+
+
+def write_compiled(directory: Path, compiled: Compiled, summary: str) -> str:
+    """Writes a compiled model, and gives the digest over all of it; see :func:`.directory.write_directory`."""
+    accelerated, files = [], {}
+    for number, implementation in compiled.implementations.items():
+        calls = []
+        for k, (call, program) in enumerate(zip(implementation.calls, compiled.programs[number], strict=True)):
+            name = f"programs/{number}-{k}.npz"
+            files[name] = npz_bytes(program.to_arrays())
+            calls.append({**call.as_json(), "program": name})
+        told = {"node": number, "quantisation": dict(implementation.quantisation), "calls": calls}
+        accelerated.append(told)
+    data = {**compiled.rewritten.constants, **compiled.graph.constants}
+    files["constants.npz"] = npz_bytes(data)
+    chain = {"rewritten": graph_json(compiled.rewritten), "explanations": chain_json(compiled.explanations)}
+    files["chain.json"] = _json(chain)
+    files["plan.json"] = _json(_plan_json(compiled.problem, compiled.plan))
+    files["source.onnx"] = compiled.source
+    files["SUMMARY.md"] = summary.encode("utf-8")
+    options = compiled.options
+    content = {
+        "tool": compiled.tool,
+        "source": {"name": compiled.source_name, "dimensions": dict(compiled.dimensions)},
+        "targets": list(compiled.targets),
+        "settings": dict(compiled.settings),
+        "options": {
+            "weight_bits": options.weight_bits, "as_published": options.as_published, "headroom": options.headroom,
+        },
+        "calibration": dict(compiled.calibration),
+        "equality": compiled.equality.value,
+        "certificates": {name: vars(c) for name, c in compiled.certificates.items()},
+        "left_out": dict(compiled.left_out),
+        "host": [vars(h) for h in compiled.host],
+        "graph": graph_json(compiled.graph),
+        "accelerated": accelerated,
+    }  # fmt: skip
+    return write_directory(directory, content, files)
+
+
+def _json(content: object) -> bytes:
+    return (canonical_text(content) + "\n").encode("ascii")
+
+
+def _plan_json(problem: MemoryProblem, plan: MemoryPlan) -> dict[str, Any]:
+    return {
+        "memory": "host tensors, in bytes",
+        "capacity": problem.capacity,
+        "buffers": [{**vars(b), "address": plan.addresses[b.name]} for b in problem.buffers],
+        "peak": plan.peak,
+        "lower_bound": plan.lower_bound,
+        "minimality": plan.minimality.name,
+    }
+
+
+# -- reading ----------------------------------------------------------------------------------------------
+
+
+def read_compiled(directory: Path) -> Compiled:
+    """A compiled model from its directory, with every digest computed anew and every form checked.
+
+    What it says of proofs is not checked here: see :mod:`.checking`.  Raises ArtefactError for what
+    :func:`write_compiled` would not have written.
+    """
+    content, files = read_directory(directory)
+    where = str(directory / "model.json")
+    content = record(where, content, _KEYS)
+    needed = {"chain.json", "constants.npz", "plan.json", "source.onnx", "SUMMARY.md"}
+    for name in sorted(needed - set(files)):
+        raise ArtefactError(f"{where}: files must include {name}")
+    constants = arrays_of(str(directory / "constants.npz"), files["constants.npz"])
+    for digest, array in constants.items():
+        if digest_of(array) != digest:
+            raise ArtefactError(f"{directory / 'constants.npz'}: the array {digest[:12]} must have that digest")
+    graph = graph_value(f"{where}: graph", content["graph"], constants)
+    chain = record(
+        str(directory / "chain.json"), _parsed(directory / "chain.json", files), ("rewritten", "explanations")
+    )
+    rewritten = graph_value(f"{directory / 'chain.json'}: rewritten", chain["rewritten"], constants)
+    source = record(f"{where}: source", content["source"], ("name", "dimensions"))
+    dimensions = typed(f"{where}: dimensions", source["dimensions"], dict, "an object of extents")
+    options = _options(f"{where}: options", content["options"])
+    implementations, programs, used = _implementations(directory, content["accelerated"], files, graph, options)
+    for name in sorted(set(files) - needed - used):
+        raise ArtefactError(f"{where}: every program must be that of a call; {name} is of none")
+    problem, plan = _plan(str(directory / "plan.json"), _parsed(directory / "plan.json", files))
+    certificates = typed(f"{where}: certificates", content["certificates"], dict, "an object of claims")
+    left_out = typed(f"{where}: left_out", content["left_out"], dict, "an object of reasons")
+    return Compiled(
+        files["source.onnx"],
+        text(f"{where}: source", source["name"]),
+        {name: natural(f"{where}: dimension {name}", extent, 1 << 31) for name, extent in dimensions.items()},
+        tuple(text(f"{where}: targets", t) for t in items(f"{where}: targets", content["targets"])),
+        typed(f"{where}: settings", content["settings"], dict, "an object"),
+        options,
+        typed(f"{where}: calibration", content["calibration"], dict, "an object"),
+        graph,
+        rewritten,
+        chain_value(f"{directory / 'chain.json'}: explanations", chain["explanations"]),
+        _equality(where, content["equality"]),
+        {name: _certified(f"{where}: certificate of {name}", told) for name, told in certificates.items()},
+        {name: text(f"{where}: left_out", reason) for name, reason in left_out.items()},
+        tuple(_on_host(f"{where}: host", told) for told in items(f"{where}: host", content["host"])),
+        implementations,
+        programs,
+        problem,
+        plan,
+        text(f"{where}: tool", content["tool"]),
+        text(f"{where}: digest", content["digest"]),
+    )
+
+
+def _parsed(path: Path, files: Mapping[str, bytes]) -> Any:
+    try:
+        return json.loads(files[path.name].decode("ascii"))
+    except (ValueError, RecursionError) as error:
+        raise ArtefactError(f"{path} must be JSON text: {error}") from error
+
+
+def _options(where: str, value: object) -> Options:
+    told = record(where, value, ("weight_bits", "as_published", "headroom"))
+    bits = natural(f"{where}: weight_bits", told["weight_bits"], 64)
+    published = typed(f"{where}: as_published", told["as_published"], bool, "true or false")
+    headroom = typed(f"{where}: headroom", told["headroom"], float, "a number")
+    if bits not in (8, 16):
+        raise ArtefactError(f"{where}: weight_bits must be 8 or 16, not {bits}")
+    try:
+        return Options(8 if bits == 8 else 16, published, headroom)
+    except ValueError as error:
+        raise ArtefactError(f"{where}: {error}") from error
+
+
+def _equality(where: str, value: object) -> Equality:
+    try:
+        return Equality(value)
+    except ValueError as error:
+        raise ArtefactError(f"{where}: equality must be one of {', '.join(e.value for e in Equality)}") from error
+
+
+def _certified(where: str, value: object) -> Certified:
+    told = record(where, value, ("kind", "digest", "statement", "size_domain", "equality", "uses"))
+    kind, digest, statement, sizes, equality = (
+        text(where, told[key]) for key in ("kind", "digest", "statement", "size_domain", "equality")
+    )
+    return Certified(kind, digest, statement, sizes, equality, natural(f"{where}: uses", told["uses"], 1 << 31))
+
+
+def _on_host(where: str, value: object) -> OnHost:
+    told = record(where, value, ("operator", "count", "reason"))
+    return OnHost(text(where, told["operator"]), natural(where, told["count"], 1 << 31), text(where, told["reason"]))
+
+
+def _implementations(
+    directory: Path, value: object, files: Mapping[str, bytes], graph: Graph, options: Options
+) -> tuple[dict[int, Implementation], dict[int, tuple[Template, ...]], set[str]]:
+    """Accelerator nodes with their programs, and the names of these programs' files."""
+    implementations: dict[int, Implementation] = {}
+    programs: dict[int, tuple[Template, ...]] = {}
+    used: set[str] = set()
+    for item in items(f"{directory / 'model.json'}: accelerated", value):
+        where = f"{directory / 'model.json'}: accelerated"
+        told = record(where, item, ("node", "quantisation", "calls"))
+        number = natural(f"{where}: node", told["node"], len(graph.nodes))
+        where = f"{where}: node {number}"
+        if number in implementations:
+            raise ArtefactError(f"{where} must be there once")
+        parameters = typed(f"{where}: quantisation", told["quantisation"], dict, "an object of integers")
+        for name, parameter in parameters.items():
+            typed(f"{where}: {name}", parameter, int, "an integer")
+        node = graph.nodes[number]
+        types = [graph.nodes[o].type for o in node.operands]
+        try:
+            implementation = implement(node, types, parameters, options)
+        except (CannotOffload, SizeError, KeyError, ValueError) as error:
+            raise ArtefactError(f"{where} must be one that mappings implement: {error}") from error
+        calls = items(f"{where}: calls", told["calls"])
+        plain = [{k: v for k, v in typed(where, call, dict, "a call").items() if k != "program"} for call in calls]
+        if canonical_text(plain) != canonical_text([call.as_json() for call in implementation.calls]):
+            raise ArtefactError(f"{where}: calls must be those that follow from shapes and quantisation")
+        names = [text(f"{where}: program", call.get("program")) for call in calls]
+        implementation.bind(constants_of(graph, node.operands))
+        programs[number] = tuple(_program(directory, name, files) for name in names)
+        try:
+            implementation.adopt(programs[number])
+        except InstanceError as error:
+            raise ArtefactError(f"{where}: {error}") from error
+        implementations[number] = implementation
+        used |= set(names)
+    return implementations, programs, used
+
+
+def _program(directory: Path, name: str, files: Mapping[str, bytes]) -> Template:
+    if not name.startswith("programs/") or name not in files:
+        raise ArtefactError(f"{directory / 'model.json'}: a program must be a file of its own, not {name!r:.60}")
+    try:
+        return Template.from_arrays(arrays_of(str(directory / name), files[name]))
+    except InstanceError as error:
+        raise ArtefactError(f"{directory / name}: {error}") from error
+
+
+def _plan(where: str, value: object) -> tuple[MemoryProblem, MemoryPlan]:
+    told = record(where, value, ("memory", "capacity", "buffers", "peak", "lower_bound", "minimality"))
+    buffers, addresses = [], {}
+    names = ("name", "size", "start", "end", "alignment", "fixed", "address")
+    for item in items(f"{where}: buffers", told["buffers"]):
+        given = record(f"{where}: a buffer", item, names)
+        addresses[text(where, given["name"])] = natural(f"{where}: address", given.pop("address"), 1 << 62)
+        try:
+            buffers.append(Buffer(**given))
+        except (TypeError, ValueError) as error:
+            raise ArtefactError(f"{where}: {error}") from error
+    if told["minimality"] not in Minimality.__members__:
+        raise ArtefactError(f"{where}: minimality must be one of {', '.join(Minimality.__members__)}")
+    try:
+        problem = MemoryProblem(buffers, told["capacity"])
+    except ValueError as error:
+        raise ArtefactError(f"{where}: {error}") from error
+    peak, bound = (natural(f"{where}: {key}", told[key], 1 << 62) for key in ("peak", "lower_bound"))
+    return problem, MemoryPlan(addresses, peak, bound, Minimality[told["minimality"]])

@@ -1,0 +1,122 @@
+"""A compiled model for people: what runs where and why the rest does not, what it rests on, and what that is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from smt_encodings.claims import Equality
+
+from .model import Compiled
+
+__all__ = ["CAVEATS", "calibration_text", "equality_text", "summary_text"]
+
+CAVEATS = (
+    "Simulators are derived from the same models as the proofs; that hardware behaves like them is not claimed.",
+    "That the graph means what other runtimes compute is tested (ONNX backend tests), not proved.",
+    "Quantisation is chosen from ranges that calibration saw. Numbers beyond them are cut to the end of their format.",
+    "Bounds are about one operator on its own operands. They are not added up over the network: nothing is proved "
+    "about the error of outputs, or about accuracy.",
+    "Nothing is claimed about time on hardware, interrupts, or commands of other masters in between.",
+)
+"""What a compiled model does not mean."""
+
+_EQUALITY = {
+    Equality.BIT_EXACT: "the same bits",
+    Equality.UP_TO_REDUCTION_ORDER: "the same sums in another order",
+    Equality.OVER_REALS: "the same real numbers, computed by other roundings",
+}
+
+
+def equality_text(equality: Equality) -> str:
+    """In which sense the compiled graph equals the model, before accelerators quantise."""
+    return f"{equality.value}: {_EQUALITY.get(equality, 'see the certificates')}"
+
+
+def calibration_text(compiled: Compiled) -> str:
+    """What ranges come from; loud where they come from random numbers."""
+    told = compiled.calibration
+    if told.get("given") is not True:
+        return (
+            f"NO CALIBRATION DATA WERE GIVEN: ranges are those of {told.get('samples')} random inputs (seed "
+            f"{told.get('seed')}), which may be far from real ones; give data with --calibrate"
+        )
+    return f"ranges are those of {told.get('samples')} given inputs"
+
+
+def summary_text(compiled: Compiled) -> str:
+    """The text of SUMMARY.md."""
+    return "\n".join(_lines(compiled)) + "\n"
+
+
+def _lines(compiled: Compiled) -> Iterator[str]:
+    targets = ", ".join(compiled.targets)
+    yield f"# {_cell(compiled.source_name)}, compiled for {targets}"
+    yield ""
+    calls = sum(len(i.calls) for i in compiled.implementations.values())
+    commands = sum(len(p) for programs in compiled.programs.values() for p in programs)
+    yield (
+        f"{len(compiled.implementations)} operators run on accelerators, by {calls} programs of {commands:,} commands; "
+        f"the graph equals the model in the sense of {equality_text(compiled.equality)}."
+    )
+    yield ""
+    yield "## What runs where"
+    yield ""
+    yield from _accelerated(compiled)
+    yield ""
+    yield "| stays on the host | nodes | why |"
+    yield "|---|---|---|"
+    for host in compiled.host:
+        yield f"| {_cell(host.operator)} | {host.count} | {_cell(host.reason)} |"
+    yield ""
+    yield "## Proofs that it rests on"
+    yield ""
+    yield (
+        "Each of these claims holds a certificate; without any one of them the compiled model would be another one. "
+        "`ilaverify check` checks all of it again."
+    )
+    yield ""
+    yield "| claim | uses | certificate | what it says | sizes |"
+    yield "|---|---|---|---|---|"
+    for name, c in compiled.certificates.items():
+        yield f"| {name} | {c.uses} | `{c.digest[:12]}` | {_cell(c.statement)} | {_cell(c.size_domain)} |"
+    yield ""
+    yield f"{len(compiled.left_out)} claims were left out" + (":" if compiled.left_out else ".")
+    yield ""
+    for name, reason in compiled.left_out.items():
+        yield f"* {name}: {_cell(reason)}"
+    yield ""
+    yield "## Number formats"
+    yield ""
+    yield calibration_text(compiled) + "."
+    yield ""
+    plan = compiled.plan
+    yield "## Memory of the host"
+    yield ""
+    yield (
+        f"{len(plan.addresses)} tensors share {plan.peak:,} bytes; at least {plan.lower_bound:,} are needed "
+        f"(minimal: {plan.minimality.value})."
+    )
+    yield ""
+    yield "## What this does not mean"
+    yield ""
+    yield from (f"* {text}" for text in CAVEATS)
+
+
+def _accelerated(compiled: Compiled) -> Iterator[str]:
+    yield "| node | operator | from | result | programs | commands | mappings | formats |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for number, implementation in compiled.implementations.items():
+        node = compiled.graph.nodes[number]
+        mappings = ", ".join(dict.fromkeys(call.mapping for call in implementation.calls))
+        formats = ", ".join(f"{name} {value}" for name, value in sorted(implementation.quantisation.items()))
+        commands = sum(len(p) for p in compiled.programs[number])
+        yield (
+            f"| {number} | {node.operator} | {_cell(compiled.graph.origins[number])} | {node.type} | "
+            f"{len(implementation.calls)} | {commands:,} | {mappings} | {formats} |"
+        )
+
+
+def _cell(text: str) -> str:
+    """A text that stays in its table cell, whatever a model's author put into names."""
+    plain = "".join(c if c.isprintable() else " " for c in text)
+    return plain.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "'")
