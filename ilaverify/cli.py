@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import cli_campaign, cli_check, cli_prove, cli_report, cli_rule, cli_simulate
+from . import cli_campaign, cli_check, cli_compile, cli_prove, cli_report, cli_rule, cli_run, cli_simulate
 from .arguments import seconds
 from .errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
@@ -95,6 +95,8 @@ def _parser() -> argparse.ArgumentParser:
     cli_campaign.add_parser(verbs)
     cli_prove.add_parser(verbs)
     cli_report.add_parser(verbs)
+    cli_compile.add_parser(verbs)
+    cli_run.add_parser(verbs)
 
     for verb in (listing, show, mapping):
         verb.add_argument("--json", action="store_true", help="machine-readable output")

@@ -21,13 +21,12 @@ from .errors import UsageError
 __all__ = ["in_double", "run_onnx", "widened"]
 
 
-def in_double(node: Node, operands: Sequence[Array]) -> Array:
-    """A composite operator on the given operands, its expansion evaluated in binary64 throughout.
+def in_double(node: Node, types: Sequence[TensorType], operands: Sequence[Array]) -> Array:
+    """A composite operator with operands of these types, its expansion evaluated in binary64 on the given numbers.
 
     Each rounding is one of relative error 2^-53; element types that are no floats stay.
     """
-    types = tuple(TensorType(str(o.dtype), o.shape) for o in operands)
-    graph = _wide_expansion(node.operator, types, node.attributes)
+    graph = _wide_expansion(node.operator, tuple(types), node.attributes)
     return run(graph, {f"x{i}": _wide(o) for i, o in enumerate(operands)})["y"]
 
 

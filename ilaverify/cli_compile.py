@@ -1,0 +1,195 @@
+"""The verb ``compile``: an ONNX model becomes programs of accelerators, by rules and mappings that hold a certificate.
+
+Exit codes: 0 done (what could not be used is said), 64 bad usage, a bad model included; nothing is written then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import EXIT_PROVED, UsageError
+
+if TYPE_CHECKING:
+    from rewrites.artefact.model import Compiled
+
+__all__ = ["RESULT_SCHEMA", "TARGETS", "add_parser", "targets_of"]
+
+RESULT_SCHEMA = "ilaverify-compile-1"
+"""Version of the JSON that is printed."""
+
+TARGETS = ("flexasr", "hlscnn", "vta")
+"""Accelerators; the same as in :mod:`rewrites.offload.operators`, which is loaded when it is needed."""
+
+MOST_REASONS = 12
+"""Reasons that are shown; all of them are in the summary that is written."""
+
+
+def add_parser(verbs: Any) -> None:
+    """Adds the verb to the subparsers of the command line; ``options.run`` runs it."""
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        "compile",
+        help="compile an ONNX model to programs of accelerators, by certified rules and mappings alone",
+        description="Writes a directory with programs, memory plan, the chain of rule applications with the digests of "
+        "their certificates, and a summary.",
+        epilog="exit codes: 0 done, 64 bad usage or a bad model (nothing is written)",
+    )
+    parser.add_argument("model", type=Path, metavar="MODEL.onnx")
+    parser.add_argument(
+        "--target", required=True, metavar="NAME[,NAME...]", help=f"of {', '.join(TARGETS)}; the preferred one first"
+    )
+    parser.add_argument(
+        "-o", dest="directory", type=Path, required=True, metavar="DIR", help="write the compiled model"
+    )
+    parser.add_argument(
+        "--proofs", type=Path, default=Path("proofs"), metavar="DIR", help="certificates; default: proofs"
+    )
+    parser.add_argument(
+        "--calibrate", type=Path, metavar="X.npz", help="inputs from which number formats are chosen, by name"
+    )
+    parser.add_argument("--dimension", action="append", default=[], metavar="NAME=N", help="bind a symbolic extent")
+    parser.add_argument("--exact", action="store_true", help="no rewriting of the model: exact matching only")
+    parser.add_argument("--cost", default="offload", choices=("offload", "movement"), help="default: offload")
+    parser.add_argument("--weights", default="16", choices=("8", "16"), help="bits of HLSCNN's weights; default: 16")
+    parser.add_argument(
+        "--as-published", action="store_true", help="number formats as published drivers choose them, without scaling"
+    )
+    parser.add_argument(
+        "--recheck", action="append", default=[], choices=("cvc5", "z3"), help="put all obligations to a solver again"
+    )
+    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    parser.set_defaults(run=_compile)
+
+
+def targets_of(text: str) -> tuple[str, ...]:
+    """Accelerators by name; raises UsageError for others."""
+    names = tuple(text.split(","))
+    unknown = [name for name in names if name not in TARGETS]
+    if unknown or len(set(names)) != len(names):
+        raise UsageError(f"--target must be different names of {', '.join(TARGETS)}, separated by commas, not '{text}'")
+    return names
+
+
+def _dimensions(given: Sequence[str]) -> dict[str, int]:
+    found = {}
+    for text in given:
+        name, equals, extent = text.partition("=")
+        if not (name and equals and extent.isascii() and extent.isdigit() and len(extent) < 10):
+            raise UsageError(f"--dimension must be NAME=N with a natural number N, e.g. batch=1, not '{text}'")
+        found[name] = int(extent)
+    return found
+
+
+def _compile(options: argparse.Namespace) -> int:
+    targets, dimensions = targets_of(options.target), _dimensions(options.dimension)
+
+    from rewrites.artefact.directory import may_write
+    from rewrites.artefact.errors import ArtefactError
+
+    try:
+        may_write(options.directory)
+    except ArtefactError as error:
+        raise UsageError(f"-o: {error}") from error
+    if not options.proofs.is_dir():
+        raise UsageError(
+            f"--proofs must be a directory of certificates, and {options.proofs} is none; make one with "
+            f"ilaverify prove --target {options.target} -o {options.proofs}"
+        )
+
+    from ir_semantics.graph.types import GraphError
+    from rewrites.artefact.model import write_compiled
+    from rewrites.artefact.summary import summary_text
+    from rewrites.codegen import Options
+
+    from .catalogue import all_entries
+    from .cli_run import read_arrays
+    from .compilation import Request, compile_model
+
+    request = Request(
+        options.model,
+        targets,
+        options.proofs,
+        dimensions,
+        None if options.calibrate is None else read_arrays(options.calibrate, "calibration data"),
+        options.exact,
+        options.cost,
+        Options(weight_bits=8 if options.weights == "8" else 16, as_published=options.as_published),
+        tuple(dict.fromkeys(options.recheck)),
+    )
+    started = time.perf_counter()
+
+    def progress(step: str) -> None:
+        print(f"ilaverify: {time.perf_counter() - started:6.1f} s  {step}", file=sys.stderr, flush=True)
+
+    try:
+        compiled = compile_model(request, all_entries(), progress)
+        progress(f"writing {options.directory}")
+        digest = write_compiled(options.directory, compiled, summary_text(compiled))
+    except ImportError as error:
+        raise UsageError(
+            f"compile needs the package {error.name}, which is not installed; pip install ilaverify[onnx]"
+        ) from error
+    except (ArtefactError, GraphError) as error:
+        raise UsageError(f"{options.model}: {error}") from error
+    if options.json:
+        print(json.dumps(_json(compiled, digest, options.directory), indent=2, sort_keys=True))
+    else:
+        _show(compiled, digest, options.directory)
+    return EXIT_PROVED
+
+
+def _show(compiled: Compiled, digest: str, directory: Path) -> None:
+    from rewrites.artefact.summary import calibration_text, equality_text
+
+    counts = compiled.graph.operators()
+    on_device: dict[str, int] = {}
+    for number in compiled.implementations:
+        name = compiled.graph.nodes[number].operator
+        on_device[name] = on_device.get(name, 0) + 1
+    calls = sum(len(i.calls) for i in compiled.implementations.values())
+    print(f"{compiled.source_name} for {', '.join(compiled.targets)}")
+    told = ", ".join(f"{n} {name}" for name, n in sorted(on_device.items())) or "none"
+    print(f"  accelerators  {told}; {calls} programs")
+    left = sum(counts.values()) - sum(on_device.values())
+    print(f"  host          {left} operators")
+    reasons = [h for h in compiled.host if h.reason != "data movement is the host's"]
+    for host in reasons[:MOST_REASONS]:
+        print(f"                {host.count} {host.operator}: {host.reason}")
+    if len(reasons) > MOST_REASONS:
+        print(f"                and {len(reasons) - MOST_REASONS} more: see SUMMARY.md")
+    print(f"  equality      {equality_text(compiled.equality)}")
+    print(f"  rests on      {len(compiled.certificates)} certificates: {', '.join(compiled.certificates) or 'none'}")
+    for name, reason in compiled.left_out.items():
+        print(f"  left out      {name}: {reason}")
+    print(f"  formats       {calibration_text(compiled)}")
+    print(f"written   {directory} ({digest[:12]})")
+
+
+def _json(compiled: Compiled, digest: str, directory: Path) -> dict[str, Any]:
+    return {
+        "schema": RESULT_SCHEMA,
+        "model": compiled.source_name,
+        "targets": list(compiled.targets),
+        "digest": digest,
+        "directory": str(directory),
+        "accelerated": [
+            {
+                "node": number,
+                "operator": compiled.graph.nodes[number].operator,
+                "origin": compiled.graph.origins[number],
+                "mappings": list(dict.fromkeys(call.mapping for call in implementation.calls)),
+                "programs": len(implementation.calls),
+            }
+            for number, implementation in compiled.implementations.items()
+        ],
+        "host": [{"operator": h.operator, "count": h.count, "reason": h.reason} for h in compiled.host],
+        "equality": compiled.equality.value,
+        "certificates": {name: c.digest for name, c in compiled.certificates.items()},
+        "left_out": dict(compiled.left_out),
+        "calibrated": bool(compiled.calibration.get("given")),
+    }

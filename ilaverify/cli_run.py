@@ -1,0 +1,148 @@
+"""The verb ``run``: a compiled model on the simulators, beside a reference and the proved bounds.
+
+Exit codes: 0 every operator within its bound, 1 one is beyond its bound, 64 bad usage (a damaged directory included).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .arguments import count
+from .errors import EXIT_PROVED, EXIT_REFUTED, UsageError
+
+if TYPE_CHECKING:
+    from ir_semantics.graph.types import Array
+    from rewrites.artefact.model import Compiled
+
+    from .comparison import Comparison
+
+__all__ = ["RESULT_SCHEMA", "add_parser", "read_arrays"]
+
+RESULT_SCHEMA = "ilaverify-run-1"
+"""Version of the JSON that a run prints."""
+
+
+def add_parser(verbs: Any) -> None:
+    """Adds the verb to the subparsers of the command line; ``options.run`` runs it."""
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        "run",
+        help="run a compiled model on the simulators, and compare it with a reference and with proved bounds",
+        description="Runs accelerator operators by their programs on simulators, and the others on the host.",
+        epilog="exit codes: 0 every operator is within its proved bound, 1 one is beyond it, 64 bad usage",
+    )
+    parser.add_argument("directory", type=Path, metavar="DIR", help="as ilaverify compile writes it")
+    parser.add_argument("--input", type=Path, metavar="X.npz", help="an array for each input, by name")
+    parser.add_argument("--random", type=count, metavar="SEED", help="random inputs in place of --input, from a seed")
+    parser.add_argument("--reference", default="host", choices=("host", "onnxruntime"), help="default: host")
+    parser.add_argument("--output", type=Path, metavar="Y.npz", help="write the outputs")
+    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    parser.set_defaults(run=_run)
+
+
+def read_arrays(path: Path, what: str) -> dict[str, Array]:
+    """The arrays in a file; raises UsageError where it is none."""
+    from rewrites.artefact.arrays import arrays_of
+    from rewrites.artefact.errors import ArtefactError
+
+    try:
+        return arrays_of(str(path), path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path}: {what} must be a readable file: {error.strerror}") from error
+    except ArtefactError as error:
+        raise UsageError(f"{error}; write it with numpy.savez") from error
+
+
+def _run(options: argparse.Namespace) -> int:
+    from ir_semantics.graph.types import GraphError
+    from rewrites.artefact.errors import ArtefactError
+    from rewrites.artefact.model import read_compiled
+    from rewrites.codegen.calibration import drawn_inputs
+
+    from .comparison import compare
+    from .references import run_onnx
+
+    if (options.input is None) == (options.random is None):
+        raise UsageError("run must be given either --input X.npz or --random SEED")
+    started = time.perf_counter()
+    try:
+        compiled = read_compiled(options.directory)
+    except ArtefactError as error:
+        raise UsageError(str(error)) from error
+    loading = time.perf_counter() - started
+    if options.input is not None:
+        inputs = read_arrays(options.input, "inputs")
+    else:
+        (inputs,) = drawn_inputs(compiled.graph, options.random, 1)
+    try:
+        reference = None if options.reference == "host" else run_onnx(compiled.source, inputs)
+        found = compare(compiled.graph, compiled.implementations, inputs, reference)
+    except GraphError as error:
+        raise UsageError(str(error)) from error
+    written = []
+    if options.output is not None:
+        from rewrites.artefact.arrays import npz_bytes
+
+        options.output.write_bytes(npz_bytes(found.results))
+        written.append(str(options.output))
+    if options.json:
+        print(json.dumps(_json(compiled, found, options, loading, written), indent=2, sort_keys=True))
+    else:
+        for line in _lines(compiled, found, options, loading):
+            print(line)
+        for path in written:
+            print(f"written   {path}")
+    return EXIT_PROVED if found.first_outside is None else EXIT_REFUTED
+
+
+def _lines(compiled: Compiled, found: Comparison, options: argparse.Namespace, loading: float) -> Iterator[str]:
+    from rewrites.artefact.summary import CAVEATS, equality_text
+
+    from .comparison import lines_of
+
+    yield f"{compiled.source_name} on {', '.join(compiled.targets)}: {len(found.nodes)} operators on accelerators"
+    yield ""
+    yield from lines_of(found.nodes)
+    yield ""
+    yield f"outputs beside {options.reference}"
+    for output in found.outputs:
+        yield f"  {output.name}: largest error {output.error:.3g}, of values up to {output.scale:.3g}"
+    yield f"time      {found.seconds:.2f} s, accelerators {found.device_seconds:.2f} s of it; loading {loading:.2f} s"
+    yield ""
+    yield f"rests on {len(compiled.certificates)} certificates ({equality_text(compiled.equality)})"
+    for name, c in compiled.certificates.items():
+        yield f"  {c.digest[:12]}  {name} ({c.kind}, {c.uses} uses)"
+    yield "not claimed"
+    yield from (f"  {text}" for text in CAVEATS)
+    yield ""
+    outside = found.first_outside
+    if outside is not None:
+        yield f"BEYOND ITS BOUND: node {outside.number} ({outside.operator}) is the first operator that leaves it"
+    else:
+        bounded = sum(n.inside is True for n in found.nodes)
+        yield f"{bounded} of {len(found.nodes)} operators are within their proved bounds; the others have none"
+
+
+def _json(
+    compiled: Compiled, found: Comparison, options: argparse.Namespace, loading: float, written: list[str]
+) -> Mapping[str, Any]:
+    outside = found.first_outside
+    return {
+        "schema": RESULT_SCHEMA,
+        "model": compiled.source_name,
+        "digest": compiled.digest,
+        "targets": list(compiled.targets),
+        "reference": options.reference,
+        "operators": [n.as_json() for n in found.nodes],
+        "outputs": [o.as_json() for o in found.outputs],
+        "first_outside": None if outside is None else outside.number,
+        "certificates": {name: c.digest for name, c in compiled.certificates.items()},
+        "seconds": round(found.seconds, 4),
+        "accelerator_seconds": round(found.device_seconds, 4),
+        "loading_seconds": round(loading, 4),
+        "written": written,
+    }

@@ -1,0 +1,211 @@
+"""A compiled model's run beside a reference: errors by operator and output, and the first operator beyond its bound.
+
+Three errors are told apart.  *Own* is an accelerator operator's distance from the exact operator on what the
+accelerator was given: this is what proved bounds are about, and what a faulty device breaks.  *On given* takes the
+operands before they were quantised.  *Against the reference* is the distance from the same node of a run on the host,
+which adds up everything that happened before the node.
+
+Nothing is added to a bound before it is compared.  Exact operators are evaluated in binary64, so that an error is known
+up to rounding of relative size 2^-53 for each operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ir_semantics.graph.ir import Graph
+from ir_semantics.graph.run import steps
+from ir_semantics.graph.types import Array
+from rewrites.artefact.running import Ran, run_compiled
+from rewrites.codegen import Devices, Implementation
+
+from .references import in_double
+
+__all__ = ["Comparison", "NodeComparison", "OutputComparison", "compare", "distance", "finite", "lines_of"]
+
+
+@dataclass(frozen=True)
+class NodeComparison:
+    """An accelerator operator in a run.
+
+    Errors are the largest distances of elements: ``own`` on quantised operands and ``given`` on given ones, each with
+    its bound (None where nothing is proved; ``reason`` says why), ``reference`` from the host's run, whose largest
+    magnitude is ``scale``.  ``saturated`` counts elements of operands that were cut to the end of their format.
+    """
+
+    number: int
+    operator: str
+    origin: str
+    calls: int
+    mappings: tuple[str, ...]
+    own: float
+    own_bound: float | None
+    given: float
+    given_bound: float | None
+    reason: str
+    reference: float
+    scale: float
+    saturated: Mapping[str, int]
+    seconds: float
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether errors are within their bounds; None where there is no bound.  A NaN is within none."""
+        pairs = [(self.own, self.own_bound), (self.given, self.given_bound)]
+        known = [error <= bound for error, bound in pairs if bound is not None]
+        return all(known) if known else None
+
+    def as_json(self) -> dict[str, Any]:
+        """The node's line for machines."""
+        return {
+            "node": self.number,
+            "operator": self.operator,
+            "origin": self.origin,
+            "programs": self.calls,
+            "mappings": list(self.mappings),
+            "error_on_quantised_operands": finite(self.own),
+            "bound_on_quantised_operands": finite(self.own_bound),
+            "error_on_given_operands": finite(self.given),
+            "bound_on_given_operands": finite(self.given_bound),
+            "no_bound": self.reason,
+            "error_against_reference": finite(self.reference),
+            "largest_of_reference": finite(self.scale),
+            "saturated": dict(self.saturated),
+            "inside": self.inside,
+            "seconds": round(self.seconds, 4),
+        }
+
+
+@dataclass(frozen=True)
+class OutputComparison:
+    """An output beside that of the reference: the largest distance, and the largest magnitude of the reference."""
+
+    name: str
+    error: float
+    scale: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The output's line for machines."""
+        return {"output": self.name, "error": finite(self.error), "largest_of_reference": finite(self.scale)}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A run: results, accelerator operators in order, outputs beside the reference, and seconds.
+
+    ``seconds`` is the time of the compiled model alone, ``device_seconds`` that of accelerator operators in it.
+    """
+
+    results: Mapping[str, Array]
+    nodes: tuple[NodeComparison, ...]
+    outputs: tuple[OutputComparison, ...]
+    seconds: float
+    device_seconds: float
+
+    @property
+    def first_outside(self) -> NodeComparison | None:
+        """The first operator beyond its bound."""
+        return next((n for n in self.nodes if n.inside is False), None)
+
+
+def compare(
+    graph: Graph,
+    implementations: Mapping[int, Implementation],
+    inputs: Mapping[str, Array],
+    reference: Mapping[str, Array] | None = None,
+    devices: Devices | None = None,
+) -> Comparison:
+    """Runs a compiled graph, and beside it the same graph on the host.
+
+    ``reference`` are outputs that the results are compared with; the host's without it.  Raises GraphError for inputs
+    that do not fit, and ValueError where ``reference`` lacks an output or has another shape.
+    """
+    host = steps(graph, inputs)
+    results: dict[int, Array] = {}
+    expected: dict[int, Array] = {}
+    wanted = set(graph.outputs.values())
+    nodes: list[NodeComparison] = []
+    seconds = device = 0.0
+    for ran, (_, value) in zip(run_compiled(graph, implementations, inputs, devices or Devices()), host, strict=True):
+        seconds += ran.seconds
+        if ran.executed is not None:
+            device += ran.seconds
+            nodes.append(_node(graph, implementations[ran.number], ran, value))
+        if ran.number in wanted:
+            results[ran.number], expected[ran.number] = ran.value, value
+    named = {name: results[i] for name, i in graph.outputs.items()}
+    beside = {name: expected[i] for name, i in graph.outputs.items()} if reference is None else reference
+    return Comparison(named, tuple(nodes), tuple(_outputs(named, beside)), seconds, device)
+
+
+def _node(graph: Graph, implementation: Implementation, ran: Ran, host: Array) -> NodeComparison:
+    executed = ran.executed
+    assert executed is not None
+    node = graph.nodes[ran.number]
+    names = implementation.operands
+    bounds = implementation.bounds(executed)
+    types = [graph.nodes[o].type for o in node.operands]
+    exact = [in_double(node, types, [of[name] for name in names]) for of in (executed.quantised, executed.given)]
+    return NodeComparison(
+        ran.number,
+        node.operator,
+        graph.origins[ran.number],
+        len(implementation.calls),
+        tuple(dict.fromkeys(call.mapping for call in implementation.calls)),
+        distance(executed.value, exact[0]),
+        bounds.on_quantised,
+        distance(executed.value, exact[1]),
+        bounds.on_given,
+        bounds.reason,
+        distance(executed.value, host),
+        _largest(host),
+        dict(executed.saturated),
+        ran.seconds,
+    )
+
+
+def _outputs(results: Mapping[str, Array], reference: Mapping[str, Array]) -> Iterable[OutputComparison]:
+    for name, value in results.items():
+        if name not in reference or reference[name].shape != value.shape:
+            raise ValueError(f"the reference must have the output {name} of shape {list(value.shape)}; it has another")
+        yield OutputComparison(name, distance(value, reference[name]), _largest(reference[name]))
+
+
+def distance(one: Array, other: Array) -> float:
+    """The largest distance of two elements at one place, in binary64; NaN where only one of them is a number.
+
+    >>> distance(np.array([1.0, np.inf]), np.array([0.5, np.inf]))
+    0.5
+    """
+    a, b = np.asarray(one, np.float64), np.asarray(other, np.float64)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    with np.errstate(invalid="ignore"):
+        apart = np.where(same, 0.0, np.abs(a - b))
+    return float(np.max(apart, initial=0.0))
+
+
+def _largest(values: Array) -> float:
+    return float(np.max(np.abs(np.asarray(values, np.float64)), initial=0.0))
+
+
+def finite(value: float | None) -> float | str | None:
+    """A number that JSON has; the text of one that it has not."""
+    return value if value is None or np.isfinite(value) else str(value)
+
+
+def lines_of(nodes: Sequence[NodeComparison]) -> list[str]:
+    """A table of accelerator operators for people."""
+    names = ("error", "bound", "vs host", "of")
+    told = [f"{'node':>5}  {'operator':<20}{'programs':>8}  " + "  ".join(f"{n:>9}" for n in names) + f"  {'s':>7}"]
+    for n in nodes:
+        bound = "none" if n.own_bound is None else f"{n.own_bound:.3g}"
+        mark = {True: "", False: "  BEYOND ITS BOUND", None: f"  no bound: {n.reason}"}[n.inside]
+        told.append(
+            f"{n.number:>5}  {n.operator:<20}{n.calls:>8}  {n.own:>9.3g}  {bound:>9}  {n.reference:>9.3g}  "
+            f"{n.scale:>9.3g}  {n.seconds:>7.3f}{mark}"
+        )
+    return told

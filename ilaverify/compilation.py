@@ -1,0 +1,213 @@
+"""From an ONNX model and a directory of certificates to a compiled model.
+
+The steps are those of other packages: import, gate, offload, calibration, code generation, memory plan.  Here they are
+put in order, and every claim that the result rests on is collected with its certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rewrites.artefact.model import Certified, Compiled, OnHost
+from rewrites.codegen import (
+    SPLITS,
+    Calibration,
+    CannotOffload,
+    Implementation,
+    Options,
+    calibrate,
+    constants_of,
+    host_plan,
+    host_problem,
+    implement,
+    implementable,
+    quantisation_of,
+)
+from rewrites.gate import Gate, open_gate
+from rewrites.offload.compiler import Offloaded, offload
+from rewrites.offload.operators import ACCELERATOR_OPERATORS
+from rewrites.offload.rule_sets import EXACT, FLEXIBLE
+from rewrites.subjects.registry import slug
+
+from . import __version__
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    from ir_semantics.graph.ir import Graph
+    from ir_semantics.graph.types import Array
+    from reports.subjects import Entry
+
+__all__ = ["Request", "claims_for", "compile_model", "samples_of"]
+
+SEED = 0
+"""The seed of inputs that are drawn where none are given to calibrate with."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be compiled, and how.
+
+    ``targets`` are accelerators, the preferred one first; ``proofs`` is a directory of certificates, ``recheck`` names
+    solvers that answer their obligations again.  ``calibration`` are inputs by name, see :func:`samples_of`.
+    """
+
+    model: Path
+    targets: tuple[str, ...]
+    proofs: Path
+    dimensions: Mapping[str, int]
+    calibration: Mapping[str, Array] | None = None
+    exact: bool = False
+    costs: str = "offload"
+    options: Options = field(default_factory=Options)
+    recheck: tuple[str, ...] = ()
+
+
+def claims_for(targets: Sequence[str], *, exact: bool = False) -> list[str]:
+    """The names of all claims that compiling for these accelerators may use: rules, mappings, rules of parts."""
+    rules = [slug(name) for target in targets for name in (EXACT if exact else FLEXIBLE)[target]]
+    operators = [o for o in ACCELERATOR_OPERATORS.values() if o.target in targets]
+    mappings = [name for operator in operators for name in operator.mappings]
+    splits = [name for operator in operators for name in SPLITS.get(operator.name, ())]
+    return list(dict.fromkeys([*rules, *mappings, *splits]))
+
+
+def compile_model(
+    request: Request, entries: Mapping[str, Entry], progress: Callable[[str], None] = lambda step: None
+) -> Compiled:
+    """The compiled model; ``entries`` are all claims that are known, of which those needed pass the gate or do not.
+
+    Raises GraphError where the model cannot be imported, and UsageError where calibration data do not fit.
+    """
+    from ir_semantics.onnx import import_model, read_model
+
+    progress(f"reading {request.model}")
+    proto = read_model(request.model)
+    graph = import_model(proto, dimensions=request.dimensions)
+    source = proto.SerializeToString(deterministic=True)
+    samples = None if request.calibration is None else samples_of(graph, request.calibration)
+    wanted = [name for name in claims_for(request.targets, exact=request.exact) if name in entries]
+    progress(f"looking at {len(wanted)} certificates in {request.proofs}")
+    gate = open_gate({name: entries[name] for name in wanted}, request.proofs, request.recheck)
+    progress("rewriting by admitted rules")
+    widths = {"hlscnn.conv2d": ["hlscnn_conv2d" if request.options.weight_bits == 16 else "hlscnn_conv2d_8bit"]}
+    offloaded = offload(
+        graph,
+        gate,
+        request.targets,
+        flexible=not request.exact,
+        costs=request.costs,
+        implementable=implementable,
+        mappings=widths,
+    )
+    progress("calibrating number formats")
+    calibration = calibrate(offloaded.graph, samples, SEED)
+    progress("generating programs")
+    implementations, refused = _implementations(offloaded.graph, calibration, request.options, gate)
+    programs = {
+        number: tuple(made.program(k) for k in range(len(made.calls))) for number, made in implementations.items()
+    }
+    progress("planning memory")
+    problem, plan = host_problem(offloaded.graph), host_plan(offloaded.graph)
+    told = calibration.as_json()
+    return Compiled(
+        source,
+        request.model.name,
+        dict(request.dimensions),
+        request.targets,
+        {
+            "matching": "exact" if request.exact else "flexible",
+            "costs": request.costs,
+            "saturation": offloaded.saturation.stop.value,
+            "cheapest_of_what_was_found": offloaded.optimal,
+        },
+        request.options,
+        told if told["given"] else {**told, "seed": SEED},
+        offloaded.graph,
+        offloaded.extracted,
+        offloaded.explanations,
+        offloaded.equality,
+        _certificates(offloaded, implementations.values(), gate),
+        dict(gate.left_out),
+        (*refused, *(OnHost(h.operator, h.count, h.reason) for h in offloaded.host)),
+        implementations,
+        programs,
+        problem,
+        plan,
+        f"ilaverify {__version__}",
+    )
+
+
+def samples_of(graph: Graph, arrays: Mapping[str, Array]) -> list[dict[str, Array]]:
+    """Inputs of a graph from arrays by name, each of the input's shape, or with a further first axis of samples.
+
+    Raises UsageError where an input is missing, or numbers of samples differ.
+    """
+    counts: dict[str, int] = {}
+    stacked: dict[str, Array] = {}
+    for name, number in graph.inputs.items():
+        of = graph.nodes[number].type
+        if name not in arrays:
+            raise UsageError(f"calibration data must have an array {name}, of {of} or several of these; it is missing")
+        given = arrays[name]
+        if given.shape == of.shape:
+            given = given[None]
+        if given.shape[1:] != of.shape or str(given.dtype) != of.dtype or not len(given):
+            raise UsageError(
+                f"calibration data of {name} must be {of} or several of these, not {given.dtype}{list(given.shape)}"
+            )
+        stacked[name], counts[name] = given, len(given)
+    unknown = sorted(set(arrays) - set(graph.inputs))
+    if unknown:
+        raise UsageError(f"calibration data must be of inputs ({', '.join(graph.inputs)}), not of {', '.join(unknown)}")
+    if len(set(counts.values())) != 1:
+        told = ", ".join(f"{name}: {n}" for name, n in counts.items())
+        raise UsageError(f"calibration data must have as many samples of each input; they have {told}")
+    return [{name: stacked[name][k] for name in stacked} for k in range(next(iter(counts.values())))]
+
+
+def _implementations(
+    graph: Graph, calibration: Calibration, options: Options, gate: Gate
+) -> tuple[dict[int, Implementation], list[OnHost]]:
+    """The accelerator nodes that programs implement with their constant operands, and why the others stay."""
+    found: dict[int, Implementation] = {}
+    refused: list[OnHost] = []
+    for number, node in enumerate(graph.nodes):
+        if node.operator not in ACCELERATOR_OPERATORS:
+            continue
+        types = [graph.nodes[o].type for o in node.operands]
+        try:
+            made = implement(node, types, quantisation_of(node, calibration.ranges[number], options), options)
+        except CannotOffload as error:
+            refused.append(OnHost(node.operator, 1, f"node {number}: {error}"))
+            continue
+        missing = [name for name in made.claims if name not in gate.admitted]
+        if missing:
+            reason = gate.left_out.get(missing[0], "the gate was not asked for it")
+            refused.append(OnHost(node.operator, 1, f"node {number}: without {missing[0]} it must not run ({reason})"))
+            continue
+        made.bind(constants_of(graph, node.operands))
+        found[number] = made
+    return found, refused
+
+
+def _certificates(offloaded: Offloaded, implementations: Iterable[Implementation], gate: Gate) -> dict[str, Certified]:
+    """Every claim that the chain or a program rests on, with its certificate and the number of uses."""
+    uses: dict[str, int] = {}
+    for rule in offloaded.rules:
+        if rule.claim:
+            uses[rule.claim] = uses.get(rule.claim, 0) + rule.count
+    for implementation in implementations:
+        for call in implementation.calls:
+            for name in (call.mapping, *call.rules):
+                uses[name] = uses.get(name, 0) + 1
+    found = {}
+    for name, count in sorted(uses.items()):
+        admission = gate.admitted[name]
+        claim = admission.claim
+        found[name] = Certified(
+            admission.subject.kind, admission.digest, claim.statement, claim.size_domain, claim.equality.value, count
+        )
+    return found
