@@ -10,10 +10,9 @@ from . import flexasr_linear, flexasr_rows, hlscnn, vta
 __all__ = ["SPLITS"]
 
 SPLITS: Final[Mapping[str, tuple[str, ...]]] = {
-    "flexasr.linear": flexasr_linear.RULES,
-    "flexasr.max_pool": flexasr_rows.ROWS,
-    "flexasr.mean_pool": flexasr_rows.ROWS,
-    "flexasr.layer_norm": flexasr_rows.ROWS,
+    "flexasr.linear": (*flexasr_linear.RULES, *flexasr_linear.JOINED.values()),
+    "flexasr.max_pool": (flexasr_rows.RULES["flexasr_maxpool"],),
+    "flexasr.mean_pool": (flexasr_rows.RULES["flexasr_meanpool"],),
     "hlscnn.conv2d": tuple(hlscnn.RULES.values()),
     "vta.dense": vta.RULES,
 }
