@@ -244,6 +244,14 @@ _VALID = [
         at_least(1, N, M, C),
     ),
     TensorRule(
+        "channels of one image, broadcast",
+        "broadcast(x [1, c], [1, c, h, w]) = broadcast(x as a vector, [1, c, h, w])",
+        broadcast(input_("x", 1, C), [1, C, H, W], [0, 1]),
+        broadcast(reshape(input_("x", 1, C), C), [1, C, H, W], [1]),
+        Kind.VALID,
+        at_least(1, C),
+    ),
+    TensorRule(
         "relu after a reshape of rows",
         "relu(reshape(x, [n, m, c])) = reshape(relu(x))",
         relu(reshape(_ROWS, N, M, C)),

@@ -29,12 +29,12 @@ Suggestion: TypeAlias = "tuple[Mapping[str, int], Mapping[str, int]]"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a rule is applied: at e-nodes of an operator, with the inputs and sizes that ``suggest`` finds there.
+    """Where a rule is applied: at e-nodes of some operators, with the inputs and sizes that ``suggest`` finds there.
 
     ``backwards`` says that the rule is read from right to left.
     """
 
-    operator: str
+    operators: frozenset[str]
     suggest: Callable[[EGraph, ENode], Iterator[Suggestion]]
     backwards: bool = False
 
@@ -45,19 +45,18 @@ class Directed:
 
     inner: TensorRewrite
     place: Place
-    number: int = 0
 
     @property
     def rule(self) -> Rule:
         """The rule's name with its direction, and the digest of its certificate."""
         told = ", from right to left" if self.place.backwards else ""
-        at = f" ({self.number + 1})" if self.number else ""
-        return Rule(f"{self.inner.rule.name}{told}{at}", self.inner.rule.certificate)
+        return Rule(f"{self.inner.rule.name}{told}", self.inner.rule.certificate)
 
     @property
-    def operator(self) -> str:
-        """The operator at whose nodes instances are looked for; it need not be that at the top of the left side."""
-        return self.place.operator
+    def operator(self) -> str | None:
+        """The operator at whose nodes instances are looked for, which need not be that of a side; None for several."""
+        operators = self.place.operators
+        return next(iter(operators)) if len(operators) == 1 else None
 
     @property
     def equality(self) -> Equality:
@@ -67,7 +66,7 @@ class Directed:
     def matches(self, egraph: EGraph, number: int) -> Iterator[Substitution[int]]:
         """The instances that the place suggests in the class of an e-node."""
         for node in egraph.nodes(number):
-            if node.symbol.operator != self.operator:
+            if node.symbol.operator not in self.place.operators:
                 continue
             for inputs, sizes in self.place.suggest(egraph, node):
                 found = Substitution.of(inputs, sizes)
@@ -273,23 +272,28 @@ def _gates_of_biases(count: int) -> Callable[[EGraph, ENode], Iterator[Suggestio
     return suggest
 
 
-PLACES: Final[Mapping[str, tuple[Place, ...]]] = {
-    "transposed twice": (Place("matmul", _weights, backwards=True),),
-    "a bias of zeros": (Place("matmul", _unbiased, backwards=True),),
-    **{f"a sum of rank {rank} commutes": (Place("add", _first_broadcast),) for rank in (2, 3, 4)},
-    "pads of a convolution as a pad with zeros": (Place("conv", _padded),),
-    "convolution as windows times filters": (Place("conv", _windows),),
-    "convolution with bias as windows times filters with bias": (Place("add", _biased(_windows_of)),),
-    "1 x 1 convolution as pixels times filters": (Place("conv", _pixels),),
-    "1 x 1 convolution with bias as pixels times filters with bias": (Place("add", _biased(_pixels_of)),),
-    "1 x 1 convolution with a stride as subsampling": (Place("conv", _strided_pixels),),
-    "an axis of size 1 dropped and back": tuple(
-        Place(kind, _sequence, backwards=True) for kind in ("lstm", "gru", "rnn")
-    ),
-    "four gates from ONNX's order and back": (Place("lstm", _gates(4), backwards=True),),
-    "biases of four gates from ONNX's order and back": (Place("lstm", _gates_of_biases(4), backwards=True),),
-    "first two of three gates exchanged and back": (Place("gru", _gates(3), backwards=True),),
-    "biases of the first two of three gates exchanged and back": (Place("gru", _gates_of_biases(3), backwards=True),),
-    "a vector in two parts": tuple(Place(kind, _both_biases, backwards=True) for kind in ("lstm", "gru", "rnn")),
+_LAYERS = frozenset({"lstm", "gru", "rnn"})
+
+
+def _at(operator: str, suggest: Callable[[EGraph, ENode], Iterator[Suggestion]], backwards: bool = False) -> Place:
+    return Place(frozenset({operator}), suggest, backwards)
+
+
+PLACES: Final[Mapping[str, Place]] = {
+    "transposed twice": _at("matmul", _weights, backwards=True),
+    "a bias of zeros": _at("matmul", _unbiased, backwards=True),
+    **{f"a sum of rank {rank} commutes": _at("add", _first_broadcast) for rank in (2, 3, 4)},
+    "pads of a convolution as a pad with zeros": _at("conv", _padded),
+    "convolution as windows times filters": _at("conv", _windows),
+    "convolution with bias as windows times filters with bias": _at("add", _biased(_windows_of)),
+    "1 x 1 convolution as pixels times filters": _at("conv", _pixels),
+    "1 x 1 convolution with bias as pixels times filters with bias": _at("add", _biased(_pixels_of)),
+    "1 x 1 convolution with a stride as subsampling": _at("conv", _strided_pixels),
+    "an axis of size 1 dropped and back": Place(_LAYERS, _sequence, backwards=True),
+    "four gates from ONNX's order and back": _at("lstm", _gates(4), backwards=True),
+    "biases of four gates from ONNX's order and back": _at("lstm", _gates_of_biases(4), backwards=True),
+    "first two of three gates exchanged and back": _at("gru", _gates(3), backwards=True),
+    "biases of the first two of three gates exchanged and back": _at("gru", _gates_of_biases(3), backwards=True),
+    "a vector in two parts": Place(_LAYERS, _both_biases, backwards=True),
 }
 """Where rules are applied, by their names in :mod:`rewrites.tensor_rules`."""

@@ -36,7 +36,15 @@ from ir_semantics.graph.operator import Operator, composite
 from ir_semantics.graph.types import GraphError
 from ir_semantics.graph.words import expand, literal, reshape, take, transpose
 
-__all__ = ["ACCELERATOR_OPERATORS", "ACTIVATIONS", "GATES", "TARGETS", "AcceleratorOperator", "mappings_of"]
+__all__ = [
+    "ACCELERATOR_OPERATORS",
+    "ACTIVATIONS",
+    "GATES",
+    "LAYER_OPTIONS",
+    "TARGETS",
+    "AcceleratorOperator",
+    "mappings_of",
+]
 
 TARGETS: Final = ("flexasr", "hlscnn", "vta")
 """The accelerators."""
@@ -46,6 +54,15 @@ ACTIVATIONS: Final = ("none", "relu", "sigmoid", "tanh")
 
 GATES: Final[Mapping[str, tuple[int, ...]]] = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn": (0,)}
 """For each gate of the tensor IR's recurrent layer (ONNX's order), its place among the accelerator operator's."""
+
+
+_PLAIN: Final[Attributes] = {"clip": 0.0, "lengths": False, "output": 0, "reverse": False}
+LAYER_OPTIONS: Final[Mapping[str, Attributes]] = {
+    "lstm": {"activations": (("sigmoid",), ("tanh",), ("tanh",)), "input_forget": False, **_PLAIN},
+    "gru": {"activations": (("sigmoid",), ("tanh",)), "linear_before_reset": True, **_PLAIN},
+    "rnn": {"activations": (("tanh",),), **_PLAIN},
+}
+"""The tensor IR's recurrent layers that FlexASR has: their attributes."""
 
 
 def _given(b: Builder, name: str, of: Sequence[int], *ranks: int) -> list[tuple[int, ...]]:
@@ -80,8 +97,6 @@ def _linear(b: Builder, of: Sequence[int], a: Attributes) -> int:
 def _recurrent(kind: str) -> Callable[[Builder, Sequence[int], Attributes], int]:
     """The layer of the tensor IR with one sequence, gates in its order, and states of zeros."""
     order, name = GATES[kind], f"flexasr.{kind}"
-    extra: dict[str, Attributes] = {"lstm": {"input_forget": False}, "gru": {"linear_before_reset": True}}
-    activations = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh"), "rnn": ("tanh",)}
 
     def build(b: Builder, of: Sequence[int], a: Attributes) -> int:
         (rows, features), w, u, bias, other = _given(b, name, of, 2, 2, 2, 1, 1)
@@ -101,9 +116,7 @@ def _recurrent(kind: str) -> Callable[[Builder, Sequence[int], Attributes], int]
         operands = [reshape(b, of[0], (rows, 1, features)), reordered(of[1]), reordered(of[2]), both, state]
         if kind == "lstm":
             operands += [state, expand(b, zero, (3 * hidden,))]
-        names = tuple((activation,) for activation in activations[kind])
-        options: Attributes = {"activations": names, "clip": 0.0, "lengths": False, "output": 0, "reverse": False}
-        layer = b.add(kind, *operands, **{**options, **extra.get(kind, {})})
+        layer = b.add(kind, *operands, **LAYER_OPTIONS[kind])
         return reshape(b, layer, (rows, hidden))
 
     return build

@@ -11,7 +11,7 @@ from ir_semantics.graph.ir import Graph, Node, integers_of, pairs_of
 from ir_semantics.graph.types import TensorType
 
 from .costs import Implementable, reduction_steps
-from .operators import ACCELERATOR_OPERATORS, mappings_of
+from .operators import ACCELERATOR_OPERATORS, LAYER_OPTIONS, mappings_of
 
 __all__ = ["LeftOnHost", "left_on_host"]
 
@@ -103,18 +103,19 @@ def _form(node: Node, types: Sequence[TensorType]) -> str:
         case "layer_norm" if types[0].rank != 2 or attributes["axes"] != (1,) or len(types) != 3:
             return "it is no normalisation of the rows of a matrix with factors and biases"
         case "lstm" | "gru" | "rnn":
-            return _recurrent_form(types, attributes)
+            return _recurrent_form(node.operator, types, attributes)
     return ""
 
 
-def _recurrent_form(types: Sequence[TensorType], attributes: Mapping[str, object]) -> str:
+def _recurrent_form(kind: str, types: Sequence[TensorType], attributes: Mapping[str, object]) -> str:
     if types[0].shape[1] != 1 or attributes["lengths"]:
         return "it is a layer of several sequences, or of sequences with lengths"
     if attributes["reverse"]:
         return "it is a layer from the last timestep to the first"
     if attributes["output"]:
         return "its result is a last state and not that of every timestep"
-    return ""
+    others = [name for name, value in attributes.items() if value != LAYER_OPTIONS[kind].get(name)]
+    return f"FlexASR's layer has another {others[0]}" if others else ""
 
 
 def _refused(
@@ -127,6 +128,8 @@ def _refused(
         reason = None if taken is None else implementable(*taken)
         if reason is not None:
             return f"{taker}: {reason}"
+    if node.operator in LAYER_OPTIONS:
+        return "its first states are not known to be zero"
     return "what was found with an accelerator operator costs no less, or the search ended before"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from rewrites.definitions import definitions
 from rewrites.egraph import EGraph, ENode, Rule
 from rewrites.egraph.rewrite import Rewrite
 from rewrites.gate import Gate
@@ -15,7 +16,8 @@ from smt_encodings.claims import Equality
 
 from .directed import PLACES, Directed
 from .operators import ACCELERATOR_OPERATORS, mappings_of
-from .rules import RULES, AcceleratorRewrite, Unfolding
+from .rules import RULES, AcceleratorRewrite
+from .unfolding import Unfolding, Uniform
 
 __all__ = ["EXACT", "FLEXIBLE", "RuleSet", "rules_for"]
 
@@ -54,6 +56,7 @@ FLEXIBLE: Final[Mapping[str, tuple[str, ...]]] = {
         "1 x 1 convolution with bias as pixels times filters with bias",
         "a bias of zeros",
         "bias after a reshape",
+        "channels of one image, broadcast",
         "relu after a reshape of rows",
         "relu of rows as an image",
         *(f"a sum of rank {rank} commutes" for rank in (2, 3, 4)),
@@ -120,12 +123,11 @@ def rules_for(
     claims: dict[str, str] = {}
     equalities: dict[str, Equality] = {}
     for claim, rewrite in proved.items():
-        places = PLACES.get(wanted[claim])
-        found = [rewrite] if places is None else [Directed(rewrite, p, j) for j, p in enumerate(places)]
-        for made in found:
-            rewrites.append(made)
-            claims[made.rule.name] = claim
-            equalities[made.rule.name] = made.equality
+        place = PLACES.get(wanted[claim])
+        made = rewrite if place is None else Directed(rewrite, place)
+        rewrites.append(made)
+        claims[made.rule.name] = claim
+        equalities[made.rule.name] = made.equality
     for rule in RULES:
         if ACCELERATOR_OPERATORS[rule.target].target not in targets:
             continue
@@ -138,14 +140,24 @@ def rules_for(
         rewrites.append(made_to)
         claims[rule.name] = live
         equalities[rule.name] = made_to.equality
-    unfolded = {"batch_norm": _of_convolution} if flexible else {}
-    if "vta" in targets:
-        unfolded |= dict.fromkeys(("lstm", "gru", "rnn"), _always)
-    for name, where in unfolded.items():
-        definition = Unfolding.of(name, where, constants)
+    for definition in _definitions(targets, constants, flexible):
         rewrites.append(definition)
-        equalities[definition.rule.name] = definition.equality
+        equalities[definition.rule.name] = Equality.BIT_EXACT
     return RuleSet(tuple(rewrites), claims, equalities, missing)
+
+
+def _definitions(targets: Sequence[str], constants: Constants, flexible: bool) -> list[Rewrite]:
+    """Operators by what they stand for: nothing is proved of these, for there is nothing to prove."""
+    found: list[Rewrite] = []
+    if flexible:
+        found.append(Unfolding.of("batch_norm", _of_convolution, constants))
+    if "flexasr" in targets:
+        found.append(Uniform.of(constants))
+        named = definitions(constants)
+        found += [d for d in named.values() if flexible and d.name == "relu"]
+    if "vta" in targets:
+        found += [Unfolding.of(name, _always, constants) for name in ("lstm", "gru", "rnn")]
+    return found
 
 
 def _reason(gate: Gate, claim: str) -> str:

@@ -1,4 +1,4 @@
-"""Rules from the tensor IR to accelerator operators, as data; and composites that are unfolded by definition.
+"""Rules from the tensor IR to accelerator operators, as data.
 
 A rule's left side is a pattern, its right side an accelerator operator on the pattern's variables.  Both are equal
 because the operator *stands for* the left side: wherever the rule is applied, the graph that the operator stands for is
@@ -9,24 +9,32 @@ that such a rule carries is that of the mapping which executes the operator.  Wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-import ir_semantics
 from ir_semantics.graph.ir import Attribute
-from ir_semantics.graph.run import expansion
-from ir_semantics.graph.types import GraphError, TensorType
-from rewrites.egraph import EGraph, EGraphError, ENode, Rule, Substitution, Symbol
+from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol
 from rewrites.egraph.graphs import typing
-from rewrites.egraph.pattern import Bindings, Bound, Computed, Maker, Operator, Variable, build, matches, operator
-from rewrites.subjects.sources import sources_digest
+from rewrites.egraph.pattern import (
+    Bindings,
+    Bound,
+    Computed,
+    Maker,
+    Operator,
+    Variable,
+    build,
+    matches,
+    operator,
+    variables,
+)
 from rewrites.tensor_rewrites import Constants, Types
 from smt_encodings.claims import Equality
 
 from .operators import ACTIVATIONS, GATES
+from .unfolding import meant
 
-__all__ = ["RULES", "AcceleratorRewrite", "AcceleratorRule", "Unfolding"]
+__all__ = ["RULES", "AcceleratorRewrite", "AcceleratorRule"]
 
 T = TypeVar("T")
 
@@ -42,6 +50,9 @@ class AcceleratorRule:
     def __post_init__(self) -> None:
         if not all(isinstance(o, Variable) for o in self.right.operands):
             raise EGraphError(f"{self.name}: the right side must be one accelerator operator on variables")
+        (operands, values, _), (more_operands, more_values, _) = variables(self.left), variables(self.right)
+        if not (more_operands <= operands and more_values <= values):
+            raise EGraphError(f"{self.name}: the left side must have all variables of the right one")
 
     @property
     def target(self) -> str:
@@ -69,32 +80,6 @@ class _Looked:
 
     def type_of(self, number: int) -> Hashable:
         return self._egraph.type_of(number)
-
-
-def _meant(
-    name: str,
-    attributes: tuple[tuple[str, Attribute], ...],
-    maker: Maker[T],
-    operands: Sequence[T],
-    constants: Constants,
-) -> T:
-    """What a composite operator stands for, on operands; raises EGraphError where they do not fit."""
-    types = [maker.type_of(o) for o in operands]
-    tensors = tuple(t for t in types if isinstance(t, TensorType))
-    if len(tensors) != len(types):
-        raise EGraphError(f"the operands of {name} must be tensors, not {types}")
-    try:
-        graph = expansion(name, tensors, attributes)
-    except GraphError as error:
-        raise EGraphError(f"{name} must be well-typed; {error}") from error
-    for digest, data in graph.constants.items():
-        constants.data.setdefault(digest, data)
-    done: dict[int, T] = {graph.inputs[f"x{i}"]: o for i, o in enumerate(operands)}
-    for number, node in enumerate(graph.nodes):
-        if number not in done:
-            symbol = Symbol(node.operator, node.attributes, node.type)
-            done[number] = maker.add(symbol, [done[o] for o in node.operands])
-    return done[graph.outputs["y"]]
 
 
 @dataclass(frozen=True)
@@ -139,8 +124,8 @@ class AcceleratorRewrite:
         bindings = Bindings(dict(substitution.values), {n: maker.type_of(o) for n, o in operands.items()})
         attributes = tuple((name, _valued(value, bindings)) for name, value in self.claim.attributes)
         given = [operands[o.name] for o in self.claim.right.operands if isinstance(o, Variable)]
-        meant = _meant(self.claim.target, attributes, maker, given, self.constants)
-        if left != meant:
+        stands_for = meant(self.claim.target, attributes, maker, given, self.constants)
+        if left != stands_for:
             raise EGraphError(
                 f"the left side must be what {self.claim.target} stands for; {self.rule.name} has another"
             )
@@ -156,51 +141,6 @@ def _valued(value: object, bindings: Bindings) -> Attribute:
     if not isinstance(found, bool | int | float | str):
         raise EGraphError(f"an attribute of an accelerator operator must be a number or a word, not {found!r}")
     return found
-
-
-@dataclass(frozen=True)
-class Unfolding:
-    """A composite operator replaced by what it stands for, where ``where`` says so.
-
-    The rule's digest is that of the texts that say what operators mean; there is nothing to prove.
-    """
-
-    rule: Rule
-    name: str
-    where: Callable[[EGraph, ENode], bool]
-    constants: Constants = field(repr=False)
-
-    equality = Equality.BIT_EXACT
-    """An operator is its definition."""
-
-    @classmethod
-    def of(cls, name: str, where: Callable[[EGraph, ENode], bool], constants: Constants) -> Unfolding:
-        """The unfolding of the operator of that name."""
-        return cls(Rule(f"definition of {name}, unfolded", sources_digest(ir_semantics)), name, where, constants)
-
-    @property
-    def operator(self) -> str:
-        """The operator at the top of the left side."""
-        return self.name
-
-    def matches(self, egraph: EGraph, number: int) -> Iterator[Substitution[int]]:
-        """The operands and attributes of the operator in the class of an e-node."""
-        for node in egraph.nodes(number):
-            if node.symbol.operator == self.name and self.where(egraph, node):
-                operands = {f"x{i}": o for i, o in enumerate(node.operands)}
-                yield Substitution.of(operands, {"attributes": node.symbol.attributes})
-
-    def sides(self, maker: Maker[T], substitution: Substitution[T]) -> tuple[T, T]:
-        """The operator, and the graph that it stands for."""
-        operands, values = dict(substitution.operands), dict(substitution.values)
-        names = [f"x{i}" for i in range(len(operands))]
-        attributes = values.get("attributes")
-        if set(operands) != set(names) or set(values) != {"attributes"} or not isinstance(attributes, tuple):
-            raise EGraphError(f"{self.rule.name} must be given the operands x0, x1, ... and the attributes")
-        given = [operands[name] for name in names]
-        of = typing(self.name, [maker.type_of(o) for o in given], attributes)
-        left = maker.add(Symbol(self.name, attributes, of), given)
-        return left, _meant(self.name, attributes, maker, given, self.constants)
 
 
 # -- the rules ------------------------------------------------------------------------------------------------------
