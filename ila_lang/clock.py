@@ -92,11 +92,11 @@ class Clock:
             total = total + (self.steps[level] << self.low[path])
             place = self.low[path] + self.layout[path][0]
             if axis.dim in last:
-                total = total + (axis.start + axis.count - 1 << place)
+                total = total + (axis.last << place)
             elif axis.dim in excluded:
                 total = total + (axis.start << place)
             else:
-                counter = np.arange(axis.start, axis.start + axis.count, dtype=np.int64) << place
+                counter = np.arange(axis.start, axis.last + 1, axis.step, dtype=np.int64) << place
                 total = total + counter.reshape((-1,) + (1,) * (len(self.axes) - 1 - axis.dim))
         return total
 
@@ -105,7 +105,7 @@ class Clock:
         for level, step in enumerate(self.steps):
             path = self.path[:level]
             bits = self.layout.setdefault(path, [0, 0])
-            last = self.axes[level - 1].start + self.axes[level - 1].count - 1 if level else 0
+            last = self.axes[level - 1].last if level else 0
             long = [False, last >> bits[1] > 0]
             if step >> bits[0]:
                 # the loop around is likely to go on
@@ -136,14 +136,15 @@ class Clock:
         """The number of bits of times to the right of what happens around an open axis."""
         return self.low[self.path[: axis.dim]]
 
-    def culprit(self, before: int, now: int) -> str:
-        """The innermost axis in whose counter two times differ, among the axes that they share."""
-        found = self.axes[-1].counter
+    def culprit(self, before: int, now: int) -> tuple[str, int]:
+        """The innermost axis in whose counter two times differ, among the axes that they share, and by how much."""
+        found = self.axes[-1].counter, 0
         difference = before ^ now
         for level, axis in enumerate(self.axes, 1):
             above, path = self.path[: level - 1], self.path[:level]
             if difference >> self.low[above] & (1 << self.layout[above][0]) - 1:
                 break
-            if difference >> self.low[path] + self.layout[path][0] & (1 << self.layout[path][1]) - 1:
-                found = axis.counter
+            place, digits = self.low[path] + self.layout[path][0], (1 << self.layout[path][1]) - 1
+            if difference >> place & digits:
+                found = axis.counter, abs((before >> place & digits) - (now >> place & digits))
         return found

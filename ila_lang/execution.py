@@ -52,13 +52,16 @@ class Compiled(Protocol):
 class Configuration:
     """What is known of a kernel for one tuple of scalars.
 
-    ``serial`` are the counters of loops that are no axes, ``layout`` the digits of times (:mod:`ila_lang.clock`);
+    ``serial`` are the counters of loops that are no axes, ``layout`` the digits of times (:mod:`ila_lang.clock`).  For
+    loops in ``phases`` (by their counters, which are in ``serial``) each iteration is run several times, for every n-th
+    iteration of an axis around it, from the first, the second, ... on: ``phases`` has that axis's counter and n.
     ``ordered`` says that the order of accesses is known to be right; ``kept`` has values that depend on nothing else
     than the counters and versions of memories in their keys.
     """
 
     serial: set[str]
     layout: Layout
+    phases: dict[str, tuple[str, int]] = field(default_factory=dict)
     ordered: bool = False
     kept: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     bytes: int = 0
@@ -111,6 +114,11 @@ def chosen(mask: Words, values: Words) -> Words:
     shape = np.broadcast_shapes(mask.shape, values.shape)
     found: Words = np.broadcast_to(values, shape)[np.broadcast_to(mask, shape)]
     return found
+
+
+def _code(axis: Axis) -> int:
+    """An axis as a number."""
+    return ((axis.dim + 1 << 40 | axis.start) << 40 | axis.count) << 40 | axis.step
 
 
 class Run:
@@ -214,7 +222,7 @@ class Run:
                 self.env[counter.name] = self.place[counter.name] = i
                 if ragged is not None:
                     self.mask = i < ragged if mask is None else mask & (i < ragged)
-                self.block(node.body)
+                self.iteration(node, counter.name)
                 self.mask = mask
             return
         size = int(np.prod(self.counts, dtype=np.int64))
@@ -225,7 +233,7 @@ class Run:
             axis = Axis(counter.name, dim, first, number)
             values = np.arange(first, first + number, dtype=np.int64).reshape((1,) * dim + (number,))
             self.env[counter.name] = values
-            self.place[counter.name] = (dim + 1 << 40 | first) << 40 | number
+            self.place[counter.name] = _code(axis)
             self.axes.append(axis)
             self.clock.open(axis)
             self.counts = (*counts, number)
@@ -243,6 +251,39 @@ class Run:
             self.mask = mask
             for name in node.private:
                 self.leave(name)
+
+    def iteration(self, node: Loop, counter: str) -> None:
+        """Runs an iteration of a loop that is no axis, in phases where it has some."""
+        split, phases = self.configuration.phases.get(counter, ("", 1))
+        whole = next((axis for axis in self.axes if axis.counter == split and axis.count > 1), None)
+        if whole is None:
+            self.block(node.body)
+            return
+        dim, env, mask, counts = whole.dim, self.env, self.mask, self.counts
+        for first in range(min(phases, whole.count)):
+            part = (*(slice(None),) * dim, slice(first, None, phases))
+            self.mask = mask
+            if mask is not None and mask.shape[dim] > 1:
+                self.mask = mask[part]
+                if not self.mask.any():
+                    continue
+                if self.mask.all():
+                    self.mask = None
+            start, number = whole.start + first * whole.step, len(range(first, whole.count, phases))
+            self.axes[dim] = self.clock.axes[dim] = axis = Axis(split, dim, start, number, whole.step * phases)
+            self.place[split] = _code(axis)
+            self.counts = (*counts[:dim], number, *counts[dim + 1 :])
+            self.env = {name: self.part_of(value, dim, part) for name, value in env.items()}
+            self.block(node.body)
+        self.axes[dim] = self.clock.axes[dim] = whole
+        self.env, self.mask, self.counts, self.place[split] = env, mask, counts, _code(whole)
+
+    def part_of(self, value: Any, dim: int, part: tuple[slice, ...]) -> Any:
+        """The part of an array along an axis, if it has one there."""
+        words = actual(value)
+        if not isinstance(words, np.ndarray) or words.ndim <= dim or words.shape[dim] == 1:
+            return value
+        return self.compute(lambda array: array[part], value)
 
     def add(self, node: Add) -> None:
         """Adds to a register, over all axes that opened since it was introduced."""

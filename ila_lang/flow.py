@@ -50,6 +50,7 @@ class Flow:
         self.serial = {name for name, loop in self.loops.items() if self._carries(loop)}
         self.private = {name: self._private(loop) for name, loop in self.loops.items()}
         self.steering = self._steering()
+        self.ragged = dict(self._ragged(kernel.body, []))
 
     def reached(self, terms: Iterable[Expr]) -> frozenset[str]:
         """All names that the values of ``terms`` may depend on."""
@@ -171,6 +172,20 @@ class Flow:
             if loop.counter.name in self.reached([access.address]):
                 dependent.add(access.memory)
         return stored - dependent
+
+    def _ragged(self, body: Iterable[Statement], around: list[str]) -> Iterator[tuple[str, str]]:
+        """For loops, the outermost loop in each of which the extent depends on its counter, if iterations are alike.
+
+        That is, they use no registers and no copies of memories that iterations have for themselves.
+        """
+        for statement in body:
+            if isinstance(statement, For):
+                own = statement.counter.name
+                known = self.reached([statement.extent])
+                apart = bool(self.carried(statement))
+                found = [c for c in around if c in known]
+                yield from ((c, own) for c in found if not apart and not self.private[c])
+                yield from self._ragged(statement.body, [*(c for c in around if c not in found), own])
 
     def _steering(self) -> frozenset[str]:
         """Memories whose contents addresses of stored memories, or extents, may depend on."""

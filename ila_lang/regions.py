@@ -25,27 +25,38 @@ __all__ = ["Axis", "Move", "NotParallel", "Piece", "Place", "Region", "read_piec
 
 Words = NDArray[Any]
 Times = Callable[[frozenset[int], frozenset[int]], Any]
+Culprit = Callable[[int, int], tuple[str, int]]
 
 #: Copies of a memory may have this many bytes in all.
 MOST_BYTES = 1 << 26
 
 
 class NotParallel(Exception):
-    """The loop with this counter cannot be an axis in this run."""
+    """The loop with this counter cannot be an axis in this run.
 
-    def __init__(self, counter: str) -> None:
+    ``distance`` is the difference of its values at two iterations that were in the wrong order; 0 if none were.
+    """
+
+    def __init__(self, counter: str, distance: int = 0) -> None:
         super().__init__(counter)
         self.counter = counter
+        self.distance = distance
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A loop that is a dimension of the grid: its counter runs from ``start`` over ``count`` values."""
+    """A loop that is a dimension of the grid: its counter has ``count`` values, ``start`` and so on by ``step``."""
 
     counter: str
     dim: int
     start: int
     count: int
+    step: int = 1
+
+    @property
+    def last(self) -> int:
+        """The last value."""
+        return self.start + self.step * (self.count - 1)
 
 
 class _Stamps:
@@ -173,13 +184,11 @@ class Region:
     ``times`` gives the time of the present statement for the whole grid, without the counters of given dimensions, at
     the last iteration of others, as an even number (the statement's loads; the next number is its store); None where
     the order is known to be right.
-    ``culprit`` names the loop to blame for two times in the wrong order; ``around`` gives the number of bits of times
-    to the right of what happens around an axis.
+    ``culprit`` names the loop to blame for two times in the wrong order, and how far apart they are; ``around`` gives
+    the number of bits of times to the right of what happens around an axis.
     """
 
-    def __init__(
-        self, words: Words, times: Times | None, culprit: Callable[[int, int], str], around: Callable[[Axis], int]
-    ) -> None:
+    def __init__(self, words: Words, times: Times | None, culprit: Culprit, around: Callable[[Axis], int]) -> None:
         self.words = words
         self.times = times
         self.culprit = culprit
@@ -331,7 +340,7 @@ class Region:
         """Refuses the first of the wrong pairs of times, if there is one."""
         if np.any(wrong):
             first = int(np.argmax(wrong))
-            raise NotParallel(self.culprit(int(before[first]), int(now[first])))
+            raise NotParallel(*self.culprit(int(before[first]), int(now[first])))
 
 
 def _active(mask: Words | None, *arrays: Any, shape: tuple[int, ...] = ()) -> list[Words]:

@@ -42,6 +42,8 @@ Words = NDArray[Any]
 POINTS = 1 << 19
 #: What is learned of one kernel belongs to at most so many configurations.
 CONFIGURATIONS = 64
+#: An axis is split into this many phases at most.
+MOST_PHASES = 8
 #: Similar configurations differ in at most so many scalars.
 SIMILAR = 12
 #: Contents of memories are part of a configuration if these have at most this many bits.
@@ -166,9 +168,7 @@ class Plan:
             run.block(self.body)
             return True
         except NotParallel as found:
-            assert found.counter not in run.configuration.serial
-            run.configuration.serial.add(found.counter)
-            run.configuration.layout = without(run.configuration.layout, found.counter)
+            self._learn(run.configuration, found)
         except Restart:
             pass
         except ValueError:
@@ -177,6 +177,23 @@ class Plan:
         run.undo()
         run.configuration.forget()
         return False
+
+    def _learn(self, configuration: Configuration, found: NotParallel) -> None:
+        """Splits the axis that was not in order into phases, or, where that does not help, makes it none."""
+        counter = found.counter
+        assert counter not in configuration.serial
+        loop = self.flow.ragged.get(counter)
+        if loop is not None:
+            split, phases = configuration.phases.get(loop, (counter, 1))
+            if split == counter and phases <= found.distance < MOST_PHASES:
+                configuration.phases[loop] = counter, found.distance + 1
+                if loop in configuration.serial:
+                    return
+                counter = loop
+            elif split == counter:
+                configuration.phases.pop(loop, None)
+        configuration.serial.add(counter)
+        configuration.layout = without(configuration.layout, counter)
 
     def _new_configuration(self, scalars: tuple[int, ...]) -> Configuration:
         """What a similar configuration has taught is a good guess; more serial loops are never wrong, only slower."""

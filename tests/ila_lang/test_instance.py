@@ -75,7 +75,7 @@ def computed_by_ir(mapping: TensorMapping, sizes: dict[str, int], tensors: Tenso
     return [machine.memories[mapping.output[1]][i] for i in range(rows * columns)]
 
 
-def check(mapping: TensorMapping, sizes: dict[str, int], seed: int, *, true: bool = True) -> None:
+def check(mapping: TensorMapping, sizes: dict[str, int], seed: int, *, true_claim: bool = True) -> None:
     template = Template.of(mapping.device, sizes)
     tensors = random_tensors(template, seed)
     commands, host = interpreted(mapping.device, sizes, tensors)
@@ -88,7 +88,8 @@ def check(mapping: TensorMapping, sizes: dict[str, int], seed: int, *, true: boo
     written = mapping.output[0]
     assert outputs.keys() == {written}
     assert dict(enumerate(outputs[written].tolist())) == dict(host[written])
-    assert (outputs[written].tolist() == computed_by_ir(mapping, sizes, tensors)) == true
+    if true_claim:
+        assert outputs[written].tolist() == computed_by_ir(mapping, sizes, tensors)
 
 
 def shapes_of(name: str) -> list[tuple[int, ...]]:
@@ -115,9 +116,12 @@ def test_a_template_is_the_program_of_a_mapping(name: str, shape: tuple[int, ...
 @pytest.mark.parametrize("name", [*MAPPINGS, *SHAPED_MAPPINGS])
 def test_templates_are_the_programs_of_all_mappings(name: str) -> None:
     mapping = find_mapping(name)
+    shapes = shapes_of(name)
     sampled = mapping.sample_sizes(Random(name))  # other parameters than the shape varied
-    for seed, sizes in enumerate([*map(mapping.sizes_for, shapes_of(name)), *sampled]):
-        check(mapping, sizes, seed, true=name != "flexasr_maxpool_select")
+    if mapping.recurrent:
+        shapes, sampled = shapes[:3], sampled[1:3]
+    for seed, sizes in enumerate([*map(mapping.sizes_for, shapes), *sampled]):
+        check(mapping, sizes, seed, true_claim=name != "flexasr_maxpool_select")
 
 
 # -- a small device, and fragments of all forms ----------------------------------------------------------------
