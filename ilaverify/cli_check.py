@@ -1,4 +1,4 @@
-"""The verb ``check``: certificates against the claims as they are now, several at once.
+"""The verb ``check``: certificates against the claims as they are now, several at once; and compiled models.
 
 Exit codes: 0 all accepted, 2 one is rejected, 64 bad usage.
 """
@@ -23,13 +23,25 @@ def add_parser(verbs: Any) -> None:
     """Adds the verb to the subparsers of the command line; ``options.run`` runs it."""
     parser: argparse.ArgumentParser = verbs.add_parser(
         "check",
-        help="check proof certificates against the models and rules in use",
+        help="check proof certificates, and compiled models, against the models and rules in use",
         description="Generates the obligations of each certificate's claim anew, compares them, and has solvers answer "
-        "them from their text.",
+        "them from their text.  Of a compiled model, the certificates that it rests on are checked likewise, and "
+        "everything else is made again and compared.",
         epilog="exit codes: 0 all accepted, 2 one is rejected, 64 bad usage",
     )
     parser.add_argument(
-        "certificates", nargs="+", type=Path, metavar="CERT", help="a certificate, or a directory of them"
+        "certificates",
+        nargs="+",
+        type=Path,
+        metavar="CERT",
+        help="a certificate, a directory of them, or the directory of a compiled model",
+    )
+    parser.add_argument(
+        "--proofs",
+        type=Path,
+        default=Path("proofs"),
+        metavar="DIR",
+        help="for compiled models; default: proofs",
     )
     parser.add_argument("--solver", default="both", choices=("cvc5", "z3", "both"))
     parser.add_argument("--timeout", type=seconds, default=60.0, metavar="S", help="seconds per obligation")
@@ -41,7 +53,16 @@ def add_parser(verbs: Any) -> None:
 
 def _check(options: argparse.Namespace) -> int:
     results: list[dict[str, Any]] = []
-    for result in _results(list(_files(options.certificates)), options):
+    models = [path for path in options.certificates if (path / "model.json").exists()]
+    files = list(_files([path for path in options.certificates if path not in models]))
+    needed = []
+    for path in models:
+        result, certificates = _model_checked(path, options.proofs)
+        results.append(result)
+        needed += [c for c in certificates if c not in files and c not in needed]
+        if not options.json:
+            _show(result)
+    for result in _results([*files, *needed], options):
         results.append(result)
         if not options.json:
             _show(result)
@@ -71,6 +92,33 @@ def _show(result: dict[str, Any]) -> None:
         print(f"  {result['claim']['statement']}: {result['claim']['size_domain']}")
     for line in (*result["replays"], *result["problems"]):
         print(f"  {line}", flush=True)
+
+
+def _model_checked(path: Path, proofs: Path) -> tuple[dict[str, Any], list[Path]]:
+    """What came of a compiled model, and the files of the certificates that it rests on: these are checked too."""
+    from reports.certificate import certificate_name
+    from rewrites.artefact.checking import check_compiled
+    from rewrites.artefact.errors import ArtefactError
+    from rewrites.artefact.model import read_compiled
+
+    from .catalogue import all_entries
+
+    result: dict[str, Any] = {"file": str(path), "accepted": False, "problems": [], "replays": []}
+    try:
+        compiled = read_compiled(path)
+    except ArtefactError as error:
+        result["problems"].append(str(error))
+        return result, []
+    entries = all_entries()
+    for check in check_compiled(compiled, entries, proofs):
+        if check.problems:
+            result["problems"] += [f"{check.what}: {problem}" for problem in check.problems]
+        else:
+            result["replays"].append(f"{check.what}: {check.told}")
+    result["accepted"] = not result["problems"]
+    known = {name: entries[name].build() for name in compiled.certificates if name in entries}
+    files = [proofs / certificate_name(name, subject.method) for name, subject in known.items()]
+    return result, [file for file in files if file.exists()]
 
 
 def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[dict[str, Any]]:

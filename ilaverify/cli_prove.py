@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import cli_report
 from .arguments import count, seconds
+from .cli_compile import targets_of
 from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("names", metavar="NAME", nargs="*", help="the claims")
     parser.add_argument("--all", action="store_true", help="every claim")
+    parser.add_argument(
+        "--target", metavar="NAME[,NAME...]", help="every claim that compiling for these accelerators may use"
+    )
     parser.add_argument("--kind", action="append", choices=_KINDS, help="every claim of a kind; may be repeated")
     parser.add_argument(
         "-o", dest="directory", type=Path, metavar="DIR", help="write certificates and a statement of them"
@@ -92,7 +96,8 @@ _REPORTS = {
 
 
 def _prove(options: argparse.Namespace) -> int:
-    entries = chosen_entries(options.names, every=options.all, kinds=options.kind or ())
+    targets = () if options.target is None else targets_of(options.target)
+    entries = chosen_entries(options.names, every=options.all, kinds=options.kind or (), targets=targets)
     _check_places(options)
     inputs = cli_report.read_inputs(options)
 
@@ -123,14 +128,21 @@ def _prove(options: argparse.Namespace) -> int:
     return EXIT_INTERRUPTED if interrupted else exit_code_of(outcomes)
 
 
-def chosen_entries(names: Sequence[str], *, every: bool, kinds: Sequence[str] = ()) -> dict[str, Entry]:
+def chosen_entries(
+    names: Sequence[str], *, every: bool, kinds: Sequence[str] = (), targets: Sequence[str] = ()
+) -> dict[str, Entry]:
     """The claims asked for, each once, in the catalogue's order; raises UsageError unless it is clear which."""
     from difflib import get_close_matches
 
     from .catalogue import MAPPINGS, all_entries, mapping_entries
 
-    if every + bool(names) + bool(kinds) != 1:
-        raise UsageError("prove must be given either the names of claims, or --kind, or --all")
+    if every + bool(names) + bool(kinds) + bool(targets) != 1:
+        raise UsageError("prove must be given either the names of claims, or --kind, or --target, or --all")
+    if targets:
+        from .compilation import claims_for
+
+        wanted = set(claims_for(targets))
+        return {name: entry for name, entry in all_entries().items() if name in wanted}
     if names and all(name in MAPPINGS for name in names):
         return mapping_entries(name for name in MAPPINGS if name in names)
     known = mapping_entries() if set(kinds) == {"mapping"} else all_entries()

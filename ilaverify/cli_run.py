@@ -59,6 +59,7 @@ def read_arrays(path: Path, what: str) -> dict[str, Array]:
 
 def _run(options: argparse.Namespace) -> int:
     from ir_semantics.graph.types import GraphError
+    from rewrites.artefact.checking import check_contents
     from rewrites.artefact.errors import ArtefactError
     from rewrites.artefact.model import read_compiled
     from rewrites.codegen.calibration import drawn_inputs
@@ -73,6 +74,9 @@ def _run(options: argparse.Namespace) -> int:
         compiled = read_compiled(options.directory)
     except ArtefactError as error:
         raise UsageError(str(error)) from error
+    wrong = [f"{check.what}: {problem}" for check in check_contents(compiled) for problem in check.problems]
+    if wrong:
+        raise UsageError(f"{options.directory} must be a compiled model as compile writes it: {'; '.join(wrong)}")
     loading = time.perf_counter() - started
     if options.input is not None:
         inputs = read_arrays(options.input, "inputs")
@@ -124,7 +128,10 @@ def _lines(compiled: Compiled, found: Comparison, options: argparse.Namespace, l
         yield f"BEYOND ITS BOUND: node {outside.number} ({outside.operator}) is the first operator that leaves it"
     else:
         bounded = sum(n.inside is True for n in found.nodes)
-        yield f"{bounded} of {len(found.nodes)} operators are within their proved bounds; the others have none"
+        others = len(found.nodes) - bounded
+        yield f"{bounded} of {len(found.nodes)} operators are within their proved bounds" + (
+            f"; for {others} nothing is proved on these operands" if others else ""
+        )
 
 
 def _json(

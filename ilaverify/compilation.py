@@ -130,7 +130,7 @@ def compile_model(
         offloaded.explanations,
         offloaded.equality,
         _certificates(offloaded, implementations.values(), gate),
-        dict(gate.left_out),
+        dict(sorted(gate.left_out.items())),
         (*refused, *(OnHost(h.operator, h.count, h.reason) for h in offloaded.host)),
         implementations,
         programs,

@@ -30,8 +30,9 @@ from rewrites.offload.rule_sets import rules_for
 from rewrites.tensor_rewrites import Constants
 
 from .model import Compiled
+from .summary import summary_text
 
-__all__ = ["Check", "check_compiled"]
+__all__ = ["Check", "check_compiled", "check_contents"]
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,15 @@ def check_compiled(
     gate = open_gate({n: entries[n] for n in compiled.certificates if n in entries}, proofs, recheck)
     yield _certificates(compiled, gate, unknown)
     yield _chain(compiled, gate)
+    yield from check_contents(compiled)
+
+
+def check_contents(compiled: Compiled) -> Iterator[Check]:
+    """The checks that need no certificates: constants, programs, memory plan, summary."""
     yield _folding(compiled)
     yield _programs(compiled)
     yield _plan(compiled)
+    yield _summary(compiled)
 
 
 def _certificates(compiled: Compiled, gate: Gate, unknown: list[str]) -> Check:
@@ -156,3 +163,10 @@ def _plan(compiled: Compiled) -> Check:
     except PlanError as error:
         return Check("memory plan", told, (str(error),))
     return Check("memory plan", told)
+
+
+def _summary(compiled: Compiled) -> Check:
+    same = summary_text(compiled) == compiled.summary
+    return Check(
+        "summary", "SUMMARY.md says what the model says", () if same else ("SUMMARY.md must be of this model",)
+    )

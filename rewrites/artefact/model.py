@@ -66,7 +66,8 @@ class Compiled:
     ``rewritten`` is the graph that ``explanations`` lead to from the imported ``source``; ``graph`` is the same with
     what depends on constants alone computed.  ``implementations`` are those of the accelerator nodes of ``graph``, with
     their constant operands, and ``programs`` the programs of their calls.  ``settings`` say how it was compiled,
-    ``left_out`` which claims did not pass the gate and why.  ``digest`` is over everything; empty before writing.
+    ``left_out`` which claims did not pass the gate and why.  ``summary`` is the text of SUMMARY.md, ``digest`` one over
+    everything: both are empty before writing.
     """
 
     source: bytes = field(repr=False)
@@ -88,6 +89,7 @@ class Compiled:
     problem: MemoryProblem = field(repr=False)
     plan: MemoryPlan = field(repr=False)
     tool: str
+    summary: str = field(default="", repr=False)
     digest: str = ""
 
 
@@ -206,8 +208,16 @@ def read_compiled(directory: Path) -> Compiled:
         problem,
         plan,
         text(f"{where}: tool", content["tool"]),
+        _summary(directory, files),
         text(f"{where}: digest", content["digest"]),
     )
+
+
+def _summary(directory: Path, files: Mapping[str, bytes]) -> str:
+    try:
+        return files["SUMMARY.md"].decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ArtefactError(f"{directory / 'SUMMARY.md'} must be text: {error}") from error
 
 
 def _parsed(path: Path, files: Mapping[str, bytes]) -> Any:

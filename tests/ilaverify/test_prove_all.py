@@ -363,9 +363,9 @@ def command(*arguments: str | Path, cwd: Path) -> subprocess.Popen[str]:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("", "prove must be given either the names of claims, or --kind, or --all"),
-        ("--all flexasr_maxpool", "prove must be given either the names of claims, or --kind, or --all"),
-        ("--all --kind rule", "prove must be given either the names of claims, or --kind, or --all"),
+        ("", "prove must be given either the names of claims, or --kind, or --target, or --all"),
+        ("--all flexasr_maxpool", "prove must be given either the names of claims, or --kind, or --target, or --all"),
+        ("--all --kind rule", "prove must be given either the names of claims, or --kind, or --target, or --all"),
         ("--kind rules", "argument --kind: invalid choice: 'rules'"),
         ("flexasr_maxpol", "there is no claim named 'flexasr_maxpol' (did you mean flexasr_maxpool?)"),
         ("--all --jobs 0", "must be a positive integer, not '0'"),
