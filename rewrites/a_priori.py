@@ -49,12 +49,32 @@ def _rounded(bound: Bound) -> Bound:
     return bound if bound.value is None else replace(bound, value=bound.value + Fraction(FLOAT_ERROR))
 
 
-def pooling(kind: str, x: Quantised, ideal: Reals) -> Bound:
-    """Maximum, mean or sum pooling (``kind`` "max", "mean" or "add"); ``ideal`` are the exact results."""
-    given = {"X": _largest(x.values), "b": float(x.bias)}
+def pooling(kind: str, x: Quantised, ideal: Reals, steps: int = 1) -> Bound:
+    """Maximum, mean or sum pooling (``kind`` "max", "mean" or "add"); ``ideal`` are the exact results.
+
+    With ``steps`` the maximum or mean of pairs is taken so many times, and ``ideal`` are those of the first time.  Each
+    time adds an error of its own, at the range of what the accelerator then has, and enlarges no earlier one, because
+    neither a maximum nor a mean of two numbers changes by more than the numbers do.
+
+    Raises ValueError for sums more than once.
+    """
+    if steps > 1 and kind not in ("max", "mean"):
+        raise ValueError(f"pooling more than once must be of maxima or means, not {kind!r}; add up bounds of each time")
+    given: dict[str, float | Fraction] = {"X": _largest(x.values), "b": float(x.bias)}
     if kind != "max":
         given["Y"] = _largest(ideal)
-    return _OPERATORS[f"FlexASR {kind} pooling"].bound(given)
+    operator = _OPERATORS[f"FlexASR {kind} pooling"]
+    total = operator.bound(given)
+    error = total.value
+    for _ in range(steps - 1):
+        if total.value is None or error is None:
+            break
+        if kind == "mean":
+            given["X"] = given["Y"] = Fraction(given["Y"]) + error
+        again = operator.bound(given)
+        error = again.value
+        total = Bound(None if error is None else total.value + error, again.unmet)
+    return total
 
 
 def linear(

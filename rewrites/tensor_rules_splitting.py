@@ -6,7 +6,7 @@ matrices in ``tensor_rules_products``.
 
 from __future__ import annotations
 
-from ir_semantics.scalars import apply, exp, relu, variable
+from ir_semantics.scalars import exp, relu, variable
 from ir_semantics.tensors.conditions import both, le
 from ir_semantics.tensors.index import Index, IndexLike
 from ir_semantics.tensors.operators import concat, map_, reshape, slice_, transpose
@@ -23,6 +23,8 @@ PAIRS = input_("x", 2 * M, N)
 IMAGE, KERNEL = input_("x", N, C, H, W), input_("w", OUT, C, K, T)
 ROWS, WEIGHTS, BIAS = input_("x", N, C), input_("w", OUT, C), input_("b", OUT)
 X, Y = input_("x", N, C), input_("y", M, C)
+RISING, FALLING = exp(variable("x")), exp(-variable("x"))
+"""What the hyperbolic tangent is made of: (e^x - e^-x) / (e^x + e^-x)."""
 
 
 def pooled(op: str, x: Tensor, count: Index) -> Tensor:
@@ -132,6 +134,14 @@ _VALID = [
         )
         for op, text in (("max", "maxima"), ("mean", "means"))
     ),
+    TensorRule(
+        "means of rows in two parts",
+        "mean(x; columns) = concat(mean(x[:q]; columns), mean(x[q:]; columns))",
+        mean(ROWS, [1]),
+        concat(0, mean(first(ROWS, Q), [1]), mean(rest(ROWS, Q), [1])),
+        Kind.VALID,
+        both(le(Q, N), at_least(1, C)),
+    ),
     *(
         TensorRule(
             f"{name} of a concatenation",
@@ -143,7 +153,7 @@ _VALID = [
         for name, term in (
             ("relu", relu(variable("x"))),
             ("the logistic function", 1 / (1 + exp(-variable("x")))),
-            ("the hyperbolic tangent", apply("tanh", variable("x"))),
+            ("the hyperbolic tangent", (RISING - FALLING) / (RISING + FALLING)),
         )
     ),
 ]

@@ -1,9 +1,9 @@
 """Code generation: from accelerator nodes of a graph to calls of proved mappings, and their execution on simulators.
 
 ``implement`` makes an implementation of a node, ``calibration`` the ranges that its number formats rest on; operators
-stand in ``flexasr_linear``, ``flexasr_rows``, ``flexasr_recurrent``, ``hlscnn`` and ``vta``.  ``interface`` says what
-they have in common, ``programs`` has the mappings' device programs, ``bounding`` bounds on given operands,
-``buffers`` memory plans, and ``claims`` the rules that parts rest on.
+stand in ``flexasr_linear``, ``flexasr_pools``, ``flexasr_rows``, ``flexasr_recurrent``, ``hlscnn`` and ``vta``.
+``interface`` says what they have in common, ``programs`` has the mappings' device programs, ``bounding`` bounds on
+given operands, ``buffers`` memory plans, and ``claims`` the rules that parts rest on.
 """
 
 from .buffers import device_memories, host_plan, host_problem

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from . import flexasr_linear, flexasr_rows, hlscnn, vta
+from . import flexasr_linear, flexasr_pools, hlscnn, vta
 
 __all__ = ["SPLITS"]
 
 SPLITS: Final[Mapping[str, tuple[str, ...]]] = {
     "flexasr.linear": (*flexasr_linear.RULES, *flexasr_linear.JOINED.values()),
-    "flexasr.max_pool": (flexasr_rows.RULES["flexasr_maxpool"],),
-    "flexasr.mean_pool": (flexasr_rows.RULES["flexasr_meanpool"],),
+    **{
+        name: (flexasr_pools.RULES[pool.kind, "rows"], flexasr_pools.RULES[pool.kind, "columns"])
+        for name, pool in flexasr_pools.POOLS.items()
+    },
     "hlscnn.conv2d": tuple(hlscnn.RULES.values()),
     "vta.dense": vta.RULES,
 }

@@ -1,10 +1,9 @@
-"""``flexasr.max_pool``, ``flexasr.mean_pool`` and ``flexasr.layer_norm``: units that work on rows of the global buffer.
+"""``flexasr.layer_norm``: the unit that normalises rows of the global buffer.
 
-Rows of pooling are cut into parts of one size where they do not fit, features never.  Pooling pads features with zeros
-to 16; a layer normalisation must have a multiple of 16, because its mean is over all of them.
+There must be a multiple of 16 features, because the mean is over all of them; nothing is cut into parts.
 
-Tensors go to the accelerator as x 2^-s.  Pooling commutes with that.  Layer normalisation does not see the scale of x
-but in epsilon: LN(x 2^-s) with epsilon 2^-2s is LN(x) with epsilon.  Its result is that of gamma 2^-t and beta 2^-t.
+Tensors go to the accelerator as x 2^-s.  Layer normalisation does not see the scale of x but in epsilon: LN(x 2^-s)
+with epsilon 2^-2s is LN(x) with epsilon.  Its result is that of gamma 2^-t and beta 2^-t.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from rewrites import a_priori
 from .bounding import bounds_of, operand_error
 from .formats import (
     adaptive_bias,
-    adaptive_scale,
     beyond_adaptive,
     check_scale,
     greatest,
@@ -35,9 +33,9 @@ from .formats import (
     unscale,
 )
 from .interface import Bounds, Call, CannotOffload, Executed, Implementation, Options, Ranges, Reals, Tensors
-from .parts import equal_parts, padded, placed_behind
+from .parts import padded, placed_behind
 
-__all__ = ["LayerNorm", "Pool"]
+__all__ = ["LayerNorm"]
 
 
 def _most_rows(node: Node, types: Sequence[TensorType]) -> int:
@@ -52,69 +50,6 @@ def _most_rows(node: Node, types: Sequence[TensorType]) -> int:
             "(255 vectors); features are not split"
         )
     return min(LARGE_VECTORS // (LANES * vectors) * LANES, MOST_ROWS)
-
-
-class Pool(Implementation):
-    """``flexasr.max_pool`` and ``flexasr.mean_pool``; quantisation ``bias`` and ``scale``; the range ``x``."""
-
-    target: ClassVar[str] = "flexasr"
-    operands: ClassVar[tuple[str, ...]] = ("x",)
-
-    @staticmethod
-    def split(node: Node, types: Sequence[TensorType]) -> list[tuple[int, int]]:
-        """The rows of x of each call; raises CannotOffload where a row does not fit."""
-        parts = equal_parts(types[0].shape[0] // 2, _most_rows(node, types) // 2)
-        return [(2 * first, 2 * end) for first, end in parts]
-
-    def _calls(self) -> Sequence[Call]:
-        name = {"flexasr.max_pool": "flexasr_maxpool", "flexasr.mean_pool": "flexasr_meanpool"}[self.node.operator]
-        vectors = -(-self.types[0].shape[1] // LANES)
-        parts, features = self.split(self.node, self.types), (0, vectors * LANES)
-        rules = (RULES[name],) if len(parts) > 1 else ()
-        return [
-            Call(
-                name,
-                {"T": end - first, "nv": vectors, "base": 0},
-                {"x": ((first, end), features), "y": ((first // 2, end // 2), features)},
-                rules,
-            )
-            for first, end in parts
-        ]
-
-    @staticmethod
-    def observe(node: Node, operands: Sequence[Reals], result: Reals) -> Ranges:
-        """The range of x."""
-        return {"x": greatest(operands[0])}
-
-    @staticmethod
-    def choose(node: Node, ranges: Ranges, options: Options) -> dict[str, int]:
-        """The quantisation for these ranges."""
-        x = range_of(ranges, "x")
-        scale = check_scale(adaptive_scale(x, options, options.margin), "x")
-        return {"bias": adaptive_bias(x * 2.0**-scale, options, options.margin), "scale": scale}
-
-    def _codes(self, name: str, operand: Reals) -> Quantised:
-        return quantise_scaled(operand, self.quantisation["bias"], self.quantisation["scale"])
-
-    def _values(self, name: str, codes: Quantised) -> Reals:
-        return unscale(codes.values, self.quantisation["scale"])
-
-    def _beyond(self, name: str, operand: Reals) -> int:
-        return beyond_adaptive(operand, self.quantisation["bias"], self.quantisation["scale"])
-
-    def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        return {"host_in": padded(codes["x"].codes, *call.parts["x"]).reshape(-1)} if "x" in codes else {}
-
-    def _result(self, outputs: Sequence[Tensors]) -> Reals:
-        codes = [tensors["host_out"] for tensors in outputs]
-        return unscale(_joined(self, codes, self.quantisation["bias"]), self.quantisation["scale"])
-
-    def bounds(self, executed: Executed) -> Bounds:
-        """The bound of pooling, plus the largest change of an element of x: neither maximum nor mean enlarges it."""
-        x = executed.codes["x"]
-        kind = "max" if self.node.operator == "flexasr.max_pool" else "mean"
-        bound = a_priori.pooling(kind, x, reference.pool_over_time(x.values, "max" if kind == "max" else "mean"))
-        return bounds_of(bound, operand_error(executed, "x"), self.quantisation["scale"])
 
 
 class LayerNorm(Implementation):
@@ -267,8 +202,3 @@ MOST_ROWS = 65535
 """A limit of FlexASR's registers."""
 MOST_EPSILON = 1e-5
 """What a layer normalisation may add to the variance: the proved bound counts it as an error of the variance."""
-RULES = {
-    "flexasr_maxpool": "max-pooling-over-pairs-of-rows-in-two-parts",
-    "flexasr_meanpool": "mean-pooling-over-pairs-of-rows-in-two-parts",
-}
-"""Why pooling may be computed in parts of its rows."""

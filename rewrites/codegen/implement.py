@@ -10,8 +10,9 @@ from ir_semantics.graph import Graph, Node, TensorType
 from ir_semantics.graph.types import Array
 
 from .flexasr_linear import Linear
+from .flexasr_pools import POOLS, Pool
 from .flexasr_recurrent import Recurrent
-from .flexasr_rows import LayerNorm, Pool
+from .flexasr_rows import LayerNorm
 from .hlscnn import Convolution
 from .interface import CannotOffload, Implementation, Options, Quantisation, Ranges, Reals
 from .vta import Dense
@@ -42,8 +43,7 @@ OPERATORS: Mapping[str, OperatorCode] = {
     "flexasr.lstm": _code(Recurrent),
     "flexasr.gru": _code(Recurrent),
     "flexasr.rnn": _code(Recurrent),
-    "flexasr.max_pool": _code(Pool),
-    "flexasr.mean_pool": _code(Pool),
+    **{name: _code(Pool) for name in POOLS},
     "flexasr.layer_norm": _code(LayerNorm),
     "hlscnn.conv2d": _code(Convolution),
     "vta.dense": _code(Dense),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ila_lang import Ila, Simulator
 from ila_lang.instance import Template
 from ila_lang.mapping import TensorMapping
+from rewrites.flexasr_chains import chain_mapping
 from rewrites.flexasr_layer_norm import layer_norm_mapping
 from rewrites.flexasr_linear import linear_mapping
 from rewrites.flexasr_pooling import pooling_mapping
@@ -37,6 +38,10 @@ MAPPINGS: Mapping[str, Callable[[], TensorMapping]] = {
     "flexasr_lstm": lambda: recurrent_mapping("lstm"),
     "flexasr_maxpool": lambda: pooling_mapping("max"),
     "flexasr_meanpool": lambda: pooling_mapping("mean"),
+    "flexasr_maxpool_x2": lambda: chain_mapping("max", 2),
+    "flexasr_maxpool_x3": lambda: chain_mapping("max", 3),
+    "flexasr_maxpool_x4": lambda: chain_mapping("max", 4),
+    "flexasr_meanpool_x2": lambda: chain_mapping("mean", 2),
     "flexasr_layernorm": layer_norm_mapping,
     "hlscnn_conv2d": convolution_mapping,
     "vta_gemm": gemm_mapping,

@@ -17,9 +17,14 @@ flexasr.rnn         x [T, I], w [H, I], u [H, H], b [H], d [H]                  
 flexasr.max_pool    x [2T, F]                                                      [T, F]
 flexasr.mean_pool   x [2T, F]                                                      [T, F]
 flexasr.layer_norm  x [T, F], gamma [F], beta [F]; ``epsilon``                     [T, F]
+flexasr.store       x [T, F]                                                       x, in FlexASR's buffer
+flexasr.load        x [T, F] in FlexASR's buffer                                   x, on the host
 hlscnn.conv2d       x [N, C, H, W], w [F, C, kh, kw]; ``stride_h``, ``stride_w``   [N, F, OH, OW]
 vta.dense           x [M, K], w [N, K]                                             [M, N]
 ==================  =============================================================  ==========================
+
+``flexasr.stored_max_pool`` and ``flexasr.stored_mean_pool`` are the poolings from buffer to buffer, and
+``flexasr.max_pool_x2``, ``_x3``, ``_x4`` and ``flexasr.mean_pool_x2`` as many of them between one store and one load.
 
 Gates are stacked in the order i, f, g, o (lstm) and r, z, n (gru), which is PyTorch's; states are zero at first.
 """
@@ -133,6 +138,30 @@ def _pool(operator: str, name: str) -> Callable[[Builder, Sequence[int], Attribu
     return build
 
 
+def _moved(name: str) -> Callable[[Builder, Sequence[int], Attributes], int]:
+    """The operand itself, in another place."""
+
+    def build(b: Builder, of: Sequence[int], a: Attributes) -> int:
+        _given(b, name, of, 2)
+        return of[0]
+
+    return build
+
+
+def _pools(kind: str, name: str, steps: int) -> Callable[[Builder, Sequence[int], Attributes], int]:
+    """The pooling of pairs of rows, ``steps`` times."""
+
+    def build(b: Builder, of: Sequence[int], a: Attributes) -> int:
+        ((rows, _),) = _given(b, name, of, 2)
+        _agree(b, name, of, rows % (1 << steps) == 0, f"a multiple of {1 << steps} rows")
+        x = b.add("flexasr.store", of[0])
+        for _ in range(steps):
+            x = b.add(f"flexasr.stored_{kind}_pool", x)
+        return b.add("flexasr.load", x)
+
+    return build
+
+
 def _layer_norm(b: Builder, of: Sequence[int], a: Attributes) -> int:
     """Every row with mean 0 and variance 1, times gamma, plus beta."""
     (_, features), gamma, beta = _given(b, "flexasr.layer_norm", of, 2, 1, 1)
@@ -208,6 +237,39 @@ ACCELERATOR_OPERATORS: Final[Mapping[str, AcceleratorOperator]] = {
                 (f"flexasr_{kind}pool",),
             )
             for kind, operator, text in (("max", "reduce_max", "maximum"), ("mean", "mean", "mean"))
+        ),
+        *(
+            AcceleratorOperator(
+                "flexasr",
+                composite(f"flexasr.{name}", _moved(f"flexasr.{name}"), doc=f"FlexASR's buffer: {text}."),
+                ("flexasr_reload",),
+            )
+            for name, text in (("store", "a matrix put there"), ("load", "a matrix taken from there"))
+        ),
+        *(
+            AcceleratorOperator(
+                "flexasr",
+                composite(
+                    f"flexasr.stored_{kind}_pool",
+                    _pool(operator, f"flexasr.stored_{kind}_pool"),
+                    doc=f"FlexASR's {kind} pooling from buffer to buffer.",
+                ),
+                (f"flexasr_{kind}pool",),
+                resident=True,
+            )
+            for kind, operator in (("max", "reduce_max"), ("mean", "mean"))
+        ),
+        *(
+            AcceleratorOperator(
+                "flexasr",
+                composite(
+                    f"flexasr.{kind}_pool_x{steps}",
+                    _pools(kind, f"flexasr.{kind}_pool_x{steps}", steps),
+                    doc=f"FlexASR's {kind} pooling {steps} times, between one store and one load.",
+                ),
+                (f"flexasr_{kind}pool_x{steps}",),
+            )
+            for kind, steps in (("max", 2), ("max", 3), ("max", 4), ("mean", 2))
         ),
         AcceleratorOperator(
             "flexasr",

@@ -14,6 +14,7 @@ from rewrites.subjects.registry import slug
 from rewrites.tensor_rewrites import Constants, rewrites_of
 from smt_encodings.claims import Equality
 
+from .chains import CHAIN_RULES, WINDOW_RULES, chain_rewrites
 from .directed import PLACES, Directed
 from .operators import ACCELERATOR_OPERATORS, mappings_of
 from .rules import RULES, AcceleratorRewrite
@@ -60,6 +61,7 @@ FLEXIBLE: Final[Mapping[str, tuple[str, ...]]] = {
         "relu after a reshape of rows",
         "relu of rows as an image",
         *(f"a sum of rank {rank} commutes" for rank in (2, 3, 4)),
+        *WINDOW_RULES,
     ),
     "hlscnn": (*EXACT["hlscnn"], *_NORMALISATION),
     "vta": (*EXACT["vta"], *_PRODUCTS, *_NORMALISATION),
@@ -140,6 +142,12 @@ def rules_for(
         rewrites.append(made_to)
         claims[rule.name] = live
         equalities[rule.name] = made_to.equality
+    if flexible and "flexasr" in targets:
+        for name, chain in chain_rewrites(gate.admitted).items():
+            rewrites.append(chain)
+            claims[name] = chain.claim.mapping
+            equalities[name] = chain.equality
+        missing |= {r.mapping: _reason(gate, r.mapping) for r in CHAIN_RULES if r.mapping not in gate.admitted}
     for definition in _definitions(targets, constants, flexible):
         rewrites.append(definition)
         equalities[definition.rule.name] = Equality.BIT_EXACT

@@ -47,6 +47,7 @@ CUTS = {
     "max pooling over pairs of rows in two parts by columns",
     "max pooling over pairs of rows in two parts",
     "mean pooling over pairs of rows in two parts by columns",
+    "means of rows in two parts",
     "mean pooling over pairs of rows in two parts",
     "outputs of a convolution in two parts",
     "outputs of a dense layer in two parts",

@@ -17,7 +17,7 @@ from accel_models.hlscnn.quantise import activation_format, result_format, weigh
 from accel_models.hlscnn.tiling import Tiling
 from ilaverify.campaigns.device import run_flexasr, run_hlscnn
 from ilaverify.catalogue import all_entries
-from rewrites.codegen import Options, flexasr_linear, flexasr_rows, hlscnn, interface, vta
+from rewrites.codegen import Options, flexasr_linear, flexasr_pools, hlscnn, interface, vta
 from rewrites.codegen.programs import MAPPINGS, mapping_of
 from smt_encodings.claims import Status
 from tests.rewrites.codegen.nodes import DEVICES, Case, case, normal
@@ -45,8 +45,11 @@ def by_flexasr_linear(c: Case) -> Reals:
 def by_flexasr_pool(c: Case) -> Reals:
     q = c.quantisation
     x = quantise(scaled(c, 0, q["scale"]), q["bias"])
-    pool = assembler.max_pool if c.node.operator == "flexasr.max_pool" else assembler.mean_pool
-    return run_flexasr(pool(x)).values * 2.0 ** q["scale"]
+    program = flexasr_pools.POOLS[c.node.operator]
+    pool = assembler.max_pool if program.kind == "max" else assembler.mean_pool
+    for _ in range(program.steps):  # a program for each, which starts with the codes that the one before left
+        x = run_flexasr(pool(x))
+    return x.values * 2.0 ** q["scale"]
 
 
 def by_flexasr_layer_norm(c: Case) -> Reals:
@@ -121,6 +124,8 @@ CASES: dict[str, tuple[Callable[[], Case], Callable[[Case], Reals]]] = {
     "linear and tanh": (lambda: linear("tanh", options=Options(as_published=True)), by_flexasr_linear),
     "max pooling": (lambda: case("flexasr.max_pool", (normal(1, 6, 20, scale=50),)), by_flexasr_pool),
     "mean pooling": (lambda: case("flexasr.mean_pool", (normal(1, 6, 20, scale=50),)), by_flexasr_pool),
+    "max pooling 4 times": (lambda: case("flexasr.max_pool_x4", (normal(1, 32, 20, scale=50),)), by_flexasr_pool),
+    "mean pooling twice": (lambda: case("flexasr.mean_pool_x2", (normal(1, 8, 20, scale=50),)), by_flexasr_pool),
     "layer normalisation": (
         lambda: case("flexasr.layer_norm", (normal(1, 3, 32, scale=3), normal(2, 32), normal(3, 32)), epsilon=1e-5),
         by_flexasr_layer_norm,
@@ -134,7 +139,14 @@ CASES: dict[str, tuple[Callable[[], Case], Callable[[Case], Reals]]] = {
     "dense": (dense, by_integers),
     "dense as published": (lambda: dense(as_published=True), by_integers),
 }
-QUICK = ("linear", "max pooling", "layer normalisation", "convolution", "convolution, weights of 8 bits", "dense")
+QUICK = (
+    "linear",
+    "max pooling 4 times",
+    "layer normalisation",
+    "convolution",
+    "convolution, weights of 8 bits",
+    "dense",
+)
 
 
 @pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in CASES])
@@ -176,8 +188,14 @@ def small_linear(monkeypatch: pytest.MonkeyPatch) -> Case:
 
 
 def small_pool(monkeypatch: pytest.MonkeyPatch) -> Case:
-    monkeypatch.setattr(flexasr_rows, "MOST_ROWS", 5)
+    monkeypatch.setattr(flexasr_pools, "MOST_ROWS", 5)
     return case("flexasr.max_pool", (normal(1, 10, 20),))
+
+
+def small_chain(monkeypatch: pytest.MonkeyPatch) -> Case:
+    monkeypatch.setattr(flexasr_pools, "MOST_ROWS", 9)
+    monkeypatch.setattr(flexasr_pools, "MOST_VECTORS", 2)
+    return case("flexasr.mean_pool_x2", (normal(1, 20, 50),))
 
 
 def small_convolution(monkeypatch: pytest.MonkeyPatch) -> Case:
@@ -202,6 +220,15 @@ PARTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], Case], Callable[[Case], Re
         ),
     ),
     "max pooling": (small_pool, by_flexasr_pool, 3, ("max-pooling-over-pairs-of-rows-in-two-parts",)),
+    "mean pooling twice": (
+        small_chain,
+        by_flexasr_pool,
+        6,
+        (
+            "mean-pooling-over-pairs-of-rows-in-two-parts",
+            "mean-pooling-over-pairs-of-rows-in-two-parts-by-columns",
+        ),
+    ),
     "convolution": (
         small_convolution,
         by_hlscnn,
@@ -266,7 +293,7 @@ def test_columns_are_the_commands_of_a_run() -> None:
 def test_rules_of_parts_are_claims_of_the_registry() -> None:
     """Every name that a call may carry is one that can be proved and kept."""
     known = all_entries()
-    for module in (flexasr_linear, flexasr_rows, hlscnn, vta):
+    for module in (flexasr_linear, flexasr_pools, hlscnn, vta):
         rules = module.RULES
         names = list(rules.values()) if isinstance(rules, dict) else list(rules)
         assert {known[n].expected for n in [*names, *flexasr_linear.JOINED.values()]} == {Status.PROVED}

@@ -30,9 +30,9 @@ REFUSED: dict[str, tuple[tuple[Node, list[TensorType]], str]] = {
         "split",
     ),
     "no rows": (node("flexasr.linear", (0, 4), (8, 4), (8,), activation="none"), "flexasr.linear" + EMPTY),
-    "wide pooling": (
-        node("flexasr.max_pool", (2, 5000)),
-        "flexasr.max_pool has 5000 features, and a row of FlexASR's global buffer has at most 4080 (255 vectors); "
+    "wide normalisation": (
+        node("flexasr.layer_norm", (2, 4096), (4096,), (4096,), epsilon=1e-5),
+        "flexasr.layer_norm has 4096 features, and a row of FlexASR's global buffer has at most 4080 (255 vectors); "
         "features are not split",
     ),
     "empty pooling": (node("flexasr.mean_pool", (0, 16)), "flexasr.mean_pool" + EMPTY),
@@ -140,3 +140,9 @@ def test_a_calibration_has_inputs() -> None:
     with pytest.raises(ValueError) as raised:
         calibrate(graph, [])
     assert str(raised.value) == "inputs of a calibration must be at least one, not none; give some, or leave them out"
+
+
+@pytest.mark.parametrize("name", ["flexasr.store", "flexasr.load", "flexasr.stored_max_pool"])
+def test_parts_of_a_chain_are_not_executed_alone(name: str) -> None:
+    made, types = node(name, (2, 16))
+    assert implementable(made, types) == f"no code is generated for {name}"

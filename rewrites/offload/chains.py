@@ -1,0 +1,174 @@
+"""Rules between accelerator operators: transfers that cancel, and chains that are one program (D2A, figure 7).
+
+A pooling on FlexASR is a store, a pooling from buffer to buffer, and a load.  Storing what was just loaded changes
+nothing, so that of several poolings in a row one store and one load are left; such a chain is one call of the mapping
+of the whole chain.  The operators from buffer to buffer serve to find chains: no code is generated for them alone.
+
+Over the reals storing and loading do nothing, and that is how both sides of a rule are compared: wherever a rule is
+applied, what its sides stand for is built, on any operands of those types, and must be the same graph.  What a device
+does is said by the mapping that a rule names; without a live certificate of it the rule is not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from ir_semantics.graph.run import expansion
+from ir_semantics.graph.types import GraphError, TensorType
+from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol, Term, term
+from rewrites.egraph.graphs import typing
+from rewrites.egraph.pattern import Maker, Operator, Pattern, Variable, build, matches, operator
+from rewrites.gate import Admission
+from smt_encodings.claims import Equality
+
+from .operators import ACCELERATOR_OPERATORS
+
+__all__ = ["CHAIN_RULES", "MEAN_WINDOW_RULES", "WINDOW_RULES", "ChainRewrite", "ChainRule", "Meaning", "chain_rewrites"]
+
+T = TypeVar("T")
+
+WINDOW_RULES: Final = (
+    "max pooling as maxima over windows",
+    "maxima over windows as a maximum over rows",
+    "a maximum over an even number of rows by pairs",
+    "a maximum over an odd number of rows with the last row twice",
+    "a maximum over two rows as one pair",
+)
+"""The proved rules on tensors that take max pooling of images apart into poolings of pairs of rows."""
+
+MEAN_WINDOW_RULES: Final = (
+    "average pooling as means over windows",
+    "means over windows as a mean over rows",
+    "a mean over an even number of rows by pairs",
+    "a mean over two rows as one pair",
+)
+"""Likewise for average pooling.  They are not used by themselves: FlexASR rounds every mean of two to 8 bits, and a
+maximum it does not round."""
+
+
+@dataclass(frozen=True)
+class ChainRule:
+    """A rule between accelerator operators: two patterns, and the mapping that says that the device does it."""
+
+    name: str
+    left: Operator
+    right: Pattern
+    mapping: str
+
+
+@dataclass(frozen=True)
+class ChainRewrite:
+    """A rule between accelerator operators as a rewrite, with the certificate of its mapping.
+
+    Raises EGraphError from :meth:`sides` where the sides do not stand for the same.
+    """
+
+    rule: Rule
+    claim: ChainRule
+
+    equality = Equality.OVER_REALS
+    """What the operators mean is said over the reals."""
+
+    @property
+    def operator(self) -> str:
+        """The operator at the top of the left side."""
+        return self.claim.left.operator
+
+    def matches(self, egraph: EGraph, number: int) -> Iterator[Substitution[int]]:
+        """The operands for which the class of an e-node has the left side, and the right one stands for the same."""
+        for found in matches(self.claim.left, egraph, number):
+            try:
+                self._same(found.moved(egraph.type_of))
+            except EGraphError:
+                continue  # operands of other types
+            yield found
+
+    def sides(self, maker: Maker[T], substitution: Substitution[T]) -> tuple[T, T]:
+        """Both sides on operands."""
+        self._same(substitution.moved(maker.type_of))
+        left = build(self.claim.left, maker, typing, substitution)
+        return left, build(self.claim.right, maker, typing, substitution)
+
+    def _same(self, types: Substitution[Hashable]) -> None:
+        """Compares what both sides stand for on any operands of these types."""
+        operands = {name: term(Symbol("input", (("name", name),), of), ()) for name, of in types.operands}
+        any_operands = Substitution.of(operands, dict(types.values))
+        left, right = (build(side, Meaning(), typing, any_operands) for side in (self.claim.left, self.claim.right))
+        if left is not right:
+            raise EGraphError(f"the sides of {self.rule.name} must stand for the same; they do not")
+
+
+class Meaning:
+    """A maker of terms without accelerator operators: each is replaced by what it stands for."""
+
+    def add(self, symbol: Symbol, operands: Sequence[Term]) -> Term:
+        """The symbol applied to terms; raises EGraphError where an accelerator operator has no such operands."""
+        if symbol.operator not in ACCELERATOR_OPERATORS:
+            return term(symbol, operands)
+        types = tuple(t for t in map(self.type_of, operands) if isinstance(t, TensorType))
+        if len(types) != len(operands):
+            raise EGraphError(f"the operands of {symbol.operator} must be tensors")
+        try:
+            graph = expansion(symbol.operator, types, symbol.attributes)
+        except GraphError as error:
+            raise EGraphError(f"{symbol.operator} must be well-typed; {error}") from error
+        done: dict[int, Term] = {graph.inputs[f"x{i}"]: o for i, o in enumerate(operands)}
+        for number, node in enumerate(graph.nodes):
+            if number not in done:
+                inner = Symbol(node.operator, node.attributes, node.type)
+                done[number] = self.add(inner, [done[o] for o in node.operands])
+        return done[graph.outputs["y"]]
+
+    def type_of(self, number: Term) -> Hashable:
+        """The type of a term."""
+        return number.symbol.type
+
+
+# -- the rules ------------------------------------------------------------------------------------------------------
+
+
+def _of(name: str, x: Pattern | str) -> Operator:
+    return operator(f"flexasr.{name}", x, attributes={})
+
+
+def _stored(kind: str, steps: int) -> Operator:
+    """A store, poolings from buffer to buffer, and a load."""
+    x: Pattern = _of("store", "x")
+    for _ in range(steps):
+        x = _of(f"stored_{kind}_pool", x)
+    return _of("load", x)
+
+
+CHAIN_RULES: Final[tuple[ChainRule, ...]] = (
+    *(
+        ChainRule(
+            f"{kind} pooling on FlexASR as store, pooling and load",
+            _of(f"{kind}_pool", "x"),
+            _stored(kind, 1),
+            f"flexasr_{kind}pool",
+        )
+        for kind in ("max", "mean")
+    ),
+    ChainRule("store after load on FlexASR", _of("store", _of("load", "x")), Variable("x"), "flexasr_reload"),
+    *(
+        ChainRule(
+            f"{steps} {kind} poolings on FlexASR as one program",
+            _stored(kind, steps),
+            _of(f"{kind}_pool_x{steps}", "x"),
+            f"flexasr_{kind}pool_x{steps}",
+        )
+        for kind, steps in (("max", 2), ("max", 3), ("max", 4), ("mean", 2))
+    ),
+)
+"""All rules between accelerator operators."""
+
+
+def chain_rewrites(admitted: Mapping[str, Admission]) -> dict[str, ChainRewrite]:
+    """The rules between accelerator operators whose mapping is admitted, by name."""
+    return {
+        rule.name: ChainRewrite(Rule(rule.name, admitted[rule.mapping].digest), rule)
+        for rule in CHAIN_RULES
+        if rule.mapping in admitted
+    }
