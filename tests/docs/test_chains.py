@@ -1,0 +1,49 @@
+"""The page on chains: its example runs, its tables name rules and claims that there are, and counts are current."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from dataclasses import replace
+
+import pytest
+
+from ilaverify.catalogue import MAPPINGS
+from rewrites import rule_kinds
+from rewrites.offload.chains import CHAIN_RULES
+from rewrites.tensor_rule import Kind
+from rewrites.tensor_rules import rule_named
+
+
+def test_the_example_runs_as_shown() -> None:
+    results = doctest.testfile(str(rule_kinds.DOCUMENT), module_relative=False)
+    assert results.attempted > 20 and results.failed == 0
+
+
+def test_the_counts_are_current() -> None:
+    text = rule_kinds.DOCUMENT.read_text(encoding="utf-8")
+    assert text == rule_kinds.with_table(text, rule_kinds.table()), "run python -m rewrites.rule_kinds"
+    found = rule_kinds.counts()
+    other = [replace(found[0], right=found[0].right + 1), *found[1:]]
+    assert text != rule_kinds.with_table(text, rule_kinds.table(other))
+    with pytest.raises(ValueError, match=r"^the document must have the lines '<!-- rules by kind"):
+        rule_kinds.with_table("# Chains", [])
+
+
+def test_there_are_enough_rules_of_each_kind() -> None:
+    right = dict.fromkeys(("IR to IR", "IR to accelerator", "accelerator to accelerator"), 0)
+    for row in rule_kinds.counts():
+        right[row.kind] += row.right
+        assert row.right > 0 and row.wrong >= 0
+    assert right["IR to IR"] >= 80 and right["IR to accelerator"] >= 9
+    assert right["accelerator to accelerator"] == len(CHAIN_RULES)
+
+
+def test_the_rules_that_cut_operators_are_right_ones() -> None:
+    text = rule_kinds.DOCUMENT.read_text(encoding="utf-8")
+    cutting = text.partition("## Rules that cut")[2].partition("## Rules by kind")[0]
+    names = [n for n in re.findall(r"`([^`]+)`", cutting) if " " in n and n != "mean pooling"]
+    assert len(names) >= 15 and all(rule_named(n).kind is not Kind.WRONG for n in names)
+    claimed = text.partition("## What is claimed")[2].partition("## Rules that cut")[0]
+    mappings = set(re.findall(r"`(flexasr_\w+)`", claimed))
+    assert len(mappings) >= 5 and mappings <= set(MAPPINGS)
