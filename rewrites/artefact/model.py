@@ -22,6 +22,7 @@ from typing import Any
 from ila_lang import canonical_text
 from ila_lang.instance import InstanceError, Template
 from ila_lang.mapping import SizeError
+from ir_semantics.graph.build import MOST_NODES
 from ir_semantics.graph.ir import Graph, digest_of
 from rewrites.codegen import CannotOffload, Implementation, Options, constants_of, implement
 from rewrites.egraph import Explanation
@@ -310,10 +311,14 @@ def _program(directory: Path, name: str, files: Mapping[str, bytes]) -> Template
 
 def _plan(where: str, value: object) -> tuple[MemoryProblem, MemoryPlan]:
     told = record(where, value, ("memory", "capacity", "buffers", "peak", "lower_bound", "minimality"))
+    if len(items(f"{where}: buffers", told["buffers"])) > MOST_NODES:
+        raise ArtefactError(f"{where} must have at most {MOST_NODES} buffers")
     buffers, addresses = [], {}
     names = ("name", "size", "start", "end", "alignment", "fixed", "address")
     for item in items(f"{where}: buffers", told["buffers"]):
         given = record(f"{where}: a buffer", item, names)
+        if given["fixed"] is not None:
+            raise ArtefactError(f"{where}: the fixed place of a tensor must be None; the planner chooses")
         addresses[text(where, given["name"])] = natural(f"{where}: address", given.pop("address"), 1 << 62)
         try:
             buffers.append(Buffer(**given))

@@ -1,0 +1,530 @@
+"""From an ONNX model to a compiled one that runs, is compared and checked; and what happens when it is damaged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ila_lang import canonical_text
+from ilaverify import cli
+from ilaverify.catalogue import all_entries
+from ilaverify.comparison import compare, distance
+from ilaverify.compilation import Request, claims_for, compile_model
+from ilaverify.errors import UsageError
+from reports.subjects import Entry
+from rewrites.artefact.arrays import arrays_of, npz_bytes
+from rewrites.artefact.checking import check_compiled, check_contents
+from rewrites.artefact.directory import MODEL
+from rewrites.artefact.errors import ArtefactError
+from rewrites.artefact.model import Compiled, read_compiled, write_compiled
+from rewrites.artefact.summary import summary_text
+from rewrites.codegen import Devices
+from tests.ilaverify.compiled_models import TARGETS, image, pretended, small_model
+
+ROOT = Path(__file__).parents[2]
+CONVOLUTION = "hlscnn.conv2d"
+RESTS_ON = ("flexasr_linear", "hlscnn_conv2d", "pads-of-a-convolution-as-a-pad-with-zeros", "transposed-twice")
+
+
+@cache
+def entries() -> dict[str, Entry]:
+    """Of all claims those that the small model rests on: fewer subjects to build."""
+    return {name: entry for name, entry in all_entries().items() if name in RESTS_ON}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with ``small.onnx``, ``proofs``, and ``made``, compiled from these."""
+    directory = tmp_path_factory.mktemp("compiled")
+    small_model(directory / "small.onnx")
+    pretended(RESTS_ON, directory / "proofs")
+    made = compiled_with(directory / "proofs", directory / "small.onnx")
+    write_compiled(directory / "made", made, summary_text(made))
+    return directory
+
+
+def compiled_with(proofs: Path, model: Path, **options: Any) -> Compiled:
+    return compile_model(Request(model, TARGETS, proofs, {}, **options), entries())
+
+
+@pytest.fixture
+def made(place: Path, tmp_path: Path) -> Path:
+    """A copy of the compiled model."""
+    shutil.copytree(place / "made", tmp_path / "made")
+    return tmp_path / "made"
+
+
+# -- what comes out -----------------------------------------------------------------------------------
+
+
+def test_what_is_compiled_rests_on_its_certificates(place: Path) -> None:
+    compiled = read_compiled(place / "made")
+    assert tuple(compiled.certificates) == RESTS_ON
+    operators = {compiled.graph.nodes[i].operator for i in compiled.implementations}
+    assert operators == {"hlscnn.conv2d", "flexasr.linear"}
+    for name, certified in compiled.certificates.items():
+        (file,) = (place / "proofs").glob(f"{name}.*.cert.json")
+        assert certified.digest == json.loads(file.read_text())["digest"]
+    assert [c.what for c in check_compiled(compiled, entries(), place / "proofs") if c.problems] == []
+
+
+def test_what_is_read_is_what_was_written(place: Path, tmp_path: Path) -> None:
+    """Written again it is the same, byte for byte; and so is compiling it again."""
+    again = read_compiled(place / "made")
+    assert write_compiled(tmp_path / "again", again, again.summary) == again.digest
+    fresh = compiled_with(place / "proofs", place / "small.onnx")
+    assert write_compiled(tmp_path / "fresh", fresh, summary_text(fresh)) == again.digest
+    for path in sorted((place / "made").rglob("*.*")):
+        assert (tmp_path / "again" / path.relative_to(place / "made")).read_bytes() == path.read_bytes()
+
+
+def test_a_run_stays_within_its_bounds(place: Path) -> None:
+    compiled = read_compiled(place / "made")
+    found = compare(compiled.graph, compiled.implementations, image())
+    assert found.first_outside is None and [n.inside for n in found.nodes] == [True, True]
+    for node in found.nodes:
+        assert node.own_bound is not None and node.given_bound is not None
+        assert 0 < node.own <= node.own_bound <= node.given_bound and not node.saturated
+    (output,) = found.outputs
+    assert 0 < output.error < 0.1 * output.scale
+
+
+@pytest.mark.parametrize("kind", ["hlscnn", "flexasr"])
+def test_a_faulty_device_leaves_the_bound(kind: str, place: Path) -> None:
+    """A device that reads its results wrongly: the operator is named, not those after it."""
+
+    class Faulty(Devices):
+        def of(self, ila: Any) -> Any:
+            simulator = super().of(ila)
+            return _Flipped(simulator) if ila.name == kind else simulator
+
+    compiled = read_compiled(place / "made")
+    found = compare(compiled.graph, compiled.implementations, image(), devices=Faulty())
+    outside = found.first_outside
+    assert outside is not None and outside.operator.startswith(kind)
+    assert outside.own > (outside.own_bound or 0.0)
+
+
+class _Flipped:
+    """A simulator that returns words with two bits of every byte flipped."""
+
+    def __init__(self, simulator: Any) -> None:
+        self._simulator = simulator
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._simulator, name)
+
+    def execute(self, stream: Any, outputs: Any) -> Any:
+        found = self._simulator.execute(stream, outputs)
+        for words in found.values():
+            words[:] = [(n, v ^ (0x30 if isinstance(v, np.ndarray) else int("30" * 16, 16))) for n, v in words]
+        return found
+
+
+def test_distance() -> None:
+    one = np.array([0.0, np.nan, np.inf])
+    assert distance(one, one) == 0.0 and np.isnan(distance(one, np.array([0.0, 1.0, np.inf])))
+    assert distance(one, np.array([0.5, np.nan, np.inf])) == 0.5 and distance(np.zeros(0), np.zeros(0)) == 0.0
+
+
+# -- certificates ------------------------------------------------------------------------------------
+
+
+def damaged(proofs: Path, name: str, attack: str) -> None:
+    (file,) = proofs.glob(f"{name}.*.cert.json")
+    content = json.loads(file.read_text())
+    if attack == "deleted":
+        file.unlink()
+    elif attack == "a byte":
+        file.write_text(file.read_text().replace('"pretended"', '"pretendee"', 1))
+    else:
+        from reports.certificate import certificate_text, content_digest
+
+        content["semantics"] = dict.fromkeys(content["semantics"], "0" * 64)
+        file.write_text(certificate_text({**content, "digest": content_digest(content)}))
+
+
+REASONS = {
+    "deleted": "there is no certificate",
+    "a byte": "the digest must match the content",
+    "stale": "its semantics must be that of the claim as it is now",
+}
+
+
+@pytest.mark.parametrize("name", RESTS_ON)
+@pytest.mark.parametrize("attack", REASONS)
+def test_without_any_one_certificate_the_compiled_model_is_another_and_says_so(
+    attack: str, name: str, place: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(place / "proofs", tmp_path / "proofs")
+    damaged(tmp_path / "proofs", name, attack)
+    before = read_compiled(place / "made")
+    after = compiled_with(tmp_path / "proofs", place / "small.onnx")
+    assert REASONS[attack] in after.left_out[name]
+    assert name not in after.certificates and set(after.certificates) < set(before.certificates)
+    calls = [[call.as_json() for i in c.implementations.values() for call in i.calls] for c in (before, after)]
+    assert len(calls[1]) < len(calls[0])
+    assert f"* {name}: " in summary_text(after)
+    # what had been compiled is no longer accepted
+    problems = [p for c in check_compiled(before, entries(), tmp_path / "proofs") for p in c.problems]
+    assert any(p.startswith(f"{name}: ") for p in problems), problems
+
+
+def test_another_certificate_of_the_same_claim_is_not_the_one_that_the_model_names(place: Path, tmp_path: Path) -> None:
+    from reports.certificate import certificate_text, content_digest
+
+    shutil.copytree(place / "proofs", tmp_path / "proofs")
+    (file,) = (tmp_path / "proofs").glob("transposed-twice.*")
+    content = {**json.loads(file.read_text()), "seconds": 7}
+    file.write_text(certificate_text({**content, "digest": content_digest(content)}))
+    compiled = read_compiled(place / "made")
+    problems = [p for c in check_compiled(compiled, entries(), tmp_path / "proofs") for p in c.problems]
+    assert problems[0].startswith("transposed-twice: the model rests on the certificate ")
+
+
+# -- attacks on the files, with all digests made right again -------------------------------------------
+
+
+def resealed(directory: Path, change: Callable[[dict[str, Any]], object] | None = None, **files: bytes) -> None:
+    """Changes the model or files, and makes every digest right again: what a forger would do."""
+    content = json.loads((directory / MODEL).read_text())
+    for name, data in files.items():
+        path = name.replace("__", "/").replace("_DOT_", ".")
+        (directory / path).write_bytes(data)
+        content["files"][path] = hashlib.sha256(data).hexdigest()
+    if change is not None:
+        change(content)
+    body = {k: v for k, v in content.items() if k != "digest"}
+    content["digest"] = hashlib.sha256(canonical_text(body).encode()).hexdigest()
+    (directory / MODEL).write_text(canonical_text(content) + "\n")
+
+
+def changed_file(directory: Path, name: str, change: Callable[[Any], object]) -> None:
+    content = json.loads((directory / name).read_text())
+    change(content)
+    data = (canonical_text(content) + "\n").encode()
+    resealed(directory, **{name.replace(".", "_DOT_"): data})
+
+
+def changed_arrays(directory: Path, name: str, change: Callable[[dict[str, Any]], object]) -> None:
+    arrays = {n: a.copy() for n, a in arrays_of("it", (directory / name).read_bytes()).items()}
+    change(arrays)
+    resealed(directory, **{name.replace("/", "__").replace(".", "_DOT_"): npz_bytes(arrays)})
+
+
+def program(directory: Path, operator: str) -> str:
+    """The file of the first program of an operator."""
+    compiled = read_compiled(directory)
+    number = next(i for i in compiled.implementations if compiled.graph.nodes[i].operator == operator)
+    return f"programs/{number}-0.npz"
+
+
+def flip(arrays: dict[str, Any]) -> None:
+    column = next(a for n, a in sorted(arrays.items()) if n.startswith("column.") and a.ndim == 2)
+    column[len(column) // 2] ^= 1
+
+
+def use_another_rule(content: dict[str, Any]) -> None:
+    content["explanations"]["rules"][0][0] = "a rule that nobody proved"
+
+
+def swap_operator(content: dict[str, Any]) -> None:
+    node = next(n for n in content["graph"]["nodes"] if n["operator"] == "relu")
+    node["operator"] = "sigmoid"
+
+
+FORGERIES: dict[str, tuple[Callable[[Path], None], str, str]] = {
+    "a command": (lambda d: changed_arrays(d, program(d, CONVOLUTION), flip), "programs", "must be the proved"),
+    "an operator": (lambda d: resealed(d, swap_operator), "constants", "must be the rewritten one"),
+    "a rule": (lambda d: changed_file(d, "chain.json", use_another_rule), "chain of rules", "there is no rule"),
+    "an address": (
+        lambda d: changed_file(d, "plan.json", lambda c: [b.update(address=0) for b in c["buffers"]]),
+        "memory plan", "must not share a cell",
+    ),
+    "a live interval": (
+        lambda d: changed_file(d, "plan.json", lambda c: c["buffers"][0].update(end=9)), "memory plan", "is for others",
+    ),
+    "a claim": (
+        lambda d: resealed(d, lambda c: c["certificates"]["transposed-twice"].update(size_domain="more")),
+        "certificates", "must quote the claim as it is",
+    ),
+    "a certificate": (
+        lambda d: resealed(d, lambda c: c["certificates"].pop("hlscnn_conv2d")), "certificates", "does not name its",
+    ),
+    "a claim that there is not": (
+        lambda d: resealed(d, lambda c: c["certificates"].update(x=c["certificates"]["transposed-twice"])),
+        "certificates", "x: there is no claim of this name",
+    ),
+    "the summary": (lambda d: resealed(d, SUMMARY_DOT_md=b"All is proved.\n"), "summary", "must be of this model"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forgery_is_found_by_making_everything_again(forgery: str, place: Path, made: Path) -> None:
+    change, what, reason = FORGERIES[forgery]
+    change(made)
+    found = {c.what: c.problems for c in check_compiled(read_compiled(made), entries(), place / "proofs") if c.problems}
+    assert what in found and any(reason in p for p in found[what]), found
+
+
+def test_another_source_is_found(place: Path, made: Path) -> None:
+    """The model that was compiled is the one that the chain starts from."""
+    import onnx
+
+    model = onnx.load(made / "source.onnx")
+    model.graph.node[0].attribute[0].ints[0] = 0
+    resealed(made, source_DOT_onnx=model.SerializeToString(deterministic=True))
+    found = [c for c in check_compiled(read_compiled(made), entries(), place / "proofs") if c.problems]
+    assert "chain of rules" in [c.what for c in found]
+
+
+def test_a_forged_weight_is_found(made: Path) -> None:
+    """A constant under another digest is refused when read; under its own one, programs are no longer its."""
+
+    def add_one(arrays: dict[str, Any]) -> None:
+        name, array = next((n, a) for n, a in sorted(arrays.items()) if a.ndim == 4)
+        arrays[name] = array + 1
+
+    changed_arrays(made, "constants.npz", add_one)
+    with pytest.raises(ArtefactError, match="must have that digest"):
+        read_compiled(made)
+
+
+def accelerated(number: int, change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
+    """A change to what the model says of an accelerator operator."""
+    return lambda directory: resealed(directory, lambda content: change(content["accelerated"][number]))
+
+
+def other_program(content: dict[str, Any]) -> None:
+    one, other = content["accelerated"]
+    one["calls"][0]["program"] = other["calls"][0]["program"]
+
+
+READING: dict[str, tuple[Callable[[Path], None], str]] = {
+    "other calls": (accelerated(0, lambda a: a["calls"][0]["sizes"].update(h=5)), "must be those that follow"),
+    "other formats": (accelerated(1, lambda a: a["quantisation"].update(bias_x=900)), "must be one that mappings"),
+    "a parameter less": (accelerated(1, lambda a: a["quantisation"].pop("bias_x")), "must be one that mappings"),
+    "a node twice": (
+        lambda d: resealed(d, lambda c: c["accelerated"].append(c["accelerated"][0])), "must be there once",
+    ),
+    "a node of the host": (accelerated(0, lambda a: a.update(node=0)), "must be one that mappings"),
+    "a program too many": (
+        lambda d: resealed(d, lambda c: c["accelerated"].pop()), "every program must be that of a call",
+    ),
+    "a program elsewhere": (
+        accelerated(0, lambda a: a["calls"][0].update(program="constants.npz")), "a program must be a file of its own",
+    ),
+    "no program": (
+        lambda d: changed_arrays(d, program(d, CONVOLUTION), lambda a: a.clear()), "Stored program: header must",
+    ),
+    "another program": (lambda d: resealed(d, other_program), "The program of hlscnn_conv2d must be"),
+    "another equality": (lambda d: resealed(d, lambda c: c.update(equality="exactly")), "equality must be one of"),
+    "a key more": (lambda d: resealed(d, lambda c: c.update(more=1)), "must have exactly the keys"),
+    "a plan of another form": (lambda d: changed_file(d, "plan.json", lambda c: c.pop("peak")), "must have exactly"),
+    "a fixed tensor": (lambda d: changed_file(d, "plan.json", lambda c: c["buffers"][0].update(fixed=0)), "None"),
+    "9 bits": (lambda d: resealed(d, lambda c: c["options"].update(weight_bits=9)), "weight_bits must be 8 or 16"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("attack", READING)
+def test_what_compile_would_not_write_is_not_read(attack: str, made: Path) -> None:
+    change, reason = READING[attack]
+    change(made)
+    with pytest.raises(ArtefactError, match=reason):
+        read_compiled(made)
+
+
+def test_what_is_stored_is_what_runs(made: Path) -> None:
+    """Were the check left out, a changed command would show in the result, beyond the bound."""
+    changed_arrays(made, program(made, "flexasr.linear"), flip_weights)
+    compiled = read_compiled(made)
+    assert any(c.problems for c in check_contents(compiled))
+    assert compare(compiled.graph, compiled.implementations, image()).first_outside is not None
+
+
+def flip_weights(arrays: dict[str, Any]) -> None:
+    """An upper bit of every byte where most bytes are not 0, as weights are and configurations are not."""
+    column = next(a for n, a in sorted(arrays.items()) if n.startswith("column.") and a.ndim == 2)
+    column[(column != 0).sum(axis=1) >= 8] ^= np.uint8(0x40)
+
+
+# -- the command line ----------------------------------------------------------------------------------
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
+    code = cli.main([str(a) for a in arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_run_and_check_as_commands(place: Path, tmp_path: Path) -> None:
+    """In processes of their own."""
+    np.savez(tmp_path / "x.npz", **image())
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "encodings")])}
+    command = [sys.executable, "-m", "ilaverify"]
+
+    def call(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*command, *map(str, arguments)], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+        )
+
+    done = call("run", place / "made", "--input", "x.npz", "--output", "y.npz")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "2 of 2 operators are within their proved bounds" in done.stdout and "written   y.npz" in done.stdout
+    for name in RESTS_ON:
+        assert name in done.stdout
+    with np.load(tmp_path / "y.npz") as results:
+        assert results["scores"].shape == (1, 5)
+    done = call("check", place / "made", "--proofs", tmp_path / "none")
+    assert done.returncode == 2 and done.stdout.startswith(f"REJECTED  {place / 'made'}\n")
+    assert (
+        "  certificates: hlscnn_conv2d: there is no certificate (hlscnn_conv2d.chc.cert.json); prove it" in done.stdout
+    )
+    assert "  programs: 2 programs of" in done.stdout and done.stdout.endswith("0 accepted, 1 rejected\n")
+
+
+@pytest.mark.slow
+def test_pretended_proofs_are_found_when_solvers_are_asked(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "check", place / "made", "--proofs", place / "proofs", "--solver", "cvc5", "--json")
+    found = json.loads(out)
+    assert code == 2 and found[0]["accepted"] and not any(f["accepted"] for f in found[1:])
+    assert len(found) == 1 + len(RESTS_ON)
+
+
+def test_run_as_json_with_onnxruntime(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("onnxruntime")
+    np.savez(tmp_path / "x.npz", **image())
+    code, out, _ = run(
+        capsys, "run", place / "made", "--input", tmp_path / "x.npz", "--reference", "onnxruntime", "--json"
+    )
+    told = json.loads(out)
+    assert code == 0 and told["schema"] == "ilaverify-run-1" and told["first_outside"] is None
+    assert [o["operator"] for o in told["operators"]] == ["hlscnn.conv2d", "flexasr.linear"]
+    compiled = read_compiled(place / "made")
+    (host,) = compare(compiled.graph, compiled.implementations, image()).outputs
+    # the two references differ by binary32 roundings of sums of 144 products of numbers below 4
+    assert abs(told["outputs"][0]["error"] - host.error) < 144 * 16 * 2.0**-23
+
+
+def test_a_run_beyond_a_bound_says_which(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ilaverify import comparison
+
+    monkeypatch.setattr(comparison, "distance", lambda one, other: 1e3)
+    code, out, _ = run(capsys, "run", place / "made", "--random", "3")
+    assert (
+        code == 1 and "BEYOND ITS BOUND: node" in out and "(hlscnn.conv2d) is the first operator that leaves it" in out
+    )
+
+
+def test_bad_usage_of_run(place: Path, made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (made / "plan.json").write_bytes(b"")
+    np.savez(tmp_path / "wrong.npz", image=np.zeros((1, 2, 6, 5), "float32"))
+    np.savez(tmp_path / "other.npz", picture=np.zeros((1, 2, 6, 6), "float32"))
+    (tmp_path / "text.npz").write_text("text")
+    for arguments, message in (
+        ((place / "made",), "run must be given either --input X.npz or --random SEED"),
+        ((made, "--random", "1"), "plan.json: the file must have the digest that the model names; it was changed"),
+        ((tmp_path / "none", "--random", "1"), "there is none; make one with ilaverify compile"),
+        ((place / "made", "--input", tmp_path / "none"), "inputs must be a readable file: No such file or directory"),
+        ((place / "made", "--input", tmp_path / "text.npz"), "must be a zip file of arrays"),
+        (
+            (place / "made", "--input", tmp_path / "wrong.npz"),
+            "the input image must be float32[1, 2, 6, 6], not float32[1, 2, 6, 5]; convert it",
+        ),
+        ((place / "made", "--input", tmp_path / "other.npz"), "the input image must be given, as float32[1, 2, 6, 6]"),
+    ):
+        code, out, err = run(capsys, "run", *arguments)
+        assert code == 64 and out == "" and message in err, err
+
+
+def test_bad_usage_of_compile(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, proofs, out = place / "small.onnx", place / "proofs", tmp_path / "out"
+    np.savez(tmp_path / "x.npz", picture=np.zeros((1, 2, 6, 6), "float32"))
+    (tmp_path / "cut.onnx").write_bytes(model.read_bytes()[:200])
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("")
+    for arguments, message in (
+        (
+            (model, "--target", "tpu", "-o", out),
+            "--target must be different names of flexasr, hlscnn, vta, separated by commas, not 'tpu'",
+        ),
+        ((model, "--target", "vta,vta", "-o", out), "--target must be different names of"),
+        (
+            (model, "--target", "vta", "-o", out, "--dimension", "batch"),
+            "--dimension must be NAME=N with a natural number N",
+        ),
+        (
+            (model, "--target", "vta", "-o", out, "--proofs", tmp_path / "none"),
+            f"--proofs must be a directory of certificates, and {tmp_path / 'none'} is none; make one with ilaverify "
+            f"prove --target vta -o {tmp_path / 'none'}",
+        ),
+        (
+            (model, "--target", "vta", "-o", tmp_path / "mine", "--proofs", proofs),
+            "it holds other files; name another place",
+        ),
+        ((tmp_path / "none.onnx", "--target", "vta", "-o", out, "--proofs", proofs), "must be a readable file"),
+        ((tmp_path / "cut.onnx", "--target", "vta", "-o", out, "--proofs", proofs), "cut.onnx"),
+        (
+            (model, "--target", "vta", "-o", out, "--proofs", proofs, "--calibrate", tmp_path / "x.npz"),
+            "calibration data must have an array image, of float32[1, 2, 6, 6] or several of these; it is missing",
+        ),
+    ):
+        code, told, err = run(capsys, "compile", *arguments)
+        assert code == 64 and told == "" and message in err, err
+        assert not out.exists()
+    assert os.listdir(tmp_path / "mine") == ["thesis.txt"]
+
+
+@pytest.mark.slow
+def test_compile_as_a_command(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--target", ",".join(TARGETS), "--proofs", place / "proofs")
+    code, out, err = run(capsys, "compile", place / "small.onnx", *arguments, "-o", tmp_path / "out")
+    assert code == 0 and "rests on      4 certificates" in out and "generating programs" in err
+    assert "left out      a-bias-of-zeros: there is no certificate" in out
+    assert "NO CALIBRATION DATA WERE GIVEN" in out
+    np.savez(tmp_path / "x.npz", image=np.stack([image(k)["image"] for k in range(3)]))
+    more = ("--calibrate", tmp_path / "x.npz", "--exact", "--weights", "16", "--json")
+    code, out, _ = run(capsys, "compile", place / "small.onnx", *arguments, "-o", tmp_path / "out", *more)
+    told = json.loads(out)
+    assert code == 0 and told["calibrated"] is True and len(told["accelerated"]) == 2
+    assert read_compiled(tmp_path / "out").digest == told["digest"]
+
+
+def test_calibration_data_must_fit(place: Path) -> None:
+    graph = read_compiled(place / "made").graph
+    from ilaverify.compilation import samples_of
+
+    one = image()["image"]
+    assert len(samples_of(graph, {"image": one})) == 1
+    samples = samples_of(graph, {"image": np.stack([one, one + 1])})
+    assert len(samples) == 2 and np.array_equal(samples[1]["image"], one + 1)
+    for arrays in (
+        {"image": one.astype("float64")},
+        {"image": one[:, :1]},
+        {"image": np.zeros((0, *one.shape), "float32")},
+    ):
+        with pytest.raises(UsageError, match="must be float32\\[1, 2, 6, 6\\] or several of these, not"):
+            samples_of(graph, arrays)
+    with pytest.raises(UsageError, match="must be of inputs \\(image\\), not of more"):
+        samples_of(graph, {"image": one, "more": one})
+
+
+def test_claims_for_targets() -> None:
+    assert {"flexasr_linear", "flexasr_lstm", "transposed-twice"} <= set(claims_for(["flexasr"]))
+    assert "vta_gemm" not in claims_for(["flexasr"]) and "vta_gemm" in claims_for(["vta"])
+    assert set(claims_for(["hlscnn"], exact=True)) < set(claims_for(["hlscnn"]))
+    known = all_entries()
+    assert [n for n in claims_for(["flexasr", "hlscnn", "vta"]) if n not in known and n != "hlscnn_conv2d_8bit"] == []
