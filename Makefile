@@ -12,13 +12,20 @@ PYTHONS := $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 
 NEW_ENOUGH := import ensurepip, sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
-.PHONY: help prove test test-slow lint format types table2 bench clean
+.PHONY: help prove resnet20 test test-slow lint format types table2 bench clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
 prove: $(VENV)/installed ## prove the FlexASR MaxPool mapping for every size; certificate in proofs/
 	$(BIN)/ilaverify mapping flexasr_maxpool --method chc -o proofs
+
+resnet20: $(VENV)/installed-compare ## compile ResNet-20 by proved rules, run it on the simulators, compare with onnxruntime
+	mkdir -p build
+	$(BIN)/python -m examples.models resnet20 -o build/resnet20.onnx
+	$(BIN)/ilaverify prove --target flexasr,hlscnn -o proofs
+	$(BIN)/ilaverify compile build/resnet20.onnx --target flexasr,hlscnn --proofs proofs -o build/resnet20
+	$(BIN)/ilaverify run build/resnet20 --random 1 --reference onnxruntime
 
 test: $(VENV)/installed-dev ## run the tests and doctests that take seconds
 	$(BIN)/python -m pytest -n $(WORKERS)
@@ -62,6 +69,11 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	@echo "Installing ilaverify into $(VENV)"
 	@$(PIP_INSTALL) setuptools
 	@$(PIP_INSTALL) --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/installed-compare: $(VENV)/installed
+	@echo "Installing ONNX and onnxruntime"
+	@$(PIP_INSTALL) --no-build-isolation --editable '.[compare]'
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
