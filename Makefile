@@ -23,7 +23,7 @@ prove: $(VENV)/installed ## prove the FlexASR MaxPool mapping for every size; ce
 resnet20: $(VENV)/installed-compare ## compile ResNet-20 by proved rules, run it on the simulators, compare with onnxruntime
 	mkdir -p build
 	$(BIN)/python -m examples.models resnet20 -o build/resnet20.onnx
-	$(BIN)/ilaverify prove --target flexasr,hlscnn -o proofs
+	$(BIN)/ilaverify prove --target flexasr,hlscnn --timeout 900 -o proofs
 	$(BIN)/ilaverify compile build/resnet20.onnx --target flexasr,hlscnn --proofs proofs -o build/resnet20
 	$(BIN)/ilaverify run build/resnet20 --random 1 --reference onnxruntime
 

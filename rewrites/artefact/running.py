@@ -10,9 +10,11 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ir_semantics.graph.ir import Graph
+import numpy as np
+
+from ir_semantics.graph.ir import Graph, Node
 from ir_semantics.graph.run import check_inputs, run_node
-from ir_semantics.graph.types import Array
+from ir_semantics.graph.types import Array, GraphError
 from rewrites.codegen import Devices, Executed, Implementation
 
 __all__ = ["Ran", "run_compiled"]
@@ -34,7 +36,8 @@ def run_compiled(
 ) -> Iterator[Ran]:
     """Every node in order; a value is dropped after its last use.
 
-    Raises GraphError where an input is missing, unknown, or of another type.
+    Raises GraphError where an input is missing, unknown, or of another type, and where an accelerator's operand has a
+    number that is not finite: its formats have none for it.
     """
     given = check_inputs(graph, inputs)
     last = {j: i for i, node in enumerate(graph.nodes) for j in node.operands}
@@ -48,6 +51,7 @@ def run_compiled(
         elif node.operator == "constant":
             value = graph.constant(i)
         elif i in implementations:
+            _check_finite(i, node, operands)
             executed = implementations[i].run(operands, devices)
             value = executed.value
         else:
@@ -57,3 +61,12 @@ def run_compiled(
         for j in node.operands:
             if last[j] == i:
                 values.pop(j, None)
+
+
+def _check_finite(number: int, node: Node, operands: tuple[Array, ...]) -> None:
+    for place, operand in enumerate(operands):
+        if not np.all(np.isfinite(operand)):
+            raise GraphError(
+                f"operand {place} of node {number} ({node.operator}) must be finite numbers, for an accelerator has no "
+                "others; NaN or infinity reached it: look at the inputs"
+            )

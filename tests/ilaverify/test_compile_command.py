@@ -432,6 +432,7 @@ def test_a_run_beyond_a_bound_says_which(
 def test_bad_usage_of_run(place: Path, made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (made / "plan.json").write_bytes(b"")
     np.savez(tmp_path / "wrong.npz", image=np.zeros((1, 2, 6, 5), "float32"))
+    np.savez(tmp_path / "nan.npz", image=np.full((1, 2, 6, 6), np.nan, "float32"))
     np.savez(tmp_path / "other.npz", picture=np.zeros((1, 2, 6, 6), "float32"))
     (tmp_path / "text.npz").write_text("text")
     for arguments, message in (
@@ -443,6 +444,10 @@ def test_bad_usage_of_run(place: Path, made: Path, tmp_path: Path, capsys: pytes
         (
             (place / "made", "--input", tmp_path / "wrong.npz"),
             "the input image must be float32[1, 2, 6, 6], not float32[1, 2, 6, 5]; convert it",
+        ),
+        (
+            (place / "made", "--input", tmp_path / "nan.npz"),
+            "(hlscnn.conv2d) must be finite numbers, for an accelerator has no others; NaN or infinity reached it",
         ),
         ((place / "made", "--input", tmp_path / "other.npz"), "the input image must be given, as float32[1, 2, 6, 6]"),
     ):

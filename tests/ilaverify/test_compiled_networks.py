@@ -1,0 +1,50 @@
+"""Networks compiled, run, compared with onnxruntime and with proved bounds; certificates are pretended, see below."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from examples.models import APPLICATIONS
+from ilaverify.catalogue import all_entries
+from ilaverify.comparison import Comparison, compare
+from ilaverify.compilation import Request, claims_for, compile_model
+from ilaverify.references import run_onnx
+from rewrites.artefact.checking import check_compiled
+from rewrites.artefact.model import Compiled, read_compiled, write_compiled
+from rewrites.artefact.summary import summary_text
+from rewrites.codegen.calibration import drawn_inputs
+from tests.ilaverify.compiled_models import pretended
+
+pytestmark = pytest.mark.slow
+
+
+def compiled_and_run(name: str, targets: tuple[str, ...], place: Path) -> tuple[Compiled, Comparison]:
+    """What ``compile`` and ``run`` do, with a file for each claim that the gate takes for its certificate."""
+    onnx = pytest.importorskip("onnx")
+    model = place / f"{name}.onnx"
+    onnx.save(APPLICATIONS[name].build(0), model)
+    pretended(claims_for(targets), place / "proofs")
+    made = compile_model(Request(model, targets, place / "proofs", {}), all_entries())
+    write_compiled(place / "made", made, summary_text(made))
+    compiled = read_compiled(place / "made")
+    assert [p for c in check_compiled(compiled, all_entries(), place / "proofs") for p in c.problems] == []
+    (inputs,) = drawn_inputs(compiled.graph, 7, 1)
+    pytest.importorskip("onnxruntime")
+    reference = run_onnx(compiled.source, inputs)
+    return compiled, compare(compiled.graph, compiled.implementations, inputs, reference)
+
+
+def test_resnet20_on_two_accelerators(tmp_path: Path) -> None:
+    compiled, found = compiled_and_run("resnet20", ("flexasr", "hlscnn"), tmp_path)
+    operators = [compiled.graph.nodes[i].operator for i in compiled.implementations]
+    assert operators.count("hlscnn.conv2d") == 21 and operators.count("flexasr.linear") == 1
+    assert [n.inside for n in found.nodes] == [True] * 22
+    (output,) = found.outputs
+    assert output.error < output.scale
+
+
+def test_resnet20_on_vta(tmp_path: Path) -> None:
+    compiled, found = compiled_and_run("resnet20", ("vta",), tmp_path)
+    assert len(compiled.implementations) == 22 and found.first_outside is None
