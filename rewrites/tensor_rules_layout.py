@@ -227,8 +227,7 @@ def composition(p: Sequence[int], q: Sequence[int]) -> TensorRule:
 
 def compositions(rank: int) -> list[TensorRule]:
     """That rule for all permutations of a rank."""
-    every = list(itertools.permutations(range(rank)))
-    return [composition(p, q) for p in every for q in every]
+    return [composition(p, q) for p, q in itertools.product(itertools.permutations(range(rank)), repeat=2)]
 
 
 _VALID = [

@@ -28,6 +28,12 @@ VIEWS: Final = frozenset({"input", "constant", "reshape", "broadcast"})
 """What moves no data: inputs are there, and NumPy reads repeated and reshaped elements where they are."""
 
 
+MOVEMENT: Final = frozenset(
+    {"broadcast", "concat", "gather", "pad", "patches", "reshape", "reverse", "slice", "transpose"}
+)
+"""Operators that move data and compute nothing."""
+
+
 class Fixed:
     """An analysis of e-graphs: whether a class has a term of constants alone."""
 
@@ -122,6 +128,11 @@ def moved(egraph: EGraph, node: ENode) -> int:
     return 0 if _resident(node.symbol.operator) else _traffic(egraph, node)
 
 
+def rearranged(egraph: EGraph, node: ENode) -> int:
+    """Elements read and written by the host for nothing but their places."""
+    return _traffic(egraph, node) if node.symbol.operator in MOVEMENT else 0
+
+
 def transferred(egraph: EGraph, node: ENode) -> int:
     """Elements that a node brings to an accelerator and back."""
     operator = node.symbol.operator
@@ -144,13 +155,14 @@ def _nodes(egraph: EGraph, node: ENode) -> int:
 
 
 COSTS: Final[Mapping[str, tuple[Cost, ...]]] = {
-    "offload": (_counted(reduction_steps), moved, _counted(scalar_operations)),
-    "movement": (_counted(reduction_steps), transferred, moved, _counted(scalar_operations)),
+    "offload": (_counted(reduction_steps), rearranged, moved, _counted(scalar_operations)),
+    "movement": (_counted(reduction_steps), transferred, rearranged, moved, _counted(scalar_operations)),
 }
 """Costs in the order of their importance.  ``offload``: as few reduction steps on the host as can be (nearly all of the
-work), and of equals what moves fewer elements anywhere.  ``movement``: as few reduction steps on the host, and
-of equals what transfers fewer elements between host and accelerators.  Then come other scalar operations on the host,
-the order of targets, and the number of nodes."""
+work); of equals what rearranges fewer elements on the host, so that convolutions go where they need not become
+products of matrices; of these what moves fewer elements anywhere.  ``movement``: as few reduction steps on the host,
+and of equals what transfers fewer elements between host and accelerators.  Then come other scalar operations on the
+host, the order of targets, and the number of nodes."""
 
 
 def costs_for(name: str, targets: Sequence[str], implementable: Implementable | None = None) -> tuple[Cost, ...]:

@@ -10,15 +10,10 @@ from typing import Final
 from ir_semantics.graph.ir import Graph, Node, integers_of, pairs_of
 from ir_semantics.graph.types import TensorType
 
-from .costs import Implementable, reduction_steps
+from .costs import MOVEMENT, Implementable, reduction_steps
 from .operators import ACCELERATOR_OPERATORS, LAYER_OPTIONS, mappings_of
 
 __all__ = ["LeftOnHost", "left_on_host"]
-
-MOVEMENT: Final = frozenset(
-    {"broadcast", "concat", "gather", "pad", "patches", "reshape", "reverse", "slice", "transpose"}
-)
-"""Operators that move data and compute nothing."""
 
 _TAKERS: Final[Mapping[str, Mapping[str, str]]] = {
     "conv": {"flexasr": "flexasr.linear", "hlscnn": "hlscnn.conv2d", "vta": "vta.dense"},

@@ -1,0 +1,195 @@
+"""Table 1 of the D2A/3LA paper (arXiv 2203.00218, section 4.3): invocations of accelerators in six applications.
+
+Each application is built by ``examples.models`` at the paper's sizes and compiled for one accelerator at a time, with
+exact and with flexible matching, by rules and mappings that hold live certificates in ``--proofs DIR`` and code that
+can be generated.  An invocation is an accelerator node of the compiled graph.  Seconds are those of compiling for all
+three accelerators together, from the ONNX model in memory to the compiled graph: import, gate, saturation, extraction
+and the check of explanations.  Numbers are written to results/table1.json and .md, and between the markers of
+docs/table1.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+PAGE = Path(__file__).parents[1] / "docs" / "table1.md"
+MARKERS = ("<!-- numbers: python -m benchmarks.table1 -->", "<!-- end of numbers -->")
+
+PAPER_OPERATORS = {
+    "efficientnet": 232,
+    "lstm_wlm": 578,
+    "mobilenet_v2": 757,
+    "resmlp": 343,
+    "resnet20": 494,
+    "transformer": 872,
+}
+"""Relay operators before, in the paper's table 1, row 3."""
+
+PAPER: Mapping[str, Mapping[str, tuple[int, int]]] = {
+    "flexasr": {
+        "efficientnet": (0, 35),
+        "lstm_wlm": (1, 1),
+        "mobilenet_v2": (0, 41),
+        "resmlp": (0, 38),
+        "resnet20": (2, 22),
+        "transformer": (0, 66),
+    },
+    "hlscnn": {
+        "efficientnet": (35, 35),
+        "lstm_wlm": (0, 0),
+        "mobilenet_v2": (40, 40),
+        "resmlp": (0, 0),
+        "resnet20": (21, 21),
+        "transformer": (0, 0),
+    },
+    "vta": {
+        "efficientnet": (0, 35),
+        "lstm_wlm": (36, 36),
+        "mobilenet_v2": (1, 41),
+        "resmlp": (38, 38),
+        "resnet20": (2, 22),
+        "transformer": (66, 66),
+    },
+}
+"""Invocations with exact and with flexible matching, rows 4 to 6 of the paper's table 1."""
+
+
+def measure(application: str, proofs: Path) -> dict[str, Any]:
+    """What compiling an application gives, for each accelerator alone and for all of them."""
+    from examples.models import APPLICATIONS
+    from ilaverify.catalogue import MAPPINGS, mapping_entries
+    from ir_semantics.onnx import import_model
+    from rewrites.codegen import implementable
+    from rewrites.gate import open_gate
+    from rewrites.offload.compiler import offload
+    from rewrites.offload.operators import ACCELERATOR_OPERATORS, TARGETS
+    from rewrites.offload.rule_sets import FLEXIBLE
+    from rewrites.subjects.registry import entries, slug
+
+    model = APPLICATIONS[application].build(0)
+    start = time.perf_counter()
+    graph = import_model(model)
+    rules = {slug(name) for names in FLEXIBLE.values() for name in names}
+    mappings = {name for o in ACCELERATOR_OPERATORS.values() for name in o.mappings if name in MAPPINGS}
+    known = {**{n: e for n, e in entries().items() if n in rules}, **mapping_entries(sorted(mappings))}
+    gate = open_gate(known, proofs)
+    opened = time.perf_counter()
+    whole = offload(graph, gate, TARGETS, implementable=implementable)
+    seconds = time.perf_counter() - start
+    found: dict[str, Any] = {
+        "nodes": sum(graph.operators().values()),
+        "model_nodes": len(model.graph.node),
+        "seconds": round(seconds, 1),
+        "seconds_of_import_and_gate": round(opened - start, 1),
+        "e_nodes": whole.saturation.nodes,
+        "saturation": whole.saturation.stop.value,
+        "optimal": whole.optimal,
+        "left_out": dict(gate.left_out),
+        "targets": {"all": _told(whole)},
+    }
+    for target in TARGETS:
+        exact = offload(graph, gate, [target], flexible=False, implementable=implementable)
+        flexible = offload(graph, gate, [target], implementable=implementable)
+        found["targets"][target] = {"exact": _told(exact), "flexible": _told(flexible)}
+    return found
+
+
+def _told(result: Any) -> dict[str, Any]:
+    return {
+        "invocations": sum(result.invocations.values()),
+        "operators": result.invocations,
+        "rules": {use.name: use.count for use in result.rules},
+        "host_reduction_steps": result.costs[0],
+        "host": [[left.operator, left.count, left.steps, left.reason] for left in result.host if left.steps],
+    }
+
+
+def table(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Both tables as Markdown."""
+    names = list(found)
+    lines = [
+        "Invocations with exact / flexible matching; in brackets the paper's.",
+        "",
+        "| | " + " | ".join(names) + " |",
+        "|---|" + "---|" * len(names),
+        "| operators before (paper: of Relay) | "
+        + " | ".join(f"{found[n]['nodes']} ({PAPER_OPERATORS[n]})" for n in names)
+        + " |",
+    ]
+    for target, paper in PAPER.items():
+        cells = []
+        for name in names:
+            own = found[name]["targets"][target]
+            exact, flexible = own["exact"]["invocations"], own["flexible"]["invocations"]
+            cells.append(f"**{exact}/{flexible}** ({paper[name][0]}/{paper[name][1]})")
+        lines.append(f"| {target} | " + " | ".join(cells) + " |")
+    lines.append("| compiled for all three, s | " + " | ".join(str(found[n]["seconds"]) for n in names) + " |")
+    lines += [
+        "",
+        "Accelerator operators, with flexible matching, and what work (reduction steps) stays on the host:",
+        "",
+    ]
+    lines += ["| application | target | accelerator operators | host | most of it |", "|---|---|---|---|---|"]
+    for name in names:
+        for target in (*PAPER, "all"):
+            own = found[name]["targets"][target]
+            told = own.get("flexible", own)
+            operators = ", ".join(f"{n} {o}" for o, n in told["operators"].items()) or "none"
+            host = told["host"]
+            most = f"{host[0][1]} {host[0][0]}: {host[0][3]}" if host else ""
+            lines.append(f"| {name} | {target} | {operators} | {told['host_reduction_steps']:,} | {most} |")
+    return lines
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measures, writes the results and the page's numbers; 1 where a count is below the paper's flexible row."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--proofs", type=Path, required=True, help="certificates, as ilaverify prove -o writes them")
+    parser.add_argument("--application", action="append", choices=list(PAPER_OPERATORS), help="default: all")
+    given = parser.parse_args(arguments)
+    found: dict[str, dict[str, Any]] = {}
+    for name in given.application or PAPER_OPERATORS:
+        print(f"{name} ...", file=sys.stderr, flush=True)
+        found[name] = measure(name, given.proofs)
+    lines = table(found)
+    print("\n".join(lines))
+    if given.application is None:
+        _write(found, lines)
+    short = [
+        f"{name} on {target}: {own} where the paper has {PAPER[target][name][1]}"
+        for name, one in found.items()
+        for target in PAPER
+        if (own := one["targets"][target]["flexible"]["invocations"]) < PAPER[target][name][1]
+    ]
+    for line in short:
+        print(line, file=sys.stderr)
+    return int(bool(short))
+
+
+def _write(found: Mapping[str, Mapping[str, Any]], lines: Sequence[str]) -> None:
+    machine = {"machine": platform.machine(), "python": platform.python_version(), "processors": _processors()}
+    RESULTS.mkdir(exist_ok=True)
+    document = {"measured_on": machine, "applications": found}
+    (RESULTS / "table1.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    (RESULTS / "table1.md").write_text("\n".join(["# Table 1", "", *lines, ""]), encoding="utf-8")
+    before, rest = PAGE.read_text(encoding="utf-8").split(MARKERS[0])
+    after = rest.split(MARKERS[1])[1]
+    PAGE.write_text("\n".join([before + MARKERS[0], "", *lines, "", MARKERS[1]]) + after, encoding="utf-8")
+
+
+def _processors() -> int:
+    import os
+
+    return os.cpu_count() or 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
