@@ -71,11 +71,11 @@ def _batch_norm(x: Tensor) -> Tensor:
     return bias(mul(div(sub(x, shift), deviation), gain), SHIFT, 1)
 
 
-def _folded(x: Tensor, w: Tensor, axis: int) -> Tensor:
+def _folded(x: Tensor, w: Tensor, axis: int, mean: Tensor | None = None) -> Tensor:
     """The convolution with the normalisation's factors in an axis of the kernels, plus what is left."""
     gain = div(input_("g", O), input_("d", O))
     kernels = mul(w, broadcast(gain, w.shape, [axis]))
-    return bias(conv(x, kernels, **PADDED), sub(SHIFT, mul(input_("mu", O), gain)), 1)
+    return bias(conv(x, kernels, **PADDED), sub(SHIFT, mul(mean or input_("mu", O), gain)), 1)
 
 
 def _in_order(x: Tensor, order: Sequence[int]) -> Tensor:
@@ -231,6 +231,15 @@ _VALID = [
         "(conv(x, w) - mu) / d * g + b = conv(x, w g / d) + (b - mu g / d)",
         _batch_norm(conv(IMAGE, KERNEL, **PADDED)),
         _folded(IMAGE, KERNEL, 0),
+        Kind.VALID,
+        at_least(1, N, C, O, H, W),
+        equality=REALS,
+    ),
+    TensorRule(
+        "batch normalisation as networks have it into a convolution with bias",
+        "(conv(x, w) + v - mu) / d * g + b = conv(x, w g / d) + (b - (mu - v) g / d)",
+        _batch_norm(bias(conv(IMAGE, KERNEL, **PADDED), input_("v", O), 1)),
+        _folded(IMAGE, KERNEL, 0, sub(input_("mu", O), input_("v", O))),
         Kind.VALID,
         at_least(1, N, C, O, H, W),
         equality=REALS,

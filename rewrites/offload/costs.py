@@ -19,7 +19,16 @@ from rewrites.egraph import Cost, EGraph, ENode, Symbol
 
 from .operators import ACCELERATOR_OPERATORS
 
-__all__ = ["COSTS", "Fixed", "Implementable", "costs_for", "reduction_steps", "scalar_operations"]
+__all__ = [
+    "COSTS",
+    "MOVEMENT",
+    "Fixed",
+    "Implementable",
+    "costs_for",
+    "multiply_accumulates",
+    "reduction_steps",
+    "scalar_operations",
+]
 
 Implementable: TypeAlias = Callable[[Node, Sequence[TensorType]], "str | None"]
 """Why code cannot be generated for a node with operands of these types; None where it can."""
@@ -63,6 +72,16 @@ def reduction_steps(
         case "reduce_sum" | "reduce_max" | "reduce_min" | "mean" | "cumsum" | "arg_max" | "arg_min":
             return types[0].elements
     return _within(reduction_steps, operator, types, attributes)
+
+
+@lru_cache(maxsize=10_000)
+def multiply_accumulates(
+    operator: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...], result: TensorType
+) -> int:
+    """The reduction steps of products of matrices and of convolutions."""
+    if operator in ("matmul", "conv"):
+        return reduction_steps(operator, types, attributes, result)
+    return _within(multiply_accumulates, operator, types, attributes)
 
 
 @lru_cache(maxsize=10_000)
@@ -146,8 +165,23 @@ def _resident(operator: str) -> bool:
 def _traffic(egraph: EGraph, node: ENode) -> int:
     if node.symbol.operator in VIEWS or _is_fixed(egraph, node):
         return 0
-    types, result = _typed(egraph, node)
-    return result.elements + sum(t.elements for t in types)
+    _, result = _typed(egraph, node)
+    return result.elements + sum(_read(egraph, c) for c in node.classes)
+
+
+def _read(egraph: EGraph, number: int) -> int:
+    """The elements of an operand; what is repeated in it is read where it is."""
+    of = egraph.type_of(number)
+    assert isinstance(of, TensorType), "graphs are of tensors"
+    repeated = (egraph.type_of(n.operands[0]) for n in egraph.nodes(number) if n.symbol.operator == "broadcast")
+    return min([of.elements, *(t.elements for t in repeated if isinstance(t, TensorType))])
+
+
+def _work(
+    operator: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...], result: TensorType
+) -> int:
+    steps = reduction_steps(operator, types, attributes, result)
+    return steps + scalar_operations(operator, types, attributes, result)
 
 
 def _nodes(egraph: EGraph, node: ENode) -> int:
@@ -155,14 +189,14 @@ def _nodes(egraph: EGraph, node: ENode) -> int:
 
 
 COSTS: Final[Mapping[str, tuple[Cost, ...]]] = {
-    "offload": (_counted(reduction_steps), rearranged, moved, _counted(scalar_operations)),
+    "offload": (_counted(multiply_accumulates), rearranged, moved, _counted(_work)),
     "movement": (_counted(reduction_steps), transferred, rearranged, moved, _counted(scalar_operations)),
 }
-"""Costs in the order of their importance.  ``offload``: as few reduction steps on the host as can be (nearly all of the
-work); of equals what rearranges fewer elements on the host, so that convolutions go where they need not become
-products of matrices; of these what moves fewer elements anywhere.  ``movement``: as few reduction steps on the host,
-and of equals what transfers fewer elements between host and accelerators.  Then come other scalar operations on the
-host, the order of targets, and the number of nodes."""
+"""Costs in the order of their importance.  ``offload``: as few multiply-accumulates on the host as can be; of equals
+what rearranges fewer elements on the host, so that convolutions go where they need not become products of matrices, and
+pooling of images stays; of these what moves fewer elements anywhere, and then leaves less work to the host.
+``movement``: as few reduction steps on the host, those of pooling included, and of equals what transfers fewer elements
+between host and accelerators.  At last come the order of targets and the number of nodes."""
 
 
 def costs_for(name: str, targets: Sequence[str], implementable: Implementable | None = None) -> tuple[Cost, ...]:

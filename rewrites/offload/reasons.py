@@ -22,6 +22,8 @@ _TAKERS: Final[Mapping[str, Mapping[str, str]]] = {
     "gru": {"flexasr": "flexasr.gru"},
     "rnn": {"flexasr": "flexasr.rnn"},
     "layer_norm": {"flexasr": "flexasr.layer_norm"},
+    **{name: {"flexasr": "flexasr.max_pool"} for name in ("max_pool", "reduce_max")},
+    **{name: {"flexasr": "flexasr.mean_pool"} for name in ("avg_pool", "mean")},
 }
 """By operator and target, the accelerator operator that could do its work."""
 
@@ -123,6 +125,8 @@ def _refused(
         reason = None if taken is None else implementable(*taken)
         if reason is not None:
             return f"{taker}: {reason}"
+    if node.operator in ("avg_pool", "max_pool", "mean", "reduce_max"):
+        return "FlexASR pools pairs of rows, and bringing it into that form is not possible or moves more data"
     if node.operator in LAYER_OPTIONS:
         return "its first states are not known to be zero"
     return "what was found with an accelerator operator costs no less, or the search ended before"

@@ -32,7 +32,11 @@ _SEQUENCES = (
     "a vector in two parts",
 )
 _PADS = ("pads of a convolution as a pad with zeros",)
-_NORMALISATION = ("batch normalisation as networks have it into a convolution",)
+_NORMALISATION = (
+    "batch normalisation as networks have it into a convolution",
+    "batch normalisation as networks have it into a convolution with bias",
+    "channels of one image, broadcast",
+)
 _PRODUCTS = (
     *_PADS,
     "convolution as windows times filters",
@@ -57,7 +61,6 @@ FLEXIBLE: Final[Mapping[str, tuple[str, ...]]] = {
         "1 x 1 convolution with bias as pixels times filters with bias",
         "a bias of zeros",
         "bias after a reshape",
-        "channels of one image, broadcast",
         "relu after a reshape of rows",
         "relu of rows as an image",
         *(f"a sum of rank {rank} commutes" for rank in (2, 3, 4)),
@@ -95,11 +98,16 @@ def _always(egraph: EGraph, node: ENode) -> bool:
     return True
 
 
+def _convolved(egraph: EGraph, number: int) -> bool:
+    """Whether a class has a convolution in one group."""
+    return any(n.symbol.operator == "conv" and dict(n.symbol.attributes)["groups"] == 1 for n in egraph.nodes(number))
+
+
 def _of_convolution(egraph: EGraph, node: ENode) -> bool:
-    """Whether a batch normalisation is that of a convolution in one group."""
-    return any(
-        n.symbol.operator == "conv" and dict(n.symbol.attributes)["groups"] == 1 for n in egraph.nodes(node.operands[0])
-    )
+    """Whether a batch normalisation is that of a convolution in one group, with or without a bias."""
+    x = node.operands[0]
+    sums = (n for n in egraph.nodes(x) if n.symbol.operator == "add")
+    return _convolved(egraph, x) or any(_convolved(egraph, o) for n in sums for o in n.operands)
 
 
 def rules_for(
