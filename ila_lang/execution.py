@@ -14,7 +14,7 @@ from .clock import Clock, Layout
 from .flow import Flow
 from .plan import Add, Assign, Block, Loop, Node, Put
 from .products import EXACT, Contraction, Product
-from .regions import Axis, Region, read_pieces, words_of
+from .regions import MOST_BYTES, Axis, NotParallel, Region, read_pieces, words_of
 from .sorts import MemSort, Sort
 from .values import Value
 
@@ -24,6 +24,8 @@ Words = NDArray[Any]
 
 #: A sum over at least this many points of the grid is worth a matrix product.
 PRODUCT_POINTS = 1 << 11
+#: Copies of memories for fewer iterations at a time are not worth their while.
+FEWEST = 2
 #: Arrays kept for one configuration have at most this many bytes.
 KEPT_BYTES = 16 << 20
 
@@ -227,6 +229,11 @@ class Run:
             return
         size = int(np.prod(self.counts, dtype=np.int64))
         chunk = max(1, self.points // size)
+        copies = sum(self.regions[name].bytes for name in node.private)
+        if copies:
+            chunk = min(chunk, MOST_BYTES // copies)
+            if chunk < FEWEST:
+                raise NotParallel(counter.name)
         dim, counts = len(self.axes), self.counts
         for first in range(0, extent, chunk):
             number = min(chunk, extent - first)

@@ -27,8 +27,8 @@ Words = NDArray[Any]
 Times = Callable[[frozenset[int], frozenset[int]], Any]
 Culprit = Callable[[int, int], tuple[str, int]]
 
-#: Copies of a memory may have this many bytes in all.
-MOST_BYTES = 1 << 26
+#: Copies of the memories of a loop may have this many bytes in all.
+MOST_BYTES = 1 << 24
 
 
 class NotParallel(Exception):
@@ -199,13 +199,19 @@ class Region:
         self.logged = times is not None
         self.excluded: frozenset[int] = frozenset()
         self.depth = 0
+        # copies of loops that have ended, for others of the same shape
+        self.spare: dict[tuple[int, ...], list[Words]] = {}
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of one more copy for each iteration around."""
+        return self.levels[-1].words.nbytes
 
     def enter(self, axis: Axis) -> None:
         """Begins a loop whose iterations get private copies."""
         shape = (*self.levels[-1].words.shape[:-1], axis.count, len(self.words))
-        if np.prod(shape, dtype=np.int64) * self.words.itemsize > MOST_BYTES:
-            raise NotParallel(axis.counter)
-        self.levels.append(_Level(axis, np.empty(shape, self.words.dtype)))
+        spare = self.spare.get(shape)
+        self.levels.append(_Level(axis, spare.pop() if spare else np.empty(shape, self.words.dtype)))
         self.excluded |= {axis.dim}
 
     def leave(self) -> Move:
@@ -227,6 +233,7 @@ class Region:
             self._remember(set_words)
         move = Move(None if below.axis is None else below.words, top.words, set_words)
         move.apply(self.words)
+        self.spare.setdefault(top.words.shape, []).append(top.words)
         return move
 
     def undo(self) -> None:

@@ -78,6 +78,7 @@ def limits(monkeypatch: pytest.MonkeyPatch, random: Random) -> None:
     choices: list[tuple[Any, str, list[int]]] = [
         (execution, "PRODUCT_POINTS", [1, 1, 4, 2048]),
         (execution, "KEPT_BYTES", [200, 1 << 24, 1 << 24]),
+        (execution, "MOST_BYTES", [200, 1000, 5000, 1 << 24, 1 << 24]),
         (vectorise, "CONFIGURATIONS", [1, 2, 64]),
         (vectorise, "SIMILAR", [0, 1, 9]),
         (plan, "FEW", [1, 2, 3]),
