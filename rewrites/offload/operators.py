@@ -148,16 +148,17 @@ def _moved(name: str) -> Callable[[Builder, Sequence[int], Attributes], int]:
     return build
 
 
-def _pools(kind: str, name: str, steps: int) -> Callable[[Builder, Sequence[int], Attributes], int]:
+def _pools(operator: str, name: str, steps: int) -> Callable[[Builder, Sequence[int], Attributes], int]:
     """The pooling of pairs of rows, ``steps`` times."""
+    pool = _pool(operator, name)
 
     def build(b: Builder, of: Sequence[int], a: Attributes) -> int:
         ((rows, _),) = _given(b, name, of, 2)
         _agree(b, name, of, rows % (1 << steps) == 0, f"a multiple of {1 << steps} rows")
-        x = b.add("flexasr.store", of[0])
+        x = of[0]
         for _ in range(steps):
-            x = b.add(f"flexasr.stored_{kind}_pool", x)
-        return b.add("flexasr.load", x)
+            x = pool(b, [x], a)
+        return x
 
     return build
 
@@ -264,12 +265,17 @@ ACCELERATOR_OPERATORS: Final[Mapping[str, AcceleratorOperator]] = {
                 "flexasr",
                 composite(
                     f"flexasr.{kind}_pool_x{steps}",
-                    _pools(kind, f"flexasr.{kind}_pool_x{steps}", steps),
+                    _pools(operator, f"flexasr.{kind}_pool_x{steps}", steps),
                     doc=f"FlexASR's {kind} pooling {steps} times, between one store and one load.",
                 ),
                 (f"flexasr_{kind}pool_x{steps}",),
             )
-            for kind, steps in (("max", 2), ("max", 3), ("max", 4), ("mean", 2))
+            for kind, operator, steps in (
+                ("max", "reduce_max", 2),
+                ("max", "reduce_max", 3),
+                ("max", "reduce_max", 4),
+                ("mean", "mean", 2),
+            )
         ),
         AcceleratorOperator(
             "flexasr",
