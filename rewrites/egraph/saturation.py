@@ -17,7 +17,7 @@ from typing import Final
 from .egraph import EGraph
 from .explanation import Substitution
 from .rewrite import Rewrite
-from .terms import EGraphError, Symbol
+from .terms import EGraphError, Symbol, identity
 
 __all__ = ["Limits", "RuleStatistics", "Saturation", "Stop", "saturate"]
 
@@ -145,6 +145,7 @@ def saturate(
     end = clock() + limits.seconds
     backoff = _Backoff(limits, list(statistics))
     egraph.rebuild()
+    done: set[Hashable] = set()
     iteration = 0
     while True:
         stop = Stop.ITERATIONS if iteration >= limits.iterations else None
@@ -152,7 +153,7 @@ def saturate(
             before = egraph.size, egraph.unions
             found, stop = _matches(egraph, rewrites, backoff, iteration, statistics, end, clock)
             if stop is None:
-                stop = _apply(egraph, found, statistics, limits, end, clock)
+                stop = _apply(egraph, found, done, statistics, limits, end, clock)
             egraph.rebuild()
             iteration += 1
             if stop is None and before == (egraph.size, egraph.unions) and not backoff.release(iteration - 1):
@@ -208,12 +209,16 @@ def _matches(
 def _apply(
     egraph: EGraph,
     found: Sequence[tuple[Rewrite, Substitution[int]]],
+    done: set[Hashable],
     statistics: Mapping[str, RuleStatistics],
     limits: Limits,
     end: float,
     clock: Callable[[], float],
 ) -> Stop | None:
-    """Makes the two sides of each match equal, until a limit is reached."""
+    """Makes the two sides of each match equal, until a limit is reached.
+
+    ``done`` are matches that were made equal before, up to equality: what is equal stays equal.
+    """
     lookup = _Lookup(egraph)
     for rewrite, substitution in found:
         told = statistics[rewrite.rule.name]
@@ -222,6 +227,12 @@ def _apply(
             return Stop.SECONDS
         if egraph.size >= limits.nodes:
             return Stop.NODES
+        operands = tuple(egraph.find(o) for _, o in substitution.operands)
+        key = (rewrite.rule.name, operands, identity(substitution.values))
+        if key in done:
+            told.known += 1
+            continue
+        done.add(key)
         try:
             left, right = rewrite.sides(lookup, substitution)
             same = egraph.find(left) == egraph.find(right)

@@ -28,7 +28,7 @@ from .rule_sets import RuleSet, rules_for
 
 __all__ = ["LIMITS", "Offloaded", "RuleUse", "folded", "offload"]
 
-LIMITS = Limits(nodes=60_000, iterations=16, seconds=40.0, matches=4000)
+LIMITS = Limits(nodes=60_000, iterations=16, seconds=90.0, matches=4000)
 """What saturation may use, where nothing else is said."""
 
 
