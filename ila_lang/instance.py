@@ -194,23 +194,11 @@ def run_columns(template: Template, simulator: Simulator, columns: Mapping[str, 
             raise InstanceError(
                 f"State {state} of {name} must hold {value} when program {template.fragment} starts; use a new device"
             )
-    found = simulator.execute(CommandStream(columns), [template.output])[template.output]
-    return template.outputs(_words(template, simulator, found))
-
-
-def _words(template: Template, simulator: Simulator, found: list[tuple[int, Any]]) -> NDArray[np.uint8]:
-    """The device's output after each read of the template, of its values after the commands that set it."""
-    times = np.array([number for number, _ in found], np.int64)
+    times, rows = simulator.watch(CommandStream(columns), template.output)
     last = np.searchsorted(times, template.reads, side="right") - 1
     if len(last) and last.min() < 0:
         raise InstanceError(
             f"Command {template.reads[0]} of program {template.fragment} must set {template.output} of "
             f"{template.device} before the host reads it; it holds what it held before the program"
         )
-    size = template.output_bytes
-    rows = [value if isinstance(value, np.ndarray) else _bytes(value, size) for _, value in found]
-    return np.array(rows, np.uint8).reshape(-1, size)[last]
-
-
-def _bytes(value: int, size: int) -> NDArray[np.uint8]:
-    return np.frombuffer(int(value).to_bytes(size, "little"), np.uint8)
+    return template.outputs(rows[last])

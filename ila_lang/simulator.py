@@ -225,8 +225,24 @@ class Simulator(Machine):
         the first command that is not accepted, when the ones before have been executed; ValueError, with nothing done,
         if a column does not have the form of its input.
         """
-        self._check(stream)
         seen: dict[str, list[tuple[int, Any]]] = {name: [] for name in watch}
+        for name, first, values in self._executed(stream, watch):
+            seen[name] += zip(range(first, first + len(values)), values, strict=True)
+        return seen
+
+    def watch(self, stream: CommandStream, state: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """As :meth:`execute`: the numbers of the commands that update a state, and its values as rows of bytes."""
+        size = -(-self.ila.states[state].width // 8)
+        numbers, rows = [np.zeros(0, np.int64)], [np.zeros((0, size), np.uint8)]
+        for _, first, values in self._executed(stream, [state]):
+            numbers.append(np.arange(first, first + len(values)))
+            found = np.asarray(values)
+            rows.append(found if found.ndim > 1 else found.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :size])
+        return np.concatenate(numbers), np.concatenate(rows)
+
+    def _executed(self, stream: CommandStream, watch: Sequence[str]) -> Iterator[tuple[str, int, Any]]:
+        """Executes; for watched states the first of some commands that follow each other, and the value after each."""
+        self._check(stream)
         for first, last, instruction in self._runs(stream):
             bulk = self._of_columns.bulk(instruction) if instruction is not None else None
             if bulk is not None and (last - first >= SHORT_RUN or bulk.short):
@@ -234,18 +250,13 @@ class Simulator(Machine):
                 wide = {row.wide: self._rows(stream, row.wide, first, last) for row in bulk.stored_rows}
                 rows = bulk.execute(self.memories, self.values, columns, wide, last - first)
                 if rows is not None:
-                    for name in watch:
-                        if name in rows:
-                            seen[name] += zip(range(first, last), rows[name], strict=True)
+                    yield from ((name, first, rows[name]) for name in watch if name in rows)
                     continue
             for number in range(first, last):
                 inputs = stream.command(number)
                 chosen = instruction or self.decode(inputs)
                 self.execute_one(chosen, inputs)
-                for name in watch:
-                    if name in chosen.updates:
-                        seen[name].append((number, self._watched(name)))
-        return seen
+                yield from ((name, number, [self._watched(name)]) for name in watch if name in chosen.updates)
 
     def plain_runs(self, stream: CommandStream) -> list[tuple[int, int]]:
         """Ranges of commands of which it is known beforehand that they are accepted and start nothing.

@@ -287,3 +287,29 @@ def test_random_fragments(random: Random) -> None:
             k.store(Y, r.zext(16), out[7:0])
 
     same_as_interpreter(fragment(write), {"n": random.randrange(1, 5)}, random.getrandbits(32))
+
+
+def test_inputs_and_outputs_of_few_bits() -> None:
+    """Elements in an input that is a number, and an output that is one; some commands one by one, others in bulk."""
+    ila = Ila("narrow")
+    keep, value, place = ila.input("keep", BOOL), ila.input("value", 24), ila.input("place", 4)
+    memory, out = ila.memory("words", 4, 24), ila.state("out", bv(48), 0)
+    ila.instruction("put").set_decode(keep).update(memory, memory.store(place, value))
+    ila.instruction("get").set_decode(~keep).update(out, concat(memory.load(place), const(3, 24)))
+    kernel = Kernel("toy")
+    with kernel.loop("i", N) as i:
+        word = concat(X.load(i.zext(16) + 1), SHORT.load(i.zext(16)))
+        kernel.command("put", keep=true, value=word, place=i[3:0])
+        kernel.command("get", keep=false, place=i[3:0])
+        kernel.store(Y, i.zext(16), out[31:24])
+    with kernel.loop("r", N) as r:
+        kernel.command("get", keep=false, place=r[3:0])
+        kernel.store(Y, (N + r).zext(16), out[47:40])
+        kernel.store(SHORT, r.zext(16), out[15:0])
+    toy = Fragment("toy", ila, {"n": N}, {t.name: t for t in (X, SHORT, Y)}, kernel)
+    template = same_as_interpreter(toy, {"n": 9})
+    assert template.output_bytes == 6
+    stream = CommandStream(template.columns(random_tensors(template, 3)))
+    numbers, rows = Simulator(ila).watch(stream, "out")
+    values = [(n, int.from_bytes(row.tobytes(), "little")) for n, row in zip(numbers.tolist(), rows, strict=True)]
+    assert values == Simulator(ila).execute(stream, ["out"])["out"]
