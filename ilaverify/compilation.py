@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -122,6 +123,7 @@ def compile_model(
             "costs": request.costs,
             "saturation": offloaded.saturation.stop.value,
             "cheapest_of_what_was_found": offloaded.optimal,
+            "versions": {name: version(name) for name in ("numpy", "onnx")},
         },
         request.options,
         told if told["given"] else {**told, "seed": SEED},

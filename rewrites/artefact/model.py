@@ -5,7 +5,7 @@
 ``chain.json``     why the compiled graph equals the model: the rewritten graph and every output's explanation
 ``constants.npz``  data of constants by digest
 ``programs/``      the commands of every call as columns, and where run-time elements go: see ``ila_lang.instance``
-``plan.json``      places of the host's tensors in one memory
+``plan.json``      places of the host's tensors in one memory, and the regions that each program has in its device's
 ``source.onnx``    the model that was compiled, external data included
 ``SUMMARY.md``     for people
 =================  =====================================================================================================
@@ -22,11 +22,10 @@ from typing import Any
 from ila_lang import canonical_text
 from ila_lang.instance import InstanceError, Template
 from ila_lang.mapping import SizeError
-from ir_semantics.graph.build import MOST_NODES
 from ir_semantics.graph.ir import Graph, digest_of
 from rewrites.codegen import CannotOffload, Implementation, Options, constants_of, implement
 from rewrites.egraph import Explanation
-from rewrites.memory_problem import Buffer, MemoryPlan, MemoryProblem, Minimality
+from rewrites.memory_problem import MemoryPlan, MemoryProblem
 from smt_encodings.claims import Equality
 
 from .arrays import arrays_of, npz_bytes
@@ -35,6 +34,7 @@ from .directory import read_directory, write_directory
 from .errors import ArtefactError, items, natural, record, text
 from .errors import field as typed
 from .graphs import graph_json, graph_value
+from .plans import plans_json, plans_value
 
 __all__ = ["Certified", "Compiled", "OnHost", "read_compiled", "write_compiled"]
 
@@ -118,7 +118,7 @@ def write_compiled(directory: Path, compiled: Compiled, summary: str) -> str:
     files["constants.npz"] = npz_bytes(data)
     chain = {"rewritten": graph_json(compiled.rewritten), "explanations": chain_json(compiled.explanations)}
     files["chain.json"] = _json(chain)
-    files["plan.json"] = _json(_plan_json(compiled.problem, compiled.plan))
+    files["plan.json"] = _json(plans_json(compiled.problem, compiled.plan, compiled.implementations))
     files["source.onnx"] = compiled.source
     files["SUMMARY.md"] = summary.encode("utf-8")
     options = compiled.options
@@ -143,17 +143,6 @@ def write_compiled(directory: Path, compiled: Compiled, summary: str) -> str:
 
 def _json(content: object) -> bytes:
     return (canonical_text(content) + "\n").encode("ascii")
-
-
-def _plan_json(problem: MemoryProblem, plan: MemoryPlan) -> dict[str, Any]:
-    return {
-        "memory": "host tensors, in bytes",
-        "capacity": problem.capacity,
-        "buffers": [{**vars(b), "address": plan.addresses[b.name]} for b in problem.buffers],
-        "peak": plan.peak,
-        "lower_bound": plan.lower_bound,
-        "minimality": plan.minimality.name,
-    }
 
 
 # -- reading ----------------------------------------------------------------------------------------------
@@ -186,7 +175,8 @@ def read_compiled(directory: Path) -> Compiled:
     implementations, programs, used = _implementations(directory, content["accelerated"], files, graph, options)
     for name in sorted(set(files) - needed - used):
         raise ArtefactError(f"{where}: every program must be that of a call; {name} is of none")
-    problem, plan = _plan(str(directory / "plan.json"), _parsed(directory / "plan.json", files))
+    plans = _parsed(directory / "plan.json", files)
+    problem, plan = plans_value(str(directory / "plan.json"), plans, implementations)
     certificates = typed(f"{where}: certificates", content["certificates"], dict, "an object of claims")
     left_out = typed(f"{where}: left_out", content["left_out"], dict, "an object of reasons")
     return Compiled(
@@ -307,28 +297,3 @@ def _program(directory: Path, name: str, files: Mapping[str, bytes]) -> Template
         return Template.from_arrays(arrays_of(str(directory / name), files[name]))
     except InstanceError as error:
         raise ArtefactError(f"{directory / name}: {error}") from error
-
-
-def _plan(where: str, value: object) -> tuple[MemoryProblem, MemoryPlan]:
-    told = record(where, value, ("memory", "capacity", "buffers", "peak", "lower_bound", "minimality"))
-    if len(items(f"{where}: buffers", told["buffers"])) > MOST_NODES:
-        raise ArtefactError(f"{where} must have at most {MOST_NODES} buffers")
-    buffers, addresses = [], {}
-    names = ("name", "size", "start", "end", "alignment", "fixed", "address")
-    for item in items(f"{where}: buffers", told["buffers"]):
-        given = record(f"{where}: a buffer", item, names)
-        if given["fixed"] is not None:
-            raise ArtefactError(f"{where}: the fixed place of a tensor must be None; the planner chooses")
-        addresses[text(where, given["name"])] = natural(f"{where}: address", given.pop("address"), 1 << 62)
-        try:
-            buffers.append(Buffer(**given))
-        except (TypeError, ValueError) as error:
-            raise ArtefactError(f"{where}: {error}") from error
-    if told["minimality"] not in Minimality.__members__:
-        raise ArtefactError(f"{where}: minimality must be one of {', '.join(Minimality.__members__)}")
-    try:
-        problem = MemoryProblem(buffers, told["capacity"])
-    except ValueError as error:
-        raise ArtefactError(f"{where}: {error}") from error
-    peak, bound = (natural(f"{where}: {key}", told[key], 1 << 62) for key in ("peak", "lower_bound"))
-    return problem, MemoryPlan(addresses, peak, bound, Minimality[told["minimality"]])

@@ -13,6 +13,7 @@ __all__ = ["CAVEATS", "calibration_text", "equality_text", "summary_text"]
 CAVEATS = (
     "Simulators are derived from the same models as the proofs; that hardware behaves like them is not claimed.",
     "That the graph means what other runtimes compute is tested (ONNX backend tests), not proved.",
+    "What the host does for a program (to quantise and pad operands, to put results together) is tested, not proved.",
     "Quantisation is chosen from ranges that calibration saw. Numbers beyond them are cut to the end of their format.",
     "Bounds are about one operator on its own operands. They are not added up over the network: nothing is proved "
     "about the error of outputs, or about accuracy.",

@@ -223,6 +223,10 @@ def changed_arrays(directory: Path, name: str, change: Callable[[dict[str, Any]]
     resealed(directory, **{name.replace("/", "__").replace(".", "_DOT_"): npz_bytes(arrays)})
 
 
+def first_buffer(directory: Path, **changes: Any) -> None:
+    changed_file(directory, "plan.json", lambda content: content["host"]["buffers"][0].update(changes))
+
+
 def program(directory: Path, operator: str) -> str:
     """The file of the first program of an operator."""
     compiled = read_compiled(directory)
@@ -249,12 +253,10 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "an operator": (lambda d: resealed(d, swap_operator), "constants", "must be the rewritten one"),
     "a rule": (lambda d: changed_file(d, "chain.json", use_another_rule), "chain of rules", "there is no rule"),
     "an address": (
-        lambda d: changed_file(d, "plan.json", lambda c: [b.update(address=0) for b in c["buffers"]]),
+        lambda d: changed_file(d, "plan.json", lambda c: [b.update(address=0) for b in c["host"]["buffers"]]),
         "memory plan", "must not share a cell",
     ),
-    "a live interval": (
-        lambda d: changed_file(d, "plan.json", lambda c: c["buffers"][0].update(end=9)), "memory plan", "is for others",
-    ),
+    "a live interval": (lambda d: first_buffer(d, end=9), "memory plan", "is for others"),
     "a claim": (
         lambda d: resealed(d, lambda c: c["certificates"]["transposed-twice"].update(size_domain="more")),
         "certificates", "must quote the claim as it is",
@@ -331,8 +333,13 @@ READING: dict[str, tuple[Callable[[Path], None], str]] = {
     "another program": (lambda d: resealed(d, other_program), "The program of hlscnn_conv2d must be"),
     "another equality": (lambda d: resealed(d, lambda c: c.update(equality="exactly")), "equality must be one of"),
     "a key more": (lambda d: resealed(d, lambda c: c.update(more=1)), "must have exactly the keys"),
-    "a plan of another form": (lambda d: changed_file(d, "plan.json", lambda c: c.pop("peak")), "must have exactly"),
-    "a fixed tensor": (lambda d: changed_file(d, "plan.json", lambda c: c["buffers"][0].update(fixed=0)), "None"),
+    "a plan of another form": (lambda d: changed_file(d, "plan.json", lambda c: c["host"].pop("peak")), "must have exactly"),
+    "a fixed tensor": (lambda d: first_buffer(d, fixed=0), "must be None"),
+    "another region": (
+        lambda d: changed_file(d, "plan.json", lambda c: c["devices"][0]["memories"][0]["regions"].update(x=[1, 1])),
+        "must be those of the calls' programs",
+    ),
+    "no name": (lambda d: first_buffer(d, name=[]), "must be a text"),
     "9 bits": (lambda d: resealed(d, lambda c: c["options"].update(weight_bits=9)), "weight_bits must be 8 or 16"),
 }  # fmt: skip
 
