@@ -27,7 +27,6 @@ from .flexasr_buffers import BASE, HOST_X, HOST_Y, NV, T, UnitProgram, matrix_do
 from .flexasr_pooling import KINDS, pooling_lemma
 
 __all__ = [
-    "CHAINS",
     "HOST_MID",
     "chain_fragment",
     "chain_mapping",
@@ -35,8 +34,6 @@ __all__ = [
     "reload_mapping",
 ]
 
-CHAINS = (2, 3, 4)
-"""How many poolings the proved chains have; figure 7 needs four."""
 PARAMETERS = {"T": T, "nv": NV, "base": BASE}
 PARAMETER_TEXTS = {
     "T": "rows",

@@ -20,6 +20,7 @@ from accel_models.flexasr.quantise import Quantised, dequantise
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from rewrites import a_priori
+from rewrites.offload.operators import CHAINS
 
 from .bounding import bounds_of, operand_error
 from .formats import (
@@ -51,10 +52,10 @@ class PoolProgram:
 POOLS: Final[Mapping[str, PoolProgram]] = {
     "flexasr.max_pool": PoolProgram("max", 1, "flexasr_maxpool", ("host_in", "host_out")),
     "flexasr.mean_pool": PoolProgram("mean", 1, "flexasr_meanpool", ("host_in", "host_out")),
-    "flexasr.max_pool_x2": PoolProgram("max", 2, "flexasr_maxpool_x2"),
-    "flexasr.max_pool_x3": PoolProgram("max", 3, "flexasr_maxpool_x3"),
-    "flexasr.max_pool_x4": PoolProgram("max", 4, "flexasr_maxpool_x4"),
-    "flexasr.mean_pool_x2": PoolProgram("mean", 2, "flexasr_meanpool_x2"),
+    **{
+        f"flexasr.{kind}_pool_x{steps}": PoolProgram(kind, steps, f"flexasr_{kind}pool_x{steps}")
+        for kind, steps in CHAINS
+    },
 }
 """The program of each operator."""
 

@@ -7,7 +7,7 @@ What is proved is what is sent: a program is the device fragment of the mapping 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from rewrites.flexasr_linear import linear_mapping
 from rewrites.flexasr_pooling import pooling_mapping
 from rewrites.flexasr_recurrent import recurrent_mapping
 from rewrites.hlscnn_convolution import convolution_mapping
+from rewrites.offload.operators import CHAINS
 from rewrites.vta_gemm import gemm_mapping
 
 __all__ = ["MAPPINGS", "Columns", "Devices", "mapping_of", "template_of"]
@@ -38,10 +39,7 @@ MAPPINGS: Mapping[str, Callable[[], TensorMapping]] = {
     "flexasr_lstm": lambda: recurrent_mapping("lstm"),
     "flexasr_maxpool": lambda: pooling_mapping("max"),
     "flexasr_meanpool": lambda: pooling_mapping("mean"),
-    "flexasr_maxpool_x2": lambda: chain_mapping("max", 2),
-    "flexasr_maxpool_x3": lambda: chain_mapping("max", 3),
-    "flexasr_maxpool_x4": lambda: chain_mapping("max", 4),
-    "flexasr_meanpool_x2": lambda: chain_mapping("mean", 2),
+    **{f"flexasr_{kind}pool_x{steps}": partial(chain_mapping, kind, steps) for kind, steps in CHAINS},
     "flexasr_layernorm": layer_norm_mapping,
     "hlscnn_conv2d": convolution_mapping,
     "vta_gemm": gemm_mapping,

@@ -23,7 +23,7 @@ from rewrites.egraph.pattern import Maker, Operator, Pattern, Variable, build, m
 from rewrites.gate import Admission
 from smt_encodings.claims import Equality
 
-from .operators import ACCELERATOR_OPERATORS
+from .operators import ACCELERATOR_OPERATORS, CHAINS
 
 __all__ = ["CHAIN_RULES", "MEAN_WINDOW_RULES", "WINDOW_RULES", "ChainRewrite", "ChainRule", "Meaning", "chain_rewrites"]
 
@@ -159,7 +159,7 @@ CHAIN_RULES: Final[tuple[ChainRule, ...]] = (
             _of(f"{kind}_pool_x{steps}", "x"),
             f"flexasr_{kind}pool_x{steps}",
         )
-        for kind, steps in (("max", 2), ("max", 3), ("max", 4), ("mean", 2))
+        for kind, steps in CHAINS
     ),
 )
 """All rules between accelerator operators."""

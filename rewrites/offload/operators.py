@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from ir_semantics.graph.build import Builder
 from ir_semantics.graph.ir import Attributes, integer_of
@@ -56,6 +56,9 @@ TARGETS: Final = ("flexasr", "hlscnn", "vta")
 
 ACTIVATIONS: Final = ("none", "relu", "sigmoid", "tanh")
 """What ``flexasr.linear`` may apply to its result."""
+
+CHAINS: Final[tuple[tuple[Literal["max", "mean"], int], ...]] = (("max", 2), ("max", 3), ("max", 4), ("mean", 2))
+"""Poolings of pairs of rows that FlexASR does several times in one program: their kind and number."""
 
 GATES: Final[Mapping[str, tuple[int, ...]]] = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn": (0,)}
 """For each gate of the tensor IR's recurrent layer (ONNX's order), its place among the accelerator operator's."""
@@ -206,6 +209,7 @@ class AcceleratorOperator:
         return self.operator.name
 
 
+_REDUCTIONS = {"max": "reduce_max", "mean": "mean"}
 _LINEAR = tuple("flexasr_linear" + ("" if a == "none" else f"_{a}") for a in ACTIVATIONS)
 
 ACCELERATOR_OPERATORS: Final[Mapping[str, AcceleratorOperator]] = {
@@ -258,24 +262,19 @@ ACCELERATOR_OPERATORS: Final[Mapping[str, AcceleratorOperator]] = {
                 (f"flexasr_{kind}pool",),
                 resident=True,
             )
-            for kind, operator in (("max", "reduce_max"), ("mean", "mean"))
+            for kind, operator in _REDUCTIONS.items()
         ),
         *(
             AcceleratorOperator(
                 "flexasr",
                 composite(
                     f"flexasr.{kind}_pool_x{steps}",
-                    _pools(operator, f"flexasr.{kind}_pool_x{steps}", steps),
+                    _pools(_REDUCTIONS[kind], f"flexasr.{kind}_pool_x{steps}", steps),
                     doc=f"FlexASR's {kind} pooling {steps} times, between one store and one load.",
                 ),
                 (f"flexasr_{kind}pool_x{steps}",),
             )
-            for kind, operator, steps in (
-                ("max", "reduce_max", 2),
-                ("max", "reduce_max", 3),
-                ("max", "reduce_max", 4),
-                ("mean", "mean", 2),
-            )
+            for kind, steps in CHAINS
         ),
         AcceleratorOperator(
             "flexasr",

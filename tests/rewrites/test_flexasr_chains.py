@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -17,14 +18,16 @@ from chc.nests import nests_of
 from ila_lang import Expr, Fragment, Kernel, Machine, const, load_bytes, run_fragment
 from ila_lang.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
+from ilaverify.catalogue import MAPPINGS
 from rewrites.flexasr_buffers import BASE, HOST_X, HOST_Y, NV, T, UnitProgram
 from rewrites.flexasr_chains import HOST_MID, PLACE, chain_mapping, ir_chain, reload_mapping
 from rewrites.flexasr_pooling import KINDS, pooling_mapping
+from rewrites.offload.operators import CHAINS as PAIRS
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 
 RELOAD, APART = reload_mapping(), reload_mapping(apart=True)
-CHAINS = {f"{kind} x{n}": chain_mapping(kind, n) for kind, n in (("max", 2), ("max", 3), ("max", 4), ("mean", 2))}
+CHAINS = {f"{kind} x{n}": chain_mapping(kind, n) for kind, n in PAIRS}
 RELOADED = chain_mapping("max", 2, reloaded=True)
 
 
@@ -246,6 +249,11 @@ def test_it_is_proved_for_every_size(mapping: TensorMapping) -> None:
 def test_a_chain_is_proved_at_a_shape() -> None:
     verdict = bmc.prove.prove(CHAINS["max x2"], (4, 16), data="uninterpreted")
     assert verdict.status is Status.PROVED, verdict.reason
+
+
+def test_the_catalogue_has_every_chain() -> None:
+    named = {name for name in MAPPINGS if re.fullmatch(r"flexasr_.*_x\d+", name)}
+    assert named == {mapping.name for mapping in CHAINS.values()}
 
 
 def test_nests_that_occur_twice_have_labels_of_their_own() -> None:
