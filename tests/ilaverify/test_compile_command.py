@@ -333,7 +333,9 @@ READING: dict[str, tuple[Callable[[Path], None], str]] = {
     "another program": (lambda d: resealed(d, other_program), "The program of hlscnn_conv2d must be"),
     "another equality": (lambda d: resealed(d, lambda c: c.update(equality="exactly")), "equality must be one of"),
     "a key more": (lambda d: resealed(d, lambda c: c.update(more=1)), "must have exactly the keys"),
-    "a plan of another form": (lambda d: changed_file(d, "plan.json", lambda c: c["host"].pop("peak")), "must have exactly"),
+    "a plan of another form": (
+        lambda d: changed_file(d, "plan.json", lambda c: c["host"].pop("peak")), "must have exactly the keys",
+    ),
     "a fixed tensor": (lambda d: first_buffer(d, fixed=0), "must be None"),
     "another region": (
         lambda d: changed_file(d, "plan.json", lambda c: c["devices"][0]["memories"][0]["regions"].update(x=[1, 1])),
