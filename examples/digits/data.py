@@ -2,7 +2,7 @@
 
 scikit-learn's ``load_digits`` has 1,797 images of 8x8 pixels with values 0 to 16.  ``digits.npz`` holds the images by
 which networks are judged, and those by which a compiler chooses number formats, so that neither needs scikit-learn;
-``python -m examples.digits`` (which does) writes it.
+``python -m examples.digits --images`` (which does) writes it.
 """
 
 from __future__ import annotations

@@ -9,9 +9,11 @@ import onnx
 import pytest
 
 from examples.digits import as_input, load
+from examples.digits.__main__ import main
 from examples.digits.data import CALIBRATION, TESTS, digest_of, order, write
 from examples.digits.network import export, shapes
 from examples.digits.train import FILE
+from ilaverify.cli_run import read_arrays
 from ir_semantics.graph import Graph, run
 from ir_semantics.onnx import import_model
 
@@ -93,6 +95,26 @@ def test_inputs_are_scaled_exactly() -> None:
 def test_other_images_are_refused(shape: tuple[int, ...], value: int) -> None:
     with pytest.raises(ValueError, match=r"^images must be \[N, 8, 8\] with values 0 to 16, not "):
         as_input(np.full(shape, value))
+
+
+def test_inputs_are_written_as_the_command_line_reads_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["digits", str(tmp_path / "new"), "--number", "7"])
+    main()
+    digits = load()
+    assert capsys.readouterr().out == f"image 7 is a {digits.test_labels[7]}\n"
+    (calibration,) = read_arrays(tmp_path / "new/calibration.npz", "inputs").values()
+    assert calibration.shape == (CALIBRATION, 1, 1, 8, 8)
+    assert np.array_equal(calibration[:, 0], as_input(digits.calibration_images))
+    assert np.array_equal(read_arrays(tmp_path / "new/image.npz", "inputs")["image"], as_input(digits.test_images[7:8]))
+
+
+def test_an_image_that_there_is_not(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["digits", "new", "--number", "450"])
+    with pytest.raises(SystemExit):
+        main()
+    assert capsys.readouterr().err.endswith("--number must be 0 to 449, not 450\n")
 
 
 def test_weights_of_another_network_are_refused() -> None:
