@@ -171,6 +171,8 @@ def _show(compiled: Compiled, digest: str, directory: Path) -> None:
 
 
 def _json(compiled: Compiled, digest: str, directory: Path) -> dict[str, Any]:
+    from rewrites.artefact.origins import origin_text
+
     return {
         "schema": RESULT_SCHEMA,
         "model": compiled.source_name,
@@ -181,7 +183,7 @@ def _json(compiled: Compiled, digest: str, directory: Path) -> dict[str, Any]:
             {
                 "node": number,
                 "operator": compiled.graph.nodes[number].operator,
-                "origin": compiled.graph.origins[number],
+                "origin": origin_text(compiled.graph, number),
                 "mappings": list(dict.fromkeys(call.mapping for call in implementation.calls)),
                 "programs": len(implementation.calls),
             }

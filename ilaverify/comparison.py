@@ -20,6 +20,7 @@ import numpy as np
 from ir_semantics.graph.ir import Graph
 from ir_semantics.graph.run import steps
 from ir_semantics.graph.types import Array
+from rewrites.artefact.origins import origin_text
 from rewrites.artefact.running import Ran, run_compiled
 from rewrites.codegen import Devices, Implementation
 
@@ -153,7 +154,7 @@ def _node(graph: Graph, implementation: Implementation, ran: Ran, host: Array) -
     return NodeComparison(
         ran.number,
         node.operator,
-        graph.origins[ran.number],
+        origin_text(graph, ran.number),
         len(implementation.calls),
         tuple(dict.fromkeys(call.mapping for call in implementation.calls)),
         distance(executed.value, exact[0]),
@@ -200,12 +201,14 @@ def finite(value: float | None) -> float | str | None:
 def lines_of(nodes: Sequence[NodeComparison]) -> list[str]:
     """A table of accelerator operators for people."""
     names = ("error", "bound", "vs host", "of")
-    told = [f"{'node':>5}  {'operator':<20}{'programs':>8}  " + "  ".join(f"{n:>9}" for n in names) + f"  {'s':>7}"]
+    told = [
+        f"{'node':>5}  {'operator':<20}{'programs':>8}  " + "  ".join(f"{n:>9}" for n in names) + f"  {'s':>7}  from"
+    ]
     for n in nodes:
         bound = "none" if n.own_bound is None else f"{n.own_bound:.3g}"
-        mark = {True: "", False: "  BEYOND ITS BOUND", None: f"  no bound: {n.reason}"}[n.inside]
+        mark = {True: "", False: ": BEYOND ITS BOUND", None: f": no bound: {n.reason}"}[n.inside]
         told.append(
             f"{n.number:>5}  {n.operator:<20}{n.calls:>8}  {n.own:>9.3g}  {bound:>9}  {n.reference:>9.3g}  "
-            f"{n.scale:>9.3g}  {n.seconds:>7.3f}{mark}"
+            f"{n.scale:>9.3g}  {n.seconds:>7.3f}  {n.origin}{mark}"
         )
     return told

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from smt_encodings.claims import Equality
 
 from .model import Compiled
+from .origins import origin_text
 
 __all__ = ["CAVEATS", "calibration_text", "equality_text", "summary_text"]
 
@@ -112,7 +113,7 @@ def _accelerated(compiled: Compiled) -> Iterator[str]:
         formats = ", ".join(f"{name} {value}" for name, value in sorted(implementation.quantisation.items()))
         commands = sum(len(p) for p in compiled.programs[number])
         yield (
-            f"| {number} | {node.operator} | {_cell(compiled.graph.origins[number])} | {node.type} | "
+            f"| {number} | {node.operator} | {_cell(origin_text(compiled.graph, number))} | {node.type} | "
             f"{len(implementation.calls)} | {commands:,} | {mappings} | {formats} |"
         )
 

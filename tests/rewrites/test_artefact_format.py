@@ -8,6 +8,7 @@ import os
 import struct
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from rewrites.artefact.chain import chain_json, chain_value
 from rewrites.artefact.directory import MODEL, is_artefact, may_write, read_directory, write_directory
 from rewrites.artefact.errors import ArtefactError
 from rewrites.artefact.graphs import attribute_json, attribute_value, graph_json, graph_value
+from rewrites.artefact.origins import origin_text
 from rewrites.definitions import definitions
 from rewrites.egraph import EGraphError, Explanation, sides_of
 from rewrites.egraph.extraction import extract
@@ -107,6 +109,15 @@ def test_a_graph_that_does_not_fit_is_refused(attack: str) -> None:
     change(document)
     with pytest.raises(ArtefactError, match=reason):
         graph_value("it", document, graph.constants)
+
+
+def test_an_operator_without_an_origin_is_told_by_what_it_leads_to() -> None:
+    graph = small_graph()
+    conv = next(i for i, n in enumerate(graph.nodes) if n.operator == "conv")
+    (last,) = (i for i, n in enumerate(graph.nodes) if n.operator == "leaky_relu")
+    assert (origin_text(graph, conv), origin_text(graph, last)) == ("towards node act (Relu)", "node act (Relu)")
+    bare = replace(graph, origins=("",) * len(graph.nodes))
+    assert origin_text(bare, conv) == ""
 
 
 # -- chains -------------------------------------------------------------------------------------------
