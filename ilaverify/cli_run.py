@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from .errors import EXIT_PROVED, EXIT_REFUTED, UsageError
 if TYPE_CHECKING:
     from ir_semantics.graph.types import Array
     from rewrites.artefact.model import Compiled
+    from rewrites.codegen import Devices
 
     from .comparison import Comparison
 
@@ -39,6 +40,9 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--input", type=Path, metavar="X.npz", help="an array for each input, by name")
     parser.add_argument("--random", type=count, metavar="SEED", help="random inputs in place of --input, from a seed")
     parser.add_argument("--reference", default="host", choices=("host", "onnxruntime"), help="default: host")
+    parser.add_argument(
+        "--repeat", type=count, metavar="N", help="run N times more, for the time of a run when simulators are warm"
+    )
     parser.add_argument("--output", type=Path, metavar="Y.npz", help="write the outputs")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     parser.set_defaults(run=_run)
@@ -62,6 +66,7 @@ def _run(options: argparse.Namespace) -> int:
     from rewrites.artefact.checking import check_contents
     from rewrites.artefact.errors import ArtefactError
     from rewrites.artefact.model import read_compiled
+    from rewrites.codegen import Devices
     from rewrites.codegen.calibration import drawn_inputs
 
     from .comparison import compare
@@ -84,7 +89,9 @@ def _run(options: argparse.Namespace) -> int:
         (inputs,) = drawn_inputs(compiled.graph, options.random, 1)
     try:
         reference = None if options.reference == "host" else run_onnx(compiled.source, inputs)
-        found = compare(compiled.graph, compiled.implementations, inputs, reference)
+        devices = Devices()
+        found = compare(compiled.graph, compiled.implementations, inputs, reference, devices)
+        again = [_seconds(compiled, inputs, devices) for _ in range(options.repeat or 0)]
     except GraphError as error:
         raise UsageError(str(error)) from error
     written = []
@@ -94,16 +101,26 @@ def _run(options: argparse.Namespace) -> int:
         options.output.write_bytes(npz_bytes(found.results))
         written.append(str(options.output))
     if options.json:
-        print(json.dumps(_json(compiled, found, options, loading, written), indent=2, sort_keys=True))
+        told = _json(compiled, found, options, loading, again)
+        print(json.dumps({**told, "written": written}, indent=2, sort_keys=True))
     else:
-        for line in _lines(compiled, found, options, loading):
+        for line in _lines(compiled, found, options, loading, again):
             print(line)
         for path in written:
             print(f"written   {path}")
     return EXIT_PROVED if found.first_outside is None else EXIT_REFUTED
 
 
-def _lines(compiled: Compiled, found: Comparison, options: argparse.Namespace, loading: float) -> Iterator[str]:
+def _seconds(compiled: Compiled, inputs: Mapping[str, Array], devices: Devices) -> float:
+    """The time of another run, without a reference."""
+    from rewrites.artefact.running import run_compiled
+
+    return sum(ran.seconds for ran in run_compiled(compiled.graph, compiled.implementations, inputs, devices))
+
+
+def _lines(
+    compiled: Compiled, found: Comparison, options: argparse.Namespace, loading: float, again: Sequence[float]
+) -> Iterator[str]:
     from rewrites.artefact.summary import CAVEATS, equality_text
 
     from .comparison import lines_of
@@ -116,6 +133,8 @@ def _lines(compiled: Compiled, found: Comparison, options: argparse.Namespace, l
     for output in found.outputs:
         yield f"  {output.name}: largest error {output.error:.3g}, of values up to {output.scale:.3g}"
     yield f"time      {found.seconds:.2f} s, accelerators {found.device_seconds:.2f} s of it; loading {loading:.2f} s"
+    if again:
+        yield f"again     {min(again):.2f} s, the fastest of {len(again)} more runs"
     yield ""
     yield f"rests on {len(compiled.certificates)} certificates ({equality_text(compiled.equality)})"
     for name, c in compiled.certificates.items():
@@ -135,7 +154,7 @@ def _lines(compiled: Compiled, found: Comparison, options: argparse.Namespace, l
 
 
 def _json(
-    compiled: Compiled, found: Comparison, options: argparse.Namespace, loading: float, written: list[str]
+    compiled: Compiled, found: Comparison, options: argparse.Namespace, loading: float, again: Sequence[float]
 ) -> Mapping[str, Any]:
     outside = found.first_outside
     return {
@@ -151,5 +170,5 @@ def _json(
         "seconds": round(found.seconds, 4),
         "accelerator_seconds": round(found.device_seconds, 4),
         "loading_seconds": round(loading, 4),
-        "written": written,
+        "again_seconds": [round(seconds, 4) for seconds in again],
     }
