@@ -46,11 +46,11 @@ def _chain(kind: str, steps: int, reloaded: bool = False) -> Callable[[], Tensor
     return build
 
 
-def _reload(apart: bool) -> Callable[[], TensorMapping]:
+def _reload(what: str) -> Callable[[], TensorMapping]:
     def build() -> TensorMapping:
         from rewrites.flexasr_chains import reload_mapping
 
-        return reload_mapping(apart=apart)
+        return reload_mapping(what)
 
     return build
 
@@ -194,8 +194,9 @@ MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = (
             "max pooling twice on FlexASR, with a transfer to the host and back in between",
             _chain("max", 2, reloaded=True),
         ),
-        "flexasr_reload": ("a matrix of FlexASR's buffer, loaded and stored again, is unchanged", _reload(False)),
-        "flexasr_reload_apart": ("so is what lies outside of the matrix's tiles", _reload(True)),
+        "flexasr_reload": ("a matrix of FlexASR's buffer, loaded and stored again, is unchanged", _reload("matrix")),
+        "flexasr_reload_rest": ("so are the unused rows of the matrix's last tiles", _reload("rest")),
+        "flexasr_reload_apart": ("so is what lies outside of the matrix's tiles", _reload("apart")),
     }
     | {
         f"flexasr_linear{suffix}": (f"a dense layer{after}, on FlexASR's processing elements", _linear(activation))

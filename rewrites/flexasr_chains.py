@@ -5,17 +5,20 @@ Its IR side pools a tensor as often, each result being the next one's input; not
 means and sums, narrowing after every step is part of the meaning.
 
 What removes transfers from a program is proved on both ends.  ``flexasr_reload`` says that a matrix which is loaded to
-the host and stored again at the same place is what it was, ``flexasr_reload_apart`` that so is every vector outside of
-the matrix's tiles.  The ``..._reloaded`` chain moves the tensor to the host and back between two poolings (figure 7d)
-and has the IR side of the chain that does not, so both programs compute the same.
+the host and stored again at the same place is what it was, ``flexasr_reload_rest`` and ``flexasr_reload_apart`` that so
+is every other vector: in unused rows of the matrix's last tiles, and outside of its tiles.  The ``..._reloaded`` chain
+moves the tensor to the host and back between two poolings (figure 7d) and has the IR side of the chain that does not, so
+both programs compute the same.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cache
 
 from accel_models.flexasr.driver import program_file, setup_commands
-from accel_models.flexasr.layout import LANES
+from accel_models.flexasr.layout import LANES, vector_address
 from accel_models.flexasr.model import FlexAsrOptions, flexasr
 from accel_models.flexasr.numerics import describe_code
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, true, var
@@ -40,7 +43,6 @@ PARAMETER_TEXTS = {
     "nv": "vectors of 16 columns",
     "base": "first vector of the data in the large buffer",
 }
-PLACE = var("place", bv(32))
 HOST_MID = var("host_mid", mem(32, 8))
 """What the host keeps of a matrix that it loads and stores again."""
 ASSUMPTIONS = (
@@ -149,61 +151,51 @@ def chain_mapping(
     )
 
 
-def reload_mapping(options: FlexAsrOptions | None = None, *, apart: bool = False) -> TensorMapping:
-    """The mapping ``flexasr_reload``, with ``apart`` ``flexasr_reload_apart``; ``options`` select another hardware.
+def reload_mapping(what: str = "matrix", options: FlexAsrOptions | None = None) -> TensorMapping:
+    """That a matrix which the host loads and stores again leaves the buffer as it was; ``options`` select the hardware.
 
-    A matrix is loaded to the host and stored again.  What must not change is the matrix itself, or with ``apart`` any
-    one vector of the buffer that does not lie in the matrix's tiles.
+    ``what`` must not change: the "matrix" itself (the mapping ``flexasr_reload``), any vector in the "rest" of its last
+    tiles (``flexasr_reload_rest``), or any vector "apart" from its tiles (``flexasr_reload_apart``).  These are all
+    vectors of the buffer.  Raises KeyError for another word.
     """
-    program = Kernel("flexasr_reload_apart" if apart else "flexasr_reload")
+    part = _PARTS[what]
+    program = Kernel(part.name)
     host = UnitProgram(program, flexasr(options))
-    if apart:
-        host.store_vector(PLACE)
-    else:
+    if part.place is None:
         host.store_matrix(T)
+    else:
+        host.store_vector(part.place)
     host.load_matrix(T, HOST_MID, "what_was_there")
     host.store_matrix(T, HOST_MID, "what_was_there")
-    if apart:
-        host.load_vector(PLACE)
-    else:
+    if part.place is None:
         host.load_matrix(T)
-    parameters = PARAMETERS | ({"place": PLACE} if apart else {})
+    else:
+        host.load_vector(part.place)
+    parameters = PARAMETERS | part.parameters
     tensors = {t.name: t for t in (HOST_X, HOST_MID, HOST_Y)}
-    rows, features = (const(1, 32), const(LANES, 32)) if apart else (T, NV << 4)
-    elsewhere = (PLACE < BASE) | (BASE + (((T + 15) >> 4) * NV) * 16 <= PLACE)
-    what = "A vector outside of a matrix's tiles" if apart else "A matrix"
+    rows, features = (T, NV << 4) if part.place is None else (const(1, 32), const(LANES, 32))
     return TensorMapping(
         name=program.name,
         ir=ir_copy(rows, features, parameters),
         device=Fragment(program.name, host.ila, parameters, tensors, program),
         parameters=parameters,
-        parameter_texts=PARAMETER_TEXTS | ({"place": "the vector of the large buffer"} if apart else {}),
-        domain=(
-            *matrix_domain(T, "T"),
-            *(
-                (
-                    ("place <= 65535", PLACE <= 65535),
-                    ("place < base or base + 16*nv*ceil(T/16) <= place", elsewhere),
-                )
-                if apart
-                else ()
-            ),
-        ),
+        parameter_texts=PARAMETER_TEXTS | part.texts,
+        domain=(*matrix_domain(T, "T"), *part.domain),
         rows=rows,
         columns=features,
         inputs=(("host_x", "tensor_in"),),
         output=("host_y", "tensor_out"),
         lemmas=(),
         abstract=frozenset(),
-        sizes_of=apart_sizes if apart else matrix_sizes,
-        statement=f"{what} in FlexASR's large buffer is what it was after {'the' if apart else 'a'} matrix is loaded "
-        "to the host and stored again at the same place",
+        sizes_of=part.sizes_of,
+        statement=f"{part.statement} in FlexASR's large buffer is what it was after {part.matrix} is loaded to the "
+        "host and stored again at the same place",
         doc="Store, load the matrix to the host, store it from there, load (D2A figure 7e)",
         assumptions=ASSUMPTIONS,
         show_element=describe_code,
         program_file=program_file,
         setup_commands=setup_commands,
-        sample_shapes=((1, 16), (2, 32), (5, 48), (17, 16), (18, 32)),
+        sample_shapes=((1, 16), (2, 32), (5, 48), (17, 16), (18, 32), (30, 32)),
         shape_parameters=frozenset({"T", "nv"}),
     )
 
@@ -212,6 +204,17 @@ def matrix_sizes(rows: int, columns: int) -> dict[str, int]:
     """Sizes for a matrix of ``rows`` x ``columns``, stored at base 0; raises SizeError where it does not fit."""
     where = f"shape {rows}x{columns} of a matrix in FlexASR's large buffer"
     return {"T": rows, "nv": matrix_within(where, rows, columns), "base": 0}
+
+
+def rest_sizes(rows: int, columns: int) -> dict[str, int]:
+    """As :func:`matrix_sizes`, and the first row after the matrix; raises SizeError where its tiles are full."""
+    sizes = matrix_sizes(rows, columns)
+    if rows % 16 == 0:
+        raise SizeError(
+            f"Rows of shape {rows}x{columns} of a matrix with unused rows in its tiles must be no multiple of 16, not "
+            f"{rows}: there is no rest; take another number of rows"
+        )
+    return sizes | {"row_apart": rows, "vector_apart": sizes["nv"] - 1}
 
 
 def apart_sizes(rows: int, columns: int) -> dict[str, int]:
@@ -231,3 +234,53 @@ def ir_copy(rows: Expr, features: Expr, parameters: dict[str, Expr]) -> Fragment
     program = Kernel("ir_copy")
     program.command("copy", func_run=true, func_id=const(COPY_CODE, 8), rows_in=rows, features_in=features)
     return Fragment("ir_copy", copy_ir(), parameters, {}, program)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of the buffer: the matrix, or the vector at ``place``; with parameters of its own and their domain."""
+
+    name: str
+    statement: str
+    matrix: str
+    sizes_of: Callable[[int, int], dict[str, int]]
+    place: Expr | None = None
+    parameters: dict[str, Expr] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    domain: tuple[tuple[str, Expr], ...] = ()
+
+
+PLACE, ROW_APART, VECTOR_APART = var("place", bv(32)), var("row_apart", bv(32)), var("vector_apart", bv(32))
+_TILES = (T + 15) >> 4
+_PARTS = {
+    "matrix": _Part("flexasr_reload", "A matrix", "it", matrix_sizes),
+    "rest": _Part(
+        "flexasr_reload_rest",
+        "A vector of an unused row of a matrix's last tiles",
+        "the matrix",
+        rest_sizes,
+        vector_address(BASE, NV, ROW_APART, VECTOR_APART).zext(32),
+        {"row_apart": ROW_APART, "vector_apart": VECTOR_APART},
+        {"row_apart": "the unused row", "vector_apart": "the vector in it"},
+        (
+            ("T <= row_apart < 16*ceil(T/16)", (T <= ROW_APART) & (ROW_APART < (_TILES << 4))),
+            ("vector_apart < nv", VECTOR_APART < NV),
+        ),
+    ),
+    "apart": _Part(
+        "flexasr_reload_apart",
+        "A vector outside of a matrix's tiles",
+        "the matrix",
+        apart_sizes,
+        PLACE,
+        {"place": PLACE},
+        {"place": "the vector of the large buffer"},
+        (
+            ("place <= 65535", PLACE <= 65535),
+            (
+                "place < base or base + 16*nv*ceil(T/16) <= place",
+                (PLACE < BASE) | (BASE + (_TILES * NV) * 16 <= PLACE),
+            ),
+        ),
+    ),
+}

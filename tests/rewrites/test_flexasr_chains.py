@@ -20,13 +20,21 @@ from ila_lang.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
 from ilaverify.catalogue import MAPPINGS
 from rewrites.flexasr_buffers import BASE, HOST_X, HOST_Y, NV, T, UnitProgram
-from rewrites.flexasr_chains import HOST_MID, PLACE, chain_mapping, ir_chain, reload_mapping
+from rewrites.flexasr_chains import (
+    HOST_MID,
+    PLACE,
+    ROW_APART,
+    VECTOR_APART,
+    chain_mapping,
+    ir_chain,
+    reload_mapping,
+)
 from rewrites.flexasr_pooling import KINDS, pooling_mapping
 from rewrites.offload.operators import CHAINS as PAIRS
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 
-RELOAD, APART = reload_mapping(), reload_mapping(apart=True)
+RELOAD, REST, APART = (reload_mapping(what) for what in ("matrix", "rest", "apart"))
 CHAINS = {f"{kind} x{n}": chain_mapping(kind, n) for kind, n in PAIRS}
 RELOADED = chain_mapping("max", 2, reloaded=True)
 
@@ -123,17 +131,20 @@ def transfer(
     first: int = 0,
     early: bool = False,
     final: Expr = BASE,
-    place: Expr = PLACE,
+    place: int = 0,
     given: bool = True,
 ) -> TensorMapping:
     """A matrix to the host and back, with something else somewhere."""
-    apart = mapping is APART
+    where = {
+        REST.name: vector_address(BASE, NV, ROW_APART, VECTOR_APART).zext(32),
+        APART.name: PLACE,
+    }.get(mapping.name)
 
     def emit(host: Program) -> None:
         if not given:
             pass
-        elif apart:
-            host.store_vector(PLACE)
+        elif where is not None:
+            host.store_vector(where)
         else:
             host.store("x", T)
         if not early:
@@ -141,8 +152,8 @@ def transfer(
         host.store("back", stored, HOST_MID, back, vectors, first)
         if early:
             host.load("there", rows, HOST_MID, loaded)
-        if apart:
-            host.load_vector(place)
+        if where is not None:
+            host.load_vector(where + place)
         else:
             host.load("y", T, base=final)
 
@@ -193,10 +204,15 @@ FAULTS: dict[str, Callable[[], TensorMapping]] = {
     "reload: stored again with other tiles": lambda: transfer(RELOAD, vectors=NV + 1),
     "reload: the result is loaded from the next vector": lambda: transfer(RELOAD, final=BASE + 1),
     "reload: nothing was stored": lambda: transfer(RELOAD, given=False),
+    "rest: a row more is stored again": lambda: transfer(REST, stored=T + 1),
+    "rest: stored again one vector further": lambda: transfer(REST, back=BASE + 1),
+    "rest: stored again with other tiles": lambda: transfer(REST, vectors=NV + 1, stored=T + 15),
+    "rest: the next vector is loaded": lambda: transfer(REST, place=1),
+    "rest: nothing was stored": lambda: transfer(REST, given=False),
     "apart: a tile more is stored again": lambda: transfer(APART, stored=((T + 15) >> 4 << 4) + 1),
     "apart: stored again a tile further": lambda: transfer(APART, back=BASE + 16),
     "apart: stored again with other tiles": lambda: transfer(APART, vectors=NV + 1, stored=T + 15),
-    "apart: the next vector is loaded": lambda: transfer(APART, place=PLACE + 1),
+    "apart: the next vector is loaded": lambda: transfer(APART, place=1),
     "apart: nothing was stored": lambda: transfer(APART, given=False),
 }
 QUICK = (
@@ -227,14 +243,16 @@ def test_programs_of_this_file_without_a_fault_are_those_of_the_claims() -> None
         *((m, chain(n, modes=(KINDS[n.split()[0]][1],) * 4)) for n, m in CHAINS.items()),
         (RELOADED, reloaded()),
         (RELOAD, transfer(RELOAD)),
+        (REST, transfer(REST)),
         (APART, transfer(APART)),
     ):
-        sizes = mapping.sizes_for((32, 32))
-        x = codes(1, 32, 32)
+        rows = 30 if mapping is REST else 32
+        sizes = mapping.sizes_for((rows, 32))
+        x = codes(1, rows, 32)
         assert np.array_equal(ran(mapping, sizes, x), ran(other, sizes, x))
 
 
-SLOW = [pytest.param(m, marks=pytest.mark.slow, id=m.name) for m in (*CHAINS.values(), RELOADED, APART)]
+SLOW = [pytest.param(m, marks=pytest.mark.slow, id=m.name) for m in (*CHAINS.values(), RELOADED, REST, APART)]
 
 
 @pytest.mark.parametrize("mapping", [pytest.param(RELOAD, id=RELOAD.name), *SLOW])
@@ -315,6 +333,12 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
             (65535, 32),
             "Tiles of shape 65535x32 of a matrix in FlexASR's large buffer must fit 65536 vectors, not 131072; split "
             "the tensor",
+        ),
+        (
+            REST,
+            (32, 16),
+            "Rows of shape 32x16 of a matrix with unused rows in its tiles must be no multiple of 16, not 32: there is "
+            "no rest; take another number of rows",
         ),
         (
             APART,
