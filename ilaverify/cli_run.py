@@ -90,7 +90,9 @@ def _run(options: argparse.Namespace) -> int:
     try:
         reference = None if options.reference == "host" else run_onnx(compiled.source, inputs)
         devices = Devices()
-        found = compare(compiled.graph, compiled.implementations, inputs, reference, devices)
+        found = compare(
+            compiled.graph, compiled.implementations, inputs, reference, devices, certified=compiled.certificates
+        )
         again = [_seconds(compiled, inputs, devices) for _ in range(options.repeat or 0)]
     except GraphError as error:
         raise UsageError(str(error)) from error

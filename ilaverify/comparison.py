@@ -11,7 +11,7 @@ up to rounding of relative size 2^-53 for each operation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from ir_semantics.graph.run import steps
 from ir_semantics.graph.types import Array
 from rewrites.artefact.origins import origin_text
 from rewrites.artefact.running import Ran, run_compiled
-from rewrites.codegen import Devices, Implementation
+from rewrites.codegen import Bounds, Devices, Executed, Implementation, bound_claims
 
 from .references import in_double
 
@@ -119,11 +119,14 @@ def compare(
     inputs: Mapping[str, Array],
     reference: Mapping[str, Array] | None = None,
     devices: Devices | None = None,
+    *,
+    certified: Collection[str] | None = None,
 ) -> Comparison:
     """Runs a compiled graph, and beside it the same graph on the host.
 
-    ``reference`` are outputs that the results are compared with; the host's without it.  Raises GraphError for inputs
-    that do not fit, and ValueError where ``reference`` lacks an output or has another shape.
+    ``certified`` are claims that hold a certificate: a bound that is derived from another one does not count.  Without
+    it all bounds do.  ``reference`` are outputs that the results are compared with; the host's without it.  Raises
+    GraphError for inputs that do not fit, and ValueError where ``reference`` lacks an output or has another shape.
     """
     host = steps(graph, inputs)
     results: dict[int, Array] = {}
@@ -135,7 +138,7 @@ def compare(
         seconds += ran.seconds
         if ran.executed is not None:
             device += ran.seconds
-            nodes.append(_node(graph, implementations[ran.number], ran, value))
+            nodes.append(_node(graph, implementations[ran.number], ran, value, certified))
         if ran.number in wanted:
             results[ran.number], expected[ran.number] = ran.value, value
     named = {name: results[i] for name, i in graph.outputs.items()}
@@ -143,12 +146,24 @@ def compare(
     return Comparison(named, tuple(nodes), tuple(_outputs(named, beside)), seconds, device)
 
 
-def _node(graph: Graph, implementation: Implementation, ran: Ran, host: Array) -> NodeComparison:
+def _bounds(implementation: Implementation, executed: Executed, certified: Collection[str] | None) -> Bounds:
+    """The bounds of a run, unless a lemma that they are derived from holds no certificate."""
+    mappings = dict.fromkeys(call.mapping for call in implementation.calls)
+    claims = [name for mapping in mappings for name in bound_claims(mapping)]
+    missing = [name for name in claims if certified is not None and name not in certified]
+    if missing:
+        return Bounds(None, None, f"it would rest on {missing[0]}, which holds no certificate")
+    return implementation.bounds(executed)
+
+
+def _node(
+    graph: Graph, implementation: Implementation, ran: Ran, host: Array, certified: Collection[str] | None
+) -> NodeComparison:
     executed = ran.executed
     assert executed is not None
     node = graph.nodes[ran.number]
     names = implementation.operands
-    bounds = implementation.bounds(executed)
+    bounds = _bounds(implementation, executed, certified)
     types = [graph.nodes[o].type for o in node.operands]
     exact = [in_double(node, types, [of[name] for name in names]) for of in (executed.quantised, executed.given)]
     return NodeComparison(

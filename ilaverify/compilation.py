@@ -19,6 +19,7 @@ from rewrites.codegen import (
     CannotOffload,
     Implementation,
     Options,
+    bound_claims,
     calibrate,
     constants_of,
     host_plan,
@@ -27,6 +28,7 @@ from rewrites.codegen import (
     implementable,
     quantisation_of,
 )
+from rewrites.codegen.programs import MAPPINGS
 from rewrites.gate import Gate, open_gate
 from rewrites.offload.compiler import Offloaded, offload
 from rewrites.offload.operators import ACCELERATOR_OPERATORS
@@ -67,12 +69,13 @@ class Request:
 
 
 def claims_for(targets: Sequence[str], *, exact: bool = False) -> list[str]:
-    """The names of all claims that compiling for these accelerators may use: rules, mappings, rules of parts."""
+    """The names of all claims that compiling for these accelerators may use: rules, mappings, and lemmas of bounds."""
     rules = [slug(name) for target in targets for name in (EXACT if exact else FLEXIBLE)[target]]
     operators = [o for o in ACCELERATOR_OPERATORS.values() if o.target in targets]
     mappings = [name for operator in operators for name in operator.mappings]
     splits = [name for operator in operators for name in SPLITS.get(operator.name, ())]
-    return list(dict.fromkeys([*rules, *mappings, *splits]))
+    bounds = [name for mapping in mappings if mapping in MAPPINGS for name in bound_claims(mapping)]
+    return list(dict.fromkeys([*rules, *mappings, *splits, *bounds]))
 
 
 def compile_model(
@@ -196,14 +199,15 @@ def _implementations(
 
 
 def _certificates(offloaded: Offloaded, implementations: Iterable[Implementation], gate: Gate) -> dict[str, Certified]:
-    """Every claim that the chain or a program rests on, with its certificate and the number of uses."""
+    """Every claim that the chain, a program or its bound rests on, with its certificate and the number of uses."""
     uses: dict[str, int] = {}
     for rule in offloaded.rules:
         if rule.claim:
             uses[rule.claim] = uses.get(rule.claim, 0) + rule.count
     for implementation in implementations:
         for call in implementation.calls:
-            for name in (call.mapping, *call.rules):
+            bounds = [name for name in bound_claims(call.mapping) if name in gate.admitted]
+            for name in (call.mapping, *call.rules, *bounds):
                 uses[name] = uses.get(name, 0) + 1
     found = {}
     for name, count in sorted(uses.items()):

@@ -8,7 +8,7 @@ given operands, ``buffers`` memory plans, and ``claims`` the rules that parts re
 
 from .buffers import device_memories, host_plan, host_problem
 from .calibration import Calibration, calibrate
-from .claims import SPLITS
+from .claims import SPLITS, bound_claims
 from .implement import constants_of, implement, implementable, quantisation_of
 from .interface import Bounds, Call, CannotOffload, Executed, Implementation, Options
 from .programs import Devices
@@ -23,6 +23,7 @@ __all__ = [
     "Executed",
     "Implementation",
     "Options",
+    "bound_claims",
     "calibrate",
     "constants_of",
     "device_memories",

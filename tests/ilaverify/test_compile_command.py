@@ -29,18 +29,19 @@ from rewrites.artefact.directory import MODEL
 from rewrites.artefact.errors import ArtefactError
 from rewrites.artefact.model import Compiled, read_compiled, write_compiled
 from rewrites.artefact.summary import summary_text
-from rewrites.codegen import Devices
+from rewrites.codegen import Devices, bound_claims
 from tests.ilaverify.compiled_models import TARGETS, image, pretended, small_model
 
 ROOT = Path(__file__).parents[2]
 CONVOLUTION = "hlscnn.conv2d"
 RESTS_ON = ("flexasr_linear", "hlscnn_conv2d", "pads-of-a-convolution-as-a-pad-with-zeros", "transposed-twice")
+BOUNDS = tuple(sorted({*bound_claims("flexasr_linear"), *bound_claims("hlscnn_conv2d")}))
 
 
 @cache
 def entries() -> dict[str, Entry]:
     """Of all claims those that the small model rests on: fewer subjects to build."""
-    return {name: entry for name, entry in all_entries().items() if name in RESTS_ON}
+    return {name: entry for name, entry in all_entries().items() if name in (*RESTS_ON, *BOUNDS)}
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with ``small.onnx``, ``proofs``, and ``made``, compiled from these."""
     directory = tmp_path_factory.mktemp("compiled")
     small_model(directory / "small.onnx")
-    pretended(RESTS_ON, directory / "proofs")
+    pretended((*RESTS_ON, *BOUNDS), directory / "proofs")
     made = compiled_with(directory / "proofs", directory / "small.onnx")
     write_compiled(directory / "made", made, summary_text(made))
     return directory
@@ -70,7 +71,7 @@ def made(place: Path, tmp_path: Path) -> Path:
 
 def test_what_is_compiled_rests_on_its_certificates(place: Path) -> None:
     compiled = read_compiled(place / "made")
-    assert tuple(compiled.certificates) == RESTS_ON
+    assert set(compiled.certificates) == {*RESTS_ON, *BOUNDS}
     operators = {compiled.graph.nodes[i].operator for i in compiled.implementations}
     assert operators == {"hlscnn.conv2d", "flexasr.linear"}
     for name, certified in compiled.certificates.items():
@@ -125,11 +126,9 @@ class _Flipped:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._simulator, name)
 
-    def execute(self, stream: Any, outputs: Any) -> Any:
-        found = self._simulator.execute(stream, outputs)
-        for words in found.values():
-            words[:] = [(n, v ^ (0x30 if isinstance(v, np.ndarray) else int("30" * 16, 16))) for n, v in words]
-        return found
+    def watch(self, stream: Any, output: str) -> Any:
+        times, rows = self._simulator.watch(stream, output)
+        return times, rows ^ np.uint8(0x30)
 
 
 def test_distance() -> None:
@@ -179,6 +178,17 @@ def test_without_any_one_certificate_the_compiled_model_is_another_and_says_so(
     # what had been compiled is no longer accepted
     problems = [p for c in check_compiled(before, entries(), tmp_path / "proofs") for p in c.problems]
     assert any(p.startswith(f"{name}: ") for p in problems), problems
+
+
+def test_without_the_certificate_of_a_lemma_no_bound_is_stated(place: Path, tmp_path: Path) -> None:
+    shutil.copytree(place / "proofs", tmp_path / "proofs")
+    damaged(tmp_path / "proofs", "lemma-hlscnn-requantise", "deleted")
+    compiled = compiled_with(tmp_path / "proofs", place / "small.onnx")
+    assert "there is no certificate" in compiled.left_out["lemma-hlscnn-requantise"]
+    found = compare(compiled.graph, compiled.implementations, image(), certified=compiled.certificates)
+    convolution, dense = found.nodes
+    assert convolution.inside is None and dense.inside is True
+    assert convolution.reason == "it would rest on lemma-hlscnn-requantise, which holds no certificate"
 
 
 def test_another_certificate_of_the_same_claim_is_not_the_one_that_the_model_names(place: Path, tmp_path: Path) -> None:
@@ -391,7 +401,7 @@ def test_run_and_check_as_commands(place: Path, tmp_path: Path) -> None:
     done = call("run", place / "made", "--input", "x.npz", "--output", "y.npz")
     assert (done.returncode, done.stderr) == (0, "")
     assert "2 of 2 operators are within their proved bounds" in done.stdout and "written   y.npz" in done.stdout
-    for name in RESTS_ON:
+    for name in (*RESTS_ON, *BOUNDS):
         assert name in done.stdout
     with np.load(tmp_path / "y.npz") as results:
         assert results["scores"].shape == (1, 5)
@@ -408,7 +418,7 @@ def test_pretended_proofs_are_found_when_solvers_are_asked(place: Path, capsys: 
     code, out, _ = run(capsys, "check", place / "made", "--proofs", place / "proofs", "--solver", "cvc5", "--json")
     found = json.loads(out)
     assert code == 2 and found[0]["accepted"] and not any(f["accepted"] for f in found[1:])
-    assert len(found) == 1 + len(RESTS_ON)
+    assert len(found) == 1 + len(RESTS_ON) + len(BOUNDS)
 
 
 def test_run_as_json_with_onnxruntime(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
