@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import pysmt.shortcuts as smt
 
-from ila_lang import Expr, bv, const, free_variables, resize, substitute, var
+from ila_lang import Expr, bv, const, free_variables, ite, postorder, resize, substitute, var
 from smt_encodings.bits import BitEncoding
 from smt_encodings.discharge import NotDischarged
 from smt_encodings.values import differ, differing_values, falsifying, lemma_instances
@@ -23,6 +23,7 @@ from .commands import Unsupported
 from .context import Proof
 from .induction import Goals
 from .nests import Nest
+from .origins import Reader
 from .revisits import holds_fold
 from .scenes import Scene
 from .systems import Iteration, LevelPlan, plan_levels
@@ -49,6 +50,7 @@ class Agreement:
     def values(self, scene: Scene, name: str, left: Expr, right: Expr) -> None:
         """Proves that a value of the device is the value of the IR; both belong to ``scene``."""
         self._pair_folds(left, right)
+        left = self._chosen_cells(left, right)
         unpaired = self._pair_sources(scene, left, right)
         self._pair_earlier(left, right)
         left, right = substitute(left, self._shared), substitute(right, self._shared)
@@ -137,6 +139,32 @@ class Agreement:
                 )
             self._shared[source.symbol] = self._shared[partner.symbol] = partner.symbol
         return unpaired
+
+    def _chosen_cells(self, left: Expr, right: Expr) -> Expr:
+        """``left`` with a choice between two cells of a tensor, which the IR does not read, as the cell that is chosen.
+
+        Such are the halves of a word that the device reads as a whole.
+        """
+        chosen: dict[Expr, Expr] = {}
+        tensors = {
+            self.proof.mapping.device.tensors[a]: self.proof.mapping.ir.ila.states[b]
+            for a, b in self.proof.mapping.inputs
+        }
+        theirs = [self.ir.sources[v] for v in free_variables(right).values() if v in self.ir.sources]
+        for node in postorder([left]):
+            if node.op != "ite" or any(a not in self.device.sources for a in node.args[1:]):
+                continue
+            one, two = (self.device.sources[a] for a in node.args[1:])
+            alike = one.memory is two.memory and one.memory in tensors and one.scene is two.scene
+            if not alike or not one.scene.trials.determine(node.args[0]):
+                continue
+            if all(self._same_cell(source, tensors[one.memory], theirs) is not None for source in (one, two)):
+                continue
+            symbol = var(f"source.{self.device.origins.prefix}.{len(self.device.sources)}", node.sort)
+            reader = Reader(ite(node.args[0], one.reader.there(), two.reader.there()), None, {})
+            self.device.sources[symbol] = Source(one.memory, reader, symbol, one.scene)
+            chosen[node] = symbol
+        return substitute(left, chosen) if chosen else left
 
     @staticmethod
     def _same_cell(source: Source, memory: Expr, others: Sequence[Source]) -> Source | None:

@@ -10,7 +10,7 @@ from pysmt.fnode import FNode
 
 from ila_lang import Expr, Fragment
 from ila_lang.mapping import TensorMapping
-from smt_encodings.discharge import Discharger, decide
+from smt_encodings.discharge import Discharger, conjuncts, decide
 from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
 
 from .boxes import Box
@@ -107,12 +107,33 @@ class Proof:
         if these are found."""
         steps = None if is_linear(goal) else self._steps(hypotheses, goal)
         if steps is None:
-            self.discharger.follows(group, name, hypotheses, goal, meaning)
+            helped = self._bounded_quotients(group, name, hypotheses, goal) if is_linear(goal) else hypotheses
+            self.discharger.follows(group, name, helped, goal, meaning)
             return
         for step, given, stone in steps:
             self.discharger.follows(group, f"{name}: {step}", given, stone, meaning)
         if not goal.is_not():  # two numbers are different by the last step, or by what it is an instance of
             self.discharger.follows(group, name, [steps[-1][2]], goal, meaning)
+
+    def _bounded_quotients(self, group: str, name: str, hypotheses: Sequence[FNode], goal: FNode) -> Sequence[FNode]:
+        """The hypotheses, and bounds by sizes on sums of products that ``goal`` has quotients of, as far as found.
+
+        Solvers find what follows from such a bound, and rarely the bound itself.
+        """
+        found: list[FNode] = []
+        for fact in conjuncts(hypotheses):
+            symbols = goal.get_free_variables() & fact.get_free_variables()
+            if not fact.is_equals() or is_linear(fact.arg(0)) or not any("!div" in str(s) for s in symbols):
+                continue
+            for bound in _products_of_sizes(hypotheses, self.sizes):
+                steps = range_steps(hypotheses, fact.arg(0), bound, self.sizes, quick, 1)
+                if steps is not None:
+                    for step, given, stone in steps:
+                        meaning = "a sum of products stays below a product of sizes"
+                        self.discharger.follows(group, f"{name}, dividend {len(found)}: {step}", given, stone, meaning)
+                    found.append(steps[-1][2])
+                    break
+        return [*hypotheses, *found]
 
     def _steps(self, hypotheses: Sequence[FNode], goal: FNode) -> list[Step] | None:
         if goal.is_not() and goal.arg(0).is_equals():
@@ -134,6 +155,12 @@ class Proof:
             return decide(encoding.hypotheses, term)
         except NotLinearizable:
             return False
+
+
+def _products_of_sizes(hypotheses: Sequence[FNode], sizes: set[FNode]) -> list[FNode]:
+    """Products that facts about sizes alone bound by literals."""
+    found = (f.arg(0) for f in conjuncts(hypotheses) if f.is_le() and f.arg(1).is_constant())
+    return [t for t in found if not is_linear(t) and t.get_free_variables() <= sizes]
 
 
 def _comparisons(goal: FNode) -> list[tuple[FNode, FNode, int]]:

@@ -30,7 +30,7 @@ from .injectivity import injectivity_steps
 from .polynomials import Step, corresponding, linearised
 from .ranges import quick
 from .scenes import Scene, Spot, before
-from .writers import Point, Writers, candidates
+from .writers import Point, Writers, candidates, digits
 from .writes import Loops, Schedule, Write
 
 __all__ = ["Origin", "Origins", "Reader"]
@@ -168,6 +168,9 @@ class Origins:
             term = table.get(tuple(values))
             if term is None:
                 table = candidates(scene.trials, scene.ranges, _distances(address, write)) | table
+                term = table.get(tuple(values))
+            if term is None:
+                table = digits(scene.trials, address, write) | table
                 term = table.get(tuple(values))
             if term is None:
                 where = f"{counter.name} of the iteration in which {write.label} writes {write.memory.name}"

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from ila_lang import BvSort, Expr, compile_terms, const, free_variables, postorder, resize
+from ila_lang import BvSort, Expr, compile_terms, concat, const, free_variables, postorder, resize
 from ila_lang.mapping import TensorMapping
 
 from .commands import Unsupported
 from .writes import Loops, Schedule, Write
 
-__all__ = ["END", "Point", "Trials", "Writers", "candidates", "sizes_of", "trials_of"]
+__all__ = ["END", "Point", "Trials", "Writers", "candidates", "digits", "sizes_of", "trials_of"]
 
 _FEW = 8
 """Literals tried as values, and as radices of digits (such as the gates of a cell)."""
@@ -277,6 +277,32 @@ def candidates(
     for term, values in zip(found, zip(*trials.evaluate(found), strict=True), strict=True):
         table.setdefault(tuple(values), term)
     return table
+
+
+def digits(trials: Trials, address: Expr, write: Write) -> dict[tuple[int, ...], Expr]:
+    """The digits of an address where a write's inner loops have literal extents, by their values at the samples.
+
+    They are what its counters must be if the write goes through words in order, and others address them in other
+    units.
+    """
+    found: list[Expr] = []
+    rest = address
+    for _, extent in reversed(write.loops):
+        if not extent.is_const or extent.value < 2:
+            break
+        rest, digit = _divided(rest, extent.value)
+        found += [digit, rest]
+    return {tuple(v): t for t, v in zip(found, zip(*trials.evaluate(found), strict=True), strict=True)} if found else {}
+
+
+def _divided(number: Expr, by: int) -> tuple[Expr, Expr]:
+    """Quotient and remainder (32 bits); lower parts of a concatenation stay as they are."""
+    if number.op == "concat" and by & (by - 1) == 0 and 1 << number.args[-1].width <= by:
+        low = number.args[-1]
+        high, digit = _divided(concat(*number.args[:-1]), by >> low.width)
+        return high, (digit << low.width) + resize(low, 32)
+    wide = resize(number, 32)
+    return (wide // const(by, 32), wide % const(by, 32)) if by > 1 else (wide, const(0, 32))
 
 
 def _divisors(write: Write, trials: Trials) -> list[Expr]:

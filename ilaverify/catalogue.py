@@ -130,6 +130,12 @@ def _convolution() -> TensorMapping:
     return convolution_mapping()
 
 
+def _narrow_convolution() -> TensorMapping:
+    from rewrites.hlscnn_convolution_8bit import narrow_mapping
+
+    return narrow_mapping()
+
+
 def _vta_padded() -> TensorMapping:
     from rewrites.vta_padded import padded_mapping
 
@@ -236,7 +242,10 @@ MAPPINGS: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = (
         "vta_padded": ("a dense layer on rows between rows of zeros, by a padded LOAD of VTA", _vta_padded),
         "vta_gemm": ("a dense layer of any size, in blocks, on VTA's GEMM and ALU", _vta_gemm),
     }
-    | {"hlscnn_conv2d": ("convolution with strides, bias and relu, on HLSCNN", _convolution)}
+    | {
+        "hlscnn_conv2d": ("convolution with strides, bias and relu, on HLSCNN", _convolution),
+        "hlscnn_conv2d_8bit": ("convolution with weights of 8 bits, on HLSCNN", _narrow_convolution),
+    }
     | {"flexasr_maxpool_select": ("a false claim, kept as an example: max returns an operand unchanged", _selection)}
 )
 """Mappings by name: one line about each, and how to build it."""

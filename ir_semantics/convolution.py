@@ -40,7 +40,7 @@ class ConvolutionOperator:
     parameters: Mapping[str, int] = field(default_factory=dict)
 
 
-def convolution_ir(operator: ConvolutionOperator) -> Ila:
+def convolution_ir(operator: ConvolutionOperator, *, packed: bool = False) -> Ila:
     """The tensor IR as an ILA with the one instruction ``conv2d``.
 
     Inputs: ``func_run``, ``func_id``, the extents (32 bits each) ``filters``, ``channels``, ``height``, ``width``,
@@ -48,6 +48,9 @@ def convolution_ir(operator: ConvolutionOperator) -> Ila:
     the operator's parameters, all with the suffix ``_in``.  Output (k, i, j) uses the inputs from (i * row_stride,
     j * column_stride) on; nothing is padded.  Memories, row-major: ``tensor_in`` x, ``tensor_weights`` w and
     ``tensor_out`` y.
+
+    With ``packed`` groups are always complete: x has the channels of whole groups, and w is [filters, groups, kernel
+    rows, kernel columns, members of a group] (the layout OIHWi of other compilers).
     """
     weight_sort, input_sort = (p.sort for p in operator.product.params)
     wide, result = operator.product.result, operator.finish.result
@@ -81,11 +84,12 @@ def convolution_ir(operator: ConvolutionOperator) -> Ila:
                 channel = group * size + member
                 row, column = i * s["row_stride"] + tap_row, j * s["column_stride"] + tap_column
                 value = kernel.load("value", x, (channel * s["height"] + row) * s["width"] + column)
-                plane = (k * s["channels"] + channel) * s["kernel_rows"] + tap_row
-                weight = kernel.load("weight", w, plane * s["kernel_columns"] + tap_column)
-                # the last group may be incomplete: what lies at the other members' places does not count
+                part = k * groups + group if packed else k * s["channels"] + channel
+                tap = (part * s["kernel_rows"] + tap_row) * s["kernel_columns"] + tap_column
+                weight = kernel.load("weight", w, tap * size + member if packed else tap)
                 more = total + operator.product(weight, value)
-                kernel.assign(total, ite(channel < s["channels"], more, total))
+                # the last group may be incomplete: what lies at the other members' places does not count
+                kernel.assign(total, more if packed else ite(channel < s["channels"], more, total))
             last = all_of(
                 [
                     tap_row == s["kernel_rows"] - 1,

@@ -295,7 +295,15 @@ SAMPLES = (
 
 
 def sizes_of(
-    filters: int, channels: int, height: int, width: int, kernel_h: int, kernel_w: int, stride_h: int, stride_w: int
+    filters: int,
+    channels: int,
+    height: int,
+    width: int,
+    kernel_h: int,
+    kernel_w: int,
+    stride_h: int,
+    stride_w: int,
+    weight_bits: int = 16,
 ) -> dict[str, int]:
     """Sizes for x [channels, height, width], w [filters, channels, kernel_h, kernel_w]; no bias, no relu.
 
@@ -318,7 +326,7 @@ def sizes_of(
             raise SizeError(f"{name} of {where} must be {low} to {high}, not {value}; {_ADVICE}")
     rows, columns = (height - kernel_h) // stride_h + 1, (width - kernel_w) // stride_w + 1
     blocks = -(-channels // LANES)
-    pixels, weights = blocks * height * width, filters * blocks * kernel_h * kernel_w
+    pixels, weights = blocks * height * width, -(-filters * blocks * kernel_h * kernel_w * weight_bits // 16)
     for name, used, room in (
         ("Weights", weights, SPAD_ENTRIES),
         ("Outputs", -(-filters // LANES) * rows * columns, SPAD_ENTRIES),

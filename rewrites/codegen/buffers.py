@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -102,10 +103,12 @@ def _norm(sizes: Mapping[str, int]) -> _Regions:
     return [*_rows(sizes), ("FlexASR small buffer", "vectors of 16 bytes", SMALL_VECTORS, small)]
 
 
-def _convolution(sizes: Mapping[str, int]) -> _Regions:
+def _convolution(sizes: Mapping[str, int], narrow: bool = False) -> _Regions:
     blocks, groups = (-(-sizes[name] // CHANNELS) for name in ("c", "k"))
     pixels = blocks * sizes["h"] * sizes["w"]
     weights = sizes["k"] * blocks * sizes["kh"] * sizes["kw"]
+    if narrow:
+        weights = -(-weights // 2)
     unit = "entries of 16 bytes"
     return [
         ("HLSCNN SoC memory", unit, SOC_ENTRIES, {"x": (0, pixels), "w": (pixels, weights)}),
@@ -131,6 +134,7 @@ _REGIONS: Mapping[str, Callable[[Mapping[str, int]], _Regions]] = {
     "flexasr_lstm": _layer,
     "flexasr_layernorm": _norm,
     "flexasr_": _rows,
+    "hlscnn_conv2d_8bit": partial(_convolution, narrow=True),
     "hlscnn_conv2d": _convolution,
     "vta_gemm": _gemm,
 }

@@ -4,7 +4,8 @@ Formats are the hardware's: activations and results have 16 bits, 7 of them frac
 after every tap loses up to 2^-7, so that results should be large.  x and w go to the accelerator as x 2^-s and w 2^-t,
 and its result is that of the convolution times 2^-(s+t).
 
-Weights of 8 bits are those of 16 bits whose low byte is 0; HLSCNN with 8-bit weights computes with just these.
+Weights of 8 bits (6 of them fraction) are for the hardware that takes a byte as the high half of a weight; a mapping of
+its own programs that, with two taps of eight channels in an entry.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_models.hlscnn.layout import LANES
 from accel_models.hlscnn.options import HlscnnOptions
 from accel_models.hlscnn.quantise import (
     FixedPoint,
@@ -36,8 +38,11 @@ from .interface import Bounds, Call, CannotOffload, Executed, Implementation, Op
 
 __all__ = ["Convolution"]
 
-WIDE = HlscnnOptions()
-_X, _Y = activation_format(WIDE), result_format(WIDE)
+MAPPING = {16: "hlscnn_conv2d", 8: "hlscnn_conv2d_8bit"}
+"""The mapping for weights of so many bits."""
+READINGS = {16: HlscnnOptions(), 8: HlscnnOptions(weight_bits=8)}
+"""The hardware with weights of so many bits."""
+_X, _Y = activation_format(), result_format()
 RULES = {
     "images": "batches-of-a-convolution-in-two-parts",
     "filters": "outputs-of-a-convolution-in-two-parts",
@@ -57,20 +62,24 @@ class Convolution(Implementation):
     operands: ClassVar[tuple[str, ...]] = ("x", "w")
 
     @staticmethod
-    def split(node: Node, types: Sequence[TensorType]) -> tuple[Shape, Tiling]:
-        """The sizes of an image's convolution, and how it is cut; raises CannotOffload where nothing fits."""
+    def split(node: Node, types: Sequence[TensorType], weight_bits: int = 16) -> tuple[Shape, Tiling]:
+        """The sizes of an image's convolution, and how it is cut; raises CannotOffload where nothing fits.
+
+        Weights of 8 bits need less room than those of 16.
+        """
         (images, channels, height, width), (filters, _, *kernel) = types[0].shape, types[1].shape
         if not images or not filters or not channels:
             raise CannotOffload("hlscnn.conv2d has a tensor without elements, and HLSCNN's loops run at least once")
         strides = tuple(integer_of(dict(node.attributes), name) for name in ("stride_h", "stride_w"))
         shape = Shape(filters, channels, height, width, (kernel[0], kernel[1]), (strides[0], strides[1]))
         try:
-            return shape, tile(shape, WIDE, one_by_one=False)
+            return shape, tile(shape, READINGS[weight_bits], one_by_one=False)
         except ValueError as error:
             raise CannotOffload(str(error)) from error
 
     def _calls(self) -> Sequence[Call]:
-        shape, tiling = self.split(self.node, self.types)
+        bits = self.quantisation["weight_bits"]
+        shape, tiling = self.split(self.node, self.types, bits)
         images, (rows, columns) = self.types[0].shape[0], shape.outputs
         bands = [(first, min(first + tiling.rows, rows)) for first in range(0, rows, tiling.rows)]
         groups = [(first, min(first + tiling.group, shape.filters)) for first in range(0, shape.filters, tiling.group)]
@@ -102,7 +111,7 @@ class Convolution(Implementation):
                         "w": ((start, end), channels, (0, kh), (0, kw)),
                         "y": (one, (start, end), (first, last), (0, columns)),
                     }
-                    calls.append(Call("hlscnn_conv2d", sizes, parts, rules))
+                    calls.append(Call(MAPPING[bits], sizes, parts, rules))
         return calls
 
     # -- number formats ----------------------------------------------------------------------------
@@ -112,7 +121,7 @@ class Convolution(Implementation):
         """The ranges of a run on the host."""
         x, w = operands
         magnitude = _convolve(node, np.abs(x), np.abs(w))
-        error = max(map(abs, convolution_error(w.shape[1], (w.shape[2], w.shape[3]), WIDE)))
+        error = max(map(abs, convolution_error(w.shape[1], (w.shape[2], w.shape[3]))))
         return {"x": greatest(x), "w": greatest(w), "magnitude": greatest(magnitude), "error": error}
 
     @staticmethod
@@ -146,14 +155,13 @@ class Convolution(Implementation):
     def _scale(self) -> int:
         return self.quantisation["scale_x"] + self.quantisation["scale_w"]
 
-    def _codes(self, name: str, operand: Reals) -> NDArray[np.int16]:
+    def _codes(self, name: str, operand: Reals) -> NDArray[np.signedinteger]:
         form, scale = self._format(name)
-        codes = form.quantise(unscale(operand, -scale)).astype(np.int16)
-        return codes << 8 if form.bits == 8 else codes
+        return form.quantise(unscale(operand, -scale))
 
-    def _values(self, name: str, codes: NDArray[np.int16]) -> Reals:
-        form = _X if name == "x" else _weights(16)
-        return unscale(form.dequantise(codes), self._format(name)[1])
+    def _values(self, name: str, codes: NDArray[np.signedinteger]) -> Reals:
+        form, scale = self._format(name)
+        return unscale(form.dequantise(codes), scale)
 
     def _beyond(self, name: str, operand: Reals) -> int:
         form, scale = self._format(name)
@@ -166,6 +174,8 @@ class Convolution(Implementation):
         found = {}
         for name, tensor in codes.items():
             part = tensor[tuple(slice(first, end) for first, end in call.parts[name])]
+            if name == "w" and call.mapping == MAPPING[8]:
+                part = _packed(part)
             found[f"host_{name}"] = np.ascontiguousarray(part).reshape(-1)
         return found
 
@@ -184,7 +194,7 @@ class Convolution(Implementation):
         q = self.quantisation
         x, w = unscale(executed.quantised["x"], -q["scale_x"]), unscale(executed.quantised["w"], -q["scale_w"])
         magnitude = _convolve(self.node, np.abs(x), np.abs(w))
-        bound = a_priori.convolution(x, w, magnitude, WIDE.weight_bits)
+        bound = a_priori.convolution(x, w, magnitude, q["weight_bits"])
         return bounds_of(bound, linear_change(executed), self._scale)
 
 
@@ -193,7 +203,14 @@ LEAST_PART = 2.0**-8
 
 
 def _weights(bits: int) -> FixedPoint:
-    return weight_format(HlscnnOptions(weight_bits=8 if bits == 8 else 16))
+    return weight_format(READINGS[bits])
+
+
+def _packed(w: NDArray[Any]) -> NDArray[Any]:
+    """Weights [F, C, kh, kw] as [F, blocks, kh, kw, 8 channels], those of missing channels 0."""
+    filters, channels, *kernel = w.shape
+    blocks = np.pad(w, ((0, 0), (0, -channels % LANES), (0, 0), (0, 0)))
+    return blocks.reshape(filters, -1, LANES, *kernel).transpose(0, 1, 3, 4, 2)
 
 
 def _least(magnitude: float, largest: float) -> int:

@@ -21,6 +21,7 @@ from rewrites.flexasr_linear import linear_mapping
 from rewrites.flexasr_pooling import pooling_mapping
 from rewrites.flexasr_recurrent import recurrent_mapping
 from rewrites.hlscnn_convolution import convolution_mapping
+from rewrites.hlscnn_convolution_8bit import narrow_mapping
 from rewrites.offload.operators import CHAINS
 from rewrites.vta_gemm import gemm_mapping
 
@@ -42,6 +43,7 @@ MAPPINGS: Mapping[str, Callable[[], TensorMapping]] = {
     **{f"flexasr_{kind}pool_x{steps}": partial(chain_mapping, kind, steps) for kind, steps in CHAINS},
     "flexasr_layernorm": layer_norm_mapping,
     "hlscnn_conv2d": convolution_mapping,
+    "hlscnn_conv2d_8bit": narrow_mapping,
     "vta_gemm": gemm_mapping,
 }
 """The mappings that code is generated from, by the names of their claims."""

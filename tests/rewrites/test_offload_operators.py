@@ -156,11 +156,9 @@ def test_elements_of_another_type_are_refused() -> None:
 
 
 def test_operators_name_mappings_that_there_are() -> None:
-    coming = {"hlscnn_conv2d_8bit"}
-    """A mapping for weights of 8 bits, beside the one for 16 bits."""
     for name, operator in ACCELERATOR_OPERATORS.items():
         assert operator.target in TARGETS and name == operator.name
-        assert set(operator.mappings) <= set(MAPPINGS) | coming
+        assert set(operator.mappings) <= set(MAPPINGS)
     assert mappings_of("flexasr.linear", {"activation": "none"}) == ("flexasr_linear",)
     assert mappings_of("flexasr.linear", {"activation": "tanh"}) == ("flexasr_linear_tanh",)
     assert mappings_of("vta.dense", {}) == ("vta_gemm", "vta_dense")

@@ -94,7 +94,7 @@ def test_what_does_not_fit_is_refused_with_the_reason(name: str) -> None:
     (made, types), message = REFUSED[name]
     assert implementable(made, types) == message
     with pytest.raises(CannotOffload) as raised:
-        implement(made, types, {})
+        implement(made, types, {"weight_bits": 16})
     assert str(raised.value) == message
 
 

@@ -1,0 +1,156 @@
+"""HLSCNN's convolution with weights of 8 bits: proved for every size and at a shape; no fault of it is proved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bmc.prove
+import chc.prove
+from accel_models.hlscnn.assembler import conv2d
+from accel_models.hlscnn.config import INPUT_SIZE
+from accel_models.hlscnn.layout import Register
+from accel_models.hlscnn.options import HlscnnOptions
+from accel_models.hlscnn.program import run
+from bmc.counterexample import replays, search
+from ila_lang import Command, Expr, For, Fragment, Kernel, Machine, Statement, concat, run_fragment
+from ila_lang.compile import Memory
+from ila_lang.mapping import SizeError, TensorMapping
+from rewrites import hlscnn_convolution as wide
+from rewrites.hlscnn_convolution_8bit import ENTRIES, OPTIONS, narrow_mapping
+from smt_encodings.claims import Status
+from smt_encodings.discharge import Discharger
+
+NARROW = narrow_mapping()
+
+
+def edited(note: str, change: Callable[[Expr], Expr]) -> TensorMapping:
+    """The mapping with other data in the commands of that note."""
+    count = 0
+
+    def walk(statement: Statement) -> Statement:
+        nonlocal count
+        if isinstance(statement, For):
+            return For(statement.counter, statement.extent, tuple(map(walk, statement.body)))
+        if isinstance(statement, Command) and statement.note == note:
+            count += 1
+            inputs = ((n, change(v) if n == "top_slave_data_in" else v) for n, v in statement.inputs)
+            return Command(tuple(inputs), note)
+        return statement
+
+    device = NARROW.device
+    program = Kernel(device.name, body=list(map(walk, device.program.body)))
+    assert count == 1
+    return replace(NARROW, device=Fragment(device.name, device.ila, device.parameters, device.tensors, program))
+
+
+def register(number: Register, word: Expr) -> TensorMapping:
+    """The mapping with another word in a register."""
+    scratch = Kernel("scratch")
+    wide._register(scratch, number, word)
+    (command,) = scratch.body
+    assert isinstance(command, Command)
+    data = dict(command.inputs)["top_slave_data_in"]
+    return edited(command.note, lambda _: data)
+
+
+FAULTS: dict[str, tuple[Callable[[], TensorMapping], tuple[int, ...]]] = {
+    "the hardware with weights of 16 bits": (lambda: narrow_mapping(HlscnnOptions()), (1, 1, 1, 1, 1, 1, 1, 1)),
+    "sums saturate": (lambda: narrow_mapping(replace(OPTIONS, overflow="saturate")), (1, 1, 1, 1, 1, 1, 1, 1)),
+    "coordinates of the main branch": (
+        lambda: narrow_mapping(replace(OPTIONS, coordinates="same")),
+        (1, 1, 3, 3, 2, 2, 1, 1),
+    ),
+    "taps of an entry exchanged": (
+        lambda: edited("store weights", lambda d: concat(d[63:0], d[127:64])),
+        (1, 1, 1, 1, 1, 1, 1, 1),
+    ),
+    "channels of a tap in reverse order": (
+        lambda: edited("store weights", lambda d: concat(*(d[8 * i + 7 : 8 * i] for i in [*range(8, 16), *range(8)]))),
+        (1, 1, 1, 1, 1, 1, 1, 1),
+    ),
+    "bytes of a word exchanged": (
+        lambda: edited(
+            "store weights", lambda d: concat(*(d[8 * (i ^ 1) + 7 : 8 * (i ^ 1)] for i in reversed(range(16))))
+        ),
+        (1, 1, 1, 1, 1, 1, 1, 1),
+    ),
+    "the last odd tap is not copied": (
+        lambda: register(Register.SOC_MEM_RD_WR_LENGTH, wide.WEIGHTS >> 1),
+        (3, 1, 1, 1, 1, 1, 1, 1),
+    ),
+    "one entry is not copied": (
+        lambda: register(Register.SOC_MEM_RD_WR_LENGTH, ENTRIES - 1),
+        (1, 1, 1, 1, 1, 1, 1, 1),
+    ),
+    "a block of channels is left out": (
+        lambda: register(
+            Register.CONV_INPUT_SIZE_CFG,
+            INPUT_SIZE.pack_expr(channels=(wide.C - 8)[11:0], rows=wide.H[9:0], cols=wide.W[9:0]),
+        ),
+        (1, 9, 1, 1, 1, 1, 1, 1),
+    ),
+}
+QUICK = ("taps of an entry exchanged", "the last odd tap is not copied")
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FAULTS])
+def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
+    build, shape = FAULTS[name]
+    mapping = build()
+    found = search(mapping, shapes=[shape], budget_seconds=5.0 if name in QUICK else 60.0)
+    assert found is not None
+    assert replays(mapping, found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
+    build, _ = FAULTS[name]
+    verdict = chc.prove.prove(build(), discharger=Discharger(timeout=5.0), horn_timeout=3.0)
+    assert verdict.status is Status.UNKNOWN
+
+
+@pytest.mark.slow
+def test_the_convolution_is_proved_for_every_size() -> None:
+    verdict = chc.prove.prove(NARROW)
+    assert verdict.status is Status.PROVED, verdict.reason
+    assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
+    names = [(o.group, o.name) for o in verdict.obligations]
+    assert len(names) == len(set(names))
+
+
+def test_the_convolution_is_proved_at_a_shape() -> None:
+    verdict = bmc.prove.prove(NARROW, (2, 9, 3, 3, 2, 2, 1, 2), data="uninterpreted")
+    assert verdict.status is Status.PROVED, verdict.reason
+
+
+def test_weights_of_8_bits_need_half_of_the_room() -> None:
+    shape = (255, 56, 9, 9, 3, 3, 1, 1)  # 16,065 taps
+    assert NARROW.holds(NARROW.sizes_for(shape))
+    with pytest.raises(SizeError, match=r"Weights of shape .* must fill at most 8192 entries of 8 words, not 16065"):
+        wide.convolution_mapping().sizes_for(shape)
+
+
+@pytest.mark.parametrize(
+    "shape", [(3, 3, 4, 4, 3, 1, 1, 1), pytest.param((9, 17, 4, 5, 3, 2, 1, 3), marks=pytest.mark.slow)], ids=str
+)
+def test_the_program_is_that_of_the_assembler(shape: tuple[int, ...]) -> None:
+    k, c, h, w, kh, kw, sh, sw = shape
+    rng = np.random.default_rng(1)
+    x, weights = rng.integers(-(2**15), 2**15, (c, h, w)), rng.integers(-128, 128, (k, c, kh, kw))
+    full = np.pad(weights, ((0, 0), (0, -c % 8), (0, 0), (0, 0)))
+    packed = full.reshape(k, -1, 8, kh, kw).transpose(0, 1, 3, 4, 2)
+    sizes = NARROW.sizes_for(shape)
+    host = {n: Memory(0, {}) for n in NARROW.device.tensors}
+    host["host_x"] = Memory(0, dict(enumerate((x & 0xFFFF).ravel().tolist())))
+    host["host_w"] = Memory(0, dict(enumerate((packed & 0xFF).ravel().tolist())))
+    run_fragment(NARROW.device, sizes, host, Machine(NARROW.device.ila))
+    rows, columns = NARROW.output_extents(sizes)
+    found = np.array([host["host_y"][i] for i in range(rows * columns)], np.uint16).view(np.int16)
+    program = conv2d(x, weights, stride=(sh, sw), options=OPTIONS)
+    wanted = program.outputs(run(program.program, Machine(NARROW.device.ila)))
+    assert np.array_equal(found.reshape(wanted.shape), wanted)
