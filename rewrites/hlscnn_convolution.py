@@ -32,7 +32,17 @@ from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, concat, const, f
 from ila_lang.mapping import Lemma, SizeError, TensorMapping
 from ir_semantics.convolution import CONVOLUTION_CODE, ConvolutionOperator, convolution_ir
 
-__all__ = ["convolution_fragment", "convolution_mapping", "sizes_of"]
+__all__ = [
+    "configure_start",
+    "convolution_fragment",
+    "convolution_mapping",
+    "emit_command",
+    "entry_address",
+    "load_result",
+    "sizes_of",
+    "store_entry",
+    "write_register",
+]
 
 _NAMES = ("k", "c", "h", "w", "oh", "ow", "kh", "kw", "sh", "sw")
 PARAMETERS = {n: var(n, bv(32)) for n in _NAMES} | {"bias": var("bias", bv(32)), "relu": var("relu", bv(32))}
@@ -43,7 +53,7 @@ BLOCKS = (C + (LANES - 1)) >> 3
 GROUPS = (K + (LANES - 1)) >> 3
 PIXELS = BLOCKS * H * W
 WEIGHTS = K * BLOCKS * KH * KW
-_WIDE_WEIGHTS = K.zext(40) * BLOCKS.zext(40) * KH.zext(40) * KW.zext(40)  # 32 bits would wrap before they are bounded
+WIDE_WEIGHTS = K.zext(40) * BLOCKS.zext(40) * KH.zext(40) * KW.zext(40)  # 32 bits would wrap before they are bounded
 HOST_X, HOST_W, HOST_Y = (var(n, mem(32, 16)) for n in ("host_x", "host_w", "host_y"))
 HOST_FILL = var("host_fill", mem(32, 16))
 
@@ -61,7 +71,7 @@ DOMAIN: tuple[tuple[str, Expr], ...] = (
     *(_between(n, 1, 7) for n in ("sh", "sw")),
     ("(oh - 1)*sh + kh <= h", (OH - 1) * SH + KH <= H),
     ("(ow - 1)*sw + kw <= w", (OW - 1) * SW + KW <= W),
-    ("k*ceil(c/8)*kh*kw <= 8192 entries of SPAD0", _WIDE_WEIGHTS <= 8192),
+    ("k*ceil(c/8)*kh*kw <= 8192 entries of SPAD0", WIDE_WEIGHTS <= 8192),
     ("ceil(c/8)*h*w + k*ceil(c/8)*kh*kw <= 12288 entries of SoC memory", PIXELS + WEIGHTS <= 12288),
     ("ceil(k/8)*oh*ow <= 8192 entries of SPAD1", GROUPS * OH * OW <= 8192),
     ("bias <= 65535", BIAS <= 65535),
@@ -137,15 +147,16 @@ def emit_convolution(program: Kernel, ila: Ila, options: HlscnnOptions) -> None:
     p = program
     _store_activations(p)
     _store_weights(p)
-    _register(p, Register.SOC_MEM_BASE_ADDR, PIXELS << 4)
-    _register(p, Register.SOC_MEM_RD_WR_LENGTH, WEIGHTS)
-    _command(p, "copy weights to SPAD0", true, const(SPAD0_BASE, 24), const(0, 128))
-    _configure(p, options)
-    _command(p, "start", true, const(register_address(Register.CONV_TRIGGER) & 0xFFFFFF, 24), const(0, 128))
-    _load_result(p, ila)
+    write_register(p, Register.SOC_MEM_BASE_ADDR, PIXELS << 4)
+    write_register(p, Register.SOC_MEM_RD_WR_LENGTH, WEIGHTS)
+    emit_command(p, "copy weights to SPAD0", true, const(SPAD0_BASE, 24), const(0, 128))
+    configure_start(p, options)
+    emit_command(p, "start", true, const(register_address(Register.CONV_TRIGGER) & 0xFFFFFF, 24), const(0, 128))
+    load_result(p, ila)
 
 
-def _configure(program: Kernel, options: HlscnnOptions) -> None:
+def configure_start(program: Kernel, options: HlscnnOptions) -> None:
+    """Appends the writes of the convolution's registers."""
     words = {
         Register.CONV_ACT_BASE_ADDR: const(0, 32),
         Register.CONV_WEIGHT_BASE_ADDR: const(SPAD0_BASE, 32),
@@ -160,7 +171,7 @@ def _configure(program: Kernel, options: HlscnnOptions) -> None:
         ),
     }
     for register, word in words.items():
-        _register(program, register, word)
+        write_register(program, register, word)
 
 
 def _store_activations(p: Kernel) -> None:
@@ -171,7 +182,7 @@ def _store_activations(p: Kernel) -> None:
             channel = (b << 3) + lane
             value = HOST_X.load((channel * H + r) * W + c)
             lanes.append(ite(channel < C, value, HOST_FILL.load((channel * H + r) * W + c)))
-        _soc(p, "store activations", (b * H + r) * W + c, lanes)
+        store_entry(p, "store activations", (b * H + r) * W + c, lanes)
 
 
 def _store_weights(p: Kernel) -> None:
@@ -187,37 +198,40 @@ def _store_weights(p: Kernel) -> None:
             channel = (b << 3) + lane
             value = HOST_W.load(((f * C + channel) * KH + r) * KW + c)
             lanes.append(ite(channel < C, value, const(0, 16)))
-        _soc(p, "store weights", PIXELS + ((f * BLOCKS + b) * KH + r) * KW + c, lanes)
+        store_entry(p, "store weights", PIXELS + ((f * BLOCKS + b) * KH + r) * KW + c, lanes)
 
 
-def _load_result(p: Kernel, ila: Ila) -> None:
+def load_result(p: Kernel, ila: Ila) -> None:
+    """Appends the reads of the outputs to ``HOST_Y``."""
     with p.loop("y_group", GROUPS) as g, p.loop("y_row", OH) as r, p.loop("y_column", OW) as c:
         entry = (g * OH + r) * OW + c
-        _command(p, "load y", false, _entry_address(SPAD1_BASE, entry), const(0, 128))
+        emit_command(p, "load y", false, entry_address(SPAD1_BASE, entry), const(0, 128))
         for lane in range(LANES):
             filter_ = (g << 3) + lane
             with p.when(f"filter_{lane}", filter_ < K):
                 p.store(HOST_Y, (filter_ * OH + r) * OW + c, ila.states["data_out"][16 * lane + 15 : 16 * lane])
 
 
-def _soc(p: Kernel, note: str, entry: Expr, lanes: list[Expr]) -> None:
-    _command(p, note, true, _entry_address(SOC_BASE, entry), concat(*reversed(lanes)))
+def store_entry(p: Kernel, note: str, entry: Expr, lanes: list[Expr]) -> None:
+    """Appends a write of an entry of SoC memory, of eight words."""
+    emit_command(p, note, true, entry_address(SOC_BASE, entry), concat(*reversed(lanes)))
 
 
-def _entry_address(base: int, entry: Expr) -> Expr:
+def entry_address(base: int, entry: Expr) -> Expr:
     """The address (24 bits) of an entry of the memory that begins at ``base``."""
     return concat(const(base // ENTRY_BYTES, 20) + entry[19:0], const(0, 4))
 
 
-def _register(p: Kernel, register: Register, word: Expr) -> None:
+def write_register(p: Kernel, register: Register, word: Expr) -> None:
     """A write of a register, which takes the four bytes of the bus word that its address points to."""
     address = register_address(register) & 0xFFFFFF
     low = 8 * (address % ENTRY_BYTES)
     data = concat(*([const(0, 96 - low)] if low < 96 else []), word, *([const(0, low)] if low else []))
-    _command(p, f"set {register.name}", true, const(address, 24), data)
+    emit_command(p, f"set {register.name}", true, const(address, 24), data)
 
 
-def _command(p: Kernel, note: str, write: Expr, offset: Expr, data: Expr) -> None:
+def emit_command(p: Kernel, note: str, write: Expr, offset: Expr, data: Expr) -> None:
+    """Appends a write, or a read, at an offset (24 bits) in HLSCNN."""
     p.command(
         note,
         top_slave_if_wr=write,

@@ -52,16 +52,16 @@ def narrow_fragment(ila: Ila) -> Fragment:
     p = Kernel("hlscnn_conv2d_8bit")
     with p.loop("x_block", BLOCKS) as b, p.loop("x_row", H) as r, p.loop("x_column", W) as c:
         lanes = [HOST_X.load((((b << 3) + lane) * H + r) * W + c) for lane in range(LANES)]
-        wide._soc(p, "store activations", (b * H + r) * W + c, lanes)
+        wide.store_entry(p, "store activations", (b * H + r) * W + c, lanes)
     with p.loop("w_entry", ENTRIES) as e:
         data = load_bytes(HOST_W, e << 4, 16)
-        wide._command(p, "store weights", true, wide._entry_address(SOC_BASE, PIXELS + e), data)
-    wide._register(p, Register.SOC_MEM_BASE_ADDR, PIXELS << 4)
-    wide._register(p, Register.SOC_MEM_RD_WR_LENGTH, ENTRIES)
-    wide._command(p, "copy weights to SPAD0", true, const(SPAD0_BASE, 24), const(0, 128))
-    wide._configure(p, OPTIONS)
-    wide._command(p, "start", true, const(register_address(Register.CONV_TRIGGER) & 0xFFFFFF, 24), const(0, 128))
-    wide._load_result(p, ila)
+        wide.emit_command(p, "store weights", true, wide.entry_address(SOC_BASE, PIXELS + e), data)
+    wide.write_register(p, Register.SOC_MEM_BASE_ADDR, PIXELS << 4)
+    wide.write_register(p, Register.SOC_MEM_RD_WR_LENGTH, ENTRIES)
+    wide.emit_command(p, "copy weights to SPAD0", true, const(SPAD0_BASE, 24), const(0, 128))
+    wide.configure_start(p, OPTIONS)
+    wide.emit_command(p, "start", true, const(register_address(Register.CONV_TRIGGER) & 0xFFFFFF, 24), const(0, 128))
+    wide.load_result(p, ila)
     tensors = {t.name: t for t in (HOST_X, HOST_W, HOST_Y)}
     return Fragment("hlscnn_conv2d_8bit", ila, PARAMETERS, tensors, p)
 
@@ -74,7 +74,7 @@ def narrow_mapping(options: HlscnnOptions | None = None) -> TensorMapping:
     domain = []
     for text, condition in wide.DOMAIN:
         if "SPAD0" in text:
-            text, condition = "k*ceil(c/8)*kh*kw <= 16384 taps of SPAD0", wide._WIDE_WEIGHTS <= 16384
+            text, condition = "k*ceil(c/8)*kh*kw <= 16384 taps of SPAD0", wide.WIDE_WEIGHTS <= 16384
         elif "SoC" in text:
             text = "ceil(c/8)*h*w + ceil(k*ceil(c/8)*kh*kw/2) <= 12288 entries of SoC memory"
             condition = PIXELS + ENTRIES <= 12288

@@ -133,8 +133,9 @@ class Linear(Implementation):
             if reached * 2.0 ** -(scale_x + scale_w) <= largest(BIASES[-1]):
                 break
             scale_x += 1
-        check_scale(scale_x, "x"), check_scale(scale_w, "w"), check_scale(scale_x + scale_w, "the result")
         total = scale_x + scale_w
+        for scale, what in ((scale_x, "x"), (scale_w, "w"), (total, "the result")):
+            check_scale(scale, what)
         bias_x = adaptive_bias(r["x"] * 2.0**-scale_x, options, margin)
         bias_w = adaptive_bias(r["w"] * 2.0**-scale_w, options)
         # the accumulator has 28 - bias_x - bias_w fraction bits in 32

@@ -142,9 +142,9 @@ class Convolution(Implementation):
         # the steps of both formats in units of the largest elements: s and t with s + t = total and equal steps
         steps = math.log2(_X.step / x) - math.log2(weights.step / w)
         scale_w = min(max(round((total + steps) / 2), least_w), total - least_x)
-        found["scale_w"], found["scale_x"] = check_scale(scale_w, "w"), check_scale(total - scale_w, "x")
-        check_scale(total, "the result")
-        return found
+        for scale, what in ((total - scale_w, "x"), (scale_w, "w"), (total, "the result")):
+            check_scale(scale, what)
+        return {**found, "scale_x": total - scale_w, "scale_w": scale_w}
 
     def _format(self, name: str) -> tuple[FixedPoint, int]:
         if name == "x":

@@ -111,7 +111,8 @@ class Dense(Implementation):
         scale_x, scale_w = (_byte_scale(v) for v in (x * options.margin, w))
         shift = max(_byte_scale(y * options.margin) - scale_x - scale_w, 0) if y else 0
         scale_x, shift = scale_x + max(shift - MOST_SHIFT, 0), min(shift, MOST_SHIFT)
-        check_scale(scale_x, "x"), check_scale(scale_w, "w"), check_scale(scale_x + scale_w + shift, "the result")
+        for scale, what in ((scale_x, "x"), (scale_w, "w"), (scale_x + scale_w + shift, "the result")):
+            check_scale(scale, what)
         return {"scale_x": scale_x, "scale_w": scale_w, "shift": shift, "rounding": int(not options.as_published)}
 
     @property

@@ -52,7 +52,7 @@ def edited(note: str, change: Change) -> TensorMapping:
 def register(number: Register, word: Expr) -> TensorMapping:
     """The mapping with another word in a register."""
     scratch = Kernel("scratch")
-    hc._register(scratch, number, word)
+    hc.write_register(scratch, number, word)
     (command,) = scratch.body
     assert isinstance(command, Command)
     return edited(command.note, lambda _: command)

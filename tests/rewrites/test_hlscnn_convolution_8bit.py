@@ -50,7 +50,7 @@ def edited(note: str, change: Callable[[Expr], Expr]) -> TensorMapping:
 def register(number: Register, word: Expr) -> TensorMapping:
     """The mapping with another word in a register."""
     scratch = Kernel("scratch")
-    wide._register(scratch, number, word)
+    wide.write_register(scratch, number, word)
     (command,) = scratch.body
     assert isinstance(command, Command)
     data = dict(command.inputs)["top_slave_data_in"]
