@@ -268,15 +268,18 @@ def postorder(roots: Iterable[Expr], known: Container[Expr] = ()) -> list[Expr]:
     seen: set[int] = set()
     order: list[Expr] = []
     for root in roots:
-        stack: list[tuple[Expr, bool]] = [(root, False)]
+        stack: list[Expr | None] = [root]
         while stack:
-            node, done = stack.pop()
-            if done:
-                order.append(node)
+            node = stack.pop()
+            if node is None:  # the operands of the next one are done
+                order.append(stack.pop())  # type: ignore[arg-type]
             elif id(node) not in seen and node not in known:
                 seen.add(id(node))
-                stack.append((node, True))
-                stack.extend((a, False) for a in reversed(node.args))
+                if node.args:
+                    stack += (node, None)
+                    stack += node.args[::-1]
+                else:
+                    order.append(node)
     return order
 
 
