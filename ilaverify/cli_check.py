@@ -110,11 +110,17 @@ def _model_checked(path: Path, proofs: Path) -> tuple[dict[str, Any], list[Path]
         result["problems"].append(str(error))
         return result, []
     entries = all_entries()
-    for check in check_compiled(compiled, entries, proofs):
-        if check.problems:
-            result["problems"] += [f"{check.what}: {problem}" for problem in check.problems]
-        else:
-            result["replays"].append(f"{check.what}: {check.told}")
+    try:
+        for check in check_compiled(compiled, entries, proofs):
+            if check.problems:
+                result["problems"] += [f"{check.what}: {problem}" for problem in check.problems]
+            else:
+                result["replays"].append(f"{check.what}: {check.told}")
+    except ImportError as error:
+        raise UsageError(
+            f"to check a compiled model needs the package {error.name}, which is not installed; "
+            "pip install ilaverify[onnx]"
+        ) from error
     result["accepted"] = not result["problems"]
     known = {name: entries[name].build() for name in compiled.certificates if name in entries}
     files = [proofs / certificate_name(name, subject.method) for name, subject in known.items()]

@@ -123,17 +123,19 @@ def _seconds(compiled: Compiled, inputs: Mapping[str, Array], devices: Devices) 
 def _lines(
     compiled: Compiled, found: Comparison, options: argparse.Namespace, loading: float, again: Sequence[float]
 ) -> Iterator[str]:
+    from rewrites.artefact.origins import printable
     from rewrites.artefact.summary import CAVEATS, equality_text
 
     from .comparison import lines_of
 
-    yield f"{compiled.source_name} on {', '.join(compiled.targets)}: {len(found.nodes)} operators on accelerators"
+    targets = ", ".join(compiled.targets)
+    yield f"{printable(compiled.source_name)} on {targets}: {len(found.nodes)} operators on accelerators"
     yield ""
     yield from lines_of(found.nodes)
     yield ""
     yield f"outputs beside {options.reference}"
     for output in found.outputs:
-        yield f"  {output.name}: largest error {output.error:.3g}, of values up to {output.scale:.3g}"
+        yield f"  {printable(output.name)}: largest error {output.error:.3g}, of values up to {output.scale:.3g}"
     yield f"time      {found.seconds:.2f} s, accelerators {found.device_seconds:.2f} s of it; loading {loading:.2f} s"
     if again:
         yield f"again     {min(again):.2f} s, the fastest of {len(again)} more runs"

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from rewrites.artefact.model import Certified, Compiled, OnHost
 from rewrites.codegen import (
@@ -107,7 +110,8 @@ def compile_model(
         mappings=widths,
     )
     progress("calibrating number formats")
-    calibration = calibrate(offloaded.graph, samples, SEED)
+    with np.errstate(all="ignore"):  # ranges that are not finite are refused, and told, one by one
+        calibration = calibrate(offloaded.graph, samples, SEED)
     progress("generating programs")
     implementations, refused = _implementations(offloaded.graph, calibration, request.options, gate)
     programs = {
@@ -115,7 +119,7 @@ def compile_model(
     }
     progress("planning memory")
     problem, plan = host_problem(offloaded.graph), host_plan(offloaded.graph)
-    told = calibration.as_json()
+    told = _told(calibration)
     return Compiled(
         source,
         request.model.name,
@@ -143,6 +147,13 @@ def compile_model(
         plan,
         f"ilaverify {__version__}",
     )
+
+
+def _told(calibration: Calibration) -> dict[str, Any]:
+    """The calibration as JSON, which has no infinities."""
+    told = calibration.as_json()
+    ranges = {node: {n: v if isfinite(v) else str(v) for n, v in r.items()} for node, r in told["ranges"].items()}
+    return {**told, "ranges": ranges}
 
 
 def samples_of(graph: Graph, arrays: Mapping[str, Array]) -> list[dict[str, Array]]:

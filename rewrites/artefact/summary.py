@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from smt_encodings.claims import Equality
 
 from .model import Compiled
-from .origins import origin_text
+from .origins import origin_text, printable
 
 __all__ = ["CAVEATS", "calibration_text", "equality_text", "summary_text"]
 
@@ -120,5 +120,4 @@ def _accelerated(compiled: Compiled) -> Iterator[str]:
 
 def _cell(text: str) -> str:
     """A text that stays in its table cell, whatever a model's author put into names."""
-    plain = "".join(c if c.isprintable() else " " for c in text)
-    return plain.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "'")
+    return printable(text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "'")

@@ -546,6 +546,14 @@ def test_calibration_data_must_fit(place: Path) -> None:
         samples_of(graph, {"image": one, "more": one})
 
 
+def test_ranges_that_are_not_finite_stay_on_the_host_and_are_told(place: Path) -> None:
+    huge = {"image": np.full((1, 2, 6, 6), 3e38, "float32")}
+    compiled = compiled_with(place / "proofs", place / "small.onnx", calibration=huge)
+    assert not compiled.implementations or len(compiled.implementations) == 1
+    assert any("its calibrated range of" in h.reason for h in compiled.host)
+    assert "inf" in json.dumps(compiled.calibration, allow_nan=False)
+
+
 def test_claims_for_targets() -> None:
     assert {"flexasr_linear", "flexasr_lstm", "transposed-twice"} <= set(claims_for(["flexasr"]))
     assert "vta_gemm" not in claims_for(["flexasr"]) and "vta_gemm" in claims_for(["vta"])
