@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ir_semantics.graph.types import TensorType
 from rewrites.definitions import definitions
 from rewrites.egraph import EGraph, ENode, Rule
 from rewrites.egraph.rewrite import Rewrite
@@ -94,8 +95,14 @@ class RuleSet:
         )
 
 
-def _always(egraph: EGraph, node: ENode) -> bool:
-    return True
+MOST_STEPS: Final = 512
+"""Timesteps of recurrent layers that are written out for VTA, some thirty nodes each; a bound of this implementation."""
+
+
+def _few_steps(egraph: EGraph, node: ENode) -> bool:
+    """Whether a recurrent layer has few timesteps."""
+    of = egraph.type_of(node.operands[0])
+    return isinstance(of, TensorType) and of.shape[0] <= MOST_STEPS
 
 
 def _convolved(egraph: EGraph, number: int) -> bool:
@@ -172,7 +179,7 @@ def _definitions(targets: Sequence[str], constants: Constants, flexible: bool) -
         named = definitions(constants)
         found += [d for d in named.values() if flexible and d.name == "relu"]
     if "vta" in targets:
-        found += [Unfolding.of(name, _always, constants) for name in ("lstm", "gru", "rnn")]
+        found += [Unfolding.of(name, _few_steps, constants) for name in ("lstm", "gru", "rnn")]
     return found
 
 

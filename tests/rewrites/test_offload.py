@@ -16,7 +16,7 @@ from rewrites.egraph.graph_checker import check_graphs
 from rewrites.egraph.rewrite import sides_of
 from rewrites.egraph.saturation import Limits
 from rewrites.offload.compiler import Offloaded, offload
-from rewrites.offload.operators import ACCELERATOR_OPERATORS
+from rewrites.offload.operators import ACCELERATOR_OPERATORS, LAYER_OPTIONS
 from smt_encodings.claims import Equality
 from tests.rewrites.offload_gates import MAPPINGS, RULES, gate
 
@@ -254,6 +254,17 @@ def test_states_that_are_not_zero_stay() -> None:
             numbers.append(b.add(node.operator, *(numbers[o] for o in node.operands), **dict(node.attributes)))
     found = offload(b.graph({"y": numbers[-1]}), ALL, ["flexasr"])
     assert found.invocations == {} and reasons(found)["lstm"] == "its first states are not known to be zero"
+
+
+def test_layers_of_many_steps_are_not_written_out() -> None:
+    b = Builder()
+    x, w, u = b.input("x", f32(600, 1, 1)), b.constant(whole(1, 1)), b.constant(whole(1, 1))
+    state = b.constant(np.zeros((1, 1), np.float32))
+    graph = b.graph({"y": b.add("rnn", x, w, u, b.constant(whole(2)), state, **LAYER_OPTIONS["rnn"])})
+    found = offload(graph, ALL, ["vta"])
+    assert found.invocations == {} and found.saturation.nodes < 10
+    assert reasons(found) == {"rnn": "no operator of vta computes it"}
+    assert offload(graph, ALL, ["flexasr"]).invocations == {"flexasr.rnn": 1}
 
 
 def test_no_code_no_operator() -> None:
