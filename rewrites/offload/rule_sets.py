@@ -96,7 +96,7 @@ class RuleSet:
 
 
 MOST_STEPS: Final = 512
-"""Timesteps of recurrent layers that are written out for VTA, some thirty nodes each; a bound of this implementation."""
+"""Timesteps of recurrent layers that are written out for VTA, some thirty nodes each; a bound of this code."""
 
 
 def _few_steps(egraph: EGraph, node: ENode) -> bool:
