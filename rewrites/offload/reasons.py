@@ -28,6 +28,9 @@ _TAKERS: Final[Mapping[str, Mapping[str, str]]] = {
 """By operator and target, the accelerator operator that could do its work."""
 
 
+_EVERY_MAPPING: Final = frozenset(name for operator in ACCELERATOR_OPERATORS.values() for name in operator.mappings)
+
+
 @dataclass(frozen=True)
 class LeftOnHost:
     """Nodes of one operator that stay on the host for one reason: how many, and their reduction steps."""
@@ -80,9 +83,19 @@ def _reason(
     lacking = [f"{name}: {missing[name]}" for name in able if name in missing]
     if lacking:
         return f"without a live certificate it must not be offloaded ({lacking[0]})"
+    refused = _refused(node, types, takers, implementable)
+    if refused:
+        return refused
+    rules = [f"{name}: {reason}" for name, reason in missing.items() if name not in _EVERY_MAPPING]
+    if rules:
+        return f"rules that may have led to an accelerator have no live certificate ({rules[0]})"
     if not flexible:
         return "exact matching found no operator of an accelerator in it"
-    return _refused(node, types, takers, implementable)
+    if node.operator in ("avg_pool", "max_pool", "mean", "reduce_max"):
+        return "FlexASR pools pairs of rows, and bringing it into that form is not possible or moves more data"
+    if node.operator in LAYER_OPTIONS:
+        return "its first states are not known to be zero"
+    return "what was found with an accelerator operator costs no less, or the search ended before"
 
 
 def _form(node: Node, types: Sequence[TensorType]) -> str:
@@ -118,18 +131,14 @@ def _recurrent_form(kind: str, types: Sequence[TensorType], attributes: Mapping[
 def _refused(
     node: Node, types: Sequence[TensorType], takers: Mapping[str, str], implementable: Implementable | None
 ) -> str:
-    """What code generation has against the accelerator operators that could take a node."""
+    """What code generation has against the accelerator operators that could take a node; empty for nothing."""
     for taker in takers.values() if implementable is not None else ():
         taken = _as_taken(node, types, taker)
         assert implementable is not None
         reason = None if taken is None else implementable(*taken)
         if reason is not None:
             return f"{taker}: {reason}"
-    if node.operator in ("avg_pool", "max_pool", "mean", "reduce_max"):
-        return "FlexASR pools pairs of rows, and bringing it into that form is not possible or moves more data"
-    if node.operator in LAYER_OPTIONS:
-        return "its first states are not known to be zero"
-    return "what was found with an accelerator operator costs no less, or the search ended before"
+    return ""
 
 
 def _as_taken(node: Node, types: Sequence[TensorType], taker: str) -> tuple[Node, tuple[TensorType, ...]] | None:

@@ -207,6 +207,12 @@ def test_what_stays_on_the_host_has_a_reason() -> None:
     assert reasons(without)["matmul"] == (
         "without a live certificate it must not be offloaded (flexasr_linear: there is no certificate)"
     )
+    without = offload(convolutions(), gate("1-x-1-convolution-as-pixels-times-filters"), ["vta"])
+    assert {left.reason for left in without.host if left.operator == "conv"} == {
+        "it is a convolution in groups: each would be a program of its own",
+        "rules that may have led to an accelerator have no live certificate "
+        "(1-x-1-convolution-as-pixels-times-filters: there is no certificate)",
+    }
     b = Builder()
     double = b.add("matmul", b.input("x", TensorType("float64", (2, 3))), b.constant(np.ones((3, 2))))
     assert reasons(offload(b.graph({"y": double}), ALL, ["vta"])) == {
