@@ -14,8 +14,9 @@ from ilaverify.references import run_onnx
 from rewrites.artefact.checking import check_compiled
 from rewrites.artefact.model import Compiled, read_compiled, write_compiled
 from rewrites.artefact.summary import summary_text
+from rewrites.codegen import Options, bound_claims
 from rewrites.codegen.calibration import drawn_inputs
-from tests.ilaverify.compiled_models import pretended
+from tests.ilaverify.compiled_models import image, pretended, small_model
 
 pytestmark = pytest.mark.slow
 
@@ -48,3 +49,19 @@ def test_resnet20_on_two_accelerators(tmp_path: Path) -> None:
 def test_resnet20_on_vta(tmp_path: Path) -> None:
     compiled, found = compiled_and_run("resnet20", ("vta",), tmp_path)
     assert len(compiled.implementations) == 22 and found.first_outside is None
+
+
+def test_weights_of_8_bits_are_another_mapping(tmp_path: Path) -> None:
+    pytest.importorskip("onnx")
+    model = small_model(tmp_path / "small.onnx")
+    names = ("flexasr_linear", "hlscnn_conv2d_8bit", "pads-of-a-convolution-as-a-pad-with-zeros", "transposed-twice")
+    lemmas = (*bound_claims("flexasr_linear"), *bound_claims("hlscnn_conv2d_8bit"))
+    pretended((*names, *lemmas), tmp_path / "proofs")
+    request = Request(model, ("flexasr", "hlscnn"), tmp_path / "proofs", {}, options=Options(weight_bits=8))
+    made = compile_model(request, all_entries())
+    write_compiled(tmp_path / "made", made, summary_text(made))
+    compiled = read_compiled(tmp_path / "made")
+    assert set(names) <= set(compiled.certificates) and "hlscnn_conv2d" not in compiled.certificates
+    assert [p for c in check_compiled(compiled, all_entries(), tmp_path / "proofs") for p in c.problems] == []
+    found = compare(compiled.graph, compiled.implementations, image(), certified=compiled.certificates)
+    assert [n.inside for n in found.nodes] == [True, True]
