@@ -5,10 +5,10 @@ Its IR side pools a tensor as often, each result being the next one's input; not
 means and sums, narrowing after every step is part of the meaning.
 
 What removes transfers from a program is proved on both ends.  ``flexasr_reload`` says that a matrix which is loaded to
-the host and stored again at the same place is what it was, ``flexasr_reload_rest`` and ``flexasr_reload_apart`` that so
-is every other vector: in unused rows of the matrix's last tiles, and outside of its tiles.  The ``..._reloaded`` chain
-moves the tensor to the host and back between two poolings (figure 7d) and has the IR side of the chain that does not, so
-both programs compute the same.
+the host and stored again at the same place is what it was, ``flexasr_reload_rest`` and ``flexasr_reload_apart`` that
+so is every other vector: in unused rows of the matrix's last tiles, and outside of its tiles.  The ``..._reloaded``
+chain moves the tensor to the host and back between two poolings (figure 7d) and has the IR side of the chain that does
+not, so both programs compute the same.
 """
 
 from __future__ import annotations
