@@ -15,7 +15,8 @@ Its parts, each an obligation that z3 and cvc5 answer (:mod:`chc.trace` and :mod
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pysmt.shortcuts as smt
 from pysmt.exceptions import PysmtException
@@ -37,7 +38,7 @@ from .flow import prove_by_origins
 from .invariants import Inferred, infer, parse_term, show_invariant
 from .nests import Nest, Unsupported, nests_of
 from .systems import LevelPlan, plan_levels
-from .trace import Samples, SourceCell, Tracer, sample_sizes
+from .trace import Clobber, Demand, Samples, SourceCell, Tracer, sample_sizes
 from .writes import Loops
 
 __all__ = ["COLUMN", "ROW", "claim_of", "prove"]
@@ -191,15 +192,45 @@ def _level_theorems(proof: Proof, device: Side, ir: Side) -> None:
             partner = (aligned[2], [d for d in ir.trace.demands if d.nest == aligned[1]])
         nest = device.nests[index]
         prefix = device.prefix if partner or clobbers else "host"
-        for plan in plan_levels(nest, prefix, demands, clobbers, proof.names, partner):
-            _level(proof, nest, plan, partner is not None)
+        for part, some, hazards in _shares(nest, demands, clobbers):
+            for plan in plan_levels(part, prefix, some, hazards, proof.names, partner):
+                _level(proof, part, plan, partner is not None)
     for index in sorted({d.nest for d in ir.trace.demands}):
         if aligned is not None and aligned[1] == index:
             continue
         demands = [d for d in ir.trace.demands if d.nest == index]
         clobbers = [c for c in ir.trace.clobbers if c.nest == index]
-        for plan in plan_levels(ir.nests[index], "ir", demands, clobbers, proof.names):
-            _level(proof, ir.nests[index], plan, False)
+        for part, some, hazards in _shares(ir.nests[index], demands, clobbers):
+            for plan in plan_levels(part, "ir", some, hazards, proof.names):
+                _level(proof, part, plan, False)
+
+
+SHARE = 2
+"""How many cells one Horn system tracks: with 8 of them Spacer takes 40 times as long."""
+
+
+def _shares(
+    nest: Nest, demands: Sequence[Demand], clobbers: Sequence[Clobber]
+) -> Iterator[tuple[Nest, Sequence[Demand], Sequence[Clobber]]]:
+    """The demanded cells of a nest in shares, with the overwriting that endangers what their iterations read.
+
+    Each cell is a theorem of its own, so they need not stand in one system.  The nest has the share in its label.
+    """
+    if len(demands) <= SHARE:
+        yield nest, demands, clobbers
+        return
+    left = list(clobbers)
+    for first in range(0, len(demands), SHARE):
+        some = demands[first : first + SHARE]
+        theirs = [c for c in left if any(_one_iteration(c.read.witness, d.witness) for d in some)]
+        left = [c for c in left if all(c is not t for t in theirs)]
+        last = first + SHARE >= len(demands)
+        label = f"{nest.label}, cells from {first}"
+        yield replace(nest, label=label), some, [*theirs, *(left if last else [])]
+
+
+def _one_iteration(one: Sequence[Expr], other: Sequence[Expr]) -> bool:
+    return all(a is b for a, b in zip(one, other, strict=True))
 
 
 def _alignment(proof: Proof, device: Side, ir: Side) -> tuple[int, int, list[AlignedLevel]] | None:
