@@ -175,8 +175,10 @@ def run_template(
 ) -> dict[str, NDArray[Any]]:
     """Runs a program with these tensors on a device; the host tensors that it writes.
 
-    The device need not be at reset.  Raises InstanceError where it is another one, is not idle as the program demands,
-    or where a word that the program reads is one from before it; CommandError where a command is not accepted.
+    The device need not be at reset.  Its model must be the fragment's own, options included; only the name is compared,
+    so that programs also show what a faulty device does.  Raises InstanceError where the name is another one, where the
+    device is not idle as the program demands, or where a word that the program reads is one from before it;
+    CommandError where a command is not accepted.
     """
     return run_columns(template, simulator, template.columns(tensors))
 
