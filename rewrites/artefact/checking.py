@@ -27,7 +27,9 @@ from rewrites.gate import Gate, Recheck, open_gate
 from rewrites.memory_plan_checker import PlanError, check_memory_plan
 from rewrites.offload.compiler import folded
 from rewrites.offload.rule_sets import rules_for
+from rewrites.optimise import STRENGTH
 from rewrites.tensor_rewrites import Constants
+from smt_encodings.claims import Equality
 
 from .model import Compiled
 from .summary import summary_text
@@ -107,6 +109,11 @@ def _chain(compiled: Compiled, gate: Gate) -> Check:
         check_graphs(source, compiled.rewritten, compiled.explanations, sides_of(rules.rewrites))
     except (EGraphError, GraphError) as error:
         return Check("chain of rules", told, (str(error),))
+    notions = [rules.equalities[rule.name] for rule in applied]
+    weakest = max(notions, key=STRENGTH.index, default=Equality.BIT_EXACT)
+    if weakest is not compiled.equality:
+        problem = f"the equality must be that of the weakest rule, {weakest.value}, not {compiled.equality.value}"
+        return Check("chain of rules", told, (problem,))
     return Check("chain of rules", told)
 
 

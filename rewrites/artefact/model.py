@@ -21,11 +21,12 @@ from typing import Any
 
 from ila_lang import canonical_text
 from ila_lang.instance import InstanceError, Template
-from ila_lang.mapping import SizeError
 from ir_semantics.graph.ir import Graph, digest_of
-from rewrites.codegen import CannotOffload, Implementation, Options, constants_of, implement
+from rewrites.codegen import Implementation, Options, constants_of, implement
 from rewrites.egraph import Explanation
+from rewrites.memory_plan import DoesNotFit
 from rewrites.memory_problem import MemoryPlan, MemoryProblem
+from rewrites.offload.operators import TARGETS
 from smt_encodings.claims import Equality
 
 from .arrays import arrays_of, npz_bytes
@@ -93,6 +94,9 @@ class Compiled:
     summary: str = field(default="", repr=False)
     digest: str = ""
 
+
+LARGEST_PARAMETER = 4096
+"""Largest magnitude of a parameter of number formats, some of which are powers of two; a bound against absurd ones."""
 
 _KEYS = (
     "schema", "tool", "source", "targets", "settings", "options", "calibration", "equality", "certificates",
@@ -183,7 +187,7 @@ def read_compiled(directory: Path) -> Compiled:
         files["source.onnx"],
         text(f"{where}: source", source["name"]),
         {name: natural(f"{where}: dimension {name}", extent, 1 << 31) for name, extent in dimensions.items()},
-        tuple(text(f"{where}: targets", t) for t in items(f"{where}: targets", content["targets"])),
+        tuple(_target(f"{where}: targets", t) for t in items(f"{where}: targets", content["targets"])),
         typed(f"{where}: settings", content["settings"], dict, "an object"),
         options,
         typed(f"{where}: calibration", content["calibration"], dict, "an object"),
@@ -231,6 +235,12 @@ def _options(where: str, value: object) -> Options:
         raise ArtefactError(f"{where}: {error}") from error
 
 
+def _target(where: str, value: object) -> str:
+    if value not in TARGETS:
+        raise ArtefactError(f"{where} must be among {', '.join(TARGETS)}, not {value!r:.60}")
+    return str(value)
+
+
 def _equality(where: str, value: object) -> Equality:
     try:
         return Equality(value)
@@ -267,19 +277,20 @@ def _implementations(
             raise ArtefactError(f"{where} must be there once")
         parameters = typed(f"{where}: quantisation", told["quantisation"], dict, "an object of integers")
         for name, parameter in parameters.items():
-            typed(f"{where}: {name}", parameter, int, "an integer")
+            if abs(typed(f"{where}: {name}", parameter, int, "an integer")) > LARGEST_PARAMETER:
+                raise ArtefactError(f"{where}: {name} must be in -{LARGEST_PARAMETER} .. {LARGEST_PARAMETER}")
         node = graph.nodes[number]
         types = [graph.nodes[o].type for o in node.operands]
         try:
             implementation = implement(node, types, parameters, options)
-        except (CannotOffload, SizeError, KeyError, ValueError) as error:
+            implementation.bind(constants_of(graph, node.operands))
+        except (ArithmeticError, DoesNotFit, LookupError, TypeError, ValueError) as error:
             raise ArtefactError(f"{where} must be one that mappings implement: {error}") from error
         calls = items(f"{where}: calls", told["calls"])
         plain = [{k: v for k, v in typed(where, call, dict, "a call").items() if k != "program"} for call in calls]
         if canonical_text(plain) != canonical_text([call.as_json() for call in implementation.calls]):
             raise ArtefactError(f"{where}: calls must be those that follow from shapes and quantisation")
         names = [text(f"{where}: program", call.get("program")) for call in calls]
-        implementation.bind(constants_of(graph, node.operands))
         programs[number] = tuple(_program(directory, name, files) for name in names)
         try:
             implementation.adopt(programs[number])

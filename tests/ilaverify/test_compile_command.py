@@ -278,6 +278,9 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], str, str]] = {
         lambda d: resealed(d, lambda c: c["certificates"].update(x=c["certificates"]["transposed-twice"])),
         "certificates", "x: there is no claim of this name",
     ),
+    "a stronger equality": (
+        lambda d: resealed(d, lambda c: c.update(equality="bit_exact")), "chain of rules", "the weakest rule,",
+    ),
     "the summary": (lambda d: resealed(d, SUMMARY_DOT_md=b"All is proved.\n"), "summary", "must be of this model"),
 }  # fmt: skip
 
@@ -327,6 +330,8 @@ READING: dict[str, tuple[Callable[[Path], None], str]] = {
     "other calls": (accelerated(0, lambda a: a["calls"][0]["sizes"].update(h=5)), "must be those that follow"),
     "other formats": (accelerated(1, lambda a: a["quantisation"].update(bias_x=900)), "must be one that mappings"),
     "a parameter less": (accelerated(1, lambda a: a["quantisation"].pop("bias_x")), "must be one that mappings"),
+    "an absurd scale": (accelerated(0, lambda a: a["quantisation"].update(scale_x=10**12)), "in -4096 .. 4096"),
+    "another target": (lambda d: resealed(d, lambda c: c["targets"].append("tpu")), "must be among flexasr, hlscnn"),
     "a node twice": (
         lambda d: resealed(d, lambda c: c["accelerated"].append(c["accelerated"][0])), "must be there once",
     ),
