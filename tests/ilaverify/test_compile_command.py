@@ -19,6 +19,7 @@ import pytest
 from ila_lang import canonical_text
 from ilaverify import cli
 from ilaverify.catalogue import all_entries
+from ilaverify.cli_prove import chosen_entries
 from ilaverify.comparison import compare, distance
 from ilaverify.compilation import Request, claims_for, compile_model
 from ilaverify.errors import UsageError
@@ -564,4 +565,8 @@ def test_claims_for_targets() -> None:
     assert "vta_gemm" not in claims_for(["flexasr"]) and "vta_gemm" in claims_for(["vta"])
     assert set(claims_for(["hlscnn"], exact=True)) < set(claims_for(["hlscnn"]))
     known = all_entries()
-    assert [n for n in claims_for(["flexasr", "hlscnn", "vta"]) if n not in known and n != "hlscnn_conv2d_8bit"] == []
+    chosen = chosen_entries([], every=False, targets=["hlscnn"])
+    assert set(chosen) == set(claims_for(["hlscnn"])) and "hlscnn_conv2d_8bit" in chosen
+    with pytest.raises(UsageError, match="either the names of claims, or --kind, or --target, or --all"):
+        chosen_entries(["hlscnn_conv2d"], every=False, targets=["hlscnn"])
+    assert [n for n in claims_for(["flexasr", "hlscnn", "vta"]) if n not in known] == []
