@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ def gathers_of(fragment: Fragment, sites: Sequence[Site]) -> tuple[dict[str, NDA
                     found = f"{part.bits} bits of {part.tensor} in {rows[name].shape[1]} bytes"
                     raise refuse(fragment, f"Input {name} of {site.name}", "hold a whole number of elements", found)
                 moved.setdefault((name, part.tensor, part.bits, part.run), []).append(part)
-    _check_order(fragment, sites, moved.values())
+    _check_order(fragment, sites, chain.from_iterable(moved.values()))
     gathers = tuple(
         Gather(
             column,
@@ -124,14 +125,14 @@ def _numbers(fragment: Fragment, tensor: str, parts: Sequence[NDArray[np.int64]]
     return numbers.astype(np.int32)
 
 
-def _check_order(fragment: Fragment, sites: Sequence[Site], moved: Any) -> None:
+def _check_order(fragment: Fragment, sites: Sequence[Site], moved: Iterable[Elements]) -> None:
     """Refuses a command with elements of a tensor that the program has begun to write."""
     begun: dict[str, int] = {}
     for site in sites:
         if isinstance(site.statement, Store):
             name = site.statement.memory.describe()
             begun[name] = min(begun.get(name, MOST_ELEMENTS), int(site.commands.min()))
-    for part in (part for parts in moved for part in parts):
+    for part in moved:
         if int(part.commands.max()) >= begun.get(part.tensor, MOST_ELEMENTS):
             what = f"an element of {part.tensor} after a store to it"
             raise refuse(fragment, "Commands", "send only what is known before the program runs", what)
