@@ -2,8 +2,8 @@
 
 import sys
 
-from benchmarks import networks, proofs, simulators, sums, table2, table3, targets
+from benchmarks import digits, networks, proofs, simulators, sums, table2, table3, targets
 
 if __name__ == "__main__":
     runs = (targets.main, networks.main, proofs.main, simulators.main)
-    sys.exit(any(run() for run in runs) or table2.main([]) or sums.main([]) or table3.main([]))
+    sys.exit(any(run() for run in runs) or table2.main([]) or sums.main([]) or table3.main([]) or digits.main([]))
