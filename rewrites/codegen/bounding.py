@@ -35,10 +35,15 @@ def condition_text(bound: Bound) -> str:
 
 
 def bounds_of(bound: Bound, change: float, scale: int = 0) -> Bounds:
-    """The bounds of a run from the theorem's, which is about the result times 2^-scale, and the operands' change."""
+    """The bounds of a run from the theorem's, which is about the result times 2^-scale, and the operands' change.
+
+    An infinite change says that nothing is known of it.
+    """
     if bound.value is None:
         return Bounds(None, None, condition_text(bound))
     own = upward(bound.value * Fraction(2) ** scale)
+    if math.isinf(change):
+        return Bounds(own, None, "nothing is known of what rounding the operands may change")
     return Bounds(own, rounded_up(own + change))
 
 

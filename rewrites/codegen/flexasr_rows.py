@@ -20,6 +20,7 @@ from accel_models.flexasr.quantise import Quantised, dequantise, largest
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from rewrites import a_priori
+from rewrites.numerics.constants import LEAST_RADICAND
 
 from .bounding import bounds_of, operand_error
 from .formats import (
@@ -163,6 +164,8 @@ class LayerNorm(Implementation):
         if inner > MOST_EPSILON:
             reason = f"epsilon is {inner} for x times 2^{-self.quantisation['scale_x']}; beyond 1e-5 nothing is proved"
             return Bounds(None, None, reason)
+        if x.values.var(axis=1).min() + inner <= float(LEAST_RADICAND):  # no condition of the theorem can hold
+            return Bounds(None, None, "a row's variance is so small that the inverse root may wrap")
         ideal = reference.layer_norm(x.values, gamma.values, beta.values, eps=inner)
         bound = a_priori.layer_norm(x, gamma, beta, ideal, inner)
         return bounds_of(bound, norm_change(executed, epsilon), self.quantisation["scale_y"])
@@ -174,12 +177,17 @@ def norm_change(executed: Executed, epsilon: float) -> float:
     With e the largest change of an element: distances c from the mean change by at most 2 e, for each the element and
     the mean by e.  The deviation sqrt(variance) is a seminorm of x, so it changes by at most that of the differences,
     which is at most e; and s = sqrt(variance + epsilon) by no more.  So |n' - n| <= 2 e / s' + |c| e / (s s').
+
+    Float64 rounds distances from the mean by less than 2^-47 of the largest element (a mean of at most 4080 numbers).
+    From s >= 2^-10 of that element on, that is less than the margin of :func:`~.formats.rounded_up`; below, the change
+    is infinite.
     """
     x, quantised = executed.given["x"], executed.quantised["x"]
     e = operand_error(executed, "x")
     s = np.sqrt(x.var(axis=1) + epsilon)
     other = np.sqrt(quantised.var(axis=1) + epsilon)
-    if not (s.min() > a_priori.FLOAT_ERROR * 4 and other.min() > a_priori.FLOAT_ERROR * 4):
+    least = 2.0**-10 * max(greatest(x), greatest(quantised))
+    if not (s.min() > least and other.min() > least):
         return math.inf
     centred = np.abs(x - x.mean(axis=1, keepdims=True)).max(axis=1)
     moved = rounded_up(float(np.max(2 * e / other + centred * e / (s * other))))

@@ -206,3 +206,12 @@ def test_references_here_are_the_operators_of_the_graph_ir() -> None:
         graph = expansion(c.node.operator, c.types, c.node.attributes)
         found = run(graph, {f"x{i}": a for i, a in enumerate(c.operands)})["y"]
         assert np.allclose(found, exact(c, c.operands), rtol=1e-5, atol=1e-5)
+
+
+def test_no_bound_is_stated_where_rows_hardly_vary() -> None:
+    x = np.ones((2, 16)) + normal(1, 2, 16, scale=1e-5)
+    c = case("flexasr.layer_norm", [x, normal(2, 16), normal(3, 16)], epsilon=0.0)
+    implementation = c.implementation()
+    bounds = implementation.bounds(implementation.run(c.operands, DEVICES))
+    assert (bounds.on_quantised, bounds.on_given) == (None, None)
+    assert bounds.reason == "a row's variance is so small that the inverse root may wrap"
