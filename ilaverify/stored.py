@@ -39,7 +39,7 @@ class LookedUp:
 
     ``outcome`` has the status PROVED or REFUTED where the store has an answer that stands, ERROR where the claim
     itself cannot be built, and is None where it must be proved; ``note`` says what was wrong with an answer.  ``words``
-    is the claim with everything that is known before it is proved.
+    is then the claim with everything that is known before it is proved.
     """
 
     name: str
@@ -113,8 +113,13 @@ def _told(end: Ended, names: Sequence[str]) -> Iterator[LookedUp]:
     if end.text is None:
         yield from (LookedUp(name, None, None, f"not looked up in the store: {end.failure}") for name in names)
         return
-    for name, outcome, words, note in json.loads(end.text):
+    head, _, documents = end.text.partition("\n")
+    at = 0
+    for name, outcome, words, note, length in json.loads(head):
         read = [None if content is None else ProofOutcome.from_json(content) for content in (outcome, words)]
+        if read[0] is not None:
+            read[0] = replace(read[0], document=documents[at : at + length])
+        at += length
         yield LookedUp(name, read[0], read[1], note)
 
 
@@ -125,8 +130,12 @@ def _answers(
     store: ProofStore,
     recheck: bool,
 ) -> str:
-    """In the process: JSON of what came of looking each claim up."""
-    found: list[tuple[str, object, object, str]] = []
+    """In the process: JSON in a line of what came of looking each claim up, then all documents.
+
+    These are most of the text, which takes long to quote; the line has their lengths.
+    """
+    found: list[tuple[str, object, object, str, int]] = []
+    documents: list[str] = []
     for name in names:
         entry = entries[name]
         try:
@@ -137,11 +146,15 @@ def _answers(
         except Exception as error:  # whatever it was, it is what the report says of this claim
             broken = ProofOutcome(name, Status.ERROR.value, entry.expected.value, entry.summary, kind=entry.kind)
             broken = replace(broken, reason=f"{type(error).__name__}: {error}")
-            found.append((name, broken.to_json(), None, ""))
+            found.append((name, broken.to_json(), None, "", 0))
             continue
         outcome, note = _answer(words, subject, semantics, store, key, recheck)
-        found.append((name, None if outcome is None else outcome.to_json(), words.to_json(), note))
-    return json.dumps(found)
+        if outcome is None:
+            found.append((name, None, words.to_json(), note, 0))
+            continue
+        documents.append(outcome.document)
+        found.append((name, replace(outcome, document="").to_json(), None, note, len(outcome.document)))
+    return "\n".join([json.dumps(found), "".join(documents)])
 
 
 def _answer(
