@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from functools import partial
 
 from . import (
@@ -42,10 +43,11 @@ UNSTATED: tuple[Unstated, ...] = ()
 
 
 def rule_named(name: str) -> TensorRule:
-    """The rule of that name; raises KeyError, with what there is, where there is none."""
+    """The rule of that name; raises KeyError, with the most similar names, where there is none."""
     found = {rule.name: rule for rule in RULES}
     if name not in found:
-        raise KeyError(f"there is no tensor rule named {name!r}; the names are {', '.join(map(repr, sorted(found)))}")
+        similar = ", ".join(map(repr, get_close_matches(name, sorted(found), cutoff=0.0)))
+        raise KeyError(f"there is no tensor rule named {name!r}; the most similar names of {len(found)} are {similar}")
     return found[name]
 
 

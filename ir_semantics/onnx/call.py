@@ -234,10 +234,13 @@ WIDE = frozenset(
         "GlobalAveragePool",
         "GlobalLpPool",
     }
-    | {"Softmax", "LogSoftmax", "BatchNormalization", "InstanceNormalization", "LpNormalization", "LRN"}
+    | {"LogSoftmax", "BatchNormalization", "InstanceNormalization", "LpNormalization", "LRN"}
     | {"MeanVarianceNormalization", "LSTM", "GRU", "RNN", "CumSum", "CumProd", "Mean", "Sum", "Resize", "Upsample"}
 )
-"""Operators of several roundings.  On binary16 they are computed in binary32, and results are rounded once."""
+"""Operators of several roundings.  On binary16 they are computed in binary32, and results are rounded once.
+
+Softmax is not among them: its function in the ONNX specification rounds after each step, and its converter likewise.
+"""
 
 CONVERTERS: dict[str, Converter] = {}
 """The converters of the default domain, by operator."""

@@ -23,25 +23,15 @@ from ir_semantics.graph.types import Array, GraphError
 from .call import NeedsConstant
 from .importer import import_model
 
-__all__ = ["KNOWN", "Outcome", "cases", "run_case"]
-
-KNOWN: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("test_attention_4d_causal_fp16", "test_attention_4d_causal_fp16_expanded"),
-        "the expected softmax is rounded to binary16 at every step; two units in the last place of binary16 are more "
-        "than the case's relative tolerance of 0.001",
-    ),
-}
-"""Cases of supported operators whose result differs, and why."""
+__all__ = ["Outcome", "cases", "run_case"]
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What became of a case.
 
-    ``status`` is passed, unsupported (refused when imported, with the reason), known (differs, as KNOWN says) or
-    failed.  ``bound`` are the inputs that became constants since they decide shapes; ``operators`` what the graph is
-    made of.
+    ``status`` is passed, unsupported (refused when imported, with the reason) or failed.
+    ``bound`` are the inputs that became constants since they decide shapes; ``operators`` what the graph is made of.
     """
 
     name: str
@@ -87,9 +77,8 @@ def run_case(case: Any, *, by_definition: Sequence[bool] = (False, True)) -> Out
             results = run(graph, {n: inputs[n] for n in graph.inputs}, by_definition=definition)
             difference = next(_differences(results, expected, case), None)
             if difference is not None:
-                known = KNOWN.get(case.name)
                 how = "by definition" if definition else "by NumPy functions"
-                return Outcome(case.name, nodes, "known" if known else "failed", known or f"{how}: {difference}")
+                return Outcome(case.name, nodes, "failed", f"{how}: {difference}")
     return Outcome(case.name, nodes, "passed", "", tuple(sorted(names)), tuple(sorted(operators)))
 
 

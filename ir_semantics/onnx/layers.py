@@ -267,14 +267,25 @@ def _lrn(call: Call) -> int:
 
 @converts("Softmax", "LogSoftmax", "Hardmax")
 def _softmax(call: Call) -> int:
-    name = {"Softmax": "softmax", "LogSoftmax": "log_softmax", "Hardmax": "hardmax"}[call.operator]
     x, shape = call.operand(0), call.shape()
     if call.opset >= 13:
-        return call.add(name, x, axis=call.axis(call.integer("axis", -1), len(shape)))
+        return _along(call, x, call.axis(call.integer("axis", -1), len(shape)))
     axis = call.axis(call.integer("axis", 1), len(shape))  # until opset 12: all axes from this one on together
     rows = int(np.prod(shape[:axis], dtype=np.int64))
     flat = words.reshape(call.b, x, [rows, int(np.prod(shape[axis:], dtype=np.int64))])
-    return words.reshape(call.b, call.add(name, flat, axis=1), shape)
+    return words.reshape(call.b, _along(call, flat, 1), shape)
+
+
+def _along(call: Call, x: int, axis: int) -> int:
+    """The operator along an axis.  Softmax of binary16 is rounded after each step of the function that defines it."""
+    b = call.b
+    if call.operator != "Softmax" or b.type(x).dtype != "float16":
+        return call.add(
+            {"Softmax": "softmax", "LogSoftmax": "log_softmax", "Hardmax": "hardmax"}[call.operator], x, axis=axis
+        )
+    powers = b.add("exp", words.apply(b, "sub", x, words.reduce(b, "reduce_max", x, [axis], True)))
+    total = words.reduce(b, "reduce_sum", b.add("cast", powers, to="float32"), [axis], True)
+    return words.apply(b, "div", powers, b.add("cast", total, to="float16"))
 
 
 @converts("Det")
