@@ -58,7 +58,7 @@ def measure(name: str, proofs: Path) -> dict[str, Any]:
         "programs": sum(a["programs"] for a in made["accelerated"]),
         "within": sum(o["inside"] is True for o in operators),
         "beyond": sum(o["inside"] is False for o in operators),
-        "error": max(o["error"] / o["scale"] for o in ran["outputs"]),
+        "error": max(o["error"] / o["largest_of_reference"] for o in ran["outputs"]),
         "megabytes": size / 1e6,
         "compile": compiling,
         "run": running,
