@@ -95,7 +95,7 @@ class TensorRule:
         well = All(tuple(p for p in parts if not _natural(p)))
         return f"all natural numbers {', '.join(self.sizes) or '(none)'}; {shapes}; {well}"
 
-    @property
+    @cached_property
     def claim(self) -> Claim:
         """The claim in full."""
         assumptions = [f"{name} > 0 everywhere" for name in sorted(self.positive)]
