@@ -16,18 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_models.flexasr.layout import LANES, LARGE_VECTORS
-from accel_models.flexasr.quantise import BIASES, Quantised, dequantise, largest
+from accel_models.flexasr.quantise import BIASES, dequantise, largest
 from ir_semantics.graph import Node, TensorType
 from rewrites import a_priori
 
+from .adaptive import AdaptiveImplementation
 from .bounding import bounds_of, linear_change
 from .formats import (
     adaptive_bias,
     adaptive_scale,
-    beyond_adaptive,
     check_scale,
     greatest,
-    quantise_scaled,
     range_of,
     unscale,
 )
@@ -36,7 +35,6 @@ from .interface import (
     Call,
     CannotOffload,
     Executed,
-    Implementation,
     Options,
     Ranges,
     Reals,
@@ -55,7 +53,7 @@ INPUT_BUFFER, WEIGHT_BUFFER = 256, 65536
 _SLOPES = {"none": 1.0, "relu": 1.0, "sigmoid": 0.25, "tanh": 1.0}
 
 
-class Linear(Implementation):
+class Linear(AdaptiveImplementation):
     """``flexasr.linear``; its quantisation: ``bias_x``, ``bias_w``, ``bias_b``, ``bias_y``, ``scale_x``, ``scale_w``.
 
     Ranges: ``x``, ``w``, ``b``, ``products`` (of x w^T), ``sum`` (of x w^T + b) and ``y``.
@@ -159,14 +157,8 @@ class Linear(Implementation):
         x, w = self.quantisation["scale_x"], self.quantisation["scale_w"]
         return {"x": x, "w": w, "b": x + w, "y": x + w}[name]
 
-    def _codes(self, name: str, operand: Reals) -> Quantised:
-        return quantise_scaled(operand, self.quantisation[f"bias_{name}"], self._scale(name))
-
-    def _values(self, name: str, codes: Quantised) -> Reals:
-        return unscale(codes.values, self._scale(name))
-
-    def _beyond(self, name: str, operand: Reals) -> int:
-        return beyond_adaptive(operand, self.quantisation[f"bias_{name}"], self._scale(name))
+    def _format(self, name: str) -> tuple[int, int]:
+        return self.quantisation[f"bias_{name}"], self._scale(name)
 
     # -- execution ---------------------------------------------------------------------------------
 

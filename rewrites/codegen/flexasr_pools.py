@@ -16,24 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_models.flexasr.layout import LANES, LARGE_VECTORS
-from accel_models.flexasr.quantise import Quantised, dequantise
+from accel_models.flexasr.quantise import dequantise
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from rewrites import a_priori
 from rewrites.offload.operators import CHAINS
 
+from .adaptive import AdaptiveImplementation
 from .bounding import bounds_of, operand_error
 from .formats import (
     adaptive_bias,
     adaptive_scale,
-    beyond_adaptive,
     check_scale,
     greatest,
-    quantise_scaled,
     range_of,
     unscale,
 )
-from .interface import Bounds, Call, CannotOffload, Executed, Implementation, Options, Part, Ranges, Reals, Tensors
+from .interface import Bounds, Call, CannotOffload, Executed, Options, Part, Ranges, Reals, Tensors
 from .parts import equal_parts, padded
 
 __all__ = ["POOLS", "Pool", "PoolProgram"]
@@ -60,7 +59,7 @@ POOLS: Final[Mapping[str, PoolProgram]] = {
 """The program of each operator."""
 
 
-class Pool(Implementation):
+class Pool(AdaptiveImplementation):
     """The operators of :data:`POOLS`; quantisation ``bias`` and ``scale``; the range ``x``."""
 
     target: ClassVar[str] = "flexasr"
@@ -107,14 +106,8 @@ class Pool(Implementation):
         scale = check_scale(adaptive_scale(x, options, options.margin), "x")
         return {"bias": adaptive_bias(x * 2.0**-scale, options, options.margin), "scale": scale}
 
-    def _codes(self, name: str, operand: Reals) -> Quantised:
-        return quantise_scaled(operand, self.quantisation["bias"], self.quantisation["scale"])
-
-    def _values(self, name: str, codes: Quantised) -> Reals:
-        return unscale(codes.values, self.quantisation["scale"])
-
-    def _beyond(self, name: str, operand: Reals) -> int:
-        return beyond_adaptive(operand, self.quantisation["bias"], self.quantisation["scale"])
+    def _format(self, name: str) -> tuple[int, int]:
+        return self.quantisation["bias"], self.quantisation["scale"]
 
     def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         given = POOLS[self.node.operator].tensors[0]

@@ -16,25 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_models.flexasr.layout import LANES, LARGE_VECTORS
-from accel_models.flexasr.quantise import Quantised, dequantise
+from accel_models.flexasr.quantise import dequantise
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from rewrites import a_priori
 from rewrites.numerics.calculus import Bound
 
+from .adaptive import AdaptiveImplementation
 from .bounding import bounds_of, condition_text, operand_error, row_sum
 from .formats import (
     adaptive_bias,
     adaptive_scale,
-    beyond_adaptive,
     check_scale,
     greatest,
-    quantise_scaled,
     range_of,
     rounded_up,
-    unscale,
 )
-from .interface import Bounds, Call, CannotOffload, Executed, Implementation, Options, Ranges, Reals, Tensors
+from .interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
 from .parts import placed_behind
 
 __all__ = ["Recurrent"]
@@ -45,7 +43,7 @@ FEATURES = 64
 _NOTHING = "rounding may change a state by 2 or more, and states lie in -1 .. 1"
 
 
-class Recurrent(Implementation):
+class Recurrent(AdaptiveImplementation):
     """Recurrent layers.
 
     Their quantisation: ``bias_x``, ``bias_w``, ``bias_b`` (of the bias beside x), ``bias_u``, ``bias_c`` (of the bias
@@ -139,15 +137,6 @@ class Recurrent(Implementation):
         q = self.quantisation
         scales = {"x": q["scale_x"], "w": -q["scale_x"]}
         return q["bias_c" if name == "d" else f"bias_{name}"], scales.get(name, 0)
-
-    def _codes(self, name: str, operand: Reals) -> Quantised:
-        return quantise_scaled(operand, *self._format(name))
-
-    def _values(self, name: str, codes: Quantised) -> Reals:
-        return unscale(codes.values, self._format(name)[1])
-
-    def _beyond(self, name: str, operand: Reals) -> int:
-        return beyond_adaptive(operand, *self._format(name))
 
     # -- execution ---------------------------------------------------------------------------------
 

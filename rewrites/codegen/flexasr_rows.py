@@ -16,19 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_models.flexasr.layout import LANES, LARGE_VECTORS, SMALL_VECTORS
-from accel_models.flexasr.quantise import Quantised, dequantise, largest
+from accel_models.flexasr.quantise import dequantise, largest
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from rewrites import a_priori
 from rewrites.numerics.constants import LEAST_RADICAND
 
+from .adaptive import AdaptiveImplementation
 from .bounding import bounds_of, operand_error
 from .formats import (
     adaptive_bias,
-    beyond_adaptive,
     check_scale,
     greatest,
-    quantise_scaled,
     range_of,
     rounded_up,
     unscale,
@@ -53,7 +52,7 @@ def _most_rows(node: Node, types: Sequence[TensorType]) -> int:
     return min(LARGE_VECTORS // (LANES * vectors) * LANES, MOST_ROWS)
 
 
-class LayerNorm(Implementation):
+class LayerNorm(AdaptiveImplementation):
     """``flexasr.layer_norm``.
 
     Its quantisation: ``bias_x`` (of x and the result), ``bias_gamma``, ``bias_beta``, ``scale_x`` and ``scale_y``.
@@ -139,15 +138,6 @@ class LayerNorm(Implementation):
     def _format(self, name: str) -> tuple[int, int]:
         q = self.quantisation
         return q[f"bias_{name}"], q["scale_x" if name == "x" else "scale_y"]
-
-    def _codes(self, name: str, operand: Reals) -> Quantised:
-        return quantise_scaled(operand, *self._format(name))
-
-    def _values(self, name: str, codes: Quantised) -> Reals:
-        return unscale(codes.values, self._format(name)[1])
-
-    def _beyond(self, name: str, operand: Reals) -> int:
-        return beyond_adaptive(operand, *self._format(name))
 
     def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         return {f"host_{name}": padded(q.codes, *call.parts[name]).reshape(-1) for name, q in codes.items()}
