@@ -101,19 +101,27 @@ class DenseDetails:
     twice: bool = False
 
 
+def write_operands(program: Program) -> tuple[Expr, Expr, Expr]:
+    """Starts a program and writes its operands to DRAM: first the weights, then the bias, then x.
+
+    Returns where the bias lies, in accumulators, and where x and the output lie, in vectors of 16 bytes.
+    """
+    weights = const(16, 32)  # vectors of 16 bytes, 16 for a tile
+    bias = COLUMNS * DEPTH * 4 + 4  # in accumulators, of four vectors each
+    x = (bias << 2) + COLUMNS * 4
+    program.start()
+    program.write_tiles(HOST_W, COLUMNS, DEPTH, weights)
+    program.write_words(HOST_B, const(1, 32), COLUMNS, bias << 2)
+    program.write_bytes(HOST_X, ROWS, DEPTH, x)
+    return bias, x, x + ROWS * DEPTH
+
+
 def dense_fragment(ila: Ila, details: DenseDetails | None = None) -> Fragment:
     """The program of a dense layer."""
     d = details or DenseDetails()
     kernel = Kernel("vta_dense")
     program = Program(kernel, ila)
-    weights = const(16, 32)  # vectors of 16 bytes, 16 for a tile
-    bias = COLUMNS * DEPTH * 4 + 4  # in accumulators, of four vectors each
-    x = (bias << 2) + COLUMNS * 4
-    output = x + ROWS * DEPTH
-    program.start()
-    program.write_tiles(HOST_W, COLUMNS, DEPTH, weights)
-    program.write_words(HOST_B, const(1, 32), COLUMNS, bias << 2)
-    program.write_bytes(HOST_X, ROWS, DEPTH, x)
+    bias, x, output = write_operands(program)
     program.write_micro_ops(*d.micro_ops)
     program.load(MemoryId.INP, dram=x, columns=DEPTH, y_size=ROWS, x_stride=DEPTH)
     if d.clear_once:
@@ -160,17 +168,22 @@ def ir_fragment(order: Order = Order.FORWARD) -> Fragment:
 SAMPLES = ((1, 16, 16), (1, 48, 16), (2, 32, 32), (3, 16, 48), (4, 48, 32), (5, 64, 16), (3, 32, 64))
 
 
+def require_vectors(what: str, rows: int, features_in: int, features_out: int) -> None:
+    """Raises SizeError where features of this shape of VTA's ``what`` are no multiples of 16."""
+    for side, count in (("Input", features_in), ("Output", features_out)):
+        if count % 16:
+            raise SizeError(
+                f"{side} features of shape {rows}x{features_in}x{features_out} of a VTA {what} must be a "
+                f"multiple of 16, not {count}; pad them"
+            )
+
+
 def sizes_of(rows: int, features_in: int, features_out: int) -> dict[str, int]:
     """Sizes for x [rows, features_in] and ``features_out`` outputs, shifted by 9 bits.
 
     Raises SizeError where features are no multiples of 16.
     """
-    for what, count in (("Input", features_in), ("Output", features_out)):
-        if count % 16:
-            raise SizeError(
-                f"{what} features of shape {rows}x{features_in}x{features_out} of a VTA dense mapping must be a "
-                f"multiple of 16, not {count}; pad them"
-            )
+    require_vectors("dense mapping", rows, features_in, features_out)
     return {"m": rows, "inner": features_in // 16, "n": features_out // 16, "shift": 9}
 
 

@@ -14,10 +14,10 @@ from accel_models.vta.model import vta
 from accel_models.vta.numerics import multiply
 from accel_models.vta.options import VtaOptions
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, true, var
-from ila_lang.mapping import SizeError, TensorMapping
+from ila_lang.mapping import TensorMapping
 from ir_semantics.dense import DENSE_CODE, dense_ir
 
-from .vta_dense import DENSE, DEPTH, HOST_B, HOST_W, HOST_X, ROOM, SHIFT
+from .vta_dense import DENSE, DEPTH, HOST_B, HOST_W, HOST_X, ROOM, SHIFT, require_vectors, write_operands
 from .vta_programs import ASSUMPTIONS, COLUMNS, HOST_Y, IDLE, ROWS, Program, micro_op
 
 __all__ = ["PaddedDetails", "padded_fragment", "padded_mapping"]
@@ -74,14 +74,7 @@ def padded_fragment(ila: Ila, details: PaddedDetails | None = None) -> Fragment:
     d = details or PaddedDetails()
     kernel = Kernel("vta_padded")
     program = Program(kernel, ila)
-    weights = const(16, 32)  # vectors of 16 bytes, 16 for a tile
-    bias = COLUMNS * DEPTH * 4 + 4  # in accumulators, of four vectors each
-    x = (bias << 2) + COLUMNS * 4
-    output = x + ROWS * DEPTH
-    program.start()
-    program.write_tiles(HOST_W, COLUMNS, DEPTH, weights)
-    program.write_words(HOST_B, const(1, 32), COLUMNS, bias << 2)
-    program.write_bytes(HOST_X, ROWS, DEPTH, x)
+    bias, x, output = write_operands(program)
     program.write_micro_ops(micro_op(), micro_op(src=TOTAL))
     program.load(MemoryId.INP, sram=d.sram, dram=x + d.first, columns=DEPTH, y_size=d.size, x_stride=DEPTH,
                  y_pad_0=d.top, y_pad_1=d.bottom, x_pad_0=d.left)  # fmt: skip
@@ -134,12 +127,7 @@ def sizes_of(rows: int, features_in: int, features_out: int, above: int, below: 
 
     Raises SizeError where features are no multiples of 16.
     """
-    for what, count in (("Input", features_in), ("Output", features_out)):
-        if count % 16:
-            raise SizeError(
-                f"{what} features of shape {rows}x{features_in}x{features_out} of a VTA layer on padded rows must be a "
-                f"multiple of 16, not {count}; pad them"
-            )
+    require_vectors("layer on padded rows", rows, features_in, features_out)
     sizes = {"m": rows, "inner": features_in // 16, "n": features_out // 16, "above": above, "below": below}
     return sizes | {"shift": 9}
 

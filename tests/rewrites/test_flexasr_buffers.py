@@ -18,7 +18,6 @@ from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.program import run
 from accel_models.flexasr.quantise import Quantised
-from bmc.counterexample import replays, search
 from ila_lang import Expr, Fragment, Kernel, Machine, const, run_fragment
 from ila_lang.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
@@ -28,7 +27,7 @@ from rewrites.flexasr_buffers import NV, T, UnitProgram
 from rewrites.flexasr_layer_norm import layer_norm_mapping
 from rewrites.flexasr_padding import P, padding_mapping
 from smt_encodings.claims import Status
-from smt_encodings.discharge import Discharger
+from tests.rewrites.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
 
 PAD, NORM, ATTENTION = padding_mapping(), layer_norm_mapping(), attention_mapping()
 
@@ -197,18 +196,15 @@ FAULTS: dict[str, Callable[[], TensorMapping]] = {
 QUICK = ("zeropad: the matrix at address 0", "zeropad: the last row is left", "layernorm: gamma and beta exchanged")
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FAULTS])
+@pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
 def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
-    mapping = FAULTS[name]()
-    found = search(mapping, budget_seconds=300.0)
-    assert found is not None and replays(mapping, found)
+    require_refuted(FAULTS[name]())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
-    verdict = chc.prove.prove(FAULTS[name](), discharger=Discharger(timeout=10.0), horn_timeout=3.0)
-    assert verdict.status is not Status.PROVED
+    require_unproved(FAULTS[name]())
 
 
 @pytest.mark.slow
@@ -231,11 +227,7 @@ SLOW_PROOFS = [pytest.param(m, marks=pytest.mark.slow, id=m.name) for m in (NORM
 
 @pytest.mark.parametrize("mapping", [pytest.param(PAD, id=PAD.name), *SLOW_PROOFS])
 def test_it_is_proved_for_every_size(mapping: TensorMapping) -> None:
-    verdict = chc.prove.prove(mapping)
-    assert verdict.status is Status.PROVED, verdict.reason
-    names = [(o.group, o.name) for o in verdict.obligations]
-    assert len(names) == len(set(names))
-    assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
+    require_proved(mapping)
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 import bmc.prove
-import chc.prove
 from accel_models.flexasr.layout import LANES, large_axi_address, vector_address
 from accel_models.flexasr.model import FlexAsrOptions
-from bmc.counterexample import replays, search
 from chc.nests import nests_of
 from ila_lang import Expr, Fragment, Kernel, Machine, const, load_bytes, run_fragment
 from ila_lang.compile import Memory
@@ -32,7 +30,7 @@ from rewrites.flexasr_chains import (
 from rewrites.flexasr_pooling import KINDS, pooling_mapping
 from rewrites.offload.operators import CHAINS as PAIRS
 from smt_encodings.claims import Status
-from smt_encodings.discharge import Discharger
+from tests.rewrites.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
 
 RELOAD, REST, APART = (reload_mapping(what) for what in ("matrix", "rest", "apart"))
 CHAINS = {f"{kind} x{n}": chain_mapping(kind, n) for kind, n in PAIRS}
@@ -224,18 +222,15 @@ QUICK = (
 )
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FAULTS])
+@pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
 def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
-    mapping = FAULTS[name]()
-    found = search(mapping, budget_seconds=300.0)
-    assert found is not None and replays(mapping, found)
+    require_refuted(FAULTS[name]())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
-    verdict = chc.prove.prove(FAULTS[name](), discharger=Discharger(timeout=10.0), horn_timeout=3.0)
-    assert verdict.status is not Status.PROVED
+    require_unproved(FAULTS[name]())
 
 
 def test_programs_of_this_file_without_a_fault_are_those_of_the_claims() -> None:
@@ -257,11 +252,7 @@ SLOW = [pytest.param(m, marks=pytest.mark.slow, id=m.name) for m in (*CHAINS.val
 
 @pytest.mark.parametrize("mapping", [pytest.param(RELOAD, id=RELOAD.name), *SLOW])
 def test_it_is_proved_for_every_size(mapping: TensorMapping) -> None:
-    verdict = chc.prove.prove(mapping)
-    assert verdict.status is Status.PROVED, verdict.reason
-    names = [(o.group, o.name) for o in verdict.obligations]
-    assert len(names) == len(set(names))
-    assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
+    require_proved(mapping)
 
 
 def test_a_chain_is_proved_at_a_shape() -> None:

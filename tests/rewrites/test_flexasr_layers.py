@@ -16,7 +16,6 @@ from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.program import run
 from accel_models.flexasr.quantise import Quantised
-from bmc.counterexample import replays, search
 from ila_lang import Fragment, Kernel, Machine, run_fragment
 from ila_lang.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
@@ -24,7 +23,7 @@ from rewrites import flexasr_layers, flexasr_linear, flexasr_recurrent
 from rewrites.flexasr_linear import linear_mapping
 from rewrites.flexasr_recurrent import CELLS, recurrent_mapping
 from smt_encodings.claims import Status
-from smt_encodings.discharge import Discharger
+from tests.rewrites.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
 
 LINEAR, RNN = linear_mapping("relu"), recurrent_mapping("rnn")
 
@@ -103,26 +102,19 @@ FAULTS: dict[str, Callable[[], TensorMapping]] = {
 QUICK = ("linear: no relu", "linear: another register is sent", "rnn: no hidden state", "rnn: sigmoid")
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FAULTS])
+@pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
 def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
-    mapping = FAULTS[name]()
-    found = search(mapping, budget_seconds=300.0)
-    assert found is not None and replays(mapping, found)
+    require_refuted(FAULTS[name]())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
-    verdict = chc.prove.prove(FAULTS[name](), discharger=Discharger(timeout=10.0), horn_timeout=3.0)
-    assert verdict.status is not Status.PROVED
+    require_unproved(FAULTS[name]())
 
 
 def test_a_dense_layer_is_proved_for_every_size() -> None:
-    verdict = chc.prove.prove(linear_mapping("relu"))
-    assert verdict.status is Status.PROVED, verdict.reason
-    names = [(o.group, o.name) for o in verdict.obligations]
-    assert len(names) == len(set(names))
-    assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
+    verdict = require_proved(linear_mapping("relu"))
     assert any("core_input with ir.depth" in level for level in verdict.invariants)
 
 

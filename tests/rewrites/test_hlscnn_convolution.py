@@ -3,50 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import bmc.prove
-import chc.prove
 from accel_models.hlscnn.assembler import conv2d
 from accel_models.hlscnn.config import INPUT_SIZE, KERNEL_SIZE, channel_word
 from accel_models.hlscnn.layout import SPAD1_BASE, Register
 from accel_models.hlscnn.model import hlscnn
 from accel_models.hlscnn.options import HlscnnOptions
 from accel_models.hlscnn.program import parse_program, run
-from bmc.counterexample import replays, search
+from bmc.counterexample import search
 from bmc.programs import write_program_file
-from ila_lang import Command, Expr, For, Fragment, Kernel, Machine, Statement, concat, const, ite, run_fragment
+from ila_lang import Command, Expr, Kernel, Machine, concat, const, ite, run_fragment
 from ila_lang.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
 from rewrites import hlscnn_convolution as hc
 from rewrites.hlscnn_convolution import convolution_mapping
 from smt_encodings.claims import Status
-from smt_encodings.discharge import Discharger
+from tests.rewrites.mapping_checks import edited, require_proved, require_refuted, require_unproved, slow_but
 
 CONV = convolution_mapping()
 Change = Callable[[Command], Command]
-
-
-def edited(note: str, change: Change) -> TensorMapping:
-    """The mapping with the commands of that note changed."""
-    count = 0
-
-    def walk(statement: Statement) -> Statement:
-        nonlocal count
-        if isinstance(statement, For):
-            return For(statement.counter, statement.extent, tuple(map(walk, statement.body)))
-        if isinstance(statement, Command) and statement.note == note:
-            count += 1
-            return change(statement)
-        return statement
-
-    device = CONV.device
-    program = Kernel(device.name, body=list(map(walk, device.program.body)))
-    assert count == 1
-    return replace(CONV, device=Fragment(device.name, device.ila, device.parameters, device.tensors, program))
 
 
 def register(number: Register, word: Expr) -> TensorMapping:
@@ -55,12 +34,12 @@ def register(number: Register, word: Expr) -> TensorMapping:
     hc.write_register(scratch, number, word)
     (command,) = scratch.body
     assert isinstance(command, Command)
-    return edited(command.note, lambda _: command)
+    return edited(CONV, command.note, lambda _: command)
 
 
 def data(note: str, word: Callable[[Expr], Expr], name: str = "top_slave_data_in") -> TensorMapping:
     """The mapping with other data (or another address) in the commands of that note."""
-    return edited(note, lambda c: Command(tuple((n, word(v) if n == name else v) for n, v in c.inputs), c.note))
+    return edited(CONV, note, lambda c: Command(tuple((n, word(v) if n == name else v) for n, v in c.inputs), c.note))
 
 
 def option(**choice: str) -> TensorMapping:
@@ -131,18 +110,16 @@ def _reversed_lanes(word: Expr) -> Expr:
     return concat(*(word[16 * k + 15 : 16 * k] for k in range(8)))
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FAULTS])
+@pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
 def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
-    mapping = FAULTS[name]()
-    found = search(mapping, shapes=[AT[name]] if name in AT else SHAPES, budget_seconds=3.0 if name in QUICK else 60.0)
-    assert found is not None and replays(mapping, found)
+    shapes = [AT[name]] if name in AT else SHAPES
+    require_refuted(FAULTS[name](), shapes=shapes, seconds=3.0 if name in QUICK else 60.0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
-    verdict = chc.prove.prove(FAULTS[name](), discharger=Discharger(timeout=5.0), horn_timeout=3.0)
-    assert verdict.status is Status.UNKNOWN
+    require_unproved(FAULTS[name]())
 
 
 def test_weights_of_missing_channels_must_be_zero() -> None:
@@ -151,18 +128,12 @@ def test_weights_of_missing_channels_must_be_zero() -> None:
     def fill(word: Expr) -> Expr:
         return word | ite(hc.C[2:0] == 1, const(1 << 16, 128), const(0, 128))
 
-    mapping = data("store weights", fill)
-    found = search(mapping, budget_seconds=3.0)
-    assert found is not None and replays(mapping, found)
+    require_refuted(data("store weights", fill), seconds=3.0)
 
 
 @pytest.mark.slow
 def test_the_convolution_is_proved_for_every_size() -> None:
-    verdict = chc.prove.prove(CONV)
-    assert verdict.status is Status.PROVED, verdict.reason
-    names = [(o.group, o.name) for o in verdict.obligations]
-    assert len(names) == len(set(names))
-    assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
+    verdict = require_proved(CONV)
     assert {o.group for o in verdict.obligations} >= {"hlscnn: accumulation", "lemmas", "values", "health"}
 
 

@@ -9,42 +9,26 @@ import numpy as np
 import pytest
 
 import bmc.prove
-import chc.prove
 from accel_models.hlscnn.assembler import conv2d
 from accel_models.hlscnn.config import INPUT_SIZE
 from accel_models.hlscnn.layout import Register
 from accel_models.hlscnn.options import HlscnnOptions
 from accel_models.hlscnn.program import run
-from bmc.counterexample import replays, search
-from ila_lang import Command, Expr, For, Fragment, Kernel, Machine, Statement, concat, run_fragment
+from ila_lang import Command, Expr, Kernel, Machine, concat, run_fragment
 from ila_lang.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
 from rewrites import hlscnn_convolution as wide
 from rewrites.hlscnn_convolution_8bit import ENTRIES, OPTIONS, narrow_mapping
 from smt_encodings.claims import Status
-from smt_encodings.discharge import Discharger
+from tests.rewrites.mapping_checks import edited, require_proved, require_refuted, require_unproved, slow_but
 
 NARROW = narrow_mapping()
 
 
-def edited(note: str, change: Callable[[Expr], Expr]) -> TensorMapping:
+def data(note: str, change: Callable[[Expr], Expr]) -> TensorMapping:
     """The mapping with other data in the commands of that note."""
-    count = 0
-
-    def walk(statement: Statement) -> Statement:
-        nonlocal count
-        if isinstance(statement, For):
-            return For(statement.counter, statement.extent, tuple(map(walk, statement.body)))
-        if isinstance(statement, Command) and statement.note == note:
-            count += 1
-            inputs = ((n, change(v) if n == "top_slave_data_in" else v) for n, v in statement.inputs)
-            return Command(tuple(inputs), note)
-        return statement
-
-    device = NARROW.device
-    program = Kernel(device.name, body=list(map(walk, device.program.body)))
-    assert count == 1
-    return replace(NARROW, device=Fragment(device.name, device.ila, device.parameters, device.tensors, program))
+    word = "top_slave_data_in"
+    return edited(NARROW, note, lambda c: Command(tuple((n, change(v) if n == word else v) for n, v in c.inputs), note))
 
 
 def register(number: Register, word: Expr) -> TensorMapping:
@@ -53,8 +37,7 @@ def register(number: Register, word: Expr) -> TensorMapping:
     wide.write_register(scratch, number, word)
     (command,) = scratch.body
     assert isinstance(command, Command)
-    data = dict(command.inputs)["top_slave_data_in"]
-    return edited(command.note, lambda _: data)
+    return edited(NARROW, command.note, lambda _: command)
 
 
 FAULTS: dict[str, tuple[Callable[[], TensorMapping], tuple[int, ...]]] = {
@@ -65,15 +48,15 @@ FAULTS: dict[str, tuple[Callable[[], TensorMapping], tuple[int, ...]]] = {
         (1, 1, 3, 3, 2, 2, 1, 1),
     ),
     "taps of an entry exchanged": (
-        lambda: edited("store weights", lambda d: concat(d[63:0], d[127:64])),
+        lambda: data("store weights", lambda d: concat(d[63:0], d[127:64])),
         (1, 1, 1, 1, 1, 1, 1, 1),
     ),
     "channels of a tap in reverse order": (
-        lambda: edited("store weights", lambda d: concat(*(d[8 * i + 7 : 8 * i] for i in [*range(8, 16), *range(8)]))),
+        lambda: data("store weights", lambda d: concat(*(d[8 * i + 7 : 8 * i] for i in [*range(8, 16), *range(8)]))),
         (1, 1, 1, 1, 1, 1, 1, 1),
     ),
     "bytes of a word exchanged": (
-        lambda: edited(
+        lambda: data(
             "store weights", lambda d: concat(*(d[8 * (i ^ 1) + 7 : 8 * (i ^ 1)] for i in reversed(range(16))))
         ),
         (1, 1, 1, 1, 1, 1, 1, 1),
@@ -97,30 +80,22 @@ FAULTS: dict[str, tuple[Callable[[], TensorMapping], tuple[int, ...]]] = {
 QUICK = ("taps of an entry exchanged", "the last odd tap is not copied")
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FAULTS])
+@pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
 def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
     build, shape = FAULTS[name]
-    mapping = build()
-    found = search(mapping, shapes=[shape], budget_seconds=5.0 if name in QUICK else 60.0)
-    assert found is not None
-    assert replays(mapping, found)
+    require_refuted(build(), shapes=[shape], seconds=5.0 if name in QUICK else 60.0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
     build, _ = FAULTS[name]
-    verdict = chc.prove.prove(build(), discharger=Discharger(timeout=5.0), horn_timeout=3.0)
-    assert verdict.status is Status.UNKNOWN
+    require_unproved(build())
 
 
 @pytest.mark.slow
 def test_the_convolution_is_proved_for_every_size() -> None:
-    verdict = chc.prove.prove(NARROW)
-    assert verdict.status is Status.PROVED, verdict.reason
-    assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
-    names = [(o.group, o.name) for o in verdict.obligations]
-    assert len(names) == len(set(names))
+    require_proved(NARROW)
 
 
 def test_the_convolution_is_proved_at_a_shape() -> None:

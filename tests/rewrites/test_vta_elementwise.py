@@ -14,7 +14,6 @@ from accel_models.vta.assembler import Step, elementwise
 from accel_models.vta.isa import AluOp
 from accel_models.vta.model import vta
 from accel_models.vta.program import run
-from bmc.counterexample import replays, search
 from ila_lang import Machine, run_fragment
 from ila_lang.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
@@ -22,6 +21,7 @@ from rewrites.vta_elementwise import IMM, OPERATIONS, Details, elementwise_mappi
 from rewrites.vta_programs import COLUMNS, micro_op
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
+from tests.rewrites.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
 
 WRONG_STEPS: dict[str, tuple[tuple[AluOp, object], ...]] = {
     "relu": ((AluOp.MAX, 1),),
@@ -70,29 +70,22 @@ QUICK = (
 )
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FAULTS])
+@pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
 def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
-    mapping = FAULTS[name]()
-    found = search(mapping, budget_seconds=120.0)
-    assert found is not None and replays(mapping, found)
+    require_refuted(FAULTS[name]())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
-    verdict = chc.prove.prove(FAULTS[name](), discharger=Discharger(timeout=5.0), horn_timeout=3.0)
-    assert verdict.status is not Status.PROVED
+    require_unproved(FAULTS[name]())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_operator_is_proved_for_every_size(name: str) -> None:
-    verdict = chc.prove.prove(elementwise_mapping(name))
-    assert verdict.status is Status.PROVED, verdict.reason
-    names = [(o.group, o.name) for o in verdict.obligations]
-    assert len(names) == len(set(names))
-    assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
-    assert {"vta: decoding", "vta: conditions", "values"} <= {g for g, _ in names}
+    verdict = require_proved(elementwise_mapping(name))
+    assert {"vta: decoding", "vta: conditions", "values"} <= {o.group for o in verdict.obligations}
 
 
 @pytest.mark.parametrize("name", [n if n == "relu" else pytest.param(n, marks=pytest.mark.slow) for n in OPERATIONS])

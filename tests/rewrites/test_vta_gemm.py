@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 import bmc.prove
-import chc.prove
-from bmc.counterexample import replays, search
 from ila_lang.mapping import SizeError
 from rewrites.vta_gemm import INPUT_BLOCKS, INPUTS, OUTPUTS, ROWS, GemmDetails, gemm_mapping
 from rewrites.vta_programs import micro_op
 from smt_encodings.claims import Status
-from smt_encodings.discharge import Discharger
+from tests.rewrites.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
 from tests.rewrites.test_vta_elementwise import ran
 
 FAULTS = {
@@ -35,29 +33,21 @@ FAULTS = {
 QUICK = ("micro-ops name the next accumulator",)
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FAULTS])
+@pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
 def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
-    mapping = gemm_mapping(None, FAULTS[name])
-    found = search(mapping, budget_seconds=240.0)
-    assert found is not None and replays(mapping, found)
+    require_refuted(gemm_mapping(None, FAULTS[name]))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
-    mapping = gemm_mapping(None, FAULTS[name])
-    verdict = chc.prove.prove(mapping, discharger=Discharger(timeout=5.0), horn_timeout=3.0)
-    assert verdict.status is not Status.PROVED
+    require_unproved(gemm_mapping(None, FAULTS[name]))
 
 
 @pytest.mark.slow
 def test_a_blocked_layer_is_proved_for_every_size() -> None:
-    verdict = chc.prove.prove(gemm_mapping())
-    assert verdict.status is Status.PROVED, verdict.reason
-    names = [(o.group, o.name) for o in verdict.obligations]
-    assert len(names) == len(set(names))
-    assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
-    assert {"vta: accumulation", "lock-step", "vta: decoding"} <= {g for g, _ in names}
+    verdict = require_proved(gemm_mapping())
+    assert {"vta: accumulation", "lock-step", "vta: decoding"} <= {o.group for o in verdict.obligations}
     assert any("vta.round with ir.depth" in level for level in verdict.invariants)
 
 

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 import bmc.prove
-import chc.prove
-from bmc.counterexample import replays, search
 from ila_lang import const
 from ila_lang.mapping import SizeError
 from rewrites.vta_padded import BOTTOM, TOP, PaddedDetails, padded_mapping
 from rewrites.vta_programs import ROWS
 from smt_encodings.claims import Status
-from smt_encodings.discharge import Discharger
+from tests.rewrites.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
 from tests.rewrites.test_vta_elementwise import ran
 
 NONE = const(0, 32)
@@ -30,29 +28,22 @@ FAULTS = {
 QUICK = ("there are no zeros above",)
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FAULTS])
+@pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
 def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
-    mapping = padded_mapping(None, FAULTS[name])
-    found = search(mapping, budget_seconds=240.0)
-    assert found is not None and replays(mapping, found)
+    require_refuted(padded_mapping(None, FAULTS[name]))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
-    mapping = padded_mapping(None, FAULTS[name])
-    verdict = chc.prove.prove(mapping, discharger=Discharger(timeout=5.0), horn_timeout=3.0)
-    assert verdict.status is not Status.PROVED
+    require_unproved(padded_mapping(None, FAULTS[name]))
 
 
 @pytest.mark.slow
 def test_padded_rows_are_proved_for_every_size() -> None:
-    verdict = chc.prove.prove(padded_mapping())
-    assert verdict.status is Status.PROVED, verdict.reason
-    names = [(o.group, o.name) for o in verdict.obligations]
-    assert len(names) == len(set(names))
-    assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
-    assert len([n for g, n in names if g == "values" and n.startswith("the output, case")]) == 3
+    verdict = require_proved(padded_mapping())
+    values = [o.name for o in verdict.obligations if o.group == "values"]
+    assert len([n for n in values if n.startswith("the output, case")]) == 3
 
 
 @pytest.mark.slow

@@ -1,0 +1,65 @@
+"""What tests of mappings ask: right ones are proved by both solvers, wrong ones are refuted by a run and not proved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import chc.prove
+from bmc.counterexample import replays, search
+from ila_lang import Command, For, Fragment, Kernel, Statement
+from ila_lang.mapping import TensorMapping
+from smt_encodings.claims import Status, Verdict
+from smt_encodings.discharge import Discharger
+
+
+def slow_but(quick: Collection[str], names: Iterable[str]) -> list[Any]:
+    """Parameters of a test, of which all but the quick ones are slow."""
+    return [n if n in quick else pytest.param(n, marks=pytest.mark.slow) for n in names]
+
+
+def require_refuted(
+    mapping: TensorMapping, *, shapes: Iterable[tuple[int, ...]] | None = None, seconds: float = 300.0
+) -> None:
+    """A run within so many seconds shows that both sides differ, and shows it again."""
+    found = search(mapping, shapes=shapes, budget_seconds=seconds)
+    assert found is not None
+    assert replays(mapping, found)
+
+
+def require_unproved(mapping: TensorMapping) -> None:
+    """CHC tries and says that it does not know."""
+    verdict = chc.prove.prove(mapping, discharger=Discharger(timeout=10.0), horn_timeout=3.0)
+    assert verdict.status is Status.UNKNOWN, verdict.reason
+
+
+def require_proved(mapping: TensorMapping) -> Verdict:
+    """CHC proves it for every size, by obligations with names of their own, each answered by both solvers."""
+    verdict = chc.prove.prove(mapping)
+    assert verdict.status is Status.PROVED, verdict.reason
+    names = [(o.group, o.name) for o in verdict.obligations]
+    assert len(names) == len(set(names))
+    assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
+    return verdict
+
+
+def edited(mapping: TensorMapping, note: str, change: Callable[[Command], Command]) -> TensorMapping:
+    """The mapping with the command of that note changed, which must stand in the device's program once."""
+    count = 0
+
+    def walk(statement: Statement) -> Statement:
+        nonlocal count
+        if isinstance(statement, For):
+            return For(statement.counter, statement.extent, tuple(map(walk, statement.body)))
+        if isinstance(statement, Command) and statement.note == note:
+            count += 1
+            return change(statement)
+        return statement
+
+    device = mapping.device
+    program = Kernel(device.name, body=list(map(walk, device.program.body)))
+    assert count == 1
+    return replace(mapping, device=Fragment(device.name, device.ila, device.parameters, device.tensors, program))
