@@ -148,8 +148,7 @@ def compare(
 
 def _bounds(implementation: Implementation, executed: Executed, certified: Collection[str] | None) -> Bounds:
     """The bounds of a run, unless a lemma that they are derived from holds no certificate."""
-    mappings = dict.fromkeys(call.mapping for call in implementation.calls)
-    claims = [name for mapping in mappings for name in bound_claims(mapping)]
+    claims = [name for mapping in implementation.mappings for name in bound_claims(mapping)]
     missing = [name for name in claims if certified is not None and name not in certified]
     if missing:
         return Bounds(None, None, f"it would rest on {missing[0]}, which holds no certificate")
@@ -171,7 +170,7 @@ def _node(
         node.operator,
         origin_text(graph, ran.number),
         len(implementation.calls),
-        tuple(dict.fromkeys(call.mapping for call in implementation.calls)),
+        implementation.mappings,
         distance(executed.value, exact[0]),
         bounds.on_quantised,
         distance(executed.value, exact[1]),

@@ -17,6 +17,7 @@ import numpy as np
 
 from rewrites.artefact.model import Certified, Compiled, OnHost
 from rewrites.codegen import (
+    MAPPINGS,
     SPLITS,
     Calibration,
     CannotOffload,
@@ -29,9 +30,9 @@ from rewrites.codegen import (
     host_problem,
     implement,
     implementable,
+    is_program_of,
     quantisation_of,
 )
-from rewrites.codegen.programs import MAPPINGS
 from rewrites.gate import Gate, open_gate
 from rewrites.offload.compiler import Offloaded, offload
 from rewrites.offload.operators import ACCELERATOR_OPERATORS
@@ -203,6 +204,11 @@ def _implementations(
         if missing:
             reason = gate.left_out.get(missing[0], "the gate was not asked for it")
             refused.append(OnHost(node.operator, 1, f"node {number}: without {missing[0]} it must not run ({reason})"))
+            continue
+        other = [n for n in made.mappings if not is_program_of(n, gate.admitted[n].subject.semantics())]
+        if other:
+            reason = f"node {number}: its program is not the one that the certificate of {other[0]} is of"
+            refused.append(OnHost(node.operator, 1, reason))
             continue
         made.bind(constants_of(graph, node.operands))
         found[number] = made

@@ -19,7 +19,7 @@ from ir_semantics.graph.ir import Graph
 from ir_semantics.graph.types import GraphError
 from ir_semantics.onnx import import_model
 from reports.subjects import Entry
-from rewrites.codegen import constants_of, host_problem, implement
+from rewrites.codegen import constants_of, host_problem, implement, is_program_of
 from rewrites.egraph import EGraphError, Rule
 from rewrites.egraph.graph_checker import check_graphs
 from rewrites.egraph.rewrite import sides_of
@@ -91,6 +91,12 @@ def _certificates(compiled: Compiled, gate: Gate, unknown: list[str]) -> Check:
     problems += [
         f"{name}: programs rest on it, and the model does not name its certificate"
         for name in sorted(needed - set(compiled.certificates))
+    ]
+    programs = {name for i in compiled.implementations.values() for name in i.mappings}
+    problems += [
+        f"{name}: its programs must be those that the certificate is of; they are others"
+        for name in sorted(programs & set(gate.admitted))
+        if not is_program_of(name, gate.admitted[name].subject.semantics())
     ]
     return Check("certificates", f"{len(gate.admitted)} live, with the digests that the model names", tuple(problems))
 

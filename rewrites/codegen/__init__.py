@@ -11,9 +11,10 @@ from .calibration import Calibration, calibrate
 from .claims import SPLITS, bound_claims
 from .implement import constants_of, implement, implementable, quantisation_of
 from .interface import Bounds, Call, CannotOffload, Executed, Implementation, Options
-from .programs import Devices
+from .programs import MAPPINGS, Devices, is_program_of
 
 __all__ = [
+    "MAPPINGS",
     "SPLITS",
     "Bounds",
     "Calibration",
@@ -31,5 +32,6 @@ __all__ = [
     "host_problem",
     "implement",
     "implementable",
+    "is_program_of",
     "quantisation_of",
 ]

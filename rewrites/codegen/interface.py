@@ -165,6 +165,11 @@ class Implementation(ABC):
         """Names of the mappings and rules that the calls rest on."""
         return tuple(dict.fromkeys(name for call in self.calls for name in (call.mapping, *call.rules)))
 
+    @property
+    def mappings(self) -> tuple[str, ...]:
+        """Names of the mappings of the calls, each once."""
+        return tuple(dict.fromkeys(call.mapping for call in self.calls))
+
     def bind(self, constants: Mapping[int, Array]) -> None:
         """Gives constant operands, by position: they are quantised now, and sent by every run."""
         for position, array in constants.items():

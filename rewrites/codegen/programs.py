@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ila_lang import Ila, Simulator
 from ila_lang.instance import Template
 from ila_lang.mapping import TensorMapping
+from reports.certificate import semantics_of
 from rewrites.flexasr_chains import chain_mapping
 from rewrites.flexasr_layer_norm import layer_norm_mapping
 from rewrites.flexasr_linear import linear_mapping
@@ -25,7 +26,7 @@ from rewrites.hlscnn_convolution_8bit import narrow_mapping
 from rewrites.offload.operators import CHAINS
 from rewrites.vta_gemm import gemm_mapping
 
-__all__ = ["MAPPINGS", "Columns", "Devices", "mapping_of", "template_of"]
+__all__ = ["MAPPINGS", "Columns", "Devices", "is_program_of", "mapping_of", "template_of"]
 
 Columns = Mapping[str, NDArray[Any]]
 """Commands as columns, for :class:`~ila_lang.simulator.CommandStream`."""
@@ -69,6 +70,19 @@ class Devices:
 def mapping_of(name: str) -> TensorMapping:
     """The mapping of that name; raises KeyError for one that code is not generated from."""
     return MAPPINGS[name]()
+
+
+@cache
+def _semantics(name: str) -> Mapping[str, str]:
+    return semantics_of(mapping_of(name))
+
+
+def is_program_of(name: str, semantics: Mapping[str, str]) -> bool:
+    """Whether the mapping of that name is the one that a claim is about: both have the digests ``semantics``.
+
+    A certificate is of a claim, and code is generated from a mapping; that they have one name is not enough.
+    """
+    return _semantics(name) == semantics
 
 
 def template_of(name: str, sizes: Mapping[str, int]) -> Template:

@@ -8,14 +8,15 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import canonical_text
 from ilaverify import cli
 from ilaverify.catalogue import all_entries
@@ -30,7 +31,8 @@ from rewrites.artefact.directory import MODEL
 from rewrites.artefact.errors import ArtefactError
 from rewrites.artefact.model import Compiled, read_compiled, write_compiled
 from rewrites.artefact.summary import summary_text
-from rewrites.codegen import Devices, bound_claims
+from rewrites.codegen import Devices, bound_claims, programs
+from rewrites.flexasr_linear import linear_mapping
 from tests.ilaverify.compiled_models import TARGETS, image, pretended, small_model
 
 ROOT = Path(__file__).parents[2]
@@ -190,6 +192,35 @@ def test_without_the_certificate_of_a_lemma_no_bound_is_stated(place: Path, tmp_
     convolution, dense = found.nodes
     assert convolution.inside is None and dense.inside is True
     assert convolution.reason == "it would rest on lemma-hlscnn-requantise, which holds no certificate"
+
+
+@pytest.fixture
+def other_programs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Code for dense layers is generated from a mapping of the same name, on another reading of the hardware."""
+
+    def forget() -> None:
+        for cached in (programs.mapping_of, programs._semantics, programs._template):
+            cached.cache_clear()
+
+    older = partial(linear_mapping, options=FlexAsrOptions(saturation="pre2022"))
+    forget()
+    with monkeypatch.context() as patch:
+        patch.setattr(programs, "MAPPINGS", {**programs.MAPPINGS, "flexasr_linear": older})
+        yield
+    forget()
+
+
+@pytest.mark.usefixtures("other_programs")
+def test_a_certificate_is_not_of_another_program_of_the_same_name(place: Path) -> None:
+    compiled = compiled_with(place / "proofs", place / "small.onnx")
+    assert {compiled.graph.nodes[i].operator for i in compiled.implementations} == {"hlscnn.conv2d"}
+    (left,) = (host for host in compiled.host if host.operator == "flexasr.linear")
+    assert left.reason.endswith(": its program is not the one that the certificate of flexasr_linear is of")
+    # and what had been compiled is no longer accepted
+    found = {c.what: c.problems for c in check_compiled(read_compiled(place / "made"), entries(), place / "proofs")}
+    assert found["certificates"] == (
+        "flexasr_linear: its programs must be those that the certificate is of; they are others",
+    )
 
 
 def test_another_certificate_of_the_same_claim_is_not_the_one_that_the_model_names(place: Path, tmp_path: Path) -> None:

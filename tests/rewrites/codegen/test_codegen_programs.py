@@ -15,10 +15,12 @@ from accel_models.flexasr.quantise import quantise
 from accel_models.hlscnn.assembler import conv2d
 from accel_models.hlscnn.quantise import activation_format, result_format, weight_format
 from accel_models.hlscnn.tiling import Tiling
+from ila_lang.portable import digest, functions_of
 from ilaverify.campaigns.device import run_flexasr, run_hlscnn
 from ilaverify.catalogue import all_entries
-from rewrites.codegen import Options, flexasr_linear, flexasr_pools, hlscnn, interface, vta
-from rewrites.codegen.programs import MAPPINGS, mapping_of
+from rewrites.codegen import Options, bound_claims, flexasr_linear, flexasr_pools, hlscnn, interface, vta
+from rewrites.codegen.programs import MAPPINGS, is_program_of, mapping_of
+from rewrites.subjects.numerics import LemmaSubject
 from smt_encodings.claims import Status
 from tests.rewrites.codegen.nodes import DEVICES, Case, case, normal
 
@@ -299,3 +301,17 @@ def test_rules_of_parts_are_claims_of_the_registry() -> None:
         assert {known[n].expected for n in [*names, *flexasr_linear.JOINED.values()]} == {Status.PROVED}
     assert {known[n].kind for n in MAPPINGS} == {"mapping"}
     assert all(mapping_of(name).name == name for name in MAPPINGS)
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+def test_programs_are_those_that_the_claims_are_about(name: str) -> None:
+    assert is_program_of(name, all_entries()[name].build().semantics())
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+def test_lemmas_of_bounds_are_about_functions_of_the_programs(name: str) -> None:
+    """What is proved of a primitive says something of a device only if the device computes with it."""
+    mapping = mapping_of(name)
+    used = {digest(f) for fragment in (mapping.device, mapping.ir) for f in functions_of(fragment)}
+    lemmas = [subject for n in bound_claims(name) if isinstance(subject := all_entries()[n].build(), LemmaSubject)]
+    assert lemmas and {digest(subject.lemma.function) for subject in lemmas} <= used
