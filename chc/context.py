@@ -15,6 +15,7 @@ from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
 
 from .boxes import Box
 from .equalities import equality_steps
+from .invariants import Inferred
 from .nests import Nest
 from .polynomials import Step
 from .ranges import apart_steps, quick, range_steps
@@ -50,6 +51,8 @@ class Proof:
     given: Mapping[str, Sequence[str]] | None
     base: IntegerEncoding = field(init=False)
     names: Names = field(default_factory=Names)
+    inferred: dict[str, Inferred] = field(default_factory=dict)
+    """Invariants found so far, by the Horn clauses of their systems without names."""
     invariants: dict[str, list[str]] = field(default_factory=dict)
     levels: dict[str, dict[str, object]] = field(default_factory=dict)
     fits_seen: set[tuple[object, ...]] = field(default_factory=set)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pysmt.shortcuts as smt
 from pysmt.exceptions import PysmtException
@@ -38,11 +38,27 @@ class Inferred:
         return smt.And(self.conjuncts)
 
 
-def infer(system: LevelSystem, timeout: float) -> Inferred | str:
-    """The invariant of a level, or the reason why none was found; ``timeout`` in seconds for Spacer."""
+def infer(system: LevelSystem, timeout: float, known: dict[str, Inferred] | None = None) -> Inferred | str:
+    """The invariant of a level, or the reason why none was found; ``timeout`` in seconds for Spacer.
+
+    Loops that differ in nothing but names have the same invariant: ``known`` keeps those found before, by the Horn
+    clauses of the system without its names, and takes the new one.
+    """
+    known = {} if known is None else known
+    shape = system.anonymous()
+    text = shape.horn()
+    found = known.get(text) or _infer(shape, timeout)
+    if isinstance(found, str):
+        return f"level {system.name}: {found}"
+    known[text] = found
+    names = dict(zip(shape.arguments.values(), system.arguments.values(), strict=True))
+    return replace(found, conjuncts=tuple(c.substitute(names) for c in found.conjuncts))
+
+
+def _infer(system: LevelSystem, timeout: float) -> Inferred | str:
     answer = solver_z3.solve_horn(system.horn(), {system.PREDICATE: list(system.arguments)}, timeout)
     if answer.status == "unsat":
-        return f"Spacer: the bad states of level {system.name} are reachable"
+        return "Spacer: the bad states are reachable"
     if answer.status == "sat":
         try:
             conjuncts = [parse_term(t, system.arguments) for t in answer.invariants[system.PREDICATE]]
@@ -53,7 +69,7 @@ def infer(system: LevelSystem, timeout: float) -> Inferred | str:
     kept = _houdini(system, system.seeds())
     if _proves(system, kept):
         return Inferred(tuple(_thin(system, kept)), "candidates read off the loop", answer.seconds)
-    return f"no invariant found for level {system.name} (Spacer: {answer.status} {answer.reason})"
+    return f"no invariant found (Spacer: {answer.status} {answer.reason})"
 
 
 def parse_term(text: str, symbols: Mapping[str, FNode]) -> FNode:

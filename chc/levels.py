@@ -71,6 +71,7 @@ class LevelSystem:
         self.name = name
         self.sides = list(sides)
         self.hazards = list(hazards)
+        self.equal, self.ordered = list(equal), list(ordered)
         zero, one = smt.Int(0), smt.Int(1)
         self.counters = {s.counter: smt.Symbol(s.counter, INT) for s in sides}
         self.ghosts = {e.name: smt.Symbol(e.name, INT) for s in sides for e in s.events}
@@ -119,6 +120,21 @@ class LevelSystem:
     def arguments(self) -> dict[str, FNode]:
         """The predicate's arguments in order, by name: counters, ghosts, flags, parameters."""
         return {**self.counters, **self.ghosts, **self.flags, **self.parameters}
+
+    def anonymous(self) -> LevelSystem:
+        """The same system with names that say nothing but their positions: loops that are alike become one system.
+
+        Arguments are in the same order.
+        """
+        kinds = (("c", self.counters), ("g", self.ghosts), ("p", self.parameters))
+        new = {name: f"{kind}{number}" for kind, names in kinds for number, name in enumerate(names)}
+        sides = [
+            Side(new[s.counter], new[s.extent], tuple(Event(new[e.name], new[e.at]) for e in s.events))
+            for s in self.sides
+        ]
+        hazards = [Hazard(f"h{i}", new[h.reader], new[h.writer]) for i, h in enumerate(self.hazards)]
+        pairs = ([(new[a], new[b]) for a, b in some] for some in (self.equal, self.ordered))
+        return LevelSystem("c0", sides, hazards, *pairs)
 
     def horn(self) -> str:
         """The system as SMT-LIB text of three Horn clauses."""

@@ -29,7 +29,7 @@ from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.integers import NotLinearizable
 from smt_encodings.printer import term_text
-from smt_encodings.values import differ, lemma_instances, prove_lemmas
+from smt_encodings.values import differ, falsifying, lemma_instances, prove_lemmas
 
 from .align import AlignedLevel, align
 from .cells import address_theorems
@@ -273,7 +273,7 @@ def _level(proof: Proof, nest: Nest, plan: LevelPlan, relational: bool, label: s
 
 def _invariant(proof: Proof, key: str, plan: LevelPlan) -> Inferred | str:
     if proof.given is None:
-        return infer(plan.system, proof.horn_timeout)
+        return infer(plan.system, proof.horn_timeout, proof.inferred)
     if key not in proof.given:
         return f"no invariant is given for {key}"
     try:
@@ -349,7 +349,7 @@ def _value_theorems(proof: Proof, device: Side, ir: Side, pairs: Mapping[Expr, E
         proof.discharger.ask(
             "health",
             "conclusion falsifiable",
-            [differ(BitEncoding(), unrelated, right)],
+            falsifying(unrelated, right),
             "with an unrelated operand the sides differ, so equality is not trivial",
             expected="sat",
         )

@@ -20,7 +20,7 @@ from ila_lang.mapping import TensorMapping
 from .commands import Unsupported
 from .writes import Loops, Schedule, Write
 
-__all__ = ["END", "Point", "Trials", "Writers", "candidates", "digits", "sizes_of", "trials_of"]
+__all__ = ["END", "Point", "Trials", "Writers", "candidates", "digits", "interleaved", "sizes_of", "trials_of"]
 
 _FEW = 8
 """Literals tried as values, and as radices of digits (such as the gates of a cell)."""
@@ -49,14 +49,21 @@ class Trials:
     variables: tuple[Expr, ...]
     rows: tuple[tuple[int, ...], ...]
     """Values of parameters and variables, in this order."""
+    _known: dict[Expr, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
+    """Values of terms that were evaluated before, at each sample."""
 
     def evaluate(self, terms: Sequence[Expr]) -> list[tuple[int, ...]]:
         """Values of the terms at each sample."""
-        known = {v.name for v in (*self.parameters, *self.variables)}
-        for name in (n for n in free_variables(*terms) if n not in known):
-            raise Unsupported(f"an address depends on {name}, which the program does not determine")
-        function = compile_terms([*self.parameters, *self.variables], terms)
-        return [function(*row) for row in self.rows]
+        new = [t for t in dict.fromkeys(terms) if t not in self._known]
+        if new:
+            known = {v.name for v in (*self.parameters, *self.variables)}
+            for name in (n for n in free_variables(*new) if n not in known):
+                raise Unsupported(f"an address depends on {name}, which the program does not determine")
+            function = compile_terms([*self.parameters, *self.variables], new)
+            values = [function(*row) for row in self.rows]
+            self._known.update(zip(new, zip(*values, strict=True) if values else [()] * len(new), strict=True))
+        columns = [self._known[t] for t in terms]
+        return list(zip(*columns, strict=True)) if columns else [() for _ in self.rows]
 
     def determine(self, term: Expr) -> bool:
         """Whether the samples give a term its value: it reads nothing, and has no other variables."""
@@ -167,7 +174,7 @@ class Writers:
         """At each sample, all instances that write a cell, and how many of them come before a point."""
         values = trials.evaluate([address, *point.counters])
         for row, (cell, *counters) in zip(trials.rows, values, strict=True):
-            key = _interleave(point.place, tuple(counters))
+            key = interleaved(point.place, tuple(counters))
             instances = self._table(memory, trials.parameters, trials.sizes(row)).get(cell, [])
             yield instances, bisect_left(instances, key, key=lambda i: i[0])
 
@@ -196,17 +203,21 @@ class Writers:
             for number, write in enumerate(self.schedule.writes):
                 if write.memory is memory:
                     for iteration, address in _addresses(write, parameters, sizes):
-                        table.setdefault(address, []).append((_interleave(write.place, iteration), number, iteration))
+                        moment = interleaved(write.place, iteration)
+                        table.setdefault(address, []).append((moment, number, iteration))
             for instances in table.values():
                 instances.sort()
             self._tables[key] = table
         return self._tables[key]
 
 
-def _interleave(place: tuple[int, ...], counters: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(itertools.chain.from_iterable(itertools.zip_longest(place, counters, fillvalue=-1)))[
-        : len(place) + len(counters)
-    ]
+def interleaved(place: tuple[int, ...], counters: tuple[int, ...]) -> tuple[int, ...]:
+    """Places and counters in turns, outermost first; -1 where one of them has ended."""
+    length = len(place) + len(counters)
+    both = [-1] * (2 * max(len(place), len(counters)))
+    both[0 : 2 * len(place) : 2] = place
+    both[1 : 2 * len(counters) + 1 : 2] = counters
+    return tuple(both[:length])
 
 
 def _addresses(
@@ -223,17 +234,21 @@ def _addresses(
     ]
     both = compile_terms(known, [write.guard, write.address])
 
-    def walk(iteration: tuple[int, ...]) -> Iterable[tuple[tuple[int, ...], int]]:
-        if len(iteration) < len(extents):
-            (limit,) = extents[len(iteration)](*sizes, *iteration)
+    def walk(iteration: tuple[int, ...], arguments: tuple[int, ...]) -> Iterable[tuple[tuple[int, ...], int]]:
+        (limit,) = extents[len(iteration)](*arguments)
+        if len(iteration) + 1 < len(extents):
             for k in range(limit):
-                yield from walk((*iteration, k))
-        else:
-            holds, address = both(*sizes, *iteration)
+                yield from walk((*iteration, k), (*arguments, k))
+            return
+        for k in range(limit):
+            holds, address = both(*arguments, k)
             if holds:
-                yield iteration, address
+                yield (*iteration, k), address
 
-    return walk(())
+    if not extents:
+        holds, address = both(*sizes)
+        return [((), address)] if holds else []
+    return walk((), sizes)
 
 
 def candidates(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
-__all__ = ["Polynomial", "difference_of", "expand", "polynomial_term", "product_of"]
+__all__ = ["Polynomial", "difference_of", "expand", "polynomial_term", "product_of", "text_of"]
 
 Polynomial = dict[tuple[FNode, ...], int]
 """Coefficients of products of atoms; the empty product is the constant."""
@@ -30,11 +32,17 @@ def expand(term: FNode) -> Polynomial:
             product: Polynomial = {}
             for a, x in result.items():
                 for b, y in factor.items():
-                    key = tuple(sorted((*a, *b), key=str))
+                    key = tuple(sorted((*a, *b), key=text_of))
                     product[key] = product.get(key, 0) + x * y
             result = product
         return {m: c for m, c in result.items() if c}
     return {(term,): 1}
+
+
+@lru_cache(maxsize=100_000)
+def text_of(term: FNode) -> str:
+    """The text of an atom, by which products are ordered."""
+    return str(term)
 
 
 def polynomial_term(polynomial: Polynomial) -> FNode:
@@ -59,6 +67,6 @@ def product_of(left: Polynomial, right: Polynomial) -> Polynomial:
     result: Polynomial = {}
     for a, x in left.items():
         for b, y in right.items():
-            key = tuple(sorted((*a, *b), key=str))
+            key = tuple(sorted((*a, *b), key=text_of))
             result[key] = result.get(key, 0) + x * y
     return {m: c for m, c in result.items() if c}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from io import StringIO
 
+from pysmt.environment import Environment, get_env
 from pysmt.fnode import FNode
-from pysmt.smtlib.printers import to_smtlib
+from pysmt.smtlib.printers import SmtPrinter, to_smtlib
 from pysmt.utils import quote
 
 __all__ = ["declarations", "script", "term_text"]
@@ -19,7 +21,18 @@ SMALL = 300
 @lru_cache(maxsize=100_000)
 def term_text(term: FNode) -> str:
     """One term; shared subterms of large terms become ``let``."""
-    return str(to_smtlib(term, daggify=_tree_size(term, SMALL) > SMALL))
+    if _tree_size(term, SMALL) > SMALL:
+        return str(to_smtlib(term))
+    printer, stream = _tree_printer(get_env()), StringIO()
+    printer.stream, printer.write = stream, stream.write
+    printer.printer(term)
+    return stream.getvalue()
+
+
+@lru_cache(maxsize=1)
+def _tree_printer(_: Environment) -> SmtPrinter:
+    """pySMT's printer of trees; to make one takes longer than to print a small term."""
+    return SmtPrinter(StringIO())
 
 
 def _tree_size(term: FNode, limit: int) -> int:

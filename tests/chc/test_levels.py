@@ -16,7 +16,7 @@ from pysmt.typing import BOOL, INT
 
 from chc.commands import rolled
 from chc.injectivity import injectivity_steps
-from chc.invariants import infer, parse_term, show_invariant
+from chc.invariants import Inferred, infer, parse_term, show_invariant
 from chc.levels import Event, Hazard, LevelSystem, Side
 from chc.nests import Unsupported, nests_of
 from chc.polynomials import expand, polynomial_term
@@ -92,6 +92,31 @@ def test_true_levels_are_inferred_and_false_ones_are_not() -> None:
     assert isinstance(infer(hazard, 5), str)
     fixed = LevelSystem("i", [Side("i", "n", (Event("writes", "w"),))], [Hazard("h", "r", "w")], [], [("r", "w")])
     assert not isinstance(infer(fixed, 5), str)
+
+
+def test_loops_that_are_alike_have_one_invariant_and_others_have_their_own() -> None:
+    def level(side: str, order: tuple[str, str]) -> LevelSystem:
+        hazards = [Hazard(f"{side}.operand", f"{side}.r", f"{side}.w")]
+        one = Side(f"{side}.i", f"{side}.n", (Event(f"{side}.writes", f"{side}.w"),))
+        two = Side(f"{side}.j", f"{side}.m", (Event(f"{side}.others", f"{side}.v"),))
+        return LevelSystem(side, [one, two], hazards, [(f"{side}.n", f"{side}.m")], [order])
+
+    known: dict[str, Inferred] = {}
+    first = infer(level("a", ("a.r", "a.w")), 5, known)
+    assert not isinstance(first, str)
+    assert len(known) == 1
+    alike = level("b", ("b.r", "b.w"))
+    found = infer(alike, 5, known)
+    assert not isinstance(found, str)
+    assert len(known) == 1
+    assert found.seconds == first.seconds  # it was not looked for again
+    assert found.term.get_free_variables() <= set(alike.arguments.values())
+    for condition in alike.conditions(found.term).values():
+        assert decide([], smt.Not(smt.And(condition)))
+    # the same text but for two names in the other order: here the stale value is read
+    other = infer(level("c", ("c.w", "c.r")), 5, known)
+    assert other == "level c: Spacer: the bad states are reachable"
+    assert len(known) == 1
 
 
 # -- composition ------------------------------------------------------------------------------------

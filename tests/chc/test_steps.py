@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import zip_longest
 
 import pysmt.shortcuts as smt
 import pytest
 from pysmt.fnode import FNode
 from pysmt.typing import INT
 
+from chc.commands import Unsupported
 from chc.equalities import equality_steps
 from chc.polynomials import corresponding
 from chc.prove import prove
 from chc.ranges import quick
 from chc.statements import writes_apart
+from chc.writers import Trials, interleaved
 from ila_lang import For, Function, Kernel, bv, const, mem, var
 from smt_encodings.claims import Status
 from tests.chc.test_flow import flow
@@ -111,3 +114,27 @@ def test_a_function_may_have_a_name_that_a_solver_takes_for_its_own() -> None:
     verdict = prove(claim)
     assert verdict.status is Status.PROVED, verdict.reason
     assert any("exp.data" in o.smtlib for o in verdict.obligations)
+
+
+def test_terms_are_evaluated_at_every_sample_however_often_and_in_whatever_order() -> None:
+    n, i, x = (var(name, bv(8)) for name in "nix")
+    trials = Trials((n,), (i,), ((3, 1), (5, 4), (9, 0)))
+    assert trials.evaluate([n + i]) == [(4,), (9,), (9,)]
+    assert trials.evaluate([i, n + i, n - i, i]) == [(1, 4, 2, 1), (4, 9, 1, 4), (0, 9, 9, 0)]
+    assert trials.evaluate([]) == [(), (), ()]
+    for _ in range(2):
+        with pytest.raises(Unsupported, match="an address depends on x, which the program does not determine"):
+            trials.evaluate([n + i, x])
+    odd = trials.where(i % 2 == 1)  # values are those of its own samples
+    assert odd.rows == ((3, 1),) and odd.evaluate([n + i]) == [(4,)]
+    none = trials.where(i == 7)
+    assert none.rows == () and none.evaluate([n, n + i]) == []
+    assert trials == Trials((n,), (i,), trials.rows)
+
+
+@pytest.mark.parametrize(
+    ("place", "counters"), [((), ()), ((4,), ()), ((4, 0), (7,)), ((4, 0, 2), (7, 8)), ((4,), (7, 8))]
+)
+def test_places_and_counters_take_turns(place: tuple[int, ...], counters: tuple[int, ...]) -> None:
+    turns = [x for pair in zip_longest(place, counters, fillvalue=-1) for x in pair]
+    assert interleaved(place, counters) == tuple(turns[: len(place) + len(counters)])

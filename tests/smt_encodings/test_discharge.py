@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Callable
 
 import pysmt.shortcuts as smt
 import pytest
 from pysmt.environment import Environment, pop_env, push_env
+from pysmt.smtlib.printers import to_smtlib
 from pysmt.typing import BOOL, INT, BVType, FunctionType
 
 from smt_encodings import discharge, solver_cvc5, solver_z3
 from smt_encodings.claims import Answer, Obligation, Status
 from smt_encodings.discharge import Discharger, NotDischarged, Requirement, Requirements, conjuncts, decide
-from smt_encodings.printer import script
+from smt_encodings.printer import script, term_text
 
 ENVIRONMENT = Environment()  # symbols below are made while this module is imported; conftest.py gives them to each test
 ENVIRONMENT.enable_infix_notation = True
@@ -235,6 +237,33 @@ def test_decide_says_true_only_on_a_proof(monkeypatch: pytest.MonkeyPatch) -> No
     assert discharge.QUICK > 0
 
 
+@pytest.mark.parametrize("status", ["sat", "unsat"])
+def test_the_first_answer_decides_and_no_other_is_asked_for(status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, float]] = []
+
+    def solver(name: str, *answers: str) -> Callable[[str, float], Answer]:
+        left = list(answers)
+
+        def check(_: str, seconds: float) -> Answer:
+            asked.append((name, seconds))
+            return Answer(left.pop(0), 0.0, name)
+
+        return check
+
+    for mine, theirs, wanted in (
+        ([status], [], ["z3"]),
+        (["unknown"], [status], ["z3", "cvc5"]),
+        (["unknown", status], ["unknown"], ["z3", "cvc5", "z3"]),
+    ):
+        monkeypatch.setattr(solver_z3, "check", solver("z3", *mine))
+        monkeypatch.setattr(solver_cvc5, "check", solver("cvc5", *theirs))
+        asked.clear()
+        assert decide(HYPOTHESES, GOAL, 3.0) is (status == "unsat")
+        assert [name for name, _ in asked] == wanted
+        assert asked[0][1] == discharge.MOMENT
+    assert asked[2][1] == 3.0
+
+
 @pytest.mark.parametrize("what", [Status.PROVED, Status.UNKNOWN])
 def test_a_status_is_not_a_truth_value(what: Status) -> None:
     with pytest.raises(TypeError, match="compare its status"):
@@ -268,6 +297,17 @@ def test_scripts_are_read_by_both_solvers(what: str) -> None:
     assert printed.count("(check-sat)") == 1 and printed.endswith("(check-sat)\n")
     assert solver_z3.check(printed, 5).status == status
     assert solver_cvc5.check(printed, 5).status == status
+
+
+def test_small_terms_are_printed_as_pysmt_prints_them_in_any_environment() -> None:
+    for _ in range(2):
+        for terms, _, _ in TERMS.values():
+            assert [term_text(t) for t in terms] == [to_smtlib(t, daggify=False) for t in terms]
+        push_env()
+        term = smt.LE(smt.Symbol("w", INT), smt.Int(-2))  # elsewhere this name is eight bits
+        assert term_text(term) == "(<= w (- 2))"
+        pop_env()
+        term_text.cache_clear()
 
 
 def test_a_large_term_is_printed_with_shared_parts() -> None:
