@@ -32,6 +32,10 @@ MOMENT = 0.15
 QUICK = 1.0
 """Seconds per solver for an obligation that has an alternative."""
 
+PATIENCE = 5.0
+"""Questions that decide the form of a proof are limited by the solvers' own counters, so that a proof has the same form
+on every machine; the clock ends them only after this many times as long."""
+
 
 def conjuncts(terms: Iterable[FNode]) -> list[FNode]:
     """The terms with conjunctions taken apart, each once."""
@@ -62,25 +66,26 @@ def _enough(hypotheses: list[FNode], goal: FNode) -> list[FNode]:
     return hypotheses
 
 
-_Check = Callable[[str, float], Answer]
-_ANSWERED: dict[tuple[_Check, str], Answer] = {}
+_Check = Callable[[str, float, float], Answer]
+_ANSWERED: dict[tuple[_Check, str], tuple[Answer, float]] = {}
+"""Answers, with the seconds that the solver was given."""
 _MOST_ANSWERED = 40_000
 
 
-def _ask(check: _Check, smtlib: str, timeout: float) -> Answer:
+def _ask(check: _Check, smtlib: str, timeout: float, patience: float = 1.0) -> Answer:
     """A solver's answer; one that it gave this process before, to the same text but for comments, is taken again.
 
     The quick questions by which a proof finds its form come again as its obligations, and obligations of loops that are
-    alike have the same text.  What took longer than ``timeout`` is asked again.
+    alike have the same text.  What took longer than ``timeout`` is asked again, unless no more time was given then.
     """
     text = "\n".join(_lines(smtlib))
-    answer = _ANSWERED.get((check, text))
-    if answer is None or answer.seconds > timeout:
-        answer = check(smtlib, timeout)
+    answer, given = _ANSWERED.get((check, text), (None, 0.0))
+    if answer is None or (answer.seconds > timeout and given > timeout):
+        answer = check(smtlib, timeout, patience)
         if answer.status != "unknown":
             while len(_ANSWERED) >= _MOST_ANSWERED:
                 _ANSWERED.pop(next(iter(_ANSWERED)))  # the oldest
-            _ANSWERED[check, text] = answer
+            _ANSWERED[check, text] = answer, timeout
     return answer
 
 
@@ -92,7 +97,7 @@ def decide(hypotheses: list[FNode], goal: FNode, timeout: float = 8.0) -> bool:
     """
     text = script([smt.Not(goal), *hypotheses])
     for check, seconds in ((solver_z3.check, MOMENT), (solver_cvc5.check, 1.0), (solver_z3.check, timeout)):
-        status = _ask(check, text, min(seconds, timeout)).status
+        status = _ask(check, text, min(seconds, timeout), PATIENCE).status
         if status != "unknown":
             return status == "unsat"
     return False
@@ -136,7 +141,7 @@ class Discharger:
         everything = conjuncts(hypotheses)
         for chosen in self._selections(negated, everything):
             text = script([negated, *chosen], comment=f"{group}: {name}\n{meaning}")
-            tried = self._answers(Obligation(name, group, text, "unsat", meaning), QUICK)
+            tried = self._answers(Obligation(name, group, text, "unsat", meaning), QUICK, PATIENCE)
             if tried.discharged or any(a.status == "sat" for a in tried.answers):
                 return self._finish(tried)
         return self.ask(group, name, [negated, *everything], meaning)
@@ -145,7 +150,7 @@ class Discharger:
         """Sets of hypotheses to try, the most promising one first; the last one is everything."""
         enough = _enough(hypotheses, smt.Not(negated))
         yield enough
-        needed = solver_z3.core(script([negated, *enough]), 0.3)
+        needed = solver_z3.core(script([negated, *enough]), 0.3, PATIENCE)
         if needed is not None:
             yield [enough[i - 1] for i in needed if i > 0]
         yield hypotheses
@@ -189,12 +194,13 @@ class Discharger:
             waiting.stop()
             self.obligations[position] = replace(self.obligations[position], answers=(first,))
 
-    def _answers(self, obligation: Obligation, timeout: float) -> Obligation:
+    def _answers(self, obligation: Obligation, timeout: float, patience: float = 1.0) -> Obligation:
         if self.asking is not None:
             self.asking(obligation)
-        answers: list[Answer] = [_ask(solver_z3.check, obligation.smtlib, min(timeout, self.timeout))]
+        limits = min(timeout, self.timeout), patience
+        answers: list[Answer] = [_ask(solver_z3.check, obligation.smtlib, *limits)]
         if self.second and answers[0].status == obligation.expected:
-            answers.append(_ask(solver_cvc5.check, obligation.smtlib, min(timeout, self.timeout)))
+            answers.append(_ask(solver_cvc5.check, obligation.smtlib, *limits))
         return replace(obligation, answers=tuple(answers))
 
     def _finish(self, answered: Obligation) -> Obligation:

@@ -15,34 +15,51 @@ __all__ = ["HornAnswer", "check", "core", "solve_horn", "version"]
 FIRST_ATTEMPT = 0.5
 """Seconds of the first attempt at a question."""
 
+STEPS = 1_000_000
+"""Units of z3's own resource counter in a second: 1 to 3 million are measured, for integers and for bit-vectors."""
+
 
 def version() -> str:
     """Name and version of the solver."""
     return "z3 " + ".".join(map(str, z3.get_version()[:3]))
 
 
-def check(smtlib: str, timeout: float) -> Answer:
+def check(smtlib: str, timeout: float, patience: float = 1.0) -> Answer:
     """Answers one SMT-LIB script (its commands after ``(check-sat)`` are ignored); ``timeout`` in seconds.
 
     Nonlinear questions are answered at once or not at all, depending on the engine and the random seed; so the time is
     spent on attempts of growing length: the plain SMT core first (it answers index arithmetic 15 times faster than the
     tactics that z3 picks; bit-vectors need those), then z3's choice with different seeds.
+    With ``patience`` above 1 the solver's own counter limits each attempt, to what fits in the time on an idle machine,
+    so that the answer is the same on a busy one; the clock ends it only after ``patience`` times as long.
     Raises ValueError where z3's parser rejects the text.
     """
     start = time.perf_counter()
     plain = "(set-logic QF_BV)" not in smtlib
-    share = FIRST_ATTEMPT if plain else 10 * FIRST_ATTEMPT
-    answer = _attempt(smtlib, min(share, timeout), 0, None, plain=plain)
-    seed = 1
-    while answer.status == "unknown" and (left := timeout - (time.perf_counter() - start)) > 0.01:
-        answer = _attempt(smtlib, min(share, left), seed, z3.Context())
-        seed, share = seed + 1, share * 1.5
+    share = min(FIRST_ATTEMPT if plain else 10 * FIRST_ATTEMPT, timeout)
+    answer = _attempt(smtlib, share, patience, 0, None, plain=plain)
+    seed, counted = 1, share
+    while answer.status == "unknown":
+        left = timeout - (counted if patience > 1 else time.perf_counter() - start)
+        if left <= 0.01:
+            break
+        share = min(share if seed == 1 else share * 1.5, left)
+        answer = _attempt(smtlib, share, patience, seed, z3.Context())
+        seed, counted = seed + 1, counted + share
     return replace(answer, seconds=time.perf_counter() - start)
 
 
-def _attempt(smtlib: str, timeout: float, seed: int, context: z3.Context | None, plain: bool = False) -> Answer:
+def _limit(solver: z3.Solver, seconds: float, patience: float) -> None:
+    solver.set("timeout", max(1, int(seconds * patience * 1000)))
+    if patience > 1:
+        solver.set("rlimit", max(1, int(seconds * STEPS)))
+
+
+def _attempt(
+    smtlib: str, seconds: float, patience: float, seed: int, context: z3.Context | None, plain: bool = False
+) -> Answer:
     solver = z3.SimpleSolver(ctx=context) if plain else z3.Solver(ctx=context)
-    solver.set("timeout", max(1, int(timeout * 1000)))
+    _limit(solver, seconds, patience)
     if seed:
         solver.set("random_seed", seed)
     try:
@@ -63,10 +80,13 @@ def _attempt(smtlib: str, timeout: float, seed: int, context: z3.Context | None,
     return Answer(result, 0.0, version(), reason, model)
 
 
-def core(smtlib: str, timeout: float) -> list[int] | None:
-    """Positions of assertions of a script that are unsatisfiable together; None unless z3 answers unsat."""
+def core(smtlib: str, timeout: float, patience: float = 1.0) -> list[int] | None:
+    """Positions of assertions of a script that are unsatisfiable together; None unless z3 answers unsat.
+
+    ``timeout`` and ``patience`` are those of :func:`check`.
+    """
     solver = z3.Solver()
-    solver.set("timeout", max(1, int(timeout * 1000)))
+    _limit(solver, timeout, patience)
     labels = {}
     for position, assertion in enumerate(z3.parse_smt2_string(smtlib)):
         label = z3.Bool(f"assertion!{position}")

@@ -239,13 +239,13 @@ def test_decide_says_true_only_on_a_proof(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("status", ["sat", "unsat"])
 def test_the_first_answer_decides_and_no_other_is_asked_for(status: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, float]] = []
+    asked: list[tuple[str, float, float]] = []
 
-    def solver(name: str, *answers: str) -> Callable[[str, float], Answer]:
+    def solver(name: str, *answers: str) -> Callable[[str, float, float], Answer]:
         left = list(answers)
 
-        def check(_: str, seconds: float) -> Answer:
-            asked.append((name, seconds))
+        def check(_: str, seconds: float, patience: float) -> Answer:
+            asked.append((name, seconds, patience))
             return Answer(left.pop(0), 0.0, name)
 
         return check
@@ -259,9 +259,24 @@ def test_the_first_answer_decides_and_no_other_is_asked_for(status: str, monkeyp
         monkeypatch.setattr(solver_cvc5, "check", solver("cvc5", *theirs))
         asked.clear()
         assert decide(HYPOTHESES, GOAL, 3.0) is (status == "unsat")
-        assert [name for name, _ in asked] == wanted
-        assert asked[0][1] == discharge.MOMENT
-    assert asked[2][1] == 3.0
+        assert asked == [(n, t, discharge.PATIENCE) for n, t in zip(wanted, (discharge.MOMENT, 1.0, 3.0), strict=False)]
+
+
+@pytest.mark.parametrize(("took", "given", "wanted", "again"), [(0.5, 8, 1, False), (2, 8, 1, True), (2, 1, 1, False)])
+def test_an_answer_is_taken_again_unless_it_needs_more_time(
+    took: float, given: float, wanted: float, again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the last one took longer by the clock than it was given, on a busy machine, and would take as long again
+    monkeypatch.setattr(discharge, "_ANSWERED", {})
+    calls: list[float] = []
+
+    def check(_: str, seconds: float, patience: float) -> Answer:
+        calls.append(seconds)
+        return Answer("unsat", took, "a solver")
+
+    for seconds in (given, wanted):
+        assert discharge._ask(check, "(check-sat)", seconds, 5.0).status == "unsat"
+    assert calls == ([given, wanted] if again else [given])
 
 
 @pytest.mark.parametrize("what", [Status.PROVED, Status.UNKNOWN])
@@ -352,6 +367,20 @@ def test_out_of_time_is_unknown(solver: str) -> None:
     answer = SOLVERS[solver](factor(64, prime_product), 0.2)
     assert answer.status == "unknown"
     assert time.perf_counter() - start < 20
+
+
+FACTORS = (
+    "(set-logic ALL)\n(declare-fun p () Int)\n(declare-fun q () Int)\n(assert (= (* p q) 1000000016000000063))\n"
+    "(assert (< 1 p q))\n(check-sat)\n"
+)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_solvers_own_counter_ends_a_question_long_before_the_clock(solver: str) -> None:
+    assert SOLVERS[solver](required().smtlib, 0.1, 1000.0).status == "unsat"
+    start = time.perf_counter()
+    assert SOLVERS[solver](FACTORS, 0.1, 1000.0).status == "unknown"
+    assert time.perf_counter() - start < 50  # of 100 seconds by the clock
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
