@@ -1,0 +1,133 @@
+"""Random models on random accelerators: what runs is what was claimed, bit for bit, and stays within its bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from onnx.shape_inference import infer_shapes
+
+from ila_lang import Machine, run_fragment
+from ila_lang.sorts import MemSort
+from ilaverify.comparison import compare
+from ir_semantics.graph import Graph, run
+from ir_semantics.graph.types import Array
+from ir_semantics.onnx import import_model
+from rewrites.artefact.running import run_compiled
+from rewrites.codegen import (
+    CannotOffload,
+    Devices,
+    Executed,
+    Implementation,
+    Options,
+    calibrate,
+    constants_of,
+    implement,
+    implementable,
+    quantisation_of,
+)
+from rewrites.codegen.programs import mapping_of
+from rewrites.offload.compiler import offload
+from rewrites.offload.operators import ACCELERATOR_OPERATORS, TARGETS
+from tests.ilaverify.random_models import STYLES, Model, numbers, random_models
+from tests.rewrites.offload_gates import gate
+
+ALL = gate()
+DEVICES = Devices()
+TARGET_LISTS = st.lists(st.sampled_from(TARGETS), min_size=1, max_size=3, unique=True)
+OPTIONS = st.builds(
+    Options,
+    weight_bits=st.sampled_from([16, 8]),
+    as_published=st.sampled_from([False, False, True]),
+    headroom=st.sampled_from([1.0, 1.25]),
+)
+COSTS = st.sampled_from(["offload", "movement"])
+
+
+def imported(model: Model) -> Graph:
+    """The graph of a model, the type of its result being what ONNX infers."""
+    inferred = infer_shapes(model.proto(())).graph.value_info
+    shapes = {v.name: tuple(d.dim_value for d in v.type.tensor_type.shape.dim) for v in inferred}
+    assume(all(shapes[model.at]))  # a window may leave no result
+    return import_model(model.proto(shapes[model.at]))
+
+
+def implementations(graph: Graph, sample: dict[str, Array], options: Options) -> dict[int, Implementation]:
+    """Programs for all accelerator operators that formats can be found for, with their constants in them."""
+    ranges = calibrate(graph, [sample]).ranges
+    found = {}
+    for number, node in enumerate(graph.nodes):
+        if node.operator not in ACCELERATOR_OPERATORS:
+            continue
+        types = [graph.nodes[o].type for o in node.operands]
+        try:
+            made = implement(node, types, quantisation_of(node, ranges[number], options), options)
+        except CannotOffload:
+            continue
+        made.bind(constants_of(graph, node.operands))
+        found[number] = made
+    return found
+
+
+def claimed(implementation: Implementation, executed: Executed) -> NDArray[Any]:
+    """The result that the mappings' claims say: every call's IR side on the same codes, by the interpreter."""
+    outputs = []
+    for number, call in enumerate(implementation.calls):
+        mapping = mapping_of(call.mapping)
+        given = implementation._padded(implementation.program(number), call, executed.codes)
+        machine = Machine(mapping.ir.ila)
+        for device, ir in mapping.inputs:
+            if device in given:
+                codes = given[device]
+                machine.memories[ir].update(enumerate(codes.view(f"u{codes.itemsize}").tolist()))
+        run_fragment(mapping.ir, call.sizes, {}, machine)
+        rows, columns = mapping.output_extents(call.sizes)
+        name, memory = mapping.output[0], machine.memories[mapping.output[1]]
+        sort = mapping.ir.ila.states[mapping.output[1]].sort
+        assert isinstance(sort, MemSort)
+        outputs.append({name: np.array([memory[i] for i in range(rows * columns)], f"u{sort.data_width // 8}")})
+    return implementation._result(outputs).astype(np.float32)
+
+
+def agree(model: Model, style: str, targets: list[str], costs: str, options: Options) -> int:
+    """Checks a model, calibrated on its own input or on another one; the number of operators with a bound."""
+    graph = imported(model)
+    found = offload(graph, ALL, targets, costs=costs, implementable=implementable)
+    x, sample = ({"x": numbers(s, model.seed + k, *model.shape)} for k, s in ((50, model.style), (51, style)))
+    if model.style == "whole" and not {"sigmoid", "tanh", "layer_norm", "lstm", "gru", "rnn"} & set(graph.operators()):
+        np.testing.assert_array_equal(run(found.graph, x)["y"], run(graph, x)["y"])  # no operation rounds
+    programs = implementations(found.graph, sample if style != "whole" else x, options)
+    for ran in run_compiled(found.graph, programs, x, DEVICES):
+        if ran.executed is not None:
+            np.testing.assert_array_equal(ran.value, claimed(programs[ran.number], ran.executed))
+    compared = compare(found.graph, programs, x, devices=DEVICES)
+    assert compared.first_outside is None
+    return sum(node.inside is True for node in compared.nodes)
+
+
+QUIET = pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value", "ignore:divide by zero")
+
+
+@QUIET
+@pytest.mark.parametrize("examples,least", [(16, 8), pytest.param(400, 200, marks=pytest.mark.slow)])
+def test_random_models(examples: int, least: int) -> None:
+    bounded = 0
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        phases=[Phase.generate],  # programs of many sizes take long to shrink
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(random_models(), st.sampled_from(STYLES), TARGET_LISTS, COSTS, OPTIONS)
+    def check(model: Model, style: str, targets: list[str], costs: str, options: Options) -> None:
+        nonlocal bounded
+        bounded += agree(model, style, targets, costs, options)
+
+    check()
+    assert bounded >= least  # operators are compared with bounds
