@@ -160,9 +160,13 @@ def _names_apart(mapping: TensorMapping, nests: Sequence[Nest]) -> None:
     common = {*mapping.parameters, ROW.name, COLUMN.name}
     if len(common) < len(mapping.parameters) + 2:
         raise Unsupported(f"{ROW.name} and {COLUMN.name} name the output cell; a parameter must have another name")
+    dotted = next((n for n in sorted(common) if "." in n), None)
+    if dotted is not None:
+        raise Unsupported(f"{dotted} must have a name without dots: those are the proof's own")
     for nest in nests:
         names = [c.name for c in nest.counters]
-        clash = next((n for i, n in enumerate(names) if n in common or n in names[:i]), None)
+        # names with dots are the proof's own
+        clash = next((n for i, n in enumerate(names) if n in common or n in names[:i] or "." in n), None)
         if clash is not None:
             raise Unsupported(f"counter {clash} of {nest.label} must have a name of its own")
 

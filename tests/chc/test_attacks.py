@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from chc.prove import prove
-from ila_lang import Expr, Function, Kernel, bv, const, var
+from ila_lang import Expr, Function, Kernel, bv, const, ite, var
 from ila_lang.mapping import Lemma, TensorMapping
 from smt_encodings.claims import Status
 from tests.chc.toy import DOMAIN, PARAMETERS, M, N, copy_body, differs, go, mapping, scaled
@@ -249,6 +249,62 @@ def test_no_name_of_a_parameter_captures_a_name_of_the_proof(name: str) -> None:
     claim = mapping(device, domain=(*DOMAIN, odd), parameters={**PARAMETERS, name: extra})
     claim = replace(claim, sizes_of=lambda r, c: {"n": r, "m": c, name: 3})
     assert prove(claim).status is not Status.PROVED
+
+
+Value = Callable[[States, Expr, Expr], Expr]
+
+
+def with_a_size(name: str, device: Value, ir: Value) -> TensorMapping:
+    """Host programs that write what ``device`` and ``ir`` make of the state, an index, and a size of 8 bits."""
+    size = var(name, bv(8))
+
+    def program(side: Value, target: str) -> Callable[[Kernel, States], None]:
+        def emit(p: Kernel, s: States) -> None:
+            with p.loop("u", N) as u, p.loop("v", M) as v:
+                p.store(s[target], index(u, v), side(s, index(u, v), size))
+
+        return emit
+
+    parameters = {**PARAMETERS, name: size}
+    claim = mapping(program=program(device, "dst"), ir_program=program(ir, "idst"), parameters=parameters)
+    return replace(claim, sizes_of=lambda r, c: {"n": r, "m": c, name: 3})
+
+
+CAPTURES: dict[str, TensorMapping] = {
+    "what a register held before": with_a_size("initial.out", lambda s, i, size: s["out"], lambda s, i, size: size),
+    "what a cell of the input held": with_a_size(
+        "toy.cell0", lambda s, i, size: ite(N == 300, s["src"].load(i), size), lambda s, i, size: s["isrc"].load(i)
+    ),
+}
+"""Claims that a size stands for something that only the proof has a name for."""
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_a_size_does_not_stand_for_what_the_proof_gives_a_name(name: str) -> None:
+    claim = CAPTURES[name]
+    (size,) = set(claim.parameters) - {"n", "m"}
+    assert differs(claim, claim.sizes_of(2, 3))
+    verdict = prove(claim)
+    assert verdict.status is Status.UNKNOWN
+    assert verdict.reason == f"{size} must have a name without dots: those are the proof's own"
+
+
+def test_a_counter_does_not_stand_for_what_the_proof_gives_a_name() -> None:
+    """A counter of 8 bits with the name of the cell that is copied, which the copy would then be of."""
+
+    def device(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("toy.cell0", s["m"][7:0]) as j:
+            k.store(s["dst"], i * s["m"] + j.zext(32), k.load("word", s["src"], i * s["m"] + j.zext(32)))
+
+    def numbers(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            word = k.load("word", s["src"], i * s["m"] + j)
+            k.store(s["dst"], i * s["m"] + j, (word ^ j[7:0]) ^ word)
+
+    claim = mapping(device, numbers)
+    assert differs(claim, claim.sizes_of(2, 3))
+    verdict = prove(claim)
+    assert verdict.status is Status.UNKNOWN and "toy.cell0" in verdict.reason and "a name of its own" in verdict.reason
 
 
 def test_a_lemma_must_not_repeat_a_variable() -> None:
