@@ -1,13 +1,21 @@
 """Sums and dot products up to reduction order: the hash encoding against multisets, in z3 and cvc5.
 
-The pairs are those of mlir-tv's benchmark of this encoding (its pull request 282, ``tests/benchmark/type``, ``size``),
-and three wrong twins of each.  A cell is one process that builds the claim, writes the encoding and asks one solver;
-its time runs from before the claim is built to the answer.  Loading Python and the solvers is left out, and so is a
-solver's first, empty question (they are in ``process``, the time seen from outside, which is what the limit is for).
-The shortest of many empty questions says how fast any encoding could be at best.  What takes less than two seconds is
-done three times, and what takes less than a tenth ten times; the shortest time is shown (all are in ``runs``), because
-other work on the machine only ever adds.  A multiset cell is skipped where the same series has reached the limit at a
-smaller size.
+The pairs are those of mlir-tv's benchmark of this encoding (:mod:`benchmarks.sums_pairs`), with wrong twins of each.
+A cell is one process that builds the claim and has it decided, in one of these ways:
+
+* *decided*: ``prove_sums``, as it is called by default: equal hashes cancel, and the verdict is there;
+* *hash*: the full text of the hash encoding, put to one solver;
+* *multisets*: the text of the multisets of ``smt_encodings.sums_encode``, put to one solver;
+* *published*: the text of multisets as mlir-tv publishes them (:mod:`benchmarks.sums_published`), likewise.
+
+z3 is given multisets in two ways, with several attempts, as the product asks, and once, with the tactics that z3 picks;
+the faster way counts.  Times are processor seconds, because other work may run on the machine, from before the claim is
+built to the answer.  (They are those of the thread: Linux measures those of the process by ticks of milliseconds, once
+the process has a limit, and solvers use one thread.)  Loading Python and the solvers is left out, and so is a solver's
+first, empty question.  The shortest of many empty questions says how fast anything that asks a solver could be.  What
+takes less than two seconds is done three times, what takes less than a tenth ten times, and less than a millisecond 300
+times; the shortest time is shown, because other work only ever adds.  A multiset cell is skipped where the same series
+has reached the limit at a smaller size.
 
 A wrong twin is decided by ``prove_sums``: refuted by numbers that are then evaluated again.
 """
@@ -15,9 +23,13 @@ A wrong twin is decided by ``prove_sums``: refuted by numbers that are then eval
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import platform
+import resource
+import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -26,183 +38,116 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from benchmarks.sums_pairs import LENGTHS, PAIRS, RIGHT, TWINS
+from benchmarks.sums_published import published
+from benchmarks.sums_report import DECIDED, MULTISETS, draw, markdown
 from smt_encodings import solver_cvc5, solver_z3
-from smt_encodings.claims import Status
-from smt_encodings.sums import Constant, Sum, SumClaim, Symbol, Term, dot, evaluate, vector
+from smt_encodings.claims import Answer, Status
+from smt_encodings.sums import SumClaim, evaluate
 from smt_encodings.sums_encode import Encoding, script
 from smt_encodings.sums_prove import prove_sums
 
 RESULTS = Path(__file__).parent / "results"
-UNIT = Constant(-0.0)
-"""Accumulators are filled with -0.0."""
 
 EMPTY = "(set-logic QF_UFBV)\n(declare-const p Bool)\n(assert (and p (not p)))\n(check-sat)\n"
 """A question that says nothing: what a solver's answer takes at least."""
 
-Vector = list[Term]
+Check = Callable[[str, float], Answer]
+Text = Callable[[SumClaim], str]
 
+z3_once: Check = functools.partial(solver_z3.check, once=True)
+hashes: Text = functools.partial(script, encoding=Encoding.HASH)
+counts: Text = functools.partial(script, encoding=Encoding.COUNTS)
+bags: Text = functools.partial(script, encoding=Encoding.BAGS)
+published_counts: Text = functools.partial(published, bags=False)
+published_bags: Text = functools.partial(published, bags=True)
 
-def constants(*values: int) -> Vector:
-    return [Constant(v) for v in values]
-
-
-def total(elements: Sequence[Term]) -> Sum:
-    return Sum((UNIT, *elements))
-
-
-def product(left: Vector, right: Vector) -> Sum:
-    return dot(left, right, UNIT)
-
-
-def sums(left: Vector, right: Vector, changed: Vector) -> dict[str, SumClaim]:
-    """A sum of elements against the same in another order; ``changed`` differs from ``right`` in one element."""
-    return {
-        "right": SumClaim(total(left), total(right)),
-        "one element changed": SumClaim(total(left), total(changed)),
-        "an operand used twice": SumClaim(total(left), total([*right[:-1], right[0]])),
-    }
-
-
-def reversed_constants() -> dict[str, SumClaim]:
-    up = constants(*range(1, 11))
-    return sums(up[::-1], up, [*up[:9], Constant(11)])
-
-
-def reversed_variables() -> dict[str, SumClaim]:
-    t = vector("t", 100)
-    return sums(t[::-1], t, [*t[:99], Symbol("z")])
-
-
-def transposed() -> dict[str, SumClaim]:
-    t = vector("t", 200)
-    columns = [t[20 * row + column] for column in range(20) for row in range(10)]
-    return sums(columns, t, [*t[:199], Symbol("z")])
-
-
-def concatenated() -> dict[str, SumClaim]:
-    s, t = vector("s", 5), vector("t", 5)
-    apart = Sum((total(s), total(t)))
-    return {
-        "right": SumClaim(apart, total([*s, *t])),
-        "one element changed": SumClaim(apart, total([*s, *t[:4], Symbol("z")])),
-        "an operand used twice": SumClaim(apart, total([*s, *s])),
-    }
-
-
-def dots(a: Vector, b: Vector, z: Term) -> dict[str, SumClaim]:
-    both = product(a[::-1], b[::-1])
-    return {
-        "right": SumClaim(both, product(a, b)),
-        "one element changed": SumClaim(both, product(a, [*b[:-1], z])),
-        "one operand reversed": SumClaim(product(a[::-1], b), product(a, b)),
-        "an operand used twice": SumClaim(both, product(a, a)),
-    }
-
-
-def dots_of_constants() -> dict[str, SumClaim]:
-    return dots(constants(-12, 3, 2, 5, 4), constants(1, 8, 5, 6, 0), Constant(7))
-
-
-def dots_of_variables(length: int) -> dict[str, SumClaim]:
-    return dots(vector("a", length), vector("b", length), Symbol("z"))
-
-
-def concatenated_dots() -> dict[str, SumClaim]:
-    a, b, c, d = vector("a", 50), vector("b", 50), vector("c", 100), vector("d", 100)
-    apart = Sum((product(a, b), product(c, d)))
-    joined = [*b, *d]
-    return {
-        "right": SumClaim(apart, product([*a, *c], joined)),
-        "one element changed": SumClaim(apart, product([*a, *c], [*joined[:-1], Symbol("z")])),
-        "one operand reversed": SumClaim(apart, product([*a, *c], joined[::-1])),
-        "an operand used twice": SumClaim(apart, product([*a, *c], [*a, *c])),
-    }
-
-
-def sized(length: int) -> Callable[[], dict[str, SumClaim]]:
-    return lambda: dots_of_variables(length)
-
-
-LENGTHS = (5, 10, 25, 50, 100, 500, 5000)
-"""The seven sizes of the size series; mlir-tv names them by the number of inputs of both vectors."""
-
-PAIRS: dict[str, Callable[[], dict[str, SumClaim]]] = {
-    "sum reversed, 10 constants": reversed_constants,
-    "sum reversed, 100": reversed_variables,
-    "sum transposed, 10 x 20": transposed,
-    "sum concatenated, 5 + 5": concatenated,
-    "dot reversed, 5 constants": dots_of_constants,
-    "dot reversed, 100 (type)": sized(100),
-    "dot concatenated, 50 + 100": concatenated_dots,
-    **{f"dot reversed, {n}": sized(n) for n in LENGTHS},
+COLUMNS: dict[str, tuple[tuple[Check, Text], ...]] = {
+    "z3 hash": ((solver_z3.check, hashes),),
+    "cvc5 hash": ((solver_cvc5.check, hashes),),
+    "z3 counts": ((solver_z3.check, counts), (z3_once, counts)),
+    "cvc5 bags": ((solver_cvc5.check, bags),),
+    "z3 published": ((solver_z3.check, published_counts), (z3_once, published_counts)),
+    "cvc5 published": ((solver_cvc5.check, published_bags),),
 }
+"""The ways to have a solver asked, of each column but :data:`DECIDED`."""
 
-COLUMNS = {
-    "z3 hash": (solver_z3.check, Encoding.HASH),
-    "cvc5 hash": (solver_cvc5.check, Encoding.HASH),
-    "z3 counts": (solver_z3.check, Encoding.COUNTS),
-    "cvc5 bags": (solver_cvc5.check, Encoding.BAGS),
-}
-HASHES = {"z3 counts": "z3 hash", "cvc5 bags": "cvc5 hash"}
-"""The hash column of each multiset column: the same solver."""
-TWINS = ("one element changed", "one operand reversed", "an operand used twice")
-
-
-REPETITIONS, SHORT = 3, 2.0
-"""How often, and below how many seconds, a measurement is repeated."""
-
-MORE_REPETITIONS, SHORTER = 10, 0.1
-"""Likewise, for times that are short enough to be mostly other work on the machine."""
+REPETITIONS = ((0.001, 300), (0.1, 10), (2.0, 3))
+"""Below how many seconds a measurement is done how often."""
 
 EMPTY_QUESTIONS = 200
 """How often the empty question is asked."""
 
+WALL = 8
+"""A process gets so many times the limit of real time, because the limit is one of processor time."""
+
 
 def repeated(once: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The shortest of a few measurements, with the times of all; raises RuntimeError where answers differ."""
+    """The shortest of a few measurements; raises RuntimeError where answers differ."""
     runs = [once()]
-    times = MORE_REPETITIONS if runs[0]["seconds"] < SHORTER else REPETITIONS if runs[0]["seconds"] < SHORT else 1
+    times = next((n for below, n in REPETITIONS if runs[0]["seconds"] < below), 1)
     runs += [once() for _ in range(times - 1)]
     if len({r["answer"] for r in runs}) > 1:
         raise RuntimeError(f"repeated runs must have one answer, not {[r['answer'] for r in runs]}")
-    return min(runs, key=lambda r: r["seconds"]) | {"runs": [r["seconds"] for r in runs]}
+    seconds = [r["seconds"] for r in runs]
+    about = {"runs": times, "first": seconds[0], "median": round(statistics.median(seconds), 7)}
+    return min(runs, key=lambda r: r["seconds"]) | about
 
 
-def cell(pair: str, column: str, limit: float) -> dict[str, Any]:
-    """One cell, in this process."""
-    check, encoding = COLUMNS[column]
+def cell(pair: str, column: str, way: int, limit: float) -> dict[str, Any]:
+    """One cell, in this process, which is ended when a measurement takes more processor time than the limit."""
+    build = PAIRS[pair][RIGHT]
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + limit + 1), resource.RLIM_INFINITY))
+
+    def decided() -> dict[str, Any]:
+        start = time.thread_time()
+        verdict = prove_sums(build())
+        seconds = time.thread_time() - start
+        answer = {"answer": verdict.status.value, "seconds": round(seconds, 7)}
+        return answer | {"by": verdict.details.get("decided_by", "nothing")}
+
+    def asked() -> dict[str, Any]:
+        limited()
+        start = time.thread_time()
+        text = write(build())
+        built = time.thread_time()
+        answer = check(text, WALL * limit)
+        end = time.thread_time()
+        return {"answer": answer.status, "seconds": round(end - start, 6), "building": round(built - start, 6)}
+
+    if column == DECIDED:
+        return repeated(decided)
+    check, write = COLUMNS[column][way]
     check(EMPTY, 1.0)
-
-    def once() -> dict[str, Any]:
-        start = time.perf_counter()
-        claim = PAIRS[pair]()["right"]
-        text = script(claim, encoding)
-        built = time.perf_counter()
-        answer = check(text, limit)
-        end = time.perf_counter()
-        return {"answer": answer.status, "seconds": round(end - start, 5), "building": round(built - start, 5)}
-
-    return repeated(once)
+    return repeated(asked)
 
 
 def empty() -> dict[str, float]:
-    """Seconds of the fastest empty question, by column of the hash."""
+    """Processor seconds of the fastest empty question, by solver."""
     found = {}
-    for column in HASHES.values():
-        check = COLUMNS[column][0]
-        found[column] = round(min(check(EMPTY, 1.0).seconds for _ in range(EMPTY_QUESTIONS)), 6)
+    for solver, check in (("z3", solver_z3.check), ("cvc5", solver_cvc5.check)):
+        times = []
+        for _ in range(EMPTY_QUESTIONS):
+            start = time.thread_time()
+            check(EMPTY, 1.0)
+            times.append(time.thread_time() - start)
+        found[solver] = round(min(times), 6)
     return found
 
 
 def twin(pair: str, name: str) -> dict[str, Any]:
     """One wrong twin, in this process."""
+    build = PAIRS[pair][name]
 
     def once() -> dict[str, Any]:
-        start = time.perf_counter()
-        claim = PAIRS[pair]()[name]
+        start = time.thread_time()
+        claim = build()
         verdict = prove_sums(claim)
-        seconds = time.perf_counter() - start
-        result: dict[str, Any] = {"answer": verdict.status.value, "seconds": round(seconds, 4)}
+        seconds = time.thread_time() - start
+        result: dict[str, Any] = {"answer": verdict.status.value, "seconds": round(seconds, 6)}
         if verdict.status is Status.REFUTED:
             found: Any = verdict.details["counterexample"]
             left, right = evaluate(claim, found.numbers)
@@ -215,19 +160,36 @@ def twin(pair: str, name: str) -> dict[str, Any]:
 
 
 def measure(argv: Sequence[str], limit: float) -> dict[str, Any]:
-    """What a process prints, and its time from outside."""
+    """What a process prints, and its real time from outside.
+
+    An answer "timeout" is one after more than the limit of processor time.  Raises RuntimeError where a process fails
+    otherwise, or has not had its processor time after :data:`WALL` times the limit.
+    """
     start = time.perf_counter()
-    command = [sys.executable, "-m", "benchmarks.sums", *argv]
+    command = [sys.executable, "-m", "benchmarks.sums", *argv, "--limit", str(limit)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
-            output, errors = process.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
+            output, errors = process.communicate(timeout=WALL * limit)
+        except subprocess.TimeoutExpired as error:
             process.kill()
             process.communicate()
-            return {"answer": "timeout", "seconds": limit, "process": limit}
+            raise RuntimeError(f"the machine is too busy to measure {' '.join(argv)}; try again later") from error
+    if process.returncode == -signal.SIGXCPU:
+        return {"answer": "timeout", "seconds": limit}
     if process.returncode != 0:
-        return {"answer": "failed", "seconds": limit, "reason": errors.strip()[-300:]}
-    return json.loads(output) | {"process": round(time.perf_counter() - start, 2)}
+        raise RuntimeError(f"{' '.join(argv)} failed with {process.returncode}: {errors.strip()[-300:]}")
+    found: dict[str, Any] = json.loads(output)
+    if found["seconds"] > limit:
+        found = {"answer": "timeout", "seconds": limit}
+    return found | {"process": round(time.perf_counter() - start, 2)}
+
+
+def best(pair: str, column: str, limit: float) -> dict[str, Any]:
+    """The fastest answer "unsat" of the ways of a column, or what the first way gives."""
+    found = [measure(["--cell", pair, column, "--way", str(way)], limit) for way in range(len(COLUMNS[column]))]
+    answered = [f for f in found if f["answer"] == "unsat"]
+    chosen = min(answered, key=lambda f: f["seconds"]) if answered else found[0]
+    return chosen | {"way": found.index(chosen), "ways": [f["seconds"] for f in found]}
 
 
 def run(limit: float, pairs: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -235,152 +197,63 @@ def run(limit: float, pairs: Sequence[str]) -> dict[str, dict[str, Any]]:
     results: dict[str, dict[str, Any]] = {}
     ended: set[str] = set()
     for pair in pairs:
-        row: dict[str, Any] = {}
+        row: dict[str, Any] = {"load": round(os.getloadavg()[0], 1)}
+        row[DECIDED] = measure(["--cell", pair, DECIDED], limit)
+        print(f"{pair:<28} {DECIDED:<22} {row[DECIDED]['answer']:<8} {row[DECIDED]['seconds']:>10.6f} s", flush=True)
         series = any(pair == f"dot reversed, {n}" for n in LENGTHS)
         for column in COLUMNS:
             if series and column in ended:
                 row[column] = {"answer": "skipped"}
                 continue
-            row[column] = measure(["--cell", pair, column, "--limit", str(limit)], limit)
-            if series and row[column]["answer"] != "unsat" and "hash" not in column:
+            row[column] = best(pair, column, limit)
+            if series and row[column]["answer"] != "unsat" and column in MULTISETS:
                 ended.add(column)
-            print(f"{pair:<28} {column:<22} {row[column]['answer']:<8} {row[column]['seconds']:>8.4f} s", flush=True)
+            print(f"{pair:<28} {column:<22} {row[column]['answer']:<8} {row[column]['seconds']:>10.6f} s", flush=True)
         for name in TWINS:
-            if name in PAIRS[pair]():
+            if name in PAIRS[pair]:
                 row[name] = measure(["--twin", pair, name], limit)
-                print(f"{pair:<28} {name:<22} {row[name]['answer']:<8} {row[name]['seconds']:>8.4f} s", flush=True)
+                print(f"{pair:<28} {name:<22} {row[name]['answer']:<8} {row[name]['seconds']:>10.6f} s", flush=True)
         results[pair] = row
     return results
 
 
-def shown(found: dict[str, Any] | None) -> str:
-    """A cell of the table."""
-    match found:
-        case None:
-            return "–"
-        case {"answer": "skipped"}:
-            return "skipped"
-        case {"answer": "timeout", "seconds": seconds}:
-            return f"> {seconds:.0f}"
-        case {"answer": "unsat" | "REFUTED", "seconds": seconds}:
-            return f"{seconds:.3f}"
-        case _:
-            return f"{found['seconds']:.3f} ({found['answer']})"
-
-
-def table(results: dict[str, dict[str, Any]], columns: Sequence[str]) -> str:
-    """Some columns as Markdown."""
-    lines = ["| pair | " + " | ".join(columns) + " |", "|" + " --- |" * (len(columns) + 1)]
-    lines += ["| " + " | ".join((pair, *(shown(row.get(c)) for c in columns))) + " |" for pair, row in results.items()]
-    return "\n".join(lines)
-
-
-def speedups(results: dict[str, dict[str, Any]], least: dict[str, float]) -> list[str]:
-    """Where a multiset finished: how much longer it took than the hash, and than an empty question, in that solver."""
-    lines = ["| pair | multiset | seconds | hash | empty question | multiset / hash | multiset / empty question |"]
-    lines.append("|" + " --- |" * 7)
-    said = []
-    for column, hashed in HASHES.items():
-        ratios, most = list[float](), list[float]()
-        for pair, row in results.items():
-            if row[column]["answer"] == row[hashed]["answer"] == "unsat":
-                slow, fast = row[column]["seconds"], row[hashed]["seconds"]
-                ratios.append(slow / fast)
-                most.append(slow / least[hashed])
-                lines.append(
-                    f"| {pair} | {column} | {slow:.4f} | {fast:.4f} | {least[hashed]:.4f} | "
-                    f"{ratios[-1]:,.0f} | {most[-1]:,.0f} |"
-                )
-        reached, possible = (sum(r >= 100 for r in found) for found in (ratios, most))
-        said.append(
-            f"* {column} finished on {len(ratios)} of {len(results)} pairs.  It took 100 times as long as {hashed}, or "
-            f"longer, on {reached}; 100 times as long as an empty question, or longer, on {possible}: on the other "
-            f"{len(ratios) - possible} nothing that asks this solver could be 100 times faster."
-        )
-    return [*said, "", *lines]
-
-
-def draw(results: dict[str, dict[str, Any]], path: Path) -> None:
-    """The size series as a plot with logarithmic axes; needs the extra ``plot``."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "sums"
-    from matplotlib import pyplot
-
-    rows = {n: results[f"dot reversed, {n}"] for n in LENGTHS if f"dot reversed, {n}" in results}
-    figure, axes = pyplot.subplots(figsize=(8, 5))
-    twins = ("one operand reversed",)
-    for column, marker in zip((*COLUMNS, *twins), "osv^D", strict=True):
-        points = [(n, r[column]["seconds"]) for n, r in rows.items() if r[column]["answer"] in ("unsat", "REFUTED")]
-        label = f"{column} (refuted)" if column in twins else column
-        (line,) = axes.plot(*zip(*points, strict=True), marker=marker, label=label)
-        late = [(n, r[column]["seconds"]) for n, r in rows.items() if r[column]["answer"] in ("timeout", "unknown")]
-        if late:
-            axes.plot(*zip(points[-1], *late, strict=True), ":", color=line.get_color())
-            axes.plot(*zip(*late, strict=True), "x", color=line.get_color(), markersize=12)
-    axes.axhline(1.0, color="grey", linewidth=0.8, linestyle="--")
-    axes.set(xscale="log", yscale="log", xlabel="elements of each vector", ylabel="seconds, claim to answer")
-    axes.set_title("dot(reverse a, reverse b) = dot(a, b) (crosses: limit reached)")
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
-
-
-def write(results: dict[str, dict[str, Any]], limit: float, least: dict[str, float]) -> None:
-    """JSON, Markdown and the plot."""
-    machine = {n: version(n) for n in ("z3-solver", "cvc5")} | {
+def machine() -> dict[str, str]:
+    """Versions, cores and system."""
+    return {n: version(n) for n in ("z3-solver", "cvc5")} | {
         "python": platform.python_version(),
         "cores": str(os.cpu_count()),
         "system": platform.system(),
     }
-    command = "python -m benchmarks.sums"
-    record = {"command": command, "limit": limit, "machine": machine, "empty": least, "cells": results}
+
+
+def write(record: dict[str, Any]) -> None:
+    """JSON, Markdown and the plot."""
     (RESULTS / "sums.json").write_text(json.dumps(record, indent=2) + "\n")
-    text = f"""# Sums up to reduction order
-
-Seconds from building the claim to one solver's answer; "> {limit:.0f}" is the limit.  Machine and versions: sums.json.
-
-## Right pairs, proved
-
-{table(results, tuple(COLUMNS))}
-
-## Hash against multisets, where these finished
-
-{chr(10).join(speedups(results, least))}
-
-![Time against the size of vectors](sums.svg)
-
-## Wrong twins, refuted by numbers that were evaluated again
-
-{table(results, TWINS)}
-"""
+    text = markdown(record)
     (RESULTS / "sums.md").write_text(text)
-    draw(results, RESULTS / "sums.svg")
+    draw(record["cells"], RESULTS / "sums.svg")
     print(f"\n{text}")
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sums", description="Hash sums against multisets.")
-    parser.add_argument("--limit", type=float, default=40.0, help="seconds per cell")
+    parser.add_argument("--limit", type=float, default=40.0, help="processor seconds per cell")
     parser.add_argument("--cell", nargs=2, metavar=("PAIR", "COLUMN"), help=argparse.SUPPRESS)
+    parser.add_argument("--way", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--twin", nargs=2, metavar=("PAIR", "NAME"), help=argparse.SUPPRESS)
     parser.add_argument("--redraw", action="store_true", help="write table and plot again from sums.json")
-    parser.add_argument("--empty", action="store_true", help="measure only empty questions, and keep the cells")
     options = parser.parse_args(arguments)
     if options.cell:
-        print(json.dumps(cell(*options.cell, options.limit)))
+        pair, column = options.cell
+        print(json.dumps(cell(pair, column, options.way, options.limit)))
     elif options.twin:
         print(json.dumps(twin(*options.twin)))
     elif options.redraw:
-        record = json.loads((RESULTS / "sums.json").read_text())
-        write(record["cells"], record["limit"], record["empty"])
-    elif options.empty:
-        record = json.loads((RESULTS / "sums.json").read_text())
-        write(record["cells"], record["limit"], empty())
+        write(json.loads((RESULTS / "sums.json").read_text()))
     else:
-        write(run(options.limit, list(PAIRS)), options.limit, empty())
+        cells = run(options.limit, list(PAIRS))
+        record = {"command": "python -m benchmarks.sums", "limit": options.limit, "machine": machine()}
+        write(record | {"empty": empty(), "cells": cells})
     return 0
 
 

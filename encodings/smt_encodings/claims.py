@@ -16,7 +16,7 @@ class Status(Enum):
     """The five possible answers of a proof attempt."""
 
     PROVED = "PROVED"
-    """Every obligation was discharged, and a second solver agreed."""
+    """Every obligation was discharged, and a second solver agreed; where there is none, the reason says why."""
     REFUTED = "REFUTED"
     """A counterexample exists and was replayed on the interpreter."""
     UNKNOWN = "UNKNOWN"

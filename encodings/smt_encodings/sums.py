@@ -9,7 +9,8 @@ law is used: neither does a product distribute over a sum, nor are literals comp
 evaluates it on exact numbers, which is how a claim is refuted: integers and fractions with the two zeros told apart.
 
 Terms are compared and hashed by identity, so that a sum that is shared a thousand times costs no more than one; symbols
-are the same where their names are, and literals where their values are.
+are the same where their names are, and literals where their values are.  Their parts are ``Final``: a term does not
+change.  (Type checkers see to it; dataclasses that are frozen take twice as long to build, and claims have thousands.)
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 import math
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -42,7 +43,7 @@ __all__ = [
     "vector",
 ]
 
-NAME = re.compile(r"[A-Za-z0-9_.]+", re.ASCII)
+_is_name = re.compile(r"[A-Za-z0-9_.]+", re.ASCII).fullmatch
 
 
 class NegativeZero(Enum):
@@ -62,36 +63,31 @@ Number: TypeAlias = int | Fraction | NegativeZero
 """An exact number; the integer 0 is +0.0."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Symbol:
     """Any number, the same one wherever the name stands; the name is made of letters, digits, ``_`` and ``.``."""
 
-    name: str
+    name: Final[str]
 
     def __post_init__(self) -> None:
-        if not NAME.fullmatch(self.name):
+        if not _is_name(self.name):
             raise ValueError(
                 f"the name of a symbol must be letters, digits, '_' and '.', not {self.name!r}; rename the symbol"
             )
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(init=False, eq=False, slots=True)
 class Constant:
     """A literal; a float is taken at its exact value, -0.0 is :data:`NEGATIVE_ZERO`.
 
     Raises TypeError for what is no number and ValueError for an infinity or NaN, which no sum here has as a value.
     """
 
-    value: Number | float
+    exact: Final[Number]
+    """The value; integral fractions are integers."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "value", _exact(self.value))
-
-    @property
-    def exact(self) -> Number:
-        """The value; integral fractions are integers."""
-        assert not isinstance(self.value, float)
-        return self.value
+    def __init__(self, value: Number | float) -> None:
+        self.exact = value if type(value) is int else _exact(value)
 
 
 def _exact(value: Number | float) -> Number:
@@ -108,38 +104,37 @@ def _exact(value: Number | float) -> Number:
     return int(value) if value == int(value) else value
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Product:
     """The product of two terms, in either order."""
 
-    left: Term
-    right: Term
+    left: Final[Term]
+    right: Final[Term]
 
     def __post_init__(self) -> None:
-        _require_term(self.left, "a factor")
-        _require_term(self.right, "a factor")
+        if type(self.left) not in _TERMS or type(self.right) not in _TERMS:
+            _require_terms((self.left, self.right), "a factor")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(init=False, eq=False, slots=True)
 class Sum:
     """The sum of any number of terms, in any order; of none, -0.0."""
 
-    elements: tuple[Term, ...]
+    elements: Final[tuple[Term, ...]]
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.elements, tuple):
-            object.__setattr__(self, "elements", tuple(self.elements))
-        for element in self.elements:
-            _require_term(element, "an element of a sum")
+    def __init__(self, elements: Iterable[Term]) -> None:
+        self.elements = tuple(elements)
+        _require_terms(self.elements, "an element of a sum")
 
 
 Term: TypeAlias = Symbol | Constant | Product | Sum
-_TERMS = (Symbol, Constant, Product, Sum)
+_TERMS = frozenset((Symbol, Constant, Product, Sum))
 
 
-def _require_term(value: object, what: str) -> None:
-    if not isinstance(value, _TERMS):
-        raise TypeError(f"{what} must be a Symbol, Constant, Product or Sum, not {value!r}")
+def _require_terms(values: Sequence[object], what: str) -> None:
+    if not _TERMS.issuperset(map(type, values)):
+        wrong = next(v for v in values if type(v) not in _TERMS)
+        raise TypeError(f"{what} must be a Symbol, Constant, Product or Sum, not {wrong!r}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,8 +146,7 @@ class SumClaim:
     name: str = "sums"
 
     def __post_init__(self) -> None:
-        _require_term(self.left, "a side of a claim")
-        _require_term(self.right, "a side of a claim")
+        _require_terms((self.left, self.right), "a side of a claim")
 
 
 def vector(name: str, length: int) -> list[Term]:
@@ -167,8 +161,8 @@ def dot(left: Sequence[Term], right: Sequence[Term], accumulator: Term | None = 
     """
     if len(left) != len(right):
         raise ValueError(f"the vectors of a dot product must have one length, not {len(left)} and {len(right)}")
-    products: list[Term] = [Product(a, b) for a, b in zip(left, right, strict=True)]
-    return Sum(tuple(products if accumulator is None else [accumulator, *products]))
+    products: list[Term] = [*map(Product, left, right)]
+    return Sum(products if accumulator is None else [accumulator, *products])
 
 
 def post_order(*roots: Term) -> list[Term]:

@@ -1,24 +1,32 @@
-"""Deciding claims about sums: refuted by numbers, proved by two solvers, or neither."""
+"""Deciding claims about sums: proved by cancelling or by two solvers, refuted by numbers, or neither."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
 from enum import Enum
+from itertools import chain
 
 from . import solver_cvc5, solver_z3
 from .claims import Answer, Claim, Equality, Interpretation, Obligation, Status, Verdict
-from .sums import Counterexample, Product, Sum, SumClaim, Term, distinguish, evaluate, flat_lengths, post_order
+from .sums import Counterexample, Product, Sum, SumClaim, Term, distinguish, evaluate, flat_lengths
+from .sums_cancel import difference, sums_within
 from .sums_encode import Data, Encoding, script
 
-__all__ = ["Method", "prove_sums"]
+__all__ = ["NORMAL_FORM", "NUMBERS", "Method", "prove_sums"]
+
+NORMAL_FORM = "normal form"
+"""``details["decided_by"]`` of a claim that was proved without a solver."""
+
+NUMBERS = "numbers"
+"""``details["decided_by"]`` of a claim that was refuted."""
 
 
 class Method(Enum):
     """The encoding that each solver is given."""
 
     HASH = "hash"
-    """The hash encoding, one text for both solvers."""
+    """The hash encoding, one text for both solvers; where equal hashes cancel without rest, no solver is asked."""
     MULTISET = "multiset"
     """Arrays of counts for z3 and bags for cvc5: each solver proves the claim from its own text."""
     UNROLLED = "unrolled"
@@ -33,29 +41,51 @@ _ENCODINGS = {
 
 _MEANING = "sides that differ for some values of the symbols and some order of additions"
 
+_CANCELLED = (
+    "decided by normal form, no solver was asked: both sides add up the same elements equally often, with sums among "
+    "elements opened and -0.0 left out"
+)
+
 
 def prove_sums(
-    claim: SumClaim, method: Method = Method.HASH, data: Data = Data.UNINTERPRETED, timeout: float = 40.0
+    claim: SumClaim,
+    method: Method = Method.HASH,
+    data: Data = Data.UNINTERPRETED,
+    timeout: float = 40.0,
+    *,
+    ask: bool = False,
 ) -> Verdict:
     """Decides a claim; ``timeout`` is in seconds per solver.
 
-    REFUTED comes with numbers for which both sides were evaluated and differ (``details["counterexample"]``); numbers
-    are tried before solvers are asked, because sums that differ are hard for solvers and easy for exact arithmetic.
-    PROVED means that z3 and cvc5 both answer "unsat".  UNKNOWN: a solver gives up, or finds the encoded claim false
-    where no numbers were found to differ, as for laws that the encoding does not have.  ERROR: the solvers disagree.
+    ``details["decided_by"]`` says what decided it, where something did.
+
+    * :data:`NORMAL_FORM`: with the method ``HASH``, both sides add up the same elements as often, by
+      :func:`~smt_encodings.sums_cancel.difference`: PROVED, without obligations, because no solver was asked.  With
+      ``ask`` this is not tried, and a claim is proved by both solvers or not at all.
+    * :data:`NUMBERS`: both sides were evaluated and differ (``details["counterexample"]``): REFUTED.  Numbers are tried
+      before solvers are asked, because sums that differ are hard for solvers and easy for exact arithmetic.
+    * the names of both solvers, of which each answered "unsat": PROVED.
+
+    UNKNOWN: a solver gives up, or finds the encoded claim false where no numbers were found to differ, as for laws that
+    the encoding does not have.  ERROR: the solvers disagree, or numbers do not replay.
     """
     start = time.perf_counter()
-    found = distinguish(claim)
-    if found is not None:
+    obligations: list[Obligation] = []
+    details: dict[str, object] = {}
+    if method is Method.HASH and not ask and not difference(claim):
+        status, reason = Status.PROVED, _CANCELLED
+        details["decided_by"] = NORMAL_FORM
+    elif (found := distinguish(claim)) is not None:
         status, reason = _replay(claim, found)
-        obligations: list[Obligation] = []
+        details["counterexample"] = found
+        if status is Status.REFUTED:
+            details["decided_by"] = NUMBERS
     else:
         status, reason, obligations = _ask(claim, method, data, timeout)
+        if status is Status.PROVED:
+            details["decided_by"] = " and ".join(a.solver for o in obligations for a in o.answers)
     said = _said(claim, data)
-    verdict = Verdict(status, said, method.value, time.perf_counter() - start, reason, obligations)
-    if found is not None:
-        verdict.details["counterexample"] = found
-    return verdict
+    return Verdict(status, said, method.value, time.perf_counter() - start, reason, obligations, {}, details)
 
 
 def _replay(claim: SumClaim, found: Counterexample) -> tuple[Status, str]:
@@ -99,11 +129,12 @@ def _status(answers: list[Answer]) -> tuple[Status, str]:
 
 
 def _said(claim: SumClaim, data: Data) -> Claim:
-    order = post_order(claim.left, claim.right)
-    lengths = flat_lengths(order)
-    left, right = (_shown(t, lengths) for t in (claim.left, claim.right))
+    sides = (claim.left, claim.right)
+    sums = sums_within(*sides)
+    lengths = flat_lengths(sums)
+    left, right = (_shown(t, lengths) for t in sides)
     assumptions = ["addition is commutative and associative with unit -0.0, in both sides"]
-    if any(isinstance(t, Product) for t in order):
+    if Product in map(type, chain(sides, *(s.elements for s in sums))):
         assumptions.append("multiplication is commutative")
         if data is Data.SIGN_MAGNITUDE:
             assumptions.append("the sign of a product is the exclusive or of the factors' signs")

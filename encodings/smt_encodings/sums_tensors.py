@@ -15,7 +15,7 @@ from itertools import product as indices
 from .claims import Claim, Equality, Interpretation, Obligation, Status, Verdict
 from .sums import Constant, Product, Sum, SumClaim, Symbol, Term, dot, post_order
 from .sums_encode import Data
-from .sums_prove import Method, prove_sums
+from .sums_prove import NORMAL_FORM, Method, prove_sums
 
 __all__ = ["Tensor", "TensorClaim", "axis_sum", "convolution", "element_classes", "inputs", "matmul", "prove_tensors"]
 
@@ -152,10 +152,12 @@ def prove_tensors(
     timeout: float = 40.0,
     *,
     every: bool = False,
+    ask: bool = False,
 ) -> Verdict:
-    """Decides a claim about tensors; ``timeout`` is in seconds per solver and class.
+    """Decides a claim about tensors; ``timeout`` is in seconds per solver and class, ``ask`` as in :func:`prove_sums`.
 
     PROVED: one element of each class is (or with ``every`` each element, so that nothing rests on the classes).
+    The reason says how many classes no solver was asked about; ``details["decided_by"]`` names what decided, each once.
     REFUTED: an element is, by numbers that were evaluated (``details["counterexample"]``, ``details["element"]``).
     VACUOUS: there are no elements.  Otherwise the first element that is not proved says why.
     """
@@ -165,8 +167,9 @@ def prove_tensors(
     details: dict[str, object] = {"classes": [(g[0], len(g)) for g in groups]}
     status, reason = (Status.PROVED, "") if groups else (Status.VACUOUS, "the tensors have no elements")
     assumptions: dict[str, None] = {}
+    decided: list[str] = []
     for group in groups:
-        verdict = prove_sums(claim.at(group[0]), method, data, timeout)
+        verdict = prove_sums(claim.at(group[0]), method, data, timeout, ask=ask)
         assumptions.update(dict.fromkeys(verdict.claim.assumptions))
         same = f"; up to the names of symbols the claim of {len(group)} elements"
         obligations += [replace(o, meaning=o.meaning + same) for o in verdict.obligations]
@@ -174,6 +177,13 @@ def prove_tensors(
             status, reason = verdict.status, f"element {group[0]}: {verdict.reason}"
             details |= {**verdict.details, "element": group[0]}
             break
+        decided.append(str(verdict.details["decided_by"]))
+    if status is Status.PROVED:
+        details["decided_by"] = "; ".join(dict.fromkeys(decided))
+        if cancelled := decided.count(NORMAL_FORM):
+            reason = (
+                f"no solver was asked about {cancelled} of {len(groups)} classes of elements, decided by normal form"
+            )
     said = Claim(
         claim.name,
         "every element is the same on both sides, whatever the symbols are",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from fractions import Fraction
 
 import pytest
@@ -29,83 +28,7 @@ from smt_encodings.sums import (
 )
 from smt_encodings.sums_encode import Data, Encoding, hash_width, script
 from smt_encodings.sums_prove import Method, prove_sums
-
-X, Y, Z = Symbol("x"), Symbol("y"), Symbol("z")
-UNIT, ZERO = Constant(-0.0), Constant(0.0)
-
-
-def add(*elements: Term) -> Sum:
-    return Sum(elements)
-
-
-def doubled(term: Term, times: int) -> Term:
-    for _ in range(times):
-        term = add(term, term)
-    return term
-
-
-# ------------------------------------------------------------------------------- an oracle that shares no code
-
-
-def key(term: Term) -> object:
-    """A canonical form: equal for terms that are equal by commutativity, associativity and the unit alone."""
-    if isinstance(term, Symbol):
-        return ("symbol", term.name)
-    if isinstance(term, Constant):
-        return ("constant", str(term.exact))
-    if isinstance(term, Product):
-        return ("product", tuple(sorted((repr(key(term.left)), repr(key(term.right))))))
-    bag = elements(term)
-    if not bag:
-        return ("constant", "-0.0")
-    if sum(bag.values()) == 1:
-        return next(iter(bag))
-    return ("sum", tuple(sorted((repr(k), n) for k, n in bag.items())))
-
-
-def elements(term: Term) -> Counter[object]:
-    """The multiset of what is added up, sums opened and units left out."""
-    if isinstance(term, Sum):
-        return sum((elements(e) for e in term.elements), Counter())
-    found = key(term)
-    return Counter() if found == ("constant", "-0.0") else Counter([found])
-
-
-def equal(claim: SumClaim) -> bool:
-    return elements(claim.left) == elements(claim.right)
-
-
-LEAVES = st.sampled_from([X, Y, Z, UNIT, ZERO, Constant(2), Constant(-2)])
-PRODUCTS = st.builds(Product, LEAVES, LEAVES)
-ATOMS = LEAVES | PRODUCTS
-
-
-def sums_of(parts: st.SearchStrategy[Term], most: int) -> st.SearchStrategy[Term]:
-    return st.lists(parts, max_size=most).map(lambda x: Sum(tuple(x)))
-
-
-TERMS = sums_of(ATOMS | sums_of(ATOMS, 3) | st.builds(Product, LEAVES, sums_of(LEAVES, 2)), 3)
-
-
-def regrouped(term: Term, source: random.Random) -> Term:
-    """The same elements in another order, in other groups, with units in between and factors exchanged."""
-    if isinstance(term, Product):
-        parts = [regrouped(term.left, source), regrouped(term.right, source)]
-        source.shuffle(parts)
-        return Product(*parts)
-    if not isinstance(term, Sum):
-        return term
-    parts = []
-    for element in term.elements:
-        part = regrouped(element, source)
-        parts += part.elements if isinstance(part, Sum) and source.random() < 0.5 else [part]
-    parts += [UNIT] * source.randrange(2)
-    source.shuffle(parts)
-    if len(parts) > 1 and source.random() < 0.5:
-        cut = source.randrange(len(parts))
-        parts = [Sum(tuple(parts[:cut])), *parts[cut:]]
-    return Sum(tuple(parts))
-
+from tests.smt_encodings.sums_oracle import ATOMS, TERMS, UNIT, ZERO, X, Y, Z, add, doubled, equal, regrouped, sums_of
 
 SOLVERS = {
     Encoding.HASH: (solver_z3, solver_cvc5),
@@ -130,6 +53,7 @@ def test_every_regrouping_is_proved(data: Data, term: Term, seed: int) -> None:
     claim = SumClaim(term, regrouped(term, random.Random(seed)))
     assert equal(claim)
     assert prove_sums(claim, data=data).status is Status.PROVED
+    assert prove_sums(claim, data=data, ask=True).status is Status.PROVED
 
 
 @pytest.mark.proof
@@ -211,8 +135,9 @@ TRUE = {
 @pytest.mark.parametrize("data", Data)
 @pytest.mark.parametrize("name", TRUE)
 def test_true_claims_are_proved_by_hash(name: str, data: Data) -> None:
-    verdict = prove_sums(TRUE[name], Method.HASH, data)
+    verdict = prove_sums(TRUE[name], Method.HASH, data, ask=True)
     assert verdict.status is Status.PROVED, verdict.reason
+    assert verdict.details == {"decided_by": f"{solver_z3.version()} and {solver_cvc5.version()}"}
     assert verdict.claim.equality is Equality.UP_TO_REDUCTION_ORDER
     (obligation,) = verdict.obligations
     assert {a.solver.split()[0] for a in obligation.answers} == {"z3", "cvc5"}
@@ -259,6 +184,7 @@ def test_false_claims_are_refuted(name: str) -> None:
     assert verdict.status is Status.REFUTED
     found = verdict.details["counterexample"]
     assert isinstance(found, Counterexample)
+    assert verdict.details["decided_by"] == "numbers"
     assert evaluate(claim, found.numbers) == (found.left, found.right)
     assert found.left != found.right
 
@@ -337,20 +263,22 @@ def test_signed_magnitudes_have_a_code_for_every_term() -> None:
 
 def test_disagreeing_solvers_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solver_cvc5, "check", lambda *_: Answer("sat", 0.0, "cvc5"))
-    verdict = prove_sums(TRUE["nested"])
+    verdict = prove_sums(TRUE["nested"], ask=True)
     assert verdict.status is Status.ERROR
     assert "the solvers must agree" in verdict.reason
+    assert "decided_by" not in verdict.details
 
 
 def test_one_solver_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solver_cvc5, "check", lambda *_: Answer("unknown", 0.0, "cvc5", "timeout"))
-    verdict = prove_sums(TRUE["nested"])
+    verdict = prove_sums(TRUE["nested"], ask=True)
     assert (verdict.status, verdict.reason) == (Status.UNKNOWN, "cvc5: unknown timeout")
 
 
 def test_numbers_that_do_not_replay_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sums_prove, "distinguish", lambda _: Counterexample({"x": 1, "y": 2}, 3, 4))
-    assert prove_sums(SumClaim(add(X, Y), add(Y, X))).status is Status.ERROR
+    monkeypatch.setattr(sums_prove, "distinguish", lambda _: Counterexample({"x": 1, "y": 2, "z": 1}, 3, 4))
+    verdict = prove_sums(SumClaim(add(X, Y), add(Y, Z)))
+    assert verdict.status is Status.ERROR and "decided_by" not in verdict.details
 
 
 def test_numbers_too_long_to_try_are_not_tried() -> None:

@@ -8,6 +8,7 @@ from itertools import product as indices
 import numpy as np
 import pytest
 
+from smt_encodings import solver_cvc5, solver_z3
 from smt_encodings.claims import Equality, Status
 from smt_encodings.sums import Constant, Counterexample, Product, Sum, SumClaim, Symbol, Term, dot, evaluate
 from smt_encodings.sums_prove import Method
@@ -87,19 +88,37 @@ WRONG: dict[str, TensorClaim] = {
 
 @pytest.mark.proof
 @pytest.mark.parametrize("name", RIGHT)
-def test_right_claims_are_proved(name: str) -> None:
-    verdict = prove_tensors(RIGHT[name])
+@pytest.mark.parametrize("ask", [False, True])
+def test_right_claims_are_proved(name: str, ask: bool) -> None:
+    verdict = prove_tensors(RIGHT[name], ask=ask)
     assert verdict.status is Status.PROVED, verdict.reason
     assert verdict.claim.equality is Equality.UP_TO_REDUCTION_ORDER
     classes = verdict.details["classes"]
     assert isinstance(classes, list) and len(classes) == 1
-    assert classes[0][1] == len(RIGHT[name].left.indices) and len(verdict.obligations) == 1
-    assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
+    assert classes[0][1] == len(RIGHT[name].left.indices)
+    if ask:
+        assert verdict.details["decided_by"] == f"{solver_z3.version()} and {solver_cvc5.version()}"
+        assert verdict.reason == "" and len(verdict.obligations) == 1
+        assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
+    else:
+        assert verdict.details["decided_by"] == "normal form" and verdict.obligations == []
+        assert verdict.reason == "no solver was asked about 1 of 1 classes of elements, decided by normal form"
+
+
+@pytest.mark.proof
+def test_some_classes_may_be_left_to_solvers() -> None:
+    x, y, z = map(Symbol, "xyz")
+    factors = (Product(Sum((x, y)), z), Product(z, Sum((y, x))))
+    claim = TensorClaim(side(lambda i: (x, factors[0])[i]), side(lambda i: (x, factors[1])[i]))
+    verdict = prove_tensors(claim)
+    assert verdict.status is Status.PROVED and len(verdict.obligations) == 1
+    assert verdict.reason == "no solver was asked about 1 of 2 classes of elements, decided by normal form"
+    assert verdict.details["decided_by"] == f"normal form; {solver_z3.version()} and {solver_cvc5.version()}"
 
 
 @pytest.mark.proof
 def test_every_element_may_be_proved() -> None:
-    verdict = prove_tensors(RIGHT["matrices, backwards"], every=True)
+    verdict = prove_tensors(RIGHT["matrices, backwards"], every=True, ask=True)
     assert verdict.status is Status.PROVED and len(verdict.obligations) == 12
     assert len({o.smtlib for o in verdict.obligations}) == 12
 
