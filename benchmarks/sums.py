@@ -48,6 +48,7 @@ from smt_encodings.sums_encode import Encoding, script
 from smt_encodings.sums_prove import prove_sums
 
 RESULTS = Path(__file__).parent / "results"
+STORED = RESULTS / "sums.json"
 
 EMPTY = "(set-logic QF_UFBV)\n(declare-const p Bool)\n(assert (and p (not p)))\n(check-sat)\n"
 """A question that says nothing: what a solver's answer takes at least."""
@@ -192,29 +193,26 @@ def best(pair: str, column: str, limit: float) -> dict[str, Any]:
     return chosen | {"way": found.index(chosen), "ways": [f["seconds"] for f in found]}
 
 
-def run(limit: float, pairs: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Cells and twins; a multiset column of the size series ends at its first cell without an answer."""
-    results: dict[str, dict[str, Any]] = {}
-    ended: set[str] = set()
-    for pair in pairs:
-        row: dict[str, Any] = {"load": round(os.getloadavg()[0], 1)}
-        row[DECIDED] = measure(["--cell", pair, DECIDED], limit)
-        print(f"{pair:<28} {DECIDED:<22} {row[DECIDED]['answer']:<8} {row[DECIDED]['seconds']:>10.6f} s", flush=True)
-        series = any(pair == f"dot reversed, {n}" for n in LENGTHS)
-        for column in COLUMNS:
-            if series and column in ended:
-                row[column] = {"answer": "skipped"}
-                continue
-            row[column] = best(pair, column, limit)
-            if series and row[column]["answer"] != "unsat" and column in MULTISETS:
-                ended.add(column)
-            print(f"{pair:<28} {column:<22} {row[column]['answer']:<8} {row[column]['seconds']:>10.6f} s", flush=True)
-        for name in TWINS:
-            if name in PAIRS[pair]:
-                row[name] = measure(["--twin", pair, name], limit)
-                print(f"{pair:<28} {name:<22} {row[name]['answer']:<8} {row[name]['seconds']:>10.6f} s", flush=True)
-        results[pair] = row
-    return results
+def ended(results: dict[str, dict[str, Any]], pair: str, column: str) -> bool:
+    """Whether a multiset column of the size series had no answer at a smaller size."""
+    series = {f"dot reversed, {n}": n for n in LENGTHS}
+    smaller = [name for name, n in series.items() if name in results and n < series.get(pair, 0)]
+    return column in MULTISETS and any(results[name][column]["answer"] != "unsat" for name in smaller)
+
+
+def measured(pair: str, limit: float, results: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The row of a pair: cells and twins; ``results`` are the rows that are there."""
+    row: dict[str, Any] = {"load": round(os.getloadavg()[0], 1)}
+    row[DECIDED] = measure(["--cell", pair, DECIDED], limit)
+    for column in COLUMNS:
+        row[column] = {"answer": "skipped"} if ended(results, pair, column) else best(pair, column, limit)
+    for name in TWINS:
+        if name in PAIRS[pair]:
+            row[name] = measure(["--twin", pair, name], limit)
+    for column, found in row.items():
+        if column != "load" and found["answer"] != "skipped":
+            print(f"{pair:<28} {column:<22} {found['answer']:<8} {found['seconds']:>10.6f} s", flush=True)
+    return row
 
 
 def machine() -> dict[str, str]:
@@ -226,9 +224,13 @@ def machine() -> dict[str, str]:
     }
 
 
+def store(record: dict[str, Any]) -> None:
+    """Keeps what was measured so far."""
+    STORED.write_text(json.dumps(record, indent=2) + "\n")
+
+
 def write(record: dict[str, Any]) -> None:
-    """JSON, Markdown and the plot."""
-    (RESULTS / "sums.json").write_text(json.dumps(record, indent=2) + "\n")
+    """Markdown and the plot."""
     text = markdown(record)
     (RESULTS / "sums.md").write_text(text)
     draw(record["cells"], RESULTS / "sums.svg")
@@ -241,6 +243,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--cell", nargs=2, metavar=("PAIR", "COLUMN"), help=argparse.SUPPRESS)
     parser.add_argument("--way", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--twin", nargs=2, metavar=("PAIR", "NAME"), help=argparse.SUPPRESS)
+    parser.add_argument("--pair", nargs="*", choices=list(PAIRS), help="measure only these pairs, and keep the others")
     parser.add_argument("--redraw", action="store_true", help="write table and plot again from sums.json")
     options = parser.parse_args(arguments)
     if options.cell:
@@ -249,11 +252,15 @@ def main(arguments: Sequence[str]) -> int:
     elif options.twin:
         print(json.dumps(twin(*options.twin)))
     elif options.redraw:
-        write(json.loads((RESULTS / "sums.json").read_text()))
+        write(json.loads(STORED.read_text()))
     else:
-        cells = run(options.limit, list(PAIRS))
+        rows = json.loads(STORED.read_text())["cells"] if options.pair else {}
         record = {"command": "python -m benchmarks.sums", "limit": options.limit, "machine": machine()}
-        write(record | {"empty": empty(), "cells": cells})
+        record["empty"] = empty()
+        for pair in options.pair or PAIRS:
+            rows[pair] = measured(pair, options.limit, rows)
+            store(record | {"cells": {p: rows[p] for p in PAIRS if p in rows}})
+        write(json.loads(STORED.read_text()))
     return 0
 
 

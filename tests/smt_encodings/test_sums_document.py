@@ -14,4 +14,4 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "reductions.md"
 def test_the_session_runs() -> None:
     failed, attempted = doctest.testfile(str(DOCUMENT), module_relative=False)
     assert failed == 0
-    assert attempted == 10
+    assert attempted == 14
