@@ -9,18 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from operator import getitem
 from typing import Any
 
 from . import build
 from .expr import Expr, free_variables, postorder, rebuild
 from .function import Function
 from .kernel import Command, For, Kernel, Let, Load, Statement, Store, terms, walk
-from .ops import SCALAR, VECTOR, template
+from .ops import SCALAR, VECTOR, operator, template
 from .sorts import BvSort, MemSort
 from .tables import table
 
 __all__ = ["Memory", "compile_function", "compile_kernel", "compile_terms", "loads_resolved"]
 
+
+INTERPRETED = 2
+"""So many calls of terms are evaluated node by node, before they are compiled."""
 
 _TEMPORARY = re.compile(r"\bt\d+\b")
 
@@ -152,13 +156,79 @@ def compile_terms(parameters: Sequence[Expr], roots: Iterable[Expr], *, vector: 
 
     With ``vector`` the arguments may be NumPy int64 arrays (every width must then stay below 63 bits).
     """
-    writer = _Writer(VECTOR if vector else SCALAR)
-    names = [writer.name(p) for p in parameters]
-    values = [writer.emit(loads_resolved(root)) for root in roots]
-    writer.line(f"return ({', '.join(values)},)" if values else "return ()")
-    if vector:
-        writer.lines = _forgetting(writer.lines)
-    return writer.build(names)
+    return _Terms(parameters, [loads_resolved(root) for root in roots], vector).__call__
+
+
+class _Terms:
+    """Terms as a function: evaluated node by node at first, and compiled when they are called again and again.
+
+    Both apply the same operators in the same order; to compile pays off from a few calls on.
+    """
+
+    def __init__(self, parameters: Sequence[Expr], roots: Sequence[Expr], vector: bool) -> None:
+        self.parameters, self.roots, self.vector = parameters, roots, vector
+        self.calls = 0
+        self.compiled: Callable[..., Any] | None = None
+        places = {p: i for i, p in enumerate(parameters)}
+        self.constants: list[Any] = []
+        steps: list[tuple[Callable[..., Any], tuple[int, ...]]] = []
+        order = [node for node in postorder(roots) if node not in places]
+        literals = [node for node in order if node.op == "const"]
+        for node in literals:
+            places[node] = len(places)
+            self.constants.append(node.value)
+        for node in order:
+            if node.op == "const":
+                continue
+            if node.op == "var":
+                raise ValueError(f"Variable {node.name} must be a parameter of the compiled terms")
+            steps.append((self._function(node), tuple([places[a] for a in node.args])))
+            places[node] = len(places)
+        self.results = [places[root] for root in roots]
+        # arrays do not live longer than needed
+        last = {place: number for number, (_, arguments) in enumerate(steps) for place in arguments}
+        first, kept = len(parameters) + len(literals), set(self.results)
+        dead: dict[int, list[int]] = {}
+        for place, number in last.items():
+            if place >= first and place not in kept:
+                dead.setdefault(number, []).append(place)
+        self.steps = [(function, arguments, dead.get(i, ())) for i, (function, arguments) in enumerate(steps)]
+
+    def _function(self, node: Expr) -> Callable[..., Any]:
+        if node.op == "load":
+            return getitem
+        if node.op == "apply":
+            assert node.func is not None
+            return compile_function(node.func, vector=self.vector)
+        widths = tuple([a.sort.width if isinstance(a.sort, BvSort) else 0 for a in node.args])
+        return operator(
+            self.vector, node.op, node.params, widths, node.sort.width if isinstance(node.sort, BvSort) else 0
+        )
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        if self.compiled is not None:
+            return self.compiled(*arguments)  # type: ignore[no-any-return]
+        self.calls += 1
+        if self.calls > INTERPRETED:
+            self.compiled = self._compile()
+            return self.compiled(*arguments)  # type: ignore[no-any-return]
+        if len(arguments) != len(self.parameters):
+            raise TypeError(f"terms over {len(self.parameters)} parameters must be given so many, not {len(arguments)}")
+        found = [*arguments, *self.constants]
+        for function, places, dead in self.steps:
+            found.append(function(*[found[p] for p in places]))
+            for place in dead:
+                found[place] = None
+        return tuple([found[p] for p in self.results])
+
+    def _compile(self) -> Callable[..., Any]:
+        writer = _Writer(VECTOR if self.vector else SCALAR)
+        names = [writer.name(p) for p in self.parameters]
+        values = [writer.emit(root) for root in self.roots]
+        writer.line(f"return ({', '.join(values)},)" if values else "return ()")
+        if self.vector:
+            writer.lines = _forgetting(writer.lines)
+        return writer.build(names)
 
 
 def _forgetting(lines: list[str]) -> list[str]:

@@ -11,6 +11,7 @@ theories Core, FixedSizeBitVectors and ArraysEx; division by zero gives all ones
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from operator import is_
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from weakref import WeakValueDictionary
 
@@ -60,12 +61,14 @@ class Expr:
     Build expressions with operators and with the functions of :mod:`ila_lang`, not with this class.
     """
 
-    __slots__ = ("__weakref__", "args", "func", "op", "params", "sort")
+    __slots__ = ("__weakref__", "_variables", "args", "func", "op", "params", "sort")
     op: str
     args: tuple[Expr, ...]
     params: tuple[Param, ...]
     sort: Sort
     func: Function | None
+    # of an operator the variables in it, by first occurrence (or MANY); None until somebody asks
+    _variables: tuple[Expr, ...] | None
 
     _interned: ClassVar[WeakValueDictionary[_Key, Expr]] = WeakValueDictionary()
 
@@ -83,6 +86,7 @@ class Expr:
             return found
         node = object.__new__(Expr)
         node.op, node.args, node.params, node.sort, node.func = op, args, params, sort, func
+        node._variables = None
         Expr._interned[key] = node
         return node
 
@@ -265,7 +269,7 @@ def var(name: str, sort: Sort) -> Expr:
 
 def postorder(roots: Iterable[Expr], known: Container[Expr] = ()) -> list[Expr]:
     """Every node reachable from ``roots``, operands before users, each once; ``known`` nodes are not entered."""
-    seen: set[int] = set()
+    seen: set[Expr] = set()
     order: list[Expr] = []
     for root in roots:
         stack: list[Expr | None] = [root]
@@ -273,8 +277,8 @@ def postorder(roots: Iterable[Expr], known: Container[Expr] = ()) -> list[Expr]:
             node = stack.pop()
             if node is None:  # the operands of the next one are done
                 order.append(stack.pop())  # type: ignore[arg-type]
-            elif id(node) not in seen and node not in known:
-                seen.add(id(node))
+            elif node not in seen and node not in known:
+                seen.add(node)
                 if node.args:
                     stack += (node, None)
                     stack += node.args[::-1]
@@ -283,16 +287,73 @@ def postorder(roots: Iterable[Expr], known: Container[Expr] = ()) -> list[Expr]:
     return order
 
 
+MOST_VARIABLES = 64
+"""Nodes with more variables do not keep them, for in long sums they would take memory in its square."""
+MANY: tuple[Expr, ...] = (object.__new__(Expr),)
+"""Stands for the variables of such a node."""
+
+
+class _Told:
+    """The nodes whose variables are known."""
+
+    def __contains__(self, node: object) -> bool:
+        return node._variables is not None  # type: ignore[attr-defined]
+
+
+_TOLD = _Told()
+
+
+def _variables(root: Expr) -> tuple[Expr, ...]:
+    """The variables in a term, in order of first occurrence, or MANY; each node keeps its own."""
+    if root.op == "var":
+        return (root,)
+    if root._variables is None:
+        for node in postorder([root], _TOLD):
+            if node.op == "var":
+                continue
+            found: tuple[Expr, ...] = ()
+            for arg in node.args:
+                more = arg._variables if arg._variables is not None else (arg,)
+                if more is MANY:
+                    found = MANY
+                    break
+                if more is not found:
+                    joined = dict.fromkeys((*found, *more))
+                    # nodes share what is the same
+                    found = more if len(joined) == len(more) and not found else found
+                    found = found if len(joined) == len(found) else tuple(joined)
+            node._variables = found if len(found) <= MOST_VARIABLES else MANY
+    kept = root._variables
+    assert kept is not None
+    return kept
+
+
 def free_variables(*roots: Expr) -> dict[str, Expr]:
     """The variables that occur in ``roots``, by name, in order of first occurrence."""
-    return {n.name: n for n in postorder(roots) if n.op == "var"}
+    found = [_variables(root) for root in roots]
+    if any(variables is MANY for variables in found):
+        return {n.name: n for n in postorder(roots) if n.op == "var"}
+    return {n.name: n for n in (found[0] if len(found) == 1 else dict.fromkeys(v for vs in found for v in vs))}
 
 
 def rebuild(node: Expr, args: tuple[Expr, ...]) -> Expr:
     """The same operator applied to other operands, simplified again."""
-    if len(args) == len(node.args) and all(a is b for a, b in zip(args, node.args, strict=True)):
+    if len(args) == len(node.args) and all(map(is_, args, node.args)):
         return node
     return _algebra.apply_op(node.op, args, node.params, node.sort, node.func)
+
+
+class _Untouched:
+    """The nodes that have a replacement, or none of the variables of what is replaced: these stay as they are."""
+
+    def __init__(self, done: Mapping[Expr, Expr], moving: frozenset[Expr]) -> None:
+        self.done, self.moving = done, moving
+
+    def __contains__(self, node: object) -> bool:
+        if node in self.done:
+            return True
+        variables = _variables(node)  # type: ignore[arg-type]
+        return variables is not MANY and self.moving.isdisjoint(variables)
 
 
 def substitute(root: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
@@ -304,10 +365,13 @@ def substitute(root: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
         if old.sort != new.sort:
             raise TypeError(f"{old.describe()} of sort {old.sort} cannot be replaced by a term of sort {new.sort}")
     done: dict[Expr, Expr] = dict(mapping)
-    for node in postorder([root]):
-        if node not in done:
-            done[node] = rebuild(node, tuple(done[a] for a in node.args)) if node.args else node
-    return done[root]
+    found = [_variables(old) for old in mapping]
+    known: Container[Expr] = done
+    if all(variables and variables is not MANY for variables in found):  # a key without variables may stand anywhere
+        known = _Untouched(done, frozenset(v for variables in found for v in variables))
+    for node in postorder([root], known):
+        done[node] = rebuild(node, tuple([done.get(a, a) for a in node.args])) if node.args else node
+    return done.get(root, root)
 
 
 def resize(value: Expr, width: int) -> Expr:

@@ -18,7 +18,7 @@ from .instance_words import ELEMENT_BITS
 
 __all__ = ["fields_of", "named_arrays"]
 
-VERSION = 1
+VERSION = 2
 _HEADER = "header"
 _TEXTS = ("fragment", "device", "output")
 _TABLES = ("sizes", "idle", "tensors")
@@ -37,11 +37,23 @@ def named_arrays(
         "scatters": {name: s.bits for name, s in scatters.items()},
     }
     text = json.dumps(header, sort_keys=True).encode()
-    found: dict[str, NDArray[Any]] = {_HEADER: np.frombuffer(text, np.uint8), "reads": simple["reads"]}
+    found: dict[str, NDArray[Any]] = {"reads": simple["reads"]}
     found |= {f"column.{name}": column for name, column in constants.items()}
     for number, gather in enumerate(gathers):
         found |= {f"places.{number}": gather.places, f"elements.{number}": gather.elements}
-    return found | {f"words.{name}": scatter.words for name, scatter in scatters.items()}
+    found |= {f"words.{name}": scatter.words for name, scatter in scatters.items()}
+    return {_HEADER: np.frombuffer(text, np.uint8)} | {name: _narrow(array) for name, array in found.items()}
+
+
+def _narrow(array: NDArray[Any]) -> NDArray[Any]:
+    """Numbers in the narrowest unsigned type that has all of them, if one has."""
+    if array.ndim != 1 or array.dtype == bool or not array.size or int(array.min()) < 0:
+        return array
+    largest = int(array.max())
+    return array.astype(next(kind for kind, most in _WIDTHS if largest <= most), copy=False)
+
+
+_WIDTHS = (("u1", 0xFF), ("u2", 0xFFFF), ("u4", 0xFFFF_FFFF), ("i8", (1 << 63) - 1))
 
 
 def fields_of(arrays: Arrays) -> dict[str, Any]:
@@ -55,11 +67,22 @@ def fields_of(arrays: Arrays) -> dict[str, Any]:
 
     def array(name: str, kind: str, dimensions: int = 1) -> NDArray[Any]:
         found = arrays.get(name)
-        if found is None or found.dtype != kind or found.ndim != dimensions:
+        exact = kind == "?" or dimensions > 1
+        if (
+            found is None
+            or found.ndim != dimensions
+            or (found.dtype != kind if exact else found.dtype.kind not in "iu")
+        ):
             form = f"{found.dtype} of {found.ndim} dimensions" if found is not None else "nothing"
             raise _wrong(f"array {name}", f"be {kind} of {dimensions} dimensions", form)
+        if (
+            not exact
+            and found.size
+            and not np.iinfo(kind).min <= int(found.min()) <= int(found.max()) <= np.iinfo(kind).max
+        ):
+            raise _wrong(f"array {name}", f"have numbers that fit {kind}", f"{found.min()} to {found.max()}")
         taken.add(name)
-        return np.ascontiguousarray(found)
+        return np.ascontiguousarray(found, kind)
 
     constants = {}
     for name in header["columns"]:

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
+
+import numpy as np
 
 from .sorts import BvSort, Sort
 
-__all__ = ["SCALAR", "VECTOR", "fold_constants", "template"]
+__all__ = ["SCALAR", "VECTOR", "fold_constants", "operator", "template"]
 
 SCALAR: dict[str, str] = {
     "not": "(not {0})",
@@ -82,10 +85,14 @@ def template(
 
 
 @cache
-def _folder(op: str, params: tuple[int | str, ...], widths: tuple[int, ...], result: int) -> Callable[..., int]:
+def operator(
+    vector: bool, op: str, params: tuple[int | str, ...], widths: tuple[int, ...], result: int
+) -> Callable[..., Any]:
+    """The operator as a function of operands of these widths (0 for a Boolean), on numbers or on arrays."""
     names = [f"a{i}" for i in range(len(widths))]
-    source = f"lambda {', '.join(names)}: {template(SCALAR, op, names, params, widths, result)}"
-    return eval(source)  # type: ignore[no-any-return]
+    source = template(VECTOR if vector else SCALAR, op, names, params, widths, result)
+    made: Callable[..., Any] = eval(f"lambda {', '.join(names)}: {source}", {"np": np})
+    return made
 
 
 def fold_constants(op: str, values: Sequence[int], params: tuple[int | str, ...], first: Sort, result: Sort) -> int:
@@ -95,4 +102,4 @@ def fold_constants(op: str, values: Sequence[int], params: tuple[int | str, ...]
     widths = [width] * len(values)
     if op == "concat":
         widths[1] = result_width - width
-    return int(_folder(op, params, tuple(widths), result_width)(*values))
+    return int(operator(False, op, params, tuple(widths), result_width)(*values))

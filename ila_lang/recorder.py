@@ -9,7 +9,7 @@ computed once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -39,6 +39,25 @@ MOST_BYTES = 32 << 20
 MEMO_BYTES = 8 << 20
 
 
+class _Part:
+    """A term that is the same in every run, as functions of numbers and of arrays."""
+
+    def __init__(self, term: Expr) -> None:
+        self.term = term
+        self.variables = list(free_variables(term).values())
+        self.names = [v.name for v in self.variables]
+
+    @cached_property
+    def on_numbers(self) -> Callable[..., Any]:
+        """The term as a function of numbers, in a tuple."""
+        return compile_terms(self.variables, [self.term])
+
+    @cached_property
+    def on_arrays(self) -> Callable[..., Any]:
+        """The term as a function of numbers and arrays, in a tuple."""
+        return compile_terms(self.variables, [self.term], vector=True)
+
+
 class _Split:
     """A term without its parts that are the same in every run: these are functions of what they use."""
 
@@ -49,11 +68,7 @@ class _Split:
         parts = [
             a for n in postorder([root]) if moving[n] for a in n.args if not moving[a] and a.op != "const"
         ]  # fmt: skip
-        self.parts: list[tuple[Expr, list[str], Callable[..., Any], Callable[..., Any]]] = []
-        for part in dict.fromkeys(parts):
-            variables = list(free_variables(part).values())
-            on_arrays = compile_terms(variables, [part], vector=True)
-            self.parts.append((part, [v.name for v in variables], on_arrays, compile_terms(variables, [part])))
+        self.parts = [_Part(part) for part in dict.fromkeys(parts)]
 
 
 _split = lru_cache(maxsize=2048)(_Split)
@@ -97,11 +112,11 @@ class Recorder(Run):
         if not isinstance(result, np.ndarray):
             return self.compute(node.evaluate_numbers if result is None else node.evaluate, *bound.values())
         mapping = {v: self._leaf(bound[v.name], v) for v in node.variables if v.name in changing}
-        for part, names, on_arrays, on_numbers in _split(node.root, changing).parts:
-            arguments = [bound[n] for n in names]
+        for part in _split(node.root, changing).parts:
+            arguments = [bound[n] for n in part.names]
             many = any(isinstance(a, np.ndarray) for a in arguments)
-            (found,) = (on_arrays if many else on_numbers)(*arguments)
-            mapping[part] = self._leaf(found, part)
+            (found,) = (part.on_arrays if many else part.on_numbers)(*arguments)
+            mapping[part.term] = self._leaf(found, part.term)
         return self._term(substitute(node.root, mapping), result)
 
     def _leaf(self, value: Any, like: Expr) -> Expr:

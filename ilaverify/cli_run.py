@@ -63,7 +63,7 @@ def read_arrays(path: Path, what: str) -> dict[str, Array]:
 
 def _run(options: argparse.Namespace) -> int:
     from ir_semantics.graph.types import GraphError
-    from rewrites.artefact.checking import check_contents
+    from rewrites.artefact.contents import check_contents
     from rewrites.artefact.errors import ArtefactError
     from rewrites.artefact.model import read_compiled
     from rewrites.codegen import Devices
@@ -88,7 +88,7 @@ def _run(options: argparse.Namespace) -> int:
     else:
         (inputs,) = drawn_inputs(compiled.graph, options.random, 1)
     try:
-        reference = None if options.reference == "host" else run_onnx(compiled.source, inputs)
+        reference = None if options.reference == "host" else run_onnx(compiled.source.whole(), inputs)
         devices = Devices()
         found = compare(
             compiled.graph, compiled.implementations, inputs, reference, devices, certified=compiled.certificates

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rewrites.artefact.model import Certified, Compiled, OnHost
+from rewrites.artefact.source import source_of
 from rewrites.codegen import (
     MAPPINGS,
     SPLITS,
@@ -37,7 +38,7 @@ from rewrites.gate import Gate, open_gate
 from rewrites.offload.compiler import Offloaded, offload
 from rewrites.offload.operators import ACCELERATOR_OPERATORS
 from rewrites.offload.rule_sets import EXACT, FLEXIBLE
-from rewrites.subjects.registry import slug
+from rewrites.subjects.names import slug
 
 from . import __version__
 from .errors import UsageError
@@ -94,7 +95,8 @@ def compile_model(
     progress(f"reading {request.model}")
     proto = read_model(request.model)
     graph = import_model(proto, dimensions=request.dimensions)
-    source = proto.SerializeToString(deterministic=True)
+    source = source_of(proto, graph.constants)
+    del proto
     samples = None if request.calibration is None else samples_of(graph, request.calibration)
     wanted = [name for name in claims_for(request.targets, exact=request.exact) if name in entries]
     progress(f"looking at {len(wanted)} certificates in {request.proofs}")

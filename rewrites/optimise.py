@@ -20,7 +20,7 @@ from .egraph.graphs import explain_outputs, from_graph, to_graph
 from .egraph.rewrite import Rewrite, sides_of
 from .egraph.saturation import Limits, Saturation, saturate
 from .gate import Admission
-from .subjects.registry import slug
+from .subjects.names import slug
 from .tensor_rewrites import Constants, rewrites_of
 from .tensor_rules_matching import RULES as MATCHING
 

@@ -8,7 +8,9 @@ that a header announces are compared with them first.
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 
 import numpy as np
@@ -17,13 +19,22 @@ from ir_semantics.graph.types import MOST_RANK, Array
 
 from .errors import ArtefactError
 
-__all__ = ["arrays_of", "npz_bytes"]
+__all__ = ["Data", "arrays_of", "npz_bytes", "places_of"]
+
+Data = bytes | memoryview
+"""The bytes of a file."""
 
 _DTYPES = frozenset(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)) | {"b1", "f2", "f4", "f8"}
 _LONGEST_HEADER = 10_000
+ALIGNMENT = 64
+"""Elements begin at multiples of so many bytes in the file, so that it can be used as it lies in memory."""
+_LOCAL = struct.Struct("<4s5H3I2H")
+"""The header of a member, without its name and its further fields: APPNOTE.TXT of PKWARE, 4.3.7."""
+_ZIP64, _FIELD = 20, 4  # bytes of the field for large files, which is always there, and of the beginning of a field
+_PADDING = 0x4C49  # of the numbers for fields none that is registered
 
 
-def npz_bytes(arrays: Mapping[str, Array]) -> bytes:
+def npz_bytes(arrays: Mapping[str, Array]) -> Data:
     """The file of arrays by name: sorted, row-major, little-endian, without times; equal arrays give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
@@ -32,14 +43,30 @@ def npz_bytes(arrays: Mapping[str, Array]) -> bytes:
             array = array.astype(array.dtype.newbyteorder("<"), copy=False)
             if array.dtype.str[1:] not in _DTYPES:
                 raise ArtefactError(f"the array {name} must be of Booleans or numbers, not of {array.dtype}")
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+            info = zipfile.ZipInfo(f"{name}.npy")
+            begin = buffer.tell() + _LOCAL.size + len(info.filename.encode()) + _ZIP64 + _FIELD
+            missing = -begin % ALIGNMENT  # NumPy's header has a multiple of 64 bytes
+            info.extra = struct.pack("<HH", _PADDING, missing) + bytes(missing)
+            with archive.open(info, "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
-    return buffer.getvalue()
+    return buffer.getbuffer()
 
 
 def arrays_of(where: str, data: bytes) -> dict[str, Array]:
-    """The arrays in a file, read-only; raises ArtefactError for a file that :func:`npz_bytes` would not write."""
-    found: dict[str, Array] = {}
+    """The arrays in a file, read-only; raises ArtefactError for a file that :func:`npz_bytes` would not write.
+
+    They are the bytes of ``data``, and no copy of them.
+    """
+    return {name: array for name, (_, array) in _found(where, data).items()}
+
+
+def places_of(data: Data) -> dict[str, int]:
+    """Where in a file of :func:`npz_bytes` the elements of each array begin."""
+    return {name: place for name, (place, _) in _found("the file", bytes(data)).items()}
+
+
+def _found(where: str, data: bytes) -> dict[str, tuple[int, Array]]:
+    found: dict[str, tuple[int, Array]] = {}
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.infolist()
@@ -51,14 +78,35 @@ def arrays_of(where: str, data: bytes) -> dict[str, Array]:
                     raise ArtefactError(f"{where} must hold arrays of different names, not {member.filename!r:.60}")
                 if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
                     raise ArtefactError(f"{where}: {name} must be neither compressed nor encrypted")
-                found[name] = _array(f"{where}: {name}", archive.read(member))
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, RuntimeError) as error:
+                content = _content(data, member)
+                if zlib.crc32(content) != member.CRC:
+                    raise ArtefactError(f"{where}: {name} must have the checksum that it names; it was changed")
+                begin, array = _array(f"{where}: {name}", content)
+                found[name] = member.header_offset + _skipped(data, member) + begin, array
+    except (struct.error, zipfile.BadZipFile, EOFError, NotImplementedError, OSError, RuntimeError) as error:
         raise ArtefactError(f"{where} must be a zip file of arrays, which it is not: {error}") from error
     return found
 
 
-def _array(where: str, data: bytes) -> Array:
-    stream = io.BytesIO(data)
+def _skipped(data: Data, member: zipfile.ZipInfo) -> int:
+    """The bytes of a member's header."""
+    local = _LOCAL.unpack_from(data, member.header_offset)
+    if local[0] != b"PK\x03\x04":
+        raise zipfile.BadZipFile(f"there is no member at byte {member.header_offset}")
+    return _LOCAL.size + int(local[-2]) + int(local[-1])
+
+
+def _content(data: bytes, member: zipfile.ZipInfo) -> memoryview:
+    """The bytes of a member that is not compressed."""
+    begin = member.header_offset + _skipped(data, member)
+    if begin + member.file_size > len(data):
+        raise zipfile.BadZipFile("it ends before its last member")
+    return memoryview(data)[begin : begin + member.file_size]
+
+
+def _array(where: str, data: memoryview) -> tuple[int, Array]:
+    """Where elements begin, and the array."""
+    stream = io.BytesIO(data[: _LONGEST_HEADER + 20])
     try:
         if np.lib.format.read_magic(stream) != (1, 0):
             raise ArtefactError(f"{where} must be in version 1.0 of NumPy's format")
@@ -81,6 +129,8 @@ def _array(where: str, data: bytes) -> Array:
         )
     if dtype.kind == "b" and np.any(np.frombuffer(data, np.uint8, count, start) > 1):
         raise ArtefactError(f"{where} must hold bytes 0 and 1, being of Booleans")
-    array = np.frombuffer(data, dtype, count, start).reshape(shape).copy()
+    array = np.frombuffer(data, dtype, count, start).reshape(shape)
+    if not array.flags.aligned:
+        array = array.copy()
     array.flags.writeable = False
-    return array
+    return start, array

@@ -7,43 +7,29 @@ and splits are choices; any of them is right, so long as calls stay in the prove
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from ila_lang.instance import Template
 from ir_semantics.graph.ir import Graph
 from ir_semantics.graph.types import GraphError
 from ir_semantics.onnx import import_model
 from reports.subjects import Entry
-from rewrites.codegen import constants_of, host_problem, implement, is_program_of
+from rewrites.codegen import is_program_of
 from rewrites.egraph import EGraphError, Rule
 from rewrites.egraph.graph_checker import check_graphs
 from rewrites.egraph.rewrite import sides_of
 from rewrites.gate import Gate, Recheck, open_gate
-from rewrites.memory_plan_checker import PlanError, check_memory_plan
-from rewrites.offload.compiler import folded
+from rewrites.offload.folding import folded
 from rewrites.offload.rule_sets import rules_for
 from rewrites.optimise import STRENGTH
 from rewrites.tensor_rewrites import Constants
 from smt_encodings.claims import Equality
 
+from .contents import Check, check_contents
+from .errors import ArtefactError
 from .model import Compiled
-from .summary import summary_text
 
-__all__ = ["Check", "check_compiled", "check_contents"]
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was checked: what, what was found in a few words, and what is wrong (nothing, if it holds)."""
-
-    what: str
-    told: str
-    problems: tuple[str, ...] = ()
+__all__ = ["check_compiled"]
 
 
 def check_compiled(
@@ -58,15 +44,8 @@ def check_compiled(
     gate = open_gate({n: entries[n] for n in compiled.certificates if n in entries}, proofs, recheck)
     yield _certificates(compiled, gate, unknown)
     yield _chain(compiled, gate)
-    yield from check_contents(compiled)
-
-
-def check_contents(compiled: Compiled) -> Iterator[Check]:
-    """The checks that need no certificates: constants, programs, memory plan, summary."""
     yield _folding(compiled)
-    yield _programs(compiled)
-    yield _plan(compiled)
-    yield _summary(compiled)
+    yield from check_contents(compiled)
 
 
 def _certificates(compiled: Compiled, gate: Gate, unknown: list[str]) -> Check:
@@ -104,7 +83,11 @@ def _certificates(compiled: Compiled, gate: Gate, unknown: list[str]) -> Check:
 def _chain(compiled: Compiled, gate: Gate) -> Check:
     """Every output's explanation, from the model as it is imported now to the rewritten graph."""
     applied: dict[Rule, int] = {}
-    for explanation in compiled.explanations.values():
+    try:
+        explanations = dict(compiled.explanations)
+    except ArtefactError as error:
+        return Check("chain of rules", "explanations of all outputs", (str(error),))
+    for explanation in explanations.values():
         for rule, count in explanation.rules().items():
             applied[rule] = applied.get(rule, 0) + count
     told = f"{sum(applied.values())} applications of {len(applied)} rules lead from the model to the compiled graph"
@@ -112,8 +95,8 @@ def _chain(compiled: Compiled, gate: Gate) -> Check:
         source = _imported(compiled)
         constants = Constants({**source.constants, **compiled.rewritten.constants})
         rules = rules_for(compiled.targets, gate, constants, flexible=compiled.settings.get("matching") != "exact")
-        check_graphs(source, compiled.rewritten, compiled.explanations, sides_of(rules.rewrites))
-    except (EGraphError, GraphError) as error:
+        check_graphs(source, compiled.rewritten, explanations, sides_of(rules.rewrites))
+    except (ArtefactError, EGraphError, GraphError) as error:
         return Check("chain of rules", told, (str(error),))
     notions = [rules.equalities[rule.name] for rule in applied]
     weakest = max(notions, key=STRENGTH.index, default=Equality.BIT_EXACT)
@@ -124,9 +107,7 @@ def _chain(compiled: Compiled, gate: Gate) -> Check:
 
 
 def _imported(compiled: Compiled) -> Graph:
-    with tempfile.TemporaryDirectory(prefix="ilaverify-") as folder:
-        path = Path(folder) / "source.onnx"
-        path.write_bytes(compiled.source)
+    with compiled.source.file() as path:
         return import_model(path, dimensions=compiled.dimensions)
 
 
@@ -140,46 +121,3 @@ def _folding(compiled: Compiled) -> Check:
     )
     problem = "the compiled graph must be the rewritten one with its constants computed; it is another"
     return Check("constants", told, () if same else (problem,))
-
-
-def _programs(compiled: Compiled) -> Check:
-    """Every program, generated again from the fragment of its mapping."""
-    problems = []
-    count = commands = 0
-    for number, stored in compiled.implementations.items():
-        node = compiled.graph.nodes[number]
-        fresh = implement(node, stored.types, stored.quantisation, compiled.options)
-        fresh.bind(constants_of(compiled.graph, node.operands))
-        for k, program in enumerate(compiled.programs[number]):
-            count, commands = count + 1, commands + len(program)
-            if not _same(fresh.program(k), program):
-                problems.append(
-                    f"node {number} ({node.operator}): program {k} must be the proved fragment of "
-                    f"{fresh.calls[k].mapping} at its sizes; it is another"
-                )
-    return Check("programs", f"{count} programs of {commands:,} commands are those of proved mappings", tuple(problems))
-
-
-def _same(one: Template, other: Template) -> bool:
-    first, second = one.to_arrays(), other.to_arrays()
-    return first.keys() == second.keys() and all(
-        a.dtype == second[name].dtype and np.array_equal(a, second[name]) for name, a in first.items()
-    )
-
-
-def _plan(compiled: Compiled) -> Check:
-    told = f"{len(compiled.plan.addresses)} host tensors have places in {compiled.plan.peak:,} bytes, and none overlap"
-    if host_problem(compiled.graph) != compiled.problem:
-        return Check("memory plan", told, ("the plan must be one for the tensors of this graph; it is for others",))
-    try:
-        check_memory_plan(compiled.problem, compiled.plan)
-    except PlanError as error:
-        return Check("memory plan", told, (str(error),))
-    return Check("memory plan", told)
-
-
-def _summary(compiled: Compiled) -> Check:
-    same = summary_text(compiled) == compiled.summary
-    return Check(
-        "summary", "SUMMARY.md says what the model says", () if same else ("SUMMARY.md must be of this model",)
-    )

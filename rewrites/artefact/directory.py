@@ -19,12 +19,13 @@ from typing import Any
 
 from ila_lang import canonical_text
 
+from .arrays import Data
 from .errors import ArtefactError, field, text
 
 __all__ = ["MODEL", "SCHEMA", "is_artefact", "may_write", "read_directory", "write_directory"]
 
 MODEL = "model.json"
-SCHEMA = "ilaverify-artefact-1"
+SCHEMA = "ilaverify-artefact-2"
 """Version of the format."""
 
 MOST_BYTES = (1 << 32) - 1
@@ -34,7 +35,7 @@ MOST_FILES = 100_000
 _NAME = re.compile(r"(programs/)?[A-Za-z0-9][A-Za-z0-9_-]{0,99}\.(json|npz|md|onnx)")
 
 
-def write_directory(directory: Path, content: Mapping[str, Any], files: Mapping[str, bytes]) -> str:
+def write_directory(directory: Path, content: Mapping[str, Any], files: Mapping[str, Data]) -> str:
     """Writes an artefact and gives its digest; ``content`` is that of ``model.json`` without schema, files and digest.
 
     The directory appears with all its files, under its name, or not at all.  An artefact that is there is replaced.
@@ -47,7 +48,8 @@ def write_directory(directory: Path, content: Mapping[str, Any], files: Mapping[
     directory.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f".{directory.name}."))
     try:
-        for name, data in {**files, MODEL: (canonical_text(told) + "\n").encode("ascii")}.items():
+        model = (canonical_text(told) + "\n").encode("ascii")
+        for name, data in (*files.items(), (MODEL, model)):
             path = made / name
             path.parent.mkdir(exist_ok=True)
             with path.open("wb") as file:

@@ -3,10 +3,10 @@
 =================  =====================================================================================================
 ``model.json``     the compiled graph; calls of proved mappings; certificates by digest; what was left out; all digests
 ``chain.json``     why the compiled graph equals the model: the rewritten graph and every output's explanation
-``constants.npz``  data of constants by digest
+``constants.npz``  data of constants by digest, each once: those of the rewritten graph, and of the model's tensors
 ``programs/``      the commands of every call as columns, and where run-time elements go: see ``ila_lang.instance``
 ``plan.json``      places of the host's tensors in one memory, and the regions that each program has in its device's
-``source.onnx``    the model that was compiled, external data included
+``source.onnx``    the model that was compiled; its large tensors are in ``constants.npz``
 ``SUMMARY.md``     for people
 =================  =====================================================================================================
 """
@@ -14,28 +14,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ila_lang import canonical_text
 from ila_lang.instance import InstanceError, Template
 from ir_semantics.graph.ir import Graph, digest_of
 from rewrites.codegen import Implementation, Options, constants_of, implement
-from rewrites.egraph import Explanation
 from rewrites.memory_plan import DoesNotFit
 from rewrites.memory_problem import MemoryPlan, MemoryProblem
+from rewrites.offload.folding import folded
 from rewrites.offload.operators import TARGETS
 from smt_encodings.claims import Equality
 
-from .arrays import arrays_of, npz_bytes
-from .chain import chain_json, chain_value
+from .arrays import Data, arrays_of, npz_bytes
 from .directory import read_directory, write_directory
 from .errors import ArtefactError, items, natural, record, text
 from .errors import field as typed
 from .graphs import graph_json, graph_value
 from .plans import plans_json, plans_value
+from .shared import made_again, shared_json
+from .source import CONSTANTS, SOURCE, Source
+
+if TYPE_CHECKING:
+    from rewrites.egraph import Explanation
 
 __all__ = ["Certified", "Compiled", "OnHost", "read_compiled", "write_compiled"]
 
@@ -66,13 +71,13 @@ class Compiled:
     """A compiled model.
 
     ``rewritten`` is the graph that ``explanations`` lead to from the imported ``source``; ``graph`` is the same with
-    what depends on constants alone computed.  ``implementations`` are those of the accelerator nodes of ``graph``, with
-    their constant operands, and ``programs`` the programs of their calls.  ``settings`` say how it was compiled,
-    ``left_out`` which claims did not pass the gate and why.  ``summary`` is the text of SUMMARY.md, ``digest`` one over
-    everything: both are empty before writing.
+    what depends on constants alone computed, which is done again when it is read.  ``implementations`` are those of the
+    accelerator nodes of ``graph``, with their constant operands, and ``programs`` the programs of their calls.
+    ``settings`` say how it was compiled, ``left_out`` which claims did not pass the gate and why.  ``summary`` is the
+    text of SUMMARY.md, ``digest`` one over everything: both are empty before writing.
     """
 
-    source: bytes = field(repr=False)
+    source: Source = field(repr=False)
     source_name: str
     dimensions: Mapping[str, int]
     targets: tuple[str, ...]
@@ -100,7 +105,7 @@ LARGEST_PARAMETER = 4096
 
 _KEYS = (
     "schema", "tool", "source", "targets", "settings", "options", "calibration", "equality", "certificates",
-    "left_out", "host", "graph", "accelerated", "files", "digest",
+    "left_out", "host", "graph", "shared", "accelerated", "files", "digest",
 )  # fmt: skip
 
 
@@ -109,7 +114,10 @@ _KEYS = (
 
 def write_compiled(directory: Path, compiled: Compiled, summary: str) -> str:
     """Writes a compiled model, and gives the digest over all of it; see :func:`.directory.write_directory`."""
-    accelerated, files = [], {}
+    from .chain import chain_json
+
+    accelerated = []
+    files: dict[str, Data] = {}
     for number, implementation in compiled.implementations.items():
         calls = []
         for k, (call, program) in enumerate(zip(implementation.calls, compiled.programs[number], strict=True)):
@@ -118,12 +126,13 @@ def write_compiled(directory: Path, compiled: Compiled, summary: str) -> str:
             calls.append({**call.as_json(), "program": name})
         told = {"node": number, "quantisation": dict(implementation.quantisation), "calls": calls}
         accelerated.append(told)
-    data = {**compiled.rewritten.constants, **compiled.graph.constants}
-    files["constants.npz"] = npz_bytes(data)
+    shared = shared_json(compiled.rewritten.constants, compiled.source.tensors)
+    constants = {name: array for name, array in compiled.rewritten.constants.items() if name not in shared}
+    files[CONSTANTS] = npz_bytes({**compiled.source.tensors, **constants})
     chain = {"rewritten": graph_json(compiled.rewritten), "explanations": chain_json(compiled.explanations)}
     files["chain.json"] = _json(chain)
     files["plan.json"] = _json(plans_json(compiled.problem, compiled.plan, compiled.implementations))
-    files["source.onnx"] = compiled.source
+    files[SOURCE] = compiled.source.placed(files[CONSTANTS])
     files["SUMMARY.md"] = summary.encode("utf-8")
     options = compiled.options
     content = {
@@ -140,6 +149,7 @@ def write_compiled(directory: Path, compiled: Compiled, summary: str) -> str:
         "left_out": dict(compiled.left_out),
         "host": [vars(h) for h in compiled.host],
         "graph": graph_json(compiled.graph),
+        "shared": shared,
         "accelerated": accelerated,
     }  # fmt: skip
     return write_directory(directory, content, files)
@@ -155,24 +165,29 @@ def _json(content: object) -> bytes:
 def read_compiled(directory: Path) -> Compiled:
     """A compiled model from its directory, with every digest computed anew and every form checked.
 
-    What it says of proofs is not checked here: see :mod:`.checking`.  Raises ArtefactError for what
-    :func:`write_compiled` would not have written.
+    What it says of proofs is not checked here: see :mod:`.checking`.  Explanations are read when they are looked at.
+    Raises ArtefactError for what :func:`write_compiled` would not have written.
     """
     content, files = read_directory(directory)
     where = str(directory / "model.json")
     content = record(where, content, _KEYS)
-    needed = {"chain.json", "constants.npz", "plan.json", "source.onnx", "SUMMARY.md"}
+    needed = {"chain.json", CONSTANTS, "plan.json", SOURCE, "SUMMARY.md"}
     for name in sorted(needed - set(files)):
         raise ArtefactError(f"{where}: files must include {name}")
-    constants = arrays_of(str(directory / "constants.npz"), files["constants.npz"])
-    for digest, array in constants.items():
+    stored = arrays_of(str(directory / CONSTANTS), files[CONSTANTS])
+    for digest, array in stored.items():
         if digest_of(array) != digest:
-            raise ArtefactError(f"{directory / 'constants.npz'}: the array {digest[:12]} must have that digest")
-    graph = graph_value(f"{where}: graph", content["graph"], constants)
+            raise ArtefactError(f"{directory / CONSTANTS}: the array {digest[:12]} must have that digest")
+    constants = {**stored, **made_again(f"{where}: shared", content["shared"], stored)}
     chain = record(
         str(directory / "chain.json"), _parsed(directory / "chain.json", files), ("rewritten", "explanations")
     )
     rewritten = graph_value(f"{directory / 'chain.json'}: rewritten", chain["rewritten"], constants)
+    graph = folded(rewritten)
+    if canonical_text(graph_json(graph)) != canonical_text(content["graph"]):
+        raise ArtefactError(
+            f"{where}: graph must be the rewritten one of chain.json with its constants computed; it is another"
+        )
     source = record(f"{where}: source", content["source"], ("name", "dimensions"))
     dimensions = typed(f"{where}: dimensions", source["dimensions"], dict, "an object of extents")
     options = _options(f"{where}: options", content["options"])
@@ -184,7 +199,7 @@ def read_compiled(directory: Path) -> Compiled:
     certificates = typed(f"{where}: certificates", content["certificates"], dict, "an object of claims")
     left_out = typed(f"{where}: left_out", content["left_out"], dict, "an object of reasons")
     return Compiled(
-        files["source.onnx"],
+        Source(files[SOURCE], stored, files[CONSTANTS]),
         text(f"{where}: source", source["name"]),
         {name: natural(f"{where}: dimension {name}", extent, 1 << 31) for name, extent in dimensions.items()},
         tuple(_target(f"{where}: targets", t) for t in items(f"{where}: targets", content["targets"])),
@@ -193,7 +208,7 @@ def read_compiled(directory: Path) -> Compiled:
         typed(f"{where}: calibration", content["calibration"], dict, "an object"),
         graph,
         rewritten,
-        chain_value(f"{directory / 'chain.json'}: explanations", chain["explanations"]),
+        _Explained(f"{directory / 'chain.json'}: explanations", chain["explanations"]),
         _equality(where, content["equality"]),
         {name: _certified(f"{where}: certificate of {name}", told) for name, told in certificates.items()},
         {name: text(f"{where}: left_out", reason) for name, reason in left_out.items()},
@@ -206,6 +221,29 @@ def read_compiled(directory: Path) -> Compiled:
         _summary(directory, files),
         text(f"{where}: digest", content["digest"]),
     )
+
+
+class _Explained(Mapping[str, "Explanation"]):
+    """Explanations that are read when somebody looks at them, for a run does not; raises ArtefactError then."""
+
+    def __init__(self, where: str, document: object) -> None:
+        self.where, self.document = where, document
+
+    @cached_property
+    def found(self) -> Mapping[str, Explanation]:
+        """The explanations by the outputs that they are of."""
+        from .chain import chain_value
+
+        return chain_value(self.where, self.document)
+
+    def __getitem__(self, name: str) -> Explanation:
+        return self.found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
 
 
 def _summary(directory: Path, files: Mapping[str, bytes]) -> str:

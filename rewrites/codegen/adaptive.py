@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
 
 from accel_models.flexasr.quantise import Quantised
 
@@ -21,6 +24,9 @@ class AdaptiveImplementation(Implementation):
 
     def _codes(self, name: str, operand: Reals) -> Quantised:
         return quantise_scaled(operand, *self._format(name))
+
+    def _joined(self, parts: Sequence[Quantised], shape: tuple[int, ...]) -> Quantised:
+        return Quantised(np.concatenate([part.codes for part in parts]).reshape(shape), parts[0].bias)
 
     def _values(self, name: str, codes: Quantised) -> Reals:
         return unscale(codes.values, self._format(name)[1])

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
-from rewrites.numerics.catalogue import OPERATORS
-from rewrites.subjects.registry import slug
+from rewrites.numerics.operators import OPERATORS
+from rewrites.subjects.names import slug
 
 from . import flexasr_linear, flexasr_pools, hlscnn, vta
 

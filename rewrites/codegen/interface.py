@@ -9,8 +9,9 @@ integers that calibration chose) and holds no data.  :meth:`Implementation.bind`
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -45,6 +46,10 @@ Quantisation = Mapping[str, int]
 """The parameters of a node's number formats, by name; each operator says which it has."""
 Ranges = Mapping[str, float]
 """Largest magnitudes that calibration saw, by name; each operator says which it looks at."""
+
+
+BLOCK = 1 << 16
+"""So many elements are quantised at a time: what is computed on the way stays in a processor's cache."""
 
 
 class CannotOffload(ValueError):
@@ -130,11 +135,29 @@ class Executed:
     saturated: Mapping[str, int]
 
 
+class _Computed(Mapping[str, Reals]):
+    """Arrays by name that are computed when somebody looks at them."""
+
+    def __init__(self, functions: Mapping[str, Callable[[], Reals]]) -> None:
+        self._functions = functions
+        self._found: dict[str, Reals] = {}
+
+    def __getitem__(self, name: str) -> Reals:
+        if name not in self._found:
+            self._found[name] = self._functions[name]()
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+
 @dataclass(frozen=True, eq=False)
 class _Operand:
-    given: Reals
+    array: Array
     codes: Any
-    values: Reals
     beyond: int
 
 
@@ -192,34 +215,42 @@ class Implementation(ABC):
         value = self._result(outputs)
         return Executed(
             value.astype(np.float32),
-            {name: operand.given for name, operand in found.items()},
+            _Computed({name: partial(_reals, operand.array) for name, operand in found.items()}),
             codes,
-            {name: operand.values for name, operand in found.items()},
+            _Computed({name: partial(self._values, name, operand.codes) for name, operand in found.items()}),
             {name: operand.beyond for name, operand in found.items() if operand.beyond},
         )
 
     def columns(self, number: int, operands: Sequence[Array]) -> Columns:
         """The commands of a call on these operands, in issue order."""
         given = zip(self.operands, operands, strict=True)
-        codes = {name: self._codes(name, _reals(array)) for name, array in given if name not in self._bound}
+        codes = {name: self._operand(name, array).codes for name, array in given if name not in self._bound}
         program = self.program(number)
         return program.columns({**_zeros(program), **self._padded(program, self.calls[number], codes)})
 
     def _operand(self, name: str, array: Array) -> _Operand:
-        given = _reals(array)
-        codes = self._codes(name, given)
-        return _Operand(given, codes, self._values(name, codes), self._beyond(name, given))
+        flat = np.asarray(array).reshape(-1)
+        parts, beyond = [], 0
+        for first in range(0, max(flat.size, 1), BLOCK):
+            given = _reals(flat[first : first + BLOCK])
+            parts.append(self._codes(name, given))
+            beyond += self._beyond(name, given)
+        return _Operand(array, self._joined(parts, np.shape(array)), beyond)
 
     def program(self, number: int) -> Template:
         """The commands of a call with the bound operands in them; the other operands are to be filled in."""
         if number not in self._programs:
-            call = self.calls[number]
-            template = template_of(call.mapping, call.sizes)
-            known = self._padded(template, call, {name: operand.codes for name, operand in self._bound.items()})
-            columns = template.columns({**_zeros(template), **known})
-            left = tuple(gather for gather in template.gathers if gather.tensor not in known)
-            self._programs[number] = replace(template, constants=columns, gathers=left)
+            self._programs[number] = self.generated(number)
         return self._programs[number]
+
+    def generated(self, number: int) -> Template:
+        """The same, from the fragment of the mapping, whatever was adopted."""
+        call = self.calls[number]
+        template = template_of(call.mapping, call.sizes)
+        known = self._padded(template, call, {name: operand.codes for name, operand in self._bound.items()})
+        columns = template.columns({**_zeros(template), **known})
+        left = tuple(gather for gather in template.gathers if gather.tensor not in known)
+        return replace(template, constants=columns, gathers=left)
 
     def adopt(self, programs: Sequence[Template]) -> None:
         """Takes stored programs, a program for each call, as :meth:`program` gave them when operands were bound.
@@ -264,7 +295,11 @@ class Implementation(ABC):
 
     @abstractmethod
     def _codes(self, name: str, operand: Reals) -> Any:
-        """An operand in the accelerator's format."""
+        """Elements of an operand in the accelerator's format, each for itself."""
+
+    def _joined(self, parts: Sequence[Any], shape: tuple[int, ...]) -> Any:
+        """The codes of an operand from those of its elements in row-major order."""
+        return np.concatenate(parts).reshape(shape)
 
     @abstractmethod
     def _values(self, name: str, codes: Any) -> Reals:
@@ -272,7 +307,7 @@ class Implementation(ABC):
 
     @abstractmethod
     def _beyond(self, name: str, operand: Reals) -> int:
-        """How many elements of an operand lie beyond its format."""
+        """How many of these elements of an operand lie beyond its format."""
 
     @abstractmethod
     def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ir_semantics.graph.build import Builder
 from ir_semantics.graph.ir import Graph
 from rewrites.egraph import Explanation, Rule, extract
 from rewrites.egraph.graph_checker import check_graphs
@@ -22,11 +21,12 @@ from rewrites.tensor_rewrites import Constants
 from smt_encodings.claims import Equality
 
 from .costs import Fixed, Implementable, costs_for
+from .folding import folded
 from .operators import ACCELERATOR_OPERATORS, TARGETS
 from .reasons import LeftOnHost, left_on_host
 from .rule_sets import RuleSet, rules_for
 
-__all__ = ["LIMITS", "Offloaded", "RuleUse", "folded", "offload"]
+__all__ = ["LIMITS", "Offloaded", "RuleUse", "offload"]
 
 LIMITS = Limits(nodes=60_000, iterations=16, seconds=90.0, matches=4000)
 """What saturation may use, where nothing else is said."""
@@ -144,31 +144,3 @@ def _used(explanations: Mapping[str, Explanation], rules: RuleSet) -> tuple[Rule
         RuleUse(r.name, rules.claims.get(r.name, ""), r.certificate, rules.equalities[r.name], counts[r])
         for r in ordered
     )
-
-
-def folded(graph: Graph) -> Graph:
-    """The graph with what depends on constants alone computed, in the arithmetic of the host.
-
-    Operands of accelerator operators become constants even where they are broadcast, so that they can be quantised
-    beforehand.  Inputs and outputs stay.
-    """
-    builder = Builder()
-    numbers: dict[int, int] = {}
-    names = {i: name for name, i in graph.inputs.items()}
-    for i, node in enumerate(graph.nodes):
-        builder.origin = graph.origins[i]
-        if node.operator == "input":
-            numbers[i] = builder.input(names[i], node.type)
-        elif node.operator == "constant":
-            numbers[i] = builder.constant(graph.constant(i))
-        else:
-            operands = [numbers[o] for o in node.operands]
-            if node.operator in ACCELERATOR_OPERATORS:
-                operands = [_computed(builder, o) for o in operands]
-            numbers[i] = builder.add(node.operator, *operands, **dict(node.attributes))
-    return builder.graph({name: numbers[i] for name, i in graph.outputs.items()})
-
-
-def _computed(builder: Builder, number: int) -> int:
-    value = builder.value(number)
-    return number if value is None else builder.constant(value)

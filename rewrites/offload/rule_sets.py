@@ -11,7 +11,7 @@ from rewrites.definitions import definitions
 from rewrites.egraph import EGraph, ENode, Rule
 from rewrites.egraph.rewrite import Rewrite
 from rewrites.gate import Gate
-from rewrites.subjects.registry import slug
+from rewrites.subjects.names import slug
 from rewrites.tensor_rewrites import Constants, rewrites_of
 from smt_encodings.claims import Equality
 

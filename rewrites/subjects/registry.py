@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 
@@ -15,24 +14,13 @@ from rewrites.tensor_rule import Kind
 from rewrites.vta_token_family import DOUBLE, SINGLE
 from smt_encodings.claims import Status
 
+from .names import slug
 from .numerics import ErrorRuleSubject, LemmaSubject
 from .scalar import ScalarSubject
 from .tensor import TensorSubject
 from .tokens import TokenSubject
 
 __all__ = ["entries", "slug"]
-
-
-def slug(text: str) -> str:
-    """A name made of lower-case letters, digits and hyphens.
-
-    >>> slug("pad with -inf into max pooling")
-    'pad-with-minus-inf-into-max-pooling'
-    >>> slug("x + (-0.0)")
-    'x-plus-minus-0-0'
-    """
-    words = re.sub(r"\+", " plus ", re.sub(r"(?<![\w)])-(?=[\w(.])", " minus ", text))
-    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
 
 
 @cache

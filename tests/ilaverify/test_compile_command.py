@@ -24,9 +24,11 @@ from ilaverify.cli_prove import chosen_entries
 from ilaverify.comparison import compare, distance
 from ilaverify.compilation import Request, claims_for, compile_model
 from ilaverify.errors import UsageError
+from ir_semantics.graph.types import GraphError
 from reports.subjects import Entry
 from rewrites.artefact.arrays import arrays_of, npz_bytes
-from rewrites.artefact.checking import check_compiled, check_contents
+from rewrites.artefact.checking import check_compiled
+from rewrites.artefact.contents import check_contents
 from rewrites.artefact.directory import MODEL
 from rewrites.artefact.errors import ArtefactError
 from rewrites.artefact.model import Compiled, read_compiled, write_compiled
@@ -292,7 +294,6 @@ def swap_operator(content: dict[str, Any]) -> None:
 
 FORGERIES: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "a command": (lambda d: changed_arrays(d, program(d, CONVOLUTION), flip), "programs", "must be the proved"),
-    "an operator": (lambda d: resealed(d, swap_operator), "constants", "must be the rewritten one"),
     "a rule": (lambda d: changed_file(d, "chain.json", use_another_rule), "chain of rules", "there is no rule"),
     "an address": (
         lambda d: changed_file(d, "plan.json", lambda c: [b.update(address=0) for b in c["host"]["buffers"]]),
@@ -336,6 +337,88 @@ def test_another_source_is_found(place: Path, made: Path) -> None:
     assert "chain of rules" in [c.what for c in found]
 
 
+def test_arrays_are_stored_once(place: Path) -> None:
+    """The model's weights are among the constants, and nowhere else."""
+    compiled = read_compiled(place / "made")
+    stored = arrays_of("it", (place / "made" / "constants.npz").read_bytes())
+    assert {a.shape for a in stored.values() if a.ndim == 2} == {(5, 144)}
+    assert {compiled.rewritten.constants[d].shape for d in set(compiled.rewritten.constants) - set(stored)} == {
+        (144, 5)
+    }
+    weights = next(a for a in stored.values() if a.ndim == 2).tobytes()
+    holders = [p.name for p in (place / "made").rglob("*.*") if weights in p.read_bytes()]
+    assert holders == ["constants.npz"]
+
+
+def test_other_tools_read_the_source_where_it_lies(place: Path) -> None:
+    import onnx
+
+    compiled = read_compiled(place / "made")
+    original, source = onnx.load(place / "small.onnx"), onnx.load(place / "made" / "source.onnx")
+    pairs = list(zip(original.graph.initializer, source.graph.initializer, strict=True))
+    assert [t.raw_data for t, _ in pairs] == [t.raw_data for _, t in pairs]
+    assert onnx.load_from_string(compiled.source.whole()).graph.node == original.graph.node
+
+
+def tensor_elsewhere(directory: Path, **told: str) -> None:
+    """The source with another place of its large tensor."""
+    import onnx
+
+    model = onnx.load(directory / "source.onnx", load_external_data=False)
+    (tensor,) = (t for t in model.graph.initializer if t.external_data)
+    for entry in tensor.external_data:
+        entry.value = told.get(entry.key, entry.value)
+    resealed(directory, source_DOT_onnx=model.SerializeToString(deterministic=True))
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ({"location": "/etc/passwd"}, "must lie in the model's folder"),
+        ({"location": "../constants.npz"}, "must lie in the model's folder"),
+        ({"location": "none.npz"}, "must be"),
+        ({"offset": "1000000"}, "must"),
+        ({"length": "4"}, "must have 2880 bytes"),
+    ],
+    ids=str,
+)
+def test_a_source_with_data_elsewhere_is_refused(told: dict[str, str], reason: str, place: Path, made: Path) -> None:
+    tensor_elsewhere(made, **told)
+    compiled = read_compiled(made)
+    with pytest.raises(GraphError, match=reason):
+        compiled.source.whole()
+    (chain,) = [c for c in check_compiled(compiled, entries(), place / "proofs") if c.what == "chain of rules"]
+    assert chain.problems and reason in chain.problems[0]
+
+
+def test_a_source_with_other_data_is_found(place: Path, made: Path) -> None:
+    """The header of an array taken for elements: another model."""
+    tensor_elsewhere(made, offset="64")
+    found = [c for c in check_compiled(read_compiled(made), entries(), place / "proofs") if c.problems]
+    assert "chain of rules" in [c.what for c in found]
+
+
+def test_a_run_needs_no_solvers(place: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", **image())
+    script = (
+        "import sys; from ilaverify.cli import main; "
+        f"main(['run', {str(place / 'made')!r}, '--input', {str(tmp_path / 'x.npz')!r}]); "
+        "sys.exit(','.join(sorted({'z3', 'cvc5', 'pysmt', 'onnx'} & set(sys.modules))) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_chain_is_read_when_it_is_looked_at(place: Path, made: Path) -> None:
+    changed_file(made, "chain.json", lambda content: content["explanations"].pop("rules"))
+    compiled = read_compiled(made)
+    assert compare(compiled.graph, compiled.implementations, image()).first_outside is None
+    with pytest.raises(ArtefactError, match="must have exactly the keys"):
+        dict(compiled.explanations)
+    (chain,) = [c for c in check_compiled(compiled, entries(), place / "proofs") if c.what == "chain of rules"]
+    assert "must have exactly the keys" in chain.problems[0]
+
+
 def test_a_forged_weight_is_found(made: Path) -> None:
     """A constant under another digest is refused when read; under its own one, programs are no longer its."""
 
@@ -356,6 +439,11 @@ def accelerated(number: int, change: Callable[[dict[str, Any]], object]) -> Call
 def other_program(content: dict[str, Any]) -> None:
     one, other = content["accelerated"]
     one["calls"][0]["program"] = other["calls"][0]["program"]
+
+
+def shared(directory: Path, change: Callable[[list[Any]], object]) -> None:
+    """A change to how the one constant that is not stored is made."""
+    resealed(directory, lambda content: change(*content["shared"].values()))
 
 
 READING: dict[str, tuple[Callable[[Path], None], str]] = {
@@ -389,6 +477,14 @@ READING: dict[str, tuple[Callable[[Path], None], str]] = {
         "must be those of the calls' programs",
     ),
     "no name": (lambda d: first_buffer(d, name=[]), "must be a text"),
+    "another operator": (lambda d: resealed(d, swap_operator), "graph must be the rewritten one of chain.json"),
+    "an array for another": (
+        lambda d: shared(d, lambda told: told.__setitem__(2, False) or told[1].reverse()), "it is another array",
+    ),
+    "an array from nowhere": (lambda d: shared(d, lambda told: told.__setitem__(0, "0" * 64)), "that is stored, in a"),
+    "an array of another size": (lambda d: shared(d, lambda told: told[1].append(2)), "in a shape of as many elements"),
+    "an array that is no matrix": (lambda d: shared(d, lambda told: told[1].__setitem__(0, -5)), "a natural number"),
+    "an array in no form": (lambda d: shared(d, lambda told: told.pop()), "digest, shape, transposed"),
     "9 bits": (lambda d: resealed(d, lambda c: c["options"].update(weight_bits=9)), "weight_bits must be 8 or 16"),
 }  # fmt: skip
 

@@ -179,7 +179,7 @@ ARRAYS = {
 
 
 def test_arrays_come_back_and_numpy_reads_them() -> None:
-    data = npz_bytes(ARRAYS)
+    data = bytes(npz_bytes(ARRAYS))
     assert data == npz_bytes(dict(reversed(ARRAYS.items())))
     with np.load(io.BytesIO(data), allow_pickle=False) as loaded:
         again = arrays_of("it", data)
@@ -207,7 +207,7 @@ np.save(OBJECTS, np.array([{}], dtype=object), allow_pickle=True)
 
 ARRAY_ATTACKS: dict[str, tuple[bytes, str]] = {
     "no zip": (b"text", "must be a zip file"),
-    "cut": (npz_bytes(ARRAYS)[:-30], "must be a zip file"),
+    "cut": (bytes(npz_bytes(ARRAYS))[:-30], "must be a zip file"),
     "a pickle": (zipped(OBJECTS.getvalue()), "must be of Booleans or numbers"),
     "gigabytes": (zipped(member(FLOATS.replace("(2,)", "(1 << 40,)"))), "must be an array in NumPy's format"),
     "many": (zipped(member(FLOATS.replace("(2,)", "(1099511627776,)"))), "must have the 4398046511104 bytes"),
@@ -238,7 +238,7 @@ def test_only_numbers_are_written() -> None:
 
 # -- directories --------------------------------------------------------------------------------------
 
-FILES = {"plan.json": b"{}\n", "programs/0.npz": npz_bytes(ARRAYS), "SUMMARY.md": b"# It\n"}
+FILES = {"plan.json": b"{}\n", "programs/0.npz": bytes(npz_bytes(ARRAYS)), "SUMMARY.md": b"# It\n"}
 
 
 @pytest.fixture
@@ -313,13 +313,13 @@ DIRECTORY_ATTACKS: dict[str, tuple[Callable[[Path], object], str]] = {
     "another layout": (
         lambda d: (d / MODEL).write_text(json.dumps(json.loads((d / MODEL).read_text()))), "must be in canonical form",
     ),
-    "an old version": (lambda d: edited(d, lambda c: c.update(schema="ilaverify-artefact-0")), "schema must be"),
+    "an old version": (lambda d: edited(d, lambda c: c.update(schema="ilaverify-artefact-1")), "schema must be"),
     "a path outside": (
         lambda d: edited(d, lambda c: c["files"].update({"../../etc/passwd": "0"})), "files must have names as compile",
     ),
     "deep text": (lambda d: (d / MODEL).write_text("[" * 100_000), "must be JSON text"),
     "no object": (lambda d: (d / MODEL).write_text("[]\n"), "must be a JSON object"),
-    "infinite": (lambda d: (d / MODEL).write_text('{"a":Infinity,"schema":"ilaverify-artefact-1"}\n'), "finite"),
+    "infinite": (lambda d: (d / MODEL).write_text('{"a":Infinity,"schema":"ilaverify-artefact-2"}\n'), "finite"),
     "not ASCII": (lambda d: (d / MODEL).write_bytes(b"\xff"), "must be JSON text"),
     "no model": (lambda d: (d / MODEL).unlink(), "must be readable: No such file"),
 }  # fmt: skip

@@ -1,0 +1,19 @@
+"""Names of claims, made of what people call them."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["slug"]
+
+
+def slug(text: str) -> str:
+    """A name made of lower-case letters, digits and hyphens.
+
+    >>> slug("pad with -inf into max pooling")
+    'pad-with-minus-inf-into-max-pooling'
+    >>> slug("x + (-0.0)")
+    'x-plus-minus-0-0'
+    """
+    words = re.sub(r"\+", " plus ", re.sub(r"(?<![\w)])-(?=[\w(.])", " minus ", text))
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
