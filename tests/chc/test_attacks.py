@@ -11,8 +11,9 @@ from dataclasses import replace
 
 import pytest
 
+import bmc.prove
 from chc.prove import prove
-from ila_lang import Expr, Function, Kernel, bv, const, ite, var
+from ila_lang import Expr, Function, Kernel, bv, const, ite, true, var
 from ila_lang.mapping import Lemma, TensorMapping
 from smt_encodings.claims import Status
 from tests.chc.toy import DOMAIN, PARAMETERS, M, N, copy_body, differs, go, mapping, scaled
@@ -305,6 +306,25 @@ def test_a_counter_does_not_stand_for_what_the_proof_gives_a_name() -> None:
     assert differs(claim, claim.sizes_of(2, 3))
     verdict = prove(claim)
     assert verdict.status is Status.UNKNOWN and "toy.cell0" in verdict.reason and "a name of its own" in verdict.reason
+
+
+def test_a_size_that_is_a_register_is_refused() -> None:
+    """The program copies the first k rows of n.  It would be right if k were what the register of that name holds."""
+    size = var("k", bv(16))
+
+    def program(p: Kernel, s: States) -> None:
+        p.command("set k", run=true, op=const(3, 4), k_in=N)
+        with p.loop("u", size) as u, p.loop("v", M) as v:
+            p.store(s["dst"], index(u, v), s["src"].load(index(u, v)))
+
+    claim = mapping(None, program=program, parameters={**PARAMETERS, "k": size}, extra=[("k", 16)])
+    claim = replace(claim, sizes_of=lambda r, c: {"n": r, "m": c, "k": 1})
+    assert bmc.prove.prove(claim, (3, 2), search_seconds=0).status is Status.UNKNOWN  # rows are left out
+    cell = tuple((var(f"cell_{name}", bv(32)), e) for name, e in (("row", claim.rows), ("column", claim.columns)))
+    for way in (claim, replace(claim, cell=cell, cell_column=cell[1][0], sample_shapes=((1, 1), (2, 3), (4, 5)))):
+        verdict = prove(way)
+        assert verdict.status is Status.UNKNOWN
+        assert verdict.reason == "the size k is a register of toy, too; it must have a name of its own"
 
 
 def test_a_lemma_must_not_repeat_a_variable() -> None:
