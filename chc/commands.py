@@ -29,6 +29,7 @@ from ila_lang import (
     ite,
     postorder,
     substitute,
+    substitute_all,
     true,
     var,
 )
@@ -91,7 +92,10 @@ def decode(
     inputs = {v: given.get(n, const(0, v.width) if v.sort != BOOL else ~(v == v)) for n, v in ila.inputs.items()}
     known = {**scalars, **inputs}
     chosen_by = known if not case else {k: substitute(v, case) for k, v in known.items()}
-    conditions = {i.name: substitute(i.decode, chosen_by) for i in ila.instructions.values()}
+    instructions = list(ila.instructions.values())
+    decoded = substitute_all([*(i.decode for i in instructions), ila.valid], chosen_by)
+    valid = decoded.pop()
+    conditions = {i.name: c for i, c in zip(instructions, decoded, strict=True)}
     possible = {name: c for name, c in conditions.items() if not (c.is_const and not c.value)}
     hits = [ila.instructions[name] for name, c in possible.items() if c.is_const]
     selected = true
@@ -111,7 +115,6 @@ def decode(
         raise Unsupported(
             f"{what} of {fragment.name} must select exactly one instruction for all sizes; candidates: {names}"
         )
-    valid = substitute(ila.valid, chosen_by)
     if may_be_open:
         selected = selected & valid
     elif not (valid.is_const and valid.value):
@@ -121,8 +124,8 @@ def decode(
         raise Unsupported(f"{what} of {fragment.name} selects {instruction.name}: {instruction.reserved}")
     stores: list[Store] = []
     updates: dict[Expr, Expr] = {}
-    for name, term in instruction.updates.items():
-        value = substitute(term, known)
+    values = substitute_all(list(instruction.updates.values()), known)
+    for name, value in zip(instruction.updates, values, strict=True):
         target = ila.states[name]
         if isinstance(target.sort, MemSort):
             base, plan = store_plan(value)

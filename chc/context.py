@@ -126,7 +126,7 @@ class Proof:
         found: list[FNode] = []
         for fact in conjuncts(hypotheses):
             symbols = goal.get_free_variables() & fact.get_free_variables()
-            if not fact.is_equals() or is_linear(fact.arg(0)) or not any("!div" in str(s) for s in symbols):
+            if not fact.is_equals() or is_linear(fact.arg(0)) or not any("!div" in s.symbol_name() for s in symbols):
                 continue
             for bound in _products_of_sizes(hypotheses, self.sizes):
                 steps = range_steps(hypotheses, fact.arg(0), bound, self.sizes, quick, 1)

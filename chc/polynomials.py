@@ -8,7 +8,7 @@ import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 from pysmt.typing import INT
 
-from smt_encodings.polynomials import Polynomial, difference_of, expand, polynomial_term, product_of
+from smt_encodings.polynomials import Polynomial, difference_of, expand, polynomial_term, product_of, text_of
 
 __all__ = [
     "Polynomial",
@@ -19,6 +19,7 @@ __all__ = [
     "linearised",
     "polynomial_term",
     "product_of",
+    "text_of",
 ]
 
 Step = tuple[str, list[FNode], FNode]

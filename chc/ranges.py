@@ -23,7 +23,7 @@ from smt_encodings.discharge import conjuncts
 from smt_encodings.discharge import decide as decide_within
 from smt_encodings.integers import is_linear
 
-from .polynomials import Polynomial, Step, difference_of, expand, polynomial_term, product_of
+from .polynomials import Polynomial, Step, difference_of, expand, polynomial_term, product_of, text_of
 
 __all__ = ["apart_steps", "digit_steps", "quick", "range_steps"]
 
@@ -174,7 +174,7 @@ def _next(
 ) -> tuple[FNode, FNode, Polynomial, list[FNode]] | None:
     """A counter to replace: what its bound exceeds it by, its factor, the difference that is left, and facts used."""
     atoms = {a for m in difference for a in m if not a.get_free_variables() <= sizes}
-    for atom in sorted(atoms, key=str):
+    for atom in sorted(atoms, key=text_of):
         if any(m.count(atom) > 1 for m in difference):
             continue
         with_atom = {m: c for m, c in difference.items() if atom in m}
@@ -199,10 +199,12 @@ def _next(
 def _bounds(known: list[FNode], atom: FNode) -> list[FNode]:
     """Terms that may bound an atom from above: sizes first, then literals, the smallest first."""
     found: list[FNode] = []
-    if "!div" in str(atom):  # a quotient may be bounded by that of an extent
+    if "!div" in text_of(atom):  # a quotient may be bounded by that of an extent
         others = {s for h in known for s in h.get_free_variables() if "!div" in s.symbol_name()}
-        divisor = str(atom).rpartition("!")[2]
-        found += [_less_one(s) for s in sorted(others - {atom}, key=lambda s: (not str(s).endswith(divisor), str(s)))]
+        divisor = text_of(atom).rpartition("!")[2]
+        found += [
+            _less_one(s) for s in sorted(others - {atom}, key=lambda s: (not text_of(s).endswith(divisor), text_of(s)))
+        ]
     for fact in known:
         if fact.is_lt() and fact.arg(0) is atom:
             found.append(_less_one(fact.arg(1)))

@@ -123,7 +123,10 @@ class Writers:
     """The writes of one side, executed at samples on demand."""
 
     schedule: Schedule
-    _tables: dict[tuple[Expr, tuple[int, ...]], dict[int, list[Instance]]] = field(default_factory=dict)
+    _tables: dict[tuple[Expr, tuple[int, ...]], dict[int, list[tuple[int, tuple[int, ...]]]]] = field(
+        default_factory=dict
+    )
+    _sorted: dict[tuple[Expr, tuple[int, ...], int], list[Instance]] = field(default_factory=dict)
 
     def last(
         self, trials: Trials, memory: Expr, address: Expr, point: Point
@@ -152,7 +155,7 @@ class Writers:
         number = self.schedule.writes.index(write)
         found: list[tuple[int, ...]] = []
         for row, (cell,) in zip(trials.rows, trials.evaluate([address]), strict=True):
-            instances = self._table(write.memory, trials.parameters, trials.sizes(row)).get(cell, [])
+            instances = self._instances(write.memory, trials, row, cell)
             mine = [i for _, n, i in instances if n == number]
             if len(mine) != 1:
                 return []
@@ -175,7 +178,7 @@ class Writers:
         values = trials.evaluate([address, *point.counters])
         for row, (cell, *counters) in zip(trials.rows, values, strict=True):
             key = interleaved(point.place, tuple(counters))
-            instances = self._table(memory, trials.parameters, trials.sizes(row)).get(cell, [])
+            instances = self._instances(memory, trials, row, cell)
             yield instances, bisect_left(instances, key, key=lambda i: i[0])
 
     def run_up(
@@ -188,27 +191,34 @@ class Writers:
         number = self.schedule.writes.index(write)
         found = []
         for row, (cell, steps, *end) in zip(trials.rows, trials.evaluate([address, back, *last]), strict=True):
-            table = self._table(write.memory, trials.parameters, trials.sizes(row))
-            mine = [i for _, n, i in table.get(cell, []) if n == number]
+            mine = [i for _, n, i in self._instances(write.memory, trials, row, cell) if n == number]
             position = mine.index(tuple(end)) - steps if tuple(end) in mine else -1
             if position < 0:
                 raise Unsupported(f"{write.label} does not write a cell of {write.memory.name} often enough")
             found.append(mine[position])
         return found
 
-    def _table(self, memory: Expr, parameters: tuple[Expr, ...], sizes: tuple[int, ...]) -> dict[int, list[Instance]]:
-        key = (memory, sizes)
+    def _instances(self, memory: Expr, trials: Trials, row: tuple[int, ...], cell: int) -> list[Instance]:
+        """All instances that write a cell, at the sizes of a sample, in the order in which they do."""
+        key = (memory, trials.sizes(row))
         if key not in self._tables:
-            table: dict[int, list[Instance]] = {}
-            for number, write in enumerate(self.schedule.writes):
-                if write.memory is memory:
-                    for iteration, address in _addresses(write, parameters, sizes):
-                        moment = interleaved(write.place, iteration)
-                        table.setdefault(address, []).append((moment, number, iteration))
-            for instances in table.values():
-                instances.sort()
-            self._tables[key] = table
-        return self._tables[key]
+            self._tables[key] = self._table(memory, trials.parameters, key[1])
+        if (*key, cell) not in self._sorted:
+            writes = self.schedule.writes
+            found = [(interleaved(writes[n].place, i), n, i) for n, i in self._tables[key].get(cell, [])]
+            self._sorted[*key, cell] = sorted(found)
+        return self._sorted[*key, cell]
+
+    def _table(
+        self, memory: Expr, parameters: tuple[Expr, ...], sizes: tuple[int, ...]
+    ) -> dict[int, list[tuple[int, tuple[int, ...]]]]:
+        """Numbers and iterations of writes, by the address that they write."""
+        table: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
+        for number, write in enumerate(self.schedule.writes):
+            if write.memory is memory:
+                for iteration, address in _addresses(write, parameters, sizes):
+                    table.setdefault(address, []).append((number, iteration))
+        return table
 
 
 def interleaved(place: tuple[int, ...], counters: tuple[int, ...]) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ and imports no solver.  All other packages interpret what is written here.
 from . import simplify as _simplify  # noqa: F401  (registers itself with the constructors)
 from .build import all_of, any_of, concat, const, false, ite, load_bytes, store_bytes, true
 from .compile import Memory, compile_function, compile_kernel, compile_terms
-from .expr import Expr, free_variables, postorder, resize, substitute, var
+from .expr import Expr, free_variables, postorder, resize, substitute, substitute_all, var
 from .flatten import child_differs, child_ila, run_child
 from .fragment import Fragment
 from .function import Function, inline, inline_all, primitive, uninterpreted
@@ -97,6 +97,7 @@ __all__ = [
     "show_statements",
     "store_bytes",
     "substitute",
+    "substitute_all",
     "true",
     "uninterpreted",
     "var",

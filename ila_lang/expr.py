@@ -10,7 +10,7 @@ theories Core, FixedSizeBitVectors and ArraysEx; division by zero gives all ones
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from operator import is_
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from weakref import WeakValueDictionary
@@ -20,7 +20,7 @@ from .sorts import BOOL, BoolSort, BvSort, MemSort, Sort, bv
 if TYPE_CHECKING:
     from .function import Function
 
-__all__ = ["Expr", "Operand", "free_variables", "postorder", "rebuild", "substitute", "var"]
+__all__ = ["Expr", "Operand", "free_variables", "postorder", "rebuild", "substitute", "substitute_all", "var"]
 
 Param = int | str
 _Key = tuple[object, ...]
@@ -361,6 +361,11 @@ def substitute(root: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
 
     Raises TypeError if a replacement has another sort than what it replaces.
     """
+    return substitute_all([root], mapping)[0]
+
+
+def substitute_all(roots: Sequence[Expr], mapping: Mapping[Expr, Expr]) -> list[Expr]:
+    """What :func:`substitute` makes of each of several terms; parts that they share are visited once."""
     for old, new in mapping.items():
         if old.sort != new.sort:
             raise TypeError(f"{old.describe()} of sort {old.sort} cannot be replaced by a term of sort {new.sort}")
@@ -369,9 +374,9 @@ def substitute(root: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
     known: Container[Expr] = done
     if all(variables and variables is not MANY for variables in found):  # a key without variables may stand anywhere
         known = _Untouched(done, frozenset(v for variables in found for v in variables))
-    for node in postorder([root], known):
+    for node in postorder(roots, known):
         done[node] = rebuild(node, tuple([done.get(a, a) for a in node.args])) if node.args else node
-    return done.get(root, root)
+    return [done.get(root, root) for root in roots]
 
 
 def resize(value: Expr, width: int) -> Expr:

@@ -162,12 +162,13 @@ class Discharger:
     def ask_in_background(self, obligation: Obligation) -> None:
         """Puts a question to z3 now and to cvc5 in another process; :meth:`settle` must follow.
 
+        These are few and take seconds, so z3 is limited by its own counter, as where a proof finds its form.
         Raises NotDischarged where z3 does not give the expected answer.
         """
         if self.asking is not None:
             self.asking(obligation)
         waiting = solver_cvc5.start(obligation.smtlib, self.timeout) if self.second else None
-        answer = solver_z3.check(obligation.smtlib, self.timeout)
+        answer = solver_z3.check(obligation.smtlib, self.timeout, PATIENCE)
         if waiting is None or answer.status != obligation.expected:
             if waiting is not None:
                 waiting.stop()

@@ -13,6 +13,7 @@ rest gets a quotient of its own, and a remainder is what the quotient leaves.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from pysmt.fnode import FNode
 from pysmt.shortcuts import (
@@ -396,6 +397,7 @@ class IntegerEncoding:
         return limit
 
 
+@lru_cache(maxsize=100_000)
 def is_linear(term: FNode) -> bool:
     """Whether no product of two non-constants occurs."""
     if term.is_times() and sum(not a.is_constant() for a in term.args()) > 1:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ila_lang as il
-from ila_lang import BOOL, Expr, MemSort, bv, const, var
+from ila_lang import BOOL, BvSort, Expr, MemSort, bv, const, var
 from ila_lang.compile import loads_resolved
 from tests.ila_lang.oracle import (
     ARITHMETIC,
@@ -154,6 +154,21 @@ def test_substitution_is_evaluation(raw: Raw, data: st.DataObject) -> None:
         elif not isinstance(variable.sort, MemSort):
             literals[variable] = const(env[name], variable.width)
     assert evaluate(il.substitute(built, literals), env) == evaluate_raw(raw, env)
+
+
+@given(st.lists(st.integers(1, 6).flatmap(lambda w: raw_terms(bv(w))), max_size=4), st.data())
+@settings(max_examples=60)
+def test_substitution_in_several_terms_is_that_in_each(raws: list[Raw], data: st.DataObject) -> None:
+    built = [build_raw(r) for r in raws]
+    variables = [v for v in il.free_variables(*built).values() if isinstance(v.sort, BvSort)]
+    # one for another, all at once
+    moved = {v: data.draw(st.sampled_from([w for w in variables if w.sort == v.sort])) for v in variables}
+    found = il.substitute_all(built, moved)
+    assert len(found) == len(built)
+    assert all(a is il.substitute(b, moved) for a, b in zip(found, built, strict=True))
+    for variable in variables:
+        with pytest.raises(TypeError, match="cannot be replaced by a term of sort"):
+            il.substitute_all(built, {variable: const(0, variable.width + 1)})
 
 
 @given(st.lists(st.integers(1, 6).flatmap(lambda w: raw_terms(bv(w))), min_size=1, max_size=3), st.data())
