@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -62,10 +62,12 @@ def _check(options: argparse.Namespace) -> int:
         needed += [c for c in certificates if c not in files and c not in needed]
         if not options.json:
             _show(result)
-    for result in _results([*files, *needed], options):
-        results.append(result)
+    checked: dict[int, dict[str, Any]] = {}
+    for number, result in _results([*files, *needed], options):
+        checked[number] = result
         if not options.json:
             _show(result)
+    results += (checked[number] for number in sorted(checked))
     if options.json:
         print(json.dumps(results, indent=2, sort_keys=True))
     else:
@@ -127,10 +129,14 @@ def _model_checked(path: Path, proofs: Path) -> tuple[dict[str, Any], list[Path]
     return result, [file for file in files if file.exists()]
 
 
-def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """What came of each certificate, in the order of ``paths``; each is checked in a process of its own."""
+def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[tuple[int, dict[str, Any]]]:
+    """What came of each certificate, as it comes, with its place in ``paths``; each is checked in a process of its own.
+
+    Those whose proofs took longest begin first.  A process knows the answers that solvers gave in those that had ended
+    before it began.
+    """
     if len(paths) == 1:
-        yield _checked(paths[0], options.solver, options.timeout)
+        yield 0, _checked(paths[0], options.solver, options.timeout, {})
         return
     from functools import partial
 
@@ -140,24 +146,37 @@ def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[dic
     from .workers import Task, run_tasks
 
     _ = all_entries(), binding_problems  # what all processes need is loaded once, before they begin
+    answered: dict[str, str] = {}
 
     def run(path: Path) -> str:
-        return json.dumps(_checked(path, options.solver, options.timeout))
+        known = dict(answered)
+        result = _checked(path, options.solver, options.timeout, known)
+        return json.dumps([result, {key: status for key, status in known.items() if key not in answered}])
 
-    tasks = [Task(str(number), partial(run, path)) for number, path in enumerate(paths)]
-    done: dict[int, dict[str, Any]] = {}
-    shown = 0
+    longest = sorted(range(len(paths)), key=lambda number: -_seconds_of_proof(paths[number]))
+    tasks = [Task(str(number), partial(run, paths[number])) for number in longest]
     with closing(run_tasks(tasks, jobs=options.jobs, timeout=3600.0, memory=options.memory)) as ends:
         for end in ends:
             number = int(end.name)
-            broken = {"file": str(paths[number]), "accepted": False, "problems": [end.failure], "replays": []}
-            done[number] = broken if end.text is None else json.loads(end.text)
-            while shown in done:
-                yield done[shown]
-                shown += 1
+            if end.text is None:
+                broken = {"file": str(paths[number]), "accepted": False, "problems": [end.failure], "replays": []}
+                yield number, broken
+                continue
+            result, new = json.loads(end.text)
+            answered.update(new)
+            yield number, result
 
 
-def _checked(path: Path, solver: str, timeout: float) -> dict[str, Any]:
+def _seconds_of_proof(path: Path) -> float:
+    """How long a certificate says that its proof took: unchecked, and a hint only; 0 where it says nothing."""
+    try:
+        seconds = json.loads(path.read_bytes())["seconds"]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return 0.0  # what is wrong with the file is reported when it is checked
+    return float(seconds) if isinstance(seconds, int | float) and abs(seconds) < 1e9 else 0.0
+
+
+def _checked(path: Path, solver: str, timeout: float, answered: MutableMapping[str, str]) -> dict[str, Any]:
     from reports.binding import binding_problems
     from reports.certificate import CertificateError, read_certificate
     from reports.checker import SOLVERS, replay
@@ -177,10 +196,11 @@ def _checked(path: Path, solver: str, timeout: float) -> dict[str, Any]:
         for enumeration in certificate["enumerations"]:
             result["replays"].append(f"{enumeration['name']}: run again on {enumeration['arguments']:,} arguments")
         for name in (SOLVERS if solver == "both" else [solver]) if certificate["obligations"] else ():
-            outcome = replay(certificate, name, timeout)
+            outcome = replay(certificate, name, timeout, answered)
             right = outcome.obligations - len(outcome.problems)
             result["replays"].append(
-                f"{outcome.solver}: {right} of {outcome.obligations} obligations hold, {outcome.seconds:.1f} s"
+                f"{outcome.solver}: {right} of {outcome.obligations} obligations hold "
+                f"({outcome.asked} asked, each text once in a run), {outcome.seconds:.1f} s"
             )
             problems += outcome.problems
     result["problems"] = problems

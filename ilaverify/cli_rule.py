@@ -57,7 +57,8 @@ def _rule(options: argparse.Namespace) -> int:
         print(json.dumps(told, indent=2, sort_keys=True))
     else:
         print(show_verdict(verdict, full=options.full))
-        print(f"source    {subject.file}:{subject.line}")
+        file, line = subject.place()
+        print(f"source    {file}:{line}")
         for path in written:
             print(f"written   {path}")
     return exit_code(verdict.status)

@@ -37,7 +37,11 @@ class MappingSubject(Subject):
 
     def __init__(self, mapping: TensorMapping, file: str = "", line: int = 0) -> None:
         self.name, self.mapping = mapping.name, mapping
-        self.file, self.line = file, line
+        self._place = file, line
+
+    def place(self) -> tuple[str, int]:
+        """Where the mapping is built."""
+        return self._place
 
     @classmethod
     def built(cls, build: Callable[[], TensorMapping]) -> Self:

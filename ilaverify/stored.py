@@ -56,6 +56,7 @@ def key_of(subject: Subject, prover: Mapping[str, str], semantics: Mapping[str, 
 
 def base_outcome(name: str, entry: Entry, subject: Subject) -> ProofOutcome:
     """What is known of a claim before it is proved."""
+    file, line = subject.place()
     return ProofOutcome(
         name,
         Status.ERROR.value,
@@ -65,8 +66,8 @@ def base_outcome(name: str, entry: Entry, subject: Subject) -> ProofOutcome:
         method=subject.method,
         claim=subject.question(),
         trust=subject.trust(subject.words()),
-        file=subject.file,
-        line=subject.line,
+        file=file,
+        line=line,
     )
 
 

@@ -51,15 +51,16 @@ class Required:
 class Subject(ABC):
     """Something that is claimed, under a ``name`` that is the claim's subject.
 
-    ``kind`` is one of KINDS; ``method`` is how it is proved for everything that the claim speaks of.  ``file``
-    (relative to the source root) and ``line`` say where it is written down.
+    ``kind`` is one of KINDS; ``method`` is how it is proved for everything that the claim speaks of.
     """
 
     name: str
     kind: str
     method: str
-    file: str = ""
-    line: int = 0
+
+    def place(self) -> tuple[str, int]:
+        """File (relative to the source root) and line where it is written down; no file where that is not known."""
+        return "", 0
 
     @property
     def methods(self) -> tuple[str, ...]:

@@ -74,7 +74,10 @@ class LemmaSubject(_Numerics):
     def __init__(self, name: str, lemma: Lemma) -> None:
         self.name, self.lemma = name, lemma
         self.method = "enumeration" if lemma.method == EVERY_ARGUMENT else "lemma"
-        self.file, self.line = place_of((codes, activations, machine), lemma.name)
+
+    def place(self) -> tuple[str, int]:
+        """Where the lemma's name stands."""
+        return place_of((codes, activations, machine), self.lemma.name)
 
     def semantics(self) -> dict[str, str]:
         """Digests of the primitive, and of the texts that say what the lemma's words mean."""
@@ -98,7 +101,10 @@ class ErrorRuleSubject(_Numerics):
 
     def __init__(self, name: str, rule: RealRule) -> None:
         self.name, self.rule = name, rule
-        self.file, self.line = place_of((real_rules,), rule.name)
+
+    def place(self) -> tuple[str, int]:
+        """Where the rule's name stands."""
+        return place_of((real_rules,), self.rule.name)
 
     def semantics(self) -> dict[str, str]:
         """Digests of the statement and of the text that puts it into a formula."""

@@ -34,7 +34,10 @@ class ScalarSubject(Subject):
 
     def __init__(self, name: str, rule: ScalarRule) -> None:
         self.name, self.rule = name, rule
-        self.file, self.line = place_of((float_rules, integer_rules, hardware_rules), rule.row or rule.name, rule.name)
+
+    def place(self) -> tuple[str, int]:
+        """Where the rule's row, or its name, stands."""
+        return place_of((float_rules, integer_rules, hardware_rules), self.rule.row or self.rule.name, self.rule.name)
 
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
         """With the interpretations of a proof, its claim with what it assumes."""

@@ -33,7 +33,10 @@ class TensorSubject(Subject):
 
     def __init__(self, name: str, rule: TensorRule) -> None:
         self.name, self.rule = name, rule
-        self.file, self.line = place_of(MODULES, rule.name)
+
+    def place(self) -> tuple[str, int]:
+        """Where the rule's name stands."""
+        return place_of(MODULES, self.rule.name)
 
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
         """The claim; proofs have no parameters."""

@@ -26,7 +26,10 @@ class TokenSubject(Subject):
 
     def __init__(self, name: str, rules: TokenRules) -> None:
         self.name, self.rules = name, rules
-        self.file, self.line = place_of((vta_tokens, vta_token_family), vta_tokens.SUBJECT)
+
+    def place(self) -> tuple[str, int]:
+        """Where the theorem's name stands."""
+        return place_of((vta_tokens, vta_token_family), vta_tokens.SUBJECT)
 
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
         """The claim; proofs have no parameters."""

@@ -342,9 +342,9 @@ def test_counterexamples_survive_as_text() -> None:
     [(lambda: pooling_mapping("max"), "    return TensorMapping("), (selection_mapping, "    return replace(")],
 )
 def test_a_mapping_is_located_where_it_is_made(build: Callable[[], TensorMapping], code: str) -> None:
-    subject = MappingSubject.built(build)
-    assert subject.file == "rewrites/flexasr_pooling.py"
-    assert (ROOT / subject.file).read_text().splitlines()[subject.line - 1] == code
+    file, line = MappingSubject.built(build).place()
+    assert file == "rewrites/flexasr_pooling.py"
+    assert (ROOT / file).read_text().splitlines()[line - 1] == code
 
 
 # -- the command --------------------------------------------------------------------------------------
