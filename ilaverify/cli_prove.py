@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from reports.store import ProofStore
     from reports.subjects import Entry
 
+    from .remembered import Files
+
 __all__ = [
     "EXIT_INTERRUPTED",
     "RESULT_SCHEMA",
@@ -96,18 +98,34 @@ _REPORTS = {
 
 
 def _prove(options: argparse.Namespace) -> int:
-    targets = () if options.target is None else targets_of(options.target)
-    entries = chosen_entries(options.names, every=options.all, kinds=options.kind or (), targets=targets)
-    _check_places(options)
-    inputs = cli_report.read_inputs(options)
-
     from reports.store import ProofStore, default_store
 
-    from .prove_all import Limits
+    from . import remembered
 
+    whole = options.all and not (options.names or options.kind or options.target)
     store = None if options.no_store else ProofStore(options.store or default_store())
-    limits = Limits(options.jobs, options.timeout, options.memory)
-    outcomes, interrupted = run_entries(entries, limits, store, options)
+    files = remembered.files_before_claims() if whole and store is not None else None
+    known = None
+    if store is not None and files is not None and not options.recheck:
+        known = remembered.recall(store, files)
+    targets = () if options.target is None else targets_of(options.target)
+    entries = {}
+    if known is None:
+        entries = chosen_entries(options.names, every=options.all, kinds=options.kind or (), targets=targets)
+    _check_places(options)
+    inputs = cli_report.read_inputs(options)
+    if known is None:
+        from .prove_all import Limits
+
+        limits = Limits(options.jobs, options.timeout, options.memory)
+        outcomes, interrupted = run_entries(entries, limits, store, options)
+        if store is not None and files is not None and not interrupted:
+            _remember(store, files, entries, outcomes, options.jobs)
+    else:
+        outcomes, interrupted = known, False
+        notes: set[str] = set()
+        for outcome in outcomes:
+            _tell(outcome, notes, options)
     failure: OSError | None = None
     written: list[Path] = []
     try:
@@ -126,6 +144,28 @@ def _prove(options: argparse.Namespace) -> int:
     if failure is not None:
         raise failure
     return EXIT_INTERRUPTED if interrupted else exit_code_of(outcomes)
+
+
+def _remember(
+    store: ProofStore, files: Files, entries: dict[str, Entry], outcomes: list[ProofOutcome], jobs: int
+) -> None:
+    """Keeps the answers for runs under the same files; what was proved just now must first be found as those would."""
+    from reports.store import StoreError
+
+    from .remembered import remember, unchanged
+    from .stored import look_up
+
+    found = {o.name: o for o in outcomes}
+    new = {name: entries[name] for name, o in found.items() if not o.from_store}
+    if not unchanged(files) or not all(o.document for o in outcomes):
+        return
+    for answer in look_up(new, store, jobs=jobs) if new else ():
+        if answer.outcome is not None:
+            found[answer.name] = answer.outcome
+    try:
+        remember(store, files, [found[name] for name in entries])
+    except StoreError as error:
+        print(f"ilaverify: the answers are not kept for the next run: {error}", file=sys.stderr)
 
 
 def chosen_entries(
@@ -218,12 +258,7 @@ def run_entries(
             for outcome in outcomes:
                 done[outcome.name] = outcome
                 progress.clear()
-                for note in outcome.notes:
-                    if note not in notes:
-                        print(f"ilaverify: {outcome.name}: {note}", file=sys.stderr)
-                    notes.add(note)
-                if not options.json:
-                    print(show_outcome(outcome), flush=True)
+                _tell(outcome, notes, options)
                 progress.ended(outcome.name)
                 if asked:
                     raise KeyboardInterrupt
@@ -241,6 +276,16 @@ def run_entries(
                 name, NOT_RUN, entry.expected.value, entry.summary, "the run was interrupted", kind=entry.kind
             )
     return [done[name] for name in entries], interrupted
+
+
+def _tell(outcome: ProofOutcome, notes: set[str], options: argparse.Namespace) -> None:
+    """Prints an outcome, and those of its notes that were not printed yet; they are added to ``notes``."""
+    for note in outcome.notes:
+        if note not in notes:
+            print(f"ilaverify: {outcome.name}: {note}", file=sys.stderr)
+        notes.add(note)
+    if not options.json:
+        print(show_outcome(outcome), flush=True)
 
 
 def show_outcome(outcome: ProofOutcome) -> str:

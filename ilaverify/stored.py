@@ -164,7 +164,7 @@ def _looked_up(
             broken = replace(broken, reason=f"{type(error).__name__}: {error}")
             found.append((name, broken.to_json(), None, "", 0))
             continue
-        outcome, note = _answer(words, subject, semantics, store, key, recheck)
+        outcome, note = _answer(replace(words, key=key), subject, semantics, store, key, recheck)
         if outcome is None:
             found.append((name, None, words.to_json(), note, 0))
             continue

@@ -23,7 +23,7 @@ class ProofOutcome:
     counterexample.  ``document`` is the text of the certificate or of the counterexample; ``program`` that of a
     device program that shows the counterexample, where there is one.  ``file`` (relative to the
     source root) and ``line`` say where the claim is written down; ``kind`` is one of :data:`reports.subjects.KINDS`.
-    ``notes`` are what went wrong beside the proof itself.
+    ``notes`` are what went wrong beside the proof itself; ``key`` is that of the document in the store it came from.
     """
 
     name: str
@@ -45,6 +45,7 @@ class ProofOutcome:
     file: str = ""
     line: int = 0
     notes: tuple[str, ...] = field(default=())
+    key: str = ""
 
     @property
     def as_expected(self) -> bool:

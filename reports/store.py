@@ -2,7 +2,7 @@
 
 A SQLite file maps a key to the text of a certificate (or of a counterexample).  The key is a digest of both sides'
 semantics, the claim, the method with its parameters, and the prover with its solvers (:func:`proof_key`).  So a changed
-model, claim or prover never meets an old proof.
+model, claim or prover never meets an old proof.  Beside these entries it keeps a text about each of the last few runs.
 
 What comes out of the store is not believed because it is there: :func:`certificate_problems` compares it with the claim
 as it is now.  That does not ask solvers again; a deliberate forgery by somebody who may write the file is found by
@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,8 @@ BUSY_SECONDS = 30.0
 _APPLICATION = 0x494C5650  # "ILVP": SQLite's application_id, which tells our files from other databases
 _FORMAT = 1
 _LEAST_SOLVERS = 2
+_MOST_RUNS = 4
+"""So many runs are kept: those of a few branches that share a store."""
 
 
 class StoreError(Exception):
@@ -91,12 +93,46 @@ class ProofStore:
             return None
         with self._connection() as connection:
             row = connection.execute("SELECT kind, text FROM proofs WHERE key = ?", (key,)).fetchone()
-        if row is None:
-            return None
-        kind, text = row
+        return None if row is None else self._entry(key, *row)
+
+    def texts(self, keys: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """Kind and text of those entries that are there, by key."""
+        if not self.path.exists():
+            return {}
+        found = {}
+        with self._connection() as connection:
+            for key in keys:
+                row = connection.execute("SELECT kind, text FROM proofs WHERE key = ?", (key,)).fetchone()
+                if row is not None:
+                    found[key] = self._entry(key, *row)
+        return found
+
+    def _entry(self, key: str, kind: object, text: object) -> tuple[str, str]:
         if kind not in (CERTIFICATE, COUNTEREXAMPLE) or not isinstance(text, str):
             raise StoreError(f"{self.path}: entry {key[:12]} must be a certificate or a counterexample, not {kind!r}")
-        return kind, text
+        return str(kind), text
+
+    def run_under(self, digest: str) -> str | None:
+        """What :meth:`put_run` kept of a run under files with this digest."""
+        if not self.path.exists():
+            return None
+        with self._connection() as connection:
+            if not connection.execute("SELECT name FROM sqlite_master WHERE name = 'runs'").fetchall():
+                return None
+            row = connection.execute("SELECT text FROM runs WHERE digest = ?", (digest,)).fetchone()
+        return row[0] if row is not None and isinstance(row[0], str) else None
+
+    def put_run(self, digest: str, text: str) -> None:
+        """Keeps a text about a run under files with this digest, and forgets runs before the last few."""
+        with self._connection() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("CREATE TABLE IF NOT EXISTS runs (digest TEXT PRIMARY KEY, text TEXT NOT NULL)")
+            connection.execute("INSERT OR REPLACE INTO runs (digest, text) VALUES (?, ?)", (digest, text))
+            connection.execute(
+                "DELETE FROM runs WHERE rowid NOT IN (SELECT rowid FROM runs ORDER BY rowid DESC LIMIT ?)",
+                (_MOST_RUNS,),
+            )
+            connection.execute("COMMIT")
 
     def put(self, key: str, kind: str, subject: str, text: str) -> None:
         """Adds an entry, or replaces the one of that key, in one transaction."""

@@ -32,7 +32,7 @@ from ilaverify.prove_all import Limits, prove_all
 from ilaverify.workers import Task, run_tasks
 from reports.certificate import certificate_text, content_digest
 from reports.outcomes import NOT_RUN, ProofOutcome, tally
-from reports.store import CERTIFICATE, ProofStore
+from reports.store import CERTIFICATE, COUNTEREXAMPLE, ProofStore
 from reports.subjects import Entry
 from rewrites.flexasr_pooling import pooling_mapping, selection_mapping
 from smt_encodings.claims import Answer, Obligation, Status, Verdict
@@ -88,8 +88,10 @@ def test_the_store_saves_the_prover_work(asked: Callable[[], int], tmp_path: Pat
     assert first["flexasr_maxpool_select"].program and first["flexasr_maxpool_select"].notes == ()
     second = outcomes(store)
     assert asked() == 2 and all(o.as_expected and o.from_store for o in second.values())
+    kinds = {"PROVED": CERTIFICATE, "REFUTED": COUNTEREXAMPLE}
     for name, outcome in second.items():
-        again = replace(outcome, seconds=0, from_store=False, obligations=0, solvers=())
+        assert store.get(outcome.key) == (kinds[outcome.status], outcome.document)
+        again = replace(outcome, seconds=0, from_store=False, obligations=0, solvers=(), key="")
         assert again == replace(first[name], seconds=0, obligations=0, solvers=())
     assert second["flexasr_maxpool"].solvers == ("cvc5 1", "z3 1")
     assert outcomes(None)["flexasr_maxpool"].from_store is False and asked() == 4
