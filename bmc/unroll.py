@@ -33,6 +33,7 @@ from ila_lang import (
 from ila_lang.kernel import map_statement
 from ila_lang.machine import StorePlan, store_plan
 from ila_lang.mapping import TensorMapping
+from smt_encodings.naming import ambiguous_name
 
 from .terms import Terms, Unsupported, Value, Words, known, lift
 
@@ -122,10 +123,13 @@ def unroll_mapping(
 ) -> Unrolled:
     """Executes both fragments from arbitrary initial state; equal input tensors have equal variables.
 
-    Raises Unsupported where an address, an extent, a decode or a guard stays symbolic, and where the model
-    does not accept a command; OutOfTime after ``timeout`` seconds.
+    Raises Unsupported where an address, an extent, a decode or a guard stays symbolic, where the model does not accept
+    a command, and where one name stands for two things; OutOfTime after ``timeout`` seconds.
     """
     start = time.perf_counter()
+    ambiguous = ambiguous_name(mapping)
+    if ambiguous is not None:
+        raise Unsupported(ambiguous)
     names = _Names(arrays)
     inputs = {ours: k for k, (ours, _) in enumerate(mapping.inputs)}
     partners = {theirs: ours for ours, theirs in mapping.inputs}

@@ -28,6 +28,7 @@ from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdic
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.integers import NotLinearizable
+from smt_encodings.naming import ambiguous_name
 from smt_encodings.printer import term_text
 from smt_encodings.values import differ, falsifying, lemma_instances, prove_lemmas
 
@@ -127,7 +128,9 @@ def cell_of(mapping: TensorMapping) -> Loops:
 
 def _run(proof: Proof) -> None:
     mapping = proof.mapping
-    _no_size_is_a_state(mapping)
+    ambiguous = ambiguous_name(mapping)
+    if ambiguous is not None:
+        raise Unsupported(ambiguous)
     prove_lemmas(proof.discharger, mapping.lemmas, background=True)
     if mapping.cell:
         for key, nest, plan, relational in prove_by_origins(proof):
@@ -154,14 +157,6 @@ def _run(proof: Proof) -> None:
     _level_theorems(proof, device, ir)
     pairs = _source_theorems(proof, samples, device, ir)
     _value_theorems(proof, device, ir, pairs)
-
-
-def _no_size_is_a_state(mapping: TensorMapping) -> None:
-    """Refuses sizes that are registers, too: in host programs, which speak of both, the size would be what it holds."""
-    for ila in (mapping.device.ila, mapping.ir.ila):
-        both = next((n for n, size in mapping.parameters.items() if ila.states.get(size.name) is size), None)
-        if both is not None:
-            raise Unsupported(f"the size {both} is a register of {ila.name}, too; it must have a name of its own")
 
 
 def _names_apart(mapping: TensorMapping, nests: Sequence[Nest]) -> None:

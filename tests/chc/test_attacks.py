@@ -308,7 +308,7 @@ def test_a_counter_does_not_stand_for_what_the_proof_gives_a_name() -> None:
     assert verdict.status is Status.UNKNOWN and "toy.cell0" in verdict.reason and "a name of its own" in verdict.reason
 
 
-def test_a_size_that_is_a_register_is_refused() -> None:
+def size_that_is_a_register() -> TensorMapping:
     """The program copies the first k rows of n.  It would be right if k were what the register of that name holds."""
     size = var("k", bv(16))
 
@@ -318,13 +318,68 @@ def test_a_size_that_is_a_register_is_refused() -> None:
             p.store(s["dst"], index(u, v), s["src"].load(index(u, v)))
 
     claim = mapping(None, program=program, parameters={**PARAMETERS, "k": size}, extra=[("k", 16)])
-    claim = replace(claim, sizes_of=lambda r, c: {"n": r, "m": c, "k": 1})
-    assert bmc.prove.prove(claim, (3, 2), search_seconds=0).status is Status.UNKNOWN  # rows are left out
+    return replace(claim, sizes_of=lambda r, c: {"n": r, "m": c, "k": 1})
+
+
+def adding(what: Callable[[States, Expr], Expr], name: str = "once") -> Callable[[Kernel, States], None]:
+    """What is copied has something added, of the state or of the counter of a loop with one iteration."""
+
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j, k.loop(name, const(1, 8)) as once:
+            k.store(s["dst"], i * s["m"] + j, k.load("word", s["src"], i * s["m"] + j) + what(s, once))
+
+    return body
+
+
+def set_to_five(kept: str) -> Callable[[Kernel, States], None]:
+    """The register r is set to 5, and the host keeps a 7 under some name."""
+
+    def program(p: Kernel, s: States) -> None:
+        p.command("set r", run=true, op=const(3, 4), r_in=const(5, 8))
+        p.let(kept, const(7, 8))
+        go(p)
+
+    return program
+
+
+def register_of_the_host(name: str = "r") -> TensorMapping:
+    """The device adds its register, a 5; the IR adds what the host keeps under the register's name."""
+    sides = adding(lambda s, once: s["r"]), adding(lambda s, once: const(7, 8))
+    return mapping(*sides, program=set_to_five(name), extra=[("r", 8)])
+
+
+def counter_of_a_kernel(name: str = "r") -> TensorMapping:
+    """The device adds a counter that has a register's name; the IR adds what that register holds."""
+    sides = adding(lambda s, once: once, name=name), adding(lambda s, once: const(5, 8))
+    return mapping(*sides, program=set_to_five("kept"), extra=[("r", 8)])
+
+
+AMBIGUOUS = {
+    "a size": (size_that_is_a_register, "the size k is a state of toy, too; it must have a name of its own"),
+    "a register of the host": (
+        register_of_the_host,
+        "r in toy_program is a state of toy, too; it must have a name of its own",
+    ),
+    "a counter": (counter_of_a_kernel, "r in toy_kernel is a state of toy, too; it must have a name of its own"),
+}
+
+
+@pytest.mark.parametrize("name", AMBIGUOUS)
+def test_what_has_the_name_of_a_register_is_refused(name: str) -> None:
+    build, reason = AMBIGUOUS[name]
+    claim = build()
     cell = tuple((var(f"cell_{name}", bv(32)), e) for name, e in (("row", claim.rows), ("column", claim.columns)))
-    for way in (claim, replace(claim, cell=cell, cell_column=cell[1][0], sample_shapes=((1, 1), (2, 3), (4, 5)))):
-        verdict = prove(way)
-        assert verdict.status is Status.UNKNOWN
-        assert verdict.reason == "the size k is a register of toy, too; it must have a name of its own"
+    trees = replace(claim, cell=cell, cell_column=cell[1][0], sample_shapes=((1, 1), (2, 3), (4, 5)))
+    at_a_shape = bmc.prove.prove(claim, (3, 2), search_seconds=0)
+    for verdict in (prove(claim), prove(trees), at_a_shape):
+        assert (verdict.status, verdict.reason) == (Status.UNKNOWN, reason)
+
+
+@pytest.mark.parametrize("build", [register_of_the_host, counter_of_a_kernel])
+def test_the_same_is_false_under_other_names(build: Callable[..., TensorMapping]) -> None:
+    for claim in (build(), build("other")):
+        assert differs(claim, {"n": 3, "m": 2})
+    assert prove(build("other")).status is Status.UNKNOWN
 
 
 def test_a_lemma_must_not_repeat_a_variable() -> None:
