@@ -1,11 +1,12 @@
 """Proving everything from an empty store, again from a full one, and checking every certificate with each solver.
 
 Whole processes, two claims at a time.  The seconds of one claim are those of its process in the first run, in which the
-other core proves another claim.
+other core proves another claim.  ``python -m benchmarks.proofs PROOFS`` leaves the certificates in a new folder PROOFS.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sqlite3
 import subprocess
@@ -43,10 +44,13 @@ def run(*arguments: str) -> tuple[float, int, str]:
 
 def main() -> int:
     """Measures everything once and writes JSON, Markdown and a plot to ``benchmarks/results``."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.proofs")
+    parser.add_argument("proofs", nargs="?", type=Path, metavar="PROOFS", help="a new folder for the certificates")
+    kept = parser.parse_args().proofs
     totals: dict[str, dict[str, Any]] = {}
     claims: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as directory:
-        store, proofs = str(Path(directory) / "store.sqlite3"), str(Path(directory) / "proofs")
+        store, proofs = str(Path(directory) / "store.sqlite3"), str(kept or Path(directory) / "proofs")
         commands = {
             "prove --all, empty store": ["prove", "--all", "--store", store, "-o", proofs, "--json"],
             "prove --all, full store": ["prove", "--all", "--store", store, "--json"],
