@@ -131,6 +131,8 @@ def _run(proof: Proof) -> None:
     ambiguous = ambiguous_name(mapping)
     if ambiguous is not None:
         raise Unsupported(ambiguous)
+    if mapping.device.ila.name == "ir":
+        raise Unsupported("the model of the device must not be called ir: that is what the proof calls the other side")
     prove_lemmas(proof.discharger, mapping.lemmas, background=True)
     if mapping.cell:
         for key, nest, plan, relational in prove_by_origins(proof):

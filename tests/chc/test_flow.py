@@ -16,7 +16,7 @@ from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 from tests.chc.test_attacks import ATTACKS
-from tests.chc.toy import M, N, copy_body, differs, go, mapping, scaled
+from tests.chc.toy import M, N, copy_body, differs, fragment, go, mapping, model, scaled
 
 States = Mapping[str, Expr]
 Body = Callable[[Kernel, States], None]
@@ -278,3 +278,36 @@ def test_no_name_of_a_parameter_captures_a_name_of_the_proof(name: str) -> None:
     claim = flow(replace(claim, sizes_of=lambda r, c: {"n": r, "m": c, name: 3}))
     verdict = prove(claim, discharger=Discharger(timeout=5.0))
     assert verdict.status is Status.UNKNOWN and "without dots" in verdict.reason
+
+
+# -- names ----------------------------------------------------------------------------------------------
+
+
+def sum_of_two(turned: bool, name: str) -> TensorMapping:
+    """The device adds every element to itself, the IR to the one on the other side of the row."""
+
+    def adding(other: Callable[[Expr, States], Expr]) -> Body:
+        def body(k: Kernel, s: States) -> None:
+            with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+                first = k.load("first", s["src"], i * s["m"] + other(j, s))
+                k.store(s["dst"], i * s["m"] + j, first + k.load("second", s["src"], i * s["m"] + j))
+
+        return body
+
+    claim = mapping(adding(lambda j, s: j), adding(lambda j, s: s["m"] - 1 - j if turned else j))
+    return flow(replace(claim, device=fragment(model(name, "", adding(lambda j, s: j)), "")))
+
+
+@pytest.mark.parametrize("name", ["toy", "ir"])
+def test_a_device_with_the_name_of_the_other_side(name: str) -> None:
+    """Cells of both sides would have one name, and those of the IR stand for each other."""
+    assert differs(sum_of_two(True, name), {"n": 3, "m": 2})
+    assert status(sum_of_two(True, name)) is Status.UNKNOWN
+    verdict = prove(sum_of_two(False, name))
+    if name == "toy":
+        assert verdict.status is Status.PROVED, verdict.reason
+    else:
+        assert verdict.status is Status.UNKNOWN
+        assert verdict.reason == (
+            "the model of the device must not be called ir: that is what the proof calls the other side"
+        )
