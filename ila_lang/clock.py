@@ -9,18 +9,20 @@ bit tells the statement's loads (0) from its store (1).  Two points of the grid 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from .regions import Axis, NotParallel
 
-__all__ = ["Clock", "Layout", "Restart", "without"]
+__all__ = ["Clock", "Layout", "Restart", "joined", "without"]
 
 #: Times have at most this many bits.
 TIME_BITS = 62
-#: Statement numbers that turn out too short get so many bits more than they need.
-SPARE_BITS = 2
+#: Bits that statement numbers get beyond what they needed so far, and bits for axes inside the innermost ones that are
+#: known: as many as there is room for, so that few digits turn out too short.
+SPARE_BITS = ((6, 12), (4, 8), (2, 4), (2, 0), (0, 0))
 
 
 class Restart(Exception):
@@ -43,6 +45,16 @@ def without(layout: Layout, counter: str) -> Layout:
     return found
 
 
+def joined(layouts: Iterable[Layout]) -> Layout | None:
+    """A layout for whatever one of these is for; None where its times would be too long."""
+    found: Layout = {}
+    for layout in layouts:
+        for path, bits in layout.items():
+            longest = found.setdefault(path, [0, 0])
+            longest[:] = map(max, longest, bits)
+    return found if not found or Clock(found).length <= TIME_BITS else None
+
+
 class Clock:
     """The clock of one run.
 
@@ -53,28 +65,44 @@ class Clock:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.axes: list[Axis] = []
+        # of the loops of these axes: the last iteration
+        self.lasts: list[int] = []
         self.path: tuple[str, ...] = ()
         self.steps = [0]
-        # per path: the place of the statement numbers; digits of axes below stand to the right
-        self.low = dict.fromkeys(layout, 1)
-        for path in sorted(layout, key=len, reverse=True):
-            if path:
-                above = self.low.setdefault(path[:-1], 1)
-                self.low[path[:-1]] = max(above, self.low[path] + sum(layout[path]))
+        # per path: bits of the statement numbers, and their place; digits of axes below stand to the right
+        self.wide: dict[tuple[str, ...], int] = {}
+        self.low: dict[tuple[str, ...], int] = {}
+        for self.spare, inside in SPARE_BITS:
+            self.wide = {path: steps + self.spare for path, (steps, _) in layout.items()}
+            self.low = {}
+            for path in sorted(layout, key=len, reverse=True):
+                low = self.low.setdefault(path, 1 + inside)
+                if path:
+                    above = self.low.get(path[:-1], 1)
+                    self.low[path[:-1]] = max(above, low + self.wide[path] + layout[path][1])
+            if not layout or self.length <= TIME_BITS:
+                break
+
+    @property
+    def length(self) -> int:
+        """The number of bits of times."""
+        return self.low[()] + self.wide[()]
 
     def tick(self) -> None:
         """Comes to the next statement."""
         self.steps[-1] += 1
 
-    def open(self, axis: Axis) -> None:
-        """Enters the iterations of an axis."""
+    def open(self, axis: Axis, extent: int) -> None:
+        """Enters some iterations of a loop of ``extent`` ones, as an axis."""
         self.axes.append(axis)
+        self.lasts.append(extent - 1)
         self.path = (*self.path, axis.counter)
         self.steps.append(0)
 
     def close(self) -> None:
         """Leaves the axis that was entered last."""
         self.axes.pop()
+        self.lasts.pop()
         self.path = self.path[:-1]
         self.steps.pop()
 
@@ -90,7 +118,7 @@ class Clock:
         for level, axis in enumerate(self.axes, 1):
             path = self.path[:level]
             total = total + (self.steps[level] << self.low[path])
-            place = self.low[path] + self.layout[path][0]
+            place = self.low[path] + self.wide[path]
             if axis.dim in last:
                 total = total + (axis.last << place)
             elif axis.dim in excluded:
@@ -105,23 +133,22 @@ class Clock:
         for level, step in enumerate(self.steps):
             path = self.path[:level]
             bits = self.layout.setdefault(path, [0, 0])
-            last = self.axes[level - 1].last if level else 0
-            long = [False, last >> bits[1] > 0]
-            if step >> bits[0]:
-                # the loop around is likely to go on
-                bits[0] = step.bit_length() + SPARE_BITS
-                long[0] = True
+            last = self.lasts[level - 1] if level else 0
+            long = [step >> self.wide.get(path, 0) > 0, last >> bits[1] > 0]
+            if long[0]:
+                bits[0] = max(bits[0], step.bit_length())
             if long[1]:
                 bits[1] = last.bit_length()
-            if path not in self.low:
-                # a loop met for the first time may fit below the statement numbers of the axis around it
-                self.low[path] = 1
-                changed |= level == 0 or 1 + sum(bits) > self.low[path[:-1]]
-            else:
+            if path in self.low:
                 changed |= any(long)
+                continue
+            # a loop met for the first time may fit below the statement numbers of the axis around it
+            room = self.low[path[:-1]] - 1 - sum(bits) if level else -1
+            changed |= room < 0
+            self.wide[path] = bits[0] + min(self.spare, max(room, 0))
+            self.low[path] = max(1, self.low[path[:-1]] - self.wide[path] - bits[1]) if level else 1
         if changed:
-            widths = Clock(self.layout).low
-            if widths[()] + self.layout[()][0] > TIME_BITS:
+            if Clock(self.layout).length > TIME_BITS:
                 # one axis less makes shorter times; what is serial needs no digits
                 longest = self.path or max(self.layout, key=self._bits)
                 self.layout.clear()
@@ -142,9 +169,9 @@ class Clock:
         difference = before ^ now
         for level, axis in enumerate(self.axes, 1):
             above, path = self.path[: level - 1], self.path[:level]
-            if difference >> self.low[above] & (1 << self.layout[above][0]) - 1:
+            if difference >> self.low[above] & (1 << self.wide[above]) - 1:
                 break
-            place, digits = self.low[path] + self.layout[path][0], (1 << self.layout[path][1]) - 1
+            place, digits = self.low[path] + self.wide[path], (1 << self.layout[path][1]) - 1
             if difference >> place & digits:
                 found = axis.counter, abs((before >> place & digits) - (now >> place & digits))
         return found

@@ -242,7 +242,7 @@ class Run:
             self.env[counter.name] = values
             self.place[counter.name] = _code(axis)
             self.axes.append(axis)
-            self.clock.open(axis)
+            self.clock.open(axis, extent)
             self.counts = (*counts, number)
             if mask is not None:
                 self.mask = mask[..., None]

@@ -107,7 +107,7 @@ def fields_of(arrays: Arrays) -> dict[str, Any]:
         room = length * (row // (bits // 8 * run))
         if not places.size or places.size != elements.size or elements.min() < 0:
             raise _wrong(f"gather {number}", "have an element for each place", f"{elements.size} for {places.size}")
-        if places.min() < 0 or places.max() >= room or len(np.unique(places)) != len(places):
+        if places.min() < 0 or places.max() >= room or not _distinct(places, room):
             raise _wrong(f"gather {number}", f"have distinct places below {room}", f"{places.min()} to {places.max()}")
         gathers.append(Gather(column, tensor, bits, run, places, elements))
     scatters = {}
@@ -123,6 +123,12 @@ def fields_of(arrays: Arrays) -> dict[str, Any]:
         raise _wrong("arrays", f"be {', '.join(sorted(taken))} alone", ", ".join(sorted(set(arrays) - taken)))
     simple = {name: header[name] for name in (*_TEXTS, *_TABLES, "output_bytes")}
     return simple | {"constants": constants, "gathers": tuple(gathers), "scatters": scatters, "reads": reads}
+
+
+def _distinct(places: NDArray[Any], room: int) -> bool:
+    taken = np.zeros(room, bool)
+    taken[places] = True
+    return int(np.count_nonzero(taken)) == len(places)
 
 
 def _row(constants: Arrays, column: str) -> int:

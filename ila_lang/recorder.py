@@ -8,7 +8,7 @@ computed once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from typing import Any
 from weakref import WeakValueDictionary
@@ -57,6 +57,12 @@ class _Part:
         """The term as a function of numbers and arrays, in a tuple."""
         return compile_terms(self.variables, [self.term], vector=True)
 
+    def evaluate(self, arguments: Sequence[Any]) -> Any:
+        """The term's value."""
+        many = any(isinstance(a, np.ndarray) for a in arguments)
+        (found,) = (self.on_arrays if many else self.on_numbers)(*arguments)
+        return found
+
 
 class _Split:
     """A term without its parts that are the same in every run: these are functions of what they use."""
@@ -69,6 +75,23 @@ class _Split:
             a for n in postorder([root]) if moving[n] for a in n.args if not moving[a] and a.op != "const"
         ]  # fmt: skip
         self.parts = [_Part(part) for part in dict.fromkeys(parts)]
+        stand_ins = {part.term: var(f"part.{i}", part.term.sort) for i, part in enumerate(self.parts)}
+        self.rest = substitute(root, stand_ins)
+        self.names = [name for name in free_variables(root) if name in changing]
+        self.variables = [v for name, v in free_variables(root).items() if name in changing]
+        self.variables += stand_ins.values()
+
+    @cached_property
+    def on_arrays(self) -> Callable[..., Any]:
+        """The term as a function of what changes and then its parts, in a tuple."""
+        return compile_terms(self.variables, [self.rest], vector=True)
+
+    def evaluate(self, changing: Sequence[Any], parts: Sequence[Any]) -> Any:
+        """The term's value: an array, or a number."""
+        (found,) = self.on_arrays(*changing, *parts)
+        if isinstance(found, np.ndarray) and found.ndim:
+            return found
+        return found.item() if hasattr(found, "item") else found
 
 
 _split = lru_cache(maxsize=2048)(_Split)
@@ -108,14 +131,15 @@ class Recorder(Run):
         if not changing:
             return narrowed(super().apply(node, words))
         present = [actual(value) for value in bound.values()]
-        result = node.evaluate(*present) if any(isinstance(p, np.ndarray) for p in present) else None
+        if not any(isinstance(p, np.ndarray) for p in present):
+            return self.compute(node.evaluate_numbers, *bound.values())
+        split = _split(node.root, changing)
+        parts = [part.evaluate([bound[n] for n in part.names]) for part in split.parts]
+        result = split.evaluate([actual(bound[n]) for n in split.names], parts)
         if not isinstance(result, np.ndarray):
-            return self.compute(node.evaluate_numbers if result is None else node.evaluate, *bound.values())
+            return self.compute(node.evaluate, *bound.values())
         mapping = {v: self._leaf(bound[v.name], v) for v in node.variables if v.name in changing}
-        for part in _split(node.root, changing).parts:
-            arguments = [bound[n] for n in part.names]
-            many = any(isinstance(a, np.ndarray) for a in arguments)
-            (found,) = (part.on_arrays if many else part.on_numbers)(*arguments)
+        for part, found in zip(split.parts, parts, strict=True):
             mapping[part.term] = self._leaf(found, part.term)
         return self._term(substitute(node.root, mapping), result)
 

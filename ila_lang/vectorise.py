@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from .clock import Restart, without
+from .clock import Restart, joined, without
 from .execution import Configuration, Run
 from .expr import free_variables
 from .kernel import Kernel, terms, walk
@@ -201,7 +201,10 @@ class Plan:
         distance, nearest = min(known, key=itemgetter(0), default=(SIMILAR + 1, None))
         if nearest is None or distance > SIMILAR:
             return Configuration(set(self.flow.serial), {})
-        return Configuration(set(nearest.serial), {path: list(bits) for path, bits in nearest.layout.items()})
+        # digits that are long enough for all of those with the same axes are likely to be long enough here
+        alike = joined(c.layout for c in self.configurations.values() if c.serial == nearest.serial)
+        layout = nearest.layout if alike is None else alike
+        return Configuration(set(nearest.serial), {path: list(bits) for path, bits in layout.items()})
 
 
 def _check_array(name: str, sort: MemSort, words: Words, written: bool) -> None:

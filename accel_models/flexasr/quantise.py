@@ -24,6 +24,9 @@ __all__ = ["BIASES", "Quantised", "choose_bias", "dequantise", "error_bound", "l
 BIASES = range(8)
 _TOP_EXPONENT = 7  # of the three exponent bits
 _MANTISSA = 16  # steps from one power of two to the next
+_FLOAT64_BIAS = 1023  # of the exponents of IEEE 754's binary64, whose mantissas have 52 bits
+_CUT = 52 - 4  # bits of a float64 that no code has
+_HALF = 1 << (_CUT - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,15 +115,18 @@ def quantise(values: ArrayLike, bias: int | None = None) -> Quantised:
     """
     x = _finite(values)
     bias = choose_bias(x) if bias is None else check_bias(bias)
-    magnitude = np.clip(np.abs(x), smallest(bias), largest(bias))
-    _, power = np.frexp(magnitude)
-    exponent = power - 1  # magnitude = 1.something * 2^exponent
-    mantissa = np.rint(np.ldexp(magnitude, 4 - exponent)).astype(np.int64)  # 16 .. 32, exact but for the rounding
-    # Exponent and mantissa are neighbouring bits, so that a mantissa of 32 moves on to the next exponent.  A number
-    # between 2^(b-10), which is no code, and the smallest code has been clipped to that code already.
-    code = (exponent - bias + EXPONENT_OFFSET) * _MANTISSA + (mantissa - _MANTISSA)
-    code = np.where(np.abs(x) <= smallest(bias) / 2, 0, code | np.where(x < 0, 0x80, 0))
-    return Quantised(code.astype(np.uint8), bias)
+    magnitude = np.abs(x)
+    # Codes and float64 both have exponent and mantissa as neighbouring bits, so that a mantissa that is rounded up to
+    # 32 moves on to the next exponent.  To round to the nearest is to add half of what is cut off, a little less where
+    # the last bit that stays is 0: then halfway goes down, to the even mantissa.
+    bits = magnitude.reshape(-1).view(np.int64)
+    code = bits + (_HALF - 1) + (bits >> _CUT & 1) >> _CUT
+    code -= (_FLOAT64_BIAS + bias - EXPONENT_OFFSET) * _MANTISSA
+    # numbers below the smallest code and above the largest one become these, or zero
+    code = np.clip(code, 1, 0x7F).reshape(x.shape).astype(np.uint8)
+    code *= magnitude > smallest(bias) / 2
+    code |= (x < 0).view(np.uint8) * (code != 0) << np.uint8(7)
+    return Quantised(code, bias)
 
 
 def dequantise(codes: NDArray[np.uint8], bias: int) -> NDArray[np.float64]:

@@ -31,6 +31,8 @@ __all__ = [
 
 LARGEST_SCALE = 60
 """Scales are in -60 .. 60: with codes of at most 31 bits, results stay normal numbers of binary32 (2^-126 .. 2^127)."""
+_FLOAT64_POWERS = 1000
+"""Powers of two with exponents up to this one are float64: to multiply by them is faster than ldexp, and the same."""
 SUMS = 1 + 2.0**-34
 """A factor above the rounding of a float64 sum of up to 2^18 numbers >= 0, each of a few operations of error 2^-53.
 
@@ -103,12 +105,14 @@ def adaptive_scale(magnitude: float, options: Options, margin: float = 1.0) -> i
 
 def quantise_scaled(values: Reals, bias: int, scale: int) -> Quantised:
     """The tensor times 2^-scale as AdaptivFloat codes."""
-    return quantise(np.ldexp(values, -scale), bias)
+    return quantise(unscale(values, -scale), bias)
 
 
 def unscale(values: Reals, scale: int) -> Reals:
     """Values times 2^scale."""
-    return np.ldexp(values, scale)
+    if abs(scale) > _FLOAT64_POWERS:
+        return np.ldexp(values, scale)
+    return values * math.ldexp(1.0, scale) if scale else values
 
 
 def beyond_adaptive(values: Reals, bias: int, scale: int) -> int:

@@ -83,7 +83,7 @@ def limits(monkeypatch: pytest.MonkeyPatch, random: Random) -> None:
         (vectorise, "SIMILAR", [0, 1, 9]),
         (plan, "FEW", [1, 2, 3]),
         (clock, "TIME_BITS", [20, 28, 36, 62, 62]),
-        (clock, "SPARE_BITS", [0, 1, 2]),
+        (clock, "SPARE_BITS", [((0, 0),), ((1, 3), (0, 0)), clock.SPARE_BITS]),
         (recorder, "MOST_STEPS", [3, 20_000, 20_000]),
     ]
     for module, name, values in choices:
