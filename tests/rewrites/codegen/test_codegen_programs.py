@@ -309,6 +309,13 @@ def test_programs_are_those_that_the_claims_are_about(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MAPPINGS)
+def test_host_tensors_are_no_memories_of_the_device(name: str) -> None:
+    """A proof would take them for one, and a program that is sent does not."""
+    device = mapping_of(name).device
+    assert not {t.name for t in device.tensors.values()} & set(device.ila.states)
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
 def test_lemmas_of_bounds_are_about_functions_of_the_programs(name: str) -> None:
     """What is proved of a primitive says something of a device only if the device computes with it."""
     mapping = mapping_of(name)
