@@ -11,7 +11,7 @@ not that of the files.  Therefore a run is remembered only where all of this hol
 
 * the process took its digest before it loaded what claims are made of, and the files are the same ones at its end;
 * no file was changed within MARGIN seconds before the process began, or since;
-* no compiled file of Python's cache may be older than its source, which Python judges by whole seconds and sizes.
+* no compiled file of Python's cache may be of an older source, which Python judges by whole seconds and sizes.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def files_now() -> Files | None:
     except PackageNotFoundError:
         return None
     found = hashlib.sha256()
-    runs = [sys.version, sys.implementation.name, platform.machine(), repr(sys.flags), *versions]
+    runs = [sys.version, sys.implementation.name, sys.platform, platform.machine(), repr(sys.flags), *versions]
     found.update(json.dumps(runs).encode())
     marks = []
     for package in _PACKAGES:
@@ -99,17 +99,35 @@ def _files(root: Path) -> Iterator[Path]:
 def steady(files: Files, began: float) -> bool:
     """Whether code that was loaded since ``began`` (seconds since the epoch) must be that of the files."""
     before = int((began - MARGIN) * 1e9)
-    for path, _, _, _, changed, touched in files.marks:
+    for path, _, _, size, changed, touched in files.marks:
         if max(changed, touched) >= before:
             return False
-        if path.endswith(".py") and sys.implementation.cache_tag is not None:
-            try:
-                compiled = os.stat(importlib.util.cache_from_source(path))
-            except FileNotFoundError:
-                continue
-            if compiled.st_mtime < changed // 10**9 + 1:
-                return False  # compiled in the second of the change: the source may have changed once more in it
+        if path.endswith(".py") and _may_be_outdated(path, size, changed // 10**9):
+            return False
     return True
+
+
+def _may_be_outdated(path: str, size: int, second: int) -> bool:
+    """Whether Python may load a compiled file that was made from other bytes than the source has.
+
+    Its header has the second and the size of the source, and where both are right it is loaded (PEP 552).  If it was
+    made in that very second, the source may have changed once more in it.
+    """
+    if sys.implementation.cache_tag is None:
+        return False  # there is no cache
+    compiled = Path(importlib.util.cache_from_source(path))
+    try:
+        made = compiled.stat().st_mtime
+        with compiled.open("rb") as file:
+            header = file.read(16)
+    except FileNotFoundError:
+        return False
+    if len(header) < 16 or header[:4] != importlib.util.MAGIC_NUMBER:
+        return False  # not loaded
+    flags, *source = (int.from_bytes(header[k : k + 4], "little") for k in (4, 8, 12))
+    if flags:
+        return flags != 0b11  # by the source's digest: 0b01 says that it is not to be compared
+    return source == [second & 0xFFFFFFFF, size & 0xFFFFFFFF] and made < second + 1
 
 
 def _began() -> float | None:
