@@ -119,8 +119,6 @@ def _prove(options: argparse.Namespace) -> int:
 
         limits = Limits(options.jobs, options.timeout, options.memory)
         outcomes, interrupted = run_entries(entries, limits, store, options)
-        if store is not None and files is not None and not interrupted:
-            _remember(store, files, entries, outcomes, options.jobs)
     else:
         outcomes, interrupted = known, False
         notes: set[str] = set()
@@ -141,6 +139,8 @@ def _prove(options: argparse.Namespace) -> int:
         for path in written:
             print(f"written   {path}")
         print(tally(outcomes))
+    if store is not None and files is not None and known is None and not interrupted:
+        _remember(store, files, entries, outcomes, options.jobs)  # last: it may be interrupted, and nothing is lost
     if failure is not None:
         raise failure
     return EXIT_INTERRUPTED if interrupted else exit_code_of(outcomes)
@@ -159,9 +159,10 @@ def _remember(
     new = {name: entries[name] for name, o in found.items() if not o.from_store}
     if not unchanged(files) or not all(o.document for o in outcomes):
         return
-    for answer in look_up(new, store, jobs=jobs) if new else ():
-        if answer.outcome is not None:
-            found[answer.name] = answer.outcome
+    if new:
+        sys.stdout.flush()  # what was found is there to be read meanwhile
+        with closing(look_up(new, store, jobs=jobs)) as answers:
+            found |= {answer.name: answer.outcome for answer in answers if answer.outcome is not None}
     try:
         remember(store, files, [found[name] for name in entries])
     except StoreError as error:
