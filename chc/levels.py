@@ -127,14 +127,15 @@ class LevelSystem:
         Arguments are in the same order.
         """
         kinds = (("c", self.counters), ("g", self.ghosts), ("p", self.parameters))
-        new = {name: f"{kind}{number}" for kind, names in kinds for number, name in enumerate(names)}
+        # no variable of a program has a dot in its name, whatever its sort
+        new = {name: f"level.{kind}{number}" for kind, names in kinds for number, name in enumerate(names)}
         sides = [
             Side(new[s.counter], new[s.extent], tuple(Event(new[e.name], new[e.at]) for e in s.events))
             for s in self.sides
         ]
-        hazards = [Hazard(f"h{i}", new[h.reader], new[h.writer]) for i, h in enumerate(self.hazards)]
+        hazards = [Hazard(f"level.h{i}", new[h.reader], new[h.writer]) for i, h in enumerate(self.hazards)]
         pairs = ([(new[a], new[b]) for a, b in some] for some in (self.equal, self.ordered))
-        return LevelSystem("c0", sides, hazards, *pairs)
+        return LevelSystem("level", sides, hazards, *pairs)
 
     def horn(self) -> str:
         """The system as SMT-LIB text of three Horn clauses."""

@@ -113,6 +113,7 @@ def test_loops_that_are_alike_have_one_invariant_and_others_have_their_own() -> 
     assert found.term.get_free_variables() <= set(alike.arguments.values())
     for condition in alike.conditions(found.term).values():
         assert decide([], smt.Not(smt.And(condition)))
+    assert all("." in name for name in alike.anonymous().arguments)  # none is a variable of a lemma, of another sort
     # the same text but for two names in the other order: here the stale value is read
     other = infer(level("c", ("c.w", "c.r")), 5, known)
     assert other == "level c: Spacer: the bad states are reachable"
