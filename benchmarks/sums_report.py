@@ -105,12 +105,9 @@ def first(results: Results) -> str:
 
 
 def busy(results: Results, machine: dict[str, str]) -> str:
-    """Whether other work ran on the machine: a load average of more than 1 is more than this benchmark."""
+    """How much other work ran on the machine."""
     loads = [row["load"] for row in results.values()]
-    return (
-        f"The load average of the machine, to which the benchmark adds 1, was {min(loads)} to {max(loads)} on "
-        f"{machine['cores']} cores."
-    )
+    return f"The load average of the machine was {min(loads)} to {max(loads)} on {machine['cores']} cores."
 
 
 def markdown(record: dict[str, Any]) -> str:
@@ -167,6 +164,8 @@ def draw(results: Results, path: Path) -> None:
     twins = ("one operand reversed",)
     for column, marker in zip((DECIDED, *HASHES, *MULTISETS, *twins), "Posv^<>D", strict=True):
         points = [(n, r[column]["seconds"]) for n, r in rows.items() if finished(r, column) or column in twins]
+        if not points:
+            continue
         label = f"{column} (refuted)" if column in twins else column
         (line,) = axes.plot(*zip(*points, strict=True), marker=marker, markersize=5, label=label)
         late = [(n, r[column]["seconds"]) for n, r in rows.items() if r[column]["answer"] in ("timeout", "unknown")]
