@@ -13,7 +13,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,33 +35,39 @@ MOST_FILES = 100_000
 _NAME = re.compile(r"(programs/)?[A-Za-z0-9][A-Za-z0-9_-]{0,99}\.(json|npz|md|onnx)")
 
 
-def write_directory(directory: Path, content: Mapping[str, Any], files: Mapping[str, Data]) -> str:
+def write_directory(directory: Path, content: Mapping[str, Any], files: Mapping[str, Data | Callable[[], Data]]) -> str:
     """Writes an artefact and gives its digest; ``content`` is that of ``model.json`` without schema, files and digest.
+
+    A file may be a function that gives its bytes: then they are in memory only while they are written.
 
     The directory appears with all its files, under its name, or not at all.  An artefact that is there is replaced.
     Raises ArtefactError as :func:`may_write` does, and OSError as the file system does.
     """
     may_write(directory)
-    told: dict[str, Any] = {**content, "schema": SCHEMA}
-    told["files"] = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())}
-    told["digest"] = _digest(told)
+    told: dict[str, Any] = {**content, "schema": SCHEMA, "files": {}}
     directory.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f".{directory.name}."))
     try:
-        model = (canonical_text(told) + "\n").encode("ascii")
-        for name, data in (*files.items(), (MODEL, model)):
-            path = made / name
-            path.parent.mkdir(exist_ok=True)
-            with path.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+        for name, data in files.items():
+            told["files"][name] = _write(made / name, data() if callable(data) else data)
+        told["digest"] = _digest(told)
+        _write(made / MODEL, (canonical_text(told) + "\n").encode("ascii"))
         os.chmod(made, 0o755)
         _replace(directory, made)
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise
     return str(told["digest"])
+
+
+def _write(path: Path, data: Data) -> str:
+    """Writes a file for good, and gives its digest."""
+    path.parent.mkdir(exist_ok=True)
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    return hashlib.sha256(data).hexdigest()
 
 
 def _replace(directory: Path, made: Path) -> None:

@@ -14,9 +14,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,22 +117,23 @@ def write_compiled(directory: Path, compiled: Compiled, summary: str) -> str:
     from .chain import chain_json
 
     accelerated = []
-    files: dict[str, Data] = {}
+    files: dict[str, Data | Callable[[], Data]] = {}
     for number, implementation in compiled.implementations.items():
         calls = []
         for k, (call, program) in enumerate(zip(implementation.calls, compiled.programs[number], strict=True)):
             name = f"programs/{number}-{k}.npz"
-            files[name] = npz_bytes(program.to_arrays())
+            files[name] = partial(_program_bytes, program)
             calls.append({**call.as_json(), "program": name})
         told = {"node": number, "quantisation": dict(implementation.quantisation), "calls": calls}
         accelerated.append(told)
     shared = shared_json(compiled.rewritten.constants, compiled.source.tensors)
     constants = {name: array for name, array in compiled.rewritten.constants.items() if name not in shared}
-    files[CONSTANTS] = npz_bytes({**compiled.source.tensors, **constants})
+    data = npz_bytes({**compiled.source.tensors, **constants})
+    files[CONSTANTS] = data
     chain = {"rewritten": graph_json(compiled.rewritten), "explanations": chain_json(compiled.explanations)}
     files["chain.json"] = _json(chain)
     files["plan.json"] = _json(plans_json(compiled.problem, compiled.plan, compiled.implementations))
-    files[SOURCE] = compiled.source.placed(files[CONSTANTS])
+    files[SOURCE] = compiled.source.placed(data)
     files["SUMMARY.md"] = summary.encode("utf-8")
     options = compiled.options
     content = {
@@ -153,6 +154,10 @@ def write_compiled(directory: Path, compiled: Compiled, summary: str) -> str:
         "accelerated": accelerated,
     }  # fmt: skip
     return write_directory(directory, content, files)
+
+
+def _program_bytes(program: Template) -> Data:
+    return npz_bytes(program.to_arrays())
 
 
 def _json(content: object) -> bytes:
