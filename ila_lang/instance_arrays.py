@@ -64,6 +64,9 @@ def fields_of(arrays: Arrays) -> dict[str, Any]:
     arrays = dict(arrays)
     header = _header(arrays)
     taken = {_HEADER}
+    untouched = {f"column.{name}" for name in header["columns"]} - {
+        f"column.{column}" for column, *_ in header["gathers"]
+    }
 
     def array(name: str, kind: str, dimensions: int = 1) -> NDArray[Any]:
         found = arrays.get(name)
@@ -82,7 +85,8 @@ def fields_of(arrays: Arrays) -> dict[str, Any]:
         ):
             raise _wrong(f"array {name}", f"have numbers that fit {kind}", f"{found.min()} to {found.max()}")
         taken.add(name)
-        return np.ascontiguousarray(found, kind)
+        # a column that is not put into stays as narrow as it is
+        return np.ascontiguousarray(found, found.dtype if name in untouched else kind)
 
     constants = {}
     for name in header["columns"]:

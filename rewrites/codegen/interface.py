@@ -274,12 +274,15 @@ class Implementation(ABC):
     def _run_call(self, number: int, call: Call, changing: Mapping[str, Any], devices: Devices) -> Tensors:
         program = self.program(number)
         tensors = self._padded(program, call, changing)
-        if number in self._columns:
-            program.fill(self._columns[number], tensors)
+        columns = self._columns.get(number)
+        if columns is not None:
+            program.fill(columns, tensors)
         else:
-            self._columns[number] = program.columns({**_zeros(program), **tensors})
+            columns = program.columns({**_zeros(program), **tensors})
+            if devices.keep(sum(column.nbytes for column in columns.values())):
+                self._columns[number] = columns
         simulator = devices.of(mapping_of(call.mapping).device.ila)
-        return run_columns(program, simulator, self._columns[number])
+        return run_columns(program, simulator, columns)
 
     def _padded(self, program: Template, call: Call, codes: Mapping[str, Any]) -> Tensors:
         """The host tensors, with zeros up to the extents that the program sends."""

@@ -50,6 +50,10 @@ MAPPINGS: Mapping[str, Callable[[], TensorMapping]] = {
 """The mappings that code is generated from, by the names of their claims."""
 
 
+KEPT_BYTES = 1 << 29
+"""Commands of programs with the last run's data in them are kept up to so many bytes; others are made anew."""
+
+
 class Devices:
     """One simulator for each device, made when it is first used.
 
@@ -58,6 +62,15 @@ class Devices:
 
     def __init__(self) -> None:
         self._simulators: dict[Ila, Simulator] = {}
+
+        self._left = KEPT_BYTES
+
+    def keep(self, size: int) -> bool:
+        """Whether there is room to keep so many bytes of commands for later runs, which is taken then."""
+        if size > self._left:
+            return False
+        self._left -= size
+        return True
 
     def of(self, ila: Ila) -> Simulator:
         """The simulator of a device."""

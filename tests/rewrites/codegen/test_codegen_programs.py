@@ -18,7 +18,17 @@ from accel_models.hlscnn.tiling import Tiling
 from ila_lang.portable import digest, functions_of
 from ilaverify.campaigns.device import run_flexasr, run_hlscnn
 from ilaverify.catalogue import all_entries
-from rewrites.codegen import Options, bound_claims, flexasr_linear, flexasr_pools, hlscnn, interface, vta
+from rewrites.codegen import (
+    Devices,
+    Options,
+    bound_claims,
+    flexasr_linear,
+    flexasr_pools,
+    hlscnn,
+    interface,
+    programs,
+    vta,
+)
 from rewrites.codegen.programs import MAPPINGS, is_program_of, mapping_of
 from rewrites.subjects.numerics import LemmaSubject
 from smt_encodings.claims import Status
@@ -290,6 +300,20 @@ def test_columns_are_the_commands_of_a_run() -> None:
     assert before.keys() == after.keys()
     assert all(np.array_equal(before[name], after[name]) for name in before)
     assert interface.template_of(implementation.calls[0].mapping, implementation.calls[0].sizes) is not None
+
+
+def test_commands_that_are_not_kept_are_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs on other data give what a fresh implementation gives, whether commands are kept between them or not."""
+    first = case("flexasr.linear", [normal(1, 3, 20), normal(2, 70, 20), normal(3, 70)], activation="none")
+    other = [np.asarray(normal(4, 3, 20), np.float32), *first.operands[1:]]
+    wanted = first.implementation().run(other, Devices()).value
+    for most in (0, 1 << 29):
+        monkeypatch.setattr(programs, "KEPT_BYTES", most)
+        devices, made = Devices(), first.implementation()
+        made.bind(dict(enumerate(first.operands[1:], 1)))
+        assert not np.array_equal(made.run(first.operands, devices).value, wanted)
+        assert np.array_equal(made.run(other, devices).value, wanted)
+        assert bool(made._columns) == bool(most)
 
 
 def test_rules_of_parts_are_claims_of_the_registry() -> None:
