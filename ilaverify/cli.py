@@ -262,7 +262,7 @@ def _write(
     from reports.certificate import certificate_of, certificate_text, semantics_of, write_atomically
     from smt_encodings.claims import Interpretation, Status
 
-    from . import __version__
+    from .identity import prover_identity, written_by
     from .verify import counterexample_of
 
     if verdict.status is Status.PROVED:
@@ -275,7 +275,7 @@ def _write(
                 parameters |= {"data": "bits" if bits else "uninterpreted", "memory": options.memory}
                 stem += f".{parameters['data']}"
         path = options.directory / f"{stem}.cert.json"
-        content = certificate_of(semantics_of(mapping), verdict, parameters, f"ilaverify {__version__}")
+        content = certificate_of(semantics_of(mapping), verdict, parameters, written_by(prover_identity()))
         write_atomically(path, certificate_text(content))
         return [path]
     found = counterexample_of(verdict)

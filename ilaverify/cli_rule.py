@@ -69,11 +69,12 @@ def _write(subject: Subject, verdict: Verdict, directory: Path) -> list[Path]:
     from reports.certificate import certificate_name, certificate_of, certificate_text, write_atomically
     from smt_encodings.claims import Status
 
-    from . import __version__
+    from .identity import prover_identity, written_by
 
     if verdict.status is Status.PROVED:
         parameters = subject.parameters(verdict)
-        content = certificate_of(subject.semantics(), verdict, parameters, f"ilaverify {__version__}")
+        prover = prover_identity(subject.kind)
+        content = certificate_of(subject.semantics(), verdict, parameters, written_by(prover))
         path, text = directory / certificate_name(subject.name, verdict.method), certificate_text(content)
     else:
         found = subject.refutation(verdict)

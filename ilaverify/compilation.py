@@ -42,6 +42,7 @@ from rewrites.subjects.names import slug
 
 from . import __version__
 from .errors import UsageError
+from .identity import prover_identities, written_by
 
 if TYPE_CHECKING:
     from ir_semantics.graph.ir import Graph
@@ -100,7 +101,10 @@ def compile_model(
     samples = None if request.calibration is None else samples_of(graph, request.calibration)
     wanted = [name for name in claims_for(request.targets, exact=request.exact) if name in entries]
     progress(f"looking at {len(wanted)} certificates in {request.proofs}")
-    gate = open_gate({name: entries[name] for name in wanted}, request.proofs, request.recheck)
+    claims = {name: entries[name] for name in wanted}
+    provers = prover_identities({entry.kind for entry in claims.values()})
+    tools = {kind: written_by(identity) for kind, identity in provers.items()}
+    gate = open_gate(claims, request.proofs, request.recheck, tools=tools)
     progress("rewriting by admitted rules")
     widths = {"hlscnn.conv2d": ["hlscnn_conv2d" if request.options.weight_bits == 16 else "hlscnn_conv2d_8bit"]}
     offloaded = offload(

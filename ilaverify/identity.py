@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
@@ -20,7 +20,7 @@ from smt_encodings import solver_cvc5, solver_z3
 
 from . import __version__
 
-__all__ = ["prover_identities", "prover_identity", "sources_stamp"]
+__all__ = ["prover_identities", "prover_identity", "sources_stamp", "written_by"]
 
 _PROVERS = (ila_lang, smt_encodings, bmc, chc)
 _OTHERS = (ir_semantics, accel_models, rewrites)
@@ -54,6 +54,11 @@ def _identity(kind: str, read: dict[Path, bytes]) -> dict[str, str]:
         "solvers": f"{solver_z3.version()}, {solver_cvc5.version()}",
         "pysmt": version("pysmt"),
     }
+
+
+def written_by(identity: Mapping[str, str]) -> str:
+    """What a certificate names as its tool where a prover with this identity made it: version and source files."""
+    return f"ilaverify {identity['tool']}, sources {identity['sources'][:16]}"
 
 
 def sources_stamp() -> tuple[tuple[str, int, int], ...]:

@@ -19,8 +19,7 @@ from reports.subjects import Entry
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 
-from . import __version__
-from .identity import prover_identities, prover_identity, sources_stamp
+from .identity import prover_identities, prover_identity, sources_stamp, written_by
 from .stored import QUESTION_SECONDS, base_outcome, key_of, look_up
 from .workers import Ended, Task, note, run_tasks
 
@@ -113,7 +112,8 @@ def prove_entry(name: str, entry: Entry, timeout: float) -> str:
     """Proves one claim: JSON with the ``outcome`` and the store's ``key``."""
     subject = entry.build()
     outcome = base_outcome(name, entry, subject)
-    key = key_of(subject, prover_identity(entry.kind))
+    prover = prover_identity(entry.kind)
+    key = key_of(subject, prover)
     asking = Discharger(timeout=min(QUESTION_SECONDS, timeout), asking=lambda o: note(f"{o.group}: {o.name}"))
     verdict = subject.prove(asking)
     outcome = replace(
@@ -127,7 +127,7 @@ def prove_entry(name: str, entry: Entry, timeout: float) -> str:
     )
     if verdict.status is Status.PROVED:
         parameters = subject.parameters(verdict)
-        content = certificate_of(subject.semantics(), verdict, parameters, f"ilaverify {__version__}")
+        content = certificate_of(subject.semantics(), verdict, parameters, written_by(prover))
         outcome = replace(outcome, document=certificate_text(content))
     found = subject.refutation(verdict)
     if verdict.status is Status.REFUTED and found is not None:

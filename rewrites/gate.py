@@ -5,7 +5,9 @@ The gate takes certificates, not flags.  For each claim it reads the file ``NAME
 
 * is an intact certificate (canonical, of the published form, with its own digest);
 * is of this claim, word for word, with the digests of everything that the words mean now;
-* has the expected answer of two solvers to every obligation, or ran a function on every argument.
+* has the expected answer of two solvers to every obligation, or ran a function on every argument;
+* names the prover in use as its tool, source files included, where the caller says which that is: what a prover with a
+  fault wrote does not outlive the fault.
 
 Everything else is left out, with the reason.  A claim that is known to be wrong is left out whatever file there is.
 
@@ -55,16 +57,21 @@ class Gate:
         return [*told, f"{len(self.admitted)} admitted, {len(self.left_out)} left out"]
 
 
-def open_gate(entries: Mapping[str, Entry], directory: Path, recheck: Recheck = ()) -> Gate:
+def open_gate(
+    entries: Mapping[str, Entry], directory: Path, recheck: Recheck = (), *, tools: Mapping[str, str] | None = None
+) -> Gate:
     """Admits those of ``entries`` that have a live certificate in ``directory``.
 
+    ``tools`` says by the kind of a claim what certificates must name as their tool; None admits those of all provers.
     With solvers in ``recheck`` the obligations of each certificate are compared with those that its claim needs, and
-    answered again.  Raises KeyError for a solver that is not known.
+    answered again; it does not matter then who wrote it.  Raises KeyError for a solver that is not known, and for a
+    kind that ``tools`` does not have.
     """
     admitted: dict[str, Admission] = {}
     left_out: dict[str, str] = {}
     for name, entry in entries.items():
-        found = _admission(name, entry, directory, tuple(recheck))
+        tool = None if tools is None or recheck else tools[entry.kind]
+        found = _admission(name, entry, directory, tuple(recheck), tool)
         if isinstance(found, str):
             left_out[name] = found
         else:
@@ -72,7 +79,7 @@ def open_gate(entries: Mapping[str, Entry], directory: Path, recheck: Recheck = 
     return Gate(admitted, left_out)
 
 
-def _admission(name: str, entry: Entry, directory: Path, recheck: tuple[str, ...]) -> Admission | str:
+def _admission(name: str, entry: Entry, directory: Path, recheck: tuple[str, ...], tool: str | None) -> Admission | str:
     """The admission of a claim, or why there is none."""
     if entry.expected is not Status.PROVED:
         return "it is known to be wrong"
@@ -88,6 +95,8 @@ def _admission(name: str, entry: Entry, directory: Path, recheck: tuple[str, ...
     problems = certificate_problems(
         certificate, subject.semantics(), claim_json(claim), subject.method, certificate["parameters"]
     )
+    if not problems and tool is not None and certificate["tool"] != tool:
+        problems = [f"it is of another prover ({certificate['tool']}, not {tool}); prove it again, or use --recheck"]
     if not problems and recheck:
         problems = binding_problems(certificate, subject)
         for solver in recheck if not problems else ():

@@ -49,6 +49,19 @@ def file_of(directory: Path, name: str) -> Path:
     return directory / certificate_name(name, ENTRIES[name].build().method)
 
 
+def test_a_certificate_of_another_prover_is_left_out_unless_it_is_checked_again(directory: Path) -> None:
+    kinds = {entry.kind for entry in ENTRIES.values()}
+    assert tuple(open_gate(ENTRIES, directory, tools=dict.fromkeys(kinds, "test")).admitted) == NAMES
+    other = dict.fromkeys(kinds, "ilaverify 2, sources 0123")
+    gate = open_gate(ENTRIES, directory, tools=other)
+    assert not gate.admitted
+    assert set(gate.left_out.values()) == {
+        "its certificate does not count: it is of another prover (test, not ilaverify 2, sources 0123); prove it "
+        "again, or use --recheck"
+    }
+    assert tuple(open_gate(ENTRIES, directory, ("cvc5",), tools=other).admitted) == NAMES
+
+
 def test_live_certificates_pass(directory: Path) -> None:
     for recheck in ((), ("cvc5",), ("z3", "cvc5")):
         gate = open_gate(ENTRIES, directory, recheck)
