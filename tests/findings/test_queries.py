@@ -50,7 +50,7 @@ def test_both_solvers_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     from smt_encodings import solver_cvc5
     from smt_encodings.claims import Answer
 
-    monkeypatch.setattr(solver_cvc5, "check", lambda text, timeout: Answer("unknown", 0.0, "cvc5", "bored"))
+    monkeypatch.setattr(solver_cvc5, "check", lambda text, timeout, patience: Answer("unknown", 0.0, "cvc5", "bored"))
     with pytest.raises(NotFound, match="cvc5: unknown bored"):
         prove("sum", A + B == B + A)
     with pytest.raises(NotFound, match="cvc5: unknown bored"):

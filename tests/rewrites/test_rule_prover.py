@@ -205,7 +205,7 @@ def test_what_lemmas_assume_is_assumed() -> None:
 
 
 def test_solvers_that_disagree_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solver_cvc5, "check", lambda text, timeout: Answer("sat", 0.0, "cvc5 0"))
+    monkeypatch.setattr(solver_cvc5, "check", lambda text, timeout, patience: Answer("sat", 0.0, "cvc5 0"))
     verdict = prove_rule(ScalarRule("commute", x * y, y * x, INT8))
     assert (verdict.status, verdict.reason) == (Status.ERROR, "bits: the solvers disagree")
 
