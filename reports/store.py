@@ -89,11 +89,7 @@ class ProofStore:
 
     def get(self, key: str) -> tuple[str, str] | None:
         """Kind and text of the entry, None where there is none."""
-        if not self.path.exists():
-            return None
-        with self._connection() as connection:
-            row = connection.execute("SELECT kind, text FROM proofs WHERE key = ?", (key,)).fetchone()
-        return None if row is None else self._entry(key, *row)
+        return self.texts([key]).get(key)
 
     def texts(self, keys: Iterable[str]) -> dict[str, tuple[str, str]]:
         """Kind and text of those entries that are there, by key."""
