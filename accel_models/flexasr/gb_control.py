@@ -55,17 +55,15 @@ def gb_control(ila: Ila, options: FlexAsrOptions) -> Kernel:
     mode, count = s["gb_control_mode"], s["gb_control_num_timestep_1"]
     kernel = Kernel("gb_control", "linear and recurrent layers on the processing elements")
     with kernel.loop("t", at_least_one(count)) as t:
-        # Both in 16 bits.  The timestep of the result leads; that of the input is half of it where two passes
-        # share one matrix of results.
-        left = (count - t) * 2
-        backward = left - 1 if options.control_backward == "rtl" else left + 1
+        # Both in 16 bits.  The timestep of the result leads; where two passes share one matrix of results, hardware
+        # reads the input of half of it, and the published ILA that of the same number.
+        left, hardware = (count - t) * 2, options.control_passes == "rtl"
+        backward = left - 1 if hardware else left + 1
         result_t = ite(mode == Mode.BACKWARD, backward, const(0, 16))
         result_t = ite(mode == Mode.FORWARD, t * 2, result_t)
         result_t = kernel.let("result_t", ite(mode == Mode.UNIDIRECTIONAL, t, result_t))
-        halved = mode == Mode.FORWARD
-        if options.control_backward == "rtl":
-            halved = halved | (mode == Mode.BACKWARD)
-        input_t = kernel.let("input_t", ite(halved, result_t >> 1, result_t))
+        shared = (mode == Mode.FORWARD) | (mode == Mode.BACKWARD)
+        input_t = kernel.let("input_t", ite(shared, result_t >> 1, result_t) if hardware else result_t)
         first = t == 0
         link = _Link(kernel, ila, options)
         link.send("send", 1, input_t)

@@ -38,8 +38,9 @@ class FlexAsrOptions:
     ``control_input_base``: GBControl reads its input where memory_index_1 says ("manager"), or at address 0 ("zero",
     the recorded simulator; its output has its base).
 
-    ``control_backward``: step t of N of a backward pass (mode 2) writes timestep 2 * (N - t) - 1 and reads timestep
-    N - 1 - t ("rtl"), or writes and reads 2 * (N - t) + 1 ("recorded").
+    ``control_passes``: the two passes of a bidirectional layer.  Step t of N of the forward pass (mode 1) writes
+    timestep 2 * t; of the backward pass (mode 2), 2 * (N - t) - 1.  They read timesteps t and N - 1 - t ("rtl").  Or
+    each reads the timestep that it writes, 2 * t and 2 * (N - t) + 1 ("recorded").
 
     ``control_high_modes``: modes 4 to 7 of GBControl use timestep 0 of the large buffer ("large", hardware), or the
     small buffer as mode 3 does ("small", read in the recorded simulator's text).
@@ -76,7 +77,7 @@ class FlexAsrOptions:
     norm_stride: Stride = "manager"
     control_stride: Stride = "manager"
     control_input_base: Literal["manager", "zero"] = "manager"
-    control_backward: Literal["rtl", "recorded"] = "rtl"
+    control_passes: Literal["rtl", "recorded"] = "rtl"
     control_high_modes: Literal["large", "small"] = "large"
     attention_stride: Stride = "manager"
     attention_end: Literal["rtl", "recorded"] = "rtl"
@@ -107,7 +108,7 @@ RECORDED_SIMULATOR = FlexAsrOptions(
     norm_stride="unit",
     control_stride="unit",
     control_input_base="zero",
-    control_backward="recorded",
+    control_passes="recorded",
     control_high_modes="small",
     attention_stride="unit",
     attention_end="recorded",

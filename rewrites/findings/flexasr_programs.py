@@ -258,14 +258,14 @@ def odd_timesteps() -> Finding:
 
 def backward_layers(most: int) -> st.SearchStrategy[Setup]:
     """Backward passes of up to so many timesteps."""
-    return st.builds(_backward_setup, st.integers(1, most), _codes(11))
+    return st.builds(_pass_setup, st.integers(1, most), _codes(11))
 
 
-def _backward_setup(count: int, codes: dict[int, int]) -> Setup:
-    """A backward pass of a layer that copies lane 0: its only weight is 1.0, and all biases are 3."""
+def _pass_setup(count: int, codes: dict[int, int], mode: int = Mode.BACKWARD) -> Setup:
+    """A pass of a layer that copies lane 0: its only weight is 1.0, and all biases are 3."""
     registers = {
         "gb_control_is_valid": 1,
-        "gb_control_mode": Mode.BACKWARD,
+        "gb_control_mode": mode,
         "gb_control_memory_index_2": 1,
         "gb_control_num_timestep_1": count,
         "gb_core_mem_mngr_large_num_vector_1": PE_COUNT,
@@ -288,13 +288,13 @@ def _backward_setup(count: int, codes: dict[int, int]) -> Setup:
 
 @cache
 def backward() -> Finding:
-    """Difference 3: the timesteps that a backward pass reads and writes."""
-    other = FlexAsrOptions(control_backward="recorded")
+    """Difference 3: the timesteps that the passes of a bidirectional layer read and write."""
+    other = FlexAsrOptions(control_passes="recorded")
     setup = smallest(backward_layers, "gb_control_num_timestep_1", range(1, 5), other)
     count = setup.registers["gb_control_num_timestep_1"]
     return Finding(
         name="flexasr_backward",
-        title="FlexASR: the timesteps of a backward pass",
+        title="FlexASR: the timesteps of a bidirectional layer",
         claim=(
             "a backward pass of GBControl (mode 2) reads and writes the same timesteps in hardware and the published "
             "ILA"
@@ -303,36 +303,51 @@ def backward() -> Finding:
         counterexample=f"{_plural(count, 'timestep')}, {_count(setup)}",
         holds=(
             "nothing for mode 2: of N timesteps, hardware writes 2 (N - t) - 1 in step t from input N - 1 - t, the "
-            "published ILA writes 2 (N - t) + 1 from the input of that number (checked for N = 1 .. 4, table below)"
+            "published ILA writes 2 (N - t) + 1 from the input of that number. In mode 1, the forward pass, both write "
+            "2 t, hardware from input t, the published ILA from input 2 t (checked for N = 1 .. 4, tables below)"
         ),
         status=_STATUS,
-        limits=_LIMITS.format(more="This option does not change unidirectional layers and forward passes."),
+        limits=_LIMITS.format(more="This option does not change unidirectional layers."),
         evidence=(
-            *_evidence(setup, other, 'control_backward="recorded"'),
-            "Timesteps of the result, each with the timestep of the input that it was made from:",
-            table(["N", "hardware", "published"], _passes(other)),
+            *_evidence(setup, other, 'control_passes="recorded"'),
+            "Timesteps of the result of a backward pass, each with the timestep of the input that it was made from:",
+            table(["N", "hardware", "published"], _backward_passes(other)),
+            "The same of a forward pass:",
+            table(["N", "hardware", "published"], _forward_passes(other)),
         ),
     )
 
 
-def copied(count: int, options: FlexAsrOptions) -> dict[int, int]:
-    """For each timestep that a backward pass over ``count`` timesteps writes, the input's timestep that it shows."""
-    setup = _backward_setup(count, {row: row + 1 for row in range(12)})
+def copied(count: int, mode: int, options: FlexAsrOptions) -> dict[int, int]:
+    """For each timestep that a pass over ``count`` timesteps writes, the input's timestep that it shows."""
+    setup = _pass_setup(count, {row: row + 1 for row in range(12)}, mode)
     buffer = final_buffer(setup, options)
     return {vector - LANES: (word & 0xFF) - 1 for vector, word in sorted(buffer.items()) if vector >= LANES}
 
 
-def _passes(other: FlexAsrOptions) -> list[list[object]]:
+def _backward_passes(other: FlexAsrOptions) -> list[list[object]]:
     rows: list[list[object]] = []
     for count in range(1, 5):
-        hardware, published = copied(count, RTL), copied(count, other)
+        hardware, published = (copied(count, Mode.BACKWARD, reading) for reading in (RTL, other))
         steps = range(count)
         require(hardware == {2 * (count - t) - 1: count - 1 - t for t in steps}, f"hardware's timesteps of {count}")
         require(published == {2 * (count - t) + 1: 2 * (count - t) + 1 for t in steps}, f"the ILA's steps of {count}")
-        rows.append(
-            [count, *(", ".join(f"{to} from {of}" for to, of in found.items()) for found in (hardware, published))]
-        )
+        rows.append([count, *map(_listed, (hardware, published))])
     return rows
+
+
+def _forward_passes(other: FlexAsrOptions) -> list[list[object]]:
+    rows: list[list[object]] = []
+    for count in range(1, 5):
+        hardware, published = (copied(count, Mode.FORWARD, reading) for reading in (RTL, other))
+        require(hardware == {2 * t: t for t in range(count)}, f"hardware's timesteps of {count}")
+        require(published == {2 * t: 2 * t for t in range(count)}, f"the ILA's timesteps of {count}")
+        rows.append([count, *map(_listed, (hardware, published))])
+    return rows
+
+
+def _listed(timesteps: Mapping[int, int]) -> str:
+    return ", ".join(f"{to} from {of}" for to, of in timesteps.items())
 
 
 def paddings(most: int) -> st.SearchStrategy[Setup]:

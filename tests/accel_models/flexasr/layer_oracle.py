@@ -1,8 +1,9 @@
 """GBControl, cores and activation units on Python's integers, as an independent description to compare with.
 
-``run(values, memories)`` takes the state of a machine in the hardware reading and changes it in place.  The numeric
-functions are the model's, whose tables are compared with the hardware's classes elsewhere; what is independent here is
-which numbers meet, where they lie, and in what order things happen.
+``run(values, memories)`` takes the state of a machine in the hardware reading (or that of the public simulator's
+passes, whose timesteps its text names) and changes it in place.  The numeric functions are the model's, whose tables
+are compared with the hardware's classes elsewhere; what is independent here is which numbers meet, where they lie, and
+in what order things happen.
 """
 
 from __future__ import annotations
@@ -27,13 +28,16 @@ def signed(value: int, bits: int) -> int:
     return value - (value >> (bits - 1) << bits)
 
 
-def run(v: Values, m: Memories) -> None:
+def run(v: Values, m: Memories, passes: str = "rtl") -> None:
     """One start of GBControl."""
     steps = max(v["gb_control_num_timestep_1"], 1)
     for t in range(steps):
         n, mode = v["gb_control_num_timestep_1"], v["gb_control_mode"]
-        result = {0: t, 1: 2 * t, 2: (n - t) * 2 - 1}.get(mode, 0) % 65536
-        source = result // 2 if mode in (1, 2) else result
+        if passes == "rtl":
+            source, result = {0: (t, t), 1: (t, 2 * t), 2: ((n - t - 1) % 32768, (n - t) * 2 - 1)}.get(mode, (0, 0))
+        else:
+            source = result = {0: t, 1: 2 * t, 2: (n - t) * 2 + 1}.get(mode, 0)
+        source, result = source % 65536, result % 65536
         broadcast(v, m, 1, source)
         queues = [core(v, m, pe) for pe in PE]
         for pe in PE:

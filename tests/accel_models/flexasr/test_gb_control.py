@@ -67,10 +67,10 @@ def snapshot(machine: Machine) -> tuple[dict[str, int], dict[str, Memory]]:
     return dict(machine.values), {n: Memory(m.default, m) for n, m in machine.memories.items()}
 
 
-def compare_with_oracle(machine: Machine) -> None:
+def compare_with_oracle(machine: Machine, passes: str = "rtl") -> None:
     values, memories = snapshot(machine)
     write(machine, START)
-    layer_oracle.run(values, memories)
+    layer_oracle.run(values, memories, passes)
     assert machine.values == values
     for name in [*MEMORIES, "pe_core_weight_buffer"]:
         assert dict(machine.memories[name]) == dict(memories[name]), name
@@ -154,6 +154,13 @@ def test_modes_over_more_than_a_group_of_timesteps(mode: int) -> None:
     compare_with_oracle(prepared(values))
 
 
+@pytest.mark.parametrize("mode", range(3))
+@pytest.mark.parametrize("steps", [1, 3, 17])
+def test_timesteps_of_the_public_simulators_passes(mode: int, steps: int) -> None:
+    values = linear(gb_control_num_timestep_1=steps, gb_control_mode=mode, gb_core_mem_mngr_large_num_vector_0=2)
+    compare_with_oracle(prepared(values, ila=flexasr(FlexAsrOptions(control_passes="recorded"))), "recorded")
+
+
 def test_micro_programs_of_32_instructions_end() -> None:
     compare_with_oracle(prepared(linear(bytes(29) + b"\x30\xa0\x40")))
 
@@ -232,9 +239,14 @@ READINGS = [
         linear(gb_control_mode=3),
     ),
     (
-        FlexAsrOptions(control_backward="recorded"),
+        FlexAsrOptions(control_passes="recorded"),
         linear(gb_control_mode=2, gb_control_num_timestep_1=2),
+        linear(gb_control_mode=0, gb_control_num_timestep_1=2),
+    ),
+    (
+        FlexAsrOptions(control_passes="recorded"),
         linear(gb_control_mode=1, gb_control_num_timestep_1=2),
+        linear(gb_control_mode=1, gb_control_num_timestep_1=1),  # timestep 0 is both t and 2 t
     ),
     (FlexAsrOptions(control_high_modes="small"), linear(gb_control_mode=5), linear(gb_control_mode=3)),
     (
@@ -258,7 +270,8 @@ READINGS = [
 ]
 
 READING_NAMES = [
-    "saturation", "sigmoid", "stride", "input base", "input base in the small buffer", "backward pass", "high modes",
+    "saturation", "sigmoid", "stride", "input base", "input base in the small buffer", "backward pass", "forward pass",
+    "high modes",
     "activation buffer", "registers", "input buffer",
 ]  # fmt: skip
 
