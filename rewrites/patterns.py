@@ -18,6 +18,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from chc.tensor_rules.rule import TensorRule
 from ir_semantics.graph.ir import Attribute
 from ir_semantics.graph.operator import NAMES, OPERATORS
 from ir_semantics.graph.types import Array, TensorType
@@ -25,8 +26,6 @@ from ir_semantics.scalars import Scalar
 from ir_semantics.tensors.conditions import holds
 from ir_semantics.tensors.index import Index, index
 from ir_semantics.tensors.terms import Shape, Tensor
-
-from .tensor_rule import TensorRule
 
 __all__ = [
     "Found",

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from chc.tensor_rules.rule import Kind
 from smt_encodings.claims import Status
 
 from . import tensor_rules
 from .offload.chains import CHAIN_RULES
 from .offload.rules import RULES
 from .subjects.registry import entries
-from .tensor_rule import Kind
 
 __all__ = ["DOCUMENT", "Count", "counts", "main", "table", "with_table"]
 

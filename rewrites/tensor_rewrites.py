@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from chc.tensor_rules.rule import TensorRule
 from ir_semantics.graph.build import result_type
 from ir_semantics.graph.ir import Attribute, attributes_of, digest_of
 from ir_semantics.graph.types import Array, GraphError, TensorType
@@ -23,7 +24,6 @@ from .egraph.pattern import Maker
 from .gate import Admission
 from .patterns import Found, Instance, NoPattern, Pattern, build, fits, instances, sides_of
 from .subjects.tensor import TensorSubject
-from .tensor_rule import TensorRule
 
 __all__ = ["Classes", "Constants", "TensorRewrite", "Types", "rewrites_of"]
 

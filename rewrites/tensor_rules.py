@@ -5,6 +5,9 @@ from __future__ import annotations
 from difflib import get_close_matches
 from functools import partial
 
+from chc.tensor_rules.decide import decide_tensor_rule
+from chc.tensor_rules.rule import Kind, TensorRule
+
 from . import (
     tensor_rules_convolution,
     tensor_rules_hardware,
@@ -17,8 +20,6 @@ from . import (
     tensor_rules_windows,
 )
 from .rules import TableEntry, Unstated
-from .tensor_decide import decide_tensor_rule
-from .tensor_rule import Kind, TensorRule
 
 __all__ = ["MODULES", "RULES", "UNSTATED", "entries", "rule_named"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chc.tensor_rules.rule import Kind, TensorRule
 from ir_semantics.tensors.conditions import equal, le
 from ir_semantics.tensors.index import size
 from ir_semantics.tensors.operators import (
@@ -19,7 +20,6 @@ from ir_semantics.tensors.operators import (
 from ir_semantics.tensors.reductions import conv, matmul
 from ir_semantics.tensors.terms import Tensor, input_
 
-from .tensor_rule import Kind, TensorRule
 from .tensor_rules_inputs import (
     GAIN,
     IMAGE,

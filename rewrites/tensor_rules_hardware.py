@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from chc.tensor_rules.rule import Kind, TensorRule
 from ir_semantics.tensors.conditions import TRUE, both, equal, lt
 from ir_semantics.tensors.operators import expand_scalar, pad
 from ir_semantics.tensors.reductions import avg_pool
 from ir_semantics.tensors.terms import Tensor, input_
 from smt_encodings.claims import Equality
 
-from .tensor_rule import Kind, TensorRule
 from .tensor_words import add, at_least, sizes, sub
 
 __all__ = ["RULES"]

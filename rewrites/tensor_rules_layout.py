@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+from chc.tensor_rules.rule import Kind, TensorRule
 from ir_semantics.tensors.conditions import le, lt
 from ir_semantics.tensors.operators import (
     broadcast,
@@ -20,7 +21,6 @@ from ir_semantics.tensors.operators import (
 )
 from ir_semantics.tensors.terms import Tensor, input_
 
-from .tensor_rule import Kind, TensorRule
 from .tensor_words import add, at_least, largest, relu, sizes
 
 __all__ = ["RULES", "compositions"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chc.tensor_rules.rule import Kind, TensorRule
 from ir_semantics.tensors.conditions import le
 from ir_semantics.tensors.operators import (
     broadcast,
@@ -17,7 +18,6 @@ from ir_semantics.tensors.operators import (
 from ir_semantics.tensors.reductions import conv, cumsum, dot, matmul, reduce, softmax
 from ir_semantics.tensors.terms import input_
 
-from .tensor_rule import Kind, TensorRule
 from .tensor_rules_inputs import (
     FIRST,
     GAIN,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from chc.tensor_rules.rule import Kind, TensorRule
 from ir_semantics.tensors.conditions import both, le, lt
 from ir_semantics.tensors.index import product
 from ir_semantics.tensors.operators import broadcast, concat, pad, reshape, slice_, transpose
@@ -16,7 +17,6 @@ from ir_semantics.tensors.reductions import conv, matmul, patches
 from ir_semantics.tensors.terms import Tensor, input_
 from smt_encodings.claims import Equality
 
-from .tensor_rule import Kind, TensorRule
 from .tensor_words import add, at_least, bias, div, mul, relu, sizes, sub
 
 __all__ = ["EXCHANGED", "FROM_ONNX", "RULES", "TO_ONNX"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from chc.tensor_rules.rule import Kind, TensorRule
 from ir_semantics.tensors.conditions import both, le, lt
 from ir_semantics.tensors.operators import broadcast, concat, number, pad, reshape, slice_, upsample
 from ir_semantics.tensors.reductions import avg_pool, conv, max_pool, mean, reduce
 from ir_semantics.tensors.terms import input_
 from smt_encodings.claims import Equality
 
-from .tensor_rule import Kind, TensorRule
 from .tensor_words import add, at_least, bias, clip, div, largest, mul, relu, scale, sizes
 
 __all__ = ["RULES"]

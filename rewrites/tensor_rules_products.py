@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chc.tensor_rules.rule import Kind, TensorRule
 from ir_semantics.scalars import exp, variable
 from ir_semantics.tensors.conditions import le
 from ir_semantics.tensors.operators import (
@@ -20,7 +21,6 @@ from ir_semantics.tensors.operators import (
 from ir_semantics.tensors.reductions import cumsum, dot, matmul, mean, reduce, softmax
 from ir_semantics.tensors.terms import Tensor, input_
 
-from .tensor_rule import Kind, TensorRule
 from .tensor_rules_inputs import (
     GAIN,
     MATRIX,

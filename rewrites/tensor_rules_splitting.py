@@ -6,6 +6,7 @@ matrices in ``tensor_rules_products``.
 
 from __future__ import annotations
 
+from chc.tensor_rules.rule import Kind, TensorRule
 from ir_semantics.scalars import exp, relu, variable
 from ir_semantics.tensors.conditions import both, le
 from ir_semantics.tensors.index import Index, IndexLike
@@ -13,7 +14,6 @@ from ir_semantics.tensors.operators import concat, map_, reshape, slice_, transp
 from ir_semantics.tensors.reductions import conv, matmul, mean, reduce
 from ir_semantics.tensors.terms import Tensor, input_
 
-from .tensor_rule import Kind, TensorRule
 from .tensor_rules_inputs import OUT, REALS, A, B, C, H, K, M, N, P, Q, S, T, W, along
 from .tensor_words import at_least, bias, sub
 

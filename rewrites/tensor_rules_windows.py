@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from chc.tensor_rules.rule import Kind, TensorRule
 from ir_semantics.tensors.conditions import both
 from ir_semantics.tensors.index import product
 from ir_semantics.tensors.operators import concat, reshape, slice_, transpose
 from ir_semantics.tensors.reductions import avg_pool, max_pool, mean, patches, reduce
 from ir_semantics.tensors.terms import Tensor, input_
 
-from .tensor_rule import Kind, TensorRule
 from .tensor_rules_inputs import IMAGE, REALS, C, H, K, M, N, P, Q, S, T, W
 from .tensor_words import at_least
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ir_semantics
+from chc.tensor_rules.decide import decide_tensor_rule
+from chc.tensor_rules.prove import METHOD, prove_tensor_rule
+from chc.tensor_rules.refute import Counterexample, replay
+from chc.tensor_rules.rule import TensorRule
 from reports.subjects import Refutation, Required, Subject, needed_by
-from rewrites.tensor_decide import decide_tensor_rule
-from rewrites.tensor_prove import METHOD, prove_tensor_rule
-from rewrites.tensor_refute import Counterexample, replay
-from rewrites.tensor_rule import TensorRule
 from rewrites.tensor_rules import MODULES
 from smt_encodings.claims import Claim, Status, Verdict
 from smt_encodings.discharge import Discharger
@@ -63,7 +63,7 @@ class TensorSubject(Subject):
         return trust_lines(claim)
 
     def prove(self, discharger: Discharger) -> Verdict:
-        """As :func:`rewrites.tensor_decide.decide_tensor_rule`."""
+        """As :func:`chc.tensor_rules.decide.decide_tensor_rule`."""
         return with_name(decide_tensor_rule(self.rule, discharger), self.name)
 
     def required(self, certificate: Mapping[str, Any]) -> Required | str:

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from chc.tensor_rules.rule import Kind
 from ilaverify.catalogue import MAPPINGS
 from rewrites import rule_kinds
 from rewrites.offload.chains import CHAIN_RULES
-from rewrites.tensor_rule import Kind
 from rewrites.tensor_rules import rule_named
 
 

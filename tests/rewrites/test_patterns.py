@@ -8,6 +8,8 @@ from random import Random
 import numpy as np
 import pytest
 
+from chc.tensor_rules.context import sizes_within
+from chc.tensor_rules.rule import Kind, TensorRule
 from ir_semantics.graph.build import Builder
 from ir_semantics.graph.run import run
 from ir_semantics.graph.types import Array, GraphError, TensorType
@@ -16,8 +18,6 @@ from ir_semantics.tensors.index import size
 from ir_semantics.tensors.operators import map_
 from ir_semantics.tensors.terms import input_
 from rewrites.patterns import Found, Instance, NoPattern, Pattern, build, instances, pattern_of, sides_of
-from rewrites.tensor_context import sizes_within
-from rewrites.tensor_rule import Kind, TensorRule
 from rewrites.tensor_rules import RULES, rule_named
 
 LARGEST = (4, 6, 9, 16)

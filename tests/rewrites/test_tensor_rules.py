@@ -7,15 +7,15 @@ import random
 
 import pytest
 
+from chc.tensor_rules.context import sizes_drawn
+from chc.tensor_rules.decide import decide_tensor_rule
+from chc.tensor_rules.prove import prove_tensor_rule
+from chc.tensor_rules.refute import Counterexample, find_counterexample, replay
+from chc.tensor_rules.rule import Kind, TensorRule
 from ir_semantics.tensors.evaluate import shape_at
 from ir_semantics.tensors.index import size
 from ir_semantics.tensors.terms import input_
 from rewrites import tensor_rules, tensor_rules_layout
-from rewrites.tensor_context import sizes_drawn
-from rewrites.tensor_decide import decide_tensor_rule
-from rewrites.tensor_prove import prove_tensor_rule
-from rewrites.tensor_refute import Counterexample, find_counterexample, replay
-from rewrites.tensor_rule import Kind, TensorRule
 from rewrites.tensor_rules import RULES, entries, rule_named
 from smt_encodings.claims import Equality, Status
 from smt_encodings.discharge import Discharger

@@ -13,6 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from chc.tensor_rules import refute as tensor_refute
+from chc.tensor_rules.decide import decide_tensor_rule, unsound
+from chc.tensor_rules.prove import prove_tensor_rule
+from chc.tensor_rules.refute import Counterexample, find_counterexample, replay
+from chc.tensor_rules.rule import Kind, TensorRule
 from ir_semantics.scalars import exp, variable
 from ir_semantics.tensors.conditions import TRUE, Condition, both, equal, le, lt
 from ir_semantics.tensors.index import Index
@@ -43,15 +48,11 @@ from ir_semantics.tensors.reductions import (
     softmax,
 )
 from ir_semantics.tensors.terms import Tensor, input_
-from rewrites import tensor_refute, tensor_rules
-from rewrites.tensor_decide import decide_tensor_rule, unsound
-from rewrites.tensor_prove import prove_tensor_rule
-from rewrites.tensor_refute import Counterexample, find_counterexample, replay
-from rewrites.tensor_rule import Kind, TensorRule
+from rewrites import tensor_rules
 from rewrites.tensor_words import add, at_least, bias, clip, div, largest, mul, relu, scale, sizes, sub
 from smt_encodings.claims import Equality, Status
 from smt_encodings.discharge import Discharger
-from tests.rewrites.mutations import mutant
+from tests.chc.tensor_rules.mutations import mutant
 
 N, C, W, K, S, P, Q, T, M = sizes("n c w k s p q t m")
 X, Y, MATRIX = input_("x", N), input_("y", N), input_("x", N, M)

@@ -21,8 +21,8 @@ from ir_semantics.tensors.conditions import holds
 from ir_semantics.tensors.evaluate import IllFormed, evaluate, shape_at
 from ir_semantics.tensors.numbers import DivisionByZero, Undefined, apart, text_of
 
-from .tensor_context import sizes_drawn, sizes_within
-from .tensor_rule import TensorRule
+from .context import sizes_drawn, sizes_within
+from .rule import TensorRule
 
 __all__ = ["Counterexample", "find_counterexample", "replay"]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from chc.tensor_rules.rule import TensorRule
 from ir_semantics.tensors.conditions import All, AtLeastZero, Condition, both, le, negation
 from ir_semantics.tensors.elements import (
     Apply,
@@ -21,7 +22,6 @@ from ir_semantics.tensors.elements import (
 )
 from ir_semantics.tensors.index import Index, Names, index
 from ir_semantics.tensors.terms import Tensor, element_of, well_formed
-from rewrites.tensor_rule import TensorRule
 
 OTHER = {"add": "sub", "sub": "add", "mul": "add", "div": "mul", "maximum": "minimum", "minimum": "maximum"}
 OTHER_BIG = {"sum": "max", "max": "min", "min": "max"}

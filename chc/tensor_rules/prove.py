@@ -1,7 +1,7 @@
 """Proofs of rewrite rules between tensor terms, for every size of the rule's domain.
 
 One arbitrary element of the result stands for all: its subscripts are integer variables within the shape.  The
-normal forms of both sides' elements (:mod:`.tensor_normalise`) are compared (:mod:`.tensor_match`), and every fact on
+normal forms of both sides' elements (:mod:`.normalise`) are compared (:mod:`.match`), and every fact on
 indices that this needs is put to the solvers.  See docs/tensor_rules.md.
 """
 
@@ -20,11 +20,11 @@ from smt_encodings.claims import Equality, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
 
-from .tensor_context import Context, OutOfTime, Proof, sizes_drawn, sizes_within
-from .tensor_match import Matcher
-from .tensor_normal import Laws, Value, indices_in
-from .tensor_normalise import Normaliser
-from .tensor_rule import TensorRule
+from .context import Context, OutOfTime, Proof, sizes_drawn, sizes_within
+from .match import Matcher
+from .normal import Laws, Value, indices_in
+from .normalise import Normaliser
+from .rule import TensorRule
 
 __all__ = ["METHOD", "prove_tensor_rule"]
 

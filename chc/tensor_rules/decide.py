@@ -10,9 +10,9 @@ from ir_semantics.tensors.operators import map_, reverse
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
 
-from .tensor_prove import METHOD, prove_tensor_rule
-from .tensor_refute import find_counterexample
-from .tensor_rule import TensorRule
+from .prove import METHOD, prove_tensor_rule
+from .refute import find_counterexample
+from .rule import TensorRule
 
 __all__ = ["decide_tensor_rule", "mutants", "unsound"]
 

@@ -13,8 +13,8 @@ from ir_semantics.tensors.conditions import TRUE, Condition, both, inside, le, r
 from ir_semantics.tensors.elements import Element, substitute_element
 from ir_semantics.tensors.index import Index, Quotient, index
 
-from .tensor_context import Context
-from .tensor_normal import Laws
+from .context import Context
+from .normal import Laws
 
 __all__ = ["Indices", "split_of"]
 

@@ -26,8 +26,8 @@ from ir_semantics.tensors.conditions import Condition, both, either, equal, insi
 from ir_semantics.tensors.elements import Read
 from ir_semantics.tensors.index import Index, index
 
-from .tensor_context import Context
-from .tensor_normal import (
+from .context import Context
+from .normal import (
     Atom,
     Extremum,
     Family,
@@ -45,7 +45,7 @@ from .tensor_normal import (
     substitute_member,
     substitute_value,
 )
-from .tensor_witness import COMMUTATIVE, Map, alignments, bound_inside, pairings, witnesses
+from .witness import COMMUTATIVE, Map, alignments, bound_inside, pairings, witnesses
 
 __all__ = ["Matcher"]
 

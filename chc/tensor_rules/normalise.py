@@ -1,6 +1,6 @@
 """From element expressions to normal forms, in a context that decides index questions.
 
-Every step is one of the laws that :class:`~rewrites.tensor_normal.Laws` names, or replaces an index by an equal one
+Every step is one of the laws that :class:`~chc.tensor_rules.normal.Laws` names, or replaces an index by an equal one
 after its context has established the fact that this needs.
 """
 
@@ -26,8 +26,8 @@ from ir_semantics.tensors.elements import (
 )
 from ir_semantics.tensors.index import Index
 
-from .tensor_context import Context
-from .tensor_normal import (
+from .context import Context
+from .normal import (
     Atom,
     Extremum,
     Family,
@@ -46,7 +46,7 @@ from .tensor_normal import (
     times,
     variables_in,
 )
-from .tensor_simplify import Indices
+from .simplify import Indices
 
 __all__ = ["Normaliser"]
 
