@@ -189,7 +189,7 @@ class Attempt:
             return Status.UNKNOWN, str(error)
         except NotDischarged as error:
             return self.undecided(error)
-        return Status.PROVED, ""
+        return self.discharger.conclude()
 
     def undecided(self, error: NotDischarged) -> tuple[Status, str]:
         """The status and reason where an obligation did not get its answer; keeps the solver's model."""

@@ -78,13 +78,11 @@ def prove(
 
 def _prove(proof: Proof) -> Verdict:
     start = time.perf_counter()
-    status, reason = Status.PROVED, ""
+    status, reason = Status.VACUOUS, "no size satisfies the precondition"
     try:
-        if not _precondition(proof):
-            status, reason = Status.VACUOUS, "no size satisfies the precondition"
-        else:
+        if _precondition(proof):
             _run(proof)
-            proof.discharger.settle()
+            status, reason = proof.discharger.conclude()
     except NotDischarged as error:
         status, reason = Status.UNKNOWN, str(error)
     except (Unsupported, NotLinearizable) as error:

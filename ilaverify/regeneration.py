@@ -9,7 +9,7 @@ import bmc.prove
 import bmc.sums
 import chc.prove
 from ila_lang.mapping import SizeError, TensorMapping
-from smt_encodings.claims import Status, Verdict
+from smt_encodings.claims import Verdict
 from smt_encodings.discharge import Requirements
 
 __all__ = ["regenerate"]
@@ -44,4 +44,4 @@ def regenerate(certificate: Mapping[str, Any], mapping: TensorMapping, requireme
             return f"method {certificate['method']!r} is not known"
     except (KeyError, TypeError, ValueError, SizeError) as error:
         return f"its parameters are malformed: {error}"
-    return verdict if verdict.status is Status.PROVED else verdict.reason
+    return verdict if requirements.complete else verdict.reason

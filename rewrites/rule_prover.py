@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from ir_semantics.scalars import BOOLEAN, NUMBER, TRUE, Format, NotInterpreted, Scalar, Value, interpret, postorder
 from ir_semantics.scalars_floats import decode
 from ir_semantics.scalars_machine import MACHINE_FAMILIES, MachineExpressions, from_code
-from smt_encodings.claims import Claim, Interpretation, Obligation, Status, Verdict
+from smt_encodings.claims import Claim, Interpretation, Obligation, Status, Verdict, conclude
 from smt_encodings.discharge import Discharger, NotDischarged, Requirements
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.interpretations import (
@@ -211,7 +211,8 @@ class _Attempt:
             return Status.UNKNOWN, "no values are known that satisfy the condition"
         if not refuted:
             return Status.UNKNOWN, "no changed form of the rule was refuted: it may not depend on its right side"
-        return Status.PROVED, "" if self.discharger.second else "only z3 was asked"
+        status, reason = conclude(self.obligations)
+        return status, reason or ("" if self.discharger.second else "only z3 was asked")
 
     def _prove_lemmas(self) -> tuple[Status, str] | None:
         for lemma in self.rule.lemmas:

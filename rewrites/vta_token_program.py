@@ -73,42 +73,34 @@ def prove_program(
 ) -> Verdict:
     """Proves token order of a program, or refutes it by a schedule that is replayed.
 
-    The answer is REFUTED where a replayed schedule ends in another memory or in a deadlock, with the
-    :class:`~rewrites.vta_token_replay.Counterexample` as detail "counterexample"; UNKNOWN where two instructions may
-    meet in either order, but no difference shows with the program's data.  Raises ProgramError where the program has no
-    FINISH at its end, or a word that is no instruction.
+    The answer is REFUTED where a replayed schedule ends in another memory, in a deadlock or with instructions left
+    behind FINISH, with the :class:`~rewrites.vta_token_replay.Counterexample` as detail "counterexample"; UNKNOWN where
+    two instructions may meet in either order, but no difference shows with the program's data.  Raises ProgramError
+    where the program has no FINISH at its end, or a word that is no instruction.
     """
     start = time.perf_counter()
     instructions = decode_program(program.words, ENCODINGS[options.encoding])
     require_finish(instructions)
     asked = discharger or Discharger()
-    verdict = Verdict(Status.PROVED, claim_of(len(instructions), subject), "token order", 0.0)
+    status, details = Status.UNKNOWN, dict[str, object]()
     found = deadlock(program, options)
     if found is not None:
-        _refute(verdict, found, options)
+        reason = found.message
     else:
         with fresh_symbols():
             try:
                 _Proof(program, options, asked, instructions).run()
-            except Unsupported as error:
-                verdict.status, verdict.reason = Status.UNKNOWN, str(error)
-            except NotDischarged as error:
-                verdict.status, verdict.reason = Status.UNKNOWN, str(error)
+                status, reason = asked.conclude()
+            except (Unsupported, NotDischarged) as error:
+                reason = str(error)
             except _Race as error:
-                verdict.status, verdict.reason = Status.UNKNOWN, str(error)
+                reason = str(error)
                 found = _race_that_shows(program, instructions, options, error)
-                if found is not None:
-                    _refute(verdict, found, options)
-    verdict.obligations = asked.obligations
-    verdict.seconds = time.perf_counter() - start
-    return verdict
-
-
-def _refute(verdict: Verdict, found: Counterexample, options: VtaOptions) -> None:
-    if replays(found, options):
-        verdict.details["unproved"] = verdict.reason
-        verdict.status, verdict.reason = Status.REFUTED, found.summary()
-        verdict.details["counterexample"] = found
+    if found is not None and replays(found, options):
+        details = {"unproved": reason, "counterexample": found}
+        status, reason = Status.REFUTED, found.summary()
+    seconds, claim = time.perf_counter() - start, claim_of(len(instructions), subject)
+    return Verdict(status, claim, "token order", seconds, reason, asked.obligations, details=details)
 
 
 def _race_that_shows(

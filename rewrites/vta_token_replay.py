@@ -122,7 +122,10 @@ def _with_priority(instructions: Sequence[Instruction], first: int, options: Vta
 
 
 def _compare(program: Program, schedule: Sequence[int], options: VtaOptions) -> Counterexample | None:
-    sequential = run_in_order(program, options)
+    try:
+        sequential = run_in_order(program, options)
+    except ProgramError:
+        return None
     try:
         found = run_schedule(program, schedule, options)
     except ProgramError as error:
@@ -147,14 +150,19 @@ def deadlock(program: Program, options: VtaOptions) -> Counterexample | None:
 
 
 def replays(found: Counterexample, options: VtaOptions) -> bool:
-    """Whether a new run of the counterexample's schedule shows what it says."""
-    if found.message:
-        try:
-            run_schedule(found.program, found.schedule, options)
-        except ProgramError as error:
-            return str(error).startswith(found.message)
+    """Whether a new run of the counterexample's schedule shows what it says.
+
+    With a ``message``: the schedule does not execute the whole program, FINISH last, and the sequential order does.
+    """
+    try:
+        sequential = run_in_order(found.program, options)
+    except ProgramError:
         return False
-    sequential = run_in_order(found.program, options)
-    other = run_schedule(found.program, found.schedule, options)
+    try:
+        other = run_schedule(found.program, found.schedule, options)
+    except ProgramError:
+        return bool(found.message)
+    if found.message:
+        return False
     values = sequential.memories[found.memory][found.address], other.memories[found.memory][found.address]
     return values == (found.sequential, found.found) and found.sequential != found.found

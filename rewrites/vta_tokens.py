@@ -100,24 +100,24 @@ def prove_token_order(
     """
     start = time.perf_counter()
     asked = discharger or Discharger()
-    verdict = Verdict(Status.PROVED, token_order_claim(rules), "token order", 0.0)
+    details: dict[str, object] = {}
+    invariants: dict[str, list[str]] = {}
     with fresh_symbols():
         try:
-            _prove(rules, options, asked, verdict)
+            invariants[LEVEL], details["levels"] = _prove(rules, options, asked)
+            status, reason = asked.conclude()
         except (NotDischarged, NotLinearizable, Unsupported) as error:
-            verdict.status, verdict.reason = Status.UNKNOWN, str(error)
-    if verdict.status is Status.UNKNOWN:
-        found = _search(rules, options)
-        if found is not None:
-            verdict.details["unproved"] = verdict.reason
-            verdict.details["counterexample"] = found
-            verdict.status, verdict.reason = Status.REFUTED, found.summary()
-    verdict.obligations = asked.obligations
-    verdict.seconds = time.perf_counter() - start
-    return verdict
+            status, reason = Status.UNKNOWN, str(error)
+            found = _search(rules, options)
+            if found is not None:
+                details = {"unproved": reason, "counterexample": found}
+                status, reason = Status.REFUTED, found.summary()
+    seconds, claim = time.perf_counter() - start, token_order_claim(rules)
+    return Verdict(status, claim, "token order", seconds, reason, asked.obligations, invariants, details)
 
 
-def _prove(rules: TokenRules, options: VtaOptions, discharger: Discharger, verdict: Verdict) -> None:
+def _prove(rules: TokenRules, options: VtaOptions, discharger: Discharger) -> tuple[list[str], dict[str, object]]:
+    """Asks everything; the invariant in words, and in the form of the loop levels of other proofs."""
     problems = self_contained(vta(options))
     for (left, right), memories in shared_memories(options).items():
         ordered = (*_ordered(left, right, options), "dram")
@@ -138,9 +138,8 @@ def _prove(rules: TokenRules, options: VtaOptions, discharger: Discharger, verdi
         meaning = f"if {queue} could hold less than no tokens, this bad state would not be excluded"
         discharger.ask("health", f"tokens exclude: {name}", [*loose, system.bad()[name]], meaning, expected="sat")
     prove_footprints(discharger, options)
-    verdict.invariants[LEVEL] = system.text()
-    verdict.details["levels"] = {
-        LEVEL: {  # in the form of the loop levels of other proofs
+    return system.text(), {
+        LEVEL: {
             "found_by": "read off the token rules",
             "seconds": 0.0,
             "horn": system.horn(),

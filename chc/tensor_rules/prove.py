@@ -16,7 +16,7 @@ from ir_semantics.tensors.conditions import All, equal
 from ir_semantics.tensors.elements import Element, indices_of_element, substitute_element
 from ir_semantics.tensors.index import Index
 from ir_semantics.tensors.terms import element_of, well_formed
-from smt_encodings.claims import Equality, Status, Verdict
+from smt_encodings.claims import Equality, Status, Verdict, conclude
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
 
@@ -52,10 +52,11 @@ def prove_tensor_rule(rule: TensorRule, discharger: Discharger | None = None, se
         raise ValueError(f"the rule {rule.name} must be claimed bit_exact, up_to_reduction_order or over_reals")
     asked = discharger if discharger is not None else Discharger(timeout=8.0)
     start, mark = time.perf_counter(), len(asked.obligations)
-    status, reason, details = Status.PROVED, "", dict[str, object]()
+    details = dict[str, object]()
     with fresh_symbols():
         try:
             details = _prove(rule, asked, start + seconds)
+            status, reason = conclude(asked.obligations[mark:])
         except _NotProved as stop:
             status, reason = Status.UNKNOWN, str(stop)
         except OutOfTime:

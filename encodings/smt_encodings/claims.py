@@ -1,15 +1,17 @@
 """What provers answer: verdicts, claims and obligations.
 
-A verdict is never a Boolean.  ``bool(verdict)`` raises, so that no caller can mistake UNKNOWN for PROVED.
+A verdict is never a Boolean.  ``bool(verdict)`` raises, so that no caller can mistake UNKNOWN for PROVED.  PROVED is
+said last, by :func:`conclude`, of what was discharged; every verdict passes it when it is made.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NoReturn
 
-__all__ = ["Answer", "Claim", "Equality", "Interpretation", "Obligation", "Status", "Verdict"]
+__all__ = ["Answer", "Claim", "Equality", "Interpretation", "Obligation", "Status", "Verdict", "conclude"]
 
 
 class Status(Enum):
@@ -100,9 +102,32 @@ class Claim:
     assumptions: tuple[str, ...]
 
 
+_GROUNDS = ("enumerations", "derivation", "decided_by")
+
+
+def conclude(obligations: Sequence[Obligation], decided_by: object = "") -> tuple[Status, str]:
+    """PROVED, where that may be said: the only place where it is.
+
+    ``decided_by`` names what decided the claim without a solver: an enumeration, a normal form, a derivation.  The
+    answer is ERROR, with the reason, where there is neither that nor an obligation, or one is not discharged.
+    """
+    failed = next((o for o in obligations if not o.discharged), None)
+    if failed is not None:
+        answers = ", ".join(f"{a.solver}: {a.status}" for a in failed.answers) or "nobody was asked"
+        which = f"'{failed.name}' ({failed.group}) needs the answer {failed.expected}"
+        return Status.ERROR, f"PROVED needs every obligation discharged; {which}; {answers}"
+    if not obligations and not decided_by:
+        return Status.ERROR, "PROVED needs an obligation, an enumeration or a derivation; this attempt has none"
+    return Status.PROVED, ""
+
+
 @dataclass
 class Verdict:
-    """The outcome of a proof attempt."""
+    """The outcome of a proof attempt.
+
+    One that is made PROVED without grounds (:func:`conclude`) is an ERROR, and none becomes PROVED afterwards.  Grounds
+    without a solver are the details "enumerations", "derivation" and "decided_by".
+    """
 
     status: Status
     claim: Claim
@@ -112,6 +137,17 @@ class Verdict:
     obligations: list[Obligation] = field(default_factory=list)
     invariants: dict[str, list[str]] = field(default_factory=dict)
     details: dict[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.status is Status.PROVED:
+            said, problem = conclude(self.obligations, next(filter(None, map(self.details.get, _GROUNDS)), ""))
+            if said is not Status.PROVED:
+                self.status, self.reason = said, problem
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name == "status" and value is Status.PROVED and hasattr(self, "details"):
+            raise TypeError("A verdict is PROVED when it is made or never; make a new one of the obligations")
+        super().__setattr__(name, value)
 
     def __bool__(self) -> NoReturn:
         raise TypeError("A verdict has no truth value; compare its status, e.g. `verdict.status is Status.PROVED`")

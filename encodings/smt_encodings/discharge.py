@@ -9,7 +9,7 @@ import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
 from . import solver_cvc5, solver_z3
-from .claims import Answer, Obligation
+from .claims import Answer, Obligation, Status, conclude
 from .printer import script
 
 __all__ = ["Discharger", "NotDischarged", "Requirement", "Requirements", "conjuncts", "decide"]
@@ -188,6 +188,11 @@ class Discharger:
             if not answered.discharged:
                 raise NotDischarged(answered)
 
+    def conclude(self) -> tuple[Status, str]:
+        """What is to be said once all that a proof needs was asked: PROVED, or ERROR with the reason."""
+        self.settle()
+        return conclude(self.obligations)
+
     def abandon(self) -> None:
         """Stops background questions whose answers are not needed any more; what z3 said of them is kept."""
         while self._pending:
@@ -215,9 +220,18 @@ class Discharger:
 
 @dataclass
 class Requirements(Discharger):
-    """Writes down what would be asked, without asking: what a certificate's obligations are compared with."""
+    """Writes down what would be asked, without asking: what a certificate's obligations are compared with.
+
+    ``complete`` says that a prover came to its end, so that these are all its obligations.
+    """
 
     required: list[Requirement] = field(default_factory=list)
+    complete: bool = False
+
+    def conclude(self) -> tuple[Status, str]:
+        """UNKNOWN: nobody was asked."""
+        self.complete = True
+        return Status.UNKNOWN, "the obligations were written down, and nobody was asked"
 
     def ask_text(self, obligation: Obligation) -> Obligation:
         """Notes an obligation that must appear exactly as it is."""

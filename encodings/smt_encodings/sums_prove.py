@@ -8,7 +8,7 @@ from enum import Enum
 from itertools import chain
 
 from . import solver_cvc5, solver_z3
-from .claims import Answer, Claim, Equality, Interpretation, Obligation, Status, Verdict
+from .claims import Answer, Claim, Equality, Interpretation, Obligation, Status, Verdict, conclude
 from .sums import Counterexample, Product, Sum, SumClaim, Term, distinguish, evaluate, flat_lengths
 from .sums_cancel import difference, sums_within
 from .sums_encode import Data, Encoding, script
@@ -73,7 +73,7 @@ def prove_sums(
     obligations: list[Obligation] = []
     details: dict[str, object] = {}
     if method is Method.HASH and not ask and not difference(claim):
-        status, reason = Status.PROVED, _CANCELLED
+        status, reason = conclude((), NORMAL_FORM)[0], _CANCELLED
         details["decided_by"] = NORMAL_FORM
     elif (found := distinguish(claim)) is not None:
         status, reason = _replay(claim, found)
@@ -108,15 +108,14 @@ def _ask(claim: SumClaim, method: Method, data: Data, timeout: float) -> tuple[S
         obligations[-1] = replace(obligations[-1], answers=(*obligations[-1].answers, answer))
         if answer.status != "unsat":
             break
-    status, reason = _status(answers)
-    return status, reason, obligations
+    return *_status(answers, obligations), obligations
 
 
-def _status(answers: list[Answer]) -> tuple[Status, str]:
+def _status(answers: list[Answer], obligations: list[Obligation]) -> tuple[Status, str]:
     """PROVED for two answers "unsat"; the last answer decides otherwise, because nobody is asked after another one."""
     last = answers[-1]
     if len(answers) == 2 and all(a.status == "unsat" for a in answers):
-        return Status.PROVED, ""
+        return conclude(obligations)
     if last.status == "sat" and len(answers) == 2:
         return Status.ERROR, f"the solvers must agree; {answers[0].solver}: unsat, {last.solver}: sat"
     if last.status == "sat":

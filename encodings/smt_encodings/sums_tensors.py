@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product as indices
 
-from .claims import Claim, Equality, Interpretation, Obligation, Status, Verdict
+from .claims import Claim, Equality, Interpretation, Obligation, Status, Verdict, conclude
 from .sums import Constant, Product, Sum, SumClaim, Symbol, Term, dot, post_order
 from .sums_encode import Data
 from .sums_prove import NORMAL_FORM, Method, prove_sums
@@ -165,7 +165,7 @@ def prove_tensors(
     groups = [[i] for i in claim.left.indices] if every else element_classes(claim)
     obligations: list[Obligation] = []
     details: dict[str, object] = {"classes": [(g[0], len(g)) for g in groups]}
-    status, reason = (Status.PROVED, "") if groups else (Status.VACUOUS, "the tensors have no elements")
+    status, reason = Status.VACUOUS, "the tensors have no elements"
     assumptions: dict[str, None] = {}
     decided: list[str] = []
     for group in groups:
@@ -178,8 +178,9 @@ def prove_tensors(
             details |= {**verdict.details, "element": group[0]}
             break
         decided.append(str(verdict.details["decided_by"]))
-    if status is Status.PROVED:
+    if groups and len(decided) == len(groups):
         details["decided_by"] = "; ".join(dict.fromkeys(decided))
+        status, reason = conclude(obligations, details["decided_by"])
         if cancelled := decided.count(NORMAL_FORM):
             reason = (
                 f"no solver was asked about {cancelled} of {len(groups)} classes of elements, decided by normal form"

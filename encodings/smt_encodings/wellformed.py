@@ -12,7 +12,7 @@ import pysmt.shortcuts as smt
 from ila_lang import Expr, For, Ila, Let, any_of, inline, resize, substitute, walk
 
 from .bits import BitEncoding
-from .claims import Obligation, Status
+from .claims import Obligation, Status, conclude
 from .discharge import Discharger, NotDischarged
 from .environment import fresh_symbols
 from .printer import script
@@ -68,12 +68,12 @@ def _check(ila: Ila, discharger: Discharger) -> list[Finding]:
 def _ask(discharger: Discharger, encoding: BitEncoding, name: str, bad: Expr) -> Finding:
     bad = inline(bad)
     if bad.is_const:
-        return Finding(name, Status.REFUTED if bad.value else Status.PROVED, {})
+        return Finding(name, Status.REFUTED if bad.value else conclude((), "simplification")[0], {})
     text = script([smt.And(encoding.term(bad))], comment=name)
     try:
-        discharger.ask_text(Obligation(name, "well-formed", text, "unsat", name))
+        asked = discharger.ask_text(Obligation(name, "well-formed", text, "unsat", name))
     except NotDischarged as error:
         answer = error.obligation.answers[0]
         status = Status.REFUTED if answer.status == "sat" else Status.UNKNOWN
         return Finding(name, status, dict(answer.model))
-    return Finding(name, Status.PROVED, {})
+    return Finding(name, conclude([asked])[0], {})

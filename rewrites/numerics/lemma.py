@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ila_lang import Expr, Function, compile_terms, inline
 from ila_lang.portable import digest
 from smt_encodings.bits import BitEncoding
-from smt_encodings.claims import Claim, Equality, Interpretation, Obligation, Status, Verdict
+from smt_encodings.claims import Claim, Equality, Interpretation, Obligation, Status, Verdict, conclude
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.printer import script
@@ -127,38 +127,35 @@ def prove_lemma(lemma: Lemma, discharger: Discharger | None = None, *, function:
     The verdict's details have the digest of the primitive's body, the ``method``, and, by enumeration, the number of
     ``arguments`` and the ``largest`` error as a part of what is allowed; if refuted, the ``counterexample``.
     """
-    target = function or lemma.function
+    target, asked = function or lemma.function, discharger or Discharger(timeout=60)
     proof = lemma.proof(target)
-    verdict = Verdict(Status.PROVED, lemma_claim(lemma), "enumeration" if isinstance(proof, Every) else "lemma", 0.0)
-    verdict.details["digest"] = digest(target)
-    start = time.perf_counter()
+    details: dict[str, object] = {"digest": digest(target)}
+    start, mark = time.perf_counter(), len(asked.obligations)
     if isinstance(proof, Every):
-        _enumerate(target, proof, verdict)
-        if verdict.status is Status.PROVED:
-            counted = {k: verdict.details[k] for k in ("arguments", "largest")}
-            verdict.details["enumerations"] = [{"name": lemma.name, "meaning": lemma.statement, **counted}]
+        method = "enumeration"
+        status, reason = _enumerate(lemma, target, proof, details)
     else:
+        method = "lemma"
         with fresh_symbols():
-            _ask(lemma, proof, discharger or Discharger(timeout=60), verdict)
-    verdict.seconds = time.perf_counter() - start
-    return verdict
+            status, reason = _ask(lemma, proof, asked, details)
+    seconds = time.perf_counter() - start
+    return Verdict(status, lemma_claim(lemma), method, seconds, reason, asked.obligations[mark:], details=details)
 
 
-def _refuted(verdict: Verdict, counterexample: Mapping[str, int], seen: str) -> None:
-    verdict.status = Status.REFUTED
-    verdict.details["counterexample"] = dict(counterexample)
-    verdict.reason = f"at {', '.join(f'{n} = {v}' for n, v in counterexample.items())}: {seen}"
+def _refuted(details: dict[str, object], counterexample: Mapping[str, int], seen: str) -> tuple[Status, str]:
+    details["counterexample"] = dict(counterexample)
+    return Status.REFUTED, f"at {', '.join(f'{n} = {v}' for n, v in counterexample.items())}: {seen}"
 
 
 def _names(function: Function) -> list[str]:
     return [p.name.rpartition(".")[2] for p in function.params]
 
 
-def _enumerate(function: Function, proof: Every, verdict: Verdict) -> None:
+def _enumerate(lemma: Lemma, function: Function, proof: Every, details: dict[str, object]) -> tuple[Status, str]:
     assert function.body is not None
     run = compile_terms(function.params, [function.body], vector=True)
     masks = [(1 << p.width) - 1 for p in function.params]
-    verdict.details["method"] = EVERY_ARGUMENT
+    details["method"] = EVERY_ARGUMENT
     count, largest = 0, Fraction(0)
     for arguments in proof.arguments():
         (result,) = run(*(a & m for a, m in zip(arguments, masks, strict=True)))
@@ -169,21 +166,22 @@ def _enumerate(function: Function, proof: Every, verdict: Verdict) -> None:
             at = int(np.argmax(wrong))
             values = {n: int(a[at]) for n, a in zip(_names(function), arguments, strict=True)}
             seen = f"the result is {int(result[at])}, off by up to {int(error[at])} where {int(allowed[at])} is allowed"
-            _refuted(verdict, values, seen)
-            return
+            return _refuted(details, values, seen)
         count += error.size
         positive = allowed > 0
         if positive.any():
             at = int(np.argmax(np.where(positive, error / np.maximum(allowed, 1), 0.0)))
             largest = max(largest, Fraction(int(error[at]), max(int(allowed[at]), 1)))
+    counted = {"arguments": count, "largest": float(largest)}
+    details |= counted
     if not count:
-        verdict.status, verdict.reason = Status.VACUOUS, "the domain has no argument"
-    verdict.details["arguments"] = count
-    verdict.details["largest"] = float(largest)
+        return Status.VACUOUS, "the domain has no argument"
+    details["enumerations"] = [{"name": lemma.name, "meaning": lemma.statement, **counted}]
+    return conclude((), EVERY_ARGUMENT)
 
 
-def _ask(lemma: Lemma, statement: Statement, discharger: Discharger, verdict: Verdict) -> None:
-    verdict.details["method"] = TWO_SOLVERS
+def _ask(lemma: Lemma, statement: Statement, discharger: Discharger, details: dict[str, object]) -> tuple[Status, str]:
+    details["method"] = TWO_SOLVERS
     encoding = BitEncoding()
     hypotheses = [encoding.term(h) for h in statement.hypotheses]
     negated = [*hypotheses, smt.Not(encoding.term(statement.goal))]
@@ -195,27 +193,22 @@ def _ask(lemma: Lemma, statement: Statement, discharger: Discharger, verdict: Ve
             continue
         text = script(assertions, comment=f"{lemma.name}: {name}")
         try:
-            asked = discharger.ask_text(Obligation(f"{lemma.name}: {name}", "numerics", text, expected, meaning))
+            discharger.ask_text(Obligation(f"{lemma.name}: {name}", "numerics", text, expected, meaning))
         except NotDischarged as failed:
-            verdict.obligations.append(failed.obligation)
-            _failed(statement, failed.obligation, verdict)
-            return
-        verdict.obligations.append(asked)
+            return _failed(statement, failed.obligation, details)
+    return discharger.conclude()
 
 
-def _failed(statement: Statement, obligation: Obligation, verdict: Verdict) -> None:
+def _failed(statement: Statement, obligation: Obligation, details: dict[str, object]) -> tuple[Status, str]:
     answer = obligation.answers[-1]
     if obligation.expected == "sat":
-        verdict.status = Status.VACUOUS if answer.status == "unsat" else Status.UNKNOWN
-        verdict.reason = f"premises: {answer.solver} says {answer.status}"
-        return
+        status = Status.VACUOUS if answer.status == "unsat" else Status.UNKNOWN
+        return status, f"premises: {answer.solver} says {answer.status}"
     models = [a.model for a in obligation.answers if a.status == "sat" and a.model is not None]
     values = {v.name: models[0].get(v.name, 0) for v in statement.variables} if models else {}
     if models and not _holds(statement, values):
-        _refuted(verdict, values, "the statement evaluates to false")
-        return
-    verdict.status = Status.UNKNOWN
-    verdict.reason = f"{answer.solver} says {answer.status}, where {obligation.expected} is needed"
+        return _refuted(details, values, "the statement evaluates to false")
+    return Status.UNKNOWN, f"{answer.solver} says {answer.status}, where {obligation.expected} is needed"
 
 
 def _holds(statement: Statement, values: Mapping[str, int]) -> bool:

@@ -219,18 +219,15 @@ def rule_claim(rule: RealRule) -> Claim:
 def prove_rule(rule: RealRule, discharger: Discharger | None = None) -> Verdict:
     """Puts a rule to both solvers."""
     asked = discharger or Discharger(timeout=60)
-    verdict = Verdict(Status.PROVED, rule_claim(rule), "lemma", 0.0)
-    start = time.perf_counter()
+    start, mark = time.perf_counter(), len(asked.obligations)
     with fresh_symbols():
         hypotheses, goal = rule.build()
         try:
             if hypotheses:
-                health = asked.ask("numerics", f"{rule.name}: premises", hypotheses, "they can hold", expected="sat")
-                verdict.obligations.append(health)
-            proved = asked.ask("numerics", rule.name, [*hypotheses, smt.Not(goal)], rule.statement)
-            verdict.obligations.append(proved)
+                asked.ask("numerics", f"{rule.name}: premises", hypotheses, "they can hold", expected="sat")
+            asked.ask("numerics", rule.name, [*hypotheses, smt.Not(goal)], rule.statement)
+            status, reason = asked.conclude()
         except NotDischarged as failed:
-            verdict.status, verdict.reason = Status.UNKNOWN, str(failed)
-            verdict.obligations.append(failed.obligation)
-    verdict.seconds = time.perf_counter() - start
-    return verdict
+            status, reason = Status.UNKNOWN, str(failed)
+    seconds = time.perf_counter() - start
+    return Verdict(status, rule_claim(rule), "lemma", seconds, reason, asked.obligations[mark:])

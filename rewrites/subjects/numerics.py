@@ -54,7 +54,8 @@ class _Numerics(Subject):
         """The questions as they are now; what was run on every argument is run again."""
         requirements = Requirements(second=False)
         verdict = self._proved(requirements)
-        if verdict.status is not Status.PROVED:
+        enumerated = verdict.method == "enumeration" and verdict.status is Status.PROVED
+        if not (enumerated or requirements.complete):
             return f"{verdict.status.value}: {verdict.reason}"
         enumerations: Any = verdict.details.get("enumerations", [])
         return Required(self.claim(certificate["parameters"]), requirements.required, {}, enumerations)

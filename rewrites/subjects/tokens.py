@@ -9,7 +9,7 @@ from reports.subjects import Refutation, Required, Subject
 from rewrites import vta_token_family, vta_tokens
 from rewrites.vta_token_family import TokenRules
 from rewrites.vta_tokens import prove_token_order, semantics, token_order_claim
-from smt_encodings.claims import Claim, Status, Verdict
+from smt_encodings.claims import Claim, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 
 from .sources import place_of
@@ -53,7 +53,7 @@ class TokenSubject(Subject):
         """The obligations and the invariant as they are now."""
         requirements = Requirements(second=False)
         verdict = prove_token_order(self.rules, discharger=requirements)
-        if verdict.status is not Status.PROVED:
+        if not requirements.complete:
             return f"{verdict.status.value}: {verdict.reason}"
         levels: Any = verdict.details["levels"]
         return Required(self.claim(certificate["parameters"]), requirements.required, levels)

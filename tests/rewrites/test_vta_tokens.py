@@ -87,7 +87,7 @@ def test_blocked_products_of_any_size_have_token_order(proved: Verdict) -> None:
 @pytest.mark.proof
 def test_the_obligations_can_be_generated_again(proved: Verdict) -> None:
     wanted = Requirements(second=False)
-    assert prove_token_order(discharger=wanted).status is Status.PROVED
+    assert prove_token_order(discharger=wanted).status is Status.UNKNOWN and wanted.complete
     given_ = {(o.group, o.name): o for o in proved.obligations}
     assert given_.keys() == {(r.group, r.name) for r in wanted.required}
     for required in wanted.required:
