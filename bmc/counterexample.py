@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ila_lang import BvSort, CommandError, Expr, Fragment, Machine, MemSort, run_fragment
-from ila_lang.compile import Memory
+from ila_lang.compile import Memory, NoBodyError
 from ila_lang.mapping import SizeError, TensorMapping
 
+from .budget import Budget, BudgetExceeded
 from .unroll import Cell
 
 __all__ = ["Counterexample", "Initial", "Outcome", "Runner", "replays", "search", "search_at"]
@@ -102,35 +103,51 @@ class _Lazy(Memory):
 
 
 class Runner:
-    """Runs both sides of one mapping on the scalar interpreter, from any initial contents."""
+    """Runs both sides of one mapping on the scalar interpreter, from any initial contents.
 
-    def __init__(self, mapping: TensorMapping) -> None:
+    With a ``deadline`` (of ``time.perf_counter``) runs raise BudgetExceeded where they take longer, or too much memory.
+    """
+
+    def __init__(self, mapping: TensorMapping, deadline: float | None = None) -> None:
         self.mapping = mapping
+        self.deadline = deadline
         self.machines = {"device": Machine(mapping.device.ila), "ir": Machine(mapping.ir.ila)}
         self.partners = {theirs: ours for ours, theirs in mapping.inputs}
 
     def run(self, sizes: Mapping[str, int], draw: Callable[[Cell, int], int]) -> Outcome:
-        """One run; ``draw`` gives the initial value of a cell of so many bits."""
+        """One run; ``draw`` gives the initial value of a cell of so many bits.
+
+        Raises NoBodyError where a function that the programs apply has no body.
+        """
         read: dict[Cell, int] = {}
         rows, columns = self.mapping.output_extents(sizes)
         outputs, error = [], ""
         for side, fragment in (("device", self.mapping.device), ("ir", self.mapping.ir)):
-            memories = self._prepare(side, fragment, draw, read)
+            machine = self.machines[side]
+            tensors = self._prepare(side, fragment, draw, read)
+            machine.steps = self._steps([*machine.memories.values(), *tensors.values()], read)
             try:
-                run_fragment(fragment, sizes, memories, self.machines[side])
+                run_fragment(fragment, sizes, tensors, machine)
             except CommandError as refused:
                 error = error or f"{fragment.name}: {refused}"
-                for name in sizes:
-                    self.machines[side].values.pop(name, None)
             name = self.mapping.output[0 if side == "device" else 1]
-            memory = memories.get(name, self.machines[side].memories.get(name))
-            assert memory is not None
-            outputs.append([memory[i] for i in range(rows * columns)])
+            memory = tensors[name] if name in tensors else machine.memories[name]
+            outputs.append([memory[i] for i in machine.steps(rows * columns)])
         return Outcome(outputs[0], outputs[1], error, read)
 
     def run_from(self, sizes: Mapping[str, int], initial: Initial) -> Outcome:
         """One run from given contents."""
-        return self.run(sizes, lambda cell, _: initial[cell] if cell in initial else self.reset(cell))
+        return self.run(sizes, lambda cell, _: self.contents(initial, cell))
+
+    def contents(self, initial: Initial, cell: Cell) -> int:
+        """What a cell holds at the start, where ``initial`` names those that do not hold their reset value."""
+        return initial[cell] if cell in initial else self.reset(cell)
+
+    def _steps(self, memories: list[Memory], read: dict[Cell, int]) -> Callable[[int], Iterable[int]]:
+        """What gives a loop its iterations."""
+        if self.deadline is None:
+            return range
+        return Budget(self.deadline, lambda: len(read) + sum(map(len, memories))).steps
 
     def reset(self, cell: Cell) -> int:
         """The reset value of a cell, 0 where it has none."""
@@ -142,12 +159,15 @@ class Runner:
     ) -> dict[str, Memory]:
         """Puts initial contents into the machine; returns the host tensors."""
         machine = self.machines[side]
-        inputs = {ours: ours for ours in self.partners.values()} if side == "device" else self.partners
+        names = {ours: ours for ours in self.partners.values()} if side == "device" else self.partners
+        inputs = {fragment.tensor(name): shared for name, shared in names.items()}
 
         def lazy(owner: str, name: str, variable: Expr) -> _Lazy:
             sort = variable.sort
             assert isinstance(sort, MemSort)
-            label, name = ("input", inputs[name]) if name in inputs else (owner, name)
+            # a host tensor hides the memory of its name
+            shared = inputs.get(variable) if owner == "host" or name not in fragment.tensors else None
+            label, name = (owner, name) if shared is None else ("input", shared)
 
             def take(address: int) -> int:
                 cell = Cell(label, name, address)
@@ -178,10 +198,9 @@ def search(
     """The first counterexample over ``shapes`` of the input tensor (default: small ones, smallest first), shrunk.
 
     At each shape the other parameters are varied within the domain, too.  None if there is none within the
-    budget, which says nothing about the mapping.
+    budget, or if the programs apply functions without a body, which says nothing about the mapping.
     """
-    deadline = time.perf_counter() + budget_seconds
-    runner = Runner(mapping)
+    tries = _Tries(mapping, budget_seconds, seed)
     for shape in (mapping.sample_shapes or _small_shapes()) if shapes is None else shapes:
         try:
             sizes = mapping.sizes_for(shape)
@@ -189,11 +208,9 @@ def search(
         except SizeError:
             continue
         for varied in [dict(sizes), *_variations(mapping, sizes)]:
-            found = _try(runner, varied, shape, deadline, seed, ())
-            if found is not None:
+            found = tries.at(varied, shape)
+            if found is not None or tries.over:
                 return found
-            if time.perf_counter() > deadline:
-                return None
     return None
 
 
@@ -207,8 +224,7 @@ def search_at(
     models: Sequence[Initial] = (),
 ) -> Counterexample | None:
     """A shrunk counterexample at these sizes, or None; ``models`` (of a solver) are tried first."""
-    deadline = time.perf_counter() + budget_seconds
-    return _try(Runner(mapping), dict(sizes), shape, deadline, seed, models, rounds=8)
+    return _Tries(mapping, budget_seconds, seed).at(dict(sizes), shape, models, rounds=8)
 
 
 def replays(mapping: TensorMapping, found: Counterexample) -> bool:
@@ -268,62 +284,78 @@ def _patterns(seed: int, rounds: int) -> Iterator[Callable[[Cell, int], int]]:
         yield boundary
 
 
-def _try(
-    runner: Runner,
-    sizes: dict[str, int],
-    shape: tuple[int, ...] | None,
-    deadline: float,
-    seed: int,
-    models: Sequence[Initial],
-    rounds: int = 1,
-) -> Counterexample | None:
-    for model in models:
-        if runner.run_from(sizes, model).failed:
-            return _shrink(runner, sizes, shape, dict(model), deadline)
-    for draw in _patterns(seed, rounds):
-        outcome = runner.run(sizes, draw)
-        if outcome.failed:
-            return _shrink(runner, sizes, shape, outcome.read, deadline)
-        if time.perf_counter() > deadline:
-            break
-    return None
+class _Tries:
+    """Runs within a budget of seconds: half of it for one run, and a quarter more for making what was found small."""
+
+    def __init__(self, mapping: TensorMapping, seconds: float, seed: int) -> None:
+        self.runner, self.seconds, self.seed = Runner(mapping), seconds, seed
+        self.deadline = time.perf_counter() + seconds
+        self.cannot_run = False
+
+    @property
+    def over(self) -> bool:
+        """Whether there is no sense in going on."""
+        return self.cannot_run or time.perf_counter() > self.deadline
+
+    def at(
+        self, sizes: dict[str, int], shape: tuple[int, ...] | None, models: Sequence[Initial] = (), rounds: int = 1
+    ) -> Counterexample | None:
+        """A shrunk counterexample at these sizes; ``models`` are tried before other contents."""
+        draws = [lambda cell, _, model=model: self.runner.contents(model, cell) for model in models]
+        for draw in (*draws, *_patterns(self.seed, rounds)):
+            outcome = self._run(sizes, draw)
+            if outcome is not None and outcome.failed:
+                return self._shrunk(sizes, shape, outcome)
+            if self.over:
+                break
+        return None
+
+    def _run(self, sizes: Mapping[str, int], draw: Callable[[Cell, int], int]) -> Outcome | None:
+        """One run; None if it takes too long or too much memory, or cannot be."""
+        self.runner.deadline = min(self.deadline, time.perf_counter() + self.seconds / 2)
+        try:
+            return self.runner.run(sizes, draw)
+        except BudgetExceeded:
+            return None
+        except NoBodyError:
+            self.cannot_run = True
+            return None
+
+    def _shrunk(self, sizes: dict[str, int], shape: tuple[int, ...] | None, outcome: Outcome) -> Counterexample:
+        """As many cells as possible at their reset value (state first, then inputs), small values in the rest."""
+        runner = self.runner
+        self.deadline += self.seconds / 4
+
+        def failing(candidate: Initial) -> bool:
+            nonlocal outcome
+            again = self._run(sizes, lambda cell, _: runner.contents(candidate, cell))
+            if again is None or not again.failed:
+                return False
+            outcome = again
+            return True
+
+        current = {c: v for c, v in outcome.read.items() if v != runner.reset(c)}
+        for is_input in (False, True):
+            rest = [c for c in current if (c.side == "input") == is_input]
+            fixed = {c: v for c, v in current.items() if (c.side == "input") != is_input}
+            values = dict(current)
+
+            def still(cells: list[Cell], fixed: Initial = fixed, values: Initial = values) -> bool:
+                return failing({**fixed, **{c: values[c] for c in cells}})
+
+            current = {**fixed, **{c: values[c] for c in _fewest(rest, still, self.deadline)}}
+        for cell in list(current):
+            for small in _SMALL_VALUES:
+                if self.over or small >= current[cell]:
+                    break
+                if failing({**current, cell: small}):
+                    current[cell] = small
+                    break
+        used = {c: v for c, v in current.items() if c.address is None or c in outcome.read}
+        return _describe(runner.mapping, sizes, shape, used, outcome)
 
 
 # -- making it small ------------------------------------------------------------------------------------
-
-
-def _shrink(
-    runner: Runner, sizes: dict[str, int], shape: tuple[int, ...] | None, initial: Initial, deadline: float
-) -> Counterexample:
-    """As many cells as possible at their reset value (state first, then inputs), small values in the rest.
-
-    Shrinking may go on for a moment after the deadline, for a small counterexample is what people need.
-    """
-    deadline = max(deadline, time.perf_counter() + 3.0)
-
-    def failing(candidate: Initial) -> bool:
-        return runner.run_from(sizes, candidate).failed
-
-    current = {c: v for c, v in initial.items() if v != runner.reset(c)}
-    for is_input in (False, True):
-        rest = [c for c in current if (c.side == "input") == is_input]
-        fixed = {c: v for c, v in current.items() if (c.side == "input") != is_input}
-        values = dict(current)
-
-        def still(cells: list[Cell], fixed: Initial = fixed, values: Initial = values) -> bool:
-            return failing({**fixed, **{c: values[c] for c in cells}})
-
-        current = {**fixed, **{c: values[c] for c in _fewest(rest, still, deadline)}}
-    for cell in list(current):
-        for small in _SMALL_VALUES:
-            if time.perf_counter() > deadline or small >= current[cell]:
-                break
-            if failing({**current, cell: small}):
-                current[cell] = small
-                break
-    outcome = runner.run_from(sizes, current)
-    used = {c: v for c, v in current.items() if c.address is None or c in outcome.read}
-    return _describe(runner.mapping, sizes, shape, used, outcome)
 
 
 def _fewest(cells: list[Cell], failing: Callable[[list[Cell]], bool], deadline: float) -> list[Cell]:

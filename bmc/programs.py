@@ -97,9 +97,13 @@ def _execute(
                 machine.memories[name] = Memory(value)
             else:
                 machine.values[name] = value
-    host = {name: Memory(0, tensors.get(name, {})) for name in mapping.device.tensors}
-    run_fragment(mapping.device, sizes, host, machine, note)
-    return host
+    fragment = mapping.device
+    host = {name: Memory(0, tensors.get(name, {})) for name in fragment.tensors}
+    resident = {name: words for name, words in tensors.items() if name not in fragment.tensors}
+    for name, words in resident.items():  # inputs that lie in the device's memories
+        machine.memories[name].update(words)
+    run_fragment(fragment, sizes, host, machine, note)
+    return machine.memories | host
 
 
 def _set(machine: Machine, cell: Cell, value: int) -> None:

@@ -139,7 +139,7 @@ def unroll_mapping(
         unroll(side, sizes, mapping.abstract, start + timeout)
     rows, columns = mapping.output_extents(sizes)
     left, right = device.memories[mapping.output[0]], ir.memories[mapping.output[1]]
-    words = mapping.device.tensors[mapping.output[0]].sort
+    words = mapping.device.tensor(mapping.output[0]).sort
     assert isinstance(words, MemSort)
     sort = bv(words.data_width)
     pairs = [(lift(left.read(i), sort), lift(right.read(i), sort)) for i in range(rows * columns)]

@@ -112,7 +112,7 @@ class Agreement:
         """
         unpaired: dict[Expr, Expr] = {}
         mapping = self.proof.mapping
-        tensors = {mapping.device.tensors[a]: mapping.ir.ila.states[b] for a, b in mapping.inputs}
+        tensors = {mapping.device.tensor(a): mapping.ir.tensor(b) for a, b in mapping.inputs}
         theirs = [self.ir.sources[v] for v in free_variables(right).values() if v in self.ir.sources]
         for source in theirs:
             if source.memory not in set(tensors.values()):
@@ -147,8 +147,7 @@ class Agreement:
         """
         chosen: dict[Expr, Expr] = {}
         tensors = {
-            self.proof.mapping.device.tensors[a]: self.proof.mapping.ir.ila.states[b]
-            for a, b in self.proof.mapping.inputs
+            self.proof.mapping.device.tensor(a): self.proof.mapping.ir.tensor(b) for a, b in self.proof.mapping.inputs
         }
         theirs = [self.ir.sources[v] for v in free_variables(right).values() if v in self.ir.sources]
         for node in postorder([left]):

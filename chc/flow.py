@@ -53,7 +53,7 @@ def prove_by_origins(proof: Proof) -> Levels:
     row, column = mapping.cell_row, mapping.cell_column
     assert column is not None
     index = mapping.output_index(row, column)
-    outputs = mapping.device.tensors[mapping.output[0]], mapping.ir.ila.states[mapping.output[1]]
+    outputs = mapping.device.tensor(mapping.output[0]), mapping.ir.tensor(mapping.output[1])
     theirs = ir.copied(scene, outputs[1], index)
     cases = _cases(scene, ir, theirs)
     mine = device.copied(scene, outputs[0], index) if len(cases) == 1 else None

@@ -142,7 +142,7 @@ def _run(proof: Proof) -> None:
     device_nests, ir_nests = nests_of(mapping.device), nests_of(mapping.ir)
     _names_apart(mapping, [*device_nests, *ir_nests])
     pool = _pool([*device_nests, *ir_nests])
-    output, ir_output = mapping.device.tensors[mapping.output[0]], mapping.ir.ila.states[mapping.output[1]]
+    output, ir_output = mapping.device.tensor(mapping.output[0]), mapping.ir.tensor(mapping.output[1])
     index = mapping.output_index(ROW, COLUMN)
     sides = []
     for prefix, fragment, nests, memory in (
@@ -297,7 +297,7 @@ def _invariant(proof: Proof, key: str, plan: LevelPlan) -> Inferred | str:
 def _source_theorems(proof: Proof, samples: Samples, device: Side, ir: Side) -> dict[Expr, Expr]:
     """Every device source cell is the IR source cell of the same index; maps device symbols to IR symbols."""
     mapping = proof.mapping
-    tensors = {mapping.device.tensors[a]: mapping.ir.ila.states[b] for a, b in mapping.inputs}
+    tensors = {mapping.device.tensor(a): mapping.ir.tensor(b) for a, b in mapping.inputs}
     pairs: dict[Expr, Expr] = {}
     for number, cell in enumerate(device.trace.sources):
         if cell.memory not in tensors:

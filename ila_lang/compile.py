@@ -7,26 +7,30 @@ folding its constants are the same meaning.  Loop-invariant index arithmetic is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cache
 from operator import getitem
 from typing import Any
 
 from . import build
-from .expr import Expr, free_variables, postorder, rebuild
+from .expr import Expr, postorder, rebuild, variables_of
 from .function import Function
 from .kernel import Command, For, Kernel, Let, Load, Statement, Store, terms, walk
 from .ops import SCALAR, VECTOR, operator, template
 from .sorts import BvSort, MemSort
 from .tables import table
 
-__all__ = ["Memory", "compile_function", "compile_kernel", "compile_terms", "loads_resolved"]
+__all__ = ["Memory", "NoBodyError", "compile_function", "compile_kernel", "compile_terms", "loads_resolved"]
 
 
 INTERPRETED = 2
 """So many calls of terms are evaluated node by node, before they are compiled."""
 
 _TEMPORARY = re.compile(r"\bt\d+\b")
+
+
+class NoBodyError(ValueError):
+    """A function without a body, which cannot be run."""
 
 
 class Memory(dict[int, int]):
@@ -65,16 +69,16 @@ def loads_resolved(root: Expr) -> Expr:
 class _Writer:
     """Emits assignments for expression nodes; a memo per open block lets blocks reuse outer values."""
 
-    def __init__(self, table: dict[str, str], volatile: frozenset[str] = frozenset()) -> None:
+    def __init__(self, table: dict[str, str], volatile: Set[Expr] = frozenset()) -> None:
         self.table = table
         self.volatile = volatile
         self.lines: list[str] = []
         self.indent = 1
         self.scopes: list[dict[Expr, str]] = [{}]
-        self.names: dict[str, str] = {}
+        self.names: dict[Expr, str] = {}
         self.namespace: dict[str, Any] = {}
         self.functions: dict[Function, str] = {}
-        self.uses: dict[Expr, frozenset[str]] = {}
+        self.uses: dict[Expr, frozenset[Expr]] = {}
         self.count = 0
 
     def line(self, text: str) -> None:
@@ -85,23 +89,23 @@ class _Writer:
         return f"t{self.count}"
 
     def name(self, variable: Expr) -> str:
-        return self.names.setdefault(variable.name, f"v{len(self.names)}_{variable.name.replace('.', '_')}")
+        return self.names.setdefault(variable, f"v{len(self.names)}_{variable.name.replace('.', '_')}")
 
     def find(self, node: Expr) -> str | None:
         return next((scope[node] for scope in reversed(self.scopes) if node in scope), None)
 
-    def names_in(self, node: Expr) -> frozenset[str]:
-        """Names of the variables that occur in ``node``."""
+    def variables_in(self, node: Expr) -> frozenset[Expr]:
+        """The variables that occur in ``node``."""
         if node not in self.uses:
             for n in postorder([node]):
-                own = [n.name] if n.op == "var" else []
+                own = [n] if n.op == "var" else []
                 self.uses[n] = frozenset(own).union(*(self.uses[a] for a in n.args))
         return self.uses[node]
 
-    def forget(self, changed: frozenset[str] | set[str]) -> None:
+    def forget(self, changed: Set[Expr]) -> None:
         """Drops what was computed from registers and memories that have other values from here on."""
         for scope in self.scopes:
-            for node in [n for n in scope if n.args and self.names_in(n) & changed]:
+            for node in [n for n in scope if n.args and self.variables_in(n) & changed]:
                 del scope[node]
 
     def emit(self, root: Expr) -> str:
@@ -116,9 +120,9 @@ class _Writer:
                     self.line(f"{name} = {source}")
         found = self.find(root)
         assert found is not None
-        if self.volatile and any(n in self.volatile for n in free_variables(root)):
+        if self.volatile and any(v in self.volatile for v in variables_of(root)):
             for node in postorder([root]):
-                if any(n in self.volatile for n in free_variables(node)):
+                if any(v in self.volatile for v in variables_of(node)):
                     self.scopes[-1].pop(node, None)
         return found
 
@@ -126,7 +130,7 @@ class _Writer:
         if node.op == "const":
             return str(node.value)
         if node.op == "var":
-            read_again = node.name in self.volatile and not isinstance(node.sort, MemSort)
+            read_again = node in self.volatile and not isinstance(node.sort, MemSort)
             return f"S[{node.name!r}]" if read_again else self.name(node)
         operands = [self.find(a) or "" for a in node.args]
         if node.op == "load":
@@ -248,11 +252,11 @@ def _forgetting(lines: list[str]) -> list[str]:
 def compile_function(function: Function, vector: bool = False) -> Callable[..., Any]:
     """A function with a body as a Python function on integers (or, with ``vector``, on NumPy arrays).
 
-    On arrays, functions of few argument bits are looked up in a table of their values.  Raises ValueError on an
-    uninterpreted function.
+    On arrays, functions of few argument bits are looked up in a table of their values.  Raises NoBodyError on
+    an uninterpreted function.
     """
     if function.body is None:
-        raise ValueError(f"Function {function.name} must have a body to be run; give it one or run another model")
+        raise NoBodyError(f"Function {function.name} must have a body to be run; give it one or run another model")
     inner = compile_terms(function.params, [function.body], vector=vector)
     if not vector:
         return lambda *args: inner(*args)[0]
@@ -270,26 +274,28 @@ def compile_function(function: Function, vector: bool = False) -> Callable[..., 
     return look_up
 
 
-def compile_kernel(kernel: Kernel, volatile: frozenset[str] = frozenset()) -> Callable[..., None]:
-    """A Python function ``(values, memories, issue)`` that runs the kernel on integers.
+def compile_kernel(kernel: Kernel, volatile: Set[Expr] = frozenset()) -> Callable[..., None]:
+    """A Python function ``(values, memories, issue, known=values, steps=range)`` that runs the kernel on integers.
 
-    ``values`` maps the external scalars to their values (names in ``volatile`` are read again at each use),
-    ``memories`` maps memories to :class:`Memory`, ``issue`` receives the inputs of each command.
+    ``known`` maps the external scalars to their values by name, but those in ``volatile``, which are read again from
+    ``values`` at each use.  ``memories`` maps memories to :class:`Memory`, ``issue`` receives the inputs of commands.
+    ``steps`` gives the iterations of a loop of so many; it may raise what ends the run.
     """
     writer = _Writer(SCALAR, volatile)
     external = kernel.external_variables()
+    writer.line("K = S if K is None else K")
     for name, variable in external.items():
         if isinstance(variable.sort, MemSort):
             writer.line(f"{writer.name(variable)} = M[{name!r}]")
-        elif name not in volatile:
-            writer.line(f"{writer.name(variable)} = S[{name!r}]")
-    carried = {s.target.name for s in walk(kernel.body) if isinstance(s, Let) and s.update}
-    bound = set(external) - volatile
+        elif variable not in volatile:
+            writer.line(f"{writer.name(variable)} = K[{name!r}]")
+    carried = {s.target for s in walk(kernel.body) if isinstance(s, Let) and s.update}
+    bound = set(external.values()) - volatile
     _block(writer, tuple(kernel.body), bound, carried)
-    return writer.build(["S", "M", "issue"])
+    return writer.build(["S", "M", "issue", "K=None", "steps=range"])
 
 
-def _block(writer: _Writer, body: tuple[Statement, ...], bound: set[str], carried: set[str]) -> None:
+def _block(writer: _Writer, body: tuple[Statement, ...], bound: set[Expr], carried: set[Expr]) -> None:
     """Emits the statements of one block; ``bound`` are the variables with one value throughout it."""
     bound = set(bound)
     for statement in body:
@@ -299,11 +305,11 @@ def _block(writer: _Writer, body: tuple[Statement, ...], bound: set[str], carrie
                 # from the second iteration on, these do not hold what they held before the loop
                 writer.forget(_changed(inner))
                 _hoist(writer, inner, bound)
-                writer.line(f"for {writer.name(counter)} in range({limit}):")
+                writer.line(f"for {writer.name(counter)} in steps({limit}):")
                 writer.indent += 1
                 writer.scopes.append({})
                 mark = len(writer.lines)
-                _block(writer, inner, bound | {counter.name}, carried)
+                _block(writer, inner, bound | {counter}, carried)
                 if len(writer.lines) == mark:
                     writer.line("pass")
                 writer.scopes.pop()
@@ -321,33 +327,33 @@ def _block(writer: _Writer, body: tuple[Statement, ...], bound: set[str], carrie
             case Store(memory=memory, address=address, value=value):
                 where, what = writer.emit(loads_resolved(address)), writer.emit(loads_resolved(value))
                 writer.line(f"{writer.emit(memory)}[{where}] = {what}")
-                writer.forget(writer.names_in(memory))
+                writer.forget(writer.variables_in(memory))
             case Command(inputs=inputs, note=note):
                 pairs = ", ".join(f"{n!r}: {writer.emit(loads_resolved(v))}" for n, v in inputs)
                 writer.line(f"issue({{{pairs}}}, {note!r})")
 
 
-def _bind(writer: _Writer, target: Expr, bound: set[str], carried: set[str]) -> None:
+def _bind(writer: _Writer, target: Expr, bound: set[Expr], carried: set[Expr]) -> None:
     """A register just got a value: forget what was computed from an older one."""
-    if target.name in carried:
-        writer.forget({target.name})
+    if target in carried:
+        writer.forget({target})
     else:
-        bound.add(target.name)
+        bound.add(target)
 
 
-def _changed(body: tuple[Statement, ...]) -> set[str]:
+def _changed(body: tuple[Statement, ...]) -> set[Expr]:
     """Registers that ``body`` assigns and memories that it stores to."""
-    changed: set[str] = set()
+    changed: set[Expr] = set()
     for statement in walk(body):
         match statement:
             case Let(target=target, update=True):
-                changed.add(target.name)
+                changed.add(target)
             case Store(memory=memory):
-                changed |= free_variables(memory).keys()
+                changed |= set(variables_of(memory))
     return changed
 
 
-def _hoist(writer: _Writer, body: tuple[Statement, ...], bound: set[str]) -> None:
+def _hoist(writer: _Writer, body: tuple[Statement, ...], bound: set[Expr]) -> None:
     """Computes the index arithmetic of a loop body that does not change while the loop runs."""
     for statement in walk(body):
         if isinstance(statement, Command):
@@ -357,6 +363,6 @@ def _hoist(writer: _Writer, body: tuple[Statement, ...], bound: set[str]) -> Non
                 if (
                     node.args
                     and not any(n.op in ("load", "store", "apply") for n in postorder([node]))
-                    and set(free_variables(node)) <= bound
+                    and set(variables_of(node)) <= bound
                 ):
                     writer.emit(node)

@@ -20,7 +20,17 @@ from .sorts import BOOL, BoolSort, BvSort, MemSort, Sort, bv
 if TYPE_CHECKING:
     from .function import Function
 
-__all__ = ["Expr", "Operand", "free_variables", "postorder", "rebuild", "substitute", "substitute_all", "var"]
+__all__ = [
+    "Expr",
+    "Operand",
+    "free_variables",
+    "postorder",
+    "rebuild",
+    "substitute",
+    "substitute_all",
+    "var",
+    "variables_of",
+]
 
 Param = int | str
 _Key = tuple[object, ...]
@@ -330,10 +340,15 @@ def _variables(root: Expr) -> tuple[Expr, ...]:
 
 def free_variables(*roots: Expr) -> dict[str, Expr]:
     """The variables that occur in ``roots``, by name, in order of first occurrence."""
+    return {v.name: v for v in variables_of(*roots)}
+
+
+def variables_of(*roots: Expr) -> tuple[Expr, ...]:
+    """The variables that occur in ``roots``, in order of first occurrence."""
     found = [_variables(root) for root in roots]
     if any(variables is MANY for variables in found):
-        return {n.name: n for n in postorder(roots) if n.op == "var"}
-    return {n.name: n for n in (found[0] if len(found) == 1 else dict.fromkeys(v for vs in found for v in vs))}
+        return tuple(n for n in postorder(roots) if n.op == "var")
+    return found[0] if len(found) == 1 else tuple(dict.fromkeys(v for vs in found for v in vs))
 
 
 def rebuild(node: Expr, args: tuple[Expr, ...]) -> Expr:

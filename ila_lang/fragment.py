@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .expr import Expr
-from .kernel import Command, Kernel, walk
+from .kernel import Command, Kernel, bound_names, walk
 from .model import Ila
-from .sorts import MemSort
+from .sorts import BOOL, MemSort
 
 __all__ = ["Fragment"]
 
@@ -25,7 +25,10 @@ class Fragment:
     ``parameters`` are the sizes (bit-vector variables), ``tensors`` the host memories, ``program`` the commands.
     ``idle`` gives the state variables whose value is known when the fragment starts (of a memory, all words have that
     value); all other state is arbitrary.
-    Raises ValueError from :meth:`check` where the program uses anything else, or an input the ILA does not have.
+
+    The program's own names (sizes, tensors, counters and registers) hide outputs of the device of the same name.
+    Raises ValueError or TypeError from :meth:`check` where the program uses anything else, or an input the ILA does not
+    have, and where a name of the program stands for two things.
     """
 
     name: str
@@ -39,14 +42,42 @@ class Fragment:
     def __post_init__(self) -> None:
         self.check()
 
+    def tensor(self, name: str) -> Expr:
+        """The memory that inputs and outputs call ``name``: a host tensor or, where there is none, one of the device's.
+
+        Raises ValueError where there is neither.
+        """
+        found = self.tensors.get(name, self.ila.states.get(name))
+        if found is None or not isinstance(found.sort, MemSort):
+            known = ", ".join([*self.tensors, *(n for n, s in self.ila.states.items() if isinstance(s.sort, MemSort))])
+            raise ValueError(f"Tensor of fragment {self.name} must be one of {known}, not {name}")
+        return found
+
+    @property
+    def outputs(self) -> dict[str, Expr]:
+        """The device's states that the program can read: those that no name of its own hides."""
+        own = {*self.parameters, *self.tensors, *bound_names(self.program)}
+        return {name: state for name, state in self.ila.states.items() if name not in own}
+
     def check(self) -> None:
         """Checks names, sorts and inputs of every command."""
-        for name, tensor in self.tensors.items():
-            if not isinstance(tensor.sort, MemSort):
-                raise TypeError(f"Tensor {name} of fragment {self.name} must be a memory, not {tensor.sort}")
-        known = {id(v) for v in (*self.parameters.values(), *self.tensors.values(), *self.ila.states.values())}
+        for what, variables in (("Size", self.parameters), ("Tensor", self.tensors)):
+            for name, variable in variables.items():
+                if isinstance(variable.sort, MemSort) != (what == "Tensor") or variable.sort == BOOL:
+                    kind = "a memory" if what == "Tensor" else "a bit-vector"
+                    raise TypeError(f"{what} {name} of fragment {self.name} must be {kind}, not {variable.sort}")
+                if variable.op != "var" or variable.name != name:
+                    raise ValueError(
+                        f"{what} {name} of fragment {self.name} must be the variable of this name, not "
+                        f"{variable.describe()}"
+                    )
+        own = [*self.parameters, *self.tensors, *bound_names(self.program)]
+        for name in {*self.parameters, *self.tensors}:
+            if own.count(name) > 1:
+                raise ValueError(f"Name {name} in fragment {self.name} must stand for one size, tensor or register")
         for name, variable in self.program.external_variables().items():
-            if id(variable) not in known:
+            places = (self.parameters, self.tensors, self.outputs)
+            if not any(place.get(name) is variable for place in places):
                 raise ValueError(
                     f"Fragment {self.name} must use only its parameters, tensors and device outputs, not {name}"
                 )

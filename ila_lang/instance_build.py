@@ -179,7 +179,7 @@ def _source(fragment: Fragment, site: Site) -> tuple[Expr, int, NDArray[np.int64
         raise refuse(fragment, site.name, "be one to a host tensor", statement.memory.describe())
     value = statement.value
     state, low = (value.args[0], int(value.params[1])) if value.op == "extract" else (value, 0)
-    is_output = isinstance(state.sort, BvSort) and any(state is s for s in fragment.ila.states.values())
+    is_output = isinstance(state.sort, BvSort) and fragment.outputs.get(state.describe()) is state
     if not is_output or value.width not in ELEMENT_BITS or low % value.width:
         must = "be of whole elements of 8, 16 or 32 bits of an output, aligned to their size"
         raise refuse(fragment, site.name, must, value.describe())

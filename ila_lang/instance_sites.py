@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .build import const
 from .compile import compile_terms
-from .expr import Expr, free_variables, postorder, substitute
+from .expr import Expr, postorder, substitute, variables_of
 from .fragment import Fragment
 from .kernel import Command, For, Let, Load, Statement, Store
 from .sorts import BOOL, BvSort, MemSort
@@ -78,10 +78,6 @@ def sites_of(fragment: Fragment, sizes: Mapping[str, int]) -> list[Site]:
 def _constants(fragment: Fragment, sizes: Mapping[str, int]) -> dict[Expr, Expr]:
     found: dict[Expr, Expr] = {}
     for name, variable in fragment.parameters.items():
-        if name in fragment.ila.states:
-            raise refuse(
-                fragment, f"Parameter {name}", "have a name of its own", f"that of a state of {fragment.ila.name}"
-            )
         if name not in sizes:
             raise InstanceError(f"Fragment {fragment.name} must be given {name}; give a number for each of its sizes")
         size = sizes[name]
@@ -136,6 +132,7 @@ class _Unrolled:
 
     def __init__(self, fragment: Fragment, known: dict[Expr, Expr]) -> None:
         self.fragment, self.known = fragment, known
+        self.outputs = fragment.outputs
 
     def block(self, body: tuple[Statement, ...], space: _Space) -> _Block:
         parts: list[Command | Store | _Block] = []
@@ -182,7 +179,7 @@ class _Unrolled:
             self.known[statement.target] = statement.memory.load(self._term(statement.address))
             return
         value = self._term(statement.value)
-        outputs = [name for name in free_variables(value) if name in self.fragment.ila.states]
+        outputs = [v.name for v in variables_of(value) if self.outputs.get(v.name) is v]
         if statement.update or outputs:
             found = f"device output {outputs[0]}" if outputs else "a value that changes"
             raise refuse(self.fragment, where, "hold what is known before the program runs", found)
@@ -220,7 +217,7 @@ def evaluate(fragment: Fragment, where: str, terms: Sequence[Expr], space: Site 
     """
     for node in postorder(terms):
         if isinstance(node.sort, MemSort) or (node.op == "var" and node not in space.counters):
-            kind = "device output" if any(node is s for s in fragment.ila.states.values()) else "data of host tensor"
+            kind = "device output" if fragment.outputs.get(node.describe()) is node else "data of host tensor"
             raise refuse(fragment, where, "depend on sizes and counters alone", f"on {kind} {node.describe()}")
         if isinstance(node.sort, BvSort) and node.width > WIDEST:
             raise refuse(fragment, where, f"have at most {WIDEST} bits in all its parts", f"{node.width} bits")

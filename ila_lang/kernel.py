@@ -10,15 +10,15 @@ loop is entered; it may use state, parameters and locals, not counters of loops 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from .build import coerce, const, ite
-from .expr import Expr, Operand, free_variables, substitute, var
+from .expr import Expr, Operand, substitute, var, variables_of
 from .sorts import MemSort, bv
 
-__all__ = ["Command", "For", "Kernel", "Let", "Load", "Statement", "Store", "map_statement", "walk"]
+__all__ = ["Command", "For", "Kernel", "Let", "Load", "Statement", "Store", "bound_names", "map_statement", "walk"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,8 @@ class Kernel:
         self._counters: list[Expr] = []
         self._names: set[str] = set()
         self._locals: dict[str, Expr] = {}
+        if self.body:
+            self.external_variables()  # for its errors
         for statement in walk(self.body):
             match statement:
                 case For(counter=counter):
@@ -171,7 +173,9 @@ class Kernel:
         self._open[-1].append(Command(tuple(inputs.items()), note))
 
     def done(self, state: Expr, value: Operand) -> None:
-        """Sets a state variable when the kernel completes."""
+        """Sets a state variable when the kernel completes; a memory is written by stores."""
+        if isinstance(state.sort, MemSort):
+            raise TypeError(f"State {state.name} at the end of {self.name} must be no memory; use store in the kernel")
         if state.name in self.on_done:
             raise ValueError(f"State {state.name} must be set at most once at the end of {self.name}")
         self.on_done[state.name] = coerce(value, state.sort, "done")
@@ -186,22 +190,67 @@ class Kernel:
     # -- inspection -----------------------------------------------------------------------------
 
     def external_variables(self) -> dict[str, Expr]:
-        """Variables that the kernel uses but does not bind: state, memories, parameters."""
-        bound: set[str] = set()
+        """Variables that the kernel uses but does not bind: state, memories, parameters.
+
+        Raises ValueError where a counter or register is used outside of its scope, which ends with the body of the loop
+        around it, and where one name means two things at one place.
+        """
         used: dict[str, Expr] = {}
-        for statement in walk(self.body):
-            for term in terms(statement):
-                used |= free_variables(term)
-            match statement:
-                case For(counter=c):
-                    bound.add(c.name)
-                case Let(target=t) | Load(target=t):
-                    bound.add(t.name)
-                case _:
-                    pass
-        for term in self.on_done.values():
-            used |= free_variables(term)
-        return {n: v for n, v in used.items() if n not in bound}
+        bound: set[str] = set()
+
+        def use(variables: Iterable[Expr], visible: Mapping[str, Expr]) -> None:
+            for variable in variables:
+                name = variable.name
+                if (visible[name] if name in visible else used.setdefault(name, variable)) is not variable:
+                    raise ValueError(
+                        f"Name {name} in kernel {self.name} must stand for one thing, not two of two sorts"
+                    )
+
+        def bind(variable: Expr, visible: dict[str, Expr], what: str) -> None:
+            if variable.name in visible:
+                raise ValueError(
+                    f"{what} {variable.name} of kernel {self.name} must have a name of its own, not that of a counter "
+                    "or register whose scope it is in"
+                )
+            visible[variable.name] = variable
+            bound.add(variable.name)
+
+        def block(body: Sequence[Statement], visible: dict[str, Expr]) -> None:
+            for statement in body:
+                use(variables_of(*terms(statement)), visible)
+                match statement:
+                    case For(counter=counter, body=inner):
+                        within = dict(visible)
+                        bind(counter, within, "Counter")
+                        block(inner, within)
+                    case Let(target=target, update=True):
+                        if visible.get(target.name) is not target:
+                            raise ValueError(
+                                f"Register {target.name} of kernel {self.name} must be introduced before it is assigned"
+                            )
+                    case Let(target=target) | Load(target=target):
+                        bind(target, visible, "Register")
+                    case _:
+                        pass
+
+        block(self.body, {})
+        use(variables_of(*self.on_done.values()), {})
+        stray = next((name for name in used if name in bound), None)
+        if stray is not None:
+            raise ValueError(f"Name {stray} in kernel {self.name} must be used inside of its scope only, not outside")
+        return used
+
+
+def bound_names(kernel: Kernel) -> list[str]:
+    """The names of counters and registers, each once."""
+    found: dict[str, None] = {}
+    for statement in walk(kernel.body):
+        match statement:
+            case For(counter=variable) | Let(target=variable) | Load(target=variable):
+                found[variable.name] = None
+            case _:
+                pass
+    return list(found)
 
 
 def terms(statement: Statement) -> tuple[Expr, ...]:

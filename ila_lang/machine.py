@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from .build import true
 from .compile import Memory, compile_kernel, compile_terms
-from .expr import Expr, free_variables
+from .expr import Expr, variables_of
 from .fragment import Fragment
 from .kernel import Kernel
 from .model import Ila, Instruction
@@ -67,9 +67,9 @@ class _Function:
 
     def __init__(self, roots: Iterable[Expr]) -> None:
         terms = list(roots)
-        variables = {name: v for t in terms for name, v in free_variables(t).items()}
-        self.names = list(variables)
-        self.run = compile_terms(list(variables.values()), terms)
+        variables = variables_of(*terms)
+        self.names = [v.name for v in variables]
+        self.run = compile_terms(variables, terms)
 
 
 class _Shared:
@@ -119,6 +119,8 @@ class Machine:
             else:
                 self.values[name] = ila.inits.get(name, 0)
         self._shared = _shared(ila)
+        self.steps: Callable[[int], Iterable[int]] = range
+        """The iterations of a loop of so many; whoever limits runs gives a function that raises."""
 
     def _memory(self, sort: MemSort, default: int) -> Memory:
         return Memory(default)
@@ -182,7 +184,7 @@ class Machine:
         kernels = self._shared.kernels
         if kernel not in kernels:
             kernels[kernel] = compile_kernel(kernel)
-        kernels[kernel](self.values, self.memories, None)
+        kernels[kernel](self.values, self.memories, None, steps=self.steps)
 
     def _call(self, function: _Function, inputs: Mapping[str, int]) -> Any:
         values, memories, known = self.values, self.memories, self.ila.inputs
@@ -226,10 +228,12 @@ def run_fragment(
 ) -> Machine:
     """Runs a fragment at concrete sizes; host tensors in ``tensors`` are read and written in place.
 
-    ``observe`` sees every command before it executes.  Raises ValueError on a missing size.
+    ``observe`` sees every command before it executes.  Raises ValueError on a missing size or host tensor.
     """
     machine = machine or Machine(fragment.ila)
+    external = fragment.program.external_variables()
     missing = [p for p in fragment.parameters if p not in sizes]
+    missing += [t for t in fragment.tensors if t in external and t not in tensors]
     if missing:
         raise ValueError(f"Fragment {fragment.name} must be given {', '.join(missing)}")
 
@@ -238,13 +242,14 @@ def run_fragment(
             observe(inputs, note)
         machine.step(inputs)
 
-    volatile = frozenset(fragment.ila.states)
-    run = compile_kernel(fragment.program, volatile)
-    # the machine's own dictionary: device outputs are read after the command that sets them
-    machine.values.update(sizes)
-    run(machine.values, {**machine.memories, **tensors}, issue)
-    for name in sizes:
-        machine.values.pop(name, None)
+    # the program's own names hide the device's outputs, which are read after the command that sets them
+    volatile = {v for n, v in external.items() if n not in fragment.parameters and n not in fragment.tensors}
+    memories = {
+        n: machine.memories[n] if v in volatile else tensors[n]
+        for n, v in external.items()
+        if isinstance(v.sort, MemSort)
+    }
+    compile_kernel(fragment.program, volatile)(machine.values, memories, issue, sizes, machine.steps)
     return machine
 
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from random import Random
 
 from .compile import compile_terms
-from .expr import Expr, free_variables
+from .expr import Expr, variables_of
 from .fragment import Fragment
 from .function import Function
-from .sorts import BvSort
+from .sorts import BvSort, MemSort
 
 __all__ = ["Lemma", "Reduction", "SizeError", "TensorMapping"]
 
@@ -79,8 +79,9 @@ class TensorMapping:
     """An IR fragment, a device fragment, and how their tensors and sizes correspond.
 
     ``parameters`` are the size variables (bit-vectors), ``domain`` their constraints with a text each; ``rows`` and
-    ``columns`` the extents of the row-major output tensor (32 bits).  ``inputs`` and ``output`` pair device-side host
-    tensors with IR memories of equal contents.  ``functions`` are the data functions of both sides by name.
+    ``columns`` the extents of the row-major output tensor (32 bits).  ``inputs`` and ``output`` pair tensors of the
+    device's side with tensors of the IR (:meth:`Fragment.tensor`); a tensor of equal contents on the other side has one
+    partner.  ``functions`` are the data functions of both sides by name.
     ``sizes_of`` gives parameter values for a shape and raises :class:`SizeError` where the shape is outside the domain.
     ``shape_names`` are the names of its extents, by default rows and columns of the *input* tensor.
 
@@ -129,15 +130,58 @@ class TensorMapping:
     parameter_texts: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for what, term in (*self.domain, ("rows", self.rows), ("columns", self.columns)):
-            for name, variable in free_variables(term).items():
-                if self.parameters.get(name) is not variable:
-                    raise ValueError(f"Size domain of {self.name} must use only its parameters; '{what}' uses {name}")
+        self._check_sizes()
+        self._check_tensors()
+        self._check_cell()
         unknown = [name for name in self.parameter_texts if name not in self.parameters]
         if unknown:
             raise ValueError(f"Texts of {self.name} must be about its parameters, not {', '.join(unknown)}")
         self._check = compile_terms(list(self.parameters.values()), [c for _, c in self.domain])
         self._extents = compile_terms(list(self.parameters.values()), [self.rows, self.columns])
+
+    def _check_sizes(self) -> None:
+        for name, size in self.parameters.items():
+            if size.op != "var" or size.name != name:
+                raise ValueError(f"Size {name} of {self.name} must be the variable of this name, not {size.describe()}")
+        for fragment in (self.device, self.ir):
+            for name, size in fragment.parameters.items():
+                if self.parameters.get(name) is not size:
+                    raise ValueError(
+                        f"Size {name} of fragment {fragment.name} must be a size of mapping {self.name}, too"
+                    )
+        for what, term in (*self.domain, ("rows", self.rows), ("columns", self.columns)):
+            for size in variables_of(term):
+                if self.parameters.get(size.name) is not size:
+                    raise ValueError(
+                        f"Size domain of {self.name} must use only its parameters; '{what}' uses {size.name}"
+                    )
+
+    def _check_tensors(self) -> None:
+        for what, pairs in (("Inputs", self.inputs), ("Output", (self.output,))):
+            for names in zip(*pairs, strict=True):
+                twice = next((name for name in names if names.count(name) > 1), None)
+                if twice is not None:
+                    raise ValueError(f"{what} of {self.name} must pair each tensor once; {twice} has two partners")
+            for ours, theirs in pairs:
+                sorts = [self.device.tensor(ours).sort, self.ir.tensor(theirs).sort]
+                widths = [sort.data_width for sort in sorts if isinstance(sort, MemSort)]
+                if widths[0] != widths[1]:
+                    raise TypeError(
+                        f"{what} of {self.name} must pair tensors with elements of one width; {ours} has {widths[0]} "
+                        f"bits, {theirs} has {widths[1]}"
+                    )
+
+    def _check_cell(self) -> None:
+        names = [coordinate.name for coordinate, _ in self.cell]
+        for name in names:
+            if names.count(name) > 1 or name in self.parameters:
+                what = "a size" if name in self.parameters else "another coordinate"
+                raise ValueError(f"Coordinate {name} of {self.name} must have a name of its own, not that of {what}")
+        terms = [extent for _, extent in self.cell] + ([self.cell_column] if self.cell_column is not None else [])
+        known = {*self.parameters.values(), *(coordinate for coordinate, _ in self.cell)}
+        stray = next((v.name for v in variables_of(*terms) if v not in known), None)
+        if stray is not None:
+            raise ValueError(f"Cell of {self.name} must use only its coordinates and sizes, not {stray}")
 
     @property
     def size_domain(self) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .build import coerce, true
-from .expr import Expr, Operand, free_variables, var
+from .expr import Expr, Operand, var, variables_of
 from .kernel import Kernel
 from .sorts import BOOL, MemSort, Sort, bv, mem
 
@@ -71,6 +71,8 @@ class Instruction:
             if state is None or state.sort != term.sort:
                 want = f"sort {state.sort}" if state is not None else "a declared state"
                 raise TypeError(f"State {name} at the end of {kernel.name} must have {want}, not {term.sort}")
+            if isinstance(term.sort, MemSort):
+                raise TypeError(f"State {name} at the end of {kernel.name} must be no memory; use store in the kernel")
             self.ila._check_term(f"End value of {name} in {kernel.name}", term, term.sort)
         self.kernel, self.kernel_guard = kernel, when
         return self
@@ -147,6 +149,7 @@ class Ila:
         if not isinstance(term, Expr) or term.sort != sort:
             found = str(term.sort) if isinstance(term, Expr) else repr(term)
             raise TypeError(f"{what} must have sort {sort}, not {found}")
-        for name, variable in free_variables(term).items():
+        for variable in variables_of(term):
+            name = variable.name
             if self.inputs.get(name) is not variable and self.states.get(name) is not variable:
                 raise ValueError(f"{what} must use only inputs and states of {self.name}, not {name}")

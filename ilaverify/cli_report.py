@@ -218,7 +218,7 @@ def _run(mapping: TensorMapping, found: Counterexample) -> Comparison | str:
     first = next(place for place, (device, ir) in enumerate(pairs) if device != ir)
     if (*divmod(first, columns), *pairs[first]) != (found.row, found.column, found.device, found.ir):
         return "a run of the mapping as it is now shows another difference"
-    sort = mapping.device.tensors[mapping.output[0]].sort
+    sort = mapping.device.tensor(mapping.output[0]).sort
     assert isinstance(sort, MemSort)
     digits = -(-sort.data_width // 4)
 

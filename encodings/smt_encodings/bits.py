@@ -43,13 +43,16 @@ def function_name(name: str) -> str:
     """The name of a function in scripts; models may call theirs ``exp``, which a solver takes for its own.
 
     >>> function_name("max"), function_name("exp")
-    ('max', 'exp.data')
+    ('max', 'exp!data')
     """
-    return f"{name}.data" if name in _TRANSCENDENTAL else name
+    return f"{name}!data" if name in _TRANSCENDENTAL else name
 
 
 class BitEncoding:
-    """Translates expressions to terms; functions named in ``keep`` stay uninterpreted, others are inlined."""
+    """Translates expressions to terms.
+
+    Functions named in ``keep`` and those without a body stay uninterpreted, others are inlined.
+    """
 
     def __init__(self, keep: frozenset[str] = frozenset()) -> None:
         self.keep = keep
@@ -57,7 +60,7 @@ class BitEncoding:
         self._functions: dict[str, Function] = {}
 
     def term(self, root: Expr) -> FNode:
-        """The term of ``root``; raises ValueError on a function with neither a body nor leave to stay abstract."""
+        """The term of ``root``; raises ValueError where two functions that stay uninterpreted have one name."""
         root = inline(root, self.keep)
         for node in postorder([root]):
             if node not in self._memo:
@@ -72,8 +75,6 @@ class BitEncoding:
                 return smt.Bool(bool(node.value)) if node.sort == BOOL else smt.BV(node.value, node.width)
             case "apply":
                 assert node.func is not None
-                if node.func.name not in self.keep:
-                    raise ValueError(f"Function {node.func.name} must have a body or stay uninterpreted")
                 if self._functions.setdefault(node.func.name, node.func) is not node.func:
                     # one symbol for two functions would make them equal
                     raise ValueError(f"Uninterpreted functions must have names of their own, not two {node.func.name}")

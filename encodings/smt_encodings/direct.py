@@ -61,10 +61,9 @@ def term_lines(
     """The beginning of a script, up to its assertions, and the text of each term in it.
 
     The function at the left of a lemma is *defined* by the lemma's right side; of the others, those named in
-    ``keep`` are declared without a meaning and the rest are defined by their bodies.
+    ``keep`` and those without a body are declared without a meaning, and the rest are defined by their bodies.
 
-    Raises CannotPrint where one name stands for two things, or definitions depend on each other, and
-    ValueError on a function with neither a body nor leave to stay abstract.
+    Raises CannotPrint where one name stands for two things, or definitions depend on each other.
     """
     functions = _Functions(keep, lemmas)
     functions.use(roots)
@@ -81,7 +80,7 @@ def term_lines(
     for node in postorder(roots):
         text = _node(node, [texts[a] for a in node.args])
         if node in shared:
-            name = f"shared!{len(lines)}"
+            name = f"!shared{len(lines)}"
             lines.append(f"(define-fun {name} () {sort_name(node.sort)} {text})")
             text = name
         texts[node] = text
@@ -117,13 +116,11 @@ class _Functions:
         lemma = self.lemmas.get(function)
         if lemma is not None:
             self._define(function, lemma.left.args, lemma.right)
-        elif function.name in self.keep:
+        elif function.name in self.keep or function.body is None:
             sorts = " ".join(sort_name(p.sort) for p in function.params)
             self.lines.append(f"(declare-fun {function_name(function.name)} ({sorts}) {sort_name(function.result)})")
-        elif function.body is not None:
-            self._define(function, function.params, function.body)
         else:
-            raise ValueError(f"Function {function.name} must have a body or stay uninterpreted")
+            self._define(function, function.params, function.body)
         self._open.discard(function.name)
 
     def _define(self, function: Function, parameters: Sequence[Expr], body: Expr) -> None:
@@ -142,8 +139,8 @@ def _with_lets(root: Expr) -> str:
     for node in postorder([root]):
         text = _node(node, [texts[a] for a in node.args])
         if node in shared and node is not root:
-            bindings.append(f"(let ((let!{len(bindings)} {text})) ")
-            text = f"let!{len(bindings) - 1}"
+            bindings.append(f"(let ((!let{len(bindings)} {text})) ")
+            text = f"!let{len(bindings) - 1}"
         texts[node] = text
     return "".join(bindings) + texts[root] + ")" * len(bindings)
 

@@ -1,7 +1,7 @@
 """A toy accelerator and a toy IR, one kernel each, and the mapping between them.
 
-Both hold an N x M tensor, row-major: the device in ``src``/``dst``, the IR in ``isrc``/``idst``.  Kernels and host
-programs are given by the test, so that a program which the method must not prove takes five lines.
+Both hold an N x M tensor, row-major, in memories of theirs: the device in ``src``/``dst``, the IR in ``isrc``/``idst``.
+Kernels and host programs are given by the test, so that a program which the method must not prove takes five lines.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from ila_lang import BOOL, Expr, Fragment, Function, Ila, Kernel, Machine, bv, const, mem, run_fragment, true, var
-from ila_lang.compile import Memory
 from ila_lang.mapping import Lemma, TensorMapping
 
 N, M = var("n", bv(16)), var("m", bv(16))
@@ -63,8 +62,7 @@ def fragment(
         go(text)
     else:
         program(text, ila.states)
-    tensors = {n: ila.states[f"{prefix}{n}"] for n in ("src", "dst", "tmp")}
-    return Fragment(f"{ila.name}_fragment", ila, dict(parameters), tensors, text)
+    return Fragment(f"{ila.name}_fragment", ila, dict(parameters), {}, text)
 
 
 def go(program: Kernel) -> None:
@@ -125,14 +123,8 @@ def differs(claim: TensorMapping, sizes: Mapping[str, int], rounds: int = 20) ->
                     source = name in [x for pair in claim.inputs for x in pair]
                     noise = {a: random.randrange(256) for a in range(600)}
                     machine.memories[name].update(words if source else noise)
-            run_fragment(
-                side,
-                sizes,
-                {n: machine.memories.get(n, Memory()) for n in side.tensors}
-                | {n: machine.memories[t.name] for n, t in side.tensors.items()},
-                machine,
-            )
-            final = machine.memories[side.tensors[output].name if output in side.tensors else output]
+            run_fragment(side, sizes, {}, machine)
+            final = machine.memories[output]
             results.append([final[a] for a in range(rows * columns)])
         if results[0] != results[1]:
             return True

@@ -177,13 +177,14 @@ def test_a_program_that_is_too_long() -> None:
     assert str(error.value) == message
 
 
-def test_a_parameter_with_the_name_of_a_state() -> None:
+def test_a_size_hides_the_output_of_its_name() -> None:
     ila = Ila("small")
     size, tensor = ila.state("size", 8, 0), var("tensor", mem(8, 8))
     kernel = Kernel("toy")
     kernel.store(tensor, ZERO, size)
     toy = Fragment("toy", ila, {"size": size}, {"tensor": tensor}, kernel)
-    message = "Parameter size of fragment toy must have a name of its own, not that of a state of small" + ADVICE
+    must = "be of whole elements of 8, 16 or 32 bits of an output, aligned to their size"
+    message = f"store to tensor of fragment toy must {must}, not 0x1{ADVICE}"
     with pytest.raises(InstanceError) as error:
         Template.of(toy, {"size": 1})
     assert str(error.value) == message

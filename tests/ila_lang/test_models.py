@@ -77,7 +77,7 @@ def test_messages_of_a_kernel_under_construction() -> None:
     assert error(ValueError, lambda: kernel.done(a, 1)) == "State a must be set at most once at the end of k"
     start = ila.instruction("start")
     assert error(ValueError, lambda: start.start(kernel)) == (
-        "End value of a in k must use only inputs and states of small, not r"
+        "Name r in kernel k must be used inside of its scope only, not outside"
     )
     outside = Kernel("k")
     outside.let("r", var("elsewhere", bv(8)))
@@ -268,7 +268,10 @@ def test_a_fragment_runs_and_reads_the_device() -> None:
 
 def test_messages_of_fragments() -> None:
     fragment = store_and_load()
-    assert error(ValueError, lambda: il.run_fragment(fragment, {}, {})) == "Fragment fragment must be given size"
+    assert (
+        error(ValueError, lambda: il.run_fragment(fragment, {}, {}))
+        == "Fragment fragment must be given size, source, target"
+    )
     ila, program = small(), Kernel("p")
     program.command(op=const(0, 5))
     assert error(TypeError, lambda: Fragment("f", ila, {}, {}, program)) == (

@@ -1,0 +1,167 @@
+"""The search for counterexamples: its budget on any program, and names that stand for two things."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bmc.budget import CHUNK, MOST_WORDS, Budget, BudgetExceeded
+from bmc.counterexample import replays, search
+from bmc.prove import prove
+from ila_lang import Expr, Kernel, bv, const, mem, true, uninterpreted, var
+from ila_lang.fragment import Fragment
+from ila_lang.mapping import TensorMapping
+from smt_encodings.claims import Status
+from tests.chc.toy import PARAMETERS, M, N, copy_body, go, mapping
+
+ROOT = Path(__file__).parents[2]
+
+
+def loops_for_as_long_as_a_register_says(write: bool) -> TensorMapping:
+    """The register k is never set, so that it holds any of 2^32 values."""
+
+    def device(kernel: Kernel, s: Mapping[str, Expr]) -> None:
+        with kernel.loop("u", s["k"]) as u:
+            kernel.store(s["tmp"], u if write else const(0, 32), const(1, 8))
+        copy_body(kernel, s)
+
+    return mapping(device, extra=[("k", 32)])
+
+
+LIMITED = """
+import resource, sys, time
+resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
+from bmc.counterexample import search
+from tests.bmc.test_search import loops_for_as_long_as_a_register_says
+start = time.perf_counter()
+assert search(loops_for_as_long_as_a_register_says(True), budget_seconds=2.0) is None
+print(time.perf_counter() - start)
+"""
+
+
+def test_a_search_ends_in_time_and_memory_on_a_program_that_does_not_end() -> None:
+    ran = subprocess.run([sys.executable, "-c", LIMITED], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    assert float(ran.stdout) < 3.0
+
+
+def test_a_search_ends_in_time_where_nothing_is_written() -> None:
+    start = time.perf_counter()
+    assert search(loops_for_as_long_as_a_register_says(False), budget_seconds=0.4) is None
+    assert time.perf_counter() - start < 1.4
+
+
+def test_loops_inside_of_loops_look_at_the_clock() -> None:
+    budget = Budget(time.perf_counter() - 1, lambda: 0)
+    with pytest.raises(BudgetExceeded, match=r"^the run takes longer than it may$"):
+        for _ in range(CHUNK):
+            list(budget.steps(3))
+    words = Budget(time.perf_counter() + 60, lambda: MOST_WORDS + 1)
+    with pytest.raises(BudgetExceeded, match=f"^the run holds more than {MOST_WORDS} words$"):
+        next(iter(words.steps(1 << 40)))
+    assert list(Budget(time.perf_counter() + 60, lambda: 0).steps(3 * CHUNK + 1)) == list(range(3 * CHUNK + 1))
+
+
+def test_functions_without_a_body_cannot_be_run_and_are_proved_for_all_meanings() -> None:
+    blur = uninterpreted("blur", bv(8), x=bv(8))
+
+    def applied(change: int) -> Callable[[Kernel, Mapping[str, Expr]], None]:
+        def body(kernel: Kernel, s: Mapping[str, Expr]) -> None:
+            with kernel.loop("i", s["n"]) as i, kernel.loop("j", s["m"]) as j:
+                word = kernel.load("word", s["src"], i * s["m"] + j)
+                kernel.store(s["dst"], i * s["m"] + j, blur(word + change))
+
+        return body
+
+    assert search(mapping(applied(0), applied(0)), budget_seconds=2.0) is None
+    for data in ("auto", "bits"):
+        verdict = prove(mapping(applied(0), applied(0)), (2, 2), data=data, search_seconds=1.0)
+        assert verdict.status is Status.PROVED, (data, verdict.reason)
+        verdict = prove(mapping(applied(0), applied(1)), (2, 2), data=data, search_seconds=1.0)
+        assert verdict.status is Status.UNKNOWN, (data, verdict.reason)
+
+
+# -- one name, two things --------------------------------------------------------------------------------
+
+
+def rows_of_a_size(width: int, limit: Callable[[Mapping[str, Expr]], Expr]) -> TensorMapping:
+    """The size k is n, and the program sets the register k to 1; ``limit`` is how many rows the device copies."""
+    size = var("k", bv(width))
+
+    def device(kernel: Kernel, s: Mapping[str, Expr]) -> None:
+        with kernel.loop("u", limit(s).zext(32)) as u, kernel.loop("j", s["m"]) as j:
+            kernel.store(s["dst"], u * s["m"] + j, kernel.load("word", s["src"], u * s["m"] + j))
+
+    def program(kernel: Kernel, _: Mapping[str, Expr]) -> None:
+        kernel.command("set k", run=true, op=const(3, 4), k_in=const(1, 8))
+        go(kernel)
+
+    parameters = {**PARAMETERS, "k": size}
+    domain = (("1 <= n <= 5", (const(1, 16) <= N) & (N <= 5)), ("1 <= m <= 5", (const(1, 16) <= M) & (M <= 5)))
+    claim = mapping(
+        device,
+        program=program,
+        parameters=parameters,
+        domain=(*domain, ("k = n", size.zext(16) == N)),
+        extra=[("k", 8)],
+    )
+    return replace(claim, sizes_of=lambda rows, columns: {"n": rows, "m": columns, "k": rows})
+
+
+@pytest.mark.parametrize("width", [8, 16])
+def test_a_size_is_no_register_of_its_name(width: int) -> None:
+    right = rows_of_a_size(width, lambda s: s["n"])
+    assert search(right, budget_seconds=0.5) is None
+    wrong = rows_of_a_size(width, lambda s: s["k"])
+    found = search(wrong, budget_seconds=5.0)
+    assert found is not None and replays(wrong, found) and found.sizes["n"] > 1
+
+
+def sent(shared: bool, change: int = 0) -> TensorMapping:
+    """The host sends its tensor, which the claim is about; the device adds ``change`` and its memory is read back.
+
+    With ``shared`` the host's tensors have the names of the device's memories.
+    """
+    claim = mapping(None)
+    old = claim.device
+    source, target = (var(name if shared else f"host_{name}", mem(32, 8)) for name in ("src", "dst"))
+    index = lambda i, j: i * M.zext(32) + j  # noqa: E731
+    text = Kernel("send")
+    with text.loop("i", N.zext(32)) as i, text.loop("j", M.zext(32)) as j:
+        text.command("word", run=true, op=const(1, 4), address=index(i, j), data=source.load(index(i, j)) + change)
+    with text.loop("u", N.zext(32)) as u, text.loop("v", M.zext(32)) as v:
+        text.command("read", run=true, op=const(2, 4), address=index(u, v))
+        text.store(target, index(u, v), old.ila.states["out"])
+    device = Fragment(old.name, old.ila, old.parameters, {t.name: t for t in (source, target)}, text)
+    return replace(claim, device=device, inputs=((source.name, "isrc"),), output=(target.name, "idst"))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_host_tensor_is_no_memory_of_its_name(shared: bool) -> None:
+    assert search(sent(shared), budget_seconds=0.5) is None
+    wrong = sent(shared, change=1)
+    found = search(wrong, budget_seconds=5.0)
+    assert found is not None and replays(wrong, found)
+
+
+def test_the_search_finds_nothing_wrong_with_a_copy_in_the_devices_own_memories() -> None:
+    assert search(mapping(), budget_seconds=0.5) is None
+
+
+def test_a_memory_of_the_device_with_the_name_of_a_host_tensor_holds_contents_of_its_own() -> None:
+    """Read back before anything was sent, the device's dst holds what it held, not what the host's dst holds."""
+    claim = sent(True)
+    text = Kernel("read only")
+    with text.loop("i", N.zext(32)) as i, text.loop("j", M.zext(32)) as j:
+        text.command("read", run=true, op=const(2, 4), address=i * M.zext(32) + j)
+        text.store(claim.device.tensors["dst"], i * M.zext(32) + j, claim.device.ila.states["out"])
+    wrong = replace(claim, device=replace(claim.device, program=text))
+    found = search(wrong, budget_seconds=5.0)
+    assert found is not None and replays(wrong, found)
+    assert {cell.side for cell in found.initial} <= {"input", "device", "host"}
