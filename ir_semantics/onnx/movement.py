@@ -117,6 +117,17 @@ def _split(call: Call) -> list[int | None]:
     return [words.take(call.b, x, axis, a, e) for a, e in pairwise(starts)]
 
 
+def _positions(extent: int, start: int, end: int, step: int) -> range:
+    """What Slice takes of an axis: the specification clamps to [0, extent], and for steps below 0 the start to
+    [0, extent - 1] and the end to [-1, extent - 1].
+
+    Python's slices differ: there a start below -extent with a step below 0 takes nothing.
+    """
+    most = extent if step > 0 else extent - 1
+    start, end = (bound + extent if bound < 0 else bound for bound in (start, end))
+    return range(min(max(start, 0), most), min(max(end, 0 if step > 0 else -1), most), step)
+
+
 @converts("Slice")
 def _slice(call: Call) -> int:
     shape, rank = call.shape(), len(call.shape())
@@ -133,7 +144,7 @@ def _slice(call: Call) -> int:
         raise call.fail(f"starts, ends, axes and steps must be as many, and no step 0, not {starts}, {ends}, {steps}")
     x = call.operand(0)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        chosen = range(shape[axis])[start:end:step]
+        chosen = _positions(shape[axis], start, end, step)
         if step > 0:
             x = words.take(call.b, x, axis, chosen.start, max(chosen.start, chosen.stop), step)
         else:

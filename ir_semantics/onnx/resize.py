@@ -39,7 +39,7 @@ def _source(mode: str, i: int, extent: int, output: int, scale: float, roi: tupl
                 return 0.5 * (start + end) * (extent - 1)
             return start * (extent - 1) + i * (end - start) * (extent - 1) / (output - 1)
         case "pytorch_half_pixel":
-            return -0.5 if output == 1 else (i + 0.5) / scale - 0.5
+            return 0.0 if output == 1 else (i + 0.5) / scale - 0.5
         case "half_pixel_symmetric":
             return extent / 2 * (1 - output / length) + (i + 0.5) / scale - 0.5
     return (i + 0.5) / scale - 0.5
