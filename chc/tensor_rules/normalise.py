@@ -46,7 +46,7 @@ from .normal import (
     times,
     variables_in,
 )
-from .simplify import Indices
+from .signs import Signs
 
 __all__ = ["Normaliser"]
 
@@ -56,13 +56,17 @@ MOST_GUARDS = 4
 
 
 @dataclass
-class Normaliser(Indices):
+class Normaliser(Signs):
     """Normalises elements by the laws of one equality notion; ``group`` names the obligations that it records.
 
-    ``divisors`` collects what is divided by over the reals, each with the context in which it is.
+    Over the reals, ``divisors`` collects what is divided by, and ``lost`` products that leave the normal form because
+    they cancel or are multiplied by 0, each with the context in which it is; ``operations`` are additions,
+    multiplications and divisions.
     """
 
     divisors: list[tuple[Value, Context]] = field(default_factory=list)
+    lost: list[tuple[Family, Context]] = field(default_factory=list)
+    operations: list[tuple[str, tuple[Value, ...], Context]] = field(default_factory=list)
 
     # -- values -------------------------------------------------------------------------------------
 
@@ -131,20 +135,32 @@ class Normaliser(Indices):
         if self.laws is Laws.EXACT:
             return one_atom(OrderedSum(fresh, extent, self.value(body, inner)))
         value: Value = ()
-        mark = len(self.divisors)
+        mark = self._mark()
         divisor = self.splits(indices_of_element(body), fresh, extent, context)
         if divisor is None:
             value = self.value(body, inner)
             divisor = self.splits((i for f in value for i in indices_in(f)), fresh, extent, context)
         if divisor is not None:
-            del self.divisors[mark:]
+            self.forget(mark)
             high, low, body = self.digits(fresh, divisor, body, context)
             return self._sum(high, extent // divisor, Reduce("sum", low, divisor, body), context)
         return self._merged(
-            counted
-            for f in value
-            for counted in self._counted(Family(((fresh, extent), *f.bound), f.guard, f.coefficient, f.powers), context)
+            (
+                counted
+                for f in value
+                for counted in self._counted(
+                    Family(((fresh, extent), *f.bound), f.guard, f.coefficient, f.powers), context
+                )
+            ),
+            context,
         )
+
+    def _mark(self) -> tuple[int, int, int]:
+        return len(self.divisors), len(self.lost), len(self.operations)
+
+    def forget(self, mark: tuple[int, int, int] = (0, 0, 0)) -> None:
+        """Forgets what was collected since: the same element is normalised again in another form."""
+        del self.divisors[mark[0] :], self.lost[mark[1] :], self.operations[mark[2] :]
 
     def _renamed(self, variable: str, body: Element, context: Context) -> tuple[str, Element]:
         fresh = context.proof.names.fresh(variable.partition(".")[0])
@@ -164,11 +180,15 @@ class Normaliser(Indices):
                 return tuple(f for c in counts for f in self._counted(times(without, c), context))
         return (given,)
 
-    def _merged(self, families: Iterable[Family]) -> Value:
+    def _merged(self, families: Iterable[Family], context: Context) -> Value:
         """Equal products once, with the sum of their coefficients (over the reals)."""
+        given = tuple(families)
         if self.laws is not Laws.RING:
-            return tuple(families)
-        return merged(families)
+            return given
+        found = merged(given)
+        kept = {(f.bound, f.guard, f.powers) for f in found}
+        self.lost += [(f, context) for f in given if (f.bound, f.guard, f.powers) not in kept]
+        return found
 
     # -- scalar operators ---------------------------------------------------------------------------
 
@@ -176,19 +196,23 @@ class Normaliser(Indices):
         if op == "add" and self.laws is Laws.MONOID:
             return args[0] + args[1]
         if self.laws is Laws.RING:
+            if op in ("add", "sub", "mul", "fma", "div"):
+                self.operations.append((op, tuple(args), context))
             match op:
                 case "add":
-                    return self._merged(args[0] + args[1])
+                    return self._merged(args[0] + args[1], context)
                 case "sub":
-                    return self._merged(args[0] + self._scaled(args[1], -1))
+                    return self._merged(args[0] + self._scaled(args[1], -1), context)
                 case "neg":
                     return self._scaled(args[0], -1)
                 case "mul":
-                    return self._product(args[0], args[1])
+                    return self._product(args[0], args[1], context)
                 case "fma":
-                    return self._merged(self._product(args[0], args[1]) + args[2])
+                    return self._merged(self._product(args[0], args[1], context) + args[2], context)
                 case "div":
-                    return self._cases(args[1:], context, lambda a, c: self._product(args[0], self._divisor(a[0], c)))
+                    return self._cases(
+                        args[1:], context, lambda a, c: self._product(args[0], self._divisor(a[0], c), c)
+                    )
                 case "exp":
                     return self._cases(args, context, lambda a, c: self._exp(a[0], c))
         return self._cases(args, context, lambda a, c: one_atom(Opaque(op, tuple(a))))
@@ -196,8 +220,13 @@ class Normaliser(Indices):
     def _scaled(self, value: Value, by: Fraction | int) -> Value:
         return tuple(Family(f.bound, f.guard, f.coefficient * by, f.powers) for f in value)
 
-    def _product(self, left: Value, right: Value) -> Value:
-        return self._merged(times(a, b) for a in left for b in right)
+    def _product(self, left: Value, right: Value, context: Context) -> Value:
+        if not left or not right:
+            self.lost += [(f, context) for f in left + right]
+        for a, b in itertools.product(left, right):
+            inverse = {(atom, -n) for atom, n in b.powers}
+            self.lost += [(family(1, {atom: 1}), context) for atom, n in a.powers if (atom, n) in inverse]
+        return self._merged((times(a, b) for a in left for b in right), context)
 
     def _cases(self, args: Sequence[Value], context: Context, build: Callable[[list[Value], Context], Value]) -> Value:
         """A function of values, by cases of the guards of their families without bound variables."""
@@ -210,7 +239,7 @@ class Normaliser(Indices):
             inner = context if guard == TRUE else context.under(guard)
             for f in build([v for _, v in combination], inner):
                 families.append(Family(f.bound, both(guard, f.guard), f.coefficient, f.powers))
-        return self._merged(families)
+        return self._merged(families, context)
 
     def _choices(self, value: Value, context: Context) -> list[tuple[Condition, Value]]:
         """A value as cases that exclude each other and leave nothing out, where none has guards of its own."""
@@ -226,7 +255,7 @@ class Normaliser(Indices):
                 for f in value
                 if f.bound or f.guard == TRUE or f.guard in held
             ]
-            found.append((guard, self._merged(kept)))
+            found.append((guard, self._merged(kept, context)))
         return found
 
     def _assignments(
@@ -248,17 +277,6 @@ class Normaliser(Indices):
             cases = extended
         return cases
 
-    def positive(self, atom: Atom, context: Context) -> bool:
-        """Whether a factor is established to be positive (and finite)."""
-        match atom:
-            case Read(name, _):
-                return name in context.positive
-            case Opaque("exp", _):
-                return True
-            case IntegerAtom(value):
-                return context.establish(le(1, value), self.group, f"{value} is positive")
-        return False
-
     def _settled(self, value: Value, context: Context) -> Value:
         """A sum with one infinite summand of positive factors is that infinity (other summands are finite)."""
         infinite = [f for f in value if any(isinstance(a, Literal) for a, _ in f.powers)]
@@ -270,6 +288,7 @@ class Normaliser(Indices):
             return value
         if not isinstance(literal.value, float) or not math.isinf(literal.value):
             return value
+        self.lost += [(f, context) for f in value if f is not infinite[0]]
         sign = 1 if infinite[0].coefficient > 0 else -1
         return one_atom(Literal(sign * literal.value))
 
@@ -282,7 +301,8 @@ class Normaliser(Indices):
             if any(isinstance(a, Literal) for a, _ in f.powers) or not (f.bound or f.guard == TRUE):
                 return one_atom(Opaque("exp", (value,)))
             root = Family(f.bound, f.guard, Fraction(1, f.coefficient.denominator), f.powers)
-            result = self._product(result, (family(1, {Opaque("exp", ((root,),)): f.coefficient.numerator}),))
+            power = family(1, {Opaque("exp", ((root,),)): f.coefficient.numerator})
+            result = self._product(result, (power,), context)
         return result
 
     def _divisor(self, value: Value, context: Context) -> Value:
@@ -326,13 +346,13 @@ class Normaliser(Indices):
                 extent = self.index(extent, context)
                 fresh, body = self._renamed(variable, body, context)
                 inner: list[Member] = []
-                mark = len(self.divisors)
+                mark = self._mark()
                 divisor = self.splits(indices_of_element(body), fresh, extent, context)
                 if divisor is None:
                     inner = self._members(op, body, context.under(ranges=[(fresh, extent)]))
                     divisor = self.splits((i for m in inner for i in indices_in(m)), fresh, extent, context)
                 if divisor is not None:
-                    del self.divisors[mark:]
+                    self.forget(mark)
                     high, low, body = self.digits(fresh, divisor, body, context)
                     nested = Reduce(op, high, extent // divisor, Reduce(op, low, divisor, body))
                     return self._members(op, nested, context)
@@ -352,7 +372,7 @@ class Normaliser(Indices):
                 return self._members(op, a, context) + self._members(op, b, context)
             case Apply("minimum", (a, b)):
                 left, right = self._members("max", a, context), self._members("max", b, context)
-                if self.laws is not Laws.RING and not all(self._inhabited(side, context) for side in (left, right)):
+                if self.laws is not Laws.RING and not all(self.inhabited(side, context) for side in (left, right)):
                     # the minimum of a NaN and of the maximum of nothing is NaN, and there would be no pair
                     maxima = [Member((), TRUE, self._of_members("max", s, context)) for s in (left, right)]
                     return [Member((), TRUE, self._of_members("min", maxima, context))]
@@ -365,28 +385,6 @@ class Normaliser(Indices):
         if value == one_atom(Literal(UNIT[op])):
             return []
         return [Member((), TRUE, value)]
-
-    def nonzero(self, value: Value, context: Context) -> bool:
-        """Whether a sum is established to be positive: a positive summand, and no negative one."""
-        if any(f.coefficient < 0 or not self._positive_product(f, context) for f in value):
-            return False
-        return any(
-            f.guard == TRUE and all(context.establish(le(1, e), self.group, f"{e} is positive") for _, e in f.bound)
-            for f in value
-        )
-
-    def _positive_product(self, f: Family, context: Context) -> bool:
-        inner = context.under(f.guard, ranges=f.bound)
-        return all(self.positive(atom, inner) for atom, _ in f.powers)
-
-    def _inhabited(self, members: list[Member], context: Context) -> bool:
-        """Whether a set is established to have an element."""
-        if any(not m.bound and m.guard == TRUE for m in members):
-            return True
-        return any(
-            m.guard == TRUE and all(context.establish(le(1, e), self.group, f"{e} is positive") for _, e in m.bound)
-            for m in members
-        )
 
     def _needed(self, member: Member, context: Context) -> Member:
         """Without the outermost bound variable, where nothing depends on it and it has a value."""
@@ -442,7 +440,7 @@ class Normaliser(Indices):
             factor = Family((), TRUE, -factor.coefficient, factor.powers)
         inverse = family(1 / factor.coefficient, {a: -n for a, n in factor.powers})
         scaled = tuple(Member(m.bound, m.guard, tuple(times(f, inverse) for f in m.value)) for m in reduced)
-        return self._merged([times(factor, family(1, {Extremum(op, scaled): 1})), *shared])
+        return self._merged([times(factor, family(1, {Extremum(op, scaled): 1})), *shared], context)
 
 
 def _alone(value: Value) -> Atom | None:

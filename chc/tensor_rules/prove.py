@@ -7,8 +7,9 @@ indices that this needs is put to the solvers.  See docs/tensor_rules.md.
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pysmt.shortcuts as smt
 
@@ -22,7 +23,7 @@ from smt_encodings.environment import fresh_symbols
 
 from .context import Context, OutOfTime, Proof, sizes_drawn, sizes_within
 from .match import Matcher
-from .normal import Laws, Value, indices_in
+from .normal import Atom, Laws, Value, indices_in, one_atom
 from .normalise import Normaliser
 from .rule import TensorRule
 
@@ -87,9 +88,7 @@ def _prove(rule: TensorRule, discharger: Discharger, end: float) -> dict[str, ob
     normalisers = Normaliser(LAWS[rule.equality]), Normaliser(LAWS[rule.equality])
     values, inner = _normalised(normalisers, (left, right), ranges, context)
     matcher = Matcher(LAWS[rule.equality])
-    for divisor, place in normalisers[1].divisors:
-        if not _divides(divisor, place, normalisers[0].divisors, normalisers[1], matcher):
-            raise _NotProved(f"the right side divides by {' + '.join(map(str, divisor)) or 0}, which may be 0")
+    _has_value(*normalisers, matcher)
     if not matcher.values(*values, inner):
         raise _NotProved(
             "the normal forms were not matched: " + "  against  ".join(" + ".join(map(str, v)) or "0" for v in values)
@@ -123,6 +122,41 @@ def _shapes(rule: TensorRule, context: Context) -> None:
             raise _NotProved(f"along axis {axis} the sides have the sizes {a} and {b}")
 
 
+def _has_value(left: Normaliser, right: Normaliser, matcher: Matcher) -> None:
+    """The right side has a value where the left one has: what its operations need is established, or is on the left."""
+    for divisor, place in right.divisors:
+        if not _divides(divisor, place, left.divisors, right, matcher):
+            raise _NotProved(f"the right side divides by {' + '.join(map(str, divisor)) or 0}, which may be 0")
+    for product, place in right.lost:
+        if not right.finite((product,), place) and not any(
+            _reaches(there, place) and matcher.values((product,), (value,), place) for value, there in left.lost
+        ):
+            raise _NotProved(f"the right side has {product}, which cancels and may have no value")
+    for op, args, place in right.operations:
+        if right.has_value(op, args, place):
+            continue
+        for f in itertools.chain(*args):
+            inner = place.under(f.guard, ranges=f.bound)
+            for atom, _ in f.powers:
+                if not right.finite(one_atom(atom), inner) and not any(
+                    matcher.values(one_atom(atom), one_atom(other), inner) for other in _computed_with(left, inner)
+                ):
+                    raise _NotProved(f"the right side computes with {atom}, which may have no value")
+
+
+def _computed_with(side: Normaliser, context: Context) -> Iterator[Atom]:
+    """Factors of what a side adds, multiplies or divides wherever a context's hypotheses hold."""
+    for _, args, place in side.operations:
+        for f in itertools.chain(*args):
+            if _reaches(place.under(f.guard, ranges=f.bound), context):
+                yield from (atom for atom, _ in f.powers)
+
+
+def _reaches(context: Context, other: Context) -> bool:
+    """Whether what is in a context is in the other one, too."""
+    return set(context.hypotheses) <= set(other.hypotheses)
+
+
 def _divides(
     divisor: Value,
     place: Context,
@@ -133,7 +167,7 @@ def _divides(
     """Whether a divisor of the right side is not 0 wherever the left side has a value."""
     if normaliser.nonzero(divisor, place):
         return True
-    reached = [value for value, there in lefts if set(there.hypotheses) <= set(place.hypotheses)]
+    reached = [value for value, there in lefts if _reaches(there, place)]
     if any(matcher.values(divisor, value, place) for value in reached):
         return True
     if len(divisor) != 1 or not divisor[0].simple:
@@ -154,7 +188,7 @@ def _normalised(
     if split is None:
         inner = context.under(ranges=ranges)
         for normaliser in normalisers:
-            normaliser.divisors.clear()
+            normaliser.forget()
         left, right = (n.value(e, inner) for n, e in zip(normalisers, elements, strict=True))
         indices = [i for value in (left, right) for f in value for i in indices_in(f)]
         split = _split(normalisers[0], indices, ranges, context)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ir_semantics.tensors.conditions import holds
 from ir_semantics.tensors.evaluate import IllFormed, evaluate, shape_at
-from ir_semantics.tensors.numbers import DivisionByZero, Undefined, apart, text_of
+from ir_semantics.tensors.numbers import DivisionByZero, NoValue, Undefined, apart, text_of
 
 from .context import sizes_drawn, sizes_within
 from .rule import TensorRule
@@ -62,7 +62,7 @@ def replay(rule: TensorRule, sizes: Mapping[str, int], inputs: Mapping[str, NDAr
     """The counterexample that these sizes and data are, if they are one.
 
     Sizes outside the rule's premise, data outside its assumptions and data on which the left side has no value are
-    none, nor are data on which the right side computes inf - inf or 0 * inf.
+    none, nor are data on which the right side's value is not known.
     """
     if not _admitted(rule, sizes, inputs):
         return None
@@ -75,6 +75,10 @@ def replay(rule: TensorRule, sizes: Mapping[str, int], inputs: Mapping[str, NDAr
         right = evaluate(rule.right, sizes, arrays)
     except DivisionByZero:
         return Counterexample(sizes, arrays, "the left side has a value, the right side divides by zero", ())
+    except NoValue as error:
+        return Counterexample(
+            sizes, arrays, f"the left side has a value, the right side has {error}, which has none", ()
+        )
     except Undefined:
         return None
     except IllFormed as error:

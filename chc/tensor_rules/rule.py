@@ -10,7 +10,7 @@ from functools import cached_property
 
 from ir_semantics.tensors.conditions import TRUE, All, AtLeastZero, Condition, le, variables_of
 from ir_semantics.tensors.elements import Apply, Choice, Element, Number, Reduce, indices_of_element
-from ir_semantics.tensors.index import Names, index, size
+from ir_semantics.tensors.index import Index, Names, size
 from ir_semantics.tensors.terms import Shape, Tensor, element_of, operands_of, well_formed
 from smt_encodings.claims import Claim, Equality, Interpretation
 
@@ -72,8 +72,8 @@ class TensorRule:
 
     @cached_property
     def elements(self) -> tuple[Element, Element]:
-        """The element number 0 along every axis of both sides: which sizes and operators occur."""
-        left, right = (element_of(side, [index(0)] * side.rank, Names()) for side in (self.left, self.right))
+        """The element of each side at any subscripts: which sizes and operators occur."""
+        left, right = map(_any_element, (self.left, self.right))
         return left, right
 
     @cached_property
@@ -113,6 +113,11 @@ class TensorRule:
             interpretations=(Interpretation.UNINTERPRETED,),
             assumptions=tuple(assumptions),
         )
+
+
+def _any_element(side: Tensor) -> Element:
+    names = Names()
+    return element_of(side, [Index({(names.fresh("o"),): 1}) for _ in side.shape], names)
 
 
 def _natural(condition: Condition) -> bool:

@@ -15,7 +15,18 @@ from typing import Any, Protocol, TypeAlias
 
 from ir_semantics.scalars import OPERATORS, Literal
 
-__all__ = ["DivisionByZero", "Enclosure", "Floats", "Numbers", "RealNumber", "Reals", "Undefined", "apart", "text_of"]
+__all__ = [
+    "DivisionByZero",
+    "Enclosure",
+    "Floats",
+    "NoValue",
+    "Numbers",
+    "RealNumber",
+    "Reals",
+    "Undefined",
+    "apart",
+    "text_of",
+]
 
 INFINITY = float("inf")
 DIGITS = 256
@@ -23,10 +34,14 @@ DIGITS = 256
 
 
 class Undefined(ArithmeticError):
-    """An operation without a value."""
+    """An operation whose value is not known here, or that has none."""
 
 
-class DivisionByZero(Undefined):
+class NoValue(Undefined):
+    """An operation that has no value: inf - inf, 0 * inf, the logarithm or square root of a negative number."""
+
+
+class DivisionByZero(NoValue):
     """A division by zero."""
 
 
@@ -80,6 +95,8 @@ class Reals:
             return all(truths) if op == "and" else any(truths) if op == "or" else not truths[0]
         if op == "exp":
             return _exp(args[0])
+        if op in ("log", "sqrt") and _negative(args[0]):
+            raise NoValue(f"{op} of {args[0]}")
         exact = OPERATORS[op].exact
         if exact is None:
             raise Undefined(f"{op} has no value on exact numbers")
@@ -103,6 +120,10 @@ def _truth(value: RealNumber) -> bool:
 def _sign(value: RealNumber) -> int:
     assert isinstance(value, Fraction)
     return (value > 0) - (value < 0)
+
+
+def _negative(value: RealNumber) -> bool:
+    return (value.high if isinstance(value, Enclosure) else value) < 0
 
 
 def _infinite(op: str, signs: list[float], args: Sequence[RealNumber]) -> RealNumber:
@@ -130,10 +151,12 @@ def _infinite(op: str, signs: list[float], args: Sequence[RealNumber]) -> RealNu
             result = a / b
             if math.isinf(b) and not math.isinf(a):
                 return Fraction(0)
+        case ("div", _):
+            raise DivisionByZero("division by zero")
         case _:
             raise Undefined(f"{op} of {', '.join(map(str, args))}")
     if math.isnan(result):
-        raise Undefined(f"{op} of {', '.join(map(str, args))}")
+        raise NoValue(f"{op} of {', '.join(map(str, args))}")
     return result
 
 
@@ -162,6 +185,8 @@ def _enclosed(op: str, args: list[Enclosure]) -> RealNumber:
             corners = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
             return _outward(min(corners), max(corners))
         case ("div", [a, b]):
+            if b.low == b.high == 0:
+                raise DivisionByZero("division by zero")
             if b.low <= 0 <= b.high:
                 raise Undefined(f"division by {b}, which may be zero")
             corners = [x / y for x in (a.low, a.high) for y in (b.low, b.high)]

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
-from .conditions import Condition, both, le
-from .elements import Element, Read, Reader, Rule
+from .conditions import FALSE, Condition, both, le
+from .elements import Element, Number, Read, Reader, Rule
 from .index import Index, IndexLike, Names, index
 
 __all__ = ["Shape", "Tensor", "element_of", "input_", "make", "operands_of", "shape", "well_formed"]
@@ -85,7 +86,9 @@ def input_(name: str, *dimensions: IndexLike) -> Tensor:
 
 
 def element_of(tensor: Tensor, at: Sequence[Index], names: Names) -> Element:
-    """The element at subscripts as an expression over the inputs."""
+    """The element at subscripts as an expression over the inputs; 0 where no sizes make the operator well formed."""
+    if tensor.requires == FALSE:
+        return Number(Fraction(0))
 
     def reader(operand: Tensor) -> Reader:
         def read(inner: Sequence[Index]) -> Element:
