@@ -259,10 +259,11 @@ def _write(
 ) -> list[Path]:
     """Writes the certificate of a proof, or the program of a counterexample."""
     from bmc.programs import write_program_file
-    from reports.certificate import certificate_of, certificate_text, semantics_of, write_atomically
+    from reports.certificate import certificate_of, certificate_text, semantics_of, write_atomically, written_by
     from smt_encodings.claims import Interpretation, Status
 
-    from .identity import prover_identity, written_by
+    from .identity import prover_identity
+    from .mapping_subject import MappingSubject
     from .verify import counterexample_of
 
     if verdict.status is Status.PROVED:
@@ -275,7 +276,8 @@ def _write(
                 parameters |= {"data": "bits" if bits else "uninterpreted", "memory": options.memory}
                 stem += f".{parameters['data']}"
         path = options.directory / f"{stem}.cert.json"
-        content = certificate_of(semantics_of(mapping), verdict, parameters, written_by(prover_identity()))
+        prover = prover_identity(MappingSubject(mapping), verdict.method)
+        content = certificate_of(semantics_of(mapping), verdict, parameters, written_by(prover))
         write_atomically(path, certificate_text(content))
         return [path]
     found = counterexample_of(verdict)

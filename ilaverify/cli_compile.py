@@ -62,6 +62,13 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--recheck", action="append", default=[], choices=("cvc5", "z3"), help="put all obligations to a solver again"
     )
+    parser.add_argument(
+        "--store",
+        type=Path,
+        metavar="FILE",
+        help="proof store; default: in the user's cache",
+    )
+    parser.add_argument("--no-store", action="store_true", help="do not compare with what proofs asked")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     parser.set_defaults(run=_compile)
 
@@ -95,6 +102,8 @@ def _compile(options: argparse.Namespace) -> int:
         may_write(options.directory)
     except ArtefactError as error:
         raise UsageError(f"-o: {error}") from error
+    if options.store is not None and options.no_store:
+        raise UsageError("--store and --no-store exclude each other; leave one of them out")
     if not options.proofs.is_dir():
         raise UsageError(
             f"--proofs must be a directory of certificates, and {options.proofs} is none; make one with "
@@ -102,6 +111,7 @@ def _compile(options: argparse.Namespace) -> int:
         )
 
     from ir_semantics.graph.types import GraphError
+    from reports.store import ProofStore, StoreError, default_store
     from rewrites.artefact.model import write_compiled
     from rewrites.artefact.summary import summary_text
     from rewrites.codegen import Options
@@ -120,6 +130,7 @@ def _compile(options: argparse.Namespace) -> int:
         options.cost,
         Options(weight_bits=8 if options.weights == "8" else 16, as_published=options.as_published),
         tuple(dict.fromkeys(options.recheck)),
+        None if options.no_store else ProofStore(options.store or default_store()),
     )
     started = time.perf_counter()
 
@@ -134,6 +145,8 @@ def _compile(options: argparse.Namespace) -> int:
         raise UsageError(
             f"compile needs the package {error.name}, which is not installed; pip install ilaverify[onnx]"
         ) from error
+    except StoreError as error:
+        raise UsageError(f"{error}; or use --no-store") from error
     except (ArtefactError, GraphError) as error:
         raise UsageError(f"{options.model}: {error}") from error
     if options.json:

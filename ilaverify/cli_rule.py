@@ -66,14 +66,14 @@ def _rule(options: argparse.Namespace) -> int:
 
 def _write(subject: Subject, verdict: Verdict, directory: Path) -> list[Path]:
     """Writes the certificate of a proof, or the data of a counterexample."""
-    from reports.certificate import certificate_name, certificate_of, certificate_text, write_atomically
+    from reports.certificate import certificate_name, certificate_of, certificate_text, write_atomically, written_by
     from smt_encodings.claims import Status
 
-    from .identity import prover_identity, written_by
+    from .identity import prover_identity
 
     if verdict.status is Status.PROVED:
         parameters = subject.parameters(verdict)
-        prover = prover_identity(subject.kind)
+        prover = prover_identity(subject)
         content = certificate_of(subject.semantics(), verdict, parameters, written_by(prover))
         path, text = directory / certificate_name(subject.name, verdict.method), certificate_text(content)
     else:

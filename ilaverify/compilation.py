@@ -42,11 +42,12 @@ from rewrites.subjects.names import slug
 
 from . import __version__
 from .errors import UsageError
-from .identity import prover_identities, written_by
+from .identity import prover_identity
 
 if TYPE_CHECKING:
     from ir_semantics.graph.ir import Graph
     from ir_semantics.graph.types import Array
+    from reports.store import ProofStore
     from reports.subjects import Entry
 
 __all__ = ["Request", "claims_for", "compile_model", "samples_of"]
@@ -60,7 +61,8 @@ class Request:
     """What is to be compiled, and how.
 
     ``targets`` are accelerators, the preferred one first; ``proofs`` is a directory of certificates, ``recheck`` names
-    solvers that answer their obligations again.  ``calibration`` are inputs by name, see :func:`samples_of`.
+    solvers that answer their obligations again, ``store`` knows what proofs asked.  ``calibration`` are inputs
+    by name, see :func:`samples_of`.
     """
 
     model: Path
@@ -72,6 +74,7 @@ class Request:
     costs: str = "offload"
     options: Options = field(default_factory=Options)
     recheck: tuple[str, ...] = ()
+    store: ProofStore | None = None
 
 
 def claims_for(targets: Sequence[str], *, exact: bool = False) -> list[str]:
@@ -102,9 +105,7 @@ def compile_model(
     wanted = [name for name in claims_for(request.targets, exact=request.exact) if name in entries]
     progress(f"looking at {len(wanted)} certificates in {request.proofs}")
     claims = {name: entries[name] for name in wanted}
-    provers = prover_identities({entry.kind for entry in claims.values()})
-    tools = {kind: written_by(identity) for kind, identity in provers.items()}
-    gate = open_gate(claims, request.proofs, request.recheck, tools=tools)
+    gate = open_gate(claims, request.proofs, request.recheck, prover=prover_identity, store=request.store)
     progress("rewriting by admitted rules")
     widths = {"hlscnn.conv2d": ["hlscnn_conv2d" if request.options.weight_bits == 16 else "hlscnn_conv2d_8bit"]}
     offloaded = offload(

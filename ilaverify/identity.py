@@ -1,78 +1,54 @@
-"""What a proof depends on beside what is claimed: the prover's version, its source files, the solvers."""
+"""What a proof depends on beside what is claimed: the prover's version, the code of its method, the solvers."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
 
-import accel_models
-import bmc
-import chc
-import ila_lang
-import ir_semantics
-import reports
-import rewrites
-import smt_encodings
+from reports.method_code import PACKAGES, installed
+from reports.subjects import Subject
 from smt_encodings import solver_cvc5, solver_z3
 
 from . import __version__
 
-__all__ = ["prover_identities", "prover_identity", "sources_stamp", "written_by"]
+__all__ = ["Stamp", "method_files", "prover_identity", "read_provers", "sources_stamp"]
 
-_PROVERS = (ila_lang, smt_encodings, bmc, chc)
-_OTHERS = (ir_semantics, accel_models, rewrites)
-
-
-def prover_identity(kind: str = "mapping") -> dict[str, str]:
-    """Versions, and a digest of the source files of whatever proves claims of a ``kind``.
-
-    For mappings these are provers and encodings: models and mappings have digests of their own.  Everything else is
-    proved by modules of ``rewrites``, which may use anything.
-    """
-    return _identity(kind, {})
+Stamp = Mapping[Path, tuple[int, int]]
+"""Times of change (in nanoseconds) and sizes of files."""
 
 
-def prover_identities(kinds: Iterable[str]) -> dict[str, dict[str, str]]:
-    """That of each kind, from one reading of the files."""
-    read: dict[Path, bytes] = {}
-    return {kind: _identity(kind, read) for kind in kinds}
-
-
-def _identity(kind: str, read: dict[Path, bytes]) -> dict[str, str]:
-    sources = hashlib.sha256()
-    for path in _files(kind):
-        data = read.get(path)
-        if data is None:
-            data = read[path] = path.read_bytes()
-        sources.update(f"{path.parent.name}/{path.name} {len(data)}\n".encode() + data)
+def prover_identity(subject: Subject, method: str = "") -> dict[str, str]:
+    """Versions, and a digest of the code that a proof of ``subject`` by a method consists of, by default by its own."""
     return {
         "tool": __version__,
-        "sources": sources.hexdigest(),
+        "method": installed().digest(_modules(subject, method)),
         "solvers": f"{solver_z3.version()}, {solver_cvc5.version()}",
         "pysmt": version("pysmt"),
     }
 
 
-def written_by(identity: Mapping[str, str]) -> str:
-    """What a certificate names as its tool where a prover with this identity made it: version and source files."""
-    return f"ilaverify {identity['tool']}, sources {identity['sources'][:16]}"
+def method_files(subject: Subject) -> list[Path]:
+    """The files of that code."""
+    paths = (installed().path(name) for name in _modules(subject))
+    return sorted(path for path in paths if path is not None)
 
 
-def sources_stamp() -> tuple[tuple[str, int, int], ...]:
-    """Names, times and sizes of all source files: another stamp is a reason to ask for the identity again."""
-    found = []
-    for path in _files("rule"):
-        status = path.stat()
-        found.append((str(path), status.st_mtime_ns, status.st_size))
-    return tuple(found)
+def _modules(subject: Subject, method: str = "") -> frozenset[str]:
+    return installed().of_method(subject.provers(method or subject.method), type(subject))
 
 
-def _files(kind: str) -> Iterable[Path]:
-    here = Path(__file__).parent
-    yield from (here / "verify.py", here / "mapping_subject.py", Path(str(reports.__file__)).parent / "certificate.py")
-    packages: tuple[ModuleType, ...] = _PROVERS if kind == "mapping" else (*_PROVERS, *_OTHERS)
-    for package in packages:
-        yield from sorted(Path(str(package.__file__)).parent.rglob("*.py"))
+def read_provers() -> None:
+    """Reads the code of all methods, once for this process and those that it forks."""
+    code = installed()
+    code.digest(code.modules("ilaverify.mapping_subject", "rewrites.subjects.registry"))
+
+
+def sources_stamp() -> Stamp:
+    """That of all source files of our packages."""
+    return {path: (status.st_mtime_ns, status.st_size) for path in _files() if (status := path.stat())}
+
+
+def _files() -> Iterator[Path]:
+    roots = (installed().path(package) for package in PACKAGES)
+    return (path for root in roots if root is not None for path in root.parent.rglob("*.py"))

@@ -24,7 +24,7 @@ from smt_encodings.discharge import Discharger, Requirements
 
 from .counterexamples import counterexample_from_text, counterexample_text
 from .regeneration import regenerate
-from .verify import METHODS, counterexample_of, verify_with
+from .verify import METHODS, PROVERS, counterexample_of, verify_with
 
 __all__ = ["MappingSubject", "ShapedMappingSubject"]
 
@@ -61,6 +61,10 @@ class MappingSubject(Subject):
     def methods(self) -> tuple[str, ...]:
         """Proofs of one shape have certificates, too."""
         return tuple(m for m in METHODS if m != "auto")
+
+    def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
+        """The method's proof, with which it is checked, too."""
+        return (PROVERS[method],)
 
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
         """The claim for every size; proofs of it have no parameters."""

@@ -11,16 +11,17 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
-from reports.certificate import certificate_of, certificate_text, claim_json
+from reports.certificate import certificate_of, certificate_text, claim_json, questions_digest, written_by
 from reports.outcomes import ProofOutcome
-from reports.store import CERTIFICATE, COUNTEREXAMPLE, ProofStore, StoreError
+from reports.store import CERTIFICATE, COUNTEREXAMPLE, ProofStore, StoreError, key_of
 from reports.subjects import Entry
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 
-from .identity import prover_identities, prover_identity, sources_stamp, written_by
-from .stored import QUESTION_SECONDS, base_outcome, key_of, look_up
+from .identity import method_files, prover_identity, read_provers, sources_stamp
+from .stored import QUESTION_SECONDS, base_outcome, look_up
 from .workers import Ended, Task, note, run_tasks
 
 __all__ = ["Limits", "prove_all", "prove_entry"]
@@ -51,6 +52,7 @@ def prove_all(
     """
     notes: dict[str, str] = {}
     left = list(entries)
+    keeper = None if store is None else _Keeper(store)  # before the files of provers are read
     if store is not None:
         answers = look_up(entries, store, jobs=limits.jobs, recheck=limits.timeout if recheck else 0.0, stopped=stopped)
         left = []
@@ -64,55 +66,66 @@ def prove_all(
                     notes[answer.name] = answer.note
         order = {name: number for number, name in enumerate(entries)}
         left.sort(key=lambda name: order[name])
-    keeper = None if store is None or not left else _Keeper(store, {entry.kind for entry in entries.values()})
+    if len(left) > 1:
+        read_provers()  # here, and not in each claim's process
     tasks = [Task(name, partial(prove_entry, name, entries[name], limits.timeout)) for name in left]
     run = run_tasks(
         tasks, jobs=limits.jobs, timeout=limits.timeout, memory=limits.memory, started=started, stopped=stopped
     )
     with closing(run) as ends:
         for end in ends:
-            outcome, key = _told(end, entries[end.name])
+            outcome, kept_as = _told(end, entries[end.name])
             if end.name in notes:
                 outcome = replace(outcome, notes=(notes[end.name], *outcome.notes))
-            yield outcome if keeper is None or not outcome.document else keeper.kept(key, outcome)
+            yield outcome if keeper is None or not outcome.document else keeper.kept(kept_as, outcome)
 
 
-def _told(end: Ended, entry: Entry) -> tuple[ProofOutcome, str]:
-    """What a claim's process said, with the store's key; a process that failed is an error of its claim."""
+@dataclass(frozen=True)
+class _KeptAs:
+    """The store's key of an answer, the digest of a proof's questions, and the files of the prover that gave it."""
+
+    key: str = ""
+    questions: str = ""
+    files: tuple[str, ...] = ()
+
+
+def _told(end: Ended, entry: Entry) -> tuple[ProofOutcome, _KeptAs]:
+    """What a claim's process said, and how to keep it; a process that failed is an error of its claim."""
     if end.text is None:
         broken = ProofOutcome(
             end.name, Status.ERROR.value, entry.expected.value, entry.summary, end.failure, kind=entry.kind
         )
-        return replace(broken, seconds=round(end.seconds, 3)), ""
+        return replace(broken, seconds=round(end.seconds, 3)), _KeptAs()
     answer = json.loads(end.text)
-    return replace(ProofOutcome.from_json(answer["outcome"]), seconds=round(end.seconds, 3)), answer["key"]
+    outcome = replace(ProofOutcome.from_json(answer["outcome"]), seconds=round(end.seconds, 3))
+    return outcome, _KeptAs(answer["key"], answer["questions"], tuple(answer["files"]))
 
 
 class _Keeper:
-    """Puts new answers into the store, while the prover's files are those that the run began with."""
+    """Puts new answers into the store, while the files of their provers are those that the run began with."""
 
-    def __init__(self, store: ProofStore, kinds: set[str]) -> None:
+    def __init__(self, store: ProofStore) -> None:
         self.store, self.stamp = store, sources_stamp()
-        self.provers = prover_identities(kinds)
 
-    def kept(self, key: str, outcome: ProofOutcome) -> ProofOutcome:
+    def kept(self, kept_as: _KeptAs, outcome: ProofOutcome) -> ProofOutcome:
         """The outcome; where it cannot be kept, the proof stands and a note says so."""
-        if sources_stamp() != self.stamp and prover_identity(outcome.kind) != self.provers[outcome.kind]:
+        now = sources_stamp()
+        if any(now.get(Path(file)) != self.stamp.get(Path(file)) for file in kept_as.files):
             note = "not put into the store: files of the prover changed while it ran"
             return replace(outcome, notes=(*outcome.notes, note))
         kind = CERTIFICATE if outcome.status == Status.PROVED.value else COUNTEREXAMPLE
         try:
-            self.store.put(key, kind, outcome.name, outcome.document)
+            self.store.put(kept_as.key, kind, outcome.name, outcome.document, kept_as.questions)
         except StoreError as error:
             return replace(outcome, notes=(*outcome.notes, f"not put into the store: {error}"))
         return outcome
 
 
 def prove_entry(name: str, entry: Entry, timeout: float) -> str:
-    """Proves one claim: JSON with the ``outcome`` and the store's ``key``."""
+    """Proves one claim: JSON with the ``outcome``, and what :class:`_KeptAs` has."""
     subject = entry.build()
     outcome = base_outcome(name, entry, subject)
-    prover = prover_identity(entry.kind)
+    prover = prover_identity(subject)
     key = key_of(subject, prover)
     asking = Discharger(timeout=min(QUESTION_SECONDS, timeout), asking=lambda o: note(f"{o.group}: {o.name}"))
     verdict = subject.prove(asking)
@@ -125,10 +138,12 @@ def prove_entry(name: str, entry: Entry, timeout: float) -> str:
         obligations=len(verdict.obligations),
         solvers=tuple(sorted({a.solver for o in verdict.obligations for a in o.answers})),
     )
+    questions = ""
     if verdict.status is Status.PROVED:
         parameters = subject.parameters(verdict)
         content = certificate_of(subject.semantics(), verdict, parameters, written_by(prover))
         outcome = replace(outcome, document=certificate_text(content))
+        questions = questions_digest(content)
     found = subject.refutation(verdict)
     if verdict.status is Status.REFUTED and found is not None:
         outcome = replace(
@@ -139,4 +154,5 @@ def prove_entry(name: str, entry: Entry, timeout: float) -> str:
             program=found.program,
             notes=found.notes,
         )
-    return json.dumps({"outcome": outcome.to_json(), "key": key})
+    files = [str(path) for path in method_files(subject)]
+    return json.dumps({"outcome": outcome.to_json(), "key": key, "questions": questions, "files": files})

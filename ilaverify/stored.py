@@ -18,14 +18,14 @@ from reports.binding import binding_problems
 from reports.certificate import CertificateError, claim_json, parse_certificate
 from reports.checker import SOLVERS, replay
 from reports.outcomes import ProofOutcome
-from reports.store import COUNTEREXAMPLE, ProofStore, StoreError, certificate_problems, proof_key
+from reports.store import COUNTEREXAMPLE, ProofStore, StoreError, certificate_problems, key_of
 from reports.subjects import Entry, Subject
 from smt_encodings.claims import Status
 
-from .identity import prover_identities
+from .identity import prover_identity, read_provers
 from .workers import Ended, Task, run_tasks
 
-__all__ = ["LookedUp", "base_outcome", "key_of", "look_up"]
+__all__ = ["LookedUp", "base_outcome", "look_up"]
 
 QUESTION_SECONDS = 60.0
 """Most seconds for one question to one solver, as in ``ilaverify mapping``."""
@@ -47,11 +47,6 @@ class LookedUp:
     outcome: ProofOutcome | None
     words: ProofOutcome | None = None
     note: str = ""
-
-
-def key_of(subject: Subject, prover: Mapping[str, str], semantics: Mapping[str, str] | None = None) -> str:
-    """The key under which the store has the answer; ``semantics`` are the subject's, where they are known already."""
-    return proof_key(semantics or subject.semantics(), subject.question(), subject.method, {}, prover)
 
 
 def base_outcome(name: str, entry: Entry, subject: Subject) -> ProofOutcome:
@@ -85,14 +80,13 @@ def look_up(
     both solvers again.
     """
     processes = jobs or os.cpu_count() or 1
-    provers = prover_identities({entry.kind for entry in entries.values()})
+    read_provers()
     limits = {"jobs": processes, "timeout": recheck or _BUILD_SECONDS, "memory": _BUILD_MEGABYTES, "stopped": stopped}
     left: list[Sequence[str]] = [[name] for name in entries] if recheck else list(_batches(entries, processes))
     while left:
         batches, left = left, []
         tasks = [
-            Task(str(k), partial(_answers, names, entries, provers, store, bool(recheck)))
-            for k, names in enumerate(batches)
+            Task(str(k), partial(_answers, names, entries, store, bool(recheck))) for k, names in enumerate(batches)
         ]
         with closing(run_tasks(tasks, **limits)) as ends:  # type: ignore[arg-type]
             for end in ends:
@@ -139,7 +133,6 @@ def _without_collection() -> Iterator[None]:
 def _answers(
     names: Sequence[str],
     entries: Mapping[str, Entry],
-    provers: Mapping[str, Mapping[str, str]],
     store: ProofStore,
     recheck: bool,
 ) -> str:
@@ -155,7 +148,7 @@ def _answers(
             subject = entry.build()
             words = base_outcome(name, entry, subject)
             semantics = subject.semantics()
-            key = key_of(subject, provers[entry.kind], semantics)
+            key = key_of(subject, prover_identity(subject), semantics)
         except Exception as error:  # whatever it was, it is what the report says of this claim
             broken = ProofOutcome(name, Status.ERROR.value, entry.expected.value, entry.summary, kind=entry.kind)
             broken = replace(broken, reason=f"{type(error).__name__}: {error}")
@@ -180,7 +173,7 @@ def _answer(
 ) -> tuple[ProofOutcome | None, str]:
     """The outcome that the store holds, if it stands up to checking; and what was wrong with it, if anything."""
     try:
-        entry = store.get(key)
+        entry, questions = store.get(key), store.questions(key)
     except StoreError as error:
         return None, str(error)
     if entry is None:
@@ -195,7 +188,7 @@ def _answer(
     except (CertificateError, ValueError) as error:
         return None, refused + str(error)
     problems = certificate_problems(
-        certificate, semantics, claim_json(claim), subject.method, certificate["parameters"]
+        certificate, semantics, claim_json(claim), subject.method, certificate["parameters"], questions
     )
     if not problems and recheck:
         problems = binding_problems(certificate, subject)

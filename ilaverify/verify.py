@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import bmc.prove
@@ -14,10 +14,17 @@ from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Obligation, Status, Verdict
 from smt_encodings.discharge import Discharger
 
-__all__ = ["METHODS", "counterexample_of", "verify", "verify_with"]
+__all__ = ["METHODS", "PROVERS", "counterexample_of", "verify", "verify_with"]
 
 METHODS = ("auto", "chc", "bmc", "hash")
 """Proof methods by name."""
+
+PROVERS: Mapping[str, Callable[..., Verdict]] = {
+    "chc": chc.prove.prove,
+    "bmc": bmc.prove.prove,
+    "hash": bmc.sums.prove,
+}
+"""The function that each method consists of, with all that its module imports."""
 
 Progress = Callable[[Obligation], None]
 

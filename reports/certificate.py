@@ -32,9 +32,11 @@ __all__ = [
     "claim_json",
     "content_digest",
     "parse_certificate",
+    "questions_digest",
     "read_certificate",
     "semantics_of",
     "write_atomically",
+    "written_by",
 ]
 
 SCHEMA = "ilaverify-certificate-2"
@@ -148,6 +150,21 @@ def _obligation(obligation: Obligation) -> dict[str, Any]:
 def content_digest(content: Mapping[str, Any]) -> str:
     """SHA-256 of the canonical text of a certificate without its ``digest``."""
     return _digest_of(_members(content))
+
+
+def questions_digest(content: Mapping[str, Any]) -> str:
+    """SHA-256 of what the proof in a certificate is of and asked: all but its prover, answers, invariants and times.
+
+    Of an obligation the script counts, with the answer that it must have.
+    """
+    asked = {key: value for key, value in content.items() if key not in ("tool", "digest", "seconds", "invariants")}
+    asked["obligations"] = [{k: v for k, v in o.items() if k != "answers"} for o in content["obligations"]]
+    return hashlib.sha256(canonical_text(asked).encode()).hexdigest()
+
+
+def written_by(prover: Mapping[str, str]) -> str:
+    """What a certificate names as its tool where a prover with this identity made it: version and its method's code."""
+    return f"ilaverify {prover['tool']}, method {prover['method'][:16]}"
 
 
 def _members(content: Mapping[str, Any]) -> dict[str, str]:

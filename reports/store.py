@@ -17,12 +17,15 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from ila_lang import canonical_text
+
+from .certificate import questions_digest
+from .subjects import Subject
 
 __all__ = [
     "BUSY_SECONDS",
@@ -32,6 +35,7 @@ __all__ = [
     "StoreError",
     "certificate_problems",
     "default_store",
+    "key_of",
     "proof_key",
 ]
 
@@ -77,6 +81,11 @@ def proof_key(
     return hashlib.sha256(canonical_text(content).encode()).hexdigest()
 
 
+def key_of(subject: Subject, prover: Mapping[str, str], semantics: Mapping[str, str] | None = None) -> str:
+    """The key of the answer to a subject; ``semantics`` are the subject's, where they are known already."""
+    return proof_key(semantics or subject.semantics(), subject.question(), subject.method, {}, prover)
+
+
 class ProofStore:
     """A store in a file, which is made when something is first put into it.
 
@@ -113,7 +122,7 @@ class ProofStore:
         if not self.path.exists():
             return None
         with self._connection() as connection:
-            if not connection.execute("SELECT name FROM sqlite_master WHERE name = 'runs'").fetchall():
+            if not self._has_table(connection, "runs"):
                 return None
             row = connection.execute("SELECT text FROM runs WHERE digest = ?", (digest,)).fetchone()
         return row[0] if row is not None and isinstance(row[0], str) else None
@@ -130,8 +139,21 @@ class ProofStore:
             )
             connection.execute("COMMIT")
 
-    def put(self, key: str, kind: str, subject: str, text: str) -> None:
-        """Adds an entry, or replaces the one of that key, in one transaction."""
+    def questions(self, key: str) -> frozenset[str]:
+        """The digests of questions (:func:`~reports.certificate.questions_digest`) of all proofs under a key."""
+        if not self.path.exists():
+            return frozenset()
+        with self._connection() as connection:
+            if not self._has_table(connection, "questions"):
+                return frozenset()
+            rows = connection.execute("SELECT digest FROM questions WHERE key = ?", (key,)).fetchall()
+        return frozenset(str(row[0]) for row in rows)
+
+    def put(self, key: str, kind: str, subject: str, text: str, questions: str = "") -> None:
+        """Adds an entry, or replaces the one of that key, in one transaction; ``questions`` are added to earlier ones.
+
+        They are what tells a certificate of this proof from one with other obligations, wherever it is found.
+        """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -142,6 +164,11 @@ class ProofStore:
                 "INSERT OR REPLACE INTO proofs (key, kind, subject, text) VALUES (?, ?, ?, ?)",
                 (key, kind, subject, text),
             )
+            if questions:
+                connection.execute(
+                    "CREATE TABLE IF NOT EXISTS questions (key TEXT, digest TEXT, PRIMARY KEY (key, digest))"
+                )
+                connection.execute("INSERT OR IGNORE INTO questions (key, digest) VALUES (?, ?)", (key, questions))
             connection.execute("COMMIT")
 
     def entries(self) -> list[tuple[str, str, str]]:
@@ -194,6 +221,10 @@ class ProofStore:
             connection.execute("ROLLBACK")
 
     @staticmethod
+    def _has_table(connection: sqlite3.Connection, name: str) -> bool:
+        return bool(connection.execute("SELECT name FROM sqlite_master WHERE name = ?", (name,)).fetchall())
+
+    @staticmethod
     def _marks(connection: sqlite3.Connection) -> tuple[int, int]:
         found = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
         return int(found[0]), int(found[1])
@@ -205,11 +236,13 @@ def certificate_problems(
     claim: Mapping[str, Any],
     method: str,
     parameters: Mapping[str, Any],
+    questions: Collection[str] = (),
 ) -> list[str]:
     """What keeps a stored certificate from being one of this claim, without asking solvers; empty where nothing does.
 
     Compared are the semantics' digests, the claim's words, method and parameters; and every obligation must ask one
-    question, and have its expected answer from two solvers or more.
+    question, and have its expected answer from two solvers or more.  Where ``questions`` (digests) of proofs of the
+    claim are known, the certificate's must be among them.
     """
     problems = []
     for what, value in (
@@ -225,4 +258,6 @@ def certificate_problems(
             problems.append(f"{where}: an answer is not the expected one")
         if len({a["solver"] for a in obligation["answers"]}) < _LEAST_SOLVERS:
             problems.append(f"{where}: {_LEAST_SOLVERS} solvers must have answered")
+    if questions and questions_digest(certificate) not in questions:
+        problems.append("its obligations and enumerations must be those of a proof that the store knows")
     return problems

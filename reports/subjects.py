@@ -68,6 +68,10 @@ class Subject(ABC):
         return (self.method,)
 
     @abstractmethod
+    def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
+        """The functions with which proofs by a method begin; :mod:`reports.method_code` finds its code by them."""
+
+    @abstractmethod
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
         """The claim that a proof with these parameters is of; raises ValueError where there is none."""
 

@@ -6,25 +6,27 @@ The gate takes certificates, not flags.  For each claim it reads the file ``NAME
 * is an intact certificate (canonical, of the published form, with its own digest);
 * is of this claim, word for word, with the digests of everything that the words mean now;
 * has the expected answer of two solvers to every obligation, or ran a function on every argument;
-* names the prover in use as its tool, source files included, where the caller says which that is: what a prover with a
-  fault wrote does not outlive the fault.
+* names the prover in use as its tool, with the code of its method, where the caller says which that is: what a prover
+  with a fault wrote does not outlive the fault;
+* asks what a proof of the claim asked that the store knows, where the caller has a store that knows one.
 
 Everything else is left out, with the reason.  A claim that is known to be wrong is left out whatever file there is.
 
-This asks no solver, so that it costs milliseconds.  It finds what is missing, damaged or stale; somebody who forges a
-certificate with all its digests is found by ``recheck``, which generates the obligations again and has them answered.
+This asks no solver, so that it costs milliseconds.  It finds what is missing, damaged or stale, and where the store
+knows a proof, what has other obligations.  Somebody who forges a certificate with all its digests, of a claim that was
+never proved here, is found by ``recheck``, which generates the obligations again and has them answered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from reports.binding import binding_problems
-from reports.certificate import CertificateError, certificate_name, claim_json, read_certificate
+from reports.certificate import CertificateError, certificate_name, claim_json, read_certificate, written_by
 from reports.checker import replay
-from reports.store import certificate_problems
+from reports.store import ProofStore, certificate_problems, key_of
 from reports.subjects import Entry, Subject
 from smt_encodings.claims import Claim, Status
 
@@ -58,20 +60,24 @@ class Gate:
 
 
 def open_gate(
-    entries: Mapping[str, Entry], directory: Path, recheck: Recheck = (), *, tools: Mapping[str, str] | None = None
+    entries: Mapping[str, Entry],
+    directory: Path,
+    recheck: Recheck = (),
+    *,
+    prover: Callable[[Subject], Mapping[str, str]] | None = None,
+    store: ProofStore | None = None,
 ) -> Gate:
     """Admits those of ``entries`` that have a live certificate in ``directory``.
 
-    ``tools`` says by the kind of a claim what certificates must name as their tool; None admits those of all provers.
-    With solvers in ``recheck`` the obligations of each certificate are compared with those that its claim needs, and
-    answered again; it does not matter then who wrote it.  Raises KeyError for a solver that is not known, and for a
-    kind that ``tools`` does not have.
+    ``prover`` gives the identity of the prover in use, which certificates must be of; None admits those of all provers.
+    ``store`` is asked what proofs of a claim by that prover asked.  With solvers in ``recheck`` the obligations of each
+    certificate are compared with those that its claim needs, and answered again; it does not matter then who wrote it.
+    Raises KeyError for a solver that is not known, and StoreError as the store does.
     """
     admitted: dict[str, Admission] = {}
     left_out: dict[str, str] = {}
     for name, entry in entries.items():
-        tool = None if tools is None or recheck else tools[entry.kind]
-        found = _admission(name, entry, directory, tuple(recheck), tool)
+        found = _admission(name, entry, directory, tuple(recheck), None if recheck else prover, store)
         if isinstance(found, str):
             left_out[name] = found
         else:
@@ -79,7 +85,14 @@ def open_gate(
     return Gate(admitted, left_out)
 
 
-def _admission(name: str, entry: Entry, directory: Path, recheck: tuple[str, ...], tool: str | None) -> Admission | str:
+def _admission(
+    name: str,
+    entry: Entry,
+    directory: Path,
+    recheck: tuple[str, ...],
+    prover: Callable[[Subject], Mapping[str, str]] | None,
+    store: ProofStore | None,
+) -> Admission | str:
     """The admission of a claim, or why there is none."""
     if entry.expected is not Status.PROVED:
         return "it is known to be wrong"
@@ -92,11 +105,20 @@ def _admission(name: str, entry: Entry, directory: Path, recheck: tuple[str, ...
         claim = subject.claim(certificate["parameters"])
     except (CertificateError, ValueError) as error:
         return str(error)
-    problems = certificate_problems(
-        certificate, subject.semantics(), claim_json(claim), subject.method, certificate["parameters"]
+    semantics, questions = subject.semantics(), frozenset[str]()
+    problems = []
+    if prover is not None:
+        identity = prover(subject)
+        tool = written_by(identity)
+        if certificate["tool"] != tool:
+            problems = [
+                f"it is of another prover ({certificate['tool']}, not {tool}); prove it again, or use --recheck"
+            ]
+        if store is not None:
+            questions = store.questions(key_of(subject, identity, semantics))
+    problems = problems or certificate_problems(
+        certificate, semantics, claim_json(claim), subject.method, certificate["parameters"], questions
     )
-    if not problems and tool is not None and certificate["tool"] != tool:
-        problems = [f"it is of another prover ({certificate['tool']}, not {tool}); prove it again, or use --recheck"]
     if not problems and recheck:
         problems = binding_problems(certificate, subject)
         for solver in recheck if not problems else ():

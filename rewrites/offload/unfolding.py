@@ -12,14 +12,13 @@ from typing import TypeGuard, TypeVar
 
 import numpy as np
 
-import ir_semantics
 from ir_semantics.graph.ir import Attribute, digest_of
 from ir_semantics.graph.run import expansion
 from ir_semantics.graph.types import GraphError, TensorType
 from rewrites.egraph import EGraph, EGraphError, ENode, Rule, Substitution, Symbol
 from rewrites.egraph.graphs import typing
 from rewrites.egraph.pattern import Maker
-from rewrites.subjects.sources import sources_digest
+from rewrites.subjects.sources import meaning_digest
 from rewrites.tensor_rewrites import Constants
 
 __all__ = ["Unfolding", "Uniform", "meant"]
@@ -75,7 +74,9 @@ class Unfolding:
     @classmethod
     def of(cls, name: str, where: Callable[[EGraph, ENode], bool], constants: Constants) -> Unfolding:
         """The unfolding of the operator of that name."""
-        return cls(Rule(f"definition of {name}, unfolded", sources_digest(ir_semantics)), name, where, constants)
+        return cls(
+            Rule(f"definition of {name}, unfolded", meaning_digest([expansion], "ir_semantics")), name, where, constants
+        )
 
     @property
     def operator(self) -> str:
@@ -115,7 +116,7 @@ class Uniform:
     @classmethod
     def of(cls, constants: Constants) -> Uniform:
         """The rule for these constants."""
-        return cls(Rule("a constant of one number, broadcast", sources_digest(ir_semantics)), constants)
+        return cls(Rule("a constant of one number, broadcast", meaning_digest([expansion], "ir_semantics")), constants)
 
     @property
     def operator(self) -> str | None:

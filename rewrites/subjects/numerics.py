@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import accel_models
-import ila_lang
 from ila_lang.portable import digest
 from reports.subjects import Refutation, Required, Subject
-from rewrites import numerics
 from rewrites.numerics import activations, codes, machine, real_rules
 from rewrites.numerics.lemma import EVERY_ARGUMENT, Lemma, lemma_claim, prove_lemma
 from rewrites.numerics.real_rules import RealRule, prove_rule, rule_claim
 from smt_encodings.claims import Claim, Status, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 
-from .sources import place_of, sources_digest, text_digest
+from .sources import code_digest, meaning_digest, place_of, text_digest
 from .words import named, trust_lines, with_name
 
 __all__ = ["ErrorRuleSubject", "LemmaSubject"]
@@ -85,8 +82,12 @@ class LemmaSubject(_Numerics):
         return {
             "primitive": digest(self.lemma.function),
             "statement": text_digest(self.lemma.statement, self.lemma.domain),
-            "comparison": sources_digest(numerics, accel_models, ila_lang),
+            "comparison": meaning_digest([self.lemma.proof], "rewrites.numerics", "accel_models", "ila_lang"),
         }
+
+    def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
+        """The proof, and what says of each argument how far off the primitive may be."""
+        return prove_lemma, self.lemma.proof
 
     def _claim(self) -> Claim:
         return lemma_claim(self.lemma)
@@ -109,7 +110,11 @@ class ErrorRuleSubject(_Numerics):
 
     def semantics(self) -> dict[str, str]:
         """Digests of the statement and of the text that puts it into a formula."""
-        return {"statement": text_digest(self.rule.statement), "formula": sources_digest(real_rules)}
+        return {"statement": text_digest(self.rule.statement), "formula": code_digest(real_rules)}
+
+    def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
+        """The proof."""
+        return (prove_rule,)
 
     def _claim(self) -> Claim:
         return rule_claim(self.rule)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import accel_models
-import ila_lang
-import ir_semantics
 from ir_semantics.scalars import NotInterpreted, Scalar, Value, postorder
 from reports.subjects import Refutation, Required, Subject
-from rewrites import float_rules, hardware_rules, integer_rules, number_formats
+from rewrites import float_rules, hardware_rules, integer_rules
 from rewrites.rule_prover import prove_rule, require_rule
 from rewrites.rule_search import replay
 from rewrites.rules import Counterexample, ScalarRule
@@ -20,10 +17,13 @@ from smt_encodings.claims import Claim, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 
 from .documents import document, read_document, value_json, value_of
-from .sources import place_of, sources_digest, text_digest
+from .sources import meaning_digest, place_of, text_digest
 from .words import named, trust_lines, with_name
 
 __all__ = ["ScalarSubject"]
+
+_LANGUAGES = ("ir_semantics", "accel_models", "ila_lang", "rewrites.number_formats")
+"""What says what operators and formats mean."""
 
 
 class ScalarSubject(Subject):
@@ -39,6 +39,10 @@ class ScalarSubject(Subject):
         """Where the rule's row, or its name, stands."""
         return place_of((float_rules, integer_rules, hardware_rules), self.rule.row or self.rule.name, self.rule.name)
 
+    def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
+        """The proof, and its obligations made again."""
+        return prove_rule, require_rule
+
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
         """With the interpretations of a proof, its claim with what it assumes."""
         return named(require_rule(self.rule, parameters, Requirements(second=False)), self.name)
@@ -53,7 +57,7 @@ class ScalarSubject(Subject):
         """Digests of the rule's terms and of the texts that say what their operators and formats mean."""
         return {
             "rule": text_digest(_structure(self.rule)),
-            "operators": sources_digest(ir_semantics, accel_models, ila_lang, number_formats),
+            "operators": meaning_digest(self.provers(self.method), *_LANGUAGES),
         }
 
     def trust(self, claim: Claim) -> str:

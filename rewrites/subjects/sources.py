@@ -1,15 +1,18 @@
-"""Digests of source files, and where in them a rule is written down."""
+"""Digests of code and texts, and where in them a rule is written down."""
 
 from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-__all__ = ["place_of", "sources_digest", "text_digest"]
+from reports.method_code import installed
+
+__all__ = ["code_digest", "meaning_digest", "place_of", "text_digest"]
 
 
 def text_digest(*texts: str) -> str:
@@ -21,17 +24,18 @@ def text_digest(*texts: str) -> str:
     return found.hexdigest()
 
 
-@cache
-def sources_digest(*packages: ModuleType) -> str:
-    """SHA-256 of all Python files of packages, and of modules that are single files; with their names."""
-    found = hashlib.sha256()
-    for package in packages:
-        path = Path(str(package.__file__))
-        files = sorted(path.parent.rglob("*.py")) if path.stem == "__init__" else [path]
-        for file in files:
-            data = file.read_bytes()
-            found.update(f"{package.__name__}/{file.name} {len(data)}\n".encode() + data)
-    return found.hexdigest()
+def meaning_digest(functions: Iterable[Callable[..., Any]], *packages: str) -> str:
+    """SHA-256 of what modules of ``packages`` say that functions rest on: of the meaning of the words they speak of."""
+    return installed().digest(
+        name
+        for name in installed().modules(*(f.__module__ for f in functions))
+        if any(f"{name}.".startswith(f"{package}.") for package in packages)
+    )
+
+
+def code_digest(*modules: ModuleType) -> str:
+    """SHA-256 of what modules say, without what they import."""
+    return installed().digest(module.__name__ for module in modules)
 
 
 @cache

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import ir_semantics
 from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.prove import METHOD, prove_tensor_rule
 from chc.tensor_rules.refute import Counterexample, replay
@@ -19,7 +18,7 @@ from smt_encodings.claims import Claim, Status, Verdict
 from smt_encodings.discharge import Discharger
 
 from .documents import array_json, array_value, document, read_document
-from .sources import place_of, sources_digest, text_digest
+from .sources import meaning_digest, place_of, text_digest
 from .words import named, trust_lines, with_name
 
 __all__ = ["TensorSubject"]
@@ -38,6 +37,10 @@ class TensorSubject(Subject):
         """Where the rule's name stands."""
         return place_of(MODULES, self.rule.name)
 
+    def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
+        """The decision, and the proof that is made again to check."""
+        return decide_tensor_rule, prove_tensor_rule
+
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
         """The claim; proofs have no parameters."""
         if parameters:
@@ -55,7 +58,7 @@ class TensorSubject(Subject):
             "left": text_digest(left),
             "right": text_digest(right),
             "relation": relation,
-            "operators": sources_digest(ir_semantics),
+            "operators": meaning_digest(self.provers(self.method), "ir_semantics"),
         }
 
     def trust(self, claim: Claim) -> str:

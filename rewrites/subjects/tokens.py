@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from reports.subjects import Refutation, Required, Subject
@@ -30,6 +30,10 @@ class TokenSubject(Subject):
     def place(self) -> tuple[str, int]:
         """Where the theorem's name stands."""
         return place_of((vta_tokens, vta_token_family), vta_tokens.SUBJECT)
+
+    def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
+        """The proof."""
+        return (prove_token_order,)
 
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
         """The claim; proofs have no parameters."""

@@ -26,7 +26,7 @@ from ilaverify import prove_all as module
 from ilaverify.catalogue import FALSE_CLAIMS, MAPPINGS, mapping_entries
 from ilaverify.cli_prove import exit_code_of
 from ilaverify.counterexamples import counterexample_from_text, counterexample_text
-from ilaverify.identity import prover_identities, prover_identity
+from ilaverify.identity import prover_identity, sources_stamp
 from ilaverify.mapping_subject import MappingSubject
 from ilaverify.prove_all import Limits, prove_all
 from ilaverify.workers import Task, run_tasks
@@ -102,38 +102,30 @@ def test_another_prover_uses_no_old_proof(
 ) -> None:
     store = ProofStore(tmp_path / "s")
     outcomes(store)
-    now = prover_identity()
+    now = prover_identity(ENTRIES["flexasr_maxpool"].build())
     for name in now:
         before = asked()
         other = {**now, name: "other"}
-        monkeypatch.setattr(module, "prover_identity", lambda kind, other=other: other)
         for place in (module, stored):
-            monkeypatch.setattr(place, "prover_identities", lambda kinds, other=other: dict.fromkeys(kinds, other))
+            monkeypatch.setattr(place, "prover_identity", lambda subject, other=other: other)
         assert not any(o.from_store for o in outcomes(store).values()) and asked() == before + 2
 
 
-def test_the_identity_covers_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = prover_identity()
-    assert now == prover_identity() and now["solvers"].startswith("z3 ") and "cvc5 " in now["solvers"]
-    read = Path.read_bytes
-    for part in (
-        "chc/trace.py",
-        "bmc/unroll.py",
-        "ila_lang/compile.py",
-        "smt_encodings/values.py",
-        "ilaverify/verify.py",
-        "ilaverify/mapping_subject.py",
-    ):
-        with monkeypatch.context() as patch:
-            patch.setattr(Path, "read_bytes", lambda p, part=part: read(p) + b"#" * str(p).endswith(part))
-            assert prover_identity()["sources"] != now["sources"], part
-
-
-def test_identities_of_kinds_are_those_of_each() -> None:
-    kinds = ("mapping", "rule", "lemma", "theorem")
-    found = prover_identities(kinds)
-    assert found == {kind: prover_identity(kind) for kind in kinds}
-    assert found["mapping"] != found["rule"]
+def test_a_proof_is_not_kept_where_its_prover_changed_meanwhile(
+    asked: Callable[[], int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another file may change: it is no part of the proof."""
+    before = sources_stamp()
+    prover, compiler = (next(p for p in before if p.match(name)) for name in ("chc/prove.py", "compiler.py"))
+    for path, kept in ((prover, False), (compiler, True)):
+        store = ProofStore(tmp_path / path.name)
+        stamps = iter([before])
+        monkeypatch.setattr(module, "sources_stamp", lambda s=stamps, p=path: next(s, {**before, p: (0, 0)}))
+        found = outcomes(store)
+        assert all(o.as_expected for o in found.values()) and asked()
+        assert bool(store.entries()) is kept
+        said = "not put into the store: files of the prover changed while it ran"
+        assert all((said in o.notes) is not kept for o in found.values())
 
 
 def changed(store: ProofStore, name: str, change: Callable[[str], str]) -> None:

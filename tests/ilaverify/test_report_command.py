@@ -57,8 +57,8 @@ def run(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with a proof of the true claim (its one obligation was put to nobody) and a refutation of the other."""
     path = tmp_path_factory.mktemp("store") / "proofs.sqlite3"
-    store, prover = ProofStore(path), prover_identity()
     mapping, false = pooling_mapping("max"), selection_mapping()
+    store, prover = ProofStore(path), prover_identity(MappingSubject(mapping))
     answers = (Answer("unsat", 0.1, "z3 1"), Answer("unsat", 0.1, "cvc5 1"))
     obligations = [Obligation("n", "g", "(check-sat)\n", "unsat", "m", answers)]
     verdict = Verdict(Status.PROVED, claim_of(mapping), "chc", 7.5, "", obligations, {}, {"levels": {}})

@@ -238,6 +238,16 @@ def test_a_store_that_stays_locked_is_reported(store: ProofStore, monkeypatch: p
     assert store.get("k") == (CERTIFICATE, "x")
 
 
+def test_questions_of_all_proofs_under_a_key_are_kept(store: ProofStore) -> None:
+    assert store.questions("k") == frozenset()
+    store.put("k", CERTIFICATE, "s", "text")
+    assert store.questions("k") == frozenset()
+    for digest in ("one", "two", "one"):
+        store.put("k", CERTIFICATE, "s", "text", digest)
+    store.put("other", COUNTEREXAMPLE, "s", "text")
+    assert store.questions("k") == {"one", "two"} and store.questions("other") == frozenset()
+
+
 # -- certificates in it -------------------------------------------------------------------------------
 
 

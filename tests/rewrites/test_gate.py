@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from ir_semantics.scalars import is_finite, variable
-from reports.certificate import certificate_name, certificate_of, certificate_text, content_digest
+from reports.certificate import certificate_name, certificate_of, certificate_text, content_digest, questions_digest
+from reports.store import CERTIFICATE, ProofStore, key_of
 from reports.subjects import Entry, Subject
 from rewrites.gate import open_gate
 from rewrites.subjects.registry import entries
@@ -33,7 +34,7 @@ def proofs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, entry in ENTRIES.items():
         subject = entry.build()
         verdict = subject.prove(Discharger())
-        content = certificate_of(subject.semantics(), verdict, subject.parameters(verdict), "test")
+        content = certificate_of(subject.semantics(), verdict, subject.parameters(verdict), TOOL)
         (directory / certificate_name(name, subject.method)).write_text(certificate_text(content))
     return directory
 
@@ -49,17 +50,24 @@ def file_of(directory: Path, name: str) -> Path:
     return directory / certificate_name(name, ENTRIES[name].build().method)
 
 
+PROVER = {"tool": "1", "method": "0123", "solvers": "z3 1, cvc5 1", "pysmt": "1"}
+TOOL = "ilaverify 1, method 0123"
+
+
+def prover(subject: Subject) -> dict[str, str]:
+    return PROVER
+
+
 def test_a_certificate_of_another_prover_is_left_out_unless_it_is_checked_again(directory: Path) -> None:
-    kinds = {entry.kind for entry in ENTRIES.values()}
-    assert tuple(open_gate(ENTRIES, directory, tools=dict.fromkeys(kinds, "test")).admitted) == NAMES
-    other = dict.fromkeys(kinds, "ilaverify 2, sources 0123")
-    gate = open_gate(ENTRIES, directory, tools=other)
+    assert tuple(open_gate(ENTRIES, directory, prover=prover).admitted) == NAMES
+    other = {**PROVER, "method": "4567"}
+    gate = open_gate(ENTRIES, directory, prover=lambda subject: other)
     assert not gate.admitted
     assert set(gate.left_out.values()) == {
-        "its certificate does not count: it is of another prover (test, not ilaverify 2, sources 0123); prove it "
-        "again, or use --recheck"
+        "its certificate does not count: it is of another prover (ilaverify 1, method 0123, not ilaverify 1, method "
+        "4567); prove it again, or use --recheck"
     }
-    assert tuple(open_gate(ENTRIES, directory, ("cvc5",), tools=other).admitted) == NAMES
+    assert tuple(open_gate(ENTRIES, directory, ("cvc5",), prover=lambda subject: other).admitted) == NAMES
 
 
 def test_live_certificates_pass(directory: Path) -> None:
@@ -138,14 +146,72 @@ def test_a_changed_rule_makes_its_certificate_stale(directory: Path) -> None:
         assert not gate.admitted and "does not count" in gate.left_out["f3-repaired"]
 
 
-def test_a_forgery_with_all_digests_right_is_found_when_solvers_are_asked(directory: Path) -> None:
-    """Only the question is another one: a theorem, but not the rule's."""
-    path = file_of(directory, "f3-repaired")
-    script = "(set-logic ALL)\n(assert false)\n(check-sat)\n"
-    path.write_text(resealed(path.read_text(), lambda c: c["obligations"][0].update(smtlib=script)))
-    assert "f3-repaired" in open_gate(ENTRIES, directory).admitted
-    gate = open_gate(ENTRIES, directory, ("cvc5",))
-    assert "this is not the obligation that the claim needs" in gate.left_out["f3-repaired"]
+RULE, LEMMA = "relu-commutes-with-max-pooling", "lemma-maximum"
+TRIVIAL = "(set-logic ALL)\n(assert false)\n(check-sat)\n"
+
+
+def obligations_of(name: str) -> list[dict[str, Any]]:
+    """Those of a certificate of another claim, with their answers."""
+    subject = entries()[name].build()
+    verdict = subject.prove(Discharger())
+    content = certificate_of(subject.semantics(), verdict, subject.parameters(verdict), TOOL)
+    return list(content["obligations"])
+
+
+FORGERIES: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
+    "obligations of another rule": (RULE, lambda c: c.update(obligations=obligations_of("f3-repaired"))),
+    "all obligations but one removed": (RULE, lambda c: c.update(obligations=c["obligations"][:1])),
+    "a trivial obligation": ("f3-repaired", lambda c: c["obligations"][0].update(smtlib=TRIVIAL)),
+    "an enumeration over one argument": (LEMMA, lambda c: c["enumerations"][0].update(arguments=1)),
+    "an enumeration replaced by obligations": (
+        LEMMA, lambda c: c.update(enumerations=[], obligations=obligations_of("f3-repaired")),
+    ),
+}  # fmt: skip
+"""Certificates with all digests right, whose answers solvers would give again: only what they ask is wrong."""
+
+
+@pytest.fixture(scope="module")
+def store(proofs: Path, tmp_path_factory: pytest.TempPathFactory) -> ProofStore:
+    """A store that knows the proofs, as ``prove`` leaves it."""
+    found = ProofStore(tmp_path_factory.mktemp("store") / "proofs.sqlite3")
+    for name, entry in ENTRIES.items():
+        subject = entry.build()
+        text = (proofs / certificate_name(name, subject.method)).read_text()
+        questions = questions_digest(json.loads(text))
+        found.put(key_of(subject, PROVER), CERTIFICATE, name, text, questions)
+    return found
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forgery_is_left_out_where_the_store_knows_a_proof_or_solvers_are_asked(
+    forgery: str, directory: Path, store: ProofStore
+) -> None:
+    name, forge = FORGERIES[forgery]
+    assert tuple(open_gate(ENTRIES, directory, prover=prover, store=store).admitted) == NAMES
+    path = file_of(directory, name)
+    path.write_text(resealed(path.read_text(), forge))
+    gate = open_gate(ENTRIES, directory, prover=prover, store=store)
+    assert gate.left_out == {
+        name: "its certificate does not count: its obligations and enumerations must be those of a proof that the "
+        "store knows"
+    }
+    assert name in open_gate(ENTRIES, directory, ("cvc5",), prover=prover, store=store).left_out
+    empty = ProofStore(directory / "none")
+    assert name in open_gate(ENTRIES, directory, prover=prover, store=empty).admitted  # nobody knows, nobody was asked
+
+
+def test_what_is_written_anew_of_the_same_proof_counts(directory: Path, store: ProofStore) -> None:
+    """Times and solvers' versions are no part of what was asked."""
+
+    def later(content: dict[str, Any]) -> None:
+        content["seconds"] = 99.0
+        for obligation in content["obligations"]:
+            for answer in obligation["answers"]:
+                answer.update(seconds=5.0, solver=f"{answer['solver']} (later)")
+
+    path = file_of(directory, RULE)
+    path.write_text(resealed(path.read_text(), later))
+    assert RULE in open_gate(ENTRIES, directory, prover=prover, store=store).admitted
 
 
 def test_a_wrong_rule_never_passes(directory: Path) -> None:
