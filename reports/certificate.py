@@ -61,7 +61,8 @@ class CertificateError(ValueError):
 
 def semantics_of(mapping: TensorMapping) -> dict[str, str]:
     """Digests (SHA-256) of what a mapping means: both fragments with their models, and the relation between them."""
-    relation = [_as_function(f"domain{i}", condition) for i, (_, condition) in enumerate(mapping.domain)]
+    relation = [_as_function(f"size.{name}", size) for name, size in mapping.parameters.items()]
+    relation += [_as_function(f"domain{i}", condition) for i, (_, condition) in enumerate(mapping.domain)]
     relation += [_as_function("rows", mapping.rows), _as_function("columns", mapping.columns)]
     for i, lemma in enumerate(mapping.lemmas):
         relation += [_as_function(f"lemma{i}.left", lemma.left), _as_function(f"lemma{i}.right", lemma.right)]
@@ -70,6 +71,7 @@ def semantics_of(mapping: TensorMapping) -> dict[str, str]:
             "inputs": [list(p) for p in mapping.inputs],
             "output": list(mapping.output),
             "abstract": sorted(mapping.abstract),
+            "sums": [[digest(r.operator), r.unit] for r in mapping.sums],
             "relation": digest(*relation),
         }
     )

@@ -117,7 +117,7 @@ BESIDE = (
 """What no proof consists of: modules whose names begin so."""
 
 METHODS = {
-    "chc": "chc.", "bmc": "bmc.", "hash": "bmc.sums", "rule on tensors": "rewrites.tensor_prove",
+    "chc": "chc.prove", "bmc": "bmc.", "hash": "bmc.sums", "rule on tensors": "chc.tensor_rules",
     "rule on scalars": "rewrites.rule_prover", "token order": "rewrites.vta_token",
 }  # fmt: skip
 
@@ -138,7 +138,7 @@ def test_identities_differ_by_method_and_name_versions() -> None:
     assert len({identity["method"] for identity in found}) == 4
     assert prover_identity(toy_claim) == found[0]
     assert found[0]["solvers"].startswith("z3 ") and "cvc5 " in found[0]["solvers"]
-    assert named(method_files(rule), "rule_prover.py") and not named(method_files(rule), "tensor_prove.py")
+    assert named(method_files(rule), "rule_prover.py") and not named(method_files(rule), "levels.py")
 
 
 def named(paths: Iterable[Path], name: str) -> list[Path]:

@@ -17,7 +17,8 @@ import pytest
 
 import chc.prove
 from accel_models.flexasr.model import FlexAsrOptions, _build
-from ila_lang import const
+from ila_lang import Expr, bv, const, primitive, var
+from ila_lang.mapping import Reduction
 from ilaverify.mapping_subject import MappingSubject
 from reports import certificate as module
 from reports.binding import binding_problems
@@ -303,8 +304,16 @@ def test_replay_finds_wrong_answers_and_broken_text(certificate: Certificate, so
     assert problems("(set-logic ALL)\n(assert false)\n(check-sat)\n(check-sat)\n")
 
 
+@primitive(bv(8), a=bv(8), b=bv(8))
+def either(a: Expr, b: Expr) -> Expr:
+    """An operator by which something may be summed up."""
+    return a | b
+
+
 @pytest.mark.proof
-@pytest.mark.parametrize("reading", ["stride", "odd", "kernel", "domain", "lemma", "input", "abstract"])
+@pytest.mark.parametrize(
+    "reading", ["stride", "odd", "kernel", "domain", "lemma", "input", "abstract", "parameter", "sum"]
+)
 def test_a_changed_model_or_claim_is_noticed(certificate: Certificate, reading: str) -> None:
     plain = pooling_mapping("max")
     if reading == "stride":
@@ -321,6 +330,10 @@ def test_a_changed_model_or_claim_is_noticed(certificate: Certificate, reading: 
         mapping = replace(plain, lemmas=())
     elif reading == "input":
         mapping = replace(plain, inputs=())
+    elif reading == "parameter":  # that nothing uses
+        mapping = replace(plain, parameters={**plain.parameters, "unused": var("unused", bv(16))})
+    elif reading == "sum":
+        mapping = replace(plain, sums=(Reduction(either),))
     else:
         mapping = replace(plain, abstract=frozenset())
     problems = binding_problems(certificate, MappingSubject(mapping))
