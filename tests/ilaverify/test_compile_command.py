@@ -24,7 +24,9 @@ from ilaverify.cli_prove import chosen_entries
 from ilaverify.comparison import compare, distance
 from ilaverify.compilation import Request, claims_for, compile_model
 from ilaverify.errors import UsageError
+from ilaverify.identity import prover_identity
 from ir_semantics.graph.types import GraphError
+from reports.store import CERTIFICATE, ProofStore, key_of
 from reports.subjects import Entry
 from rewrites.artefact.arrays import arrays_of, npz_bytes
 from rewrites.artefact.checking import check_compiled
@@ -624,6 +626,14 @@ def test_bad_usage_of_compile(place: Path, tmp_path: Path, capsys: pytest.Captur
         ),
         ((model, "--target", "vta,vta", "-o", out), "--target must be different names of"),
         (
+            (model, "--target", "vta", "-o", out, "--proofs", proofs, "--store", model),
+            "or use --no-store",
+        ),
+        (
+            (model, "--target", "vta", "-o", out, "--proofs", proofs, "--store", out, "--no-store"),
+            "--store and --no-store exclude each other",
+        ),
+        (
             (model, "--target", "vta", "-o", out, "--dimension", "batch"),
             "--dimension must be NAME=N with a natural number N",
         ),
@@ -649,9 +659,21 @@ def test_bad_usage_of_compile(place: Path, tmp_path: Path, capsys: pytest.Captur
     assert os.listdir(tmp_path / "mine") == ["thesis.txt"]
 
 
+def test_a_certificate_that_asks_what_no_proof_asked_is_left_out(place: Path, tmp_path: Path) -> None:
+    name = next(iter(RESTS_ON))
+    subject, store = all_entries()[name].build(), ProofStore(tmp_path / "proofs.sqlite3")
+    key = key_of(subject, prover_identity(subject))
+    request = Request(place / "small.onnx", TARGETS, place / "proofs", {}, store=store)
+    store.put("another key", CERTIFICATE, name, "", "a digest")
+    assert name not in compile_model(request, all_entries()).left_out
+    store.put(key, CERTIFICATE, name, "", "a digest")
+    left_out = compile_model(request, all_entries()).left_out
+    assert "must be those of a proof that the store knows" in left_out[name]
+
+
 @pytest.mark.slow
 def test_compile_as_a_command(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ("--target", ",".join(TARGETS), "--proofs", place / "proofs")
+    arguments = ("--target", ",".join(TARGETS), "--proofs", place / "proofs", "--store", tmp_path / "proofs.sqlite3")
     code, out, err = run(capsys, "compile", place / "small.onnx", *arguments, "-o", tmp_path / "out")
     count = len(RESTS_ON) + len(BOUNDS)
     assert code == 0 and f"rests on      {count} certificates" in out and "generating programs" in err
