@@ -8,7 +8,7 @@ iterations.  Nothing is asked of the operation, so a fold in another order is an
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pysmt.shortcuts as smt
@@ -22,15 +22,17 @@ from .align import AlignedLevel, align
 from .commands import Unsupported
 from .context import Proof
 from .induction import Goals
-from .nests import Nest
 from .origins import Reader
 from .revisits import holds_fold
 from .scenes import Scene
-from .systems import Iteration, LevelPlan, plan_levels
+from .systems import Nest, Track
 from .values import FoldUse, Revisited, Source, Values
 from .writes import Loops
 
-__all__ = ["Agreement"]
+__all__ = ["Agreement", "lock_step"]
+
+MOST_UNROLLED = 64
+"""Largest number of iterations of a fold that is written out where the other side has no fold."""
 
 
 @dataclass
@@ -41,7 +43,6 @@ class Agreement:
     device: Values
     ir: Values
     goals: Goals
-    levels: list[tuple[str, Nest, LevelPlan, bool]] = field(default_factory=list)
     _shared: dict[Expr, Expr] = field(default_factory=dict)
     """What stands for sources and folds that were paired, by their symbols on either side."""
     _count: int = 0
@@ -49,6 +50,7 @@ class Agreement:
 
     def values(self, scene: Scene, name: str, left: Expr, right: Expr) -> None:
         """Proves that a value of the device is the value of the IR; both belong to ``scene``."""
+        left, right = self._unrolled(left, right)
         self._pair_folds(left, right)
         left = self._chosen_cells(left, right)
         unpaired = self._pair_sources(scene, left, right)
@@ -194,6 +196,20 @@ class Agreement:
 
     # -- folds --------------------------------------------------------------------------------------
 
+    def _unrolled(self, left: Expr, right: Expr) -> tuple[Expr, Expr]:
+        """Both values, with few literal iterations of a fold written out where one side has folds and the other none.
+
+        Such are windows, which a device may spell out.
+        """
+        while True:
+            mine, theirs = _folds_in(left, self.device), _folds_in(right, self.ir)
+            side, folds = (self.ir, theirs) if not mine else (self.device, mine)
+            few = [f for f in folds if isinstance(f, FoldUse) and 1 <= f.count <= MOST_UNROLLED]
+            if (mine and theirs) or not few:
+                return left, right
+            terms = {symbol: term for fold in few for symbol, term in side.unrolled(fold).items()}
+            left, right = substitute(left, terms), substitute(right, terms)
+
     def _pair_folds(self, left: Expr, right: Expr) -> None:
         mine, theirs = _folds_in(left, self.device), [f for f in _folds_in(right, self.ir) if isinstance(f, FoldUse)]
         if len(mine) != len(theirs):
@@ -227,15 +243,19 @@ class Agreement:
         self._count += 1
         name, own = f"fold {self._count}", f"fold{self._count}"
         label = f"{mine.write.label}, {name}"
-        here, there = (Nest(label, use.loops, ()) for use in (mine, theirs))
-        levels = align(here, there, scene.proves, by_sizes=True)
+        levels = align(mine.loops, theirs.loops, scene.proves, by_sizes=True)
         if levels is None:
             raise Unsupported(f"the loops of {label} and of {theirs.write.label} do not correspond")
         for number, (a, b) in enumerate(zip(mine.initial, theirs.initial, strict=True)):
             self.values(scene, f"{name}, initial value {number}", a, b)
         inside, at_mine = self.iteration(scene, mine.loops, name)
         at_theirs = _partner_counters(levels, mine.loops, theirs.loops, at_mine)
-        self._lockstep(scene, inside, label, here, there, levels, at_mine, at_theirs)
+        here, there = (
+            Track(side.origins.prefix, use.loops, tuple(at[c] for c, _ in use.loops))
+            for side, use, at in ((self.device, mine, at_mine), (self.ir, theirs, at_theirs))
+        )
+        lock_step(scene, inside, label, levels, here, there)
+        self.proof.levels.nests.append(Nest(label, here, [], (levels, there.name)))
         common = tuple(var(f"accumulator.{own}.{i}", r.sort) for i, r in enumerate(mine.fold.registers))
         self._shared |= {c: c for c in common}
         steps = zip(
@@ -279,7 +299,7 @@ class Agreement:
         """Two consecutive radices of the output cell whose product is an extent, proved; None for other extents."""
         if extent.is_const:
             return None
-        radices = [e for _, e in self.proof.mapping.cell[1:]]
+        radices = [e for _, e in self.proof.mapping.coordinates[1:]]
         for pair in pairwise(radices):
             same = resize(extent, 40) == resize(pair[0], 40) * resize(pair[1], 40)
             likely = not all(e.is_const for e in pair) and all(v for (v,) in scene.trials.evaluate([same]))
@@ -290,43 +310,26 @@ class Agreement:
                 return list(pair)
         return None
 
-    def _lockstep(
-        self,
-        scene: Scene,
-        inside: Scene,
-        label: str,
-        here: Nest,
-        there: Nest,
-        levels: Sequence[AlignedLevel],
-        at_mine: dict[Expr, Expr],
-        at_theirs: dict[Expr, Expr],
-    ) -> None:
-        """The loops of both folds run equally often, and each index is accumulated exactly once, at one time."""
-        for level in levels:
-            counter = here.loops[level.device][0].name
-            scene.theorem(
+
+def lock_step(
+    scene: Scene, inside: Scene, label: str, levels: Sequence[AlignedLevel], mine: Track, theirs: Track
+) -> None:
+    """The loops of both sides run equally often, and what is tracked in them, at ``inside``, is met at one time."""
+    for level in levels:
+        counter = mine.loops[level.device][0].name
+        scene.theorem(
+            "lock-step",
+            f"{label}: {counter} and {level.name} run equally often",
+            level.equal,
+            "both loops have the same extent (or one is the product of two)",
+        )
+        if level.digit is not None:  # otherwise the other side's counter is composed of this one
+            inside.theorem(
                 "lock-step",
-                f"{label}: {counter} and {level.name} run equally often",
-                level.equal,
-                "both loops have the same extent (or one is the product of two)",
+                f"{label}: {counter} and {level.name} meet the index together",
+                resize(mine.at[level.device], 40) == resize(level.digit(theirs.at[level.ir]), 40),
+                "one iteration of both loops, taken together, accumulates an index",
             )
-        theirs = Iteration(tuple(at_theirs[c] for c, _ in there.loops))
-        together = []
-        for level in levels:
-            loop, extent = here.loops[level.device]
-            own = at_mine[loop]
-            if level.digit is not None:  # otherwise the other side's counter is composed of this one
-                inside.theorem(
-                    "lock-step",
-                    f"{label}: {loop.name} and {level.name} meet the index together",
-                    resize(own, 40) == resize(level.digit(theirs.witness[level.ir]), 40),
-                    "one iteration of both loops, taken together, accumulates an index",
-                )
-            together.append(replace(level, extent=extent, digit=lambda _, own=own: own))  # type: ignore[misc]
-        mine = Iteration(tuple(at_mine[c] for c, _ in here.loops))
-        partner = (together, [theirs])
-        for plan in plan_levels(here, self.device.origins.prefix, [mine], [], self.proof.names, partner):
-            self.levels.append((label, here, LevelPlan(plan.system), True))
 
 
 def _samples(scene: Scene, words: Mapping[Expr, Expr]) -> list[dict[Expr, Expr]]:

@@ -8,22 +8,21 @@ Where one side has a single loop for two of the other (``ox`` below ``columns`` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ila_lang import Expr, const, resize
 
-from .nests import Nest
+from .writes import Loops
 
 __all__ = ["AlignedLevel", "align"]
 
-Loops = Sequence[tuple[Expr, Expr]]
 Proves = Callable[[Expr], bool]
 
 
 @dataclass(frozen=True)
 class AlignedLevel:
-    """Loop number ``device`` of the device nest against (a digit of) loop number ``ir`` of the IR nest.
+    """Loop number ``device`` of the device against (a digit of) loop number ``ir`` of the IR.
 
     ``name`` is the IR counter's name, ``extent`` its extent and ``digit`` maps the IR witness component to this level.
     It is None where that takes a division by a size: then the component is composed of digits.
@@ -37,13 +36,13 @@ class AlignedLevel:
     equal: Expr
 
 
-def align(device: Nest, ir: Nest, proves: Proves, *, by_sizes: bool = False) -> list[AlignedLevel] | None:
-    """The levels of two nests in lock-step, outermost first; None where the loops do not correspond.
+def align(device: Loops, ir: Loops, proves: Proves, *, by_sizes: bool = False) -> list[AlignedLevel] | None:
+    """The levels of two loop nests in lock-step, outermost first; None where the loops do not correspond.
 
     With ``by_sizes`` a single IR loop is also split where the inner extents are sizes, and into three loops.
     """
     levels: list[AlignedLevel] = []
-    mine, theirs = list(device.loops), list(ir.loops)
+    mine, theirs = device, ir
     i = j = 0
     while i < len(mine) and j < len(theirs):
         (_, extent), (counter, other) = mine[i], theirs[j]

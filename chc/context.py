@@ -1,4 +1,4 @@
-"""What the parts of one proof attempt share: both sides on their way through the method, and how theorems are asked."""
+"""What the parts of one proof attempt share, and how theorems are asked."""
 
 from __future__ import annotations
 
@@ -8,37 +8,20 @@ from dataclasses import dataclass, field
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
-from ila_lang import Expr, Fragment
+from ila_lang import Expr
 from ila_lang.mapping import TensorMapping
 from smt_encodings.discharge import Discharger, conjuncts, decide
-from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
+from smt_encodings.integers import IntegerEncoding, is_linear
 
-from .boxes import Box
 from .equalities import equality_steps
 from .invariants import Inferred
-from .nests import Nest
 from .polynomials import Step
 from .ranges import apart_steps, quick, range_steps
-from .systems import Names
-from .trace import Trace
+from .systems import Levels
 
-__all__ = ["Proof", "Side"]
+__all__ = ["Proof"]
 
 _FITS = "exact results fit their bit widths, and branches are decided, so integer arithmetic is exact here"
-
-
-@dataclass
-class Side:
-    """One fragment on its way through the method."""
-
-    prefix: str
-    fragment: Fragment
-    nests: list[Nest]
-    trace: Trace
-    boxes: dict[int, Box] = field(default_factory=dict)
-    """Per nest, an iteration within the bounds of everything that matters (overwrites beyond the loops included)."""
-    readers: dict[int, Box] = field(default_factory=dict)
-    """Per nest, an iteration within the loops."""
 
 
 @dataclass
@@ -50,11 +33,12 @@ class Proof:
     horn_timeout: float
     given: Mapping[str, Sequence[str]] | None
     base: IntegerEncoding = field(init=False)
-    names: Names = field(default_factory=Names)
+    levels: Levels = field(default_factory=Levels)
     inferred: dict[str, Inferred] = field(default_factory=dict)
     """Invariants found so far, by the Horn clauses of their systems without names."""
     invariants: dict[str, list[str]] = field(default_factory=dict)
-    levels: dict[str, dict[str, object]] = field(default_factory=dict)
+    shown: dict[str, dict[str, object]] = field(default_factory=dict)
+    """What verdicts and certificates show of the levels, by their keys."""
     fits_seen: set[tuple[object, ...]] = field(default_factory=set)
     fits_numbers: dict[str, int] = field(default_factory=dict)
 
@@ -149,15 +133,6 @@ class Proof:
             if steps is not None:
                 return steps
         return None
-
-    def proves(self, condition: Expr) -> bool:
-        """Whether a condition over sizes is a theorem (used to choose an alignment; not recorded)."""
-        encoding = self.base.fork("goal")
-        try:
-            term = encoding.term(condition)
-            return decide(encoding.hypotheses, term)
-        except NotLinearizable:
-            return False
 
 
 def _products_of_sizes(hypotheses: Sequence[FNode], sizes: set[FNode]) -> list[FNode]:

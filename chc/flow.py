@@ -1,45 +1,42 @@
-"""Mappings whose programs are any tree of loops: origins of cells, values, folds.
+"""The proof of one arbitrary output cell: origins of cells, values, folds.
 
-The theorem is the one of :mod:`chc.prove`, about one arbitrary output cell.  Here the cell has coordinates that follow
-how the device divides the work (time, processing element, vector, lane); that these reach every element of the output
-is a theorem of its own.
+Programs are any trees of loops.  The cell has coordinates that follow how the device divides the work (time, processing
+element, vector, lane); that these reach every element of the output is a theorem of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ila_lang import Expr, all_of, any_of, const, resize, substitute
 
-from .agreement import Agreement
-from .boxes import less
+from .agreement import Agreement, lock_step
+from .align import align
 from .commands import Unsupported
 from .context import Proof
 from .indirect import Indirect
 from .induction import Goal, Goals
-from .nests import Nest
 from .origins import Origin, Origins
-from .scenes import Scene, in_range
+from .scenes import Scene, in_range, less
 from .schedule import schedule_of
-from .systems import Iteration, LevelPlan, plan_levels
+from .systems import Nest
 from .values import Values
 from .writers import Writers, trials_of
-from .writes import Loops, Schedule
+from .writes import Loops, Schedule, Write
 
 __all__ = ["prove_by_origins"]
 
-Levels = list[tuple[str, Nest, LevelPlan, bool]]
 
-
-def prove_by_origins(proof: Proof) -> Levels:
-    """Proves everything but the invariants of the loop levels that it returns.
+def prove_by_origins(proof: Proof) -> None:
+    """Proves everything but the invariants of the loop levels, which it adds to those of the proof.
 
     Raises Unsupported and NotDischarged where something is not proved.
     """
     mapping = proof.mapping
-    trials = trials_of(mapping, mapping.cell)
-    scene = Scene(proof, proof.base, mapping.cell, trials)
+    cell = mapping.coordinates
+    trials = trials_of(mapping, cell)
+    scene = Scene(proof, proof.base, cell, trials)
     sides = []
     for prefix, fragment in ((mapping.device.ila.name, mapping.device), ("ir", mapping.ir)):
         schedule = schedule_of(fragment, dict(zip(mapping.parameters, trials.rows[0], strict=False)))
@@ -50,9 +47,7 @@ def prove_by_origins(proof: Proof) -> Levels:
         Indirect(sides[-1]).resolve()
     device, ir = sides
     _covers(scene)
-    row, column = mapping.cell_row, mapping.cell_column
-    assert column is not None
-    index = mapping.output_index(row, column)
+    index = mapping.output_index(mapping.row_at, mapping.column_at)
     outputs = mapping.device.tensor(mapping.output[0]), mapping.ir.tensor(mapping.output[1])
     theirs = ir.copied(scene, outputs[1], index)
     cases = _cases(scene, ir, theirs)
@@ -62,13 +57,15 @@ def prove_by_origins(proof: Proof) -> Levels:
         for case in cases:
             name = f"the output{f', {case.name}' if case.name else ''}"
             whole.values(case, name, device.after(case, outputs[0], index), ir.after(case, outputs[1], index))
-        return _levels(proof, sides, whole)
-    goals = Goals([Goal("the output", mapping.cell, mine.write, mine.at, theirs.write, theirs.at)])
+        _track_writes(proof, sides, {})
+        return
+    goals = Goals([Goal("the output", cell, mine.write, mine.at, theirs.write, theirs.at)])
     for side, origin in ((device, mine), (ir, theirs)):
         if mapping.recurrent and origin.write.loops:
             side.time = origin.write.place[0], origin.write.counters[0]
     agreement = Agreement(proof, device, ir, goals)
     places = _Places(proof, scene)
+    together: dict[Write, Nest] = {}
     for number, goal in enumerate(goals.found):  # grows while goals are proved
         for place in places.of(goal, number == 0):
             name = f"{goal.name}{f', {place.name}' if place.name else ''}"
@@ -77,14 +74,36 @@ def prove_by_origins(proof: Proof) -> Levels:
                 for side, write, at in ((device, goal.device, goal.mine), (ir, goal.ir, goal.theirs))
             ]
             agreement.values(place, name, *values)
-    return _levels(proof, sides, agreement)
+        together |= _in_lock_step(places.around(goal), goal, device, ir)
+    _track_writes(proof, sides, together)
 
 
-def _levels(proof: Proof, sides: Sequence[Values], agreement: Agreement) -> Levels:
+def _track_writes(proof: Proof, sides: Sequence[Values], together: Mapping[Write, Nest]) -> None:
+    """The loop levels of writes that determine the cell they write: each cell is written exactly once.
+
+    ``together`` are those of both sides in lock-step.
+    """
     for side in sides:
         for spot in side.origins.spots.values():
             spot.fits()
-    return [*(level for side in sides for level in _written_once(proof, side)), *agreement.levels]
+        tracked = {origin.write: origin for _, origin in reversed(side.wrote) if side.origins.once(origin.write)}
+        for write in side.origins.schedule.writes:
+            if write in tracked:
+                nest = together.get(write) or Nest(write.label, side.origins.track(tracked[write]), [])
+                proof.levels.nests.append(nest)
+
+
+def _in_lock_step(scene: Scene, goal: Goal, device: Values, ir: Values) -> dict[Write, Nest]:
+    """Both writes of a goal in lock-step, where their loops correspond."""
+    mine, theirs = Origin(goal.device, goal.mine), Origin(goal.ir, goal.theirs)
+    if not (device.origins.once(mine.write) and ir.origins.once(theirs.write)):
+        return {}
+    here, there = device.origins.track(mine), ir.origins.track(theirs)
+    levels = align(here.loops, there.loops, scene.proves)
+    if levels is None:
+        return {}
+    lock_step(scene, scene, mine.write.label, levels, here, there)
+    return dict.fromkeys((mine.write, theirs.write), Nest(mine.write.label, here, [], (levels, there.name)))
 
 
 @dataclass
@@ -94,10 +113,11 @@ class _Places:
     proof: Proof
     cell: Scene
     _cases: dict[Loops, list[Scene]] = field(default_factory=dict)
+    _around: dict[Loops, Scene] = field(default_factory=dict)
 
     def of(self, goal: Goal, first: bool) -> list[Scene]:
         """The scenes that make up all coordinates of a goal."""
-        scene = self.cell if goal.coordinates is self.cell.ranges else self._scene(goal)
+        scene = self.around(goal)
         if not first:
             for side, at, write in (("device", goal.mine, goal.device), ("IR", goal.theirs, goal.ir)):
                 here = {c: resize(t, c.width) for c, t in at.items()}
@@ -109,6 +129,14 @@ class _Places:
         if goal.coordinates not in self._cases:
             self._cases[goal.coordinates] = self._timesteps(scene, goal.coordinates[0][0])
         return self._cases[goal.coordinates]
+
+    def around(self, goal: Goal) -> Scene:
+        """All coordinates of a goal."""
+        if goal.coordinates is self.cell.ranges:
+            return self.cell
+        if goal.coordinates not in self._around:
+            self._around[goal.coordinates] = self._scene(goal)
+        return self._around[goal.coordinates]
 
     def _scene(self, goal: Goal) -> Scene:
         encoding = self.proof.base.fork(goal.name)
@@ -148,8 +176,9 @@ def _cases(scene: Scene, ir: Values, origin: Origin | None) -> list[Scene]:
 
 def _names_apart(proof: Proof, schedule: Schedule) -> None:
     """Refuses programs in which one name stands for two things: a term could then speak of the wrong one."""
-    common = {*proof.mapping.parameters, *(c.name for c, _ in proof.mapping.cell)}
-    if len(common) < len(proof.mapping.parameters) + len(proof.mapping.cell):
+    cell = proof.mapping.coordinates
+    common = {*proof.mapping.parameters, *(c.name for c, _ in cell)}
+    if len(common) < len(proof.mapping.parameters) + len(cell):
         raise Unsupported("parameters and coordinates of the output cell must have names of their own")
     dotted = next((n for n in sorted(common) if "." in n), None)
     if dotted is not None:
@@ -170,15 +199,15 @@ def _covers(scene: Scene) -> None:
     every number below the product of the radices has such digits.  The row likewise has its coordinates as digits.
     """
     mapping = scene.proof.mapping
-    assert mapping.cell_column is not None
+    of_row, of_column = mapping.coordinates[: mapping.row_coordinates], mapping.coordinates[mapping.row_coordinates :]
     meaning = "the coordinates of the cell reach every element of the output"
-    _, rows = _number(mapping.cell[: mapping.row_coordinates])
-    number, count = _number(mapping.cell[mapping.row_coordinates :])
-    row = " and ".join(c.name for c, _ in mapping.cell[: mapping.row_coordinates])
+    _, rows = _number(of_row)
+    number, count = _number(of_column)
+    row = " and ".join(c.name for c, _ in of_row)
     what = f"{row} is the row" if mapping.row_coordinates == 1 else f"as many rows as {row}"
     scene.theorem("coordinates", what, resize(mapping.rows, 40) == rows, meaning)
     scene.theorem("coordinates", "as many columns as coordinates", resize(mapping.columns, 40) == count, meaning)
-    same = resize(mapping.cell_column, 40) == number
+    same = resize(mapping.column_at, 40) == number
     scene.theorem("coordinates", "the column has the coordinates as its digits", same, meaning)
 
 
@@ -189,22 +218,3 @@ def _number(digits: Loops) -> tuple[Expr, Expr]:
         number = number * resize(radix, 40) + resize(digit, 40)
         count = count * resize(radix, 40)
     return number, count
-
-
-def _written_once(proof: Proof, side: Values) -> Levels:
-    """The loop levels of writes that determine the cell they write: each cell is written exactly once."""
-    levels: Levels = []
-    seen: set[int] = set()
-    for _, origin in side.wrote:
-        write = origin.write
-        determined = side.origins.injective.get(write)
-        if id(write) in seen or determined is None or len(determined) < len(write.counters):
-            continue
-        seen.add(id(write))
-        number = side.origins.schedule.writes.index(write)
-        nest = Nest(write.label, write.loops, ())
-        witness = Iteration(tuple(origin.at[c] for c in write.counters))
-        prefix = f"{side.origins.prefix}{number}"
-        for plan in plan_levels(nest, prefix, [witness], [], proof.names):
-            levels.append((f"{write.label} {number}", nest, plan, False))
-    return levels

@@ -16,10 +16,9 @@ from dataclasses import dataclass, field, replace
 from ila_lang import Expr, false, postorder, substitute, true
 from ila_lang.expr import free_variables, resize
 
-from .boxes import less
 from .commands import Unsupported
 from .origins import Origin, Reader
-from .scenes import Scene
+from .scenes import Scene, less
 from .values import Values
 from .writers import Point, Trials, sizes_of
 from .writes import Fold, Loops, Schedule, Write

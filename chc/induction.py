@@ -71,7 +71,7 @@ class Goals:
     def _new(self, scene: Scene, mine: Origin, theirs: Origin) -> Goal | None:
         """The goal that two writes always store the same, with the iterations' relation read off the samples."""
         number = len(self.found) + 1
-        cell = scene.proof.mapping.cell
+        cell = scene.proof.mapping.coordinates
         if _like(scene, mine.write.loops, cell):  # the coordinates of the output serve here, too
             names = {c: coordinate for c, (coordinate, _) in zip(mine.write.counters, cell, strict=True)}
             coordinates = cell

@@ -3,8 +3,8 @@
 At each level of a nest one loop runs from 0 to its symbolic extent, in lock-step with the corresponding loop of the
 other side where there is one.  The hits of a nest on a tracked cell happen exactly where all counters equal the
 cell's witness (obligations *hit* and *only writer*), so at one level a hit is "counter = component of the witness".
-The system's bad states are: the loops end at different times or out of step, a tracked cell is not written exactly
-once, or a source cell is overwritten in an earlier iteration than the one that reads it.
+The system's bad states are: the loops are out of step or end at different times, a tracked cell is not written exactly
+once, or a source cell is overwritten before the iteration that reads it.
 
 A nest follows from its levels: an event at witness (g1, ..., gn) happens once because at every level exactly one
 iteration matches; a read at r precedes a write at h because at the first level where r and h differ it does, and in
@@ -14,7 +14,7 @@ one and the same iteration loads precede the store.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
@@ -44,18 +44,22 @@ class Event:
 
 @dataclass(frozen=True)
 class Hazard:
-    """A cell read at iteration ``reader`` and overwritten at iteration ``writer`` (names of parameters)."""
+    """A cell read at iteration ``reader`` and overwritten at iteration ``writer`` (names of parameters).
+
+    With ``same_iteration`` both may be in one iteration, in which the read comes first; otherwise the write does.
+    """
 
     name: str
     reader: str
     writer: str
+    same_iteration: bool = True
 
 
 class LevelSystem:
     """The transition system of one loop level, its Horn clauses, and the obligations of a candidate invariant.
 
-    ``equal`` are pairs of parameters known to be equal and ``ordered`` pairs known to satisfy ``<=``; each is an
-    obligation of its own.
+    What it takes for granted (``facts``) are obligations of their own: tracked iterations exist, and a cell is read no
+    later than it is overwritten.  Without ``ordered`` the latter is not taken for granted.
     """
 
     PREDICATE = "Inv"
@@ -64,14 +68,14 @@ class LevelSystem:
         self,
         name: str,
         sides: Sequence[Side],
-        hazards: Sequence[Hazard],
-        equal: Sequence[tuple[str, str]],
-        ordered: Sequence[tuple[str, str]],
+        hazards: Sequence[Hazard] = (),
+        *,
+        ordered: bool = True,
     ) -> None:
         self.name = name
         self.sides = list(sides)
         self.hazards = list(hazards)
-        self.equal, self.ordered = list(equal), list(ordered)
+        self.ordered = ordered
         zero, one = smt.Int(0), smt.Int(1)
         self.counters = {s.counter: smt.Symbol(s.counter, INT) for s in sides}
         self.ghosts = {e.name: smt.Symbol(e.name, INT) for s in sides for e in s.events}
@@ -88,8 +92,13 @@ class LevelSystem:
         ):
             raise ValueError(f"Names in level {name} must be different: a counter must not be its own extent")
         p = self.parameters
-        facts = [smt.Equals(p[a], p[b]) for a, b in equal if p[a] is not p[b]]
-        facts += [smt.LE(p[a], p[b]) for a, b in ordered if p[a] is not p[b]]
+        facts = []
+        for hazard in hazards if ordered else ():
+            reader, writer = p[hazard.reader], p[hazard.writer]
+            if not hazard.same_iteration:
+                facts.append(smt.LT(reader, writer))
+            elif reader is not writer:
+                facts.append(smt.LE(reader, writer))
         for side in sides:
             for event in side.events:
                 facts += [smt.LE(zero, p[event.at]), smt.LT(p[event.at], p[side.extent])]
@@ -109,12 +118,13 @@ class LevelSystem:
         for hazard in hazards:
             overwritten, stale = self.flags[f"{hazard.name}.overwritten"], self.flags[f"{hazard.name}.stale"]
             self.next[overwritten] = smt.Or(overwritten, smt.Equals(first, p[hazard.writer]))
-            self.next[stale] = smt.Or(stale, smt.And(overwritten, smt.Equals(first, p[hazard.reader])))
+            before = overwritten if hazard.same_iteration else self.next[overwritten]
+            self.next[stale] = smt.Or(stale, smt.And(before, smt.Equals(first, p[hazard.reader])))
         good = [smt.GE(self.counters[s.counter], p[s.extent]) for s in sides]
-        good += [smt.Equals(first, c) for c in list(self.counters.values())[1:]]
         good += [smt.Equals(g, one) for g in self.ghosts.values()]
         good += [smt.Not(f) for n, f in self.flags.items() if n.endswith(".stale")]
-        self.bad = smt.And(smt.Not(self.guard), smt.Not(smt.And(good)))
+        apart = [smt.Not(smt.Equals(first, c)) for c in list(self.counters.values())[1:]]
+        self.bad = smt.Or(*apart, smt.And(smt.Not(self.guard), smt.Not(smt.And(good))))
 
     @property
     def arguments(self) -> dict[str, FNode]:
@@ -133,9 +143,11 @@ class LevelSystem:
             Side(new[s.counter], new[s.extent], tuple(Event(new[e.name], new[e.at]) for e in s.events))
             for s in self.sides
         ]
-        hazards = [Hazard(f"level.h{i}", new[h.reader], new[h.writer]) for i, h in enumerate(self.hazards)]
-        pairs = ([(new[a], new[b]) for a, b in some] for some in (self.equal, self.ordered))
-        return LevelSystem("level", sides, hazards, *pairs)
+        hazards = [
+            replace(h, name=f"level.h{i}", reader=new[h.reader], writer=new[h.writer])
+            for i, h in enumerate(self.hazards)
+        ]
+        return LevelSystem("level", sides, hazards, ordered=self.ordered)
 
     def horn(self) -> str:
         """The system as SMT-LIB text of three Horn clauses."""

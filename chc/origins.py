@@ -30,6 +30,7 @@ from .injectivity import injectivity_steps
 from .polynomials import Step, corresponding, linearised
 from .ranges import quick
 from .scenes import Scene, Spot, before
+from .systems import Track
 from .writers import Point, Writers, candidates, digits
 from .writes import Loops, Schedule, Write
 
@@ -142,6 +143,17 @@ class Origins:
         for other in self.schedule.writes_to(write.memory):
             if other is not write:
                 self._not_between(scene, name, other, reader, point, since)
+
+    def track(self, origin: Origin) -> Track:
+        """The loops of a write, at the iteration that gave a cell its value."""
+        loops, here = origin.write.loops, {c: resize(t, c.width) for c, t in origin.at.items()}
+        at = tuple(origin.at[c] for c, _ in loops)
+        return Track(self.prefix, tuple((c, substitute(e, here)) for c, e in loops), at)
+
+    def once(self, write: Write) -> bool:
+        """Whether a write's address was proved to determine all its counters."""
+        determined = self.injective.get(write)
+        return determined is not None and len(determined) == len(write.counters)
 
     def determined(self, write: Write) -> list[Expr] | None:
         """Counters that a write's address determines, proved; None where that was not found."""

@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING
 from ila_lang import Expr, all_of, any_of, const, ite, resize, substitute, var
 
 from .commands import Unsupported
-from .nests import Nest
 from .origins import Reader
 from .scenes import Scene, conjuncts_of
-from .systems import Iteration, plan_levels
+from .systems import Nest, Track
 from .values import FoldUse, Revisited
 from .writers import Point, candidates
 from .writes import Loops
@@ -69,10 +68,9 @@ def holds_fold(agreement: Agreement, scene: Scene, mine: Revisited, theirs: Fold
         substitute(right, {old: ite(first, initial, old)}),
     )
     here = _narrow(at)
-    nest = Nest(write.label, tuple((c, substitute(e, here)) for c, e in write.loops), ())
-    witness = Iteration(tuple(at[c] for c in write.counters))
-    for plan in plan_levels(nest, f"{origins.prefix}.{own}", [witness], [], scene.proof.names):
-        agreement.levels.append((f"{write.label}, {name}", nest, plan, False))
+    loops = tuple((c, substitute(e, here)) for c, e in write.loops)
+    track = Track(f"{origins.prefix}.{own}", loops, tuple(at[c] for c in write.counters))
+    scene.proof.levels.nests.append(Nest(f"{write.label}, {name}", track, []))
 
 
 def _iterations(agreement: Agreement, inside: Scene, mine: Revisited, counters: Loops) -> dict[Expr, Expr]:

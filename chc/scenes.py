@@ -18,7 +18,6 @@ from ila_lang import Expr, free_variables, resize, substitute, true, var
 from smt_encodings.discharge import conjuncts, decide
 from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
 
-from .boxes import less
 from .commands import Unsupported
 from .context import Proof
 from .injectivity import injectivity_steps, part_steps
@@ -26,7 +25,12 @@ from .polynomials import Step
 from .writers import Trials
 from .writes import Loops, Write
 
-__all__ = ["Scene", "Spot", "conjuncts_of", "in_range"]
+__all__ = ["Scene", "Spot", "conjuncts_of", "in_range", "less"]
+
+
+def less(left: Expr, right: Expr) -> Expr:
+    """``left < right`` on terms of any widths up to 40 bits."""
+    return resize(left, 40) < resize(right, 40)
 
 
 def in_range(loops: Loops, at: Mapping[Expr, Expr]) -> list[Expr]:

@@ -250,6 +250,9 @@ class _Builder:
     # -- loops --------------------------------------------------------------------------------------
 
     def _loop(self, loop: For, known: Known, scope: _Scope) -> None:
+        if scope.label == _Scope.label:
+            note = next((s.note for s in walk(loop.body) if isinstance(s, Command) and s.note), scope.label)
+            scope = replace(scope, label=note)
         extent = substitute(loop.extent, known)
         condition = condition_of(extent)
         if extent.is_const and extent.value <= 1:

@@ -1,36 +1,22 @@
-"""From traced nests to loop-level systems, with the facts about their parameters that have to be proved."""
+"""The loop levels of one proof: which loops run, what is tracked in them, and what the theorem takes from each.
+
+A nest follows from its levels (:mod:`chc.levels`), each a system whose counters, extents and tracked iterations are
+symbols.  So one system per loop serves all cells: its invariant holds for every extent and every iteration in range.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from ila_lang import Expr, all_of, resize
 
 from .align import AlignedLevel
 from .levels import Event, Hazard, LevelSystem, Side
 from .names import index_text, symbol_name
-from .nests import Nest
-from .trace import Clobber
+from .writes import Loops
 
-__all__ = ["Iteration", "LevelPlan", "Names", "plan_levels"]
-
-
-class Instance(Protocol):
-    """An instance of the statement inside a nest: its iteration, a term for each loop."""
-
-    @property
-    def witness(self) -> tuple[Expr, ...]:
-        """The iteration."""
-        ...
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """An iteration of a loop nest."""
-
-    witness: tuple[Expr, ...]
+__all__ = ["Level", "Levels", "Names", "Nest", "Order", "Track"]
 
 
 class Names:
@@ -56,80 +42,91 @@ class Names:
         return self._symbols[term]
 
 
-@dataclass
-class LevelPlan:
-    """A loop level's system and, as conditions over sizes and coordinates, the facts it relies on."""
+@dataclass(frozen=True)
+class Track:
+    """Loops of one side, called ``name`` there, with the iteration of them that is tracked: a term for each loop."""
 
+    name: str
+    loops: Loops
+    at: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Order:
+    """A cell is read at one iteration of some loops and overwritten at another: components, outermost first.
+
+    ``same_iteration`` says whether both may be in one iteration of all these loops: then the read comes first there.
+    """
+
+    reader: tuple[Expr, ...]
+    writer: tuple[Expr, ...]
+    same_iteration: bool
+
+    def facts(self) -> list[Expr]:
+        """For each loop: where the components of all outer ones agree, the read comes no later."""
+        pairs = [(resize(r, 40), resize(w, 40)) for r, w in zip(self.reader, self.writer, strict=True)]
+        orders = [r <= w if self._may_agree(k) else r < w for k, (r, w) in enumerate(pairs)]
+        return [all_of([r == w for r, w in pairs[:k]]).implies(order) for k, order in enumerate(orders)]
+
+    def hazard(self, names: Names, k: int, name: str) -> Hazard:
+        """The hazard in the system of loop ``k``."""
+        return Hazard(name, names.symbol(self.reader[k]), names.symbol(self.writer[k]), self._may_agree(k))
+
+    def _may_agree(self, k: int) -> bool:
+        return self.same_iteration or k + 1 < len(self.reader)
+
+
+@dataclass(frozen=True)
+class Level:
+    """One loop level: its system, what the theorem takes from it, and whether both sides run in it."""
+
+    label: str
     system: LevelSystem
-    facts: list[tuple[str, Expr]] = field(default_factory=list)
+    takes: tuple[str, ...]
+    relational: bool
+
+    @property
+    def key(self) -> str:
+        """The name of the level in verdicts and certificates."""
+        return f"{self.label}: {' with '.join(self.system.counters)}"
 
 
-def plan_levels(
-    nest: Nest,
-    prefix: str,
-    demands: Sequence[Instance],
-    clobbers: Sequence[Clobber],
-    names: Names,
-    partner: tuple[Sequence[AlignedLevel], Sequence[Instance]] | None = None,
-    partner_prefix: str = "ir",
-) -> list[LevelPlan]:
-    """One plan per level of ``nest``; with ``partner`` each level runs in lock-step with the other side's loop."""
-    plans = []
-    for k, (counter, extent) in enumerate(nest.loops):
-        name = f"{prefix}.{counter.name}"
-        limit = names.symbol(extent, name)
-        facts: list[tuple[str, Expr]] = []
-        at = list(dict.fromkeys(names.symbol(d.witness[k]) for d in demands))
-        events = tuple(Event(_numbered(f"{prefix}.writes", i, len(at)), a) for i, a in enumerate(at))
-        sides = [Side(name, limit, events)]
-        equal: list[tuple[str, str]] = []
-        if partner is not None:
-            levels, others = partner
-            level = levels[k]
-            other_limit = names.symbol(level.extent, f"{partner_prefix}.{level.name}")
-            facts.append((f"{name} and {partner_prefix}.{level.name} run equally often", level.equal))
-            equal.append((limit, other_limit))
-            other_at = []
-            for demand, other in zip(demands, others, strict=True):
-                assert level.digit is not None, "loops are split by literals here"
-                digit = level.digit(demand_component(other, level))
-                symbol = names.symbol(digit)
-                other_at.append(symbol)
-                mine = names.symbol(demand.witness[k])
-                if symbol != mine:
-                    equal.append((mine, symbol))
-                    same = resize(demand.witness[k], 40) == resize(digit, 40)
-                    facts.append((f"{name} and {partner_prefix}.{level.name} meet the cell together", same))
-            distinct = list(dict.fromkeys(other_at))
-            ghosts = tuple(
-                Event(_numbered(f"{partner_prefix}.writes", i, len(distinct)), a) for i, a in enumerate(distinct)
-            )
-            sides.append(Side(f"{partner_prefix}.{level.name}", other_limit, ghosts))
-        hazards: list[Hazard] = []
-        ordered: list[tuple[str, str]] = []
-        for i, clobber in enumerate(clobbers):
-            reader, writer = names.symbol(clobber.read.witness[k]), names.symbol(clobber.writer[k])
-            hazards.append(Hazard(_numbered("operand", i, len(clobbers)), reader, writer))
-            ordered.append((reader, writer))
-            outer = [
-                resize(r, 40) == resize(w, 40)
-                for r, w in zip(clobber.read.witness[:k], clobber.writer[:k], strict=True)
-            ]
-            before = resize(clobber.read.witness[k], 40) <= resize(clobber.writer[k], 40)
-            facts.append(
-                (
-                    f"operand {i} is read no later than it is overwritten, at {name}",
-                    all_of(outer).implies(before),
-                )
-            )
-        plans.append(LevelPlan(LevelSystem(name, sides, hazards, equal, ordered), facts))
-    return plans
+@dataclass(eq=False)
+class Nest:
+    """Loops of one side, perhaps in lock-step with loops of the other one, and what is tracked in them."""
+
+    label: str
+    track: Track
+    takes: list[str]
+    partner: tuple[Sequence[AlignedLevel], str] | None = None
+    """The levels of both sides, and how the other side's loops are called."""
+    orders: list[Order] = field(default_factory=list)
+
+    def levels(self, names: Names) -> Iterator[Level]:
+        """One level per loop, outermost first."""
+        for k, (counter, extent) in enumerate(self.track.loops):
+            name = f"{self.track.name}.{counter.name}"
+            limit, at = names.symbol(extent, name), names.symbol(self.track.at[k])
+            sides = [Side(name, limit, (Event(f"{self.track.name}.writes", at),))]
+            if self.partner is not None:
+                levels, other = self.partner
+                sides.append(Side(f"{other}.{levels[k].name}", limit, (Event(f"{other}.writes", at),)))
+            orders = [o for o in self.orders if k < len(o.reader)]
+            hazards = [o.hazard(names, k, f"operand{i if len(orders) > 1 else ''}") for i, o in enumerate(orders)]
+            yield Level(self.label, LevelSystem(name, sides, hazards), tuple(self.takes), self.partner is not None)
 
 
-def demand_component(demand: Instance, level: AlignedLevel) -> Expr:
-    """The witness component of the loop that an aligned level stands for."""
-    return demand.witness[level.ir]
+@dataclass
+class Levels:
+    """The loop nests that a proof speaks of."""
 
+    names: Names = field(default_factory=Names)
+    nests: list[Nest] = field(default_factory=list)
 
-def _numbered(text: str, index: int, count: int) -> str:
-    return text if count == 1 else f"{text}{index}"
+    def __iter__(self) -> Iterator[Level]:
+        """All levels, with labels that tell them apart."""
+        seen: dict[str, int] = {}
+        for nest in dict.fromkeys(self.nests):
+            for level in nest.levels(self.names):
+                seen[level.key] = count = seen.get(level.key, 0) + 1
+                yield level if count == 1 else replace(level, label=f"{level.label} ({count})")

@@ -7,6 +7,8 @@ proved first) and every fold by a symbol.  What remains are *sources*, cells as 
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import dataclass, field
 
 from ila_lang import Expr, MemSort, all_of, const, free_variables, ite, postorder, resize, substitute, var
@@ -51,6 +53,11 @@ class FoldUse:
         """Counters and extents, the latter over the coordinates of the scene."""
         here = _narrow(self.at)
         return tuple((c, substitute(e, here)) for c, e in self.fold.loops)
+
+    @property
+    def count(self) -> int:
+        """The number of iterations, where all extents are literals; otherwise 0."""
+        return math.prod(e.value if e.is_const else 0 for _, e in self.loops)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,6 +298,14 @@ class Values:
                 found.insert(0, (counter, extent))
                 names |= set(free_variables(extent))
         return tuple(found)
+
+    def unrolled(self, use: FoldUse) -> dict[Expr, Expr]:
+        """The results of a fold over literal extents, by the symbols that stand for them, as terms without the fold."""
+        registers = use.initial
+        for iteration in itertools.product(*(range(extent.value) for _, extent in use.loops)):
+            at = {c: const(k, 32) for (c, _), k in zip(use.loops, iteration, strict=True)}
+            registers = self.step(use, use.scene, registers, at)
+        return dict(zip(use.symbols, registers, strict=True))
 
     def step(self, use: FoldUse, scene: Scene, registers: tuple[Expr, ...], at: At) -> tuple[Expr, ...]:
         """What one iteration of a fold makes of ``registers``; ``at`` gives the fold's counters in ``scene``."""

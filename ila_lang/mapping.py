@@ -6,18 +6,25 @@ ends, and lemmas that relate the two sides' data functions.  It says nothing abo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
 from .compile import compile_terms
-from .expr import Expr, variables_of
+from .expr import Expr, var, variables_of
 from .fragment import Fragment
 from .function import Function
-from .sorts import BvSort, MemSort
+from .sorts import BvSort, MemSort, bv
 
 __all__ = ["Lemma", "Reduction", "SizeError", "TensorMapping"]
 
+
+_ROW, _COLUMN = var("row", bv(32)), var("column", bv(32))
+_SHAPES = (
+    *((1, 1), (1, 3), (2, 3), (3, 2), (4, 5), (5, 3), (6, 4), (8, 6)),
+    *((2, 16), (3, 32), (4, 48), (6, 16), (18, 32), (34, 16)),
+)
+"""Shapes at which things are tried where a mapping names none."""
 
 SetupCommands = Callable[[Mapping[str, int], Mapping[str, Mapping[int, int]]], list[Mapping[str, int]]]
 
@@ -88,10 +95,11 @@ class TensorMapping:
     ``sample_shapes`` are small shapes at which things are tried, and ``shape_parameters`` the parameters that follow
     from the shape alone; the others may be varied.
 
-    ``cell`` are coordinates of an output element with their extents, where row and column alone would hide how the
-    device divides the work: the first one is the row, and ``cell_column`` gives the column in terms of the others.
-    With ``row_coordinates`` more than 1 the row is the number with so many first coordinates as its digits.
-    With ``recurrent`` the first coordinate counts timesteps that depend on earlier ones.
+    ``cell`` are coordinates of an output element with their extents, where row and column, the default, would hide how
+    the device divides the work: the first one is the row, and ``cell_column`` gives the column in terms of the others;
+    by default it is the number with these as its digits.  With ``row_coordinates`` more than 1 the row is the number
+    with so many first coordinates as its digits.  With ``recurrent`` the first coordinate counts timesteps that depend
+    on earlier ones.
 
     ``parameter_texts`` say in a few words what parameters are; they stand beside the size domain.
 
@@ -182,6 +190,11 @@ class TensorMapping:
         stray = next((v.name for v in variables_of(*terms) if v not in known), None)
         if stray is not None:
             raise ValueError(f"Cell of {self.name} must use only its coordinates and sizes, not {stray}")
+        if self.cell and len(self.cell) <= self.row_coordinates:
+            raise ValueError(
+                f"Cell of {self.name} must have coordinates for its column beside {self.row_coordinates} for its row, "
+                f"not {len(self.cell)} in all"
+            )
 
     @property
     def size_domain(self) -> str:
@@ -233,7 +246,7 @@ class TensorMapping:
     def sample_sizes(self, random: Random) -> list[dict[str, int]]:
         """A few small sizes inside the domain, for trying things; other parameters than the shape are varied."""
         found: list[dict[str, int]] = []
-        for shape in self.sample_shapes:
+        for shape in self.sample_shapes or _SHAPES:
             try:
                 sizes = self.sizes_for(shape)
             except SizeError:
@@ -246,13 +259,27 @@ class TensorMapping:
         return found
 
     @property
-    def cell_row(self) -> Expr:
-        """The row of the output element at the coordinates ``cell``."""
-        row, _ = self.cell[0]
-        for digit, radix in self.cell[1 : self.row_coordinates]:
-            row = row * radix + digit
-        return row
+    def coordinates(self) -> tuple[tuple[Expr, Expr], ...]:
+        """The coordinates of an arbitrary output element: ``cell``, by default its row and its column."""
+        return self.cell or ((_ROW, self.rows), (_COLUMN, self.columns))
+
+    @property
+    def row_at(self) -> Expr:
+        """The row of the output element at the coordinates."""
+        return _number(self.coordinates[: self.row_coordinates])
+
+    @property
+    def column_at(self) -> Expr:
+        """The column of the output element at the coordinates."""
+        return _number(self.coordinates[self.row_coordinates :]) if self.cell_column is None else self.cell_column
 
     def output_index(self, row: Expr, column: Expr) -> Expr:
         """Row-major index of an output element (32 bits)."""
         return row * self.columns + column
+
+
+def _number(digits: Sequence[tuple[Expr, Expr]]) -> Expr:
+    number, _ = digits[0]
+    for digit, radix in digits[1:]:
+        number = number * radix + digit
+    return number

@@ -27,7 +27,7 @@ from ir_semantics.copying import COPY_CODE, copy_ir
 from ir_semantics.pooling import POOL_CODES, tensor_ir
 
 from .flexasr_buffers import BASE, HOST_X, HOST_Y, NV, T, UnitProgram, matrix_domain, matrix_within
-from .flexasr_pooling import KINDS, pooling_lemma
+from .flexasr_pooling import CELL_COLUMN, KINDS, pooling_lemma
 
 __all__ = [
     "HOST_MID",
@@ -43,6 +43,7 @@ PARAMETER_TEXTS = {
     "nv": "vectors of 16 columns",
     "base": "first vector of the data in the large buffer",
 }
+ROW = var("cell_row", bv(32))
 HOST_MID = var("host_mid", mem(32, 8))
 """What the host keeps of a matrix that it loads and stores again."""
 ASSUMPTIONS = (
@@ -134,6 +135,7 @@ def chain_mapping(
         ),
         rows=T >> steps,
         columns=NV << 4,
+        cell=((ROW, T >> steps), *CELL_COLUMN),
         inputs=(("host_x", "tensor_in"),),
         output=("host_y", "tensor_out"),
         lemmas=(pooling_lemma(kind),),
@@ -183,6 +185,7 @@ def reload_mapping(what: str = "matrix", options: FlexAsrOptions | None = None) 
         domain=(*matrix_domain(T, "T"), *part.domain),
         rows=rows,
         columns=features,
+        cell=((ROW, T), *CELL_COLUMN) if part.place is None else (),
         inputs=(("host_x", "tensor_in"),),
         output=("host_y", "tensor_out"),
         lemmas=(),

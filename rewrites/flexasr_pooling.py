@@ -57,6 +57,9 @@ DOMAIN: tuple[tuple[str, Expr], ...] = (
     ("0 <= base <= 65535", BASE <= 65535),
     ("base + 16*nv*ceil(T/16) <= 65536 vectors", BASE + (((T + 15) >> 4) * NV) * 16 <= 65536),
 )
+PAIR = (var("cell_pair", bv(32)), T >> 1)
+CELL_COLUMN = ((var("cell_vector", bv(32)), NV), (var("cell_lane", bv(32)), const(LANES, 32)))
+"""Coordinates of an output element with their extents: its row, which is a pair of input rows; vector and lane."""
 HOST_IN, HOST_OUT = var("host_in", mem(32, 8)), var("host_out", mem(32, 8))
 
 KINDS: dict[str, tuple[str, int, Function, PoolOperator]] = {
@@ -163,6 +166,7 @@ def pooling_mapping(kind: str, options: FlexAsrOptions | None = None) -> TensorM
         domain=DOMAIN,
         rows=T >> 1,
         columns=NV << 4,
+        cell=(PAIR, *CELL_COLUMN),
         inputs=(("host_in", "tensor_in"),),
         output=("host_out", "tensor_out"),
         lemmas=(pooling_lemma(kind),),

@@ -1,4 +1,4 @@
-"""Levels and their composition, by brute force; injectivity; nests; printing of invariants."""
+"""Levels and their composition, by brute force; injectivity; commands; printing of invariants."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from pysmt.exceptions import PysmtException
 from pysmt.fnode import FNode
 from pysmt.typing import BOOL, INT
 
-from chc.commands import rolled
+from chc.commands import Unsupported, rolled
 from chc.injectivity import injectivity_steps
 from chc.invariants import Inferred, infer, parse_term, show_invariant
 from chc.levels import Event, Hazard, LevelSystem, Side
-from chc.nests import Unsupported, nests_of
 from chc.polynomials import expand, polynomial_term
-from ila_lang import Store, bv, const, mem, var
+from chc.schedule import schedule_of
+from chc.systems import Order
+from ila_lang import Store, all_of, bv, const, mem, var
 from smt_encodings.discharge import decide
 from tests.chc.toy import mapping
 
@@ -50,37 +51,48 @@ def bad_is_reached(system: LevelSystem, parameters: dict[str, int]) -> bool | No
     raise AssertionError("the loop does not end")
 
 
-@given(st.integers(0, 4), st.integers(0, 4), st.integers(-1, 5), st.integers(-1, 5), st.integers(-1, 5), st.booleans())
-@settings(max_examples=300)
+@given(
+    st.integers(0, 4),
+    st.integers(0, 4),
+    st.integers(-1, 5),
+    st.integers(-1, 5),
+    st.integers(-1, 5),
+    st.booleans(),
+    st.booleans(),
+)
+@settings(max_examples=400)
 def test_bad_states_are_what_enumeration_says(
-    extent: int, other: int, at: int, reader: int, writer: int, ordered: bool
+    extent: int, other: int, at: int, reader: int, writer: int, ordered: bool, same: bool
 ) -> None:
-    system = LevelSystem(
-        "x",
-        [Side("i", "n", (Event("writes", "w"),)), Side("j", "m", ())],
-        [Hazard("h", "r", "v")],
-        [],
-        [("r", "v")] if ordered else [],
-    )
+    sides = [Side("i", "n", (Event("writes", "w"),)), Side("j", "m", ())]
+    system = LevelSystem("x", sides, [Hazard("h", "r", "v", same)], ordered=ordered)
     found = bad_is_reached(system, {"n": extent, "m": other, "w": at, "r": reader, "v": writer})
-    if not 0 <= at < extent or (ordered and reader > writer):
+    if not 0 <= at < extent or (ordered and (reader > writer or (reader == writer and not same))):
         assert found is None
         return
     iterations = range(min(extent, other))
     writes = sum(i == at for i in iterations)
-    stale = any(i == reader and any(k == writer for k in range(i)) for i in iterations)
+    stale = any(i == reader and any(k == writer for k in range(i if same else i + 1)) for i in iterations)
     assert found is (extent != other or writes != 1 or stale)
 
 
+@pytest.mark.parametrize("late", [0, 1])
+def test_loops_that_are_out_of_step_are_a_bad_state_before_they_end(late: int) -> None:
+    system = LevelSystem("x", [Side("i", "n", ()), Side("j", "n", ())])
+    i, j = system.counters.values()
+    state = {i: smt.Int(1), j: smt.Int(1 + late), system.parameters["n"]: smt.Int(5)}
+    assert system.bad.substitute(state).simplify().is_true() is bool(late)
+
+
 def loop(at: str = "w") -> LevelSystem:
-    return LevelSystem("i", [Side("i", "n", (Event("writes", at),))], [], [], [])
+    return LevelSystem("i", [Side("i", "n", (Event("writes", at),))])
 
 
 def test_names_in_a_level_must_differ() -> None:
     with pytest.raises(ValueError, match="must be different"):
-        LevelSystem("i", [Side("i", "i", ())], [], [], [])
+        LevelSystem("i", [Side("i", "i", ())])
     with pytest.raises(ValueError, match="must be different"):
-        LevelSystem("i", [Side("i", "n", (Event("n", "w"),))], [], [], [])
+        LevelSystem("i", [Side("i", "n", (Event("n", "w"),))])
 
 
 def test_true_levels_are_inferred_and_false_ones_are_not() -> None:
@@ -88,24 +100,25 @@ def test_true_levels_are_inferred_and_false_ones_are_not() -> None:
     assert not isinstance(found, str)
     for condition in loop().conditions(found.term).values():
         assert decide([], smt.Not(smt.And(condition)))
-    hazard = LevelSystem("i", [Side("i", "n", (Event("writes", "w"),))], [Hazard("h", "r", "w")], [], [])
-    assert isinstance(infer(hazard, 5), str)
-    fixed = LevelSystem("i", [Side("i", "n", (Event("writes", "w"),))], [Hazard("h", "r", "w")], [], [("r", "w")])
-    assert not isinstance(infer(fixed, 5), str)
+    for same in (True, False):
+        for ordered in (True, False):
+            side = Side("i", "n", (Event("writes", "w"),))
+            found = infer(LevelSystem("i", [side], [Hazard("h", "r", "w", same)], ordered=ordered), 5)
+            assert isinstance(found, str) is not ordered
 
 
 def test_loops_that_are_alike_have_one_invariant_and_others_have_their_own() -> None:
-    def level(side: str, order: tuple[str, str]) -> LevelSystem:
+    def level(side: str, *, ordered: bool = True) -> LevelSystem:
         hazards = [Hazard(f"{side}.operand", f"{side}.r", f"{side}.w")]
         one = Side(f"{side}.i", f"{side}.n", (Event(f"{side}.writes", f"{side}.w"),))
-        two = Side(f"{side}.j", f"{side}.m", (Event(f"{side}.others", f"{side}.v"),))
-        return LevelSystem(side, [one, two], hazards, [(f"{side}.n", f"{side}.m")], [order])
+        two = Side(f"{side}.j", f"{side}.n", (Event(f"{side}.others", f"{side}.v"),))
+        return LevelSystem(side, [one, two], hazards, ordered=ordered)
 
     known: dict[str, Inferred] = {}
-    first = infer(level("a", ("a.r", "a.w")), 5, known)
+    first = infer(level("a"), 5, known)
     assert not isinstance(first, str)
     assert len(known) == 1
-    alike = level("b", ("b.r", "b.w"))
+    alike = level("b")
     found = infer(alike, 5, known)
     assert not isinstance(found, str)
     assert len(known) == 1
@@ -114,8 +127,8 @@ def test_loops_that_are_alike_have_one_invariant_and_others_have_their_own() -> 
     for condition in alike.conditions(found.term).values():
         assert decide([], smt.Not(smt.And(condition)))
     assert all("." in name for name in alike.anonymous().arguments)  # none is a variable of a lemma, of another sort
-    # the same text but for two names in the other order: here the stale value is read
-    other = infer(level("c", ("c.w", "c.r")), 5, known)
+    # the same but for one fact: here the stale value is read
+    other = infer(level("c", ordered=False), 5, known)
     assert other == "level c: Spacer: the bad states are reachable"
     assert len(known) == 1
 
@@ -135,29 +148,29 @@ def test_loops_that_are_alike_have_one_invariant_and_others_have_their_own() -> 
 )
 @settings(max_examples=200)
 def test_levels_compose_to_nests(drawn: tuple[list[int], list[tuple[int, ...]], list[tuple[int, ...]], object]) -> None:
-    """In-place nests with random injective write maps and random read maps, executed."""
+    """In-place nests with random injective write maps and random read maps, executed; also with the store first."""
     extents, layout, reads, _ = drawn
     order = list(itertools.product(*map(range, extents)))
     written_by = dict(enumerate(layout))
     address_of = {iteration: address for address, iteration in written_by.items()}
     read_of = {iteration: address_of[other] for iteration, other in zip(order, reads, strict=True)}
-    memory = {a: ("old", a) for a in written_by}
-    result = {}
-    counts = dict.fromkeys(written_by, 0)
-    for iteration in order:
-        result[iteration] = memory[read_of[iteration]]
-        memory[address_of[iteration]] = ("new", iteration)
-        counts[address_of[iteration]] += 1
-    for address, witness in written_by.items():
-        per_level = [sum(i == w for i in range(e)) for e, w in zip(extents, witness, strict=True)]
-        assert all(n == 1 for n in per_level) and counts[address] == 1
-        assert memory[address] == ("new", witness)
-    for reader in order:
-        writer = written_by[read_of[reader]]
-        levels = [
-            reader[:k] != writer[:k] or reader[k] <= writer[k] for k in range(len(extents))
-        ]  # as chc.systems states it: at each level, under equality of all outer ones
-        assert all(levels) is (result[reader] == ("old", read_of[reader]))
+    for load_first in (True, False):
+        memory = {a: ("old", a) for a in written_by}
+        result = {}
+        counts = dict.fromkeys(written_by, 0)
+        for iteration in order:
+            loaded = memory[read_of[iteration]]
+            memory[address_of[iteration]] = ("new", iteration)
+            result[iteration] = loaded if load_first else memory[read_of[iteration]]
+            counts[address_of[iteration]] += 1
+        for address, witness in written_by.items():
+            per_level = [sum(i == w for i in range(e)) for e, w in zip(extents, witness, strict=True)]
+            assert all(n == 1 for n in per_level) and counts[address] == 1
+            assert memory[address] == ("new", witness)
+        for reader in order:
+            components = (tuple(const(i, 8) for i in at) for at in (reader, written_by[read_of[reader]]))
+            levels = Order(*components, load_first).facts()
+            assert bool(all_of(levels).value) is (result[reader] == ("old", read_of[reader]))
 
 
 # -- injectivity ------------------------------------------------------------------------------------
@@ -232,20 +245,20 @@ def test_an_undecided_command_is_refused() -> None:
     operation = var("n", bv(16))[3:0]
     claim = mapping(program=lambda p, s: p.command("?", run=const(1, 1) == 1, op=operation))
     with pytest.raises(Unsupported, match="exactly one instruction for all sizes; candidates: go, write, read"):
-        nests_of(claim.device)
+        schedule_of(claim.device)
     claim = mapping(program=lambda p, s: p.command("?", run=const(1, 1) == 1, op=const(9, 4)))
     with pytest.raises(Unsupported, match="candidates: none"):
-        nests_of(claim.device)
+        schedule_of(claim.device)
     claim = mapping(program=lambda p, s: p.command("?", run=const(1, 1) == 0, op=const(0, 4)))
     with pytest.raises(Unsupported):
-        nests_of(claim.device)
+        schedule_of(claim.device)
 
 
-def test_the_nests_of_a_kernel() -> None:
-    (nest,) = nests_of(mapping().device)
-    assert [c.name for c in nest.counters] == ["i", "j"]
-    assert [repr(e) for _, e in nest.loops] == ["zext(n, 32)", "zext(m, 32)"] or len(nest.loops) == 2
-    assert len(nest.stores) == 1 and nest.stores[0].value.op == "load"
+def test_the_writes_of_a_kernel() -> None:
+    (write,) = schedule_of(mapping().device).writes
+    assert [c.name for c in write.counters] == ["i", "j"]
+    assert [repr(e) for _, e in write.loops] == ["zext(n, 32)", "zext(m, 32)"] or len(write.loops) == 2
+    assert write.value.op == "load"
 
 
 # -- text -------------------------------------------------------------------------------------------

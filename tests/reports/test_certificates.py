@@ -189,13 +189,13 @@ FORGERIES: dict[str, Callable[[Certificate], Any]] = {
     "an obligation is removed": lambda c: c["obligations"].remove(hard(c)),
     "the health check is removed": lambda c: c["obligations"].remove(obligation(c, "precondition satisfiable")),
     "the value theorem is removed": lambda c: c["obligations"].remove(
-        obligation(c, "equal for uninterpreted functions")
+        obligation(c, "the output: equal for uninterpreted functions")
     ),
     "all but one are removed": lambda c: c.update(obligations=c["obligations"][:1]),
     "an obligation is trivial": lambda c: hard(c).update(smtlib="(set-logic ALL)\n(assert false)\n(check-sat)\n"),
     "an obligation is another one": lambda c: hard(c).update(smtlib=c["obligations"][0]["smtlib"]),
     "a hypothesis is added": lambda c: hard(c).update(
-        smtlib=hard(c)["smtlib"].replace("(check-sat)", "(assert (= row 0))\n(check-sat)")
+        smtlib=hard(c)["smtlib"].replace("(check-sat)", "(assert (= cell_pair 0))\n(check-sat)")
     ),
     "a contradiction is added": lambda c: hard(c).update(
         smtlib=hard(c)["smtlib"].replace("(check-sat)", "(assert false)\n(check-sat)")

@@ -12,7 +12,6 @@ import pytest
 import bmc.prove
 from accel_models.flexasr.layout import LANES, large_axi_address, vector_address
 from accel_models.flexasr.model import FlexAsrOptions
-from chc.nests import nests_of
 from ila_lang import Expr, Fragment, Kernel, Machine, const, load_bytes, run_fragment
 from ila_lang.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
@@ -263,12 +262,6 @@ def test_a_chain_is_proved_at_a_shape() -> None:
 def test_the_catalogue_has_every_chain() -> None:
     named = {name for name in MAPPINGS if re.fullmatch(r"flexasr_.*_x\d+", name)}
     assert named == {mapping.name for mapping in CHAINS.values()}
-
-
-def test_nests_that_occur_twice_have_labels_of_their_own() -> None:
-    labels = [nest.label for nest in nests_of(CHAINS["max x3"].device)]
-    wanted = ["store x", *(f"flexasr layer_reduce{n}" for n in ("", " (2)", " (3)")), "load y"]
-    assert labels == wanted
 
 
 def test_strides_of_the_unit_are_right_where_the_program_configures_both_alike() -> None:
