@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
@@ -113,6 +114,9 @@ def read_json(text: str, form: str) -> Any:
             f"Program must be complete JSON, not text that breaks at line {error.lineno}, column "
             f"{error.colno} ({error.msg}); write the file again"
         ) from None
+    except ValueError:
+        most = sys.get_int_max_str_digits()
+        raise ProgramError(f"Program must have numbers of at most {most} digits; write the file again") from None
     except RecursionError:
         raise ProgramError(f"Program must be {form}, not JSON nested beyond reading; write the file again") from None
 

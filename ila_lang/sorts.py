@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 __all__ = ["BOOL", "BoolSort", "BvSort", "MemSort", "Sort", "bv", "mem"]
 
+MOST_BITS = 1 << 20
+"""Bits of a bit-vector, and of an address; a bound of this implementation."""
+
 
 @dataclass(frozen=True, slots=True)
 class BoolSort:
@@ -74,3 +77,6 @@ def mem(addr_width: int, data_width: int) -> MemSort:
 def _require_positive(what: str, value: object) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{what} must be a positive integer, not {value!r}")
+    if value > MOST_BITS:
+        shown = value if value < 1 << 64 else f"a number of {value.bit_length()} bits"
+        raise ValueError(f"{what} must be at most {MOST_BITS}, not {shown}")

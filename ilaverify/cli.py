@@ -1,297 +1,112 @@
-"""The command line.
+"""The command line from outside: whatever fails is one line, and never has the exit code of a refutation.
 
-Exit codes: 0 everything proved (or done), 1 something refuted, 2 something unproved or broken, 64 bad usage.
-Text goes to people; ``--json`` writes one JSON object to standard output for machines.
+Exit codes: 0 everything proved (or done), 1 something refuted, 2 something unproved or broken, 64 bad usage,
+130 interrupted.
+
+Nothing is loaded before :func:`main` begins, so that Ctrl-C and a lack of memory are met there, while modules load too.
 """
 
 from __future__ import annotations
 
-import argparse
-import io
-import json
 import os
-import re
 import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import cli_campaign, cli_check, cli_compile, cli_prove, cli_report, cli_rule, cli_run, cli_simulate
-from .arguments import seconds
-from .errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
-
+TYPE_CHECKING = False  # typing itself takes time to load
 if TYPE_CHECKING:
-    from ila_lang import Ila
-    from ila_lang.mapping import TensorMapping
-    from smt_encodings.claims import Obligation, Verdict
+    from collections.abc import Sequence
 
-__all__ = ["main"]
+__all__ = ["TRACEBACK", "main"]
 
+TRACEBACK = "ILAVERIFY_TRACEBACK"
+"""The environment variable with which a failure is shown with its traceback."""
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}\n{self.format_usage().strip()}")
+LEAST_MEMORY = 512
+"""Megabytes of address space: about 300 are measured to be needed, with two processors."""
+
+EXIT_BROKEN = 2
+EXIT_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit code; never raises on bad input."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a character that the terminal cannot show is no reason to stop
-            stream.reconfigure(errors="backslashreplace")
+    """Runs one command and returns its exit code; raises nothing but what ends the interpreter."""
+    given = sys.argv[1:] if arguments is None else arguments
     try:
-        options = _parser().parse_args(arguments)
-        run: Callable[[argparse.Namespace], int] = options.run
-        return run(options)
-    except UsageError as error:
-        print(f"ilaverify: {error}", file=sys.stderr)
-        return EXIT_BAD_USAGE
+        _open_streams()
+        _require_memory()
+        from .commands import run
+
+        code = run(given)
+        sys.stdout.flush()  # here, where it is reported that there is no room
+        return code
     except BrokenPipeError:
         # the reader of our output has gone; point the interpreter's last flush elsewhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_UNPROVED
-    except OSError as error:
-        print(f"ilaverify: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
-        return EXIT_UNPROVED
+        return EXIT_BROKEN
     except KeyboardInterrupt:
         print("ilaverify: interrupted; nothing was written", file=sys.stderr)
-        return 130
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        print(f"ilaverify: {_words(error, next(iter(given), ''))}", file=sys.stderr)
+        if os.environ.get(TRACEBACK):
+            import traceback
+
+            traceback.print_exc()
+        return EXIT_BROKEN
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="ilaverify",
-        description="Proves that accelerator programs compute what tensor-compiler fragments mean.",
-        epilog="exit codes: 0 all proved, 1 something refuted, 2 something unproved or broken, 64 bad usage",
-    )
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="COMMAND", parser_class=_Parser)
+def _open_streams() -> None:
+    """Opens standard streams that are closed on the null device: the next file that is opened would be taken for one.
 
-    listing = verbs.add_parser("list", help="names of models, and of mappings and all other claims")
-    listing.add_argument(
-        "kind", nargs="?", choices=("model", "mapping", "rule", "lemma", "theorem"), help="default: models and mappings"
-    )
-    listing.set_defaults(run=_list)
-
-    show = verbs.add_parser("show", help="print a model: states, instructions, kernels")
-    show.add_argument("model", metavar="MODEL")
-    show.add_argument("--check", action="store_true", help="check decodes and loops by SMT instead of printing")
-    show.set_defaults(run=_show)
-
-    mapping = verbs.add_parser("mapping", help="prove or refute a mapping")
-    mapping.add_argument("name", metavar="NAME")
-    mapping.add_argument(
-        "--method", default="auto", metavar="chc|bmc|hash|auto", help="default: auto (bmc with --shape)"
-    )
-    mapping.add_argument("--shape", metavar="ROWSxCOLUMNS", help="input tensor of a bmc or hash proof, e.g. 16x64")
-    mapping.add_argument("--data", default="auto", choices=("auto", "uninterpreted", "bits"), help="bmc: data values")
-    mapping.add_argument("--memory", default="resolved", choices=("resolved", "arrays"), help="bmc: memory encoding")
-    mapping.add_argument("--timeout", type=seconds, default=60.0, metavar="S", help="seconds per question to a solver")
-    mapping.add_argument("--full", action="store_true", help="a line for every obligation")
-    mapping.add_argument("-o", dest="directory", type=Path, metavar="DIR", help="write certificate or counterexample")
-    mapping.set_defaults(run=_mapping)
-
-    cli_check.add_parser(verbs)
-    cli_rule.add_parser(verbs)
-    cli_simulate.add_parser(verbs)
-    cli_campaign.add_parser(verbs)
-    cli_prove.add_parser(verbs)
-    cli_report.add_parser(verbs)
-    cli_compile.add_parser(verbs)
-    cli_run.add_parser(verbs)
-
-    for verb in (listing, show, mapping):
-        verb.add_argument("--json", action="store_true", help="machine-readable output")
-    return parser
-
-
-def _emit_json(value: object) -> None:
-    print(json.dumps(value, indent=2, sort_keys=True))
-
-
-# -- list and show ----------------------------------------------------------------------------------
-
-
-def _list(options: argparse.Namespace) -> int:
-    from .catalogue import MAPPINGS, MODELS, SHAPED_MAPPINGS, all_entries
-
-    parts = {
-        "mapping": {n: summary for n, (summary, _) in MAPPINGS.items()}
-        | {n: summary for n, (summary, _, _) in SHAPED_MAPPINGS.items()},
-        "model": {n: summary for n, (summary, _) in MODELS.items()},
-    }
-    if options.kind is not None:
-        for name, entry in all_entries().items():
-            note = "" if entry.expected.value == "PROVED" else " (wrong, and refuted)"
-            parts.setdefault(entry.kind, {})[name] = entry.summary + note
-        parts = {options.kind: parts[options.kind]}
-    if options.json:
-        _emit_json({f"{kind}s": found for kind, found in parts.items()})
-        return EXIT_PROVED
-    for kind, found in parts.items():
-        print(f"{kind}s")
-        width = max(24, *(len(name) for name in found)) if len(found) < 50 else 24
-        for name, summary in found.items():
-            print(f"  {name:<{width}} {summary}")
-    if options.kind is None:
-        print("rules, lemmas and theorems: ilaverify list rule, list lemma, list theorem")
-    return EXIT_PROVED
-
-
-def _show(options: argparse.Namespace) -> int:
-    from ila_lang import ila_to_json, show_ila
-
-    from .catalogue import find_model
-
-    ila = find_model(options.model)
-    if options.check:
-        return _well_formed(ila, options.json)
-    if options.json:
-        _emit_json(ila_to_json(ila))
-    else:
-        print(show_ila(ila))
-    return EXIT_PROVED
-
-
-def _well_formed(ila: Ila, as_json: bool) -> int:
-    from smt_encodings.claims import Status
-    from smt_encodings.wellformed import check_ila
-
-    findings = check_ila(ila)
-    if as_json:
-        _emit_json([{"check": f.check, "status": f.status.value, "witness": f.witness} for f in findings])
-    else:
-        for finding in findings:
-            shown = ", ".join(f"{n} = {v:#x}" for n, v in finding.witness.items())
-            print(f"{finding.status.value:<8} {finding.check}" + (f"  [{shown}]" if shown else ""))
-    if any(f.status is Status.REFUTED for f in findings):
-        return EXIT_REFUTED
-    return EXIT_PROVED if all(f.status is Status.PROVED for f in findings) else EXIT_UNPROVED
-
-
-# -- mapping ----------------------------------------------------------------------------------------
-
-
-def _mapping(options: argparse.Namespace) -> int:
-    from .catalogue import find_mapping
-
-    mapping = find_mapping(options.name)
-
-    from ila_lang.mapping import SizeError
-
-    from .errors import exit_code
-    from .text import show_verdict, verdict_json
-    from .verify import METHODS, verify
-
-    if options.method not in METHODS:
-        raise UsageError(f"--method must be one of {', '.join(METHODS)}, not '{options.method}'")
-    shape = _shape(options.shape)
-    if options.method in ("bmc", "hash") and shape is None:
-        raise UsageError(f"--method {options.method} must be given a shape, e.g. --shape 16x64")
-    if options.method == "hash" and (options.data == "bits" or options.memory == "arrays"):
-        raise UsageError("--method hash keeps data uninterpreted and memories resolved; leave --data and --memory out")
-    if options.method == "chc" and shape is not None:
-        raise UsageError("--method chc proves every size; leave --shape out, or use --method bmc")
-    if options.directory is not None and options.directory.exists() and not options.directory.is_dir():
-        raise UsageError(f"-o must name a directory, not the file {options.directory}")
-    progress = _Progress()
-    try:
-        verdict = verify(
-            mapping,
-            options.method,
-            shape=shape,
-            data=options.data,
-            memory=options.memory,
-            timeout=options.timeout,
-            progress=progress,
-        )
-    except SizeError as error:
-        raise UsageError(str(error)) from error
-    finally:
-        progress.clear()
-    failure: OSError | None = None
-    written: list[Path] = []
-    try:
-        written = _write(mapping, verdict, shape, options) if options.directory is not None else []
-    except OSError as error:
-        failure = error  # the verdict took its time: it is shown all the same
-    if options.json:
-        _emit_json(verdict_json(verdict) | {"written": [str(p) for p in written]})
-    else:
-        print(show_verdict(verdict, full=options.full))
-        for path in written:
-            print(f"written   {path}")
-    if failure is not None:
-        raise failure
-    return exit_code(verdict.status)
-
-
-def _shape(text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
-    if re.fullmatch(r"\d{1,9}(x\d{1,9})+", text) is None:
-        raise UsageError(f"--shape must be ROWSxCOLUMNS, e.g. 16x64, not '{text}'")
-    return tuple(int(part) for part in text.split("x"))
-
-
-class _Progress:
-    """One line on a terminal that says which obligation was just discharged."""
-
-    def __init__(self) -> None:
-        self.on = sys.stderr.isatty()
-        self.count = 0
-
-    def __call__(self, obligation: Obligation) -> None:
-        self.count += 1
-        if self.on:
-            print(
-                f"\r\x1b[K{self.count:>4} obligations  {obligation.group[:70]}",
-                end="",
-                file=sys.stderr,
-                flush=True,
-            )
-
-    def clear(self) -> None:
-        if self.on:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
-def _write(
-    mapping: TensorMapping, verdict: Verdict, shape: tuple[int, ...] | None, options: argparse.Namespace
-) -> list[Path]:
-    """Writes the certificate of a proof, or the program of a counterexample."""
-    from bmc.programs import write_program_file
-    from reports.certificate import certificate_of, certificate_text, semantics_of, write_atomically, written_by
-    from smt_encodings.claims import Interpretation, Status
-
-    from .identity import prover_identity
-    from .mapping_subject import MappingSubject
-    from .verify import counterexample_of
-
-    if verdict.status is Status.PROVED:
-        parameters: dict[str, Any] = {}
-        stem = f"{mapping.name}.{verdict.method}"
-        if shape is not None:
-            parameters, stem = {"shape": list(shape)}, f"{stem}.{'x'.join(map(str, shape))}"
-            if verdict.method == "bmc":
-                bits = Interpretation.BITS in verdict.claim.interpretations
-                parameters |= {"data": "bits" if bits else "uninterpreted", "memory": options.memory}
-                stem += f".{parameters['data']}"
-        path = options.directory / f"{stem}.cert.json"
-        prover = prover_identity(MappingSubject(mapping), verdict.method)
-        content = certificate_of(semantics_of(mapping), verdict, parameters, written_by(prover))
-        write_atomically(path, certificate_text(content))
-        return [path]
-    found = counterexample_of(verdict)
-    if found is not None:
+    A character that a terminal cannot show is written as an escape.
+    """
+    for number in range(3):
         try:
-            text = write_program_file(mapping, found)
-        except ValueError as error:
-            print(f"ilaverify: no program file: {error}", file=sys.stderr)
-            return []
-        path = options.directory / f"{mapping.name}.counterexample.json"
-        write_atomically(path, text)
-        return [path]
-    return []
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the least number that is free, which is this one
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  it lasts as long as the process
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _require_memory() -> None:
+    """Raises MemoryError where the limit of address space is too low for loading NumPy and the solvers.
+
+    Their libraries end the process themselves, with any exit code, where they cannot get memory while they load.
+    """
+    from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
+
+    limit = getrlimit(RLIMIT_AS)[0]
+    if limit != RLIM_INFINITY and limit < LEAST_MEMORY << 20:
+        raise MemoryError(
+            f"the limit of address space must be at least {LEAST_MEMORY} MB, not {limit >> 20} MB; raise it (ulimit -v)"
+        )
+
+
+def _words(error: Exception, verb: str) -> str:
+    """What failed, and what to do."""
+    if isinstance(error, MemoryError):
+        return f"{verb}: {str(error) or 'there is not enough memory; give it more'}; this is no verdict"
+    if isinstance(error, OSError) and error.strerror:
+        where = error.filename or f"{verb}: writing standard output or a temporary file"
+        return f"{where}: {error.strerror}"
+    place = _place(error)
+    message = " ".join(str(error).split())[:200]
+    return (
+        f"{verb}: failed by {type(error).__name__}: {message} ({place}); this is a fault of ilaverify, and no verdict; "
+        f"run it again with {TRACEBACK}=1 and report what it prints"
+    )
+
+
+def _place(error: Exception) -> str:
+    """The innermost line of code of the failure."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return "no place is known"
+    return f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"

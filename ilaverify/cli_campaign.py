@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .arguments import require_writable
 from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
@@ -71,8 +72,8 @@ def _campaign(options: argparse.Namespace) -> int:
         raise UsageError(str(error)) from None
     if options.replay is not None:
         return _replay(campaign, options)
-    if options.directory is not None and options.directory.exists() and not options.directory.is_dir():
-        raise UsageError(f"-o must name a directory, not the file {options.directory}")
+    if options.directory is not None:
+        require_writable("-o", options.directory, directory=True)
     return _run(campaign, options)
 
 
@@ -207,8 +208,6 @@ def _replay(campaign: Campaign, options: argparse.Namespace) -> int:
         example = read_example(options.replay, campaign)
     except ExampleFileError as error:
         raise UsageError(str(error)) from None
-    except OSError as error:
-        raise UsageError(f"{options.replay}: an example must be a readable file: {error.strerror}") from None
     skipped, violation = None, None
     try:
         violation = campaign.evaluate(example).violation

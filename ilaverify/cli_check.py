@@ -169,9 +169,12 @@ def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[tup
 
 def _seconds_of_proof(path: Path) -> float:
     """How long a certificate says that its proof took: unchecked, and a hint only; 0 where it says nothing."""
+    from ila_lang.files import read_at_most
+    from reports.certificate import MOST_BYTES
+
     try:
-        seconds = json.loads(path.read_bytes())["seconds"]
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        seconds = json.loads(read_at_most(path, "a certificate", MOST_BYTES))["seconds"]
+    except (ValueError, TypeError, KeyError, RecursionError):
         return 0.0  # what is wrong with the file is reported when it is checked
     return float(seconds) if isinstance(seconds, int | float) and abs(seconds) < 1e9 else 0.0
 

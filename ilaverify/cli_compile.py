@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .arguments import require_writable
 from .errors import EXIT_PROVED, UsageError
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ def _compile(options: argparse.Namespace) -> int:
         may_write(options.directory)
     except ArtefactError as error:
         raise UsageError(f"-o: {error}") from error
+    require_writable("-o", options.directory.parent, directory=True)
     if options.store is not None and options.no_store:
         raise UsageError("--store and --no-store exclude each other; leave one of them out")
     if not options.proofs.is_dir():

@@ -20,7 +20,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from . import cli_report
-from .arguments import count, seconds
+from .arguments import count, require_writable, seconds
 from .cli_compile import targets_of
 from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
@@ -197,14 +197,16 @@ def chosen_entries(
 
 def _check_places(options: argparse.Namespace) -> None:
     """Refuses, before minutes of proving, places that cannot be written."""
-    if options.directory is not None and options.directory.exists() and not options.directory.is_dir():
-        raise UsageError(f"-o must name a directory, not the file {options.directory}")
+    if options.directory is not None:
+        require_writable("-o", options.directory, directory=True)
     if options.store is not None and options.no_store:
         raise UsageError("--store and --no-store exclude each other; leave one of them out")
-    for name in ("store", *_REPORTS):
+    if options.store is not None and options.store.is_dir():
+        raise UsageError(f"--store must name a file, not the directory {options.store}")
+    for name in _REPORTS:
         path: Path | None = getattr(options, name)
-        if path is not None and path.is_dir():
-            raise UsageError(f"--{name} must name a file, not the directory {path}")
+        if path is not None:
+            require_writable(f"--{name}", path)
     for name in ("campaigns", "scaling"):
         if getattr(options, name) is not None and options.html is None:
             raise UsageError(f"--{name} is shown on the HTML page; give --html FILE as well")

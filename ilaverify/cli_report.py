@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .arguments import require_writable
 from .catalogue import MAPPINGS
 from .errors import UsageError
 
@@ -85,8 +86,7 @@ def _report(options: argparse.Namespace) -> int:
     from .cli_prove import RESULT_SCHEMA, chosen_entries, exit_code_of, outcome_json, show_outcome
 
     entries = chosen_entries(options.names, every=not options.names)
-    if options.page.is_dir():
-        raise UsageError(f"-o must name a file, not the directory {options.page}")
+    require_writable("-o", options.page)
     if options.store is not None and not options.store.is_file():
         raise UsageError(f"--store must name a proof store, not {options.store}; make one with ilaverify prove --store")
     inputs = read_inputs(options)

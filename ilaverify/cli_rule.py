@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .arguments import seconds
+from .arguments import require_writable, seconds
 from .errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def _rule(options: argparse.Namespace) -> int:
 
     if options.name in MAPPINGS:
         raise UsageError(f"{options.name} is a mapping; use ilaverify mapping {options.name}")
-    if options.directory is not None and options.directory.exists() and not options.directory.is_dir():
-        raise UsageError(f"-o must name a directory, not the file {options.directory}")
+    if options.directory is not None:
+        require_writable("-o", options.directory, directory=True)
     subject = find_subject(options.name)
 
     from smt_encodings.discharge import Discharger

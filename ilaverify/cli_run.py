@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .arguments import count
+from .arguments import count, require_writable
 from .errors import EXIT_PROVED, EXIT_REFUTED, UsageError
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ __all__ = ["RESULT_SCHEMA", "add_parser", "read_arrays"]
 
 RESULT_SCHEMA = "ilaverify-run-1"
 """Version of the JSON that a run prints."""
+
+
+MOST_BYTES = (1 << 31) - 1
+"""Bytes of a file of arrays: as many as a model may have."""
 
 
 def add_parser(verbs: Any) -> None:
@@ -50,13 +54,14 @@ def add_parser(verbs: Any) -> None:
 
 def read_arrays(path: Path, what: str) -> dict[str, Array]:
     """The arrays in a file; raises UsageError where it is none."""
+    from ila_lang.files import FileRefused, read_at_most
     from rewrites.artefact.arrays import arrays_of
     from rewrites.artefact.errors import ArtefactError
 
     try:
-        return arrays_of(str(path), path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{path}: {what} must be a readable file: {error.strerror}") from error
+        return arrays_of(str(path), read_at_most(path, what, MOST_BYTES))
+    except FileRefused as error:
+        raise UsageError(str(error)) from error
     except ArtefactError as error:
         raise UsageError(f"{error}; write it with numpy.savez") from error
 
@@ -74,6 +79,8 @@ def _run(options: argparse.Namespace) -> int:
 
     if (options.input is None) == (options.random is None):
         raise UsageError("run must be given either --input X.npz or --random SEED")
+    if options.output is not None:
+        require_writable("--output", options.output)
     started = time.perf_counter()
     try:
         compiled = read_compiled(options.directory)
@@ -98,9 +105,10 @@ def _run(options: argparse.Namespace) -> int:
         raise UsageError(str(error)) from error
     written = []
     if options.output is not None:
+        from reports.certificate import write_atomically
         from rewrites.artefact.arrays import npz_bytes
 
-        options.output.write_bytes(npz_bytes(found.results))
+        write_atomically(options.output, npz_bytes(found.results))
         written.append(str(options.output))
     if options.json:
         told = _json(compiled, found, options, loading, again)

@@ -12,9 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .arguments import require_writable
 from .errors import EXIT_PROVED, UsageError
 
 __all__ = ["add_parser"]
+
+MOST_BYTES = 1 << 28
+"""Bytes of a program file."""
 
 Reads = list[tuple[int, int]]
 
@@ -88,6 +92,7 @@ def add_parser(verbs: Any) -> None:
 
 def _simulate(options: argparse.Namespace) -> int:
     from accel_models.mmio_program import ProgramError, format_reads
+    from ila_lang.files import FileRefused, read_at_most
     from reports.certificate import write_atomically
 
     target = _TARGETS.get(options.model)
@@ -98,10 +103,12 @@ def _simulate(options: argparse.Namespace) -> int:
         raise UsageError(
             f"--reading of {options.model} must be one of {', '.join(target.readings)}, not '{options.reading}'"
         )
+    if options.output is not None:
+        require_writable("-o", options.output)
     try:
-        text = options.program.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{options.program}: a program must be a readable file: {error.strerror}") from error
+        text = read_at_most(options.program, "a program", MOST_BYTES).decode()
+    except FileRefused as error:
+        raise UsageError(str(error)) from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{options.program}: a program must be UTF-8 text: {error}") from error
     try:

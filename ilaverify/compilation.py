@@ -217,7 +217,11 @@ def _implementations(
             reason = f"node {number}: its program is not the one that the certificate of {other[0]} is of"
             refused.append(OnHost(node.operator, 1, reason))
             continue
-        made.bind(constants_of(graph, node.operands))
+        try:
+            made.bind(constants_of(graph, node.operands))
+        except CannotOffload as error:
+            refused.append(OnHost(node.operator, 1, f"node {number}: {error}"))
+            continue
         found[number] = made
     return found, refused
 

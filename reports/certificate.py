@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ila_lang import Expr, Function, canonical_text, digest, free_variables, substitute
+from ila_lang.files import FileRefused, read_at_most
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Claim, Obligation, Status, Verdict
 
@@ -38,6 +39,9 @@ __all__ = [
     "write_atomically",
     "written_by",
 ]
+
+MOST_BYTES = 1 << 28
+"""Bytes of a certificate's file, and of an entry of a store."""
 
 SCHEMA = "ilaverify-certificate-2"
 """Version of the format; the published schema is ``reports/certificate.schema.json``."""
@@ -195,9 +199,9 @@ def read_certificate(path: Path) -> dict[str, Any]:
     Raises CertificateError where the file cannot be read, is not canonical, has another form, or was changed.
     """
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise CertificateError(f"{path}: a certificate must be a readable file: {error.strerror}") from error
+        data = read_at_most(path, "a certificate", MOST_BYTES)
+    except FileRefused as error:
+        raise CertificateError(str(error)) from error
     try:
         text = data.decode("ascii")
     except UnicodeDecodeError as error:
@@ -281,20 +285,22 @@ def _check_form(path: Path, content: object) -> None:
         texts(f"a name in level {name}", level["names"].values())
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
     """Writes a file through a temporary one beside it, so that a reader never sees half of it.
 
-    Raises OSError as the file system does; the temporary file is then removed.
+    Raises OSError with the file's name as the file system does; the temporary file is then removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, 0o644)
         os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         os.unlink(name)
+        if isinstance(error, OSError) and error.strerror:
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ila_lang.files import FileRefused, read_at_most
+
 __all__ = [
     "CAMPAIGN_FILES",
     "CAMPAIGN_SCHEMA",
@@ -24,6 +26,9 @@ __all__ = [
 
 CAMPAIGN_SCHEMA = "ilaverify-campaign-1"
 """The version of campaigns' files that is read; ``ilaverify campaign -o DIR`` writes it."""
+
+MOST_BYTES = 1 << 28
+"""Bytes of a file that is shown."""
 
 CAMPAIGN_FILES = "*.campaign.json"
 """The files of a directory that are campaigns'."""
@@ -217,9 +222,9 @@ def _finite(value: Any) -> float:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: the file must be readable: {error.strerror}") from error
+        content = json.loads(read_at_most(path, "an input of the page", MOST_BYTES).decode())
+    except FileRefused as error:
+        raise InputError(str(error)) from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: the file must be JSON text: {error}") from error
     if not isinstance(content, dict):

@@ -24,7 +24,7 @@ from typing import Any
 
 from ila_lang import canonical_text
 
-from .certificate import questions_digest
+from .certificate import MOST_BYTES, questions_digest
 from .subjects import Subject
 
 __all__ = [
@@ -190,11 +190,17 @@ class ProofStore:
         try:
             # isolation_level None: transactions are begun and ended by the statements above only
             with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
+                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
                 connection.execute("PRAGMA synchronous = FULL")
                 self._prepare(connection)
                 yield connection
         except sqlite3.OperationalError as error:
             raise StoreError(f"{self.path}: the proof store must be readable and writable; SQLite: {error}") from error
+        except sqlite3.DataError as error:
+            raise StoreError(
+                f"{self.path}: an entry of a proof store must have at most {MOST_BYTES:,} bytes (SQLite: {error}); "
+                "delete the store, or name another one"
+            ) from error
         except (sqlite3.DatabaseError, UnicodeError) as error:
             raise StoreError(
                 f"{self.path}: the proof store is damaged or no store (SQLite: {error}); delete it, or name another one"

@@ -49,6 +49,8 @@ class AssemblyError(IsaError):
     """Text that is no instruction; the message says in which line."""
 
 
+_MOST_DIGITS = 40
+"""No field has as many bits as a number of so many digits."""
 _NUMBER = "(-?0[xX][0-9a-fA-F]+|-?[0-9]+)"
 _LOADED = {m.name.lower(): m for m in MemoryId if m is not MemoryId.OUT}
 _ALU = {a.name.lower(): a for a in AluOp}
@@ -137,6 +139,9 @@ def _numbers(key: str, text: str, separator: str, names: tuple[str, ...]) -> dic
         raise AssemblyError(
             f"{key} must be written {key}={separator.join(['NUMBER'] * len(names))}, not {key}={text}; correct it"
         )
+    longest = max(map(len, match.groups()))
+    if longest > _MOST_DIGITS:
+        raise AssemblyError(f"{key} must have numbers of at most {_MOST_DIGITS} digits, not {longest}; correct it")
     return {name: int(part, 0 if "x" in part.lower() else 10) for name, part in zip(names, match.groups(), strict=True)}
 
 

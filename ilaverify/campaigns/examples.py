@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ila_lang.files import FileRefused, read_at_most
 from reports.certificate import write_atomically
 
 from .campaign import Finding
@@ -19,6 +21,9 @@ __all__ = ["SCHEMA", "ExampleFileError", "read_example", "write_example"]
 
 SCHEMA = "ilaverify-example-1"
 """Version of the format."""
+
+MOST_BYTES = 1 << 28
+"""Bytes of an example's file."""
 
 _DTYPES = {"float64": (np.float64, (int, float)), "int64": (np.int64, (int,))}
 _KEYS = ("schema", "campaign", "parameters", "distribution", "seed", "arrays", "violation", "history")
@@ -62,10 +67,12 @@ def _array(array: NDArray[Any]) -> dict[str, Any]:
 def read_example(path: Path, campaign: Campaign) -> Example:
     """The example in a file.
 
-    Raises ExampleFileError where the file is not one of this campaign's, and OSError where it cannot be read.
+    Raises ExampleFileError where the file cannot be read, or is not one of this campaign's.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_at_most(path, "an example", MOST_BYTES).decode())
+    except FileRefused as error:
+        raise ExampleFileError(str(error)) from None
     except UnicodeDecodeError as error:
         raise ExampleFileError(f"{path}: an example must be UTF-8 text: {error}") from None
     except json.JSONDecodeError as error:
@@ -73,6 +80,9 @@ def read_example(path: Path, campaign: Campaign) -> Example:
             f"{path}: an example must be complete JSON, not text that breaks at line {error.lineno}, column "
             f"{error.colno} ({error.msg}); write it again with -o"
         ) from None
+    except ValueError:
+        most = sys.get_int_max_str_digits()
+        raise ExampleFileError(f"{path}: an example must have numbers of at most {most} digits") from None
     except RecursionError:
         raise ExampleFileError(f"{path}: an example must be flat JSON, not nested beyond reading") from None
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
@@ -87,6 +97,10 @@ def read_example(path: Path, campaign: Campaign) -> Example:
     parameters, distribution = content["parameters"], content["distribution"]
     if not isinstance(parameters, dict) or not all(type(v) is int for v in parameters.values()):
         raise ExampleFileError(f"{path}: parameters must be an object of integers, not {_short(parameters)}")
+    if not isinstance(distribution, str):
+        raise ExampleFileError(
+            f"{path}: distribution must be one of {', '.join(campaign.distributions)}, not {_short(distribution)}"
+        )
     try:
         campaign.check(parameters, distribution)
         wanted = campaign.example(parameters, distribution, 0).arrays

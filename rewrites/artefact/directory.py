@@ -54,8 +54,10 @@ def write_directory(directory: Path, content: Mapping[str, Any], files: Mapping[
         _write(made / MODEL, (canonical_text(told) + "\n").encode("ascii"))
         os.chmod(made, 0o755)
         _replace(directory, made)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(made, ignore_errors=True)
+        if isinstance(error, OSError) and error.strerror and error.filename is None:
+            raise OSError(error.errno, error.strerror, str(directory)) from error
         raise
     return str(told["digest"])
 

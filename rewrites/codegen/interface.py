@@ -194,8 +194,16 @@ class Implementation(ABC):
         return tuple(dict.fromkeys(call.mapping for call in self.calls))
 
     def bind(self, constants: Mapping[int, Array]) -> None:
-        """Gives constant operands, by position: they are quantised now, and sent by every run."""
+        """Gives constant operands, by position: they are quantised now, and sent by every run.
+
+        Raises CannotOffload where one has NaN or an infinity.
+        """
         for position, array in constants.items():
+            if not np.isfinite(array).all():
+                raise CannotOffload(
+                    f"its constant operand {self.operands[position]} has NaN or an infinity, and formats are for "
+                    "finite numbers; correct the model's weights"
+                )
             self._bound[self.operands[position]] = self._operand(self.operands[position], array)
         self._programs.clear()
         self._columns.clear()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ilaverify.cli import _parser
+from ilaverify.commands import parser_of_commands
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -36,7 +36,7 @@ def test_relative_links_resolve(document: Path) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
 def test_quoted_commands_parse(document: Path) -> None:
     for arguments in commands(document.read_text(encoding="utf-8")):
-        _parser().parse_args(arguments)
+        parser_of_commands().parse_args(arguments)
 
 
 def test_the_readme_quotes_commands() -> None:

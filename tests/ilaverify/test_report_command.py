@@ -255,7 +255,7 @@ def test_prove_writes_the_page(store: ProofStore, tmp_path: Path) -> None:
         ("report flexasr_maxpol -o p", "(did you mean flexasr_maxpool?)"),
         ("report -o p --campaigns none", "none: campaigns must be in a directory"),
         ("report -o p --campaigns .", ".: the directory must hold *.campaign.json; write them with ilaverify campaign"),
-        ("report -o p --scaling none", "none: the file must be readable: No such file or directory"),
+        ("report -o p --scaling none", "none: an input of the page must be a readable file: No such file or directory"),
         ("report -o p --scaling no", "no: the file must be JSON text"),
         ("prove --all --html .", "--html must name a file, not the directory ."),
         ("prove --all --scaling no", "--scaling is shown on the HTML page; give --html FILE as well"),
@@ -277,7 +277,7 @@ def test_a_page_that_cannot_be_written(store: ProofStore, tmp_path: Path, capsys
     (tmp_path / "file").touch()
     code = main(["report", TRUE, "--store", str(store.path), "-o", str(tmp_path / "file" / "p.html")])
     said = capsys.readouterr()
-    assert (code, said.out) == (2, "") and said.err.startswith(f"ilaverify: {tmp_path / 'file'}")
+    assert (code, said.out) == (64, "") and said.err.startswith(f"ilaverify: -o: {tmp_path / 'file'}")
 
 
 def test_a_page_that_cannot_be_made_leaves_the_old_one(store: ProofStore, tmp_path: Path) -> None:

@@ -1,0 +1,332 @@
+"""Where files, memory, streams or the program itself fail, the command says so in a line, and never exits by 1."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from ila_lang import PortableError, ila_from_json, ila_to_json
+from ila_lang import files as input_files
+from ilaverify import cli, commands
+from ilaverify.catalogue import find_model
+from reports import certificate
+from reports.store import ProofStore, StoreError
+
+from .compiled_models import TARGETS, pretended, small_model
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "encodings")])}
+DIGITS = "9" * 5000
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str]:
+    """Exit code and standard error of a command in this process."""
+    code = cli.main([str(a) for a in arguments])
+    return code, capsys.readouterr().err
+
+
+def start(*arguments: str | Path, limit: Callable[[], None] | None = None, **more: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "ilaverify", *map(str, arguments)],
+        env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, preexec_fn=limit, **more,
+    )  # type: ignore[call-overload, no-any-return]  # fmt: skip
+
+
+# -- the program itself fails ---------------------------------------------------------------------------
+
+
+def test_a_failure_is_one_line_and_no_refutation(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: object) -> int:
+        raise TypeError("unhashable type:\n 'list'")
+
+    monkeypatch.setattr(commands, "run", broken)
+    code, err = run(capsys, "prove", "--all")
+    assert code == 2
+    head = "ilaverify: prove: failed by TypeError: unhashable type: 'list' (test_command_faults.py:"
+    tail = (
+        "); this is a fault of ilaverify, and no verdict; run it again with ILAVERIFY_TRACEBACK=1 and report what it "
+        "prints\n"
+    )
+    assert err.startswith(head) and err.endswith(tail) and err.count("\n") == 1
+    monkeypatch.setenv(cli.TRACEBACK, "1")
+    assert "Traceback (most recent call last)" in run(capsys, "prove", "--all")[1]
+
+
+def test_no_room_for_standard_output_is_named() -> None:
+    with open("/dev/full", "w") as full:
+        process = start("list", stdout=full)
+        assert process.stderr is not None
+        err = process.communicate(timeout=60)[1]
+    assert process.returncode == 2
+    assert err == "ilaverify: list: writing standard output or a temporary file: No space left on device\n"
+
+
+def test_closed_standard_streams() -> None:
+    def close() -> None:
+        for number in (0, 1):
+            os.close(number)
+
+    process = start("prove", "flexasr_no_such", limit=close)
+    err = process.communicate(timeout=60)[1]
+    assert process.returncode == 64 and err.startswith("ilaverify: there is no claim named 'flexasr_no_such'")
+    process = start("prove", "transposed-twice", "--no-store", limit=close)
+    err = process.communicate(timeout=120)[1]
+    assert (process.returncode, err) == (0, "")
+
+
+def test_too_little_memory_is_said_before_libraries_end_the_process() -> None:
+    process = start(
+        "check", "x.cert.json", limit=lambda: resource.setrlimit(resource.RLIMIT_AS, (180_000 << 10, 180_000 << 10))
+    )
+    err = process.communicate(timeout=60)[1]
+    assert process.returncode == 2
+    assert err == (
+        "ilaverify: check: the limit of address space must be at least 512 MB, not 175 MB; raise it (ulimit -v); "
+        "this is no verdict\n"
+    )
+
+
+def test_ctrl_c_while_modules_load() -> None:
+    """The signal comes from within the import of NumPy's first module."""
+    program = (
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'ilaverify.commands':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from ilaverify.cli import main\n"
+        "sys.exit(main(['list']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "ilaverify: interrupted; nothing was written\n"
+
+
+def test_an_early_sigint_ends_in_words() -> None:
+    process = start("list", stdout=subprocess.DEVNULL)
+    try:
+        process.wait(0.12)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+    err = process.communicate(timeout=60)[1]
+    assert process.returncode in (0, 130, -signal.SIGINT), err
+    assert process.returncode != 130 or err == "ilaverify: interrupted; nothing was written\n"
+
+
+# -- numbers and types in files ---------------------------------------------------------------------------
+
+
+def test_numbers_of_thousands_of_digits(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    program = tmp_path / "p.json"
+    program.write_text('{"program fragment":[{"addr":' + DIGITS + ',"data":"0x0","mode":"W"}]}')
+    for model in ("flexasr", "hlscnn", "vta"):
+        code, err = run(capsys, "simulate", model, program)
+        assert code == 64
+        assert err == (
+            f"ilaverify: {program}: Program must have numbers of at most 4300 digits; write the file again\n"
+        )
+    program.write_text(json.dumps({"program": [f"load.inp sram={DIGITS} size=1x1", "finish"]}))
+    code, err = run(capsys, "simulate", "vta", program)
+    assert code == 64 and "must have numbers of at most 40 digits, not 5000; correct it\n" in err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"distribution": []}, "distribution must be one of "),
+        ({"distribution": {}}, "distribution must be one of "),
+        ({"seed": "DIGITS"}, "an example must have numbers of at most 4300 digits\n"),
+    ],
+)
+def test_odd_replay_files(
+    change: dict[str, object], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    content = {
+        "schema": "ilaverify-example-1", "campaign": "flexasr_linear", "parameters": {}, "distribution": "normal",
+        "seed": None, "arrays": {}, "violation": None, "history": None,
+    }  # fmt: skip
+    file = tmp_path / "v.json"
+    file.write_text(json.dumps(content | change).replace('"DIGITS"', DIGITS))
+    code, err = run(capsys, "campaign", "flexasr_linear", "--replay", file)
+    assert code == 64 and err.startswith(f"ilaverify: {file}: {message}") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("width", [10**12, 10**30])
+def test_huge_widths_in_portable_models(width: int) -> None:
+    def widened(value: object) -> object:
+        if isinstance(value, dict):
+            return {k: width if k == "w" and isinstance(v, int) else widened(v) for k, v in value.items()}
+        return [widened(v) for v in value] if isinstance(value, list) else value
+
+    with pytest.raises(PortableError, match=r"must be at most 1048576, not (1000000000000|a number of 100 bits)$"):
+        ila_from_json(widened(ila_to_json(find_model("ir"))))
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+@pytest.mark.parametrize("targets", [TARGETS, ("vta",)])
+def test_weights_that_are_no_numbers_stay_on_the_host(number: float, targets: tuple[str, ...], tmp_path: Path) -> None:
+    from ilaverify.catalogue import all_entries
+    from ilaverify.compilation import Request, claims_for, compile_model
+
+    model = onnx.load(small_model(tmp_path / "m.onnx"))
+    for tensor in model.graph.initializer:
+        broken = numpy_helper.to_array(tensor).copy()
+        broken.flat[0] = number
+        tensor.CopyFrom(numpy_helper.from_array(broken, tensor.name))
+    onnx.save(model, tmp_path / "m.onnx")
+    proofs = pretended(claims_for(targets), tmp_path / "proofs")
+    compiled = compile_model(Request(tmp_path / "m.onnx", targets, proofs, {}), all_entries())
+    assert not compiled.implementations
+    reasons = " ".join(host.reason for host in compiled.host)
+    assert "formats are for finite numbers" in reasons
+
+
+# -- sizes ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("check /dev/zero", 2),
+        ("simulate flexasr /dev/zero", 64),
+        ("simulate vta /dev/zero", 64),
+        ("campaign flexasr_linear --replay /dev/zero", 64),
+        ("report -o page.html --scaling /dev/zero", 64),
+        ("run /dev/zero --random 1", 64),
+        ("compile /dev/zero --target vta -o made --proofs .", 64),
+    ],
+)
+def test_a_device_is_not_read(
+    command: str, code: int, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = cli.main(command.split())
+    said = capsys.readouterr()
+    assert found == code and "/dev/zero" in said.out + said.err
+    assert "fault of ilaverify" not in said.err
+
+
+def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"12345")
+    assert input_files.read_at_most(path, "a program", 5) == b"12345"
+    with pytest.raises(input_files.FileRefused) as refused:
+        input_files.read_at_most(path, "a program", 4)
+    assert str(refused.value) == f"{path}: a program must have at most 4 bytes, not 5 or more; name a smaller file"
+    with pytest.raises(input_files.FileRefused) as refused:
+        input_files.read_at_most(Path("/dev/zero"), "a program", 4)
+    assert str(refused.value) == "/dev/zero: a program must be a file or a pipe, not a device; name a file"
+
+
+def test_a_pipe_is_read_up_to_the_limit() -> None:
+    for size, most, read in ((5, 5, True), (100_000, 100_000, True), (6, 5, False)):
+        reading, writing = os.pipe()
+        if not os.fork():
+            os.write(writing, b"x" * size)
+            os._exit(0)
+        os.close(writing)
+        pipe = Path(f"/proc/self/fd/{reading}")
+        if read:
+            assert input_files.read_at_most(pipe, "a program", most) == b"x" * size
+        else:
+            with pytest.raises(input_files.FileRefused, match=r"must have at most 5 bytes, not 6 or more"):
+                input_files.read_at_most(pipe, "a program", most)
+        os.close(reading)
+        os.wait()
+
+
+def test_a_store_with_an_entry_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = ProofStore(tmp_path / "s")
+    store.put("k", "certificate", "a", "x" * 5000)
+    monkeypatch.setattr("reports.store.MOST_BYTES", 4000)
+    with pytest.raises(StoreError) as refused:
+        store.get("k")
+    assert str(refused.value) == (
+        f"{tmp_path / 's'}: an entry of a proof store must have at most 4,000 bytes (SQLite: string or blob too big); "
+        "delete the store, or name another one"
+    )
+
+
+# -- outputs ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "place"),
+    [
+        ("prove flexasr_linear -o {0}/x", "-o", "{0}/x"),
+        ("prove flexasr_linear --junit {0}/x.xml", "--junit", "{0}/x.xml"),
+        ("prove flexasr_linear --sarif {0}/x.sarif", "--sarif", "{0}/x.sarif"),
+        ("prove flexasr_linear --markdown {0}/x.md", "--markdown", "{0}/x.md"),
+        ("prove flexasr_linear --trust {0}/x.txt", "--trust", "{0}/x.txt"),
+        ("prove flexasr_linear --html {0}/x.html", "--html", "{0}/x.html"),
+        ("mapping flexasr_linear -o {0}/x", "-o", "{0}/x"),
+        ("rule transposed-twice -o {0}/x", "-o", "{0}/x"),
+        ("report -o {0}/x.html", "-o", "{0}/x.html"),
+        ("campaign flexasr_linear -o {0}/x", "-o", "{0}/x"),
+        ("simulate flexasr missing.json -o {0}/x", "-o", "{0}/x"),
+        ("run nothing --random 1 --output {0}/x.npz", "--output", "{0}/x.npz"),
+        ("compile m.onnx --target vta -o {0}/x/y --proofs .", "-o", "{0}/x"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_work(
+    command: str, option: str, place: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The place lies below a file, where nobody may write, the superuser included."""
+    file = tmp_path / "file"
+    file.write_text("")
+    code, err = run(capsys, *command.format(file).split())
+    assert code == 64
+    assert err == (
+        f"ilaverify: {option}: {place.format(file)} must be a place that can be written, and {file} is none: Not a "
+        "directory; make room there, or name another place\n"
+    )
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_full_disk_is_found_before_work(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the full disk: a file can be made, and nothing written to it."""
+    process = start(
+        "prove",
+        "flexasr_linear",
+        "-o",
+        tmp_path / "out",
+        limit=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9, 9)),
+    )
+    err = process.communicate(timeout=60)[1]
+    assert process.returncode == 64
+    assert err == (
+        f"ilaverify: -o: {tmp_path / 'out'} must be a place that can be written, and {tmp_path} is none: File too "
+        "large; make room there, or name another place\n"
+    )
+
+
+@pytest.mark.parametrize("what", ["/dev/null", "/dev/full"])
+def test_a_device_is_no_output(what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, err = run(capsys, "prove", "flexasr_linear", "--junit", what)
+    assert (code, err) == (64, f"ilaverify: --junit must name a file, not the device {what}\n")
+
+
+def test_a_failed_write_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(certificate.os, "fsync", full)
+    with pytest.raises(OSError, match="No space left on device") as failed:
+        certificate.write_atomically(tmp_path / "a.json", "text")
+    assert failed.value.filename == str(tmp_path / "a.json")
