@@ -30,6 +30,7 @@ from smt_encodings.discharge import decide
 from smt_encodings.values import differ
 
 from .commands import Unsupported
+from .exact import equal, successor
 from .origins import Origin, Origins, Reader
 from .scenes import Scene
 from .writers import Point
@@ -108,7 +109,7 @@ def _require_independent(write: Write, counters: set[Expr]) -> None:
 def _last(scene: Scene, origins: Origins, name: str, origin: Origin, loops: Loops) -> None:
     here = {c: resize(t, c.width) for c, t in origin.at.items()}
     for counter, extent in loops:
-        end = resize(origin.at[counter], 40) + 1 == resize(substitute(extent, here), 40)
+        end = equal(successor(origin.at[counter]), substitute(extent, here))
         meaning = "the last iteration that writes the cell is the last one of the loop"
         scene.theorem(f"{origins.prefix}: accumulation", f"{name}: {counter.name} ends", end, meaning)
 
@@ -121,7 +122,7 @@ def _alone(scene: Scene, origins: Origins, name: str, last: Origin, first: Origi
         return
     spot = origins.spot(write)
     mine = [spot.encoding.term(c) for c in spot.counters]
-    begin, end = ([scene.encoding.term(resize(c, 40)) for c in _at(o)] for o in (first, last))
+    begin, end = ([scene.encoding.term(c) for c in _at(o)] for o in (first, last))
     where = dict(zip(write.counters, zip(mine, end, strict=True), strict=True))
     determined = origins.determined(write) or []
     known = [smt.Equals(*where[c]) for c in determined if c not in counters]

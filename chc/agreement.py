@@ -21,6 +21,7 @@ from smt_encodings.values import differ, differing_values, falsifying, lemma_ins
 from .align import AlignedLevel, align
 from .commands import Unsupported
 from .context import Proof
+from .exact import equal, product
 from .induction import Goals
 from .origins import Reader
 from .revisits import holds_fold
@@ -301,7 +302,7 @@ class Agreement:
             return None
         radices = [e for _, e in self.proof.mapping.coordinates[1:]]
         for pair in pairwise(radices):
-            same = resize(extent, 40) == resize(pair[0], 40) * resize(pair[1], 40)
+            same = equal(extent, product(pair))
             likely = not all(e.is_const for e in pair) and all(v for (v,) in scene.trials.evaluate([same]))
             if likely and scene.proves(same):
                 self._digit_count += 1
@@ -327,7 +328,7 @@ def lock_step(
             inside.theorem(
                 "lock-step",
                 f"{label}: {counter} and {level.name} meet the index together",
-                resize(mine.at[level.device], 40) == resize(level.digit(theirs.at[level.ir]), 40),
+                equal(mine.at[level.device], level.digit(theirs.at[level.ir])),
                 "one iteration of both loops, taken together, accumulates an index",
             )
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ila_lang import Expr, const, resize
+from ila_lang import Expr, const
 
+from .exact import equal, product
 from .writes import Loops
 
 __all__ = ["AlignedLevel", "align"]
@@ -46,14 +47,14 @@ def align(device: Loops, ir: Loops, proves: Proves, *, by_sizes: bool = False) -
     i = j = 0
     while i < len(mine) and j < len(theirs):
         (_, extent), (counter, other) = mine[i], theirs[j]
-        same = _wide(extent) == _wide(other)
+        same = equal(extent, other)
         if proves(same):
             levels.append(AlignedLevel(i, j, counter.name, other, lambda w: w, same))
             i, j = i + 1, j + 1
             continue
         if i + 1 < len(mine) and mine[i + 1][1].is_const:
             k = mine[i + 1][1].value
-            split = _wide(other) == _wide(extent) * k
+            split = equal(other, product([extent, mine[i + 1][1]]))
             if k > 1 and proves(split):
                 levels.append(AlignedLevel(i, j, f"{counter.name}_div_{k}", extent, _quotient(k), split))
                 levels.append(AlignedLevel(i + 1, j, f"{counter.name}_mod_{k}", const(k, 32), _remainder(k), split))
@@ -62,7 +63,7 @@ def align(device: Loops, ir: Loops, proves: Proves, *, by_sizes: bool = False) -
         parts = _parts(mine[i:], other, proves) if by_sizes else 0
         if not parts:
             return None
-        split = _wide(other) == _product(mine[i : i + parts])
+        split = equal(other, product(e for _, e in mine[i : i + parts]))
         for part in range(parts):
             levels.append(AlignedLevel(i + part, j, f"{counter.name}_digit{part}", mine[i + part][1], None, split))
         i, j = i + parts, j + 1
@@ -71,18 +72,7 @@ def align(device: Loops, ir: Loops, proves: Proves, *, by_sizes: bool = False) -
 
 def _parts(loops: Loops, extent: Expr, proves: Proves) -> int:
     """How many of the first loops have extents whose product is an extent; 0 where that is not found."""
-    return next((n for n in (2, 3) if n <= len(loops) and proves(_wide(extent) == _product(loops[:n]))), 0)
-
-
-def _product(loops: Loops) -> Expr:
-    product = const(1, 40)
-    for _, extent in loops:
-        product = product * _wide(extent)
-    return product
-
-
-def _wide(extent: Expr) -> Expr:
-    return resize(extent, 40)
+    return next((n for n in (2, 3) if n <= len(loops) and proves(equal(extent, product(e for _, e in loops[:n])))), 0)
 
 
 def _quotient(k: int) -> Callable[[Expr], Expr]:

@@ -23,6 +23,7 @@ from ila_lang import (
     MemSort,
     Store,
     all_of,
+    bv,
     compile_terms,
     const,
     free_variables,
@@ -106,12 +107,12 @@ def decode(
         if sample is None:
             selected = all_of([c if hits and name == hits[0].name else ~c for name, c in possible.items()])
         else:
-            hits = [i for i in hits if sample.holds[possible[i.name]]]
+            hits = [ila.instructions[name] for name, c in possible.items() if sample.holds[c]]
             selected = all_of(list(dict.fromkeys(r for c in possible.values() for r in sample.reasons(c))))
         possible = {name: c for name, c in possible.items() if any(h.name == name for h in hits)}
     what = command.note or "a command"
     if len(possible) != 1 or len(hits) != 1:
-        names = ", ".join([*(h.name for h in hits), *(n for n, c in possible.items() if not c.is_const)]) or "none"
+        names = ", ".join(dict.fromkeys([*(h.name for h in hits), *possible])) or "none"
         raise Unsupported(
             f"{what} of {fragment.name} must select exactly one instruction for all sizes; candidates: {names}"
         )
@@ -194,11 +195,16 @@ def generalised(cases: Sequence[Decoded], counter: Expr, what: str) -> Decoded:
     return Decoded(stores, {target: common([c.updates[target] for c in cases]) for target in first.updates})
 
 
+def _lane(stores: Sequence[Store]) -> Expr:
+    """A counter that numbers stores; their number fits its bits, too."""
+    return var("lane", bv(max(8, len(stores).bit_length())))
+
+
 def rolled(stores: Sequence[Store]) -> tuple[Expr, Store] | None:
     """A counter and a store of which ``stores`` are the instances 0, 1, 2, ...; None if there is none."""
     if len({s.memory for s in stores}) != 1 or len(stores) < 3:
         return None
-    lane = var("lane", bv_const(0, 8).sort)
+    lane = _lane(stores)
     address, value = (instances(terms, lane) for terms in ([s.address for s in stores], [s.value for s in stores]))
     if address is None or value is None:
         return None
@@ -222,7 +228,7 @@ def rolled_apart(stores: Sequence[Store]) -> list[tuple[Expr, Store, int]] | Non
         found = [rolled(part) for part in parts]
         if all(f is not None for f in found):
             return [(*f, len(part)) for f, part in zip(found, parts, strict=True) if f is not None]
-    lane = var("lane", bv_const(0, 8).sort)
+    lane = _lane(stores)
     address = instances([s.address for s in stores], lane)
     if address is None:
         return None

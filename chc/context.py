@@ -33,6 +33,9 @@ class Proof:
     horn_timeout: float
     given: Mapping[str, Sequence[str]] | None
     base: IntegerEncoding = field(init=False)
+    """The size domain, and that there is an output cell."""
+    domain: IntegerEncoding = field(init=False)
+    """The size domain alone."""
     levels: Levels = field(default_factory=Levels)
     inferred: dict[str, Inferred] = field(default_factory=dict)
     """Invariants found so far, by the Horn clauses of their systems without names."""
@@ -43,7 +46,7 @@ class Proof:
     fits_numbers: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.base = IntegerEncoding(self._decide, "size")
+        self.base = self.domain = IntegerEncoding(self._decide, "size")
 
     def _decide(self, hypotheses: list[FNode], goal: FNode) -> bool:
         if not is_linear(goal) and self._steps(hypotheses, goal) is not None:

@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ila_lang import Expr, all_of, any_of, const, resize, substitute
+from ila_lang import Expr, all_of, any_of, resize, substitute
 
 from .agreement import Agreement, lock_step
 from .align import align
 from .commands import Unsupported
 from .context import Proof
+from .exact import equal, less, number_of, product
 from .indirect import Indirect
 from .induction import Goal, Goals
 from .origins import Origin, Origins
-from .scenes import Scene, in_range, less
+from .scenes import Scene, in_range
 from .schedule import schedule_of
 from .systems import Nest
 from .values import Values
-from .writers import Writers, trials_of
+from .writers import Trials, Writers, sizes_of, trials_of
 from .writes import Loops, Schedule, Write
 
 __all__ = ["prove_by_origins"]
@@ -41,12 +42,13 @@ def prove_by_origins(proof: Proof) -> None:
     for prefix, fragment in ((mapping.device.ila.name, mapping.device), ("ir", mapping.ir)):
         schedule = schedule_of(fragment, dict(zip(mapping.parameters, trials.rows[0], strict=False)))
         _names_apart(proof, schedule)
-        for text, condition in dict.fromkeys(schedule.requires):
-            scene.theorem(f"{prefix}: decoding", text, condition, "what decoding relies on holds for all sizes")
+        for number, (text, condition) in enumerate(dict.fromkeys(schedule.requires), 1):
+            meaning = "what decoding relies on holds for all sizes"
+            scene.theorem(f"{prefix}: decoding", f"{number}: {text}", condition, meaning)
         sides.append(Values(Origins(proof, prefix, schedule, Writers(schedule))))
         Indirect(sides[-1]).resolve()
     device, ir = sides
-    _covers(scene)
+    _covers(proof, scene)
     index = mapping.output_index(mapping.row_at, mapping.column_at)
     outputs = mapping.device.tensor(mapping.output[0]), mapping.ir.tensor(mapping.output[1])
     theirs = ir.copied(scene, outputs[1], index)
@@ -192,29 +194,21 @@ def _names_apart(proof: Proof, schedule: Schedule) -> None:
             raise Unsupported(f"counter {clash} of {label} must have a name of its own")
 
 
-def _covers(scene: Scene) -> None:
+def _covers(proof: Proof, scene: Scene) -> None:
     """Every element of the output is the cell of some coordinates.
 
     The column is the number that the coordinates after those of the row are the digits of, with the extents as radices;
     every number below the product of the radices has such digits.  The row likewise has its coordinates as digits.
+    How many there are is proved for all sizes of the domain: where no coordinates exist, there is no element.
     """
-    mapping = scene.proof.mapping
+    mapping = proof.mapping
+    sizes = Scene(proof, proof.domain, (), Trials(tuple(mapping.parameters.values()), (), sizes_of(mapping)), "domain")
     of_row, of_column = mapping.coordinates[: mapping.row_coordinates], mapping.coordinates[mapping.row_coordinates :]
     meaning = "the coordinates of the cell reach every element of the output"
-    _, rows = _number(of_row)
-    number, count = _number(of_column)
     row = " and ".join(c.name for c, _ in of_row)
     what = f"{row} is the row" if mapping.row_coordinates == 1 else f"as many rows as {row}"
-    scene.theorem("coordinates", what, resize(mapping.rows, 40) == rows, meaning)
-    scene.theorem("coordinates", "as many columns as coordinates", resize(mapping.columns, 40) == count, meaning)
-    same = resize(mapping.column_at, 40) == number
+    sizes.theorem("coordinates", what, equal(mapping.rows, product(e for _, e in of_row)), meaning)
+    columns = equal(mapping.columns, product(e for _, e in of_column))
+    sizes.theorem("coordinates", "as many columns as coordinates", columns, meaning)
+    same = equal(mapping.column_at, number_of(of_column)[0])
     scene.theorem("coordinates", "the column has the coordinates as its digits", same, meaning)
-
-
-def _number(digits: Loops) -> tuple[Expr, Expr]:
-    """The number that coordinates are the digits of, and how many there are."""
-    number, count = const(0, 40), const(1, 40)
-    for digit, radix in digits:
-        number = number * resize(radix, 40) + resize(digit, 40)
-        count = count * resize(radix, 40)
-    return number, count

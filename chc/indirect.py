@@ -17,11 +17,12 @@ from ila_lang import Expr, false, postorder, substitute, true
 from ila_lang.expr import free_variables, resize
 
 from .commands import Unsupported
+from .exact import less
 from .origins import Origin, Reader
-from .scenes import Scene, less
+from .scenes import Scene
 from .values import Values
 from .writers import Point, Trials, sizes_of
-from .writes import Fold, Loops, Schedule, Write
+from .writes import Condition, Fold, Loops, Schedule, Write
 
 __all__ = ["Indirect"]
 
@@ -46,14 +47,14 @@ class Indirect:
         return self.values.origins.prefix
 
     def resolve(self) -> None:
-        """Replaces every word that an address or condition depends on, and proves how commands are decoded.
+        """Replaces every word that an address or condition depends on, and proves the schedule's conditions.
 
         Raises Unsupported where such a word is not a term over sizes and counters.
         """
         for memory in dict.fromkeys(w.memory for w in self._schedule.writes):
             self._memory(memory)
-        for number, write in enumerate(self._schedule.selected):
-            self._selected(number, write)
+        for number, condition in enumerate(self._schedule.conditions):
+            self._holds(number, condition)
 
     def _memory(self, memory: Expr) -> None:
         """Resolves all writes to a memory."""
@@ -135,14 +136,14 @@ class Indirect:
                 known[word] = self._word(write, substitute(word, known), inner)
         return substitute(term, known)
 
-    def _selected(self, number: int, write: Write) -> None:
-        """Proves that a command selects the instruction it is taken for."""
-        condition = write.guard.implies(self._plain(write, write.value))
-        scene = self._scene(write.loops)
-        for k, part in enumerate(dict.fromkeys(_conjuncts(condition))):
-            name = f"{write.label}, command {number}, condition {k}"
-            meaning = "the command selects the instruction that it is taken for, and no other"
-            scene.theorem(f"{self._prefix}: decoding", name, part, meaning)
+    def _holds(self, number: int, condition: Condition) -> None:
+        """Proves what must hold wherever a statement is reached."""
+        here = condition.here
+        goal = here.guard.implies(self._plain(here, here.value))
+        scene = self._scene(here.loops)
+        for k, part in enumerate(dict.fromkeys(_conjuncts(goal))):
+            name = f"{here.label}, {number}: {condition.name}{f', part {k}' if k else ''}"
+            scene.theorem(f"{self._prefix}: {condition.group}", name, part, condition.meaning)
 
     # -- words --------------------------------------------------------------------------------------
 

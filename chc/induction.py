@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ila_lang import Expr, all_of, bv, free_variables, resize, substitute, var
 
+from .exact import equal, less
 from .origins import At, Origin
 from .scenes import Scene, in_range
 from .writers import Trials, candidates
@@ -58,8 +59,8 @@ class Goals:
         same = all_of(
             [
                 *in_range(goal.coordinates, at),
-                resize(earlier, 40) < resize(scene.now, 40),
-                *(resize(theirs.at[c], 40) == resize(t, 40) for c, t in expected.items()),
+                less(earlier, scene.now),
+                *(equal(theirs.at[c], t) for c, t in expected.items()),
             ]
         )
         if not all(v for (v,) in scene.trials.evaluate([same])):
@@ -98,7 +99,7 @@ def _like(scene: Scene, loops: Loops, cell: Loops) -> bool:
     """Whether loops have the extents of the output cell's coordinates, as samples tell."""
     if len(loops) != len(cell) or any(c in {n for n, _ in loops} for _, e in loops for c in free_variables(e).values()):
         return False
-    pairs = [resize(a, 40) == resize(b, 40) for (_, a), (_, b) in zip(loops, cell, strict=True)]
+    pairs = [equal(a, b) for (_, a), (_, b) in zip(loops, cell, strict=True)]
     return all(all(values) for values in scene.trials.evaluate(pairs))
 
 

@@ -48,6 +48,5 @@ def _multiple(choice: Expr, literal: Mapping[Expr, int], requires: list[Requirem
         multiple = entries[1] * k
         if multiple is not entry:
             text = f"entry {k} of what {counter.name} chooses is {k} times entry 1"
-            if (text, entry == multiple) not in requires:
-                requires.append((text, entry == multiple))
+            requires.append((text, entry == multiple))
     return resize(counter, choice.width) * entries[1]

@@ -26,6 +26,7 @@ from smt_encodings.integers import NotLinearizable, is_linear
 from .collisions import Collisions
 from .commands import Unsupported
 from .context import Proof
+from .exact import less
 from .injectivity import injectivity_steps
 from .polynomials import Step, corresponding, linearised
 from .ranges import quick
@@ -204,9 +205,9 @@ class Origins:
         )
         order = before(
             origin.write.place,
-            [scene.encoding.term(resize(origin.at[c], 40)) for c in origin.write.counters],
+            [scene.encoding.term(origin.at[c]) for c in origin.write.counters],
             point.place,
-            [scene.encoding.term(resize(c, 40)) for c in point.counters],
+            [scene.encoding.term(c) for c in point.counters],
         )
         if not order.is_true():
             self.proof.follows(
@@ -222,7 +223,7 @@ class Origins:
         """The condition that an iteration of a write is in its loops, and the write's own condition holds there."""
         at = {c: resize(w, c.width) for c, w in origin.at.items()}
         # components are compared before they are cut to the counters' widths
-        conditions = [resize(origin.at[c], 40) < resize(substitute(e, at), 40) for c, e in origin.write.loops]
+        conditions = [less(origin.at[c], substitute(e, at)) for c, e in origin.write.loops]
         return all_of([*conditions, substitute(origin.write.guard, at)])
 
     def _same_address(self, scene: Scene, name: str, origin: Origin, reader: Reader) -> None:
@@ -245,7 +246,7 @@ class Origins:
         """No instance of ``other`` that writes the cell comes after the origin and before the point."""
         spot = self.spot(other)
         mine = [spot.encoding.term(c) for c in spot.counters]
-        until = [scene.encoding.term(resize(c, 40)) for c in point.counters]
+        until = [scene.encoding.term(c) for c in point.counters]
         conditions = [before(other.place, mine, point.place, until)]
         known: list[FNode] = []
         cell = (
@@ -254,12 +255,12 @@ class Origins:
         if reader.spot is not None and reader.spot.write is other and reader.address is other.address:
             cell = reader.at
         if origin is not None:
-            since = [scene.encoding.term(resize(origin.at[c], 40)) for c in origin.write.counters]
+            since = [scene.encoding.term(origin.at[c]) for c in origin.write.counters]
             conditions.append(before(origin.write.place, since, other.place, mine))
             cell = origin.at if other is origin.write else cell
         if cell is not None:
             for counter in self._injective(other) or []:
-                known.append(smt.Equals(spot.term(counter), scene.encoding.term(resize(cell[counter], 40))))
+                known.append(smt.Equals(spot.term(counter), scene.encoding.term(cell[counter])))
         between = smt.simplify(smt.And(conditions))
         if between.is_false():
             return
@@ -329,7 +330,7 @@ class Origins:
             self.proof.follows(
                 self._group(scene), f"{name} meets the cell: address", scene.encoding.hypotheses, same, meaning
             )
-        return [smt.Equals(spot.term(c), scene.encoding.term(resize(at[c], 40))) for c in determined]
+        return [smt.Equals(spot.term(c), scene.encoding.term(at[c])) for c in determined]
 
     def _collisions(self, write: Write) -> Collisions:
         """What is known of iterations of a write that write the same cell."""

@@ -97,6 +97,7 @@ def _precondition(proof: Proof) -> bool:
     encoding = proof.base
     for _, condition in proof.mapping.domain:
         encoding.assume(condition)
+    proof.domain = encoding.fork("domain")
     for coordinate, extent in proof.mapping.coordinates:
         encoding.assume(extent > coordinate)
     meaning = "some size satisfies the precondition and has an output cell"

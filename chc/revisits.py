@@ -18,9 +18,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ila_lang import Expr, all_of, any_of, const, ite, resize, substitute, var
+from ila_lang import Expr, all_of, any_of, ite, resize, substitute, var
 
 from .commands import Unsupported
+from .exact import equal, less, number_of
 from .origins import Reader
 from .scenes import Scene, conjuncts_of
 from .systems import Nest, Track
@@ -76,10 +77,7 @@ def holds_fold(agreement: Agreement, scene: Scene, mine: Revisited, theirs: Fold
 def _iterations(agreement: Agreement, inside: Scene, mine: Revisited, counters: Loops) -> dict[Expr, Expr]:
     """The iteration of the write for every iteration of the fold, as terms over coordinates and counters; a guess."""
     write, origin = mine.origin.write, mine.origin
-    number, count = const(0, 40), const(1, 40)
-    for counter, extent in counters:
-        number = number * resize(extent, 40) + resize(counter, 40)
-        count = count * resize(extent, 40)
+    number, count = number_of(counters)
     last = [origin.at[c] for c in write.counters]
     address = substitute(write.address, _narrow(origin.at))
     writers = agreement.device.origins.writers
@@ -98,7 +96,7 @@ def _exist(inside: Scene, mine: Revisited, at: Mapping[Expr, Expr], group: str, 
     """The write has the iterations, and its condition holds in them."""
     write, here = mine.origin.write, _narrow(at)
     # components are compared before they are cut to the counters' widths
-    conditions = [resize(at[c], 40) < resize(substitute(e, here), 40) for c, e in write.loops]
+    conditions = [less(at[c], substitute(e, here)) for c, e in write.loops]
     conditions += conjuncts_of(substitute(write.guard, here))
     for number, condition in enumerate(conditions, 1):
         meaning = f"{write.label} has an iteration for each one of the fold"
@@ -108,10 +106,10 @@ def _exist(inside: Scene, mine: Revisited, at: Mapping[Expr, Expr], group: str, 
 def _ends(scene: Scene, mine: Revisited, counters: Loops, at: Mapping[Expr, Expr], group: str, name: str) -> None:
     """The last iteration exists, and it is the one that gave the cell its value."""
     ends = {c: resize(e, c.width) - 1 for c, e in counters}
-    some = all_of([resize(e, 40) >= 1 for _, e in counters])
+    some = all_of([e >= 1 for _, e in counters])
     scene.theorem(group, f"{name}: some iteration", some, "the fold has iterations")
     for loop in mine.origin.write.counters:
-        same = resize(substitute(at[loop], ends), 40) == resize(mine.origin.at[loop], 40)
+        same = equal(substitute(at[loop], ends), mine.origin.at[loop])
         meaning = "the last iteration gave the cell its value"
         scene.theorem(group, f"{name}: last, {loop.name}", same, meaning)
 
@@ -141,7 +139,7 @@ def _before(
         if origin is None or origin.write is not write:
             raise Unsupported(f"a cell of {write.memory.name} is written by others while {write.label} adds up")
         for loop in write.counters:
-            same = resize(substitute(at[loop], before), 40) == resize(origin.at[loop], 40)
+            same = equal(substitute(at[loop], before), origin.at[loop])
             case.theorem(group, f"{case.name}: before, {loop.name}", same, "the iteration before stored what is read")
     return cases
 

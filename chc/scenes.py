@@ -14,23 +14,19 @@ from dataclasses import dataclass, replace
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
-from ila_lang import Expr, free_variables, resize, substitute, true, var
+from ila_lang import Expr, free_variables, substitute, true, var
 from smt_encodings.discharge import conjuncts, decide
 from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
 
 from .commands import Unsupported
 from .context import Proof
+from .exact import less
 from .injectivity import injectivity_steps, part_steps
 from .polynomials import Step
 from .writers import Trials
 from .writes import Loops, Write
 
-__all__ = ["Scene", "Spot", "conjuncts_of", "in_range", "less"]
-
-
-def less(left: Expr, right: Expr) -> Expr:
-    """``left < right`` on terms of any widths up to 40 bits."""
-    return resize(left, 40) < resize(right, 40)
+__all__ = ["Scene", "Spot", "conjuncts_of", "in_range"]
 
 
 def in_range(loops: Loops, at: Mapping[Expr, Expr]) -> list[Expr]:
@@ -150,8 +146,7 @@ class Spot:
         generic = self.term(expression)
         self.fits()
         point = {
-            self.encoding.term(self._rename[counter]): scene.encoding.term(resize(at[counter], 40))
-            for counter, _ in self.loops
+            self.encoding.term(self._rename[counter]): scene.encoding.term(at[counter]) for counter, _ in self.loops
         }
         term = scene.encoding.instance(self.encoding, generic, point)
         scene.proof.fits(scene.encoding, f"{self.write.label} in {scene.name or 'the cell'}")
@@ -196,7 +191,7 @@ class Spot:
     def limits(self) -> list[tuple[FNode, FNode]]:
         """The counters of this iteration, each with its extent."""
         return [
-            (self.encoding.term(self._rename[c]), self.encoding.term(resize(substitute(e, self._rename), 40)))
+            (self.encoding.term(self._rename[c]), self.encoding.term(substitute(e, self._rename)))
             for c, e in self.loops
         ]
 
@@ -212,8 +207,7 @@ class Spot:
     def point(self, scene: Scene, at: Mapping[Expr, Expr]) -> dict[FNode, FNode]:
         """What the symbols of this iteration are at the iteration ``at`` of a scene, quotients included."""
         point = {
-            self.encoding.term(self._rename[counter]): scene.encoding.term(resize(at[counter], 40))
-            for counter, _ in self.loops
+            self.encoding.term(self._rename[counter]): scene.encoding.term(at[counter]) for counter, _ in self.loops
         }
         return scene.encoding.renaming(self.encoding, point)
 

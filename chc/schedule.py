@@ -14,7 +14,8 @@ belongs to the place before that write.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from ila_lang import (
@@ -27,6 +28,7 @@ from ila_lang import (
     Statement,
     Store,
     const,
+    false,
     free_variables,
     ite,
     mem,
@@ -35,7 +37,7 @@ from ila_lang import (
     true,
     var,
 )
-from ila_lang.expr import bv_const
+from ila_lang.expr import bv_const, resize
 from ila_lang.kernel import map_statement, walk
 
 from .commands import Decoded, Unsupported, decode, generalised, instances, rolled, rolled_apart, start_values
@@ -43,14 +45,13 @@ from .multiples import with_multiples
 from .statements import (
     carried,
     carries,
-    check_separate,
     condition_of,
     loads_memory,
     own_memory,
     writes_apart,
     writes_memory,
 )
-from .writes import Fold, Loops, NotApart, Schedule, Write
+from .writes import Condition, Fold, Loops, NotApart, Schedule, Write
 
 __all__ = ["schedule_of"]
 
@@ -90,7 +91,7 @@ def _rolled_up(writes: list[Write]) -> list[Write]:
             result += run
         else:
             lane, store = form
-            loops = (*first.loops, (lane, bv_const(len(run), 8)))
+            loops = (*first.loops, (lane, bv_const(len(run), lane.width)))
             place = (*first.place, 0)
             result.append(Write(first.label, loops, place, first.memory, store.address, store.value, guard))
     return result
@@ -124,7 +125,6 @@ class _Builder:
         self.positions: dict[tuple[int, ...], int] = {}
         self.literal: dict[Expr, int] = {}  # counters of open loops with literal extents
         self.assigned: set[Expr] = set()
-        self.written: set[Expr] = set()
         self.touched: set[Expr] = set()
         self.changes: dict[int, tuple[set[Expr], set[Expr]]] = {}
         self.rehearsing = False
@@ -155,18 +155,16 @@ class _Builder:
         decoded = self._decode(mapped, known)
         scope = replace(scope, label=command.note or scope.label)
         if len(decoded.stores) > 1:
-            check_separate(decoded.stores)
+            self._check_separate(decoded.stores)
         # what the command reads into registers it reads before it writes
         after = {**known, **decoded.updates}
-        if decoded.selected is not true:
-            place = (*scope.prefix, self._next(scope.prefix))
-            here = Write(scope.label, scope.loops, place, _NOWHERE, const(0, 1), decoded.selected, scope.guard)
-            self.schedule.selected.append(here)
+        meaning = "the command selects the instruction that it is taken for, and no other"
+        self._require(scope, "decoding", "the instruction", meaning, decoded.selected)
         self._keep(after, [s.memory for s in decoded.stores], scope)
         groups = rolled_apart(decoded.stores)
         if groups is not None:
             for lane, store, count in groups:
-                inner = self._enter(scope, lane, bv_const(count, 8))
+                inner = self._enter(scope, lane, bv_const(count, lane.width))
                 self._emit(store.memory, store.address, store.value, inner)
         else:
             for store in decoded.stores:
@@ -218,9 +216,32 @@ class _Builder:
         self.positions[prefix] = number + 1
         return number
 
-    def _enter(self, scope: _Scope, counter: Expr, extent: Expr) -> _Scope:
+    def _check_separate(self, stores: Sequence[Store]) -> None:
+        """Refuses stores of one command that read what another one writes: a command writes everything at once."""
+        written = {s.memory for s in stores}
+        for store in stores:
+            if any(written & self.schedule.sources(term) for term in (store.address, store.value)):
+                raise Unsupported(f"a command reads {store.memory.name} and writes it")
+
+    def _require(self, scope: _Scope, group: str, name: str, meaning: str, condition: Expr) -> None:
+        """Notes what must hold wherever a statement is reached."""
+        if condition is not true:
+            place = (*scope.prefix, self._next(scope.prefix))
+            here = Write(scope.label, scope.loops, place, _NOWHERE, const(0, 1), condition, scope.guard)
+            self.schedule.conditions.append(Condition(group, name, meaning, here))
+
+    def _counted(self, counter: Expr, extent: Expr, scope: _Scope) -> None:
+        """Every iteration of a loop has a number that fits its counter; otherwise the counter would start over."""
         if extent.width > 32 or counter.width > 32:
             raise Unsupported(f"loop {counter.name} is counted with more than 32 bits")
+        width = max(extent.width, counter.width) + 1
+        fits = resize(extent, width) <= (1 << counter.width)
+        if fits is false:
+            raise Unsupported(f"loop {counter.name} has more iterations than its {counter.width} bits can count")
+        name, meaning = f"counter {counter.name} is wide enough", "the loop's extent fits its counter"
+        self._require(scope, "loop facts", name, meaning, fits)
+
+    def _enter(self, scope: _Scope, counter: Expr, extent: Expr) -> _Scope:
         prefix = (*scope.prefix, self._next(scope.prefix))
         return replace(scope, loops=(*scope.loops, (counter, extent)), prefix=prefix)
 
@@ -254,6 +275,7 @@ class _Builder:
             note = next((s.note for s in walk(loop.body) if isinstance(s, Command) and s.note), scope.label)
             scope = replace(scope, label=note)
         extent = substitute(loop.extent, known)
+        self._counted(loop.counter, extent, scope)
         condition = condition_of(extent)
         if extent.is_const and extent.value <= 1:
             if extent.value:
@@ -305,46 +327,51 @@ class _Builder:
 
     def _iterate(self, loop: For, extent: Expr, known: Known, scope: _Scope) -> None:
         """A loop that carries nothing but memories: its body at an arbitrary iteration."""
-        changed = self._changed(loop, known, scope)
+        changed, written = self._changed(loop, known, scope)
         if self.rehearsing and _commands(loop):
-            return  # its body has been run just now
+            return  # what its body changes is known
         for target in changed:
             known[target] = self._unknown(target)
-        changing = {s.memory for s in walk(loop.body) if isinstance(s, Store)} | self.written
+        changing = {s.memory for s in walk(loop.body) if isinstance(s, Store)} | written
         self._keep(known, changing, scope)
         inside = {**known, loop.counter: loop.counter}
-        outside, around = self.assigned, self.touched
-        self.assigned, self.touched = set(), set()
-        self.block(loop.body, inside, self._enter(scope, loop.counter, extent))
-        if not (self.assigned <= changed and self.touched <= changing):
-            raise Unsupported(f"loop {loop.counter.name} changes state in a way that depends on itself")
-        self.assigned |= outside
-        self.touched |= around
+        with self._apart():
+            self.block(loop.body, inside, self._enter(scope, loop.counter, extent))
+            if not (self.assigned <= changed and self.touched <= changing):
+                raise Unsupported(f"loop {loop.counter.name} changes state in a way that depends on itself")
         for target in changed:  # whether the loop ran, and what its last iteration left, is not followed
             known[target] = self._unknown(target)
 
-    def _changed(self, loop: For, known: Known, scope: _Scope) -> set[Expr]:
-        """The scalar state that commands inside a loop change: it may differ between iterations.
+    @contextmanager
+    def _apart(self) -> Iterator[None]:
+        """Collects what a block changes apart from what the ones around it have changed before."""
+        around = self.assigned, self.touched
+        self.assigned, self.touched = set(), set()
+        try:
+            yield
+        finally:
+            self.assigned, self.touched = self.assigned | around[0], self.touched | around[1]
+
+    def _changed(self, loop: For, known: Known, scope: _Scope) -> tuple[set[Expr], set[Expr]]:
+        """The scalar state and the memories that commands inside a loop change: they may differ between iterations.
 
         Found by a first run, which leaves nothing else behind.  The second one checks that it changes no more.
         """
-        self.written = set()
         if not _commands(loop):
-            return set()
+            return set(), set()
         if id(loop) not in self.changes:
-            first_run = not self.rehearsing
-            self.rehearsing = True
-            saved, before, around = self._save(), self.assigned, self.touched
-            self.assigned, self.touched = set(), set()
-            self.block(loop.body, {**known, loop.counter: loop.counter}, self._enter(scope, loop.counter, loop.extent))
-            self.changes[id(loop)] = set(self.assigned), set(self.touched)
-            self._restore(saved)
-            self.touched |= around
-            self.assigned |= before
-            if first_run:
-                self.rehearsing, self.assigned = False, before
-        changed, self.written = self.changes[id(loop)]
-        return set(changed)
+            saved, rehearsing, self.rehearsing = self._save(), self.rehearsing, True
+            inside = {**known, loop.counter: loop.counter}
+            try:
+                with self._apart():
+                    self.block(loop.body, inside, self._enter(scope, loop.counter, loop.extent))
+                    self.changes[id(loop)] = self.assigned, self.touched
+            finally:
+                self._restore(saved)
+                self.rehearsing = rehearsing
+        changed, written = self.changes[id(loop)]
+        self.assigned, self.touched = self.assigned | changed, self.touched | written
+        return changed, written
 
     def _fold(self, loop: For, known: Known, scope: _Scope) -> None:
         """A loop that carries registers, and perhaps loops inside it that do nothing else, as one fold."""
@@ -359,6 +386,8 @@ class _Builder:
         body: Sequence[Statement] = (loop,)
         while len(body) == 1 and isinstance(body[0], For):
             extent = substitute(body[0].extent, inside)
+            if body[0] is not loop:
+                self._counted(body[0].counter, extent, scope)
             mine = {c.name for c, _ in loops}
             if extent.is_const and extent.value == 1:
                 inside[body[0].counter] = bv_const(0, body[0].counter.width)
@@ -368,13 +397,15 @@ class _Builder:
                 loops.append((body[0].counter, extent))
                 inside[body[0].counter] = body[0].counter
             body = body[0].body
-        outermost, self.folding = not self.folding, True
-        self.block(body, inside, scope)
-        self.folding = not outermost
+        around, self.folding = self.folding, True
+        try:
+            self.block(body, inside, scope)
+        finally:
+            self.folding = around
         step = tuple(inside[t] for t in targets)
         results = tuple(var(f"result{number}.{t.name}", t.sort) for t in targets)
-        around = tuple(c for c, _ in scope.loops)
-        self._finish(Fold(around, tuple(loops), registers, initial, step, results), targets, known)
+        outer = tuple(c for c, _ in scope.loops)
+        self._finish(Fold(outer, tuple(loops), registers, initial, step, results), targets, known)
 
     def _split(self, loop: For, extent: Expr, known: Known, scope: _Scope) -> None:
         """A loop that carries registers and writes memories: its writes, and a fold of values kept inside it.
@@ -419,12 +450,12 @@ class _Builder:
 
     def _save(self) -> tuple[tuple[int, int, int], set[Expr], dict[tuple[int, ...], int]]:
         s = self.schedule
-        return (len(s.writes), len(s.requires), len(s.selected)), set(s.folds), dict(self.positions)
+        return (len(s.writes), len(s.requires), len(s.conditions)), set(s.folds), dict(self.positions)
 
     def _restore(self, saved: tuple[tuple[int, int, int], set[Expr], dict[tuple[int, ...], int]]) -> None:
         s = self.schedule
-        (writes, requires, selected), folds, self.positions = saved[0], saved[1], dict(saved[2])
-        del s.writes[writes:], s.requires[requires:], s.selected[selected:]
+        (writes, requires, conditions), folds, self.positions = saved[0], saved[1], dict(saved[2])
+        del s.writes[writes:], s.requires[requires:], s.conditions[conditions:]
         for result in [r for r in s.folds if r not in folds]:
             del s.folds[result]
 

@@ -12,7 +12,6 @@ from .commands import Unsupported
 __all__ = [
     "carried",
     "carries",
-    "check_separate",
     "condition_of",
     "loads_memory",
     "own_memory",
@@ -90,11 +89,3 @@ def writes_apart(loop: For) -> bool:
 def loads_memory(loop: For) -> bool:
     """Whether a loop reads a memory."""
     return any(isinstance(s, Load) for s in walk(loop.body))
-
-
-def check_separate(stores: Sequence[Store]) -> None:
-    """Refuses stores of one command that read what another one writes: a command writes everything at once."""
-    written = {s.memory for s in stores}
-    for store in stores:
-        if any(n.op == "load" and n.args[0] in written for n in postorder([store.address, store.value])):
-            raise Unsupported(f"a command reads {store.memory.name} and writes it")

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ila_lang import Expr, all_of, resize
+from ila_lang import Expr, all_of
 
 from .align import AlignedLevel
+from .exact import equal, less
 from .levels import Event, Hazard, LevelSystem, Side
 from .names import index_text, symbol_name
 from .writes import Loops
@@ -28,7 +29,8 @@ class Names:
 
     def symbol(self, term: Expr, extent_of: str = "") -> str:
         """The symbol of a term; different terms have different symbols even where their texts agree."""
-        term = resize(term, 40)
+        while term.op == "zext":
+            term = term.args[0]
         if term not in self._symbols:
             text = index_text(term)
             if extent_of and len(text) > 16:
@@ -64,9 +66,9 @@ class Order:
 
     def facts(self) -> list[Expr]:
         """For each loop: where the components of all outer ones agree, the read comes no later."""
-        pairs = [(resize(r, 40), resize(w, 40)) for r, w in zip(self.reader, self.writer, strict=True)]
-        orders = [r <= w if self._may_agree(k) else r < w for k, (r, w) in enumerate(pairs)]
-        return [all_of([r == w for r, w in pairs[:k]]).implies(order) for k, order in enumerate(orders)]
+        pairs = list(zip(self.reader, self.writer, strict=True))
+        orders = [~less(w, r) if self._may_agree(k) else less(r, w) for k, (r, w) in enumerate(pairs)]
+        return [all_of([equal(*pair) for pair in pairs[:k]]).implies(order) for k, order in enumerate(orders)]
 
     def hazard(self, names: Names, k: int, name: str) -> Hazard:
         """The hazard in the system of loop ``k``."""

@@ -15,6 +15,7 @@ from ila_lang import Expr, MemSort, all_of, const, free_variables, ite, postorde
 
 from .accumulate import accumulation, wanders
 from .commands import Unsupported
+from .exact import less
 from .origins import At, Origin, Origins, Reader
 from .scenes import Scene, conjuncts_of
 from .writers import END, Point
@@ -131,8 +132,7 @@ class Values:
         if self.time is not None and scene.now is not None and write.loops and not copies:
             place, counter = self.time
             if write.place[0] == place and write.counters[0] is counter:
-                then = resize(origin.at[counter], 40)
-                sooner = then < resize(scene.now, 40)
+                sooner = less(origin.at[counter], scene.now)
                 if all(v for (v,) in scene.trials.evaluate([sooner])):
                     key = (scene, write, tuple(origin.at[c] for c in write.counters))
                     if key not in self._known:

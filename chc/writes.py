@@ -11,7 +11,7 @@ from ila_lang import Expr, Fragment, false, free_variables, postorder, true
 
 from .commands import Unsupported
 
-__all__ = ["Fold", "Loops", "NotApart", "Schedule", "Write"]
+__all__ = ["Condition", "Fold", "Loops", "NotApart", "Schedule", "Write"]
 
 Loops = tuple[tuple[Expr, Expr], ...]
 """Counters and extents, outermost first."""
@@ -55,6 +55,16 @@ class Fold:
     results: tuple[Expr, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """``here.value`` must hold wherever ``here``, a write to nowhere, is reached; ``meaning`` says what it is for."""
+
+    group: str
+    name: str
+    meaning: str
+    here: Write
+
+
 @dataclass(eq=False)
 class Schedule:
     """All writes of a fragment, its folds by result, and conditions that its decoding relies on, with a text each."""
@@ -63,9 +73,8 @@ class Schedule:
     writes: list[Write] = field(default_factory=list)
     folds: dict[Expr, Fold] = field(default_factory=dict)
     requires: list[tuple[str, Expr]] = field(default_factory=list)
-    selected: list[Write] = field(default_factory=list)
-    """Conditions on sizes, counters and memories under which commands select the instructions they are taken for; as
-    writes to nowhere."""
+    conditions: list[Condition] = field(default_factory=list)
+    """What must hold of sizes, counters and memories wherever a statement is reached."""
     kept: dict[Expr, Write] = field(default_factory=dict)
     """Values that were read before the memory changed, by symbol; as writes to nowhere, which say where and when."""
 

@@ -95,11 +95,11 @@ class TensorMapping:
     ``sample_shapes`` are small shapes at which things are tried, and ``shape_parameters`` the parameters that follow
     from the shape alone; the others may be varied.
 
-    ``cell`` are coordinates of an output element with their extents, where row and column, the default, would hide how
-    the device divides the work: the first one is the row, and ``cell_column`` gives the column in terms of the others;
-    by default it is the number with these as its digits.  With ``row_coordinates`` more than 1 the row is the number
-    with so many first coordinates as its digits.  With ``recurrent`` the first coordinate counts timesteps that depend
-    on earlier ones.
+    ``cell`` are coordinates of an output element with their extents (32 bits each), where row and column, the default,
+    would hide how the device divides the work: the first one is the row, and ``cell_column`` gives the column in terms
+    of the others; by default it is the number with these as its digits.  With ``row_coordinates`` more than 1 the row
+    is the number with so many first coordinates as its digits.  With ``recurrent`` the first coordinate counts
+    timesteps that depend on earlier ones.
 
     ``parameter_texts`` say in a few words what parameters are; they stand beside the size domain.
 
@@ -185,6 +185,12 @@ class TensorMapping:
             if names.count(name) > 1 or name in self.parameters:
                 what = "a size" if name in self.parameters else "another coordinate"
                 raise ValueError(f"Coordinate {name} of {self.name} must have a name of its own, not that of {what}")
+        for coordinate, extent in self.cell:
+            if coordinate.width != 32 or extent.width != 32:
+                raise TypeError(
+                    f"Coordinate {coordinate.name} of {self.name} and its extent must have 32 bits, "
+                    f"not {coordinate.width} and {extent.width}"
+                )
         terms = [extent for _, extent in self.cell] + ([self.cell_column] if self.cell_column is not None else [])
         known = {*self.parameters.values(), *(coordinate for coordinate, _ in self.cell)}
         stray = next((v.name for v in variables_of(*terms) if v not in known), None)
