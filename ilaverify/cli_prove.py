@@ -62,7 +62,7 @@ def add_parser(verbs: Any) -> None:
         description="Proves claims, each in a process with limits of its own.  Wrong rules, and false claims that are "
         "kept as examples, must be refuted.",
         epilog="exit codes: 0 all as expected, 1 something refuted that should hold, 2 something unproved or broken, "
-        "64 bad usage, 130 interrupted",
+        "64 bad usage, 130 interrupted; with --mutants: 0 no mutant that differs is PROVED, 1 one is, 2 none differs",
     )
     parser.add_argument("names", metavar="NAME", nargs="*", help="the claims")
     parser.add_argument("--all", action="store_true", help="every claim")
@@ -79,6 +79,13 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--store", type=Path, metavar="FILE", help="proof store; default: in the user's cache")
     parser.add_argument("--no-store", action="store_true", help="prove everything anew and keep nothing")
     parser.add_argument("--recheck", action="store_true", help="put stored proofs to both solvers again")
+    parser.add_argument(
+        "--mutants",
+        type=count,
+        metavar="N",
+        help="instead: claims with one place changed, which must not be proved",
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of --mutants; default: 0")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     for name, what in _REPORTS.items():
         parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"write {what}")
@@ -98,6 +105,8 @@ _REPORTS = {
 
 
 def _prove(options: argparse.Namespace) -> int:
+    if options.mutants is not None:
+        return _mutants(options)
     from reports.store import ProofStore, default_store
 
     from . import remembered
@@ -144,6 +153,17 @@ def _prove(options: argparse.Namespace) -> int:
     if failure is not None:
         raise failure
     return EXIT_INTERRUPTED if interrupted else exit_code_of(outcomes)
+
+
+def _mutants(options: argparse.Namespace) -> int:
+    from .cli_mutants import try_mutants
+
+    asked = [name for name in (*_REPORTS, "store", "recheck") if getattr(options, name)]
+    if asked:
+        raise UsageError(f"--mutants keeps no proofs and writes no reports; leave --{asked[0]} out")
+    targets = () if options.target is None else targets_of(options.target)
+    entries = chosen_entries(options.names, every=options.all, kinds=options.kind or (), targets=targets)
+    return try_mutants(entries, options)
 
 
 def _remember(

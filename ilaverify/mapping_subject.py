@@ -6,20 +6,22 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from random import Random
 from types import FrameType
 from typing import Any, Self
 
 import bmc.sums
-from bmc.counterexample import Counterexample, replays
+from bmc.counterexample import Counterexample, replays, search
+from bmc.mutants import mutants
 from bmc.programs import write_program_file
 from chc.prove import claim_of
 from ila_lang.mapping import TensorMapping
 from reports.certificate import semantics_of
-from reports.subjects import Refutation, Required, Subject
+from reports.subjects import Mutant, Refutation, Required, Subject
 from reports.trust import trust_entry
-from smt_encodings.claims import Claim, Verdict
+from smt_encodings.claims import Claim, Status, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 
 from .counterexamples import counterexample_from_text, counterexample_text
@@ -87,6 +89,15 @@ class MappingSubject(Subject):
     def prove(self, discharger: Discharger) -> Verdict:
         """As :func:`~ilaverify.verify.verify` with method ``chc``."""
         return verify_with(self.mapping, self.method, discharger)
+
+    def mutants(self, draw: Random) -> Iterator[Mutant]:
+        """Mappings with one place of a program or model changed."""
+        for found in mutants(self.mapping, draw):
+            yield Mutant(found.what, partial(_differs, found.mapping), partial(self._proof_of, found.mapping))
+
+    def _proof_of(self, mapping: TensorMapping, discharger: Discharger) -> tuple[Status, str]:
+        verdict = PROVERS[self.method](mapping, discharger=discharger)
+        return verdict.status, verdict.reason
 
     def required(self, certificate: Mapping[str, Any]) -> Required | str:
         """The obligations by the certificate's method and parameters, with its invariants as untrusted hints."""
@@ -156,9 +167,18 @@ class ShapedMappingSubject(MappingSubject):
         """The shape."""
         return {"shape": list(self.shape)}
 
+    def _proof_of(self, mapping: TensorMapping, discharger: Discharger) -> tuple[Status, str]:
+        verdict = PROVERS[self.method](mapping, self.shape, discharger=discharger, search_seconds=0)
+        return verdict.status, verdict.reason
+
     def prove(self, discharger: Discharger) -> Verdict:
         """As :func:`~ilaverify.verify.verify` with method ``hash``."""
         return verify_with(self.mapping, self.method, discharger, shape=self.shape)
+
+
+def _differs(mapping: TensorMapping, seconds: float) -> str | None:
+    found = search(mapping, budget_seconds=seconds)
+    return None if found is None or not replays(mapping, found) else found.summary()
 
 
 # -- where a mapping is built -------------------------------------------------------------------------

@@ -8,8 +8,9 @@ subjects, and of nothing else.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from smt_encodings.claims import Claim, Status, Verdict
@@ -17,7 +18,7 @@ from smt_encodings.discharge import Discharger, Requirement
 
 from .certificate import claim_json
 
-__all__ = ["KINDS", "Entry", "Refutation", "Required", "Subject", "needed_by"]
+__all__ = ["KINDS", "Entry", "Mutant", "Refutation", "Required", "Subject", "needed_by"]
 
 KINDS: Mapping[str, str] = {
     "mapping": "mappings of the tensor IR to accelerators",
@@ -46,6 +47,19 @@ class Required:
     obligations: Sequence[Requirement]
     levels: Mapping[str, Any] = field(default_factory=dict)
     enumerations: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A claim with one thing changed, in words.
+
+    ``differs`` runs both sides for some seconds and says where they differ, or returns None; ``prove`` is the proof by
+    the claim's own method, without any runs that would refute it first.
+    """
+
+    what: str
+    differs: Callable[[float], str | None]
+    prove: Callable[[Discharger], tuple[Status, str]]
 
 
 class Subject(ABC):
@@ -109,6 +123,10 @@ class Subject(ABC):
     def question(self) -> dict[str, Any]:
         """What is asked, as part of the key of an answer in the store."""
         return claim_json(self.words())
+
+    def mutants(self, draw: Random) -> Iterator[Mutant]:
+        """Changed claims that the method should not prove, in random order; none where there is no way to make them."""
+        return iter(())
 
     def parameters(self, verdict: Verdict) -> dict[str, Any]:
         """The parameters of a proof, from which :meth:`claim` and :meth:`required` find it again."""

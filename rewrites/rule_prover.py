@@ -34,7 +34,8 @@ from smt_encodings.interpretations import (
 )
 
 from .number_formats import CODES
-from .rule_search import find_among_all, find_counterexample, holds_at, mutants, points, refutes_change, replay
+from .rule_mutants import mutants
+from .rule_search import find_among_all, find_counterexample, holds_at, points, refutes_change, replay
 from .rules import Counterexample, ScalarRule
 
 __all__ = ["LADDERS", "interpretations_of", "prove_rule", "proved_by", "require_rule"]

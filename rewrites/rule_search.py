@@ -10,7 +10,6 @@ import math
 import random
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from itertools import islice, product
 
@@ -22,19 +21,12 @@ from ir_semantics.scalars import (
     BINARY64,
     BOOLEAN,
     NUMBER,
-    OPERATORS,
     REALS,
     Format,
     NotInterpreted,
-    Scalar,
     Value,
-    apply,
-    constant,
     interpret,
-    not_,
     postorder,
-    substitute,
-    variable,
 )
 from ir_semantics.scalars_concrete import Concrete, same_value, values_of
 from ir_semantics.scalars_floats import decode, largest, round_to, smallest
@@ -43,7 +35,7 @@ from ir_semantics.scalars_machine import MACHINE_FAMILIES, MachineExpressions, f
 from .number_formats import CODES
 from .rules import Counterexample, ScalarRule
 
-__all__ = ["find_among_all", "find_counterexample", "holds_at", "mutants", "points", "refutes_change", "replay"]
+__all__ = ["find_among_all", "find_counterexample", "holds_at", "points", "refutes_change", "replay"]
 
 _EVERYWHERE = 12
 """Rules of at most this many bits of variables are evaluated at all values."""
@@ -203,41 +195,6 @@ def _random(kind: Format, source: random.Random) -> Value:
 
 # -- changed rules -----------------------------------------------------------------------------------------
 
-_SIBLINGS = {
-    "add": "sub", "sub": "add", "mul": "add", "div": "mul", "maximum": "minimum", "minimum": "maximum",
-    "maxnum": "minnum", "minnum": "maxnum", "lt": "le", "le": "lt", "eq": "lt", "and": "or", "or": "and",
-    "floor": "ceil", "ceil": "trunc", "trunc": "floor", "quotient": "floor_quotient", "floor_quotient": "quotient",
-    "shift_left": "shift_right", "shift_right": "shift_left", "neg": "abs", "abs": "neg", "sqrt": "abs",
-}  # fmt: skip
-
-
-def mutants(rule: ScalarRule) -> Iterator[ScalarRule]:
-    """The rule with one thing on its right side changed: an operator, a constant, a choice or a variable."""
-    for term in postorder([rule.right]):
-        changed = _changed(term, rule)
-        if changed is not None and changed is not term:
-            right = substitute(rule.right, {term: changed})
-            if right is not rule.right:
-                yield replace(rule, name=f"{rule.name}, changed", right=right, examples=())
-
-
-def _changed(term: Scalar, rule: ScalarRule) -> Scalar | None:
-    if term.op in _SIBLINGS:
-        return apply(_SIBLINGS[term.op], *term.args)
-    if term.op == "select":
-        return apply("select", term.args[0], term.args[2], term.args[1])
-    if term.format == BOOLEAN:
-        return not_(term)
-    if term.op == "constant":
-        return constant(Fraction(1 if term.payload == 0 else 0), term.format)
-    if term.op == "variable":
-        formats = {variable(str(t.payload), t.format) for t in postorder(rule.terms) if t.op == "variable"}
-        others = [v for v in sorted(formats, key=str) if v.format == term.format and v is not term]
-        if others:
-            return others[0]
-        return constant(Fraction(0), term.format) if term.format.family == "code" else -term
-    return None
-
 
 def refutes_change(rule: ScalarRule, changed: ScalarRule, at: Sequence[Mapping[str, Value]]) -> str | None:
     """Where a changed form of a rule fails, in words; None where no given value shows it.
@@ -270,6 +227,3 @@ def _by_floats(rule: ScalarRule, changed: ScalarRule, values: Mapping[str, Value
     if abs(left - right) <= _AGREE * size and abs(left - other) > _DIFFER * size:
         return Counterexample(dict(values), left, other)
     return None
-
-
-assert set(_SIBLINGS) <= set(OPERATORS)

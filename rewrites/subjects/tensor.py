@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from random import Random
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chc.tensor_rules.decide import decide_tensor_rule
+from chc.tensor_rules.mutants import mutants
 from chc.tensor_rules.prove import METHOD, prove_tensor_rule
-from chc.tensor_rules.refute import Counterexample, replay
+from chc.tensor_rules.refute import Counterexample, find_counterexample, replay
 from chc.tensor_rules.rule import TensorRule
-from reports.subjects import Refutation, Required, Subject, needed_by
+from reports.subjects import Mutant, Refutation, Required, Subject, needed_by
 from rewrites.tensor_rules import MODULES
 from smt_encodings.claims import Claim, Status, Verdict
 from smt_encodings.discharge import Discharger
@@ -69,6 +72,13 @@ class TensorSubject(Subject):
         """As :func:`chc.tensor_rules.decide.decide_tensor_rule`."""
         return with_name(decide_tensor_rule(self.rule, discharger), self.name)
 
+    def mutants(self, draw: Random) -> Iterator[Mutant]:
+        """Rules whose right side's element has one thing changed."""
+        for changed in mutants(self.rule, draw):
+            yield Mutant(
+                changed.name.removeprefix(f"{self.rule.name}, "), partial(_differs, changed), partial(_proof, changed)
+            )
+
     def required(self, certificate: Mapping[str, Any]) -> Required | str:
         """The obligations of a proof that is made again: the normal forms decide which questions there are."""
         verdict = prove_tensor_rule(self.rule)
@@ -97,3 +107,16 @@ class TensorSubject(Subject):
     def _told(self, found: Counterexample) -> Refutation:
         inputs = {name: array_json(array) for name, array in sorted(found.inputs.items())}
         return Refutation(str(found), document(self.name, {"sizes": dict(found.sizes), "inputs": inputs}))
+
+
+def _differs(rule: TensorRule, seconds: float) -> str | None:
+    try:
+        found = find_counterexample(rule, seconds)
+    except IndexError as error:  # which no rule that people state does
+        return f"the right side reads outside of an operand: {error}"
+    return None if found is None else str(found)
+
+
+def _proof(rule: TensorRule, discharger: Discharger) -> tuple[Status, str]:
+    verdict = prove_tensor_rule(rule, discharger)
+    return verdict.status, verdict.reason

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from bmc.mutants import term_places
 from ila_lang import Expr, For, Fragment, Instruction, Kernel, Statement, postorder
 from ila_lang.expr import rebuild
-from ila_lang.kernel import Command, Let, Load, Store
 
 Target = Kernel | Instruction | Fragment
 OnExpr = Callable[[Expr], bool]
@@ -82,14 +82,9 @@ def _check(changed: int, count: int) -> None:
 
 
 def _map(statement: Statement, go: Callable[[Expr], Expr]) -> Statement:
-    match statement:
-        case For(counter=counter, extent=extent, body=body):
-            return For(counter, go(extent), tuple(_map(s, go) for s in body))
-        case Let(target=target, value=value, update=update):
-            return Let(target, go(value), update)
-        case Load(target=target, memory=memory, address=address):
-            return Load(target, memory, go(address))
-        case Store(memory=memory, address=address, value=value):
-            return Store(memory, go(address), go(value))
-        case Command(inputs=inputs, note=note):
-            return Command(tuple((n, go(v)) for n, v in inputs), note)
+    for number in range(len(list(term_places(statement)))):
+        _, term, put = list(term_places(statement))[number]
+        statement = put(go(term))
+    return (
+        replace(statement, body=tuple(_map(s, go) for s in statement.body)) if isinstance(statement, For) else statement
+    )

@@ -28,8 +28,9 @@ from ir_semantics.scalars import (
     variable,
 )
 from rewrites import rule_prover
+from rewrites.rule_mutants import mutants
 from rewrites.rule_prover import prove_rule
-from rewrites.rule_search import find_among_all, mutants, points, refutes_change, replay
+from rewrites.rule_search import find_among_all, points, refutes_change, replay
 from rewrites.rules import Counterexample, ScalarRule
 from smt_encodings import solver_cvc5
 from smt_encodings.claims import Answer, Equality, Interpretation, Status

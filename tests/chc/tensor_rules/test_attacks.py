@@ -15,6 +15,7 @@ import pytest
 
 from chc.tensor_rules import refute as tensor_refute
 from chc.tensor_rules.decide import decide_tensor_rule, unsound
+from chc.tensor_rules.mutants import mutant
 from chc.tensor_rules.prove import prove_tensor_rule
 from chc.tensor_rules.refute import Counterexample, find_counterexample, replay
 from chc.tensor_rules.rule import Kind, TensorRule
@@ -52,7 +53,6 @@ from rewrites import tensor_rules
 from rewrites.tensor_words import add, at_least, bias, clip, div, largest, mul, relu, scale, sizes, sub
 from smt_encodings.claims import Equality, Status
 from smt_encodings.discharge import Discharger
-from tests.chc.tensor_rules.mutations import mutant
 
 N, C, W, K, S, P, Q, T, M = sizes("n c w k s p q t m")
 X, Y, MATRIX = input_("x", N), input_("y", N), input_("x", N, M)

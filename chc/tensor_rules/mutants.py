@@ -1,4 +1,7 @@
-"""Random small changes to one side of a rule: an index off by one, exchanged subscripts, another extent or operator."""
+"""Mutants of a rule on tensors: the element of its right side with one thing changed at random.
+
+That is an index off by one, exchanged subscripts, another extent, operator, order of operands, constant or condition.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from chc.tensor_rules.rule import TensorRule
 from ir_semantics.tensors.conditions import All, AtLeastZero, Condition, both, le, negation
 from ir_semantics.tensors.elements import (
     Apply,
@@ -23,8 +25,31 @@ from ir_semantics.tensors.elements import (
 from ir_semantics.tensors.index import Index, Names, index
 from ir_semantics.tensors.terms import Tensor, element_of, well_formed
 
+from .rule import TensorRule
+
+__all__ = ["mutant", "mutants"]
+
+_DRAWS = 50
+"""So many draws in a row without a new mutant end the drawing."""
+
 OTHER = {"add": "sub", "sub": "add", "mul": "add", "div": "mul", "maximum": "minimum", "minimum": "maximum"}
 OTHER_BIG = {"sum": "max", "max": "min", "min": "max"}
+
+
+def mutants(rule: TensorRule, draw: random.Random) -> Iterator[TensorRule]:
+    """Mutants of which no two have one element, each named by it; the iterator ends where draws bring nothing new."""
+    seen: set[str] = set()
+    fruitless = 0
+    while fruitless < _DRAWS:
+        fruitless += 1
+        try:
+            found = mutant(rule, draw)
+        except (ValueError, ZeroDivisionError):  # the change makes an index that cannot be written
+            continue
+        if found is not None and found.name not in seen:
+            seen.add(found.name)
+            fruitless = 0
+            yield found
 
 
 def mutant(rule: TensorRule, draw: random.Random) -> TensorRule | None:
