@@ -21,14 +21,15 @@ from typing import ClassVar, Literal
 
 import pysmt.shortcuts as smt
 
-from ila_lang import Expr, free_variables, inline, inline_all, postorder, substitute, var
+from ila_lang import Expr, inline, inline_all, postorder, substitute
+from ila_lang.expr import variables_of
 from ila_lang.mapping import TensorMapping
 from smt_encodings import solver_z3
-from smt_encodings.bits import BitEncoding
+from smt_encodings.bits import BitEncoding, variable_text
 from smt_encodings.claims import Claim, Equality, Interpretation, Obligation, Status, Verdict
 from smt_encodings.direct import CannotPrint, miter_script
 from smt_encodings.discharge import Discharger, NotDischarged
-from smt_encodings.environment import fresh_symbols
+from smt_encodings.environment import fresh, fresh_symbols, plain
 from smt_encodings.values import differ, differing_values, falsifying, prove_lemmas
 
 from .counterexample import Counterexample, replays, search_at
@@ -272,8 +273,8 @@ class Attempt:
         """With another variable in place of one that the device's element depends on, the sides must differ."""
         assert self.unrolled is not None
         left, right = self.unrolled.pairs[0]
-        theirs = free_variables(right)
-        operands = [v for n, v in free_variables(left).items() if n in theirs]
+        theirs = set(variables_of(right))
+        operands = [v for v in variables_of(left) if v in theirs]
         if not operands:
             raise Unsupported("output element 0 depends on no input: equality would say nothing of the data")
         # of many operands one may hardly ever matter, such as a row with a small softmax weight
@@ -281,11 +282,13 @@ class Attempt:
         some = [*operands[:: -(-len(operands) // _MOST_OPERANDS)], operands[-1]]
         tried = list(dict.fromkeys(some)) if self.memory == "resolved" else operands[:1]
         for operand in tried:
-            unrelated = substitute(left, {operand: var("unrelated", operand.sort)})
+            unrelated = substitute(left, {operand: fresh("unrelated", operand.sort)})
             found = differing_values(unrelated, right) if len(tried) > 1 else None
             if found is not None:
                 break
-        meaning = f"with {operand.name} replaced by an unrelated value the sides differ, so equality is not trivial"
+        meaning = (
+            f"with {plain(operand.name)} replaced by an unrelated value the sides differ, so equality is not trivial"
+        )
         if self.memory == "resolved":
             terms = falsifying(unrelated, right, found)
             self.discharger.ask("health", "conclusion falsifiable", terms, meaning, expected="sat")
@@ -341,6 +344,6 @@ class Attempt:
             except ValueError:  # a function without a body has no bits
                 continue
             if answer.status == "sat":
-                cells = self.unrolled.cells
+                cells = {variable_text(v): cell for v, cell in self.unrolled.cells.items()}
                 return [{cells[n]: v for n, v in answer.model.items() if n in cells}]
         return []

@@ -18,10 +18,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from ila_lang import Expr, free_variables, postorder, substitute, var
+from ila_lang import Expr, postorder, substitute
+from ila_lang.expr import variables_of
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Claim, Interpretation, Obligation, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged
+from smt_encodings.environment import fresh, plain
 from smt_encodings.reorder import LawFails, Sums, hash_script, prove_laws
 from smt_encodings.values import differing_values
 
@@ -157,17 +159,17 @@ class _Attempt(Attempt):
         """BMC's question, and that the encoding tells sums apart: another summand makes a difference to it."""
         super().health()
         for left, right in self.pairs(True):
-            theirs = free_variables(right)
+            theirs = set(variables_of(right))
             totals = self.sums.values([left, right])
-            inside = free_variables(*[s for total in totals for s in self.sums.summands(total)])
-            ours = free_variables(left)
-            first = next((v for n, v in inside.items() if n in ours and n in theirs), None)
+            inside = variables_of(*[s for total in totals for s in self.sums.summands(total)])
+            both = theirs & set(variables_of(left))
+            first = next((v for v in inside if v in both), None)
             if first is not None:
                 break
         else:
             raise Unsupported("A summand must depend on an input that both sides have; none does")
-        meaning = f"with {first.name} replaced by an unrelated value in one side's sums, their hashes can differ"
-        changed = substitute(left, {first: var("unrelated", first.sort)})
+        meaning = f"with {plain(first.name)} replaced by an unrelated value in one side's sums, their hashes can differ"
+        changed = substitute(left, {first: fresh("unrelated", first.sort)})
         text = self.script("health: sums are told apart", [(changed, right)], meaning, True)
         self.discharger.ask_text(Obligation("sums are told apart", "health", text, "sat", meaning))
 
@@ -179,7 +181,7 @@ class _Attempt(Attempt):
         except ValueError:  # a function without a body cannot be run
             return
         if values is not None:
-            self.found = {self.unrolled.cells[v.name]: x for v, x in values.items()}
+            self.found = {self.unrolled.cells[v]: x for v, x in values.items()}
             raise Unsupported("the terms of an output element differ on values that were tried")
 
     def script(self, title: str, pairs: Sequence[tuple[Expr, Expr]], meaning: str, abstract: bool) -> str:

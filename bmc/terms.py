@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from ila_lang import BOOL, BvSort, Expr, MemSort, Sort, const, free_variables, true
+from ila_lang import BOOL, BvSort, Expr, MemSort, Sort, const, true
 from ila_lang.build import apply_op, false
 from ila_lang.compile import compile_function, loads_resolved
+from ila_lang.expr import variables_of
 from ila_lang.ops import SCALAR, template
 
 __all__ = ["Terms", "Unsupported", "Value", "Words", "known", "lift", "lower"]
@@ -70,21 +71,20 @@ class Terms:
         self.roots = [loads_resolved(r) for r in roots]
         self.abstract = abstract
         self.what = what
-        variables = free_variables(*self.roots)
-        self.scalars = [v for v in variables.values() if not isinstance(v.sort, MemSort)]
-        self.memories = [v for v in variables.values() if isinstance(v.sort, MemSort)]
-        self._names = [v.name for v in self.scalars]
+        variables = variables_of(*self.roots)
+        self.scalars = [v for v in variables if not isinstance(v.sort, MemSort)]
+        self.memories = [v for v in variables if isinstance(v.sort, MemSort)]
         self._codes: dict[tuple[bool, ...], Callable[..., tuple[Value, ...]]] = {}
 
-    def __call__(self, values: Mapping[str, Value], memories: Mapping[str, Words]) -> tuple[Value, ...]:
+    def __call__(self, values: Mapping[Expr, Value], memories: Mapping[Expr, Words]) -> tuple[Value, ...]:
         """The roots' values."""
-        args = [values[n] for n in self._names]
+        args = [values[v] for v in self.scalars]
         pattern = tuple([type(a) is Expr for a in args])
         code = self._codes.get(pattern)
         if code is None:
             unknown = {v for v, symbolic in zip(self.scalars, pattern, strict=True) if symbolic}
             code = self._codes[pattern] = _Compiler(self, unknown).compile()
-        return code(*args, *[memories[m.name] for m in self.memories])
+        return code(*args, *[memories[m] for m in self.memories])
 
 
 class _Compiler:

@@ -11,8 +11,9 @@ the same checks: a command must be valid, and exactly one instruction must decod
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import ChainMap
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ila_lang import (
     Command,
@@ -24,22 +25,24 @@ from ila_lang import (
     Let,
     Load,
     MemSort,
+    Sort,
     Statement,
     Store,
     bv,
     const,
-    var,
 )
-from ila_lang.kernel import map_statement
+from ila_lang.kernel import bound_names, map_statement
 from ila_lang.machine import StorePlan, store_plan
 from ila_lang.mapping import TensorMapping
-from smt_encodings.naming import ambiguous_name
+from smt_encodings.environment import fresh
 
 from .terms import Terms, Unsupported, Value, Words, known, lift
 
 __all__ = ["Arrays", "Cell", "Cells", "OutOfTime", "Side", "Unrolled", "unroll", "unroll_mapping"]
 
-Step = Callable[[dict[str, Value]], None]
+Values = MutableMapping[Expr, Value]
+Memories = Mapping[Expr, Words]
+Step = Callable[[Values], None]
 
 
 class OutOfTime(Unsupported):
@@ -100,12 +103,21 @@ class Arrays:
 
 @dataclass
 class Side:
-    """One fragment while and after it is executed: registers and memories by name (states and host tensors)."""
+    """One fragment while and after it is executed: registers and memories of the device, and those of the program.
+
+    The program sees its own tensors and registers before the device's, which they hide.
+    """
 
     fragment: Fragment
-    values: dict[str, Value]
-    memories: dict[str, Words]
+    values: dict[Expr, Value]
+    memories: dict[Expr, Words]
+    tensors: dict[Expr, Words]
     commands: int = 0
+
+    def tensor(self, name: str) -> Words:
+        """The contents of what the mapping calls a tensor."""
+        variable = self.fragment.tensor(name)
+        return (self.tensors if name in self.fragment.tensors else self.memories)[variable]
 
 
 @dataclass
@@ -113,7 +125,7 @@ class Unrolled:
     """Both sides of a mapping at one shape: per output element the device's and the IR's term."""
 
     pairs: list[tuple[Expr, Expr]]
-    cells: dict[str, Cell]
+    cells: dict[Expr, Cell]
     commands: int
     seconds: float
 
@@ -123,22 +135,22 @@ def unroll_mapping(
 ) -> Unrolled:
     """Executes both fragments from arbitrary initial state; equal input tensors have equal variables.
 
-    Raises Unsupported where an address, an extent, a decode or a guard stays symbolic, where the model does not accept
-    a command, and where one name stands for two things; OutOfTime after ``timeout`` seconds.
+    Raises Unsupported where an address, an extent, a decode or a guard stays symbolic, and where the model does not
+    accept a command; OutOfTime after ``timeout`` seconds.
     """
     start = time.perf_counter()
-    ambiguous = ambiguous_name(mapping)
-    if ambiguous is not None:
-        raise Unsupported(ambiguous)
     names = _Names(arrays)
-    inputs = {ours: k for k, (ours, _) in enumerate(mapping.inputs)}
-    partners = {theirs: ours for ours, theirs in mapping.inputs}
-    device = names.side(mapping.device, "device", {n: (n, k) for n, k in inputs.items()})
-    ir = names.side(mapping.ir, "ir", {theirs: (ours, inputs[ours]) for theirs, ours in partners.items()})
+    shared = [(mapping.device.tensor(ours), mapping.ir.tensor(theirs)) for ours, theirs in mapping.inputs]
+    inputs = [
+        names.memory("x" if k == 0 else f"x{k}", Cell("input", ours), device.sort, ir.sort)
+        for k, ((ours, _), (device, ir)) in enumerate(zip(mapping.inputs, shared, strict=True))
+    ]
+    device = names.side(mapping.device, "device", {d: words for (d, _), (words, _) in zip(shared, inputs, strict=True)})
+    ir = names.side(mapping.ir, "ir", {i: words for (_, i), (_, words) in zip(shared, inputs, strict=True)})
     for side in (device, ir):
         unroll(side, sizes, mapping.abstract, start + timeout)
     rows, columns = mapping.output_extents(sizes)
-    left, right = device.memories[mapping.output[0]], ir.memories[mapping.output[1]]
+    left, right = device.tensor(mapping.output[0]), ir.tensor(mapping.output[1])
     words = mapping.device.tensor(mapping.output[0]).sort
     assert isinstance(words, MemSort)
     sort = bv(words.data_width)
@@ -159,42 +171,52 @@ class _Names:
 
     def __init__(self, arrays: bool) -> None:
         self.arrays = arrays
-        self.cells: dict[str, Cell] = {}
+        self.cells: dict[Expr, Cell] = {}
 
-    def side(self, fragment: Fragment, label: str, inputs: Mapping[str, tuple[str, int]]) -> Side:
-        """Arbitrary initial state; ``inputs`` gives the shared name and number of memories that hold inputs."""
-        values: dict[str, Value] = {}
-        memories: dict[str, Words] = {}
-        for name, variable in [*fragment.ila.states.items(), *fragment.tensors.items()]:
-            owner = "host" if name in fragment.tensors else label
-            if isinstance(variable.sort, MemSort):
-                if owner == label and name in fragment.idle:
-                    memories[name] = _all_words(fragment.idle[name])
-                else:
-                    memories[name] = self.memory(owner, name, variable.sort, inputs.get(name))
+    def side(self, fragment: Fragment, label: str, inputs: Mapping[Expr, Words]) -> Side:
+        """Arbitrary initial state; ``inputs`` has the contents of memories that hold inputs."""
+        values: dict[Expr, Value] = {}
+        memories: dict[Expr, Words] = {}
+        for name, state in fragment.ila.states.items():
+            if not isinstance(state.sort, MemSort):
+                known = fragment.idle.get(name)
+                values[state] = int(known) if known is not None else self.variable(label, state)
             elif name in fragment.idle:
-                values[name] = int(fragment.idle[name])
+                memories[state] = _all_words(fragment.idle[name])
+            elif state in inputs and name not in fragment.tensors:
+                memories[state] = inputs[state]
             else:
-                symbol = f"{label}.register.{name}"
-                self.cells[symbol] = Cell(label, name)
-                values[name] = var(symbol, variable.sort)
-        return Side(fragment, values, memories)
+                memories[state] = self.memory(f"{label}.memory.{name}", Cell(label, name), state.sort)[0]
+        tensors = {
+            tensor: inputs[tensor]
+            if tensor in inputs
+            else self.memory(f"host.memory.{name}", Cell("host", name), tensor.sort)[0]
+            for name, tensor in fragment.tensors.items()
+        }
+        return Side(fragment, values, memories, tensors)
 
-    def memory(self, owner: str, name: str, sort: MemSort, shared: tuple[str, int] | None) -> Words:
-        if shared is not None:
-            prefix, side, owned = ("x" if shared[1] == 0 else f"x{shared[1]}"), "input", shared[0]
-        else:
-            prefix, side, owned = f"{owner}.memory.{name}", owner, name
+    def variable(self, label: str, state: Expr) -> Expr:
+        """The unknown initial value of a register."""
+        symbol = fresh(f"{label}.register.{state.name}", state.sort)
+        self.cells[symbol] = Cell(label, state.name)
+        return symbol
+
+    def memory(self, prefix: str, cell: Cell, *sorts: Sort) -> list[Words]:
+        """Memories of these sorts with the same unknown words, which are cells of the owner of ``cell``."""
         if self.arrays:
-            return Arrays(var(prefix, sort))
-        word = bv(sort.data_width)
+            terms = {sort: fresh(prefix, sort) for sort in dict.fromkeys(sorts)}
+            return [Arrays(terms[sort]) for sort in sorts]
+        known: dict[int, Expr] = {}
+        words = sorts[0]
+        assert isinstance(words, MemSort)
 
         def initial(address: int) -> Expr:
-            symbol = f"{prefix}_{address}"
-            self.cells[symbol] = Cell(side, owned, address)
-            return var(symbol, word)
+            if address not in known:
+                known[address] = fresh(f"{prefix}_{address}", bv(words.data_width))
+                self.cells[known[address]] = replace(cell, address=address)
+            return known[address]
 
-        return Cells(initial)
+        return [Cells(initial) for _ in sorts]
 
 
 def _all_words(value: int) -> Cells:
@@ -206,11 +228,11 @@ def _all_words(value: int) -> Cells:
 class _Code:
     """One instruction, ready to be executed symbolically."""
 
-    scalars: list[str]
-    memories: list[tuple[str, int]]
+    scalars: list[Expr]
+    memories: list[tuple[Expr, int]]
     updates: Terms
     guard: Terms | None
-    done: list[str]
+    done: list[Expr]
     on_done: Terms | None
 
 
@@ -229,61 +251,51 @@ class _Executor:
         return Terms(roots, self.abstract, f"{what} of {self.side.fragment.name}")
 
     def program(self, body: Sequence[Statement]) -> None:
-        # one table for registers of the device and of the program: the program reads the device's outputs
-        _run(self.prepare(body), self.side.values)
+        # the program reads the device's outputs, behind registers and tensors of its own
+        side = self.side
+        _run(self.prepare(body, {**side.memories, **side.tensors}), ChainMap({}, side.values))
 
-    def prepare(self, body: Sequence[Statement]) -> list[Step]:
-        return [self.statement(s) for s in body]
+    def prepare(self, body: Sequence[Statement], memories: Memories) -> list[Step]:
+        return [self.statement(s, memories) for s in body]
 
-    def statement(self, statement: Statement) -> Step:
-        memories = self.side.memories
+    def statement(self, statement: Statement, memories: Memories) -> Step:
         match statement:
             case For(counter=counter, extent=extent, body=inner):
                 limit = self.terms([extent], f"the extent of loop {counter.name}")
-                return self.loop(counter.name, 1 << counter.width, limit, self.prepare(inner))
+                return self.loop(counter, limit, self.prepare(inner, memories), memories)
             case Let(target=target, value=value):
-                return self.binding(target.name, self.terms([value], "an address"))
+                return _binding(target, self.terms([value], "an address"), memories)
             case Load(target=target, memory=memory, address=address):
-                return self.binding(target.name, self.terms([memory.load(address)], "an address"))
+                return _binding(target, self.terms([memory.load(address)], "an address"), memories)
             case Store(memory=memory, address=address, value=value):
                 if memory.op != "var":
                     raise Unsupported(f"a store to {memory!r}, which is no single memory")
                 both = self.terms([address, value], "an address")
-                name, what = memory.name, both.what
+                words, what = memories[memory], both.what
 
-                def store(values: dict[str, Value]) -> None:
+                def store(values: Values) -> None:
                     where, data = both(values, memories)
-                    memories[name].write(where if type(where) is int else known(where, what), data)
+                    words.write(where if type(where) is int else known(where, what), data)
 
                 return store
             case Command(inputs=inputs):
                 names = [n for n, _ in inputs]
                 given = self.terms([v for _, v in inputs], "an address")
 
-                def command(values: dict[str, Value]) -> None:
+                def command(values: Values) -> None:
                     self.step(dict(zip(names, given(values, memories), strict=True)))
 
                 return command
 
-    def binding(self, name: str, terms: Terms) -> Step:
-        memories = self.side.memories
-
-        def bind(values: dict[str, Value]) -> None:
-            values[name] = terms(values, memories)[0]
-
-        return bind
-
-    def loop(self, name: str, most: int, extent: Terms, body: list[Step]) -> Step:
-        memories = self.side.memories
-
-        def run(values: dict[str, Value]) -> None:
+    def loop(self, counter: Expr, extent: Terms, body: list[Step], memories: Memories) -> Step:
+        def run(values: Values) -> None:
             limit = known(extent(values, memories)[0], extent.what)
-            if limit > most:
+            if limit > 1 << counter.width:
                 raise Unsupported(f"{extent.what} is {limit}, more than its counter can count")
             for k in range(limit):
                 if time.perf_counter() > self.deadline:
                     raise OutOfTime("unrolling takes longer than the timeout")
-                values[name] = k
+                values[counter] = k
                 for step in body:
                     step(values)
 
@@ -293,7 +305,7 @@ class _Executor:
         """One command, and the kernel it starts."""
         side, ila = self.side, self.ila
         side.commands += 1
-        inputs = {name: given.get(name, 0) for name in ila.inputs}
+        inputs = {variable: given.get(name, 0) for name, variable in ila.inputs.items()}
         valid, *decoded = self.decode({**side.values, **inputs}, side.memories)
         if not known(valid, f"validity of command {side.commands} of {side.fragment.name}"):
             raise Unsupported(f"command {side.commands} of {side.fragment.name} is not valid")
@@ -304,7 +316,7 @@ class _Executor:
             raise Unsupported(f"{what} must select exactly one instruction; it selects {names}")
         self.execute(hits[0], inputs)
 
-    def execute(self, instruction: Instruction, inputs: Mapping[str, Value]) -> None:
+    def execute(self, instruction: Instruction, inputs: Mapping[Expr, Value]) -> None:
         side = self.side
         if instruction.reserved:
             raise Unsupported(f"{instruction.name} is reserved: {instruction.reserved}")
@@ -314,8 +326,8 @@ class _Executor:
         results = code.updates({**side.values, **inputs}, side.memories)
         at = len(code.scalars)
         side.values.update(zip(code.scalars, results, strict=False))
-        for name, count in code.memories:
-            memory = side.memories[name]
+        for variable, count in code.memories:
+            memory = side.memories[variable]
             for k in range(at, at + 3 * count, 3):
                 if known(results[k], f"the condition of a store of {instruction.name}"):
                     memory.write(known(results[k + 1], f"an address of {instruction.name}"), results[k + 2])
@@ -331,13 +343,15 @@ class _Executor:
     def kernel(self, kernel: Kernel) -> None:
         """Runs a kernel with the known registers folded into its statements."""
         values = self.side.values
-        folded = {v: lift(x, v.sort) for n, v in self.ila.states.items() if type(x := values.get(n)) is int}
+        own = set(bound_names(kernel))
+        folded = {v: lift(x, v.sort) for v, x in values.items() if type(x) is int and v.name not in own}
         body = [map_statement(s, folded) for s in kernel.body]
-        _run(self.prepare(body), dict(values))
+        _run(self.prepare(body, self.side.memories), dict(values))
 
     def compile(self, instruction: Instruction) -> _Code:
-        scalars: list[str] = []
-        memories: list[tuple[str, int]] = []
+        states = self.ila.states
+        scalars: list[Expr] = []
+        memories: list[tuple[Expr, int]] = []
         roots: list[Expr] = []
         stores: StorePlan = []
         for name, term in instruction.updates.items():
@@ -345,10 +359,10 @@ class _Executor:
                 base, plan = store_plan(term)
                 if base.name != name:
                     raise Unsupported(f"{instruction.name} copies {base.name} to {name}")
-                memories.append((name, len(plan)))
+                memories.append((base, len(plan)))
                 stores += plan
             else:
-                scalars.append(name)
+                scalars.append(states[name])
                 roots.append(term)
         kernel, what = instruction.kernel, "an address"
         return _Code(
@@ -356,11 +370,18 @@ class _Executor:
             memories,
             self.terms(roots + [x for entry in stores for x in entry], what),
             self.terms([instruction.kernel_guard], what) if kernel else None,
-            list(kernel.on_done) if kernel else [],
+            [states[name] for name in kernel.on_done] if kernel else [],
             self.terms(list(kernel.on_done.values()), what) if kernel and kernel.on_done else None,
         )
 
 
-def _run(steps: Sequence[Step], values: dict[str, Value]) -> None:
+def _binding(target: Expr, terms: Terms, memories: Memories) -> Step:
+    def bind(values: Values) -> None:
+        values[target] = terms(values, memories)[0]
+
+    return bind
+
+
+def _run(steps: Sequence[Step], values: Values) -> None:
     for step in steps:
         step(values)

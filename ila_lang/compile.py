@@ -89,7 +89,7 @@ class _Writer:
         return f"t{self.count}"
 
     def name(self, variable: Expr) -> str:
-        return self.names.setdefault(variable, f"v{len(self.names)}_{variable.name.replace('.', '_')}")
+        return self.names.setdefault(variable, f"v{len(self.names)}_{_identifier(variable.name)}")
 
     def find(self, node: Expr) -> str | None:
         return next((scope[node] for scope in reversed(self.scopes) if node in scope), None)
@@ -138,7 +138,7 @@ class _Writer:
         if node.op == "apply":
             assert node.func is not None
             # two functions may have one name
-            name = self.functions.setdefault(node.func, f"f{len(self.functions)}_{node.func.name.replace('.', '_')}")
+            name = self.functions.setdefault(node.func, f"f{len(self.functions)}_{_identifier(node.func.name)}")
             self.namespace[name] = compile_function(node.func, vector=self.table is VECTOR)
             return f"{name}({', '.join(operands)})"
         widths = [a.sort.width if isinstance(a.sort, BvSort) else 0 for a in node.args]
@@ -153,6 +153,11 @@ class _Writer:
         exec(compile(text, "<compiled model>", "exec"), self.namespace)
         compiled: Callable[..., Any] = self.namespace["compiled"]
         return compiled
+
+
+def _identifier(name: str) -> str:
+    """The name as a part of one in Python."""
+    return re.sub(r"\W", "_", name)
 
 
 def compile_terms(parameters: Sequence[Expr], roots: Iterable[Expr], *, vector: bool = False) -> Callable[..., Any]:

@@ -272,6 +272,11 @@ def var(name: str, sort: Sort) -> Expr:
     """
     if not isinstance(name, str) or not name or not name.replace(".", "_").isidentifier():
         raise ValueError(f"Name of a variable must be an identifier, not {name!r}")
+    return private_var(name, sort)
+
+
+def private_var(name: str, sort: Sort) -> Expr:
+    """A variable whose name may have characters that no user's name has: for proofs, which name what they make up."""
     if not isinstance(sort, BoolSort | BvSort | MemSort):
         raise TypeError(f"Sort of variable {name} must be a sort, not {sort!r}")
     return Expr._make("var", (), (name,), sort)

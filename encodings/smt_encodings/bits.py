@@ -16,12 +16,9 @@ from pysmt.typing import ArrayType, BVType, FunctionType, PySMTType
 
 from ila_lang import BOOL, BvSort, Expr, Function, MemSort, Sort, inline, postorder
 
-__all__ = ["BitEncoding", "function_name", "function_symbol", "sort_of"]
+from .environment import symbol_text
 
-_TRANSCENDENTAL = frozenset(
-    {"exp", "sin", "cos", "tan", "csc", "sec", "cot", "arcsin", "arccos", "arctan", "arccsc", "arcsec", "arccot"}
-)
-"""Functions of the real numbers that cvc5 knows by these names, and lets no other function have."""
+__all__ = ["BitEncoding", "function_text", "sort_of", "variable_text"]
 
 
 def sort_of(sort: Sort) -> PySMTType:
@@ -33,19 +30,14 @@ def sort_of(sort: Sort) -> PySMTType:
     return SMT_BOOL
 
 
-def function_symbol(function: Function) -> FNode:
-    """The uninterpreted symbol of a function."""
-    kind = FunctionType(sort_of(function.result), [sort_of(p.sort) for p in function.params])
-    return smt.Symbol(function_name(function.name), kind)
+def function_text(function: Function) -> str:
+    """The text of a function in scripts; no two functions of a proof have one, whatever they are called."""
+    return symbol_text(function, function.name)
 
 
-def function_name(name: str) -> str:
-    """The name of a function in scripts; models may call theirs ``exp``, which a solver takes for its own.
-
-    >>> function_name("max"), function_name("exp")
-    ('max', 'exp!data')
-    """
-    return f"{name}!data" if name in _TRANSCENDENTAL else name
+def variable_text(variable: Expr) -> str:
+    """The text of a variable in scripts that speak of bits; where it is an integer, it is another symbol."""
+    return symbol_text((variable, "bits"), variable.name)
 
 
 class BitEncoding:
@@ -57,10 +49,9 @@ class BitEncoding:
     def __init__(self, keep: frozenset[str] = frozenset()) -> None:
         self.keep = keep
         self._memo: dict[Expr, FNode] = {}
-        self._functions: dict[str, Function] = {}
 
     def term(self, root: Expr) -> FNode:
-        """The term of ``root``; raises ValueError where two functions that stay uninterpreted have one name."""
+        """The term of ``root``."""
         root = inline(root, self.keep)
         for node in postorder([root]):
             if node not in self._memo:
@@ -70,15 +61,13 @@ class BitEncoding:
     def _node(self, node: Expr, args: list[FNode]) -> FNode:
         match node.op:
             case "var":
-                return smt.Symbol(node.name, sort_of(node.sort))
+                return smt.Symbol(variable_text(node), sort_of(node.sort))
             case "const":
                 return smt.Bool(bool(node.value)) if node.sort == BOOL else smt.BV(node.value, node.width)
             case "apply":
                 assert node.func is not None
-                if self._functions.setdefault(node.func.name, node.func) is not node.func:
-                    # one symbol for two functions would make them equal
-                    raise ValueError(f"Uninterpreted functions must have names of their own, not two {node.func.name}")
-                return smt.Function(function_symbol(node.func), args)
+                kind = FunctionType(sort_of(node.sort), [sort_of(p.sort) for p in node.func.params])
+                return smt.Function(smt.Symbol(function_text(node.func), kind), args)
             case "eq":
                 return smt.EqualsOrIff(args[0], args[1])
             case "extract":

@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ila_lang import BOOL, BvSort, Expr, Function, MemSort, Sort, free_variables, postorder
+from pysmt.utils import quote
+
+from ila_lang import BOOL, BvSort, Expr, Function, MemSort, Sort, postorder
+from ila_lang.expr import variables_of
 from ila_lang.mapping import Lemma
 
-from .bits import function_name
+from .bits import function_text, variable_text
 
 __all__ = ["CannotPrint", "differences", "miter_script", "sort_name", "term_lines"]
 
 
 class CannotPrint(ValueError):
-    """A question that this printer does not write: clashing names, or definitions that depend on each other."""
+    """A question that this printer does not write, such as one with definitions that depend on each other."""
 
 
 def sort_name(sort: Sort) -> str:
@@ -63,17 +66,14 @@ def term_lines(
     The function at the left of a lemma is *defined* by the lemma's right side; of the others, those named in
     ``keep`` and those without a body are declared without a meaning, and the rest are defined by their bodies.
 
-    Raises CannotPrint where one name stands for two things, or definitions depend on each other.
+    Raises CannotPrint where definitions depend on each other.
     """
     functions = _Functions(keep, lemmas)
     functions.use(roots)
-    variables = free_variables(*roots)
-    clash = next((n for n in variables if n in functions.names), None)
-    if clash is not None:
-        raise CannotPrint(f"the name {clash} stands for a variable and for a function")
+    variables = {variable_text(v): v for v in variables_of(*roots)}
     lines = [f"; {line}" for line in comment.splitlines()]
     lines.append("(set-logic ALL)")
-    lines += [f"(declare-fun {n} () {sort_name(v.sort)})" for n, v in sorted(variables.items())]
+    lines += [f"(declare-fun {quote(n)} () {sort_name(v.sort)})" for n, v in sorted(variables.items())]
     lines += functions.lines
     shared = _shared(roots)
     texts: dict[Expr, str] = {}
@@ -93,9 +93,9 @@ class _Functions:
     def __init__(self, keep: frozenset[str], lemmas: Sequence[Lemma]) -> None:
         self.keep = keep
         self.lemmas = {lemma.left.func: lemma for lemma in lemmas}
-        self.names: dict[str, Function] = {}
+        self.known: set[Function] = set()
         self.lines: list[str] = []
-        self._open: set[str] = set()
+        self._open: set[Function] = set()
 
     def use(self, roots: Iterable[Expr]) -> None:
         for node in postorder(roots):
@@ -104,33 +104,30 @@ class _Functions:
                 self._need(node.func)
 
     def _need(self, function: Function) -> None:
-        known = self.names.get(function.name)
-        if known is not None and known is not function:
-            raise CannotPrint(f"the name {function.name} stands for two functions")
-        if function.name in self._open:
+        if function in self._open:
             raise CannotPrint(f"the definition of {function.name} depends on itself")
-        if known is not None:
+        if function in self.known:
             return
-        self.names[function.name] = function
-        self._open.add(function.name)
+        self.known.add(function)
+        self._open.add(function)
         lemma = self.lemmas.get(function)
         if lemma is not None:
             self._define(function, lemma.left.args, lemma.right)
         elif function.name in self.keep or function.body is None:
             sorts = " ".join(sort_name(p.sort) for p in function.params)
-            self.lines.append(f"(declare-fun {function_name(function.name)} ({sorts}) {sort_name(function.result)})")
+            self.lines.append(f"(declare-fun {quote(function_text(function))} ({sorts}) {sort_name(function.result)})")
         else:
             self._define(function, function.params, function.body)
-        self._open.discard(function.name)
+        self._open.discard(function)
 
     def _define(self, function: Function, parameters: Sequence[Expr], body: Expr) -> None:
         self.use([body])
-        stray = set(free_variables(body)) - {p.name for p in parameters}
+        stray = sorted(v.name for v in set(variables_of(body)) - set(parameters))
         if stray:
-            raise CannotPrint(f"the definition of {function.name} uses {', '.join(sorted(stray))}")
-        bound = " ".join(f"({p.name} {sort_name(p.sort)})" for p in parameters)
+            raise CannotPrint(f"the definition of {function.name} uses {', '.join(stray)}")
+        bound = " ".join(f"({quote(variable_text(p))} {sort_name(p.sort)})" for p in parameters)
         result = sort_name(function.result)
-        self.lines.append(f"(define-fun {function_name(function.name)} ({bound}) {result} {_with_lets(body)})")
+        self.lines.append(f"(define-fun {quote(function_text(function))} ({bound}) {result} {_with_lets(body)})")
 
 
 def _with_lets(root: Expr) -> str:
@@ -167,7 +164,8 @@ def _const(node: Expr, _: list[str]) -> str:
 
 
 def _application(node: Expr, args: list[str]) -> str:
-    name = function_name(str(node.params[0]))
+    assert node.func is not None
+    name = quote(function_text(node.func))
     return f"({name} {' '.join(args)})" if args else name
 
 
@@ -179,7 +177,7 @@ def _extension(node: Expr, args: list[str]) -> str:
 # Every operator that is not here has its SMT-LIB name.
 _NAMES: Mapping[str, str] = {"eq": "=", "load": "select"}
 _SPECIAL: Mapping[str, Callable[[Expr, list[str]], str]] = {
-    "var": lambda node, _: node.name,
+    "var": lambda node, _: quote(variable_text(node)),
     "const": _const,
     "apply": _application,
     "extract": lambda node, args: f"((_ extract {node.params[0]} {node.params[1]}) {args[0]})",

@@ -1,24 +1,112 @@
-"""A pySMT environment per proof.
+"""The symbols of one proof.
 
-pySMT keeps one table of symbols for the whole process, in which a name has one type for ever.  Two proofs may use one
-name for different things (a size of one mapping, a memory of another), so each gets a table of its own.
+Whatever a proof speaks of is an object: a size, a register, a counter, a function.  People call several of them by one
+name, and solvers know symbols by nothing but their names.  So each object gets a text of its own here, the first one
+the name that people gave it and further ones that name with ``!2``, ``!3``, ...; ``!`` is in no identifier of users
+(:func:`ila_lang.var`).  Variables that a proof makes up have such names from the start.  Texts follow from the order in
+which objects enter a proof, so it has the same ones whenever it is made.
+
+Each proof has symbols of its own: two proofs may use one name for different things.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from weakref import WeakKeyDictionary
 
-from pysmt.environment import pop_env, push_env
+from pysmt.environment import Environment, get_env, pop_env, push_env
 
-__all__ = ["fresh_symbols"]
+from ila_lang import Expr, Sort
+from ila_lang.expr import private_var
+
+__all__ = ["fresh", "fresh_symbols", "plain", "symbol_text"]
+
+_NUMBER = re.compile(r"![0-9]+")
+
+# What z3 5.4.0 or cvc5 1.3 do not let be declared, or take for a function of theirs where it is (tried one by one).
+_WORDS = (
+    "_ as let par match exists forall lambda choice true false not and or xor ite distinct div mod rem abs exp sin cos "
+    "tan csc sec cot arcsin arccos arctan arccsc arcsec arccot sqrt to_int to_real is_int select store concat bvnot "
+    "bvneg bvand bvor bvxor bvnand bvnor bvxnor bvadd bvsub bvmul bvudiv bvurem bvsdiv bvsrem bvsmod bvshl bvlshr "
+    "bvashr bvult bvule bvugt bvuge bvslt bvsle bvsgt bvsge bvcomp bvredor bvredand bv2nat ubv_to_int sbv_to_int fp "
+    "RNE RNA RTP RTN RTZ tuple bag sep pto wand"
+)
+_SOLVERS_OWN = frozenset(_WORDS.split())
+_SOLVERS_FAMILIES = frozenset(("bag", "ff", "fp", "int", "re", "rel", "seq", "set", "str", "table", "tuple"))
+"""What stands before the dot in names of functions of theirs, such as ``fp.add``."""
+
+
+class _Texts:
+    """Texts that are taken, and by what."""
+
+    def __init__(self) -> None:
+        self.taken: set[str] = set()
+        self.texts: dict[Hashable, str] = {}
+        self.numbers: dict[str, int] = {}
+
+    def of(self, key: Hashable, name: str) -> str:
+        """The text of an object that people call ``name``."""
+        if key not in self.texts:
+            base = text = plain(name)
+            while text in self.taken or _is_solvers_own(text):
+                self.numbers[base] = number = self.numbers.get(base, 1) + 1
+                text = f"{base}!{number}"
+            self.taken.add(text)
+            self.texts[key] = text
+        return self.texts[key]
+
+
+def _is_solvers_own(text: str) -> bool:
+    return text in _SOLVERS_OWN or ("." in text and text.partition(".")[0] in _SOLVERS_FAMILIES and "!" not in text)
+
+
+class _Symbols:
+    """How many variables were made by name, and the texts of whatever solvers are given."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, int] = {}
+        self.solvers = _Texts()
+
+
+_SYMBOLS: WeakKeyDictionary[Environment, _Symbols] = WeakKeyDictionary()
+
+
+def _symbols() -> _Symbols:
+    environment = get_env()
+    if environment not in _SYMBOLS:
+        _SYMBOLS[environment] = _Symbols()
+    return _SYMBOLS[environment]
 
 
 @contextmanager
 def fresh_symbols() -> Iterator[None]:
-    """Runs a block with an empty table of symbols; terms made inside must not be used outside."""
+    """Runs a block with symbols of its own, pySMT's among them; terms made inside must not be used outside."""
     push_env()
     try:
         yield
     finally:
         pop_env()
+
+
+def fresh(name: str, sort: Sort) -> Expr:
+    """A variable that is equal to no other one of the proof, nor to any of a user; its name begins with ``name``."""
+    base, made = plain(name), _symbols().made
+    made[base] = made.get(base, 0) + 1
+    return private_var(f"{base}!{made[base]}", sort)
+
+
+def plain(name: str) -> str:
+    """What a variable of a proof was called before it got a name of its own."""
+    return _NUMBER.sub("", name)
+
+
+def symbol_text(key: Hashable, name: str) -> str:
+    """The text, unique in the proof, by which solvers know what ``key`` identifies and people call ``name``.
+
+    >>> with fresh_symbols():
+    ...     symbol_text(1, "max"), symbol_text(2, "max"), symbol_text(1, "max"), symbol_text(3, "exp")
+    ('max', 'max!2', 'max', 'exp!2')
+    """
+    return _symbols().solvers.of(key, name)

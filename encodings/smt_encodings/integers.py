@@ -38,6 +38,7 @@ from pysmt.typing import INT
 
 from ila_lang import BOOL, BvSort, Expr, postorder
 
+from .environment import symbol_text
 from .polynomials import Polynomial, expand, polynomial_term
 
 __all__ = ["IntegerEncoding", "NotLinearizable", "is_linear"]
@@ -106,9 +107,9 @@ class IntegerEncoding:
         """The integer (or Boolean) symbol of a variable; its range joins the hypotheses at first use."""
         if variable not in self._memo:
             if variable.sort == BOOL:
-                self._memo[variable] = Symbol(variable.name, SMT_BOOL)
+                self._memo[variable] = Symbol(symbol_text((variable, "truth"), variable.name), SMT_BOOL)
             else:
-                symbol = Symbol(variable.name, INT)
+                symbol = Symbol(symbol_text((variable, "integer"), variable.name), INT)
                 self._memo[variable] = symbol
                 self._range(symbol, variable.width)
         return self._memo[variable]
@@ -258,7 +259,9 @@ class IntegerEncoding:
 
     def _quotient_symbol(self, value: FNode, divisor: FNode) -> FNode:
         label = value.symbol_name() if value.is_symbol() else f"{self.namespace}!q{len(self._divisions)}"
-        return Symbol(f"{label}!over!{divisor.symbol_name()}", INT)
+        by = divisor.symbol_name()
+        # a divisor that is a quotient itself must not read like a quotient of a quotient
+        return Symbol(f"{label}!over!{by}" if "!" not in by else f"{label}!over{len(by)}!{by}", INT)
 
     def quotients(self) -> list[tuple[FNode, int | FNode, tuple[FNode, ...]]]:
         """What was divided, by what, and the symbols of quotient and remainder (by a size: of the quotient)."""

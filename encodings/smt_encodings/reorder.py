@@ -17,12 +17,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ila_lang import Expr, Function, Sort, compile_terms, const, inline, postorder, var
-from ila_lang.expr import rebuild
+from ila_lang.expr import rebuild, variables_of
 from ila_lang.mapping import Lemma, Reduction
 
-from .bits import BitEncoding
+from .bits import BitEncoding, variable_text
 from .direct import CannotPrint, differences, sort_name, term_lines
 from .discharge import Discharger, NotDischarged
+from .environment import fresh
 from .sums_encode import hash_sum, hash_width
 from .values import differ
 
@@ -77,9 +78,9 @@ def _laws(reduction: Reduction) -> Iterator[tuple[str, Expr, Expr]]:
 def _failure(operator: Function, law: str, left: Expr, right: Expr, error: NotDischarged) -> str:
     advice = "its operands must stay in their order, so use --method bmc or chc, which keep it"
     answer = error.obligation.answers[0]
-    names = [n for n in "abc" if f"(declare-fun {n} " in error.obligation.smtlib]
-    values = {n: answer.model.get(n, 0) for n in names}
-    run = compile_terms([var(n, operator.result) for n in names], [left, right])
+    variables = variables_of(left, right)
+    values = {v.name: answer.model.get(variable_text(v), 0) for v in variables}
+    run = compile_terms(variables, [left, right])
     both = run(*values.values())
     if answer.status != "sat" or both[0] == both[1]:
         return f"the sum {operator.name} is not proved to be {law} ({error}); {advice}"
@@ -182,10 +183,7 @@ class _Writer:
         self.pairs = pairs
         self.sums = sums
         roots = [t for pair in pairs for t in pair]
-        self.values = {s: var(f"sum.{i}", s.sort) for i, s in enumerate(sums.values(roots))}
-        clash = {v.name for v in self.values.values()} & {n.name for n in postorder(roots) if n.op == "var"}
-        if clash:
-            raise CannotPrint(f"the name {min(clash)} stands for a variable and for a sum")
+        self.values = {s: fresh("sum", s.sort) for s in sums.values(roots)}
         self.rewritten: dict[Expr, Expr] = {}
         for node in postorder(roots):
             value = self.values.get(node)
@@ -251,7 +249,7 @@ class _Writer:
         roots = [t for pair in pairs for t in pair] + [t for c in collected for t in (c.value, *c.summands)]
         lines, texts = term_lines(roots, keep=keep, lemmas=lemmas, comment=comment)
         width = hash_width(len(collected), max((len(c.summands) for c in collected), default=1))
-        hashes = {r: f"hash!{i}" for i, r in enumerate({c.reduction: None for c in collected})}
+        hashes = {r: f"!hash{i}" for i, r in enumerate({c.reduction: None for c in collected})}
         for reduction, name in hashes.items():
             sort = reduction.operator.result
             lines.append(f"(declare-fun {name} ({sort_name(sort)}) (_ BitVec {width}))")
@@ -260,9 +258,9 @@ class _Writer:
                 lines.append(f"(assert (= ({name} {unit}) (_ bv0 {width})))")
         names: dict[int, str] = {}
         for number, each in enumerate(collected):
-            names[id(each)] = f"hashed!{number}"
+            names[id(each)] = f"!hashed{number}"
             total = hash_sum([f"({hashes[each.reduction]} {texts[s]})" for s in each.summands], width)
-            lines.append(f"(define-fun hashed!{number} () (_ BitVec {width}) {total})")
+            lines.append(f"(define-fun !hashed{number} () (_ BitVec {width}) {total})")
         for a, b in self.axioms.values():
             lines.append(
                 f"(assert (=> (not (= {texts[a.value]} {texts[b.value]})) (not (= {names[id(a)]} {names[id(b)]}))))"

@@ -14,9 +14,11 @@ from pysmt.environment import pop_env, push_env
 from pysmt.fnode import FNode
 
 from ila_lang import BOOL, Expr, Function, bv, compile_terms, concat, const, free_variables, ite, mem, var
+from smt_encodings import solver_cvc5
 from smt_encodings.bits import BitEncoding
 from smt_encodings.direct import miter_script
 from smt_encodings.discharge import decide
+from smt_encodings.environment import fresh, fresh_symbols
 from smt_encodings.integers import IntegerEncoding, NotLinearizable
 from smt_encodings.printer import script
 from smt_encodings.solver_z3 import check
@@ -97,13 +99,18 @@ def value(encoding: IntegerEncoding, term: FNode, values: dict[FNode, FNode]) ->
     return int(found.constant_value())
 
 
+def integer(variable: Expr) -> FNode:
+    """The symbol of a variable in integer arithmetic."""
+    return IntegerEncoding(lambda *_: False, "").symbol(variable)
+
+
 def proved_by_enumeration(allowed: Sequence[tuple[int, ...]]) -> Callable[[list[FNode], FNode], bool]:
     """A decision procedure that tries all points; it is given the encoding afterwards."""
 
     def decides(hypotheses: list[FNode], goal: FNode) -> bool:
         encoding = holder[0]
         for point in allowed:
-            values = {smt.Symbol(v.name, smt.INT): smt.Int(x) for v, x in zip(VARIABLES, point, strict=True)}
+            values = {integer(v): smt.Int(x) for v, x in zip(VARIABLES, point, strict=True)}
             if value(encoding, smt.And(encoding.assumed), values) and not value(encoding, goal, values):
                 return False
         return True
@@ -131,7 +138,7 @@ def test_an_accepted_term_is_exact_under_the_hypotheses(term: Expr, hypothesis: 
     for point in SAMPLE:
         wanted, holds = truth(*point)
         if holds:
-            values = {smt.Symbol(v.name, smt.INT): smt.Int(x) for v, x in zip(VARIABLES, point, strict=True)}
+            values = {integer(v): smt.Int(x) for v, x in zip(VARIABLES, point, strict=True)}
             assert value(encoding, found, values) == wanted
             for assumed, condition in encoding.fits:
                 # recorded with what was assumed before it, from which it follows
@@ -230,7 +237,7 @@ def test_an_instance_is_the_term_at_a_point() -> None:
     point = base.term(A.zext(8) + B.zext(8))
     moved = base.instance(box, generic, {box.term(counter): point})
     for a, b in itertools.product(range(16), repeat=2):
-        values = {smt.Symbol("a", smt.INT): smt.Int(a), smt.Symbol("b", smt.INT): smt.Int(b)}
+        values = {integer(A): smt.Int(a), integer(B): smt.Int(b)}
         assert value(base, moved, values) == (a + b + 3) % 7 + (a + b) // 5
     again = base.instance(box, generic, {box.term(counter): point})
     assert again is moved, "equal quotients get equal symbols"
@@ -305,10 +312,59 @@ def test_functions_are_inlined_unless_kept() -> None:
 def test_two_functions_of_one_name_are_not_one_symbol() -> None:
     other = Function("twist", {"x": bv(4)}, bv(4), None)
     other.body = other.params[0] + 1
-    encoding = BitEncoding(frozenset({"twist"}))
-    encoding.term(F(A))
-    with pytest.raises(ValueError, match="names of their own"):
-        encoding.term(other(A))
+    with fresh_symbols():
+        encoding = BitEncoding(frozenset({"twist"}))
+        text = script([smt.Not(smt.Equals(encoding.term(F(A)), encoding.term(other(A))))])
+    assert "(declare-fun twist (" in text and "(declare-fun twist!2 (" in text
+    assert check(text, 5).status == "sat"
+
+
+@pytest.mark.parametrize("name", ["exp", "bvadd", "let", "fp.add", "true", "rem", "é"])
+def test_words_of_solvers_are_names_like_any_other(name: str) -> None:
+    """A size and a function, both with that name: each is a symbol of its own for both solvers."""
+    function = Function(name, {"x": bv(4), "y": bv(4)}, bv(4), None)
+    variable = var(name, bv(4))
+    for differ, status in ((variable + 1, "sat"), (variable, "unsat")):
+        with fresh_symbols():
+            encoding = BitEncoding()
+            left, right = function(variable, A), function(differ, A)
+            texts = [
+                script([smt.Not(smt.Equals(encoding.term(left), encoding.term(right)))]),
+                miter_script([(left, right)]),
+            ]
+        for text in texts:
+            assert check(text, 5).status == status, text
+            assert solver_cvc5.check(text, 5).status == status, text
+
+
+def test_the_integer_and_the_bits_of_one_variable_are_two_symbols() -> None:
+    with fresh_symbols():
+        bits, number = BitEncoding().term(A), IntegerEncoding(lambda *_: False, "").term(A)
+        assert bits.symbol_type() != number.symbol_type()
+        assert {bits.symbol_name(), number.symbol_name()} == {"a", "a!2"}
+
+
+def test_a_variable_that_is_made_up_is_no_other_one() -> None:
+    with fresh_symbols():
+        made = [fresh("a", bv(4)), fresh("a", bv(4)), fresh("a!2", bv(4))]
+        assert len({A, *made}) == 4
+        texts = [BitEncoding().term(v).symbol_name() for v in (made[1], A, made[0], made[2])]
+        assert texts == ["a", "a!2", "a!3", "a!4"]
+    with fresh_symbols():
+        assert fresh("a", bv(4)) is made[0], "a proof has the same symbols whenever it is made"
+
+
+def test_a_quotient_of_a_quotient_is_not_the_quotient_by_a_quotient() -> None:
+    x, y, z = (var(n, bv(8)) for n in "xyz")
+
+    def proves(hypotheses: list[FNode], goal: FNode) -> bool:
+        return check(script([*hypotheses, smt.Not(goal)]), 5).status == "unsat"
+
+    with fresh_symbols():
+        encoding = IntegerEncoding(proves, "t")
+        for size in (y, z, y // z):
+            encoding.assume(const(1, 8) <= size)
+        assert encoding.term((x // y) // z) is not encoding.term(x // (y // z))
 
 
 def test_memories_and_booleans() -> None:
