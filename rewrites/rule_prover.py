@@ -38,7 +38,7 @@ from .rule_mutants import mutants
 from .rule_search import find_among_all, find_counterexample, holds_at, points, refutes_change, replay
 from .rules import Counterexample, ScalarRule
 
-__all__ = ["LADDERS", "interpretations_of", "prove_rule", "proved_by", "require_rule"]
+__all__ = ["LADDERS", "interpretations_of", "proof_of", "prove_rule", "proved_by", "require_rule"]
 
 _SEARCHED = 5000
 """Values at which a rule is evaluated before solvers are asked."""
@@ -88,6 +88,18 @@ def prove_rule(rule: ScalarRule, discharger: Discharger | None = None) -> Verdic
 def proved_by(rule: ScalarRule, interpretation: Interpretation, discharger: Discharger) -> bool:
     """Whether one interpretation proves a rule; no values are tried before, and no health check follows."""
     return _Attempt(rule, discharger).climb(interpretation)[0]
+
+
+def proof_of(rule: ScalarRule, discharger: Discharger) -> tuple[Status, str]:
+    """What solvers say of a rule, as :func:`proved_by`, in the first interpretation that proves it; else UNKNOWN.
+
+    Its lemmas are taken as proved.
+    """
+    for interpretation in interpretations_of(rule):
+        attempt = _Attempt(rule, discharger)
+        if attempt.climb(interpretation)[0]:
+            return conclude(attempt.obligations)
+    return Status.UNKNOWN, "no interpretation proves it"
 
 
 def require_rule(rule: ScalarRule, used: Mapping[str, Any], requirements: Requirements) -> Claim:

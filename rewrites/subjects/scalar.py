@@ -13,10 +13,10 @@ from ir_semantics.scalars import NotInterpreted, Scalar, Value, postorder
 from reports.subjects import Mutant, Refutation, Required, Subject
 from rewrites import float_rules, hardware_rules, integer_rules
 from rewrites.rule_mutants import drawn_mutants
-from rewrites.rule_prover import interpretations_of, prove_rule, proved_by, require_rule
+from rewrites.rule_prover import proof_of, prove_rule, require_rule
 from rewrites.rule_search import find_among_all, find_counterexample, points, refutes_change, replay
 from rewrites.rules import Counterexample, ScalarRule
-from smt_encodings.claims import Claim, Status, Verdict
+from smt_encodings.claims import Claim, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 
 from .documents import document, read_document, value_json, value_of
@@ -79,7 +79,7 @@ class ScalarSubject(Subject):
     def mutants(self, draw: Random) -> Iterator[Mutant]:
         """Rules with one thing changed on a side or in the condition."""
         for what, changed in drawn_mutants(self.rule, draw):
-            yield Mutant(what, partial(_differs, self.rule, changed), partial(_proof, changed))
+            yield Mutant(what, partial(_differs, self.rule, changed), partial(proof_of, changed))
 
     def required(self, certificate: Mapping[str, Any]) -> Required | str:
         """The rule's obligations in the certificate's interpretations."""
@@ -116,13 +116,6 @@ def _differs(rule: ScalarRule, changed: ScalarRule, seconds: float) -> str | Non
     if found is not None:
         return str(found)
     return refutes_change(rule, changed, list(points(rule))) if changed.right is not rule.right else None
-
-
-def _proof(rule: ScalarRule, discharger: Discharger) -> tuple[Status, str]:
-    for interpretation in interpretations_of(rule):
-        if proved_by(rule, interpretation, discharger):
-            return Status.PROVED, interpretation.value
-    return Status.UNKNOWN, "no interpretation proves it"
 
 
 def _structure(rule: ScalarRule) -> str:
