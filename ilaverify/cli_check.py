@@ -1,6 +1,9 @@
 """The verb ``check``: certificates against the claims as they are now, several at once; and compiled models.
 
-Exit codes: 0 all accepted, 2 one is rejected, 64 bad usage.
+Exit codes: 0 all accepted, 1 one is rejected, 2 one is undecided and none rejected, 64 bad usage.
+
+REJECTED means that something is wrong with a certificate; UNDECIDED, that solvers gave no answer in time, that the
+process which asked them ended, or that there is no file to be read: then nothing is known.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .arguments import count, seconds
-from .errors import EXIT_PROVED, EXIT_UNPROVED, UsageError
+from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 __all__ = ["add_parser"]
 
@@ -27,7 +30,7 @@ def add_parser(verbs: Any) -> None:
         description="Generates the obligations of each certificate's claim anew, compares them, and has solvers answer "
         "them from their text.  Of a compiled model, the certificates that it rests on are checked likewise, and "
         "everything else is made again and compared.",
-        epilog="exit codes: 0 all accepted, 2 one is rejected, 64 bad usage",
+        epilog="exit codes: 0 all accepted, 1 one is rejected, 2 one is undecided (no answer came), 64 bad usage",
     )
     parser.add_argument(
         "certificates",
@@ -69,11 +72,24 @@ def _check(options: argparse.Namespace) -> int:
             _show(result)
     results += (checked[number] for number in sorted(checked))
     if options.json:
-        print(json.dumps(results, indent=2, sort_keys=True))
+        print(json.dumps([{**result, "verdict": _word(result)} for result in results], indent=2, sort_keys=True))
     else:
-        accepted = sum(r["accepted"] for r in results)
-        print(f"{accepted} accepted, {len(results) - accepted} rejected")
-    return EXIT_PROVED if all(r["accepted"] for r in results) else EXIT_UNPROVED
+        words = [_word(result) for result in results]
+        undecided = words.count("UNDECIDED")
+        more = f", {undecided} undecided" if undecided else ""
+        print(f"{words.count('ACCEPTED')} accepted, {words.count('REJECTED')} rejected{more}")
+    if any(result["problems"] for result in results):
+        return EXIT_REFUTED
+    return EXIT_UNPROVED if any(result["undecided"] for result in results) else EXIT_PROVED
+
+
+def _result(file: Path, **parts: Any) -> dict[str, Any]:
+    """What is known of a file that was not checked yet."""
+    return {"file": str(file), "accepted": False, "problems": [], "undecided": [], "replays": [], **parts}
+
+
+def _word(result: dict[str, Any]) -> str:
+    return "ACCEPTED" if result["accepted"] else "REJECTED" if result["problems"] else "UNDECIDED"
 
 
 def _files(given: Sequence[Path]) -> Iterator[Path]:
@@ -89,10 +105,10 @@ def _files(given: Sequence[Path]) -> Iterator[Path]:
 
 
 def _show(result: dict[str, Any]) -> None:
-    print(f"{'ACCEPTED' if result['accepted'] else 'REJECTED'}  {result['file']}")
+    print(f"{_word(result):<9} {result['file']}")
     if "claim" in result:
         print(f"  {result['claim']['statement']}: {result['claim']['size_domain']}")
-    for line in (*result["replays"], *result["problems"]):
+    for line in (*result["replays"], *result["problems"], *result["undecided"]):
         print(f"  {line}", flush=True)
 
 
@@ -105,7 +121,7 @@ def _model_checked(path: Path, proofs: Path) -> tuple[dict[str, Any], list[Path]
 
     from .catalogue import all_entries
 
-    result: dict[str, Any] = {"file": str(path), "accepted": False, "problems": [], "replays": []}
+    result = _result(path)
     try:
         compiled = read_compiled(path)
     except ArtefactError as error:
@@ -159,8 +175,7 @@ def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[tup
         for end in ends:
             number = int(end.name)
             if end.text is None:
-                broken = {"file": str(paths[number]), "accepted": False, "problems": [end.failure], "replays": []}
-                yield number, broken
+                yield number, _result(paths[number], undecided=[end.failure])
                 continue
             result, new = json.loads(end.text)
             answered.update(new)
@@ -180,16 +195,20 @@ def _seconds_of_proof(path: Path) -> float:
 
 
 def _checked(path: Path, solver: str, timeout: float, answered: MutableMapping[str, str]) -> dict[str, Any]:
+    from ila_lang.files import FileRefused
     from reports.binding import binding_problems
     from reports.certificate import CertificateError, read_certificate
     from reports.checker import SOLVERS, replay
 
     from .catalogue import find_subject
 
-    result: dict[str, Any] = {"file": str(path), "accepted": False, "problems": [], "replays": []}
+    result = _result(path)
     try:
         certificate = read_certificate(path)
         subject = find_subject(str(certificate["claim"].get("subject")))
+    except FileRefused as error:
+        result["undecided"].append(str(error))
+        return result
     except (CertificateError, UsageError) as error:
         result["problems"].append(str(error))
         return result
@@ -205,7 +224,8 @@ def _checked(path: Path, solver: str, timeout: float, answered: MutableMapping[s
                 f"{outcome.solver}: {right} of {outcome.obligations} obligations hold "
                 f"({outcome.asked} asked, each text once in a run), {outcome.seconds:.1f} s"
             )
-            problems += outcome.problems
+            problems += outcome.wrong
+            result["undecided"] += outcome.undecided
     result["problems"] = problems
-    result["accepted"] = not problems
+    result["accepted"] = not problems and not result["undecided"]
     return result

@@ -41,6 +41,7 @@ __all__ = [
     "outcome_json",
     "run_entries",
     "show_outcome",
+    "write_outcome",
     "write_reports",
 ]
 
@@ -123,22 +124,34 @@ def _prove(options: argparse.Namespace) -> int:
         entries = chosen_entries(options.names, every=options.all, kinds=options.kind or (), targets=targets)
     _check_places(options)
     inputs = cli_report.read_inputs(options)
+    failure: OSError | None = None
+    written: list[Path] = []
+
+    def keep(outcome: ProofOutcome) -> None:
+        nonlocal failure
+        if options.directory is None or failure is not None:
+            return
+        try:
+            write_outcome(outcome, options.directory, written)
+        except OSError as error:
+            failure = error  # the proofs take their time: the others are made and shown all the same
+
     if known is None:
         from .prove_all import Limits
 
         limits = Limits(options.jobs, options.timeout, options.memory)
-        outcomes, interrupted = run_entries(entries, limits, store, options)
+        outcomes, interrupted = run_entries(entries, limits, store, options, keep)
     else:
         outcomes, interrupted = known, False
         notes: set[str] = set()
         for outcome in outcomes:
             _tell(outcome, notes, options)
-    failure: OSError | None = None
-    written: list[Path] = []
+            keep(outcome)
     try:
-        write_reports(outcomes, options, written, inputs)
+        if failure is None:
+            write_reports(outcomes, options, written, inputs)
     except OSError as error:
-        failure = error  # the proofs took their time: they are shown all the same
+        failure = error
     if options.json:
         found = {"schema": RESULT_SCHEMA, "claims": [outcome_json(o) for o in outcomes]}
         print(json.dumps(found | {"written": [str(p) for p in written]}, indent=2, sort_keys=True))
@@ -244,9 +257,16 @@ def exit_code_of(outcomes: Sequence[ProofOutcome]) -> int:
 
 
 def run_entries(
-    entries: dict[str, Entry], limits: Any, store: ProofStore | None, options: argparse.Namespace
+    entries: dict[str, Entry],
+    limits: Any,
+    store: ProofStore | None,
+    options: argparse.Namespace,
+    keep: Callable[[ProofOutcome], None],
 ) -> tuple[list[ProofOutcome], bool]:
-    """Outcomes in the order of ``entries``, and whether the run was interrupted (by Ctrl-C or SIGTERM)."""
+    """Outcomes in the order of ``entries``, and whether the run was interrupted (by Ctrl-C or SIGTERM).
+
+    ``keep`` gets each outcome as it comes.
+    """
     from reports.outcomes import NOT_RUN, ProofOutcome
 
     from .prove_all import prove_all
@@ -281,6 +301,7 @@ def run_entries(
             for outcome in outcomes:
                 done[outcome.name] = outcome
                 progress.clear()
+                keep(outcome)
                 _tell(outcome, notes, options)
                 progress.ended(outcome.name)
                 if asked:
@@ -355,13 +376,29 @@ class _Progress:
 # -- what is written ----------------------------------------------------------------------------------
 
 
+def write_outcome(outcome: ProofOutcome, directory: Path, written: list[Path]) -> None:
+    """Writes the certificate of a proof, or what shows a counterexample; each path is added to ``written``."""
+    from reports.certificate import certificate_name, write_atomically
+
+    files = {}
+    if outcome.document and outcome.status == "PROVED":
+        files[certificate_name(outcome.name, outcome.method)] = outcome.document
+    if outcome.document and outcome.status == "REFUTED":
+        files[f"{outcome.name}.counterexample-data.json"] = outcome.document
+        if outcome.program:
+            files[f"{outcome.name}.counterexample.json"] = outcome.program
+    for name, text in files.items():
+        write_atomically(directory / name, text)
+        written.append(directory / name)
+
+
 def write_reports(
     outcomes: list[ProofOutcome],
     options: argparse.Namespace,
     written: list[Path],
     inputs: cli_report.PageInputs | None = None,
 ) -> None:
-    """Writes what the options ask for; each path is added to ``written`` when it is there.
+    """Writes what is about all claims, as the options ask; each path is added to ``written`` when it is there.
 
     ``inputs`` are shown on the HTML page beside the proofs.
     """
@@ -382,11 +419,6 @@ def write_reports(
         certificates = {
             certificate_name(o.name, o.method): o.document for o in outcomes if o.document and o.status == "PROVED"
         }
-        found = [o for o in outcomes if o.document and o.status == "REFUTED"]
-        data = {f"{o.name}.counterexample-data.json": o.document for o in found}
-        programs = {f"{o.name}.counterexample.json": o.program for o in found if o.program}
-        for name, text in (certificates | programs | data).items():
-            put(options.directory / name, text)
         if certificates:
             put(options.directory / STATEMENT_FILE, statement_text(certificates, f"ilaverify {__version__}"))
     reports: dict[str, Callable[[], str]] = {

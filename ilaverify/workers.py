@@ -15,6 +15,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import wait
@@ -54,6 +55,8 @@ class _Running:
     errors: IO[bytes]
     notes: IO[bytes]
     start: float
+    last: bool
+    """Whether the task was the last of those that waited."""
 
 
 _NOTE_BYTES = 200
@@ -83,18 +86,23 @@ def run_tasks(
 ) -> Generator[Ended]:
     """Runs tasks, ``jobs`` at a time, each for ``timeout`` seconds at most with ``memory`` MB of address space.
 
+    Tasks should begin with the longest.  One of the processes at a time takes from the end, so that short tasks are
+    done while long ones run, and a run that is stopped early has done something; a single process takes turns.
+
     Yields each task's end when it comes.  Ends all processes when the iterator is closed or Ctrl-C interrupts it, and
     raises KeyboardInterrupt soon after ``stopped`` becomes true.
     """
-    waiting = list(tasks)[::-1]
+    waiting = deque(tasks)
+    last = False  # whether the task that was started last is one from the end
     running: dict[int, _Running] = {}
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
-                task = waiting.pop()
+                last = not any(one.last for one in running.values()) and not (jobs == 1 and last)
+                task = waiting.pop() if last else waiting.popleft()
                 if started is not None:
                     started(task.name)
-                one = _start(task, timeout, memory)
+                one = _start(task, timeout, memory, last)
                 running[one.process.sentinel] = one
             now = time.monotonic()
             nearest = min(one.start + timeout for one in running.values())
@@ -114,13 +122,13 @@ def run_tasks(
             _end(one)
 
 
-def _start(task: Task, timeout: float, memory: int) -> _Running:
+def _start(task: Task, timeout: float, memory: int, last: bool) -> _Running:
     answer, errors, notes = (tempfile.TemporaryFile() for _ in range(3))  # noqa: SIM115  closed by _end
     sys.stdout.flush()  # what is buffered would be written by the child again
     sys.stderr.flush()
     process = _FORK.Process(target=_child, args=(task, (answer, errors, notes), timeout, memory))
     process.start()
-    return _Running(task, process, answer, errors, notes, time.monotonic())
+    return _Running(task, process, answer, errors, notes, time.monotonic(), last)
 
 
 def _noted(one: _Running) -> str:

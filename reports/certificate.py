@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ila_lang import Expr, Function, canonical_text, digest, free_variables, substitute
-from ila_lang.files import FileRefused, read_at_most
+from ila_lang.files import read_at_most
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Claim, Obligation, Status, Verdict
 
@@ -196,14 +196,11 @@ def certificate_text(content: Mapping[str, Any]) -> str:
 def read_certificate(path: Path) -> dict[str, Any]:
     """The certificate in a file.
 
-    Raises CertificateError where the file cannot be read, is not canonical, has another form, or was changed.
+    Raises FileRefused where the file cannot be read, and CertificateError where what it holds is not canonical, has
+    another form, or was changed.
     """
     try:
-        data = read_at_most(path, "a certificate", MOST_BYTES)
-    except FileRefused as error:
-        raise CertificateError(str(error)) from error
-    try:
-        text = data.decode("ascii")
+        text = read_at_most(path, "a certificate", MOST_BYTES).decode("ascii")
     except UnicodeDecodeError as error:
         raise CertificateError(f"{path}: a certificate must be JSON text: {error}") from error
     return parse_certificate(text, path, "file")

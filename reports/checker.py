@@ -25,19 +25,30 @@ SOLVERS: Mapping[str, Callable[[str, float], Answer]] = {"cvc5": solver_cvc5.che
 
 _VERSIONS: Mapping[str, Callable[[], str]] = {"cvc5": solver_cvc5.version, "z3": solver_z3.version}
 
+MORE_TIME = 5.0
+"""What one solver answers on an idle machine may take so many times as long on a busy one."""
+
 
 @dataclass(frozen=True)
 class Replay:
-    """The outcome of replaying one certificate with one solver; ``problems`` is empty where all answers are right.
+    """The outcome of replaying one certificate with one solver.
 
-    The solver was ``asked`` so many questions; the other obligations have the text of one that was asked before.
+    ``wrong`` are answers other than the expected ones, and questions that are none; ``undecided`` are obligations to
+    which no answer came.  The solver was ``asked`` so many questions; the other obligations have the text of one that
+    was asked before.
     """
 
     solver: str
     obligations: int
     asked: int
     seconds: float
-    problems: tuple[str, ...]
+    wrong: tuple[str, ...]
+    undecided: tuple[str, ...]
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why the certificate cannot be accepted; empty where all answers are right."""
+        return self.wrong + self.undecided
 
 
 def replay(
@@ -48,36 +59,46 @@ def replay(
 ) -> Replay:
     """Asks ``solver`` every obligation of a certificate; ``timeout`` in seconds per obligation.
 
+    Where no answer comes in that time, the obligation is asked once more, with MORE_TIME times as much.
+
     ``answered`` are answers that this function got in the same run with the same timeout, under keys that name the
-    solver and the whole question; new ones are added.  Where a solver did not know, it is asked again.
+    solver and the whole question; new ones are added.
     Raises KeyError on an unknown solver.
     """
     check, version = SOLVERS[solver], _VERSIONS[solver]()
     known: MutableMapping[str, str] = {} if answered is None else answered
-    problems: list[str] = []
+    wrong: list[str] = []
+    undecided: list[str] = []
     asked, seconds = 0, 0.0
     for obligation in certificate["obligations"]:
         where = f"{obligation['group']}: {obligation['name']}"
         if obligation["smtlib"].count("(check-sat)") != 1:
-            problems.append(f"{where}: the script must ask exactly one question")
+            wrong.append(f"{where}: the script must ask exactly one question")
             continue
         question = _question(obligation["smtlib"]).encode("utf-8", "surrogatepass")
         key = f"{solver} {hashlib.sha256(question).hexdigest()}"
         status = known.get(key)
         if status is None:
-            try:
-                answer = check(obligation["smtlib"], timeout)
-            except ValueError as error:
-                problems.append(f"{where}: {error}")
-                continue
             asked += 1
-            seconds += answer.seconds
-            status = answer.status
-            if status in ("sat", "unsat"):
-                known[key] = status
+            try:
+                for limit in (timeout, MORE_TIME * timeout):
+                    answer = check(obligation["smtlib"], limit)
+                    seconds += answer.seconds
+                    if answer.status != "unknown":
+                        break
+            except ValueError as error:
+                wrong.append(f"{where}: {error}")
+                continue
+            if answer.status == "unknown":
+                undecided.append(
+                    f"{where}: {version} gave no answer within {timeout:g} s, and then {MORE_TIME * timeout:g} s"
+                    f"{f' ({answer.reason})' if answer.reason else ''}; give more time with --timeout"
+                )
+                continue
+            status = known[key] = answer.status
         if status != obligation["expected"]:
-            problems.append(f"{where}: expected {obligation['expected']}, {version} says {status}")
-    return Replay(version, len(certificate["obligations"]), asked, seconds, tuple(problems))
+            wrong.append(f"{where}: expected {obligation['expected']}, {version} says {status}")
+    return Replay(version, len(certificate["obligations"]), asked, seconds, tuple(wrong), tuple(undecided))
 
 
 def _question(smtlib: str) -> str:

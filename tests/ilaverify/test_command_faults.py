@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import resource
-import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from ila_lang import files as input_files
 from ilaverify import cli, commands
 from ilaverify.catalogue import find_model
 from reports import certificate
+from reports.certificate import read_certificate
 from reports.store import ProofStore, StoreError
 
 from .compiled_models import TARGETS, pretended, small_model
@@ -116,17 +117,6 @@ def test_ctrl_c_while_modules_load() -> None:
     )
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == "ilaverify: interrupted; nothing was written\n"
-
-
-def test_an_early_sigint_ends_in_words() -> None:
-    process = start("list", stdout=subprocess.DEVNULL)
-    try:
-        process.wait(0.12)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGINT)
-    err = process.communicate(timeout=60)[1]
-    assert process.returncode in (0, 130, -signal.SIGINT), err
-    assert process.returncode != 130 or err == "ilaverify: interrupted; nothing was written\n"
 
 
 # -- numbers and types in files ---------------------------------------------------------------------------
@@ -261,6 +251,27 @@ def test_a_store_with_an_entry_that_is_too_long(tmp_path: Path, monkeypatch: pyt
         f"{tmp_path / 's'}: an entry of a proof store must have at most 4,000 bytes (SQLite: string or blob too big); "
         "delete the store, or name another one"
     )
+
+
+# -- runs that are killed -------------------------------------------------------------------------------
+
+
+def test_a_run_that_is_killed_leaves_what_it_proved(tmp_path: Path) -> None:
+    """Rules are proved and written while the longest claim runs, which is named first."""
+    quick = ["transposed-twice", "relu-twice"]
+    out = tmp_path / "out"
+    process = start(
+        "prove", "flexasr_lstm", *quick, "--jobs", "2", "-o", out, "--store", tmp_path / "s", stdout=subprocess.DEVNULL
+    )
+    until = time.monotonic() + 120
+    while len(list(out.glob("*.cert.json"))) < 2 and time.monotonic() < until and process.poll() is None:
+        time.sleep(0.05)
+    process.kill()
+    process.communicate(timeout=60)
+    assert process.returncode == -9
+    kept = [read_certificate(path)["claim"]["subject"] for path in sorted(out.glob("*.cert.json"))]
+    assert sorted(kept) == sorted(quick)
+    assert sorted(subject for _, _, subject in ProofStore(tmp_path / "s").entries()) == sorted(quick)
 
 
 # -- outputs ----------------------------------------------------------------------------------------------

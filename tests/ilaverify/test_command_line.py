@@ -87,14 +87,21 @@ def test_a_tampered_certificate_is_rejected(proved: Path, tmp_path: Path) -> Non
         ("bad.json", "the digest must match the content"),
         ("cut.json", "must be JSON text"),
         ("empty.json", "must be JSON text"),
-        ("missing.json", "a certificate must be a readable file: No such file or directory"),
     ):
         done = run("check", name, cwd=tmp_path)
-        assert done.returncode == 2 and done.stdout.startswith("REJECTED"), name
+        assert done.returncode == 1 and done.stdout.startswith("REJECTED"), name
         assert message in done.stdout and done.stdout.endswith("0 accepted, 1 rejected\n")
     done = run("check", "good.json", "bad.json", "--json", "--solver", "z3", cwd=tmp_path)
-    assert done.returncode == 2
+    assert done.returncode == 1
     assert [r["accepted"] for r in json.loads(done.stdout)] == [True, False]
+
+
+def test_a_certificate_that_is_not_there_is_undecided(tmp_path: Path) -> None:
+    done = run("check", "missing.json", cwd=tmp_path)
+    assert done.returncode == 2 and done.stdout == (
+        "UNDECIDED missing.json\n  missing.json: a certificate must be a readable file: No such file or directory\n"
+        "0 accepted, 0 rejected, 1 undecided\n"
+    )
 
 
 @pytest.mark.proof
@@ -112,7 +119,7 @@ def test_a_forged_subject_or_claim_is_rejected(proved: Path, tmp_path: Path) -> 
         forged["digest"] = content_digest(forged)
         (tmp_path / "forged.json").write_text(certificate_text(forged))
         done = run("check", "forged.json", cwd=tmp_path)
-        assert done.returncode == 2 and message in done.stdout
+        assert done.returncode == 1 and message in done.stdout
 
 
 @pytest.mark.proof

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,26 @@ def test_a_task_that_hangs_is_ended(task: Callable[[], str]) -> None:
     assert found["bad"].failure == "no answer within 0.4 s (--timeout)" and found["bad"].text is None
     assert found["good"].text == "x"
     assert time.monotonic() - start < 5
+
+
+def order(jobs: int, seconds: list[float]) -> list[int]:
+    """The numbers of tasks that take so long, as they end."""
+    tasks = [Task(str(number), partial(slept, wait)) for number, wait in enumerate(seconds)]
+    with closing(run_tasks(tasks, jobs=jobs, timeout=20.0, memory=4096)) as ends:
+        return [int(end.name) for end in ends]
+
+
+def slept(seconds: float) -> str:
+    time.sleep(seconds)
+    return ""
+
+
+def test_short_tasks_end_while_the_longest_runs() -> None:
+    assert order(2, [2.0, 1.5, 0.0, 0.0, 0.0]) == [4, 3, 2, 1, 0]
+
+
+def test_one_process_takes_short_and_long_tasks_in_turns() -> None:
+    assert order(1, [0.0] * 5) == [4, 0, 3, 1, 2]
 
 
 def after(question: str, then: Callable[[], object]) -> Callable[[], str]:

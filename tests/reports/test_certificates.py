@@ -18,6 +18,7 @@ import pytest
 import chc.prove
 from accel_models.flexasr.model import FlexAsrOptions, _build
 from ila_lang import Expr, bv, const, primitive, var
+from ila_lang.files import FileRefused
 from ila_lang.mapping import Reduction
 from ilaverify.mapping_subject import MappingSubject
 from reports import certificate as module
@@ -135,7 +136,7 @@ def test_what_is_not_a_certificate_is_refused(text: str, tmp_path: Path) -> None
 
 def test_a_missing_file_or_a_directory_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "missing", tmp_path):
-        with pytest.raises(CertificateError, match="readable file"):
+        with pytest.raises(FileRefused, match="readable file"):
             read_certificate(path)
 
 

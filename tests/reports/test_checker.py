@@ -83,7 +83,7 @@ def test_a_comment_alone_asks_nothing() -> None:
 
 
 def test_what_a_solver_did_not_know_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = iter(["unknown", "unsat"])
+    answers = iter(["unknown", "unknown", "unsat"])
     monkeypatch.setattr(checker, "SOLVERS", {"z3": lambda smtlib, timeout: Answer(next(answers), 0.0, "z3")})
     done = replay(certificate((TRUE, "unsat"), (TRUE, "unsat"), (TRUE, "unsat")), "z3")
     assert done.asked == 2 and len(done.problems) == 1 and "n0" in done.problems[0]

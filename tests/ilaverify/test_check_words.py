@@ -1,0 +1,109 @@
+"""What ``check`` says: REJECTED of what is wrong, UNDECIDED where no answer came; exit codes tell them apart."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ilaverify.cli import main
+from reports import checker
+from reports.certificate import certificate_text, content_digest
+from reports.checker import replay
+from smt_encodings.claims import Answer
+
+RULE = "transposed-twice"
+SCRIPT = "(set-logic ALL)\n(assert false)\n(check-sat)\n"
+
+
+def slow(enough: float) -> Callable[[str, float], Answer]:
+    """A solver that needs ``enough`` seconds for anything, and notes what it was given."""
+
+    def check(smtlib: str, timeout: float) -> Answer:
+        if timeout < enough:
+            return Answer("unknown", timeout, "slow 1", "timeout")
+        return Answer("unsat", enough, "slow 1")
+
+    return check
+
+
+def replayed(monkeypatch: pytest.MonkeyPatch, enough: float, expected: str = "unsat") -> checker.Replay:
+    monkeypatch.setattr(checker, "SOLVERS", {"z3": slow(enough)})
+    monkeypatch.setattr(checker, "_VERSIONS", {"z3": lambda: "slow 1"})
+    obligation = {"group": "g", "name": "n", "smtlib": SCRIPT, "expected": expected}
+    return replay({"obligations": [obligation]}, "z3", 2.0)
+
+
+def test_an_obligation_without_an_answer_is_asked_again_with_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert replayed(monkeypatch, 10.0).problems == ()
+    found = replayed(monkeypatch, 10.1)
+    assert found.wrong == () and found.problems == found.undecided
+    assert found.undecided == (
+        "g: n: slow 1 gave no answer within 2 s, and then 10 s (timeout); give more time with --timeout",
+    )
+    found = replayed(monkeypatch, 1.0, "sat")
+    assert found.undecided == () and found.wrong == ("g: n: expected sat, slow 1 says unsat",)
+
+
+@pytest.fixture(scope="module")
+def proved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("proved")
+    assert main(["rule", RULE, "-o", str(directory)]) == 0
+    (path,) = directory.iterdir()
+    return path
+
+
+def check(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str]:
+    capsys.readouterr()
+    code = main(["check", *map(str, arguments)])
+    return code, capsys.readouterr().out
+
+
+def forged(path: Path, directory: Path) -> Path:
+    """The certificate with another obligation, and the digest that it then has."""
+    content = json.loads(path.read_text())
+    content["obligations"][0]["smtlib"] = SCRIPT
+    new = directory / "forged.cert.json"
+    new.write_text(certificate_text({**content, "digest": content_digest(content)}))
+    return new
+
+
+def test_words_and_exit_codes(
+    proved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    false = forged(proved, tmp_path)
+    code, out = check(capsys, proved)
+    assert code == 0 and out.startswith(f"ACCEPTED  {proved}\n") and out.endswith("1 accepted, 0 rejected\n")
+    code, out = check(capsys, false)
+    assert code == 1 and out.startswith(f"REJECTED  {false}\n") and out.endswith("0 accepted, 1 rejected\n")
+
+    monkeypatch.setattr(checker, "SOLVERS", {name: slow(1e9) for name in checker.SOLVERS})
+    code, out = check(capsys, proved, "--timeout", "1")
+    assert code == 2 and out.startswith(f"UNDECIDED {proved}\n")
+    assert "gave no answer within 1 s, and then 5 s (timeout); give more time with --timeout" in out
+    assert out.endswith("0 accepted, 0 rejected, 1 undecided\n")
+    code, out = check(capsys, false)  # what is wrong is wrong without solvers
+    assert code == 1 and out.startswith("REJECTED")
+    code, out = check(capsys, proved, false)
+    assert code == 1 and out.endswith("0 accepted, 1 rejected, 1 undecided\n")
+    code, out = check(capsys, proved, "--json")
+    (found,) = json.loads(out)
+    assert (code, found["verdict"], found["accepted"], found["problems"]) == (2, "UNDECIDED", False, [])
+    assert found["undecided"]
+
+
+def test_a_process_that_dies_decides_nothing(
+    proved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(smtlib: str, timeout: float) -> Answer:
+        os._exit(7)
+
+    other = tmp_path / "again.cert.json"
+    other.write_bytes(proved.read_bytes())
+    monkeypatch.setattr(checker, "SOLVERS", dict.fromkeys(checker.SOLVERS, dies))
+    code, out = check(capsys, proved, other)
+    assert code == 2 and out.endswith("0 accepted, 0 rejected, 2 undecided\n")
+    assert "  its process ended with exit code 7\n" in out
