@@ -95,4 +95,5 @@ def corresponding(one: FNode, two: FNode) -> dict[FNode, FNode] | None:
         return False
 
     found: dict[FNode, FNode] = {}
-    return found if match(mine, theirs, found) else None
+    # what both have in common may have symbols of these, too
+    return found if match(mine, theirs, found) and expand(one.substitute(found)) == right else None

@@ -63,6 +63,9 @@ def test_sums_that_are_built_alike_are_told_by_their_symbols() -> None:
         assert corresponding(form(s, 16, "q", "v"), form(s, *other)) is None
     twice = smt.Plus(smt.Times(smt.Int(16), s["q"], s["n"]), s["q"])
     assert corresponding(twice, form(s, 16, "b", "r")) is None, "one symbol cannot stand for two"
+    product = smt.Times(s["n"], s["v"])
+    one, two = (smt.Plus(s[x], product) for x in "nb")
+    assert corresponding(one, two) is None, "what both have in common has the symbol, too"
 
 
 SOURCE, TARGET = var("m", mem(8, 8)), var("o", mem(8, 8))
