@@ -1,6 +1,9 @@
 """The verb ``run``: a compiled model on the simulators, beside a reference and the proved bounds.
 
-Exit codes: 0 every operator within its bound, 1 one is beyond its bound, 64 bad usage (a damaged directory included).
+Exit codes: 0 every operator within its bound, 1 one is beyond its bound, 2 an output is as far from the reference as
+that is large, 64 bad usage (a damaged directory included).
+
+What is computed here are results, errors and bounds.  Certificates and the equality are what the directory says.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .arguments import count, require_writable
-from .errors import EXIT_PROVED, EXIT_REFUTED, UsageError
+from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
     from ir_semantics.graph.types import Array
@@ -24,8 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["RESULT_SCHEMA", "add_parser", "read_arrays"]
 
-RESULT_SCHEMA = "ilaverify-run-1"
+RESULT_SCHEMA = "ilaverify-run-2"
 """Version of the JSON that a run prints."""
+
+UNCHECKED = "as the directory says, not checked here"
 
 
 MOST_BYTES = (1 << 31) - 1
@@ -38,7 +43,8 @@ def add_parser(verbs: Any) -> None:
         "run",
         help="run a compiled model on the simulators, and compare it with a reference and with proved bounds",
         description="Runs accelerator operators by their programs on simulators, and the others on the host.",
-        epilog="exit codes: 0 every operator is within its proved bound, 1 one is beyond it, 64 bad usage",
+        epilog="exit codes: 0 every operator is within its proved bound, 1 one is beyond it, 2 an output is as far "
+        "from the reference as that is large, 64 bad usage",
     )
     parser.add_argument("directory", type=Path, metavar="DIR", help="as ilaverify compile writes it")
     parser.add_argument("--input", type=Path, metavar="X.npz", help="an array for each input, by name")
@@ -118,7 +124,9 @@ def _run(options: argparse.Namespace) -> int:
             print(line)
         for path in written:
             print(f"written   {path}")
-    return EXIT_PROVED if found.first_outside is None else EXIT_REFUTED
+    if found.first_outside is not None:
+        return EXIT_REFUTED
+    return EXIT_UNPROVED if found.unrelated else EXIT_PROVED
 
 
 def _seconds(compiled: Compiled, inputs: Mapping[str, Array], devices: Devices) -> float:
@@ -148,9 +156,11 @@ def _lines(
     if again:
         yield f"again     {min(again):.2f} s, the fastest of {len(again)} more runs"
     yield ""
-    yield f"rests on {len(compiled.certificates)} certificates ({equality_text(compiled.equality)})"
+    yield f"{UNCHECKED}; ilaverify check {printable(str(options.directory))} does"
+    yield f"  equality  {equality_text(compiled.equality)}"
+    yield f"  rests on  {len(compiled.certificates)} certificates, by digest"
     for name, c in compiled.certificates.items():
-        yield f"  {c.digest[:12]}  {name} ({c.kind}, {c.uses} uses)"
+        yield f"    {c.digest[:12]}  {name} ({c.kind}, {c.uses} uses)"
     yield "not claimed"
     yield from (f"  {text}" for text in CAVEATS)
     yield ""
@@ -160,8 +170,15 @@ def _lines(
     else:
         bounded = sum(n.inside is True for n in found.nodes)
         others = len(found.nodes) - bounded
-        yield f"{bounded} of {len(found.nodes)} operators are within their proved bounds" + (
-            f"; for {others} nothing is proved on these operands" if others else ""
+        yield (
+            f"{bounded} of {len(found.nodes)} operators are within their bounds, computed here; that bounds are proved "
+            "rests on the certificates above" + (f"; for {others} there is none on these operands" if others else "")
+        )
+    for output in found.unrelated:
+        yield (
+            f"UNRELATED TO THE REFERENCE: output {printable(output.name)} is {output.error:.3g} off, and the values of "
+            f"{options.reference} are up to {output.scale:.3g}; calibrate with real inputs (compile --calibrate), and "
+            f"check the directory with ilaverify check"
         )
 
 
@@ -178,7 +195,11 @@ def _json(
         "operators": [n.as_json() for n in found.nodes],
         "outputs": [o.as_json() for o in found.outputs],
         "first_outside": None if outside is None else outside.number,
-        "certificates": {name: c.digest for name, c in compiled.certificates.items()},
+        "as_the_directory_says": {
+            "note": UNCHECKED,
+            "equality": compiled.equality.value,
+            "certificates": {name: c.digest for name, c in compiled.certificates.items()},
+        },
         "seconds": round(found.seconds, 4),
         "accelerator_seconds": round(found.device_seconds, 4),
         "loading_seconds": round(loading, 4),

@@ -89,9 +89,19 @@ class OutputComparison:
     error: float
     scale: float
 
+    @property
+    def unrelated(self) -> bool:
+        """Whether the output is as far off as the reference is large: it is then no approximation of it."""
+        return self.error != 0 and not self.error < self.scale  # NaN is neither
+
     def as_json(self) -> dict[str, Any]:
         """The output's line for machines."""
-        return {"output": self.name, "error": finite(self.error), "largest_of_reference": finite(self.scale)}
+        return {
+            "output": self.name,
+            "error": finite(self.error),
+            "largest_of_reference": finite(self.scale),
+            "unrelated": self.unrelated,
+        }
 
 
 @dataclass(frozen=True)
@@ -106,6 +116,11 @@ class Comparison:
     outputs: tuple[OutputComparison, ...]
     seconds: float
     device_seconds: float
+
+    @property
+    def unrelated(self) -> tuple[OutputComparison, ...]:
+        """The outputs that are as far off as the reference is large."""
+        return tuple(output for output in self.outputs if output.unrelated)
 
     @property
     def first_outside(self) -> NodeComparison | None:

@@ -539,7 +539,13 @@ def test_run_and_check_as_commands(place: Path, tmp_path: Path) -> None:
 
     done = call("run", place / "made", "--input", "x.npz", "--output", "y.npz")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "2 of 2 operators are within their proved bounds" in done.stdout and "written   y.npz" in done.stdout
+    bounds = "2 of 2 operators are within their bounds, computed here; that bounds are proved rests on the certificates"
+    assert f"{bounds} above\n" in done.stdout and "written   y.npz" in done.stdout
+    unchecked = f"\nas the directory says, not checked here; ilaverify check {place / 'made'} does\n  equality  "
+    assert (
+        unchecked in done.stdout
+        and f"\n  rests on  {len(RESTS_ON) + len(BOUNDS)} certificates, by digest\n" in done.stdout
+    )
     for name in (*RESTS_ON, *BOUNDS):
         assert name in done.stdout
     with np.load(tmp_path / "y.npz") as results:
@@ -567,7 +573,7 @@ def test_run_as_json_with_onnxruntime(place: Path, tmp_path: Path, capsys: pytes
     code, out, _ = run(capsys, "run", place / "made", "--input", tmp_path / "x.npz", *more)
     told = json.loads(out)
     assert len(told["again_seconds"]) == 2 and min(told["again_seconds"]) > 0
-    assert code == 0 and told["schema"] == "ilaverify-run-1" and told["first_outside"] is None
+    assert code == 0 and told["schema"] == "ilaverify-run-2" and told["first_outside"] is None
     assert [o["operator"] for o in told["operators"]] == ["hlscnn.conv2d", "flexasr.linear"]
     compiled = read_compiled(place / "made")
     (host,) = compare(compiled.graph, compiled.implementations, image()).outputs
@@ -585,6 +591,26 @@ def test_a_run_beyond_a_bound_says_which(
     assert (
         code == 1 and "BEYOND ITS BOUND: node" in out and "(hlscnn.conv2d) is the first operator that leaves it" in out
     )
+
+
+@pytest.mark.parametrize("value", [1e-3, np.nan])
+def test_outputs_as_far_off_as_the_reference_is_large_are_no_success(
+    value: float, place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ilaverify import references
+
+    np.savez(tmp_path / "x.npz", **image())
+    other = {"scores": np.full((1, 5), value, "float32")}
+    monkeypatch.setattr(references, "run_onnx", lambda model, inputs: other)
+    command = ("run", place / "made", "--input", tmp_path / "x.npz", "--reference", "onnxruntime")
+    code, out, _ = run(capsys, *command)
+    assert code == 2 and "\nUNRELATED TO THE REFERENCE: output scores is " in out
+    assert f" off, and the values of onnxruntime are up to {np.float32(value):.3g}; calibrate with real inputs" in out
+    code, out, _ = run(capsys, *command, "--json")
+    told = json.loads(out)
+    assert code == 2 and told["outputs"][0]["unrelated"] is True
+    assert told["as_the_directory_says"]["note"] == "as the directory says, not checked here"
+    assert set(told["as_the_directory_says"]) == {"note", "equality", "certificates"}
 
 
 def test_bad_usage_of_run(place: Path, made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
