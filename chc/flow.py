@@ -38,6 +38,7 @@ def prove_by_origins(proof: Proof) -> None:
     cell = mapping.coordinates
     trials = trials_of(mapping, cell)
     scene = Scene(proof, proof.base, cell, trials)
+    sizes = Scene(proof, proof.domain, (), Trials(tuple(mapping.parameters.values()), (), sizes_of(mapping)), "domain")
     sides = []
     for prefix, fragment in ((mapping.device.ila.name, mapping.device), ("ir", mapping.ir)):
         schedule = schedule_of(fragment, dict(zip(mapping.parameters, trials.rows[0], strict=False)))
@@ -48,7 +49,7 @@ def prove_by_origins(proof: Proof) -> None:
         sides.append(Values(Origins(proof, prefix, schedule, Writers(schedule))))
         Indirect(sides[-1]).resolve()
     device, ir = sides
-    _covers(proof, scene)
+    _covers(sizes, scene)
     index = mapping.output_index(mapping.row_at, mapping.column_at)
     outputs = mapping.device.tensor(mapping.output[0]), mapping.ir.tensor(mapping.output[1])
     theirs = ir.copied(scene, outputs[1], index)
@@ -76,7 +77,7 @@ def prove_by_origins(proof: Proof) -> None:
                 for side, write, at in ((device, goal.device, goal.mine), (ir, goal.ir, goal.theirs))
             ]
             agreement.values(place, name, *values)
-        together |= _in_lock_step(places.around(goal), goal, device, ir)
+        together |= _in_lock_step(sizes, places.around(goal), goal, device, ir)
     _track_writes(proof, sides, together)
 
 
@@ -95,16 +96,16 @@ def _track_writes(proof: Proof, sides: Sequence[Values], together: Mapping[Write
                 proof.levels.nests.append(nest)
 
 
-def _in_lock_step(scene: Scene, goal: Goal, device: Values, ir: Values) -> dict[Write, Nest]:
+def _in_lock_step(sizes: Scene, scene: Scene, goal: Goal, device: Values, ir: Values) -> dict[Write, Nest]:
     """Both writes of a goal in lock-step, where their loops correspond."""
     mine, theirs = Origin(goal.device, goal.mine), Origin(goal.ir, goal.theirs)
     if not (device.origins.once(mine.write) and ir.origins.once(theirs.write)):
         return {}
     here, there = device.origins.track(mine), ir.origins.track(theirs)
-    levels = align(here.loops, there.loops, scene.proves)
+    levels = align(here.loops, there.loops, sizes.proves)
     if levels is None:
         return {}
-    lock_step(scene, scene, mine.write.label, levels, here, there)
+    lock_step(sizes, scene, mine.write.label, levels, here, there)
     return dict.fromkeys((mine.write, theirs.write), Nest(mine.write.label, here, [], (levels, there.name)))
 
 
@@ -194,15 +195,14 @@ def _names_apart(proof: Proof, schedule: Schedule) -> None:
             raise Unsupported(f"counter {clash} of {label} must have a name of its own")
 
 
-def _covers(proof: Proof, scene: Scene) -> None:
+def _covers(sizes: Scene, scene: Scene) -> None:
     """Every element of the output is the cell of some coordinates.
 
     The column is the number that the coordinates after those of the row are the digits of, with the extents as radices;
     every number below the product of the radices has such digits.  The row likewise has its coordinates as digits.
     How many there are is proved for all sizes of the domain: where no coordinates exist, there is no element.
     """
-    mapping = proof.mapping
-    sizes = Scene(proof, proof.domain, (), Trials(tuple(mapping.parameters.values()), (), sizes_of(mapping)), "domain")
+    mapping = scene.proof.mapping
     of_row, of_column = mapping.coordinates[: mapping.row_coordinates], mapping.coordinates[mapping.row_coordinates :]
     meaning = "the coordinates of the cell reach every element of the output"
     row = " and ".join(c.name for c, _ in of_row)

@@ -23,6 +23,7 @@ from .context import Proof
 from .exact import less
 from .injectivity import injectivity_steps, part_steps
 from .polynomials import Step
+from .ranges import quick
 from .writers import Trials
 from .writes import Loops, Write
 
@@ -98,7 +99,13 @@ class Scene:
         self.proof.fits(encoding, name)
         parts = list(dict.fromkeys(conjuncts([term])))
         if len(parts) == 1 or is_linear(term):
-            self.proof.follows(group, name, encoding.hypotheses, term, meaning)
+            known = conjuncts(encoding.hypotheses)
+            linear = [h for h in known if is_linear(h)]
+            if len(linear) < len(known) and is_linear(term) and quick(linear, term):
+                # a product that has nothing to do with the goal can be all that keeps solvers busy, and an equation such
+                # as "T mod 16 = 0" that comes late keeps them from replacing the symbol
+                known = sorted(linear, key=lambda h: not (h.is_equals() and h.arg(1).is_constant()))
+            self.proof.follows(group, name, known, term, meaning)
             return
         for number, part in enumerate(parts, 1):  # products are asked about one by one
             self.proof.follows(group, f"{name}, part {number}", encoding.hypotheses, part, meaning)
