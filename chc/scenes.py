@@ -102,8 +102,8 @@ class Scene:
             known = conjuncts(encoding.hypotheses)
             linear = [h for h in known if is_linear(h)]
             if len(linear) < len(known) and is_linear(term) and quick(linear, term):
-                # a product that has nothing to do with the goal can be all that keeps solvers busy, and an equation such
-                # as "T mod 16 = 0" that comes late keeps them from replacing the symbol
+                # a product that has nothing to do with the goal can be all that keeps solvers busy, and cvc5 replaces a
+                # symbol only where an equation such as "T mod 16 = 0" comes before its use
                 known = sorted(linear, key=lambda h: not (h.is_equals() and h.arg(1).is_constant()))
             self.proof.follows(group, name, known, term, meaning)
             return
