@@ -207,13 +207,6 @@ def _make(op: str, args: tuple[Scalar, ...], kind: Format, payload: str | Litera
     return term
 
 
-_RESERVED = frozenset({
-    "true", "false", "and", "or", "not", "xor", "ite", "let", "forall", "exists", "distinct", "as", "par", "select",
-    "store", "abs", "div", "mod", "exp", "sqrt", "sin", "cos", "tan",
-})  # fmt: skip
-"""Words of SMT-LIB and of its solvers."""
-
-
 def variable(name: str, kind: Format = NUMBER) -> Scalar:
     """The variable ``name`` of a format; names are letters, digits and ``_``, and begin with a letter.
 
@@ -221,11 +214,8 @@ def variable(name: str, kind: Format = NUMBER) -> Scalar:
     >>> print(x * 2 + 1)
     x * 2 + 1
     """
-    if not (name.isascii() and name[:1].isalpha() and name.replace("_", "a").isalnum()) or name in _RESERVED:
-        raise ValueError(
-            f"a variable's name must be letters, digits and '_' after a letter, and no word of SMT-LIB, not {name!r}; "
-            "rename it"
-        )
+    if not (name.isascii() and name[:1].isalpha() and name.replace("_", "a").isalnum()):
+        raise ValueError(f"a variable's name must be letters, digits and '_' after a letter, not {name!r}; rename it")
     return _make("variable", (), kind, name)
 
 
@@ -409,8 +399,11 @@ class Domain(Protocol[V]):
         """The value of an operator (not a variable or constant) on values."""
 
 
-def interpret(roots: Sequence[Scalar], domain: Domain[V], number: Format = NUMBER) -> list[V]:
-    """The values of terms over ``domain``, where ``number`` takes the place of NUMBER."""
+def interpret(roots: Sequence[Scalar], domain: Domain[V], number: Format = NUMBER, prefix: str = "") -> list[V]:
+    """The values of terms over ``domain``, where ``number`` takes the place of NUMBER.
+
+    The domain gets the names of variables with ``prefix`` before them.
+    """
 
     def kind_of(term: Scalar) -> Format:
         return number if term.format == NUMBER else term.format
@@ -419,7 +412,7 @@ def interpret(roots: Sequence[Scalar], domain: Domain[V], number: Format = NUMBE
     for term in postorder(roots):
         kind = kind_of(term)
         if term.op == "variable":
-            values[term] = domain.variable(str(term.payload), kind)
+            values[term] = domain.variable(f"{prefix}{term.payload}", kind)
         elif term.op == "constant":
             assert isinstance(term.payload, Fraction | float)
             values[term] = domain.constant(term.payload, kind)

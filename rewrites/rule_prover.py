@@ -45,6 +45,9 @@ _SEARCHED = 5000
 _DISAGREE = "the solvers disagree"
 _KEPT = 300
 """Values at which changed rules are evaluated."""
+_VARIABLE = "v."
+"""Stands before the names of a rule's variables in scripts.  No word of a solver and no symbol of an encoding begins
+with it, and names have no dots, so no name can be taken for another thing."""
 
 LADDERS: Mapping[str, tuple[Interpretation, ...]] = {
     "float": (Interpretation.UNINTERPRETED, Interpretation.ABSTRACT_FLOAT, Interpretation.IEEE),
@@ -204,7 +207,7 @@ class _Attempt:
             except NotInterpreted:
                 continue
         for interpretation in reversed(interpretations_of(self.rule)):
-            encoded = self._encode(interpretation, [self.rule.condition, self.rule.left_defined], "condition")
+            encoded = self._encode(interpretation, [self.rule.condition, self.rule.left_has_value], "condition")
             if isinstance(encoded, str):
                 continue
             asked = self._ask(encoded, "condition", "no values satisfy the condition")
@@ -229,7 +232,7 @@ class _Attempt:
 
     def _prove_lemmas(self) -> tuple[Status, str] | None:
         for lemma in self.rule.lemmas:
-            if lemma.condition is not TRUE or lemma.left_defined is not TRUE or lemma.right_defined is not TRUE:
+            if lemma.condition is not TRUE or lemma.left_has_value is not TRUE or lemma.right_has_value is not TRUE:
                 return Status.ERROR, f"the lemma {lemma.name} must hold without a condition"
             verdict = prove_rule(lemma, self.discharger)
             if verdict.status is not Status.PROVED:
@@ -244,7 +247,7 @@ class _Attempt:
     def climb(self, interpretation: Interpretation) -> tuple[bool, str]:
         """Whether one interpretation proves the rule, and what it says otherwise; notes a replayed counterexample."""
         rule = self.rule
-        assertions = [rule.condition, rule.left_defined, ~rule.goal]
+        assertions = [rule.condition, rule.left_has_value, ~rule.goal]
         encoded = self._encode(interpretation, assertions, "rule")
         if isinstance(encoded, str):
             return False, encoded
@@ -266,7 +269,7 @@ class _Attempt:
         formats = self.rule.variables
         if any(k.family == "real" for k in formats.values()):
             return  # the solver's interface reads integers and bits only
-        values = {n: _value(model.get(n, 0), k) for n, k in formats.items()}
+        values = {n: _value(model.get(f"{_VARIABLE}{n}", 0), k) for n, k in formats.items()}
         try:
             found = replay(self.rule, values)
         except NotInterpreted:
@@ -309,39 +312,39 @@ def _value(code: int, kind: Format) -> Value:
 
 def _symbols(rule: ScalarRule, roots: Sequence[Scalar], comment: str) -> _Encoded:
     encoding = Symbols()
-    terms = interpret(roots, encoding, rule.number)
+    terms = interpret(roots, encoding, rule.number, _VARIABLE)
     for lemma in rule.lemmas:
         left, right = lemma.sides
-        encoding.lemma(interpret([left.same(right)], encoding, lemma.number)[0], lemma.text)
+        encoding.lemma(interpret([left.same(right)], encoding, lemma.number, _VARIABLE)[0], lemma.text)
     return _Encoded(encoding.script(terms, comment), encoding.assumptions, False)
 
 
 def _abstract(rule: ScalarRule, roots: Sequence[Scalar], comment: str) -> _Encoded:
     machine = MachineExpressions(CODES)
     first = AbstractFloats(machine)
-    interpret(roots, first, rule.number)
+    interpret(roots, first, rule.number, _VARIABLE)
     encoding = AbstractFloats(machine, first.bits_needed)
-    terms = interpret(roots, encoding, rule.number)
+    terms = interpret(roots, encoding, rule.number, _VARIABLE)
     return _Encoded(encoding.script(terms, comment), encoding.assumptions, False)
 
 
 def _ieee(rule: ScalarRule, roots: Sequence[Scalar], comment: str) -> _Encoded:
     encoding = IeeeFloats(MachineExpressions(CODES))
-    terms = interpret(roots, encoding, rule.number)
+    terms = interpret(roots, encoding, rule.number, _VARIABLE)
     return _Encoded(encoding.script(terms, comment), encoding.assumptions, encoding.exact)
 
 
 def _bits(rule: ScalarRule, roots: Sequence[Scalar], comment: str) -> _Encoded:
     encoding = MachineBits(MachineExpressions(CODES))
-    terms = interpret(roots, encoding, rule.number)
+    terms = interpret(roots, encoding, rule.number, _VARIABLE)
     return _Encoded(encoding.script(terms, comment), (), True)
 
 
 def _exact(rule: ScalarRule, roots: Sequence[Scalar], comment: str) -> _Encoded:
     encoding = ExactNumbers()
-    terms = interpret(roots, encoding, rule.number)
+    terms = interpret(roots, encoding, rule.number, _VARIABLE)
     if rule.left.format != BOOLEAN:
-        for side in interpret(rule.sides, encoding, rule.number):
+        for side in interpret(rule.sides, encoding, rule.number, _VARIABLE):
             encoding.observe(side)
     return _Encoded(encoding.script(terms, comment), encoding.assumptions, encoding.exact)
 

@@ -54,7 +54,7 @@ def replay(rule: ScalarRule, values: Mapping[str, Value]) -> Counterexample | No
     if not holds_at(rule, values):
         return None
     left_term, right_term = rule.sides
-    (right_defined,) = interpret([rule.right_defined], domain, rule.number)
+    (right_defined,) = interpret([rule.right_has_value], domain, rule.number)
     if not right_defined:
         return Counterexample(dict(values), interpret([left_term], domain, rule.number)[0], None)
     left, right = interpret([left_term, right_term], domain, rule.number)
@@ -63,7 +63,7 @@ def replay(rule: ScalarRule, values: Mapping[str, Value]) -> Counterexample | No
 
 def holds_at(rule: ScalarRule, values: Mapping[str, Value]) -> bool:
     """Whether the rule says something at given values: its condition holds and its left side is defined."""
-    condition, defined = interpret([rule.condition, rule.left_defined], Concrete(values, CODES), rule.number)
+    condition, defined = interpret([rule.condition, rule.left_has_value], Concrete(values, CODES), rule.number)
     return bool(condition) and bool(defined)
 
 
@@ -114,7 +114,7 @@ def find_among_all(rule: ScalarRule) -> Counterexample | None:
         return None
     domain = MachineExpressions(CODES)
     try:
-        condition, defined, goal = interpret([rule.condition, rule.left_defined, rule.goal], domain, rule.number)
+        condition, defined, goal = interpret([rule.condition, rule.left_has_value, rule.goal], domain, rule.number)
     except NotInterpreted:
         return None
     fails = inline(condition & defined & ~goal)
@@ -219,7 +219,10 @@ def refutes_change(rule: ScalarRule, changed: ScalarRule, at: Sequence[Mapping[s
 def _by_floats(rule: ScalarRule, changed: ScalarRule, values: Mapping[str, Value]) -> Counterexample | None:
     rounded = {n: float(v) if not isinstance(v, bool) else v for n, v in values.items()}
     terms = [changed.condition, *rule.sides, *changed.sides]
-    condition, *sides = interpret(terms, Concrete(rounded), BINARY64)
+    try:
+        condition, *sides = interpret(terms, Concrete(rounded), BINARY64)
+    except NotInterpreted:  # a term that is of reals by its own format, not by that of the rule
+        return None
     if not condition or any(not isinstance(s, float) or not math.isfinite(s) for s in sides):
         return None
     left, right, _, other = (float(s) for s in sides)

@@ -6,11 +6,25 @@ A rule claims that its right side may replace its left side wherever the conditi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from ir_semantics.scalars import BOOLEAN, NUMBER, REALS, TRUE, Format, Scalar, Value, constant, variables
+from ir_semantics.scalars import (
+    BOOLEAN,
+    FALSE,
+    NUMBER,
+    REALS,
+    TRUE,
+    Format,
+    Scalar,
+    Value,
+    all_of,
+    constant,
+    is_finite,
+    postorder,
+    variables,
+)
 from ir_semantics.scalars import unsigned_zero as _unsigned_zero
 from ir_semantics.scalars_concrete import show_value
 from smt_encodings.claims import Equality, Interpretation, Verdict
@@ -24,6 +38,7 @@ __all__ = [
     "TableEntry",
     "Unstated",
     "control",
+    "has_value",
     "row",
     "rules_on",
 ]
@@ -34,9 +49,10 @@ class ScalarRule:
     """``left -> right`` on scalars, for all values of the variables that satisfy ``condition``.
 
     ``number`` is the format that NUMBER stands for.  ``left_defined`` and ``right_defined`` say where the sides have a
-    value at all (an operation that must not overflow has none where it does); where the condition holds and the left
-    side is defined, the right side must be defined, and equal: bit by bit, with all NaNs one value and -0 different
-    from +0, the latter unless ``zero_signs`` is False.
+    value at all (an operation that must not overflow has none where it does), beside where their partial functions of
+    real numbers have one (:func:`has_value`); where the condition holds and the left side has a value, the right side
+    must have one, and an equal one: bit by bit, with all NaNs one value and -0 different from +0, the latter unless
+    ``zero_signs`` is False.
 
     ``interpretation`` names how data are understood in a proof; None climbs from coarse to fine.  ``lemmas`` are rules
     that hold without a condition; they are proved first and then used as laws of uninterpreted functions.  ``examples``
@@ -78,6 +94,17 @@ class ScalarRule:
         return (self.condition, self.left_defined, self.right_defined, *self.sides)
 
     @property
+    def left_has_value(self) -> Scalar:
+        """Where the rule says something, if its condition holds: the condition and the left side have values."""
+        return _both(self.left_defined, has_value((self.condition, self.left), self.number))
+
+    @property
+    def right_has_value(self) -> Scalar:
+        """Where the right side has a value."""
+        given = (self.condition, self.left)
+        return _both(self.right_defined, has_value((self.right,), self.number, given=given))
+
+    @property
     def sides(self) -> tuple[Scalar, Scalar]:
         """Both sides as they are compared."""
         if self.zero_signs or self.left.format == BOOLEAN:
@@ -89,7 +116,7 @@ class ScalarRule:
         """What must hold where the condition does and the left side is defined."""
         left, right = self.sides
         same = left.same(right)
-        return same if self.right_defined is TRUE else self.right_defined & same
+        return _both(self.right_has_value, same)
 
     @property
     def equality(self) -> Equality:
@@ -108,11 +135,95 @@ class ScalarRule:
 
     @property
     def _suffix(self) -> str:
-        conditions = [str(c) for c in (self.condition, self.left_defined) if c is not TRUE]
+        conditions = dict.fromkeys(str(c) for c in (self.condition, self.left_has_value) if c is not TRUE)
         text = f" if {' and '.join(conditions)}" if conditions else ""
-        if self.right_defined is not TRUE:
-            text += f", and then {self.right_defined}"
+        if self.right_has_value is not TRUE:
+            text += f", and then {self.right_has_value}"
         return text + ("" if self.zero_signs else " up to the sign of zero")
+
+
+def _positive(x: Scalar) -> bool:
+    """Whether a term is greater than 0 by its form, wherever it has a value."""
+    if x.op in ("add", "mul", "div"):
+        return all(map(_positive, x.args))
+    return x.op == "exp" or (x.op == "constant" and x.payload > 0)  # type: ignore[operator]  # a number, not a name
+
+
+def _not_zero(x: Scalar) -> bool:
+    """Whether a term is no zero by its form, wherever it has a value."""
+    return _positive(x) or (x.op == "constant" and x.payload != 0) or (x.op == "div" and _not_zero(x.args[0]))
+
+
+_EXACTLY: Mapping[str, Callable[..., Scalar]] = {
+    "div": lambda x, y: TRUE if _not_zero(y) else ~y.equals(0),
+    "log": lambda x: TRUE if _positive(x) else x > 0,
+    "sqrt": lambda x: TRUE if _positive(x) else x >= 0,
+    "acosh": lambda x: x >= 1,
+    "atanh": lambda x: (x > -1) & (x < 1),
+    "asin": lambda x: (x >= -1) & (x <= 1),
+    "acos": lambda x: (x >= -1) & (x <= 1),
+}
+"""Where partial functions of real numbers have a value."""
+_AT_LEAST: Mapping[str, Callable[..., Scalar]] = {
+    "pow": lambda x, y: TRUE if _positive(x) else x > 0,
+    "tan": lambda x: FALSE,
+}
+"""Where others surely have one.  They have it elsewhere, too, which the language cannot say."""
+
+
+def has_value(roots: Sequence[Scalar], number: Format, *, given: Sequence[Scalar] | None = None) -> Scalar:
+    """The condition that partial functions of real numbers in terms are applied within their domains.
+
+    ``number`` takes the place of NUMBER.  Without ``given`` the condition is necessary: it may be assumed of terms that
+    have values.  With ``given``, terms that have values, it is sufficient for ``roots`` to have values.  A choice needs
+    the value of its condition and of the operand that it takes.  Functions of floats and machine numbers are total; a
+    float that becomes an exact number must be finite.
+    """
+
+    def kind_of(term: Scalar) -> Format:
+        return number if term.format == NUMBER else term.format
+
+    domains = _EXACTLY if given is None else {**_EXACTLY, **_AT_LEAST}
+    computed = _always_computed(given or ())
+    known: dict[Scalar, Scalar] = {}
+    for term in postorder(roots):
+        inner = [known[a] for a in term.args]
+        if term in computed:
+            known[term] = TRUE
+            continue
+        if term.op == "select":
+            condition, (_, yes, no) = term.args[0], inner
+            taken = (
+                [yes]
+                if yes is no
+                else [TRUE if yes is TRUE else ~condition | yes, TRUE if no is TRUE else condition | no]
+            )
+            known[term] = _both(inner[0], *taken)
+            continue
+        own = TRUE
+        if term.args and kind_of(term.args[0]) == REALS and term.op in domains:
+            own = domains[term.op](*term.args)
+        elif term.op == "cast" and kind_of(term).family in ("real", "int") and kind_of(term.args[0]).family == "float":
+            own = is_finite(term.args[0])
+        known[term] = _both(*inner, own)
+    return _both(*(known[r] for r in roots))
+
+
+def _always_computed(roots: Sequence[Scalar]) -> set[Scalar]:
+    """The subterms whose values terms need, whatever choices they make."""
+    found: set[Scalar] = set()
+    stack = list(roots)
+    while stack:
+        term = stack.pop()
+        if term not in found:
+            found.add(term)
+            stack += term.args[:1] if term.op == "select" else term.args
+    return found
+
+
+def _both(*conditions: Scalar) -> Scalar:
+    """The conjunction of different conditions, without what is always true."""
+    return all_of(c for c in dict.fromkeys(conditions) if c is not TRUE)
 
 
 @dataclass(frozen=True)

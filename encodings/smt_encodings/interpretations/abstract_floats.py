@@ -74,8 +74,6 @@ class AbstractFloats(Generic[K]):
 
     def variable(self, name: str, kind: K) -> Expr:
         """Any number, NaN without a sign."""
-        if name.startswith(_CONSTANT):
-            raise CannotInterpret(f"names of variables must not begin with {_CONSTANT}; rename {name}")
         if kind.family != "float":
             return self.machine.variable(name, kind)
         code = self._canonical(var(name, bv(self.magnitude_bits + 1)))

@@ -33,6 +33,7 @@ class Symbols:
 
     def __init__(self) -> None:
         self._sorts: dict[str, PySMTType] = {}
+        self._names: dict[DataFormat, str] = {}
         self._constants: dict[DataFormat, dict[str, FNode]] = {}
         self._laws: list[FNode] = []
         self._said: list[str] = []
@@ -89,5 +90,10 @@ class Symbols:
         return self._sorts.setdefault(name, Type(name))
 
     def _name(self, kind: DataFormat) -> str:
-        words = "_".join([kind.family, *(str(p) for p in kind.parameters)])
-        return "".join(c if c.isalnum() else "_" for c in words)
+        """A name for a format, which no other format has."""
+        if kind not in self._names:
+            words = "_".join([kind.family, *(str(p) for p in kind.parameters)])
+            name = "".join(c if c.isalnum() else "_" for c in words)
+            alike = sum(n.partition("!")[0] == name for n in self._names.values())
+            self._names[kind] = f"{name}!{alike + 1}" if alike else name
+        return self._names[kind]

@@ -289,5 +289,3 @@ def test_models_are_hints_only() -> None:
 def test_what_has_no_code_is_refused() -> None:
     with pytest.raises(CannotInterpret, match="abstract floats have no operator quotient"):
         encoded(apply("quotient", x, y), BINARY32, 4)
-    with pytest.raises(CannotInterpret, match="names of variables must not begin with constant_magnitude_"):
-        encoded(variable("constant_magnitude_1_1"), BINARY32, 4)

@@ -1,0 +1,137 @@
+"""Rules on scalars of small formats, drawn at random, against an evaluator that shares no code with the product."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from ir_semantics.scalars import (
+    BINARY32,
+    INTEGERS,
+    REALS,
+    Format,
+    Scalar,
+    cast,
+    code_format,
+    exp,
+    float_format,
+    integer,
+    log,
+    pow_,
+    select,
+    sqrt,
+    variable,
+)
+from rewrites.rule_prover import interpretations_of, prove_rule, proved_by
+from rewrites.rules import ScalarRule
+from smt_encodings.claims import Status
+from smt_encodings.discharge import Discharger
+from smt_encodings.interpretations import Symbols
+from tests.rewrites.random_scalar_rules import holds, random_rule, wrong_answers
+
+x, y = variable("x"), variable("y")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_rules_are_decided_rightly(seed: int) -> None:
+    assert list(wrong_answers(random_rule(seed), Counter())) == []
+
+
+@pytest.mark.slow
+def test_many_random_rules_are_decided_rightly() -> None:
+    table: Counter[str] = Counter()
+    wrong = [(s, text) for s in range(100, 1600) for text in wrong_answers(random_rule(s), table)]
+    assert wrong == []
+    assert table["holds"] > 300 and table["fails"] > 300
+    assert table["PROVED"] > 300 and table["REFUTED"] > 300
+
+
+def test_the_check_of_answers_finds_a_wrong_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the two sides of every question exchanged for one of them, all is proved, and this is noticed."""
+    wrong = [rule for rule in map(random_rule, range(40)) if not holds(rule)[0]][:6]
+    monkeypatch.setattr(ScalarRule, "goal", property(lambda rule: rule.left.same(rule.left)))
+    assert any("proves it" in text for rule in wrong for text in wrong_answers(rule, Counter()))
+
+
+# -- names that solvers or encodings use themselves -----------------------------------------------------------
+
+WORDS = ("fp", "RNE", "to_real", "sec", "bvadd", "match", "ite", "real_quotient", "mul_3_4", "constant_magnitude_1_1")
+
+
+@pytest.mark.parametrize("name", WORDS)
+@pytest.mark.parametrize("kind", [float_format(3, 4), integer(3), REALS, INTEGERS], ids=str)
+def test_variables_may_have_any_name(name: str, kind: Format) -> None:
+    word = variable(name, kind)
+    other = variable("y", kind)
+    rule = ScalarRule("commute", word * other, other * word, kind)
+    assert prove_rule(rule).status is Status.PROVED
+    assert prove_rule(replace(rule, right=other * other)).status is Status.REFUTED
+
+
+# -- partial functions of real numbers ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "right",
+    [x + 0 * (1 / y), x + 0 * log(y), x + (sqrt(y) - sqrt(y)), select(log(y) < 0, x, x), x + 0 * pow_(y, 2)],
+    ids=str,
+)
+def test_partial_functions_that_cancel_are_not_lost(right: Scalar) -> None:
+    """The right side has no value at y = -1 or y = 0, whatever becomes of it."""
+    rule = ScalarRule("partial", x, right, REALS)
+    assert prove_rule(rule).status in (Status.REFUTED, Status.UNKNOWN)
+    for interpretation in interpretations_of(rule):
+        assert not proved_by(rule, interpretation, Discharger(timeout=5))
+
+
+@pytest.mark.parametrize("right", [x + 0 * (1 / y), x + (sqrt(y) - sqrt(y))], ids=str)
+def test_such_rules_hold_where_the_functions_have_values(right: Scalar) -> None:
+    assert prove_rule(ScalarRule("partial", x, right, REALS, condition=y > 0)).status is Status.PROVED
+
+
+def test_a_partial_function_of_the_left_side_may_go_or_stay() -> None:
+    goes = prove_rule(ScalarRule("goes", x * (y / y), x, REALS))
+    assert goes.status is Status.PROVED
+    assert goes.claim.statement == "x * (y / y) -> x if not (y = 0)"
+    stays = prove_rule(ScalarRule("stays", log(x) * y, y * log(x), REALS))
+    assert stays.status is Status.PROVED
+    comes = prove_rule(ScalarRule("comes", x, x * (y / y), REALS))
+    assert (comes.status, comes.reason) == (Status.REFUTED, "x = 0, y = 0: 0 vs undefined")
+
+
+def test_a_power_has_values_at_negative_numbers_too() -> None:
+    """x^2 is known for positive x only; that it has a value elsewhere must not be assumed away."""
+    assert prove_rule(ScalarRule("square", pow_(x, 2), x * x, REALS)).status is Status.UNKNOWN
+
+
+def test_choices_guard_partial_functions() -> None:
+    guarded = select(x.equals(0), 0, 1 / x)
+    assert prove_rule(ScalarRule("guarded", y * guarded, guarded * y, REALS)).status is Status.PROVED
+    wrong = select(x.equals(1), 0, 1 / x)
+    rule = ScalarRule("not guarded", y, y + 0 * wrong, REALS)
+    assert prove_rule(rule).status is Status.REFUTED
+
+
+def test_floats_that_become_reals_are_finite() -> None:
+    number = variable("f", BINARY32)
+    real = cast(number, REALS)
+    rule = ScalarRule("finite", x, select(real < 0, x, x), REALS)
+    assert prove_rule(rule).status is not Status.PROVED
+
+
+def test_a_function_without_exact_values_is_no_crash() -> None:
+    real = variable("r", REALS)
+    rule = ScalarRule("exp", exp(real) * real, real * exp(real), REALS)
+    assert prove_rule(rule).status in (Status.PROVED, Status.UNKNOWN)
+
+
+def test_two_formats_are_two_sorts() -> None:
+    """Names of code formats may differ in signs only; their operators are different symbols all the same."""
+    encoding = Symbols()
+    formats = [code_format("A<2>", 2), code_format("A_2_", 2)]
+    numbers = [encoding.variable("v.x", formats[0]), encoding.variable("v.y", formats[1])]
+    sums = [encoding.apply("add", k, [k, k], [n, n]) for k, n in zip(formats, numbers, strict=True)]
+    assert len({n.symbol_type() for n in numbers}) == 2
+    assert len({s.function_name() for s in sums}) == 2
