@@ -82,9 +82,9 @@ def _one(found: Campaign, claim: Claim, label: str, all_methods: bool) -> None:
     found.claims += 1
     found.mutated += bool(claim.change)
     proved = _limited(found, "chc", label, lambda: prove(mapping, discharger=_discharger(), horn_timeout=2.0)) is True
-    difference = _difference(found, mapping, thorough=proved) if proved or claim.change else None
+    difference = _difference(found, mapping, thorough=proved) if proved or not claim.holds else None
     found.differ += difference is not None
-    if difference is not None and (proved or not claim.change):
+    if difference is not None and (proved or claim.holds):
         found.wrong.append(f"chc, {label}: {'PROVED' if proved else 'not changed'}, and differs at {difference}")
     if all_methods:
         _other_methods(found, mapping, label)

@@ -29,6 +29,8 @@ from ila_lang import (
 )
 from ila_lang.mapping import TensorMapping
 
+from .random_trees import Tree
+
 __all__ = ["Claim", "random_claim"]
 
 POOL = ["row", "column", "ir", "n", "m", "i", "j", "k", "x", "acc", "word", "src", "dst", "lane", "toy", "out"]
@@ -37,11 +39,17 @@ MEMORY = mem(32, 8)
 
 @dataclass
 class Claim:
-    """A mapping, what it was made of, and what was changed in it (nothing where it is meant to hold)."""
+    """A mapping, what it was made of, what was changed in it, and whether it is known to hold without the change."""
 
     mapping: TensorMapping
     parts: tuple[str, ...]
     change: str = ""
+    known: bool = True
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim is true by the way it was made."""
+        return self.known and not self.change
 
 
 @dataclass
@@ -100,6 +108,9 @@ def _built(side: Side, parameters: dict[str, Expr]) -> Fragment:
         start.start(Kernel(f"{side.ila}_kernel_{number}", body=body))
     for number, register, value in ((8, side.gain, BYTE), (9, side.line, NUMBER)):
         ila.instruction(f"set_{number}").set_decode(side.decodes[number]).update(register, value)
+    for number, memory in ((10, side.scratch[0]), (11, side.tensors[-1])):
+        new = memory.store(NUMBER, BYTE)
+        ila.instruction(f"poke_{number}").set_decode(side.decodes[number]).update(memory, new)
     ila.set_valid(RUN)
     return Fragment(f"{side.ila}_fragment", ila, dict(parameters), {}, Kernel(f"{side.ila}_program", body=side.program))
 
@@ -116,7 +127,9 @@ class Stage:
     last: Function
     literal: int
     uses_gain: bool
-    number: int
+    seed: int
+    between: bool
+    """Whether the host does something of its own after it."""
 
     def value(self, side: Side, word: Expr) -> Expr:
         """What becomes of a word."""
@@ -130,6 +143,11 @@ class Writer:
     k: Kernel
     names: Names
     side: Side
+
+    @property
+    def fresh(self) -> Callable[[], str]:
+        """Gives a name that the kernel does not have yet."""
+        return self.names.new
 
     def loop(self, extent: Expr):  # type: ignore[no-untyped-def]
         return self.k.loop(self.names.new(), extent)
@@ -258,6 +276,21 @@ def _blocks(w: Writer, stage: Stage, source: Expr, target: Expr) -> None:
         w.k.store(target, w.at(i, j), value)
 
 
+def _tree(w: Writer, stage: Stage, source: Expr, target: Expr) -> None:
+    """A random tree, and then every element of the target."""
+    draws, side = Random(stage.seed), w.side
+    tree = Tree(w, draws, (side.rows, side.columns), [source, target, *side.scratch], [side.gain])
+    if draws.random() < 0.6:
+        for memory in side.scratch:
+            with w.loop(side.rows) as i, w.loop(side.columns) as j:
+                w.k.store(memory, w.at(i, j), const(draws.randrange(256), 8))
+    tree.block(draws.randint(1, 3), draws.randint(1, 3))
+    with w.loop(side.rows) as i, w.loop(side.columns) as j:
+        tree.counters = [i, j]
+        tree.known += [w.word(source, w.at(i, j)), w.word(draws.choice(tree.memories), tree.address())]
+        w.k.store(target, w.at(i, j), stage.value(side, tree.value()))
+
+
 Form = Callable[[Writer, Stage, Expr, Expr], None]
 FORMS: dict[str, list[Form]] = {
     "map": [_plain, _rows_turned, _in_place, _one_row],
@@ -266,6 +299,7 @@ FORMS: dict[str, list[Form]] = {
     "shift": [_plain, _moved],
     "gather": [_plain, _by_table],
     "choose": [_plain, _blocks],
+    "tree": [_tree],
 }
 
 
@@ -278,7 +312,7 @@ def _side(anywhere: Names, name: str, parameters: list[Expr], stages: list[Stage
     bits = [var(names.new(), bv(32)) for _ in range(2)] + [var(names.new(), bv(8)), var(names.new(), bv(32))]
     words = [var(names.new(), MEMORY) for _ in range(len(stages) + 3)]
     side = Side(name, *bits, words[: len(stages) + 1], words[len(stages) + 1 :])
-    side.decodes = {n: RUN & (const(n, 4) == OP) for n in (*range(len(stages)), 8, 9)}
+    side.decodes = {n: RUN & (const(n, 4) == OP) for n in (*range(len(stages)), 8, 9, 10, 11)}
     host = Kernel("host")
     own = anywhere.place(*(p.name for p in parameters))
     n, m = (p.zext(32) for p in parameters)
@@ -293,7 +327,7 @@ def _side(anywhere: Names, name: str, parameters: list[Expr], stages: list[Stage
         if stage.uses_gain:
             put(8, "byte_in", const(stage.literal * 7 % 256, 8))
         kernel = Kernel(f"{name}_kernel_{number}")
-        form = _plain if plain else random.choice(FORMS[stage.kind])
+        form = _plain if plain and stage.kind != "tree" else random.choice(FORMS[stage.kind])
         inside = anywhere.place(*(s.name for s in (*bits, *words)))
         form(Writer(kernel, inside, side), stage, side.tensors[number], side.tensors[number + 1])
         side.kernels.append(kernel.body)
@@ -303,8 +337,38 @@ def _side(anywhere: Names, name: str, parameters: list[Expr], stages: list[Stage
                 go(number)
         else:
             go(number)
+        if stage.between:
+            _host(host, own, Random(stage.seed), side, (n, m))
     side.program = host.body
     return side
+
+
+def _host(host: Kernel, names: Names, draws: Random, side: Side, sizes: tuple[Expr, Expr]) -> None:
+    """Loops of the host with commands and stores in them, some of which run at some iterations only."""
+    n, m = sizes
+
+    def poke(counters: list[Expr]) -> None:
+        number = draws.choice([10, 11])
+        address = draws.choice([*counters, counters[0] * m + counters[-1], counters[-1] + 1])
+        byte = draws.choice([counters[-1][7:0], const(draws.randrange(256), 8)])
+        host.command(f"poke {number}", run=true, op=const(number, 4), number_in=address, byte_in=byte)
+
+    def body(counters: list[Expr]) -> None:
+        if draws.random() < 0.4:
+            with host.when(names.new(), draws.choice(counters) == draws.randrange(3)):
+                draws.choice([poke, lambda c: host.store(side.scratch[1], c[-1], side.gain)])(counters)
+        if draws.random() < 0.7:
+            poke(counters)
+        if draws.random() < 0.2:
+            host.command("set 8", run=true, op=const(8, 4), byte_in=counters[-1][7:0])
+
+    extents = [n, m, m, const(2, 32), const(3, 32)]
+    with host.loop(names.new(), draws.choice(extents)) as outer:
+        if draws.random() < 0.6:
+            with host.loop(names.new(), draws.choice(extents)) as inner:
+                body([outer, inner])
+        else:
+            body([outer])
 
 
 def _function(name: str, params: list[str], body: Callable[..., Expr]) -> Function:
@@ -336,13 +400,14 @@ def _random_claim(random: Random, clash: bool, mutate: bool) -> Claim:
     stages: list[Stage] = []
     functions = names.place()
     abstract: set[str] = set()
-    for number in range(random.choice([1, 1, 2, 2, 3, 4])):
+    for _ in range(random.choice([1, 1, 2, 2, 3, 4])):
         body = random.choice(STEPS)
         step = _function(functions.new(), ["a", "b"], body)
         factor = random.choice([1, 3])
         last = _function(functions.new(), ["a"], lambda a, f=factor: a * f + 1)
         abstract |= {f.name for f in (step, last) if random.random() < 0.8}
-        stages.append(Stage(random.choice(list(FORMS)), step, last, random.randrange(6), random.random() < 0.3, number))
+        kind, literal, gain = random.choice([*FORMS, "tree", "tree"]), random.randrange(6), random.random() < 0.3
+        stages.append(Stage(kind, step, last, literal, gain, random.randrange(1 << 30), random.random() < 0.25))
     titles = names.place()
     device = _side(names, titles.new(), parameters, stages, plain=False)
     ir = _side(names, titles.new(), parameters, stages, plain=random.random() < 0.8)
@@ -374,4 +439,5 @@ def _random_claim(random: Random, clash: bool, mutate: bool) -> Claim:
         row, column = (var(coordinates.new(), bv(32)) for _ in range(2))
         mapping = replace(mapping, cell=((row, n.zext(32)), (column, m.zext(32))), cell_column=column)
     change = next(mutants(mapping, random)) if mutate else Mutant("", mapping)
-    return Claim(change.mapping, tuple(s.kind for s in stages), change.what)
+    known = all(s.kind != "tree" and not s.between for s in stages)
+    return Claim(change.mapping, tuple(s.kind for s in stages), change.what, known)
