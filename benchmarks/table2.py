@@ -20,7 +20,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,12 +97,12 @@ def gemm(generator: np.random.Generator, size: int, inputs: int) -> Errors:
 
 
 def conv2d(generator: np.random.Generator, size: int, inputs: int, **options: Any) -> Errors:
-    """``size`` channels and filters on an image of 16x16; weights of 8 bits by default, as the first hardware has."""
-    from accel_models.hlscnn.options import HlscnnOptions
+    """``size`` channels and filters on an image of 16x16; by default on the recorded hardware (weights of 8 bits)."""
+    from accel_models.hlscnn.options import BY_WEIGHT_BITS
     from ilaverify.campaigns.hlscnn import convolve
     from ir_semantics.reference import conv2d as reference
 
-    readings = HlscnnOptions(**{"weight_bits": 8, **options})
+    readings = replace(BY_WEIGHT_BITS[options.get("weight_bits", 8)], **options)
     parts = []
     for _ in range(inputs):
         x, w = uniform(generator, size, 16, 16), uniform(generator, size, size, 3, 3)
@@ -300,7 +300,8 @@ def variations(inputs: int) -> dict[str, dict[str, Errors]]:
         for name, options in (
             ("8-bit weights", {}),
             ("16-bit weights", {"weight_bits": 16}),
-            ("16-bit weights, rounding to nearest after every tap", {"weight_bits": 16, "tap_rounding": "half_up"}),
+            ("8-bit weights, cut after every tap", {"tap_rounding": "truncate"}),
+            ("16-bit weights, cut after every tap", {"weight_bits": 16, "tap_rounding": "truncate"}),
         ):
             add(
                 "Conv2D by channels and weights",

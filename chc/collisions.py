@@ -1,9 +1,10 @@
 """What an iteration of a write is like that writes the same cell as a known one, where the address is a quotient.
 
 A convolution adds input pixel ``row`` to output row ``(row - tap) div stride``.  The address does not determine the
-counters, only such quotients, and which iterations write a cell follows from facts about them: a counter below a
-quotient is below the dividend when both are multiplied with the divisor, and equal numbers have equal quotients.  Each
-fact is an obligation of its own, about a few symbols; what is left is linear in products of symbols.
+counters, only such quotients (or ``row - tap`` itself, a multiple of the stride), and which iterations write a cell
+follows from facts about them: a counter below a quotient is below the dividend when both are multiplied with the
+divisor, equal numbers have equal quotients, and equal multiples of a divisor are of equal numbers.  Each fact is an
+obligation of its own, about a few symbols; what is left is linear in products of symbols.
 """
 
 from __future__ import annotations
@@ -96,6 +97,18 @@ class Collisions:
     ) -> Iterator[tuple[str, FNode, list[FNode]]]:
         """Facts about the iteration and the known ones."""
         assert self._parts is not None
+        divisors = dict.fromkeys(divisor for _, divisor, _ in self.spot.quotients())
+        for equal in list(agree):
+            rest = difference_of(expand(equal.arg(0)), expand(equal.arg(1)))
+            for divisor in (d for d in divisors if rest and all(d in monomial for monomial in rest)):
+                factor = {}
+                for monomial, coefficient in rest.items():
+                    others = list(monomial)
+                    others.remove(divisor)
+                    factor[tuple(others)] = coefficient
+                goal = smt.Equals(polynomial_term(factor), smt.Int(0))
+                positive = smt.LE(smt.Int(1), divisor)
+                yield "equal multiples of a divisor", goal, [equal, *_about(known, positive)]
         for value, divisor, quotient in self.spot.quotients():
             if quotient in self._parts:
                 there = polynomial_term(expand(smt.Times(quotient.substitute(points[0]), divisor)))

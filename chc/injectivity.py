@@ -58,12 +58,24 @@ def part_steps(
 ) -> tuple[list[Step], list[FNode], list[FNode]]:
     """Steps that prove "equal addresses have equal parts", what they say, and the parts, as terms of ``address``.
 
-    The parts are the digits of the sum that the address is, as far as it can be taken apart.
+    The parts are the digits of the sum that the address is, as far as it can be taken apart.  What both addresses have
+    in common is left aside, unless it is part of a digit, as the K/2 of an output row ``r + K/2 - k`` below the height.
     """
-    known = conjuncts(hypotheses)
     whole = expand(address)
     common = {m: c for m, c in whole.items() if not any(s in renamed for a in m for s in a.get_free_variables())}
-    rest = {m: c for m, c in whole.items() if m not in common}
+    found = _digits(hypotheses, address, renamed, common)
+    if common and found[2] and not is_linear(found[2][-1]):
+        other = _digits(hypotheses, address, renamed, {})
+        found = other if len(other[2]) > len(found[2]) else found
+    return found
+
+
+def _digits(
+    hypotheses: Sequence[FNode], address: FNode, renamed: dict[FNode, FNode], common: Polynomial
+) -> tuple[list[Step], list[FNode], list[FNode]]:
+    """As :func:`part_steps`, of the address without ``common``."""
+    known = conjuncts(hypotheses)
+    rest = {m: c for m, c in expand(address).items() if m not in common}
     steps: list[Step] = []
     stones: list[FNode] = []
     parts: list[FNode] = []
@@ -162,13 +174,18 @@ def _parts(
 
 
 def _splits(whole: Polynomial, renamed: dict[FNode, FNode]) -> list[tuple[FNode, Polynomial, Polynomial]]:
-    """Ways to write a sum as ``n*high + low``, where n is the factor of a counter: a literal, sizes, or both."""
+    """Ways to write a sum as ``n*high + low``, where n is the factor of a counter, or of a sum of products of counters:
+    a literal, sizes, or both."""
     factors: dict[tuple[int, tuple[FNode, ...]], None] = {}
+    multiples = [{a for a in m if a not in renamed} for m in whole if len(m) > 1]
     for monomial, coefficient in whole.items():
         sizes = tuple(a for a in monomial if a not in renamed)
         for factor in ((coefficient, sizes), (coefficient, ()), (1, sizes)):
             if factor[0] > 1 or factor[1]:
                 factors[factor] = None
+        for shared in (set(sizes) & other for other in multiples if set(sizes) != other):
+            if len(shared) == 1:
+                factors[1, tuple(shared)] = None
     found: list[tuple[FNode, Polynomial, Polynomial]] = []
     for literal, sizes in sorted(factors, key=lambda f: (-len(f[1]), -f[0])):
         high, low = {}, {}

@@ -4,7 +4,9 @@
 and the sum grows with every counter.  Asked at once, with symbolic ``n``, solvers answer in milliseconds or never.  The
 steps replace one counter after the other by its bound: where the difference ``limit - sum`` is ``rest - k*c`` with
 ``k >= 0`` and ``c <= u``, it is at least ``rest - k*u``, for ``(u - c)*k >= 0``.  A counter that stands with a positive
-factor is dropped, for ``c*k >= 0``.  What is left speaks of sizes only, and is linear in products of sizes.
+factor is dropped, for ``c*k >= 0``.  A sum of counters that a hypothesis bounds as a whole, such as an output row
+``r + K/2 - k`` below the height, is replaced as a whole, in the same way.  What is left speaks of sizes only, and is
+linear in products of sizes.
 
 The facts ``(u - c)*k >= 0`` follow from ``u - c >= 0`` and ``k >= 0`` by one lemma about two numbers, an obligation
 like all others.
@@ -50,7 +52,7 @@ def range_steps(
     stones: list[Polynomial] = []
     whole = difference
     for _ in range(MOST_STEPS):
-        found = _next(known, difference, sizes, decide)
+        found = _bounded_sum(known, difference, sizes, decide) or _next(known, difference, sizes, decide)
         if found is None:
             break
         gain, factor, difference, facts = found
@@ -167,6 +169,43 @@ def _residue_steps(left: FNode, right: FNode, difference: Polynomial) -> list[St
         ("residue", [], smt.Equals(left, smt.Plus(right, multiple, smt.Int(literal)))),
         ("no multiple", [], smt.Not(smt.Equals(smt.Plus(any_rest, smt.Int(literal)), smt.Int(0)))),
     ]
+
+
+def _bounded_sum(
+    known: list[FNode], difference: Polynomial, sizes: set[FNode], decide: Decide
+) -> tuple[FNode, FNode, Polynomial, list[FNode]] | None:
+    """As :func:`_next`, for a sum of products of counters: what a hypothesis says is not negative, times a factor."""
+    for fact in (f for f in known if (f.is_le() or f.is_lt() or f.is_not()) and not is_linear(f)):
+        gain = _not_negative(fact)
+        inner = [m for m in gain if not {s for a in m for s in a.get_free_variables()} <= sizes]
+        if len(inner) < 2:
+            continue
+        for monomial, coefficient in difference.items():
+            rest = list(monomial)
+            if coefficient % gain[inner[0]] or any(rest.count(a) < inner[0].count(a) for a in inner[0]):
+                continue
+            for a in inner[0]:
+                rest.remove(a)
+            factor = {tuple(rest): coefficient // gain[inner[0]]}
+            taken = product_of(gain, factor)
+            left = difference_of(difference, taken)
+            if any(m in left for m in product_of(dict.fromkeys(inner, 1), factor)):
+                continue
+            about = _about(known, {s for a in rest for s in a.get_free_variables()})
+            if decide(about, smt.LE(smt.Int(0), polynomial_term(factor))):
+                return polynomial_term(gain), polynomial_term(factor), left, [fact, *about]
+    return None
+
+
+def _not_negative(fact: FNode) -> Polynomial:
+    """What a comparison says is at least 0; nothing for other formulas."""
+    strict, inner = fact.is_lt(), fact
+    if fact.is_not():
+        inner, strict = fact.arg(0), fact.arg(0).is_le()
+    if not (inner.is_le() or inner.is_lt()):
+        return {}
+    smaller, larger = inner.args() if inner is fact else reversed(inner.args())
+    return difference_of(expand(larger), expand(smt.Plus(smaller, smt.Int(int(strict)))))
 
 
 def _next(

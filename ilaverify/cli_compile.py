@@ -56,7 +56,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--dimension", action="append", default=[], metavar="NAME=N", help="bind a symbolic extent")
     parser.add_argument("--exact", action="store_true", help="no rewriting of the model: exact matching only")
     parser.add_argument("--cost", default="offload", choices=("offload", "movement"), help="default: offload")
-    parser.add_argument("--weights", default="16", choices=("8", "16"), help="bits of HLSCNN's weights; default: 16")
+    parser.add_argument("--weights", default="8", choices=("8", "16"), help="bits of HLSCNN's weights; default: 8")
     parser.add_argument(
         "--as-published", action="store_true", help="number formats as published drivers choose them, without scaling"
     )
@@ -130,7 +130,7 @@ def _compile(options: argparse.Namespace) -> int:
         None if options.calibrate is None else read_arrays(options.calibrate, "calibration data"),
         options.exact,
         options.cost,
-        Options(weight_bits=8 if options.weights == "8" else 16, as_published=options.as_published),
+        Options(weight_bits=16 if options.weights == "16" else 8, as_published=options.as_published),
         tuple(dict.fromkeys(options.recheck)),
         None if options.no_store else ProofStore(options.store or default_store()),
     )

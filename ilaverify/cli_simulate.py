@@ -44,12 +44,12 @@ def _flexasr(text: str, reading: str) -> tuple[Reads, bool]:
 
 def _hlscnn(text: str, reading: str) -> tuple[Reads, bool]:
     from accel_models.hlscnn.model import hlscnn
-    from accel_models.hlscnn.options import MASTER, HlscnnOptions
+    from accel_models.hlscnn.options import PRESETS
     from accel_models.hlscnn.program import parse_program, run
     from ila_lang import Simulator
 
     # a program without a convolution is an error of its own
-    return run(parse_program(text), Simulator(hlscnn(MASTER if reading == "master" else HlscnnOptions()))), True
+    return run(parse_program(text), Simulator(hlscnn(PRESETS[reading]))), True
 
 
 def _vta(text: str, reading: str) -> tuple[Reads, bool]:
@@ -64,7 +64,14 @@ def _vta(text: str, reading: str) -> tuple[Reads, bool]:
 
 _TARGETS = {
     "flexasr": _Target({"rtl": "the hardware source", "recorded": "the public simulator"}, _flexasr),
-    "hlscnn": _Target({"blocked": "blocked outputs", "master": "the published master branch"}, _hlscnn),
+    "hlscnn": _Target(
+        {
+            "recorded": "what a recording of the hardware's model decides",
+            "master": "as recorded, a plane for each filter, as in the published master branch",
+            "wgt_16bits": "weights of 16 bits, as in that branch",
+        },
+        _hlscnn,
+    ),
     "vta": _Target(
         {"hls": "HLS", "fsim": "functional simulator", "chisel": "Chisel", "vta-ila": "the published ILA"}, _vta
     ),

@@ -176,8 +176,9 @@ def attention(keys: Quantised, query: Quantised, ideal: Reals, weight_bias: int,
 
 
 def convolution(x: Reals, w: Reals, magnitude: Reals, weight_bits: int) -> Bound:
-    """HLSCNN's convolution without bias of quantised x [..., C, H, W] and w [F, C, K, L], for default options.
+    """HLSCNN's convolution without bias of quantised x [..., C, H, W] and w [F, C, K, L].
 
+    It is that of the hardware with weights of so many bits (:data:`~accel_models.hlscnn.options.BY_WEIGHT_BITS`).
     ``magnitude`` are the sums of magnitudes of the results' products.
     """
     blocks = -(-w.shape[1] // 8)

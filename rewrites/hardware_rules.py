@@ -81,7 +81,7 @@ ROWS: tuple[RuleRow[ScalarRule], ...] = (
         "H15",
         rule("H15", _once, _per_tap, _p.format),
         rule("H15", _once, _per_tap, _p.format, condition=_whole(_p, _q, _r)),
-        note="HLSCNN cuts the partial sum to 16 bits after every tap. It holds where no product needs cutting.",
+        note="HLSCNN rounds the partial sum to 16 bits after every tap. It holds where no product needs rounding.",
     ),
     row(
         "H19",

@@ -1,9 +1,10 @@
-"""The mapping of a two-dimensional convolution to HLSCNN.
+"""The mapping of a two-dimensional convolution to HLSCNN with weights of 16 bits.
 
 IR side: one conv2d instruction on x [channels, height, width] and w [filters, channels, kernel rows, kernel columns].
 Device side: one start of the convolution, with the layouts of the published drivers.  The host writes activations and
 weights in blocks of 8 channels to SoC memory, lets the accelerator copy the weights to SPAD0, configures and starts the
-convolution, and reads the outputs from SPAD1, 8 filters in an entry.
+convolution, and reads the outputs from SPAD1, 8 filters in an entry.  The hardware is that of the published branch
+wgt_16bits; for the recorded one, with weights of 8 bits, there is :mod:`rewrites.hlscnn_convolution_8bit`.
 
 Both sides compute the quantised convolution: eight channels of a tap are added exactly and their sum is converted to 16
 bits before it joins the element.  How far that is from real numbers is a theorem of :mod:`rewrites.numerics`.
@@ -27,7 +28,7 @@ from accel_models.hlscnn.layout import (
 )
 from accel_models.hlscnn.model import hlscnn
 from accel_models.hlscnn.numerics import arithmetic
-from accel_models.hlscnn.options import HlscnnOptions
+from accel_models.hlscnn.options import BY_WEIGHT_BITS, WGT_16BITS, HlscnnOptions
 from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, concat, const, false, ite, mem, primitive, true, var
 from ila_lang.mapping import Lemma, SizeError, TensorMapping
 from ir_semantics.convolution import CONVOLUTION_CODE, ConvolutionOperator, convolution_ir
@@ -152,7 +153,7 @@ def emit_convolution(program: Kernel, ila: Ila, options: HlscnnOptions) -> None:
     emit_command(p, "copy weights to SPAD0", true, const(SPAD0_BASE, 24), const(0, 128))
     configure_start(p, options)
     emit_command(p, "start", true, const(register_address(Register.CONV_TRIGGER) & 0xFFFFFF, 24), const(0, 128))
-    load_result(p, ila)
+    load_result(p, ila, options)
 
 
 def configure_start(program: Kernel, options: HlscnnOptions) -> None:
@@ -201,10 +202,17 @@ def _store_weights(p: Kernel) -> None:
         store_entry(p, "store weights", PIXELS + ((f * BLOCKS + b) * KH + r) * KW + c, lanes)
 
 
-def load_result(p: Kernel, ila: Ila) -> None:
-    """Appends the reads of the outputs to ``HOST_Y``."""
+def load_result(p: Kernel, ila: Ila, options: HlscnnOptions) -> None:
+    """Appends the reads of the outputs to ``HOST_Y``.
+
+    In "same" coordinates a plane has the input's size, and what all taps reach are the elements from K/2 on, a stride
+    apart: the convolution without padding.
+    """
     with p.loop("y_group", GROUPS) as g, p.loop("y_row", OH) as r, p.loop("y_column", OW) as c:
-        entry = (g * OH + r) * OW + c
+        if options.coordinates == "same":
+            entry = (g * H + r * SH + (KH >> 1)) * W + c * SW + (KW >> 1)
+        else:
+            entry = (g * OH + r) * OW + c
         emit_command(p, "load y", false, entry_address(SPAD1_BASE, entry), const(0, 128))
         for lane in range(LANES):
             filter_ = (g << 3) + lane
@@ -243,14 +251,14 @@ def emit_command(p: Kernel, note: str, write: Expr, offset: Expr, data: Expr) ->
 
 def convolution_mapping(options: HlscnnOptions | None = None) -> TensorMapping:
     """The mapping ``hlscnn_conv2d``; ``options`` select another reading of the hardware, on the device only."""
-    reading = options or HlscnnOptions()
+    reading = options or WGT_16BITS
     ops = arithmetic(reading)
-    sides = (ops, arithmetic(HlscnnOptions()))
+    sides = (ops, arithmetic(WGT_16BITS))
     functions = [f for o in sides for f in (o.product, o.requantise, o.total, o.rectify, o.stored)]
     return TensorMapping(
         name="hlscnn_conv2d",
-        ir=ir_fragment(HlscnnOptions()),
-        device=convolution_fragment(hlscnn(reading), HlscnnOptions()),
+        ir=ir_fragment(WGT_16BITS),
+        device=convolution_fragment(hlscnn(reading), WGT_16BITS),
         parameters=PARAMETERS,
         domain=DOMAIN,
         rows=K,
@@ -260,9 +268,11 @@ def convolution_mapping(options: HlscnnOptions | None = None) -> TensorMapping:
         lemmas=(_zero_weight(ops.product),),
         abstract=frozenset((*(f.name for f in functions), f"{ops.product.name}_not_0")),
         sizes_of=sizes_of,
-        statement="HLSCNN's program computes the quantised convolution of x and w, plus a bias, with or without relu",
+        statement="HLSCNN's program computes the quantised convolution of x and w (16 bits), plus a bias, with or "
+        "without relu",
         doc="Store input and weights, copy weights to SPAD0, configure, run the convolution, load",
         assumptions=(
+            f"HLSCNN in the reading: {reading.reading}",
             "commands arrive one at a time, and each has ended when the next one arrives",
             "scratchpads, registers and SoC memory hold arbitrary values before the program",
             "the host writes zeros as weights of channels beyond the last one; activations there may be anything",
@@ -323,6 +333,7 @@ def sizes_of(
 
     Raises SizeError where one start of HLSCNN cannot hold the shape.
     """
+    same = BY_WEIGHT_BITS[weight_bits].coordinates == "same"
     shape = "x".join(map(str, (filters, channels, height, width, kernel_h, kernel_w, stride_h, stride_w)))
     where = f"shape {shape} of an HLSCNN conv2d mapping"
     limits: tuple[tuple[str, int, int, int], ...] = (
@@ -343,7 +354,7 @@ def sizes_of(
     pixels, weights = blocks * height * width, -(-filters * blocks * kernel_h * kernel_w * weight_bits // 16)
     for name, used, room in (
         ("Weights", weights, SPAD_ENTRIES),
-        ("Outputs", -(-filters // LANES) * rows * columns, SPAD_ENTRIES),
+        ("Outputs", -(-filters // LANES) * (height * width if same else rows * columns), SPAD_ENTRIES),
         ("Activations and weights", pixels + weights, SOC_ENTRIES),
     ):
         if used > room:

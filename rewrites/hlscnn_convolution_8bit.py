@@ -1,8 +1,9 @@
-"""The mapping of a two-dimensional convolution with weights of 8 bits to HLSCNN.
+"""The mapping of a two-dimensional convolution to HLSCNN as it was recorded, with weights of 8 bits.
 
-As :mod:`rewrites.hlscnn_convolution`, for the hardware with ``weight_bits=8``: a byte is the high half of a weight of
+As :mod:`rewrites.hlscnn_convolution`, for the default reading of the hardware: a byte is the high half of a weight of
 16 bits, and an entry of SPAD0 holds two taps of eight channels.  The host gives weights packed, a tap's eight channels
-beside each other, and both tensors for whole blocks of channels.
+beside each other, and both tensors for whole blocks of channels.  A plane of outputs is as large as the input; the host
+reads those that all taps reach.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from ila_lang.mapping import TensorMapping
 from ir_semantics.convolution import ConvolutionOperator, convolution_ir
 
 from . import hlscnn_convolution as wide
-from .hlscnn_convolution import BLOCKS, HOST_X, HOST_Y, PARAMETERS, PIXELS, WEIGHTS, H, W
+from .hlscnn_convolution import BLOCKS, GROUPS, HOST_X, HOST_Y, PARAMETERS, PIXELS, WEIGHTS, H, W
 
 __all__ = ["narrow_fragment", "narrow_mapping"]
 
-OPTIONS = HlscnnOptions(weight_bits=8)
+OPTIONS = HlscnnOptions()
 HOST_W = var("host_w", mem(32, 8))
 ENTRIES = (WEIGHTS + 1) >> 1
 """Entries of SPAD0 and of SoC memory that hold the weights."""
@@ -61,7 +62,7 @@ def narrow_fragment(ila: Ila) -> Fragment:
     wide.emit_command(p, "copy weights to SPAD0", true, const(SPAD0_BASE, 24), const(0, 128))
     wide.configure_start(p, OPTIONS)
     wide.emit_command(p, "start", true, const(register_address(Register.CONV_TRIGGER) & 0xFFFFFF, 24), const(0, 128))
-    wide.load_result(p, ila)
+    wide.load_result(p, ila, OPTIONS)
     tensors = {t.name: t for t in (HOST_X, HOST_W, HOST_Y)}
     return Fragment("hlscnn_conv2d_8bit", ila, PARAMETERS, tensors, p)
 
@@ -78,6 +79,8 @@ def narrow_mapping(options: HlscnnOptions | None = None) -> TensorMapping:
         elif "SoC" in text:
             text = "ceil(c/8)*h*w + ceil(k*ceil(c/8)*kh*kw/2) <= 12288 entries of SoC memory"
             condition = PIXELS + ENTRIES <= 12288
+        elif "SPAD1" in text:
+            text, condition = "ceil(k/8)*h*w <= 8192 entries of SPAD1", GROUPS * H * W <= 8192
         domain.append((text, condition))
     return replace(
         wide.convolution_mapping(),
@@ -91,6 +94,7 @@ def narrow_mapping(options: HlscnnOptions | None = None) -> TensorMapping:
         statement="HLSCNN's program computes the quantised convolution of x and w (8 bits), plus a bias, with or "
         "without relu",
         assumptions=(
+            f"HLSCNN in the reading: {reading.reading}",
             "commands arrive one at a time, and each has ended when the next one arrives",
             "scratchpads, registers and SoC memory hold arbitrary values before the program",
             "the host gives whole blocks of 8 channels (weights of channels beyond the last one must be 0), and the "

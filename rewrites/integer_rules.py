@@ -186,7 +186,7 @@ ROWS: tuple[RuleRow[ScalarRule], ...] = (
             hlscnn_psum(HlscnnOptions()),
             condition=cast(cast(_p, _stored), hlscnn_psum(HlscnnOptions())).equals(_p),
         ),
-        note="HLSCNN's formats: 16 fraction bits are cut to 7. It holds where one summand needs no cutting.",
+        note="HLSCNN's formats: 16 fraction bits are rounded to 7, half up. It holds where one summand has 7.",
     ),
     row(
         "I29",

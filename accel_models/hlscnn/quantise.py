@@ -90,7 +90,7 @@ def activation_format(options: HlscnnOptions | None = None) -> FixedPoint:
 
 
 def weight_format(options: HlscnnOptions | None = None) -> FixedPoint:
-    """The format of weights: 16 bits, by default 14 after the point, or 8 and 6: the high half of such a word."""
+    """The format of weights: by default 8 bits, 6 of them after the point, the high half of a word of 16 and 14."""
     o = options or HlscnnOptions()
     return FixedPoint(o.weight_bits, o.weight_fraction - (16 - o.weight_bits))
 
@@ -125,7 +125,7 @@ def convolution_error(
     o = options or HlscnnOptions()
     taps = kernel[0] * kernel[1] * -(-channels // LANES)
     psum, stored = 2.0**-o.psum_fraction, 2.0**-o.output_fraction
-    cut = LANES * taps * psum if o.weight_fraction + o.activation_fraction > o.psum_fraction else 0.0
+    cut = LANES * taps * psum if weight_format(o).fraction + o.activation_fraction > o.psum_fraction else 0.0
     most = stored - psum
     change = {
         "truncate": (-most, 0.0),

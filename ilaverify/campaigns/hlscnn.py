@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_models.hlscnn.assembler import conv2d as assemble
-from accel_models.hlscnn.options import HlscnnOptions
+from accel_models.hlscnn.options import BY_WEIGHT_BITS, HlscnnOptions
 from accel_models.hlscnn.quantise import activation_format, convolution_error, result_format, weight_format
 from ir_semantics import reference
 from rewrites import a_priori
@@ -58,13 +58,13 @@ def _convolve(x: Reals, w: Reals, stride: int, options: HlscnnOptions) -> tuple[
     least, most = convolution_error(x.shape[0], (w.shape[2], w.shape[3]), options)
     bound = max(-least, most)
     magnitude = reference.conv2d(np.abs(q_x)[None], np.abs(q_w), stride=steps)[0]  # of every partial sum at most
-    defaults = HlscnnOptions(weight_bits=options.weight_bits)
-    limit = a_priori.convolution(q_x, q_w, magnitude, options.weight_bits).value if options == defaults else None
+    proved = options == BY_WEIGHT_BITS[options.weight_bits]
+    limit = a_priori.convolution(q_x, q_w, magnitude, options.weight_bits).value if proved else None
     return result, ideal, np.where(magnitude + bound < stored.largest, bound, np.inf), limit
 
 
 def _campaign(name: str, weight_bits: int) -> Campaign:
-    options = HlscnnOptions(weight_bits=8 if weight_bits == 8 else 16)
+    options = BY_WEIGHT_BITS[weight_bits]
 
     def evaluate(example: Example) -> Outcome:
         x, w, stride = example.arrays["x"], example.arrays["w"], example.parameters["stride"]
@@ -78,8 +78,9 @@ def _campaign(name: str, weight_bits: int) -> Campaign:
         summary=f"HLSCNN convolution, weights of {weight_bits} bits",
         reference="the convolution (cross-correlation) without padding, float64",
         property=(
-            "each element is within the bound that follows from cutting every product and every tap's sum to its "
-            "format, unless a partial sum may leave the stored format (no statement)"
+            "each element is within the bound that follows from converting every product and every tap's sum to its "
+            "format, unless a partial sum may leave the stored format (no statement); HLSCNN in the reading: "
+            + options.reading
         ),
         parameters={
             "channels": range(1, 25),

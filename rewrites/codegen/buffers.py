@@ -109,11 +109,13 @@ def _convolution(sizes: Mapping[str, int], narrow: bool = False) -> _Regions:
     weights = sizes["k"] * blocks * sizes["kh"] * sizes["kw"]
     if narrow:
         weights = -(-weights // 2)
+    # the hardware with weights of 8 bits stores a plane as large as the input, the other one that of the outputs
+    plane = sizes["h"] * sizes["w"] if narrow else sizes["oh"] * sizes["ow"]
     unit = "entries of 16 bytes"
     return [
         ("HLSCNN SoC memory", unit, SOC_ENTRIES, {"x": (0, pixels), "w": (pixels, weights)}),
         ("HLSCNN SPAD0", unit, SPAD_ENTRIES, {"w": (0, weights)}),
-        ("HLSCNN SPAD1", unit, SPAD_ENTRIES, {"y": (0, groups * sizes["oh"] * sizes["ow"])}),
+        ("HLSCNN SPAD1", unit, SPAD_ENTRIES, {"y": (0, groups * plane)}),
     ]
 
 

@@ -1,11 +1,10 @@
 """``hlscnn.conv2d``: convolutions on HLSCNN, a program for each image, band of output rows and group of filters.
 
-Formats are the hardware's: activations and results have 16 bits, 7 of them fraction, weights 16 and 14.  What is stored
-after every tap loses up to 2^-7, so that results should be large.  x and w go to the accelerator as x 2^-s and w 2^-t,
+Formats are the hardware's: activations and results have 16 bits, 7 of them fraction, weights 8 and 6.  Every tap's sum
+is rounded to the results' format, so that results should be large.  x and w go to the accelerator as x 2^-s and w 2^-t,
 and its result is that of the convolution times 2^-(s+t).
 
-Weights of 8 bits (6 of them fraction) are for the hardware that takes a byte as the high half of a weight; a mapping of
-its own programs that, with two taps of eight channels in an entry.
+Weights of 16 bits (14 of them fraction) are for the hardware of a published branch, which has a mapping of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_models.hlscnn.layout import LANES
-from accel_models.hlscnn.options import HlscnnOptions
+from accel_models.hlscnn.options import BY_WEIGHT_BITS
 from accel_models.hlscnn.quantise import (
     FixedPoint,
     activation_format,
@@ -40,8 +39,6 @@ __all__ = ["Convolution"]
 
 MAPPING = {16: "hlscnn_conv2d", 8: "hlscnn_conv2d_8bit"}
 """The mapping for weights of so many bits."""
-READINGS = {16: HlscnnOptions(), 8: HlscnnOptions(weight_bits=8)}
-"""The hardware with weights of so many bits."""
 _X, _Y = activation_format(), result_format()
 RULES = {
     "images": "batches-of-a-convolution-in-two-parts",
@@ -62,10 +59,11 @@ class Convolution(Implementation):
     operands: ClassVar[tuple[str, ...]] = ("x", "w")
 
     @staticmethod
-    def split(node: Node, types: Sequence[TensorType], weight_bits: int = 16) -> tuple[Shape, Tiling]:
+    def split(node: Node, types: Sequence[TensorType], weight_bits: int | None = None) -> tuple[Shape, Tiling]:
         """The sizes of an image's convolution, and how it is cut; raises CannotOffload where nothing fits.
 
-        Weights of 8 bits need less room than those of 16.
+        Without ``weight_bits`` it must fit the hardware of either width: weights of 8 bits need less room than those of
+        16, and results more, since a plane of them is as large as the input.
         """
         (images, channels, height, width), (filters, _, *kernel) = types[0].shape, types[1].shape
         if not images or not filters or not channels:
@@ -73,7 +71,9 @@ class Convolution(Implementation):
         strides = tuple(integer_of(dict(node.attributes), name) for name in ("stride_h", "stride_w"))
         shape = Shape(filters, channels, height, width, (kernel[0], kernel[1]), (strides[0], strides[1]))
         try:
-            return shape, tile(shape, READINGS[weight_bits], one_by_one=False)
+            widths = sorted(BY_WEIGHT_BITS) if weight_bits is None else [weight_bits]
+            *_, tiling = (tile(shape, BY_WEIGHT_BITS[bits], one_by_one=False) for bits in reversed(widths))
+            return shape, tiling
         except ValueError as error:
             raise CannotOffload(str(error)) from error
 
@@ -121,7 +121,8 @@ class Convolution(Implementation):
         """The ranges of a run on the host."""
         x, w = operands
         magnitude = _convolve(node, np.abs(x), np.abs(w))
-        error = max(map(abs, convolution_error(w.shape[1], (w.shape[2], w.shape[3]))))
+        errors = (convolution_error(w.shape[1], (w.shape[2], w.shape[3]), o) for o in BY_WEIGHT_BITS.values())
+        error = max(abs(e) for pair in errors for e in pair)
         return {"x": greatest(x), "w": greatest(w), "magnitude": greatest(magnitude), "error": error}
 
     @staticmethod
@@ -203,7 +204,7 @@ LEAST_PART = 2.0**-8
 
 
 def _weights(bits: int) -> FixedPoint:
-    return weight_format(READINGS[bits])
+    return weight_format(BY_WEIGHT_BITS[bits])
 
 
 def _packed(w: NDArray[Any]) -> NDArray[Any]:

@@ -60,13 +60,14 @@ class CannotOffload(ValueError):
 class Options:
     """What may be chosen about number formats.
 
-    ``weight_bits``: the width of HLSCNN's weights.  ``as_published``: tensors go to the accelerator as they are, with
-    formats as published drivers choose them; otherwise powers of two, undone exactly on the host, move them to where
-    formats are finest.  ``headroom``: by which factor data may exceed the ranges of calibration before they leave their
-    formats (as published it is 1).  Raises ValueError on other widths, and a headroom below 1 or above 1024.
+    ``weight_bits``: the width of HLSCNN's weights; the recorded hardware has 8.  ``as_published``: tensors go to the
+    accelerator as they are, with formats as published drivers choose them; otherwise powers of two, undone exactly on
+    the host, move them to where formats are finest.  ``headroom``: by which factor data may exceed the ranges of
+    calibration before they leave their formats (as published it is 1).  Raises ValueError on other widths, and a
+    headroom below 1 or above 1024.
     """
 
-    weight_bits: Literal[8, 16] = 16
+    weight_bits: Literal[8, 16] = 8
     as_published: bool = False
     headroom: float = 1.25
 

@@ -10,7 +10,7 @@ from itertools import product
 from hypothesis import strategies as st
 
 from accel_models.hlscnn.numerics import arithmetic
-from accel_models.hlscnn.options import HlscnnOptions
+from accel_models.hlscnn.options import WGT_16BITS, HlscnnOptions
 from ila_lang import Expr, bv, const, var
 
 from .finding import Finding, NotFound, require, table
@@ -19,10 +19,11 @@ from .queries import prove, smallest_counterexample
 from .search import simplest
 
 __all__ = [
+    "DEFAULT",
     "FAULTS",
     "FINDERS",
-    "SAME",
     "SATURATE",
+    "VALID",
     "borders",
     "channels_permuted",
     "exchanged",
@@ -45,7 +46,7 @@ __all__ = [
 ]
 
 DEFAULT = HlscnnOptions()
-SAME = HlscnnOptions(coordinates="same")
+VALID = HlscnnOptions(coordinates="valid")
 SATURATE = HlscnnOptions(overflow="saturate")
 
 _SEARCH = "Hypothesis draws layers, runs them on the interpreter, and shrinks."
@@ -67,7 +68,7 @@ def two_blocks(draw: st.DrawFn, *, relu: bool) -> Layer:
     """One pixel and tap of 24 channels, of which only 0, 8 and 16, one of each block, are not zero; weights are 1.0."""
     codes = {channel: draw(CODES) for channel in (0, 8, 16)}
     acts = tuple(codes.get(channel, 0) for channel in range(24))
-    wgts = (1 << 14,) * 24
+    wgts = (1 << 6,) * 24
     return Layer(1, 24, 1, 1, 1, 1, relu=relu, activations=acts, weights=wgts)
 
 
@@ -119,7 +120,7 @@ def order_layer(*, relu: bool) -> Layer:
 def order() -> Finding:
     """Adding words is not associative where they saturate, and ReLU after a sum that wrapped is not that of the sum."""
     prove("exchange of taps", exchanged(DEFAULT))
-    prove("exchange of taps, rounding half up", exchanged(HlscnnOptions(store_rounding="half_up")))
+    prove("exchange of taps, stores rounded half up", exchanged(HlscnnOptions(store_rounding="half_up")))
     rows = []
     for relu, options in ((False, SATURATE), (True, DEFAULT)):
         layer = order_layer(relu=relu)
@@ -145,11 +146,11 @@ def order() -> Finding:
         ),
         holds=(
             "proved for all words by z3 and cvc5: two taps may change places where words wrap and there is no ReLU, "
-            "with truncation and with rounding half up; refuted with saturation, and with ReLU"
+            "whether stores are cut or rounded half up; refuted with saturation, and with ReLU"
         ),
         status=f"REFUTED, {_REPLAYED}; restricted form PROVED by z3 and cvc5",
         limits=(
-            "which overflow mode the hardware has is not published; wrapping is the model's default. Layers in "
+            "which overflow mode the hardware has is not recorded; wrapping is the model's default. Layers in "
             "which no sum leaves 16 bits are not affected. Which channels share a block matters besides, because "
             "the words of a block are added before they are rounded."
         ),
@@ -192,21 +193,21 @@ def dirty(layer: Layer) -> Words:
 
 
 def leaking(layer: Layer) -> set[tuple[int, int]]:
-    """Outputs of the model that depend on what SPAD1 held before, in "same" coordinates."""
-    left, right = run_layer(layer, SAME, dirty(layer)), run_layer(layer, SAME)
+    """Outputs of the model that depend on what SPAD1 held before."""
+    left, right = run_layer(layer, DEFAULT, dirty(layer)), run_layer(layer, DEFAULT)
     return {where for where in reached_by_any(layer) if left.get(where) != right.get(where)}
 
 
 def without_bias(layer: Layer) -> set[tuple[int, int]]:
-    """Outputs to which the bias is not added, in "same" coordinates."""
+    """Outputs to which the bias is not added."""
     # 1.0 is added to what the layer gives without a bias, which is not the same modulo 2^16
-    left, right = (run_layer(replace(layer, bias=b, relu=False), SAME) for b in (1 << 14, None))
+    left, right = (run_layer(replace(layer, bias=b, relu=False), DEFAULT) for b in (1 << 14, None))
     return {where for where in reached_by_any(layer) if left.get(where) == right.get(where)}
 
 
 def negative_outputs(layer: Layer) -> set[tuple[int, int]]:
-    """Outputs below 0 in spite of ReLU, in "same" coordinates."""
-    words = run_layer(replace(layer, bias=None, relu=True), SAME)
+    """Outputs below 0 in spite of ReLU."""
+    words = run_layer(replace(layer, bias=None, relu=True), DEFAULT)
     return {where for where, value in words.items() if value < 0}
 
 
@@ -222,33 +223,33 @@ def leak() -> Finding:
     layer = leaking_layer()
     places = leaking(layer)
     require(places == reached_by_any(layer) - reached(layer, 0, 0), "outputs that leak are not those tap (0, 0) misses")
-    clean, old = replayed(layer, SAME), replayed(layer, SAME, dirty(layer))
+    clean, old = replayed(layer, DEFAULT), replayed(layer, DEFAULT, dirty(layer))
 
     def leaks(x: Layer) -> bool:
-        return x.fits and replace_old(x) != run_layer(x, DEFAULT)
+        return x.fits and replace_old(x) != run_layer(x, VALID)
 
     def replace_old(x: Layer) -> Words:
         rows, cols = x.out_size
-        return run_layer(x, DEFAULT, {(entry, lane): 5 for entry in range(rows * cols) for lane in range(x.filters)})
+        return run_layer(x, VALID, {(entry, lane): 5 for entry in range(rows * cols) for lane in range(x.filters)})
 
     tried = _none(layers(), leaks, "old contents leak in valid coordinates")
     return Finding(
         name="hlscnn_leak",
         title="HLSCNN: old contents at the upper and left border",
-        claim='in "same" coordinates the result does not depend on what SPAD1 held before',
+        claim="the result does not depend on what SPAD1 held before",
         method=_SEARCH + " SPAD1 holds zeros or 5 in every output.",
         counterexample=(
             f"{layer}: {shown(clean)}; after 5 everywhere {shown(old)} (activations and weights {operands(layer)})"
         ),
         holds=(
-            f'no difference in {tried} random layers in "valid" coordinates, the default (no proof); in "same" '
-            "coordinates, "
-            "in the layer found, exactly the outputs are affected that tap (0, 0) does not reach"
+            "in the layer found, exactly the outputs are affected that tap (0, 0) does not reach; no difference in "
+            f'{tried} random layers in "valid" coordinates, those of later branches of the published ILA (no proof)'
         ),
         status=f"REFUTED, {_REPLAYED}",
         limits=(
             "drivers that write zeros to SPAD1 first, or pad on the host and read only inner outputs as this "
-            "assembler does, are not affected."
+            "assembler and the mapping do, are not affected. The recording of the hardware's model, which decides "
+            "the coordinates, has no such output: it began with zeros."
         ),
     )
 
@@ -275,23 +276,23 @@ def borders() -> Finding:
     biased, rectified = missing_bias(), replace(negative_layer(), bias=None, relu=True)
     require(without_bias(biased) == reached_by_any(biased) - last_tap(biased), "the bias is missing elsewhere, too")
     require(not negative_outputs(rectified) & last_tap(rectified), "ReLU is missing elsewhere, too")
-    with_bias = replayed(replace(biased, bias=1 << 14, relu=False), SAME)
-    without = replayed(replace(biased, bias=None, relu=False), SAME)
+    with_bias = replayed(replace(biased, bias=1 << 14, relu=False), DEFAULT)
+    without = replayed(replace(biased, bias=None, relu=False), DEFAULT)
     plain = replace(biased, bias=None, relu=False)
     return Finding(
         name="hlscnn_border",
         title="HLSCNN: no bias and no ReLU at the lower and right border",
-        claim='in "same" coordinates every output has the bias added, and none is negative after ReLU',
+        claim="every output has the bias added, and none is negative after ReLU",
         method=_SEARCH,
         counterexample=(
             f"{plain}: {shown(without)}; with a bias of 1.0 {shown(with_bias)}. {rectified}: "
-            f"{shown(replayed(rectified, SAME))}"
+            f"{shown(replayed(rectified, DEFAULT))}"
         ),
         holds="in the layers found, exactly outputs that the last tap reaches have the bias and ReLU",
         status=f"REFUTED, {_REPLAYED}",
         limits=(
-            'it concerns "same" coordinates, the main branch of the published ILA. Inner outputs, to which all taps '
-            "contribute, are right in both."
+            'it concerns "same" coordinates: the main branch of the published ILA, and the recorded hardware. Inner '
+            'outputs, to which all taps contribute, are right in both, and all are in "valid" coordinates.'
         ),
         evidence=(
             f"Activations and weights of the first layer: {operands(biased)}; of the second: {operands(rectified)}.",
@@ -311,32 +312,32 @@ FEW = 200
 
 # -- corrected faults ------------------------------------------------------------------------------------------
 
-UNCHECKED = HlscnnOptions(kernel_start="unchecked")
+UNCHECKED = replace(WGT_16BITS, kernel_start="unchecked")
 _Fault = tuple[HlscnnOptions, HlscnnOptions, st.SearchStrategy[Layer], HlscnnOptions | None]
 FAULTS: dict[str, _Fault] = {
     'kernel_end="last"': (
         UNCHECKED,
-        HlscnnOptions(kernel_end="last", kernel_start="unchecked"),
+        replace(UNCHECKED, kernel_end="last"),
         layers(filters=1, channels=1, rows=5).filter(lambda x: x.fits),
         None,
     ),
     'kernel_start="unchecked"': (
-        DEFAULT,
+        WGT_16BITS,
         UNCHECKED,
         layers(filters=1, channels=1, rows=5, stride=3).filter(lambda x: x.fits),
         None,
     ),
     'bounds="unsigned"': (
-        DEFAULT,
-        HlscnnOptions(bounds="unsigned"),
+        WGT_16BITS,
+        replace(WGT_16BITS, bounds="unsigned"),
         layers(filters=1, channels=1, rows=1, kernel=9, stride=7, out_rows=500),
         None,
     ),
     'channel_word="documented"': (
-        DEFAULT,
-        HlscnnOptions(channel_word="documented"),
+        WGT_16BITS,
+        replace(WGT_16BITS, channel_word="documented"),
         layers(filters=9, channels=1, rows=1, kernel=1, stride=1),
-        DEFAULT,
+        WGT_16BITS,
     ),
 }
 """By option: the right reading, the wrong one, where to search, and the reading in which drivers pack ChannelCfg."""
@@ -360,7 +361,7 @@ def faults() -> Finding:
         rows.append([f"`{name}`", str(layer), operands(layer), *results])
     repaired = _none(
         layers(rows=5, stride=3),
-        lambda x: run_layer(x, HlscnnOptions(kernel_end="last")) != run_layer(x, DEFAULT),
+        lambda x: run_layer(x, replace(WGT_16BITS, kernel_end="last")) != run_layer(x, WGT_16BITS),
         "the check of kernel rows does not repair the end of the loop",
     )
     return Finding(
@@ -375,7 +376,8 @@ def faults() -> Finding:
         ),
         status=f"REFUTED, each {_REPLAYED}",
         limits=(
-            "these are faults of earlier versions of a model, found again, not faults of hardware. The unsigned "
+            "these are faults of earlier versions of a model, found again, not faults of hardware; they are shown in "
+            "the reading of its branch wgt_16bits. The unsigned "
             "bounds need an OutputSize that is larger than the convolution's. A fifth correction, the strides' "
             "reset value, concerns programs that never write KernelSize, which are refused here."
         ),

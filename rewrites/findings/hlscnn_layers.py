@@ -33,12 +33,25 @@ from ila_lang import Machine
 
 from .finding import require
 
-__all__ = ["CODES", "Layer", "Words", "differs", "layers", "operands", "program_of", "replayed", "run_layer", "shown"]
+__all__ = [
+    "BYTES",
+    "CODES",
+    "Layer",
+    "Words",
+    "differs",
+    "layers",
+    "operands",
+    "program_of",
+    "replayed",
+    "run_layer",
+    "shown",
+]
 
 Words = dict[tuple[int, int], int]
 """Signed words of SPAD1 that are not 0, by (entry from the output's base on, lane)."""
 
 CODES = st.integers(-(1 << 15), (1 << 15) - 1)
+BYTES = st.integers(-128, 127)
 
 # Places of operands: SoC entries of activations, weights and old outputs; all fit for what layers() draws.
 _ACTIVATIONS, _WEIGHTS, _OLD = 0x10, 0x800, 0x1000
@@ -247,8 +260,12 @@ def layers(
     stride: int = 2,
     out_rows: int = 0,
     codes: st.SearchStrategy[int] = CODES,
+    weights: st.SearchStrategy[int] = BYTES,
 ) -> Layer:
-    """Layers up to the given sizes with any operands; with ``out_rows`` OutputSize need not be what it should."""
+    """Layers up to the given sizes with any operands; with ``out_rows`` OutputSize need not be what it should.
+
+    Activations and the bias are drawn from ``codes``, weights from ``weights``: bytes are codes of either width.
+    """
     f, c = draw(st.integers(1, filters)), draw(st.integers(1, channels))
     h, w = draw(st.integers(1, rows)), draw(st.integers(1, min(rows, 3)))
     kr, kc = draw(st.integers(1, kernel)), draw(st.integers(1, min(kernel, 3)))
@@ -258,7 +275,7 @@ def layers(
     layer = Layer(f, c, h, w, kr, kc, sr, sc, out_rows=out, bias=bias, relu=draw(st.booleans()))
     # the operands are a few codes, repeated: shrinking has little to do
     acts = draw(st.lists(codes, min_size=1, max_size=6))
-    wgts = draw(st.lists(codes, min_size=1, max_size=6))
+    wgts = draw(st.lists(weights, min_size=1, max_size=6))
     return replace(layer, activations=_repeat(acts, c * h * w), weights=_repeat(wgts, f * c * kr * kc))
 
 

@@ -117,10 +117,26 @@ def _product(function: Function) -> Statement:
     return Statement((weight, activation), (), function(weight, activation).sext(33) == exact.ashr(5))
 
 
-def _requantise(function: Function) -> Statement:
+def _byte_product(function: Function) -> Statement:
+    """For a weight that is the high byte of its word, in the 21 bits of fraction of an exact product."""
+    byte, activation = _v(byte=8, activation=16)
+    weight = concat(byte, const(0, 8))
+    exact = weight.sext(40) * activation.sext(40)
+    return Statement((byte, activation), (), function(weight, activation).sext(40) << 5 == exact)
+
+
+def _half_up(function: Function) -> Statement:
+    """In units of 2^-16, of which a word's unit has 512: -256 <= sum - result < 256."""
     (psum,) = _v(psum=32)
-    exact = psum.ashr(9)
-    return Statement((psum,), (_fits(exact, 16),), function(psum).sext(32) == exact)
+    exact, result = psum.sext(40), function(psum).sext(40) << 9
+    nearest = (exact + 256).ashr(9)
+    return Statement((psum,), (_fits(nearest, 16),), (result - 256).sle(exact) & exact.slt(result + 256))
+
+
+def _cut(function: Function) -> Statement:
+    (total,) = _v(total=32)
+    exact = total.ashr(9)
+    return Statement((total,), (_fits(exact, 16),), function(total).sext(32) == exact)
 
 
 def _total(function: Function) -> Statement:
@@ -236,11 +252,18 @@ LEMMAS: tuple[Lemma, ...] = (
         solvers(_product),
     ),
     Lemma(
+        "HLSCNN product of a byte",
+        _PLAIN.product,
+        "v(result) = v(w) v(x)",
+        "weights of 8 bits: the low byte of the word is 0",
+        solvers(_byte_product),
+    ),
+    Lemma(
         "HLSCNN requantise",
         _PLAIN.requantise,
-        "v(result) <= v(sum) < v(result) + 2^-7: rounded down to 7 bits of fraction",
+        "-2^-8 <= v(sum) - v(result) < 2^-8: rounded half up to 7 bits of fraction",
         "the rounded sum fits 16 bits",
-        solvers(_requantise),
+        solvers(_half_up),
     ),
     Lemma("HLSCNN total", _PLAIN.total, "v(result) = v(partial) + v(old) + v(bias)", _ALL, solvers(_total)),
     Lemma("HLSCNN rectify", _PLAIN.rectify, "v(result) = max(v(total), 0)", _ALL, solvers(_rectify)),
@@ -249,7 +272,7 @@ LEMMAS: tuple[Lemma, ...] = (
         _PLAIN.stored,
         "v(result) <= v(total) < v(result) + 2^-7; equal where the total has 7 bits of fraction",
         "the rounded total fits 16 bits",
-        solvers(_requantise),
+        solvers(_cut),
     ),
     Lemma("VTA product", vta.multiply, "result = a b", "every pair of bytes", _bytes),
     Lemma("VTA sum", vta.alu_add, "result = a + b", "the sum fits", _binary(32, lambda a, b: a + b, 33)),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from accel_models.hlscnn.options import BY_WEIGHT_BITS
+
 from .calculus import Derivation, Operator, exactly
 from .formula import symbol
 
@@ -12,8 +14,6 @@ __all__ = ["OPERATORS", "PSUM_UNIT", "WORD_UNIT"]
 S = symbol
 PSUM_UNIT = Fraction(1, 1 << 16)
 WORD_UNIT = Fraction(1, 1 << 7)
-_TAP = WORD_UNIT - PSUM_UNIT
-"""A sum is a multiple of 2^-16: rounding it down to 2^-7 loses at most this."""
 
 
 def _convolution(bits: int, bias: bool) -> Operator:
@@ -25,22 +25,23 @@ def _convolution(bits: int, bias: bool) -> Operator:
         "M": "largest sum of magnitudes of a result's products (at most 8 n x w)",
     }
     a, b = d.given("input", S("x")), d.given(f"weight ({bits} bits)", S("w"))
+    exact = bits == 8  # 6 + 7 bits of fraction: no more than a partial sum's
     product = d.step(
         "product, 16 bits of fraction",
         [b, a],
         lambda p, q: p.magnitude * q.magnitude,
-        lambda *_: PSUM_UNIT,
-        lemmas=["HLSCNN product"],
-        rules=["product", "round down"],
+        exactly if exact else lambda *_: PSUM_UNIT,
+        lemmas=["HLSCNN product of a byte" if exact else "HLSCNN product"],
+        rules=["product"] if exact else ["product", "round down"],
     )
     eight = d.step("sum over 8 channels", [product], lambda p: 8 * p.magnitude, lambda p: 8 * p.error, rules=["sum"])
     partial = d.step(
-        "as a word: 7 bits of fraction",
+        "as a word: 7 bits of fraction, rounded half up",
         [eight],
         lambda p: p.magnitude,
-        lambda p: p.error + _TAP,
+        lambda p: p.error + WORD_UNIT / 2,
         lemmas=["HLSCNN requantise"],
-        rules=["round down"],
+        rules=["round to nearest"],
     )
     total = d.step(
         "sum over taps, stored after each",
@@ -51,13 +52,16 @@ def _convolution(bits: int, bias: bool) -> Operator:
         rules=["sum"],
     )
     result = d.at_most(total, "M")
-    note = "The bound grows with taps x channel blocks. ReLU at the end changes nothing (rule 'rectify')."
+    note = (
+        "The bound grows with taps x channel blocks. ReLU at the end changes nothing (rule 'rectify'). HLSCNN in the "
+        f"reading: {BY_WEIGHT_BITS[bits].reading}."
+    )
     example: dict[str, Fraction | int] = {"n": 9, "x": 1, "w": 1, "M": 32}
     if bias:
         symbols["B"] = "largest magnitude of the bias"
         example["B"] = 1
         result = d.step(
-            "plus the bias, stored",
+            "plus the bias, stored: cut to 7 bits of fraction",
             [result],
             lambda p: p.magnitude + S("B"),
             lambda p: p.error + WORD_UNIT,

@@ -77,6 +77,11 @@ def _rounding() -> Built:
     return [_within(a1, a, e), smt.LE(r, a1), smt.LT(a1, smt.Plus(r, u))], _within(r, a, smt.Plus(e, u))
 
 
+def _nearest() -> Built:
+    a, a1, r, e, u = _r("a a1 r e u")
+    return [_within(a1, a, e), _within(r, a1, u)], _within(r, a, smt.Plus(e, u))
+
+
 def _slope() -> Built:
     f, f1, g, e, s, t = _r("f f1 g e s t")  # f = F(a), f1 = F(a1), g the primitive's result
     return [_within(f1, f, smt.Times(s, e)), _within(g, f1, t)], _within(g, f, smt.Plus(smt.Times(s, e), t))
@@ -182,6 +187,7 @@ RULES: Mapping[str, RealRule] = {
         RealRule("sum", "|(a' + b') - (a + b)| <= e + f", _sum),
         RealRule("product", "|a' b' - a b| <= m f + n e + e f for |a| <= m, |b| <= n", _product),
         RealRule("round down", "|r - a| <= e + u for r <= a' < r + u", _rounding),
+        RealRule("round to nearest", "|r - a| <= e + u for |r - a'| <= u", _nearest),
         RealRule("slope", "|g - F(a)| <= s e + t for |g - F(a')| <= t and a slope of F of at most s", _slope),
         RealRule("cut", "|cut(a', l) - a| <= e + max(m - l, 0) for |a| <= m", _cutting),
         RealRule("scale", "|a' - a| <= e / n for |n a' - n a| <= e", _scaling),

@@ -289,7 +289,7 @@ ACCELERATOR_OPERATORS: Final[Mapping[str, AcceleratorOperator]] = {
         AcceleratorOperator(
             "hlscnn",
             composite("hlscnn.conv2d", _conv2d, arity=2, doc="HLSCNN's convolution, without pads and bias."),
-            ("hlscnn_conv2d", "hlscnn_conv2d_8bit"),
+            ("hlscnn_conv2d_8bit", "hlscnn_conv2d"),
         ),
         AcceleratorOperator(
             "vta",

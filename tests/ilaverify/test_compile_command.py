@@ -41,8 +41,8 @@ from tests.ilaverify.compiled_models import TARGETS, image, pretended, small_mod
 
 ROOT = Path(__file__).parents[2]
 CONVOLUTION = "hlscnn.conv2d"
-RESTS_ON = ("flexasr_linear", "hlscnn_conv2d", "pads-of-a-convolution-as-a-pad-with-zeros", "transposed-twice")
-BOUNDS = tuple(sorted({*bound_claims("flexasr_linear"), *bound_claims("hlscnn_conv2d")}))
+RESTS_ON = ("flexasr_linear", "hlscnn_conv2d_8bit", "pads-of-a-convolution-as-a-pad-with-zeros", "transposed-twice")
+BOUNDS = tuple(sorted({*bound_claims("flexasr_linear"), *bound_claims("hlscnn_conv2d_8bit")}))
 
 
 @cache
@@ -311,7 +311,7 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], str, str]] = {
         "certificates", "must quote the claim as it is",
     ),
     "a certificate": (
-        lambda d: resealed(d, lambda c: c["certificates"].pop("hlscnn_conv2d")), "certificates", "does not name its",
+        lambda d: resealed(d, lambda c: c["certificates"].pop(RESTS_ON[1])), "certificates", "does not name its",
     ),
     "a claim that there is not": (
         lambda d: resealed(d, lambda c: c["certificates"].update(x=c["certificates"]["transposed-twice"])),
@@ -471,7 +471,7 @@ READING: dict[str, tuple[Callable[[Path], None], str]] = {
     "no program": (
         lambda d: changed_arrays(d, program(d, CONVOLUTION), lambda a: a.clear()), "Stored program: header must",
     ),
-    "another program": (lambda d: resealed(d, other_program), "The program of hlscnn_conv2d must be"),
+    "another program": (lambda d: resealed(d, other_program), "The program of hlscnn_conv2d_8bit must be"),
     "another equality": (lambda d: resealed(d, lambda c: c.update(equality="exactly")), "equality must be one of"),
     "a key more": (lambda d: resealed(d, lambda c: c.update(more=1)), "must have exactly the keys"),
     "a plan of another form": (
@@ -553,7 +553,8 @@ def test_run_and_check_as_commands(place: Path, tmp_path: Path) -> None:
     done = call("check", place / "made", "--proofs", tmp_path / "none")
     assert done.returncode == 1 and done.stdout.startswith(f"REJECTED  {place / 'made'}\n")
     assert (
-        "  certificates: hlscnn_conv2d: there is no certificate (hlscnn_conv2d.chc.cert.json); prove it" in done.stdout
+        "  certificates: hlscnn_conv2d_8bit: there is no certificate (hlscnn_conv2d_8bit.chc.cert.json); prove it"
+        in done.stdout
     )
     assert "  programs: 2 programs of" in done.stdout and done.stdout.endswith("0 accepted, 1 rejected\n")
 
@@ -748,5 +749,5 @@ def test_claims_for_targets() -> None:
     chosen = chosen_entries([], every=False, targets=["hlscnn"])
     assert set(chosen) == set(claims_for(["hlscnn"])) and "hlscnn_conv2d_8bit" in chosen
     with pytest.raises(UsageError, match="either the names of claims, or --kind, or --target, or --all"):
-        chosen_entries(["hlscnn_conv2d"], every=False, targets=["hlscnn"])
+        chosen_entries(["hlscnn_conv2d_8bit"], every=False, targets=["hlscnn"])
     assert [n for n in claims_for(["flexasr", "hlscnn", "vta"]) if n not in known] == []

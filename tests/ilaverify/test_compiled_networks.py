@@ -51,17 +51,17 @@ def test_resnet20_on_vta(tmp_path: Path) -> None:
     assert len(compiled.implementations) == 22 and found.first_outside is None
 
 
-def test_weights_of_8_bits_are_another_mapping(tmp_path: Path) -> None:
+def test_weights_of_16_bits_are_another_mapping(tmp_path: Path) -> None:
     pytest.importorskip("onnx")
     model = small_model(tmp_path / "small.onnx")
-    names = ("flexasr_linear", "hlscnn_conv2d_8bit", "pads-of-a-convolution-as-a-pad-with-zeros", "transposed-twice")
-    lemmas = (*bound_claims("flexasr_linear"), *bound_claims("hlscnn_conv2d_8bit"))
+    names = ("flexasr_linear", "hlscnn_conv2d", "pads-of-a-convolution-as-a-pad-with-zeros", "transposed-twice")
+    lemmas = (*bound_claims("flexasr_linear"), *bound_claims("hlscnn_conv2d"))
     pretended((*names, *lemmas), tmp_path / "proofs")
-    request = Request(model, ("flexasr", "hlscnn"), tmp_path / "proofs", {}, options=Options(weight_bits=8))
+    request = Request(model, ("flexasr", "hlscnn"), tmp_path / "proofs", {}, options=Options(weight_bits=16))
     made = compile_model(request, all_entries())
     write_compiled(tmp_path / "made", made, summary_text(made))
     compiled = read_compiled(tmp_path / "made")
-    assert set(names) <= set(compiled.certificates) and "hlscnn_conv2d" not in compiled.certificates
+    assert set(names) <= set(compiled.certificates) and "hlscnn_conv2d_8bit" not in compiled.certificates
     assert [p for c in check_compiled(compiled, all_entries(), tmp_path / "proofs") for p in c.problems] == []
     found = compare(compiled.graph, compiled.implementations, image(), certified=compiled.certificates)
     assert [n.inside for n in found.nodes] == [True, True]

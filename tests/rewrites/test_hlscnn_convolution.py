@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from accel_models.hlscnn.assembler import conv2d
 from accel_models.hlscnn.config import INPUT_SIZE, KERNEL_SIZE, channel_word
 from accel_models.hlscnn.layout import SPAD1_BASE, Register
 from accel_models.hlscnn.model import hlscnn
-from accel_models.hlscnn.options import HlscnnOptions
+from accel_models.hlscnn.options import WGT_16BITS
 from accel_models.hlscnn.program import parse_program, run
 from bmc.counterexample import search
 from bmc.programs import write_program_file
@@ -43,12 +44,12 @@ def data(note: str, word: Callable[[Expr], Expr], name: str = "top_slave_data_in
 
 
 def option(**choice: str) -> TensorMapping:
-    return convolution_mapping(HlscnnOptions(**choice))  # type: ignore[arg-type]
+    return convolution_mapping(replace(WGT_16BITS, **choice))  # type: ignore[arg-type]
 
 
 def channel_cfg(**fields: Expr) -> TensorMapping:
     right = {"filters": hc.K[7:0], "enable_bias": const(1, 1), "enable_relu": hc.RELU[0:0], "bias": hc.BIAS[15:0]}
-    return register(Register.CONV_CHANNEL_CFG, channel_word(HlscnnOptions()).pack_expr(**(right | fields)))
+    return register(Register.CONV_CHANNEL_CFG, channel_word(WGT_16BITS).pack_expr(**(right | fields)))
 
 
 def kernel_cfg(**fields: Expr) -> TensorMapping:
@@ -71,7 +72,8 @@ FAULTS: dict[str, Callable[[], TensorMapping]] = {
     "a plane for each filter": lambda: option(outputs="per_filter"),
     "other lanes are cleared": lambda: option(other_lanes="cleared"),
     "sums saturate": lambda: option(overflow="saturate"),
-    "taps are rounded to nearest": lambda: option(tap_rounding="half_up"),
+    "taps are cut": lambda: option(tap_rounding="truncate"),
+    "stores are rounded": lambda: option(store_rounding="half_up"),
     "strides exchanged": lambda: kernel_cfg(row_stride=hc.SW[2:0], col_stride=hc.SH[2:0]),
     "kernel rows and columns exchanged": lambda: kernel_cfg(rows=hc.KW[7:0], cols=hc.KH[7:0]),
     "input rows and columns exchanged": lambda: input_cfg(rows=hc.W[9:0], cols=hc.H[9:0]),
@@ -176,12 +178,12 @@ def test_the_program_is_that_of_the_assembler(shape: tuple[int, ...]) -> None:
         host = {n: Memory(0, {}) for n in CONV.device.tensors}
         host["host_x"] = Memory(0, dict(enumerate((x & 0xFFFF).ravel().tolist())))
         host["host_w"] = Memory(0, dict(enumerate((weights & 0xFFFF).ravel().tolist())))
-        run_fragment(CONV.device, sizes, host, Machine(hlscnn()))
+        run_fragment(CONV.device, sizes, host, Machine(hlscnn(WGT_16BITS)))
         rows, columns = CONV.output_extents(sizes)
         found = np.array([host["host_y"][i] for i in range(rows * columns)], np.uint16).view(np.int16)
         signed = bias - (bias >> 15 << 16)
-        program = conv2d(x, weights, [signed] * k, stride=(sh, sw), relu=bool(relu))
-        wanted = program.outputs(run(program.program, Machine(hlscnn())))
+        program = conv2d(x, weights, [signed] * k, stride=(sh, sw), relu=bool(relu), options=WGT_16BITS)
+        wanted = program.outputs(run(program.program, Machine(hlscnn(WGT_16BITS))))
         assert np.array_equal(found.reshape(wanted.shape), wanted)
 
 
@@ -190,7 +192,7 @@ def test_a_counterexample_is_written_as_a_program_that_runs() -> None:
     found = search(mapping, budget_seconds=3.0)
     assert found is not None
     program = parse_program(write_program_file(mapping, found))
-    reads = run(program, Machine(hlscnn()))
+    reads = run(program, Machine(hlscnn(WGT_16BITS)))
     row, column = found.row, found.column
     groups = -(-found.sizes["k"] // 8)
     pixels = found.sizes["oh"] * found.sizes["ow"]

@@ -12,7 +12,6 @@ import bmc.prove
 from accel_models.hlscnn.assembler import conv2d
 from accel_models.hlscnn.config import INPUT_SIZE
 from accel_models.hlscnn.layout import Register
-from accel_models.hlscnn.options import HlscnnOptions
 from accel_models.hlscnn.program import run
 from ila_lang import Command, Expr, Kernel, Machine, concat, run_fragment
 from ila_lang.compile import Memory
@@ -31,6 +30,18 @@ def data(note: str, change: Callable[[Expr], Expr]) -> TensorMapping:
     return edited(NARROW, note, lambda c: Command(tuple((n, change(v) if n == word else v) for n, v in c.inputs), note))
 
 
+def read_at(change: Callable[[Expr], Expr]) -> TensorMapping:
+    """The mapping with other addresses of the outputs, of 24 bits."""
+
+    def moved(address: Expr) -> Expr:
+        return concat(address[31:24], change(address[23:0]))
+
+    name = "top_slave_addr_in"
+    return edited(
+        NARROW, "load y", lambda c: Command(tuple((n, moved(v) if n == name else v) for n, v in c.inputs), c.note)
+    )
+
+
 def register(number: Register, word: Expr) -> TensorMapping:
     """The mapping with another word in a register."""
     scratch = Kernel("scratch")
@@ -41,11 +52,23 @@ def register(number: Register, word: Expr) -> TensorMapping:
 
 
 FAULTS: dict[str, tuple[Callable[[], TensorMapping], tuple[int, ...]]] = {
-    "the hardware with weights of 16 bits": (lambda: narrow_mapping(HlscnnOptions()), (1, 1, 1, 1, 1, 1, 1, 1)),
+    "the hardware with weights of 16 bits": (
+        lambda: narrow_mapping(replace(OPTIONS, weight_bits=16)),
+        (1, 1, 1, 1, 1, 1, 1, 1),
+    ),
+    "taps are cut": (lambda: narrow_mapping(replace(OPTIONS, tap_rounding="truncate")), (1, 1, 1, 1, 1, 1, 1, 1)),
     "sums saturate": (lambda: narrow_mapping(replace(OPTIONS, overflow="saturate")), (1, 1, 1, 1, 1, 1, 1, 1)),
-    "coordinates of the main branch": (
-        lambda: narrow_mapping(replace(OPTIONS, coordinates="same")),
+    "coordinates of later branches": (
+        lambda: narrow_mapping(replace(OPTIONS, coordinates="valid")),
         (1, 1, 3, 3, 2, 2, 1, 1),
+    ),
+    "outputs are read a row too early, where old contents leak": (
+        lambda: read_at(lambda address: address - (wide.W << 4)[23:0]),
+        (1, 1, 3, 1, 3, 1, 1, 1),
+    ),
+    "outputs are read a row too late, where the bias is missing": (
+        lambda: read_at(lambda address: address + (wide.W << 4)[23:0]),
+        (1, 1, 3, 1, 3, 1, 1, 1),
     ),
     "taps of an entry exchanged": (
         lambda: data("store weights", lambda d: concat(d[63:0], d[127:64])),
@@ -77,7 +100,11 @@ FAULTS: dict[str, tuple[Callable[[], TensorMapping], tuple[int, ...]]] = {
         (1, 9, 1, 1, 1, 1, 1, 1),
     ),
 }
-QUICK = ("taps of an entry exchanged", "the last odd tap is not copied")
+QUICK = (
+    "taps of an entry exchanged",
+    "the last odd tap is not copied",
+    "outputs are read a row too early, where old contents leak",
+)
 
 
 @pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))

@@ -15,7 +15,7 @@ from accel_models.flexasr.assembler import attention as assemble_attention
 from accel_models.flexasr.model import flexasr
 from accel_models.hlscnn.assembler import conv2d
 from accel_models.hlscnn.model import hlscnn
-from accel_models.hlscnn.options import HlscnnOptions
+from accel_models.hlscnn.options import BY_WEIGHT_BITS, WGT_16BITS
 from accel_models.hlscnn.quantise import convolution_error
 from accel_models.vta.assembler import Step, elementwise
 from accel_models.vta.isa import AluOp
@@ -157,10 +157,13 @@ def test_the_convolutions_bound_is_that_of_the_quantiser() -> None:
         for bits in (16, 8):
             operator = OPERATORS[f"HLSCNN conv2d, weights of {bits} bits"]
             bound = operator.bound({"n": taps, "x": 1, "w": 1, "M": 8}).value
-            least, _ = convolution_error(channels, (kernel, kernel), HlscnnOptions(weight_bits=16))
+            least, most = convolution_error(channels, (kernel, kernel), BY_WEIGHT_BITS[bits])
             stored = 2.0**-7 - 2.0**-16  # counted by the quantiser's also without a bias
             assert bound is not None
             assert float(bound) == pytest.approx(-least - stored, abs=1e-12)
+            # taps are rounded to nearest; only products of weights of 16 bits are cut
+            assert most == taps * 2.0**-8 <= float(bound)
+            assert (most == float(bound)) is (bits == 8)
 
 
 @pytest.mark.parametrize("name", ["flexasr_meanpool", "flexasr_addpool", "flexasr_linear", "flexasr_layernorm",
@@ -234,16 +237,21 @@ def with_few(campaign: Campaign) -> CampaignResult:
 
 
 def test_a_convolution_reaches_nearly_all_of_its_bound() -> None:
-    """Products that lose 31/32 of 2^-16 each, and sums that lose all but a last place."""
-    taps, unit = 9, 2.0**-14
-    x, w = np.zeros((8, 3, 3)), np.zeros((1, 8, 3, 3))
-    x[:] = -(2.0**-7)
-    w[:] = unit  # the product is -2^-21, which becomes -2^-16; eight are -2^-13, which become -2^-7
-    result = run_hlscnn(conv2d((x * 2**7).astype(np.int16), (w * 2**14).astype(np.int16))) / 2**7
-    bound = OPERATORS["HLSCNN conv2d, weights of 16 bits"].bound({"n": taps, "x": 1, "w": 1, "M": 1}).value
-    error = abs(float(result.ravel()[0]) - float((x * w[0]).sum()))
-    assert bound is not None
-    assert 0.98 * float(bound) < error <= float(bound)
+    """Products that lose 31/32 of 2^-16 each, and sums that are just below half a unit of a word, or that half."""
+    taps, x = 9, np.ones((8, 3, 3), int)  # 2^-7
+    # in units of 2^-21, 8 products of which 255 2^-16 are left, one less than half of 2^-7
+    below = np.full((1, 8, 3, 3), 32 * 32 + 31)
+    below[:, 0] -= 32
+    wide = OPERATORS["HLSCNN conv2d, weights of 16 bits"].bound({"n": taps, "x": 1, "w": 1, "M": 1}).value
+    (result,) = run_hlscnn(conv2d(x, below, options=WGT_16BITS)).ravel()
+    assert wide is not None
+    assert result == 0
+    assert 0.99 * wide < Fraction(int(below.sum()), 1 << 21) <= wide
+    # products of 2^-7 and 2^-6: a sum of 32 of them is 2^-8, half of 2^-7, which is rounded up
+    half = np.full((1, 8, 3, 3), 4)
+    narrow = OPERATORS["HLSCNN conv2d, weights of 8 bits"].bound({"n": taps, "x": 1, "w": 1, "M": 1}).value
+    (result,) = run_hlscnn(conv2d(x, half)).ravel()
+    assert Fraction(int(result), 1 << 7) - Fraction(int(half.sum()), 1 << 13) == narrow == Fraction(taps, 1 << 8)
 
 
 def test_bytes_wrap_where_the_condition_fails() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from accel_models.hlscnn.assembler import conv2d, pack_activations, pack_weights
 from accel_models.hlscnn.model import MASTER, HlscnnOptions, hlscnn
+from accel_models.hlscnn.options import WGT_16BITS
 from accel_models.hlscnn.program import ProgramCommand, parse_program, run, write_program
 from accel_models.hlscnn.tiling import Shape, tile
 from ila_lang import Machine, Simulator
@@ -22,8 +24,8 @@ from tests.accel_models.hlscnn.oracle import Layer
 READINGS = {
     "default": HlscnnOptions(),
     "main branch": MASTER,
-    "8-bit weights": HlscnnOptions(weight_bits=8),
-    "one scratchpad": HlscnnOptions(activations="spad1", channel_word="wide"),
+    "16-bit weights": WGT_16BITS,
+    "one scratchpad": replace(WGT_16BITS, activations="spad1", channel_word="wide"),
     "one plane per filter": HlscnnOptions(outputs="per_filter", overflow="saturate", tap_rounding="half_even"),
 }
 
@@ -182,10 +184,14 @@ def test_tiles_use_the_memories_to_the_last_entry() -> None:
     assert tile(full, HlscnnOptions(), one_by_one=False).rows == 64
     assert tile(Shape(8, 8, 65, 128, (1, 1), (1, 1)), HlscnnOptions(), one_by_one=False).rows == 64
     weights = Shape(64, 1024, 1, 1, (1, 1), (1, 1))  # 64 * 128 vectors
-    assert tile(weights, HlscnnOptions(), one_by_one=False).group == 64
-    assert tile(Shape(65, 1024, 1, 1, (1, 1), (1, 1)), HlscnnOptions(), one_by_one=False).group == 64
-    narrow = HlscnnOptions(weight_bits=8)
+    assert tile(weights, WGT_16BITS, one_by_one=False).group == 64
+    assert tile(Shape(65, 1024, 1, 1, (1, 1), (1, 1)), WGT_16BITS, one_by_one=False).group == 64
+    narrow = HlscnnOptions()
     assert tile(Shape(65, 1024, 1, 1, (1, 1), (1, 1)), narrow, one_by_one=False).group == 65
+    # outputs lie in a plane as large as the input, or as the outputs
+    strided = Shape(8, 8, 64, 130, (1, 1), (7, 7))
+    assert tile(strided, HlscnnOptions(), one_by_one=False).rows == 9  # (9 - 1) * 7 + 1 rows of 130 entries
+    assert tile(strided, WGT_16BITS, one_by_one=False).rows == 10
     # 145 * 113 vectors of 8 bytes are one more than SPAD0 holds, half an entry
     assert tile(Shape(145, 8, 113, 1, (113, 1), (1, 1)), narrow, one_by_one=False).group == 144
 
@@ -214,7 +220,7 @@ def test_transfers_can_be_limited_to_one_entry() -> None:
     single = conv2d(x, w, dma_entries=1)
     transfers = [c for c in single.program.commands if 0x32004000 <= c.addr < 0x32024000]
     lengths = [c for c in single.program.commands if c.addr == 0x32000014]
-    assert [c.addr for c in transfers] == [0x32004000 + 16 * i for i in range(8)]
+    assert [c.addr for c in transfers] == [0x32004000 + 16 * i for i in range(4)]
     assert lengths == [ProgramCommand("W", 0x32000014, 1 << 32)]
     assert np.array_equal(executed(single), executed(conv2d(x, w)))
 
@@ -277,11 +283,11 @@ X, W = np.zeros((2, 4, 4), np.int16), np.zeros((3, 2, 2, 2), np.int16)
             (np.zeros((800, 9, 9), int), np.zeros((1, 800, 9, 9), int)),
             {"padding": 4},
             "Convolution must fit HLSCNN's memories: weights of a filter and activations of an output row in SoC "
-            "memory need 23400 entries of 16 bytes, and there are 12288; use fewer channels or columns",
+            "memory need 19350 entries of 16 bytes, and there are 12288; use fewer channels or columns",
         ),
         (
             (np.zeros((1100, 8, 8), int), np.zeros((1, 1100, 8, 8), int)),
-            {},
+            {"options": WGT_16BITS},
             "Convolution must fit HLSCNN's memories: weights of a filter in SPAD0 need 8832 entries of 16 bytes, and "
             "there are 8192; use fewer channels or columns",
         ),

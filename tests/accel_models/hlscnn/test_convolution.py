@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accel_models.hlscnn.model import MASTER, HlscnnOptions
-from accel_models.hlscnn.options import Rounding
+from accel_models.hlscnn.options import WGT_16BITS, Rounding
 from tests.accel_models.hlscnn.oracle import Layer, convolve, run_layer, size_of, without_zeros
 
 READINGS = st.builds(
@@ -64,7 +64,7 @@ def test_what_is_stored_is_what_the_description_says(data: st.DataObject) -> Non
     assert run_layer(layer, options, old, port=True) == without_zeros(convolve(layer, options, old))
 
 
-@pytest.mark.parametrize("options", [HlscnnOptions(), MASTER], ids=["default", "main branch"])
+@pytest.mark.parametrize("options", [HlscnnOptions(), MASTER, WGT_16BITS], ids=["default", "main branch", "16"])
 @settings(max_examples=25)
 @given(st.data())
 def test_published_formats(options: HlscnnOptions, data: st.DataObject) -> None:
@@ -86,7 +86,7 @@ def test_published_formats(options: HlscnnOptions, data: st.DataObject) -> None:
 )
 def test_the_largest_sizes(sizes: dict[str, Any]) -> None:
     ones = {"filters": 1, "channels": 1, "rows": 1, "cols": 1, "kernel_rows": 1, "kernel_cols": 1}
-    layer = Layer(**(ones | sizes)).with_data(1, act=1 << 6, wgt=1 << 9)
+    layer = Layer(**(ones | sizes)).with_data(1, act=1 << 6, wgt=1 << 7)
     expected = without_zeros(convolve(layer, HlscnnOptions()))
     assert run_layer(layer, HlscnnOptions()) == expected
     assert expected
@@ -95,11 +95,11 @@ def test_the_largest_sizes(sizes: dict[str, Any]) -> None:
 def test_a_partial_sum_wraps_where_it_has_no_room() -> None:
     # 21 fraction bits leave 11 of 32 for the integer: 8 products of -2 * -256 are 4096, four times the range
     layer = Layer(1, 8, 1, 1, 1, 1, activations=(-(1 << 15),) * 8, weights=(-(1 << 15),) * 8)
-    exact = HlscnnOptions(psum_fraction=21, output_fraction=0, psum_bits=37)
+    exact = replace(WGT_16BITS, psum_fraction=21, output_fraction=0, psum_bits=37)
     assert run_layer(layer, exact) == {(0, 0): 4096}
     assert run_layer(layer, replace(exact, psum_bits=32)) == {}
     # the published 16 integer bits hold it
-    assert run_layer(layer, HlscnnOptions(output_fraction=0)) == {(0, 0): 4096}
+    assert run_layer(layer, replace(WGT_16BITS, output_fraction=0)) == {(0, 0): 4096}
 
 
 def test_accumulation_goes_on_where_the_last_start_ended() -> None:

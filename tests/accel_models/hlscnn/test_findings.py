@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from accel_models.hlscnn.model import MASTER, HlscnnOptions
 from accel_models.hlscnn.numerics import arithmetic
-from accel_models.hlscnn.options import Rounding
+from accel_models.hlscnn.options import WGT_16BITS, Rounding
 from ila_lang import const, inline
 from rewrites.findings.finding import NotFound
 from rewrites.findings.hlscnn import (
     FAULTS,
-    SAME,
     SATURATE,
+    VALID,
     channels_permuted,
     exchanged,
     fault,
@@ -55,9 +55,10 @@ def find_layer(strategy: st.SearchStrategy[Layer], condition: Callable[[Layer], 
 
 READINGS = [
     HlscnnOptions(),
-    SAME,
+    VALID,
     SATURATE,
     MASTER,
+    WGT_16BITS,
     HlscnnOptions(activations="spad1"),
     HlscnnOptions(outputs="per_filter"),
 ]
@@ -137,8 +138,9 @@ def test_which_channels_share_a_block_matters() -> None:
 @pytest.mark.parametrize("rounding", ["truncate", "toward_zero", "half_up", "half_even"])
 def test_the_result_is_not_the_rounded_convolution(rounding: Rounding) -> None:
     # two taps whose fractions add up to more than what is left of each
-    options = HlscnnOptions(tap_rounding=rounding, store_rounding=rounding, output_fraction=4)
-    strategy = layers(filters=1, channels=1, rows=2, kernel=2, stride=1, codes=st.integers(-2000, 2000))
+    options = replace(WGT_16BITS, tap_rounding=rounding, store_rounding=rounding, output_fraction=4)
+    codes = st.integers(-2000, 2000)
+    strategy = layers(filters=1, channels=1, rows=2, kernel=2, stride=1, codes=codes, weights=codes)
 
     def rounded_once(layer: Layer) -> dict[tuple[int, int], int]:
         rows, cols = layer.out_size
@@ -180,7 +182,7 @@ def test_nothing_leaks_in_valid_coordinates(layer: Layer, code: int) -> None:
     if layer.kernel_rows > layer.rows or layer.kernel_cols > layer.cols:
         return
     dirty = {(entry, lane): code for entry in range(rows * cols) for lane in range(layer.filters)}
-    assert run_layer(layer, HlscnnOptions(), dirty) == run_layer(layer, HlscnnOptions())
+    assert run_layer(layer, VALID, dirty) == run_layer(layer, VALID)
 
 
 def test_the_bias_is_skipped_where_the_last_tap_is_outside() -> None:
@@ -218,7 +220,8 @@ def test_a_reading_does_not_differ_from_itself(name: str) -> None:
 @settings(max_examples=40, deadline=None)
 @given(layers(rows=5, stride=3))
 def test_the_check_of_kernel_rows_repairs_the_end_too(layer: Layer) -> None:
-    assert run_layer(layer, HlscnnOptions(kernel_end="last")) == run_layer(layer, HlscnnOptions())
+    for right in (HlscnnOptions(), WGT_16BITS):
+        assert run_layer(layer, replace(right, kernel_end="last")) == run_layer(layer, right)
 
 
 def test_unsigned_bounds_are_refuted_for_an_output_size_that_is_too_large() -> None:
@@ -248,26 +251,31 @@ def test_other_layouts_of_channelcfg_are_refuted(word: str) -> None:
     "other",
     [
         MASTER,
-        SAME,
+        VALID,
         SATURATE,
         HlscnnOptions(output_fraction=4),
-        HlscnnOptions(psum_fraction=21, psum_bits=37),
-        HlscnnOptions(weight_bits=8),
-        *(HlscnnOptions(tap_rounding=r) for r in ("toward_zero", "half_up", "half_even")),
+        HlscnnOptions(weight_bits=16),
+        HlscnnOptions(kernel_start="unchecked"),
+        *(HlscnnOptions(tap_rounding=r) for r in ("truncate", "toward_zero", "half_even")),
         *(HlscnnOptions(store_rounding=r) for r in ("toward_zero", "half_up", "half_even")),
     ],
     ids=lambda o: ", ".join(f"{k}={getattr(o, k)}" for k in o.__dataclass_fields__ if getattr(o, k) != getattr(
         HlscnnOptions(), k)),
 )  # fmt: skip
 def test_readings_that_change_results(other: HlscnnOptions) -> None:
-    codes = st.integers(-128, 127) if other.weight_bits == 8 else CODES
-    if other.psum_fraction == 21:
-        codes = st.integers(-3, 3)  # products of less than one unit of the partial sum
-    size = 2 if other.coordinates == "same" else 1
-    strategy = layers(filters=1, channels=3, rows=size, kernel=size, stride=1, codes=codes)
+    strategy = layers(filters=2, channels=3, rows=2, kernel=2, stride=2)
     layer = find_layer(strategy, differs(HlscnnOptions(), other), shrink=False)
     if other.store_rounding != "truncate":
         assert layer.bias is not None  # sums of stored words are exact
+
+
+def test_the_fraction_of_partial_sums_changes_products_of_weights_of_16_bits_only() -> None:
+    exact = {"psum_fraction": 21, "psum_bits": 37}
+    small = st.integers(-3, 3)  # products of less than one unit of the partial sum
+    strategy = layers(filters=1, channels=3, rows=1, kernel=1, stride=1, codes=small, weights=small)
+    cut = replace(WGT_16BITS, tap_rounding="truncate")
+    find_layer(strategy, differs(cut, replace(cut, **exact)), shrink=False)
+    assert simplest(layers(), differs(HlscnnOptions(), HlscnnOptions(**exact)), examples=100) is None
 
 
 @settings(max_examples=30, deadline=None)

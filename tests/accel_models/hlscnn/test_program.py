@@ -17,7 +17,7 @@ SPAD0, SPAD1, SOC = 0x32004000, 0x32024000, 0x32050000
 # One pixel, one channel, one filter: 1.5 * -2 = -3.0, in Q9.7 -384.
 CONVOLUTION = {
     "soc 0": (SOC, 192),
-    "soc 1": (SOC + 16, 0x8000),
+    "soc 1": (SOC + 16, 0x80),
     "SocMemBase": (0x32000010, 16),
     "RdWrLength": (0x32000014, 1 << 32),
     "transfer": (SPAD0, 0),
@@ -62,7 +62,7 @@ def execute(commands: list[tuple[int, int] | int | str], options: HlscnnOptions 
 
 def test_a_convolution() -> None:
     assert execute([*CONVOLUTION.values(), SPAD1]) == [(SPAD1, -384 % 65536)]
-    assert execute([*CONVOLUTION.values(), SPAD1, SPAD0]) == [(SPAD1, -384 % 65536), (SPAD0, 0x8000)]
+    assert execute([*CONVOLUTION.values(), SPAD1, SPAD0]) == [(SPAD1, -384 % 65536), (SPAD0, 0x80)]
 
 
 def test_addresses_without_the_hosts_base() -> None:
@@ -91,7 +91,7 @@ def test_commands_before_an_error_have_been_executed() -> None:
     machine = Machine(hlscnn())
     with pytest.raises(ProgramError):
         run(parse_program(text(changed(KernelSize=0))), machine)
-    assert machine.memories["scratch_pad_0"][0] == 0x8000
+    assert machine.memories["scratch_pad_0"][0] == 0x80
 
 
 def test_another_model_is_refused() -> None:
@@ -213,13 +213,13 @@ START = (0x32000044, 0)
         ),
         (
             changed(weights=0),
-            "Command 13 must start a convolution whose weights lie in SPAD0, 0x4000 .. 0x23fff, from a multiple of 16 "
-            "on, not 0x0 .. 0xf; correct their address, 0x3200004c, or make the convolution smaller",
+            "Command 13 must start a convolution whose weights lie in SPAD0, 0x4000 .. 0x23fff, from a multiple of 8 "
+            "on, not 0x0 .. 0x7; correct their address, 0x3200004c, or make the convolution smaller",
         ),
         (
-            changed(ChannelCfg=200 << 19, KernelSize=1 << 19 | 1 << 16 | 7 << 8 | 7),
-            "Command 13 must start a convolution whose weights lie in SPAD0, 0x4000 .. 0x23fff, from a multiple of 16 "
-            "on, not 0x4000 .. 0x2a47f; correct their address, 0x3200004c, or make the convolution smaller",
+            changed(ChannelCfg=200 << 19, KernelSize=1 << 19 | 1 << 16 | 11 << 8 | 11),
+            "Command 13 must start a convolution whose weights lie in SPAD0, 0x4000 .. 0x23fff, from a multiple of 8 "
+            "on, not 0x4000 .. 0x3343f; correct their address, 0x3200004c, or make the convolution smaller",
         ),
         (
             changed(outputs=0x4000),
@@ -227,7 +227,7 @@ START = (0x32000044, 0)
             "16 on, not 0x4000 .. 0x400f; correct their address, 0x32000050, or make the convolution smaller",
         ),
         (
-            changed(OutputSize=1 << 20 | 100 << 10 | 100),
+            changed(InputSize=1 << 20 | 100 << 10 | 100),
             "Command 13 must start a convolution whose outputs lie in SPAD1, 0x24000 .. 0x43fff, from a multiple of "
             "16 on, not 0x24000 .. 0x4b0ff; correct their address, 0x32000050, or make the convolution smaller",
         ),

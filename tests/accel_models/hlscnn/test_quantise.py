@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from accel_models.hlscnn.assembler import conv2d
 from accel_models.hlscnn.model import HlscnnOptions, hlscnn
-from accel_models.hlscnn.options import Rounding
+from accel_models.hlscnn.options import WGT_16BITS, Rounding
 from accel_models.hlscnn.program import run
 from accel_models.hlscnn.quantise import (
     FixedPoint,
@@ -29,11 +30,11 @@ NUMBERS = st.floats(-1e6, 1e6) | st.floats(-1, 1)
 
 def test_published_formats() -> None:
     assert (activation_format(), weight_format(), bias_format(), result_format()) == (
-        FixedPoint(16, 7), FixedPoint(16, 14), FixedPoint(16, 14), FixedPoint(16, 7),
+        FixedPoint(16, 7), FixedPoint(8, 6), FixedPoint(16, 14), FixedPoint(16, 7),
     )  # fmt: skip
-    narrow = HlscnnOptions(weight_bits=8, output_fraction=4)
-    assert (weight_format(narrow), bias_format(narrow), result_format(narrow)) == (
-        FixedPoint(8, 6), FixedPoint(16, 14), FixedPoint(16, 4),
+    wide = replace(WGT_16BITS, output_fraction=4)
+    assert (weight_format(wide), bias_format(wide), result_format(wide)) == (
+        FixedPoint(16, 14), FixedPoint(16, 14), FixedPoint(16, 4),
     )  # fmt: skip
     q2_6 = FixedPoint(8, 6)
     assert (q2_6.lowest, q2_6.largest, q2_6.step) == (-2.0, 2.0 - 1 / 64, 1 / 64)
@@ -132,12 +133,23 @@ def test_a_convolution_stays_within_its_error(
 
 def test_errors_come_close_to_their_bound() -> None:
     # 4 taps that each lose all but the last of nine bits: products of -1/2^14 and 1/2^7
+    cut = replace(WGT_16BITS, tap_rounding="truncate")
     x, w = np.ones((1, 2, 2), int), -np.ones((1, 1, 2, 2), int)
-    convolution = conv2d(x, w)
-    (stored,) = convolution.outputs(run(convolution.program, Machine(hlscnn()))).ravel() / 128
-    low, high = convolution_error(1, (2, 2))
+    convolution = conv2d(x, w, options=cut)
+    (stored,) = convolution.outputs(run(convolution.program, Machine(hlscnn(cut)))).ravel() / 128
+    low, high = convolution_error(1, (2, 2), cut)
     assert (low, high) == (-4 * 8 / 2**16 - 5 * (1 / 128 - 1 / 65536), 0.0)
     assert low <= stored + 4 / 2**21 < 0.75 * low
+
+
+def test_four_ties_reach_the_upper_bound_of_the_recorded_hardware() -> None:
+    # each tap is 32/2^7 * 1/2^6 = 2^-8, half of a stored word's unit, and becomes 2^-7
+    convolution = conv2d(np.full((1, 2, 2), 32), np.ones((1, 1, 2, 2), int))
+    (stored,) = convolution.outputs(run(convolution.program, Machine(hlscnn()))).ravel() / 128
+    low, high = convolution_error(1, (2, 2))
+    # products of 13 bits of fraction are exact; the store, which cuts, is counted without a bias, too
+    assert (low, high) == (-4 / 2**8 - (1 / 128 - 1 / 65536), 4 / 2**8)
+    assert stored - 4 / 2**8 == high
 
 
 def test_no_error_where_nothing_is_dropped() -> None:

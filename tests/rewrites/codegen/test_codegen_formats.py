@@ -163,6 +163,20 @@ REGIONS = {
     "convolution": (
         lambda: case("hlscnn.conv2d", (normal(1, 1, 9, 5, 4), normal(2, 9, 9, 3, 2)), stride_h=1, stride_w=1),
         {
+            "HLSCNN SoC memory": {"x": (0, 40), "w": (40, 54)},
+            "HLSCNN SPAD0": {"w": (0, 54)},
+            "HLSCNN SPAD1": {"y": (0, 40)},
+        },
+    ),
+    "convolution, weights of 16 bits": (
+        lambda: case(
+            "hlscnn.conv2d",
+            (normal(1, 1, 9, 5, 4), normal(2, 9, 9, 3, 2)),
+            Options(weight_bits=16),
+            stride_h=1,
+            stride_w=1,
+        ),
+        {
             "HLSCNN SoC memory": {"x": (0, 40), "w": (40, 108)},
             "HLSCNN SPAD0": {"w": (0, 108)},
             "HLSCNN SPAD1": {"y": (0, 18)},

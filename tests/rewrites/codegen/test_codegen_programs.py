@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from accel_models.flexasr import assembler
 from accel_models.flexasr.quantise import quantise
 from accel_models.hlscnn.assembler import conv2d
-from accel_models.hlscnn.quantise import activation_format, result_format, weight_format
+from accel_models.hlscnn.options import WGT_16BITS, HlscnnOptions
+from accel_models.hlscnn.quantise import activation_format, result_format
 from accel_models.hlscnn.tiling import Tiling
 from ila_lang.portable import digest, functions_of
 from ilaverify.campaigns.device import run_flexasr, run_hlscnn
@@ -83,11 +84,10 @@ def by_flexasr_recurrent(c: Case) -> Reals:
 def by_hlscnn(c: Case) -> Reals:
     q = c.quantisation
     x = activation_format().quantise(scaled(c, 0, q["scale_x"]))
-    w = weight_format().quantise(scaled(c, 1, q["scale_w"]))
-    if q["weight_bits"] == 8:
-        w = np.clip(np.rint(scaled(c, 1, q["scale_w"]) * 64), -128, 127).astype(np.int16) * 256
-    strides = (c.node.attribute("stride_h"), c.node.attribute("stride_w"))
-    results = [run_hlscnn(conv2d(image, w, stride=strides)) for image in x]  # type: ignore[arg-type]
+    half, unit, reading = (128, 64, HlscnnOptions()) if q["weight_bits"] == 8 else (1 << 15, 1 << 14, WGT_16BITS)
+    w = np.clip(np.rint(scaled(c, 1, q["scale_w"]) * unit), -half, half - 1).astype(np.int16)
+    strides: Any = (c.node.attribute("stride_h"), c.node.attribute("stride_w"))
+    results = [run_hlscnn(conv2d(image, w, stride=strides, options=reading)) for image in x]
     return result_format().dequantise(np.stack(results)) * 2.0 ** (q["scale_x"] + q["scale_w"])
 
 
@@ -147,7 +147,7 @@ CASES: dict[str, tuple[Callable[[], Case], Callable[[Case], Reals]]] = {
     "lstm": (lambda: recurrent("lstm", 4), by_flexasr_recurrent),
     "convolution": (convolution, by_hlscnn),
     "convolution as published": (lambda: convolution(as_published=True), by_hlscnn),
-    "convolution, weights of 8 bits": (lambda: convolution(weight_bits=8), by_hlscnn),
+    "convolution, weights of 16 bits": (lambda: convolution(weight_bits=16), by_hlscnn),
     "dense": (dense, by_integers),
     "dense as published": (lambda: dense(as_published=True), by_integers),
 }
@@ -156,7 +156,7 @@ QUICK = (
     "max pooling 4 times",
     "layer normalisation",
     "convolution",
-    "convolution, weights of 8 bits",
+    "convolution, weights of 16 bits",
     "dense",
 )
 
