@@ -158,7 +158,7 @@ def damaged(proofs: Path, name: str, attack: str) -> None:
         from reports.certificate import certificate_text, content_digest
 
         if attack == "another prover":
-            content["tool"] = "ilaverify 0.1.0, sources 0123456789abcdef"
+            content["tool"] = "ilaverify 0.1.0, method 0123456789abcdef"
         else:
             content["semantics"] = dict.fromkeys(content["semantics"], "0" * 64)
         file.write_text(certificate_text({**content, "digest": content_digest(content)}))
@@ -168,7 +168,7 @@ REASONS = {
     "deleted": "there is no certificate",
     "a byte": "the digest must match the content",
     "stale": "its semantics must be that of the claim as it is now",
-    "another prover": "it is of another prover (ilaverify 0.1.0, sources 0123456789abcdef, not ilaverify ",
+    "another prover": "it is of another prover (ilaverify 0.1.0, method 0123456789abcdef, not ilaverify ",
 }
 
 
