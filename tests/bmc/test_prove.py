@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 
 import pysmt.shortcuts as smt
 import pytest
@@ -12,9 +13,9 @@ from accel_models.flexasr.numerics import adpfloat_max
 from bmc.counterexample import search
 from bmc.prove import classes, prove
 from bmc.unroll import unroll_mapping
-from ila_lang import Expr, bv, const, ite, var
+from ila_lang import Expr, Kernel, bv, const, ite, true, var
 from ila_lang.compile import compile_function
-from ila_lang.mapping import SizeError
+from ila_lang.mapping import SizeError, TensorMapping
 from rewrites.flexasr_pooling import pooling_mapping
 from smt_encodings import solver_cvc5, solver_z3
 from smt_encodings.bits import BitEncoding
@@ -23,6 +24,7 @@ from smt_encodings.direct import miter_script
 from smt_encodings.discharge import Discharger
 from smt_encodings.environment import fresh_symbols, plain
 from smt_encodings.printer import script
+from tests.chc.toy import copy_body, go, mapping
 
 pytestmark = pytest.mark.proof
 SHAPES = [(2, 16), (4, 32)]
@@ -150,3 +152,31 @@ def test_unrolled_terms_of_both_sides_share_inputs() -> None:
     for number, (left, right) in enumerate(unrolled.pairs):
         assert {plain(name) for name in il.free_variables(left)} == {f"x_{number}", f"x_{number + 16}"}
         assert set(il.free_variables(right)) == set(il.free_variables(left))
+
+
+def two_memories(second: int) -> TensorMapping:
+    """A copy, after which one command stores two words in each of two memories; the IR stores them one by one."""
+
+    def program(p: Kernel, s: Mapping[str, Expr]) -> None:
+        go(p)
+        p.command("both", run=true, op=const(9, 4), address=const(1, 32), data=const(40, 8))
+
+    def ir_program(p: Kernel, s: Mapping[str, Expr]) -> None:
+        go(p)
+        for address, word in ((1, 42), (2, second)):
+            p.command("write", run=true, op=const(1, 4), address=const(address, 32), data=const(word, 8))
+
+    claim = mapping(copy_body, copy_body, program=program, ir_program=ir_program)
+    ila = claim.device.ila
+    address, data, op = (ila.inputs[name] for name in ("address", "data", "op"))
+    both = ila.instruction("both").set_decode(ila.inputs["run"] & (op == 9))
+    for name, more in (("tmp", 0), ("dst", 2)):
+        memory = ila.states[name]
+        both.update(memory, memory.store(address, data + more).store(address + 1, data + more + 1))
+    return claim
+
+
+def test_an_instruction_that_writes_two_memories() -> None:
+    assert prove(two_memories(43), (2, 3)).status is Status.PROVED
+    verdict = prove(two_memories(41), (2, 3))
+    assert verdict.status is Status.REFUTED
