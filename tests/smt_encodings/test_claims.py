@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, fields, replace
 from pathlib import Path
 
 import pytest
@@ -119,3 +119,18 @@ def test_provers_say_it_nowhere_else() -> None:
 )
 def test_such_places_are_found(text: str) -> None:
     assert list(_said(ast.parse(text)))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        Answer("unsat", 0.0, "z3"),
+        Obligation("n", "g", "(check-sat)", "unsat", "m"),
+        Claim("s", "t", "d", Equality.BIT_EXACT, (), ()),
+    ],
+    ids=lambda made: type(made).__name__,
+)
+def test_what_was_said_does_not_change(made: object) -> None:
+    for field in fields(made):  # type: ignore[arg-type]
+        with pytest.raises(FrozenInstanceError):
+            setattr(made, field.name, "other")
