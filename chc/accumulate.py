@@ -31,8 +31,9 @@ from smt_encodings.values import differ
 
 from .commands import Unsupported
 from .exact import equal, successor
-from .origins import Origin, Origins, Reader
-from .scenes import Scene
+from .layout import Origin, Reader
+from .origins import Origins
+from .scenes import Scene, before
 from .writers import Point
 from .writes import Fold, Loops, Schedule, Write
 
@@ -63,7 +64,7 @@ def accumulation(origins: Origins, scene: Scene, origin: Origin) -> Accumulation
     _require_independent(write, counters)
     first = Origin(write, {c: resize(t, 32) * 0 if c in counters else t for c, t in origin.at.items()})
     _last(scene, origins, name, origin, loops)
-    spot = origins.spot(write)
+    spot = origins.layout.spot(write)
     reader = Reader(write.address, spot, first.at)
     _alone(scene, origins, name, origin, first, counters)
     origins.nothing_between(scene, name, write, reader, Point(write.place, _at(origin)), first)
@@ -115,21 +116,27 @@ def _last(scene: Scene, origins: Origins, name: str, origin: Origin, loops: Loop
 
 
 def _alone(scene: Scene, origins: Origins, name: str, last: Origin, first: Origin, counters: set[Expr]) -> None:
-    """The write's own iterations in between that write the cell are those of the fold."""
+    """The write's own iterations in between that write the cell are those of the fold.
+
+    Where the address determines all other counters, an iteration of the fold writes the cell exactly once: by the
+    invariants of the loops of these counters.
+    """
     write = last.write
     others = [c for c in write.counters if c not in counters]
-    if not others:
+    determined = origins.layout.determined(write) or []
+    if all(c in set(determined) for c in others):
+        origins.layout.accumulated.setdefault(write, (last, others))
         return
-    spot = origins.spot(write)
+    spot = origins.layout.spot(write)
     mine = [spot.encoding.term(c) for c in spot.counters]
     begin, end = ([scene.encoding.term(c) for c in _at(o)] for o in (first, last))
     where = dict(zip(write.counters, zip(mine, end, strict=True), strict=True))
-    determined = origins.determined(write) or []
     known = [smt.Equals(*where[c]) for c in determined if c not in counters]
-    within = [smt.Not(origins.before(write, mine, begin)), smt.Not(origins.before(write, end, mine))]
+    pairs = (mine, begin), (end, mine)
+    within = [smt.Not(before(write.place, one, write.place, two)) for one, two in pairs]
     goal = smt.And([smt.Equals(*where[c]) for c in others])
     hypotheses = [*scene.encoding.hypotheses, *spot.encoding.hypotheses, *within, *known]
-    origins.proof.follows(
+    scene.proof.follows(
         f"{origins.prefix}: accumulation",
         f"{name}: only the fold's iterations",
         hypotheses,
@@ -176,13 +183,13 @@ def _one_fold(origins: Origins, name: str, schedule: Schedule, value: Expr, regi
     data = _data([*(t for pair in equations.values() for t in pair)])
     questions = {}
     for text, (left, right) in equations.items():
-        encoding = BitEncoding(origins.proof.mapping.abstract)
+        encoding = BitEncoding(origins.layout.proof.mapping.abstract)
         questions[text] = differ(encoding, substitute(left, data), substitute(right, data))
     if not all(decide([], smt.Not(q)) for q in questions.values()):
         return False
     for text, question in questions.items():
         meaning = "a sum that is added to a cell is the sum that begins with the cell"
-        origins.proof.discharger.ask(f"{origins.prefix}: accumulation", f"{name}: {text}", [question], meaning)
+        origins.layout.proof.discharger.ask(f"{origins.prefix}: accumulation", f"{name}: {text}", [question], meaning)
     return True
 
 

@@ -23,10 +23,10 @@ from .commands import Unsupported
 from .context import Proof
 from .exact import equal, product
 from .induction import Goals
-from .origins import Reader
+from .layout import Reader
 from .revisits import holds_fold
 from .scenes import Scene
-from .systems import Nest, Track
+from .systems import LOCK_STEP, Nest, Track
 from .values import FoldUse, Revisited, Source, Values
 from .writes import Loops
 
@@ -256,7 +256,7 @@ class Agreement:
             for side, use, at in ((self.device, mine, at_mine), (self.ir, theirs, at_theirs))
         )
         lock_step(scene, inside, label, levels, here, there)
-        self.proof.levels.nests.append(Nest(label, here, [], (levels, there.name)))
+        self.proof.levels.nests.append(Nest(label, here, [LOCK_STEP], (levels, there.name)))
         common = tuple(var(f"accumulator.{own}.{i}", r.sort) for i, r in enumerate(mine.fold.registers))
         self._shared |= {c: c for c in common}
         steps = zip(
@@ -316,6 +316,7 @@ def lock_step(
     scene: Scene, inside: Scene, label: str, levels: Sequence[AlignedLevel], mine: Track, theirs: Track
 ) -> None:
     """The loops of both sides run equally often, and what is tracked in them, at ``inside``, is met at one time."""
+    assert mine.at is not None and theirs.at is not None
     for level in levels:
         counter = mine.loops[level.device][0].name
         scene.theorem(

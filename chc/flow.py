@@ -18,15 +18,20 @@ from .context import Proof
 from .exact import equal, less, number_of, product
 from .indirect import Indirect
 from .induction import Goal, Goals
-from .origins import Origin, Origins
+from .layout import Layout, Origin
+from .origins import Origins
 from .scenes import Scene, in_range
 from .schedule import schedule_of
-from .systems import Nest
+from .systems import ACCUMULATED_ONCE, READ_FIRST, WRITTEN_ONCE, Nest, Track
 from .values import Values
 from .writers import Trials, Writers, sizes_of, trials_of
 from .writes import Loops, Schedule, Write
 
 __all__ = ["prove_by_origins"]
+
+MOST_ORDERS = 2
+"""How many pairs of reader and overwriter one Horn system tracks, which serves for all: with 8 of them Spacer takes 40
+times as long."""
 
 
 def prove_by_origins(proof: Proof) -> None:
@@ -46,7 +51,7 @@ def prove_by_origins(proof: Proof) -> None:
         for number, (text, condition) in enumerate(dict.fromkeys(schedule.requires), 1):
             meaning = "what decoding relies on holds for all sizes"
             scene.theorem(f"{prefix}: decoding", f"{number}: {text}", condition, meaning)
-        sides.append(Values(Origins(proof, prefix, schedule, Writers(schedule))))
+        sides.append(Values(Origins(Layout(proof, prefix, schedule), Writers(schedule))))
         Indirect(sides[-1]).resolve()
     device, ir = sides
     _covers(sizes, scene)
@@ -82,31 +87,45 @@ def prove_by_origins(proof: Proof) -> None:
 
 
 def _track_writes(proof: Proof, sides: Sequence[Values], together: Mapping[Write, Nest]) -> None:
-    """The loop levels of writes that determine the cell they write: each cell is written exactly once.
+    """The loop levels that the theorem takes something from, in the order of the programs.
 
-    ``together`` are those of both sides in lock-step.
+    ``together`` are writes of both sides in lock-step.
     """
     for side in sides:
-        for spot in side.origins.spots.values():
+        layout = side.origins.layout
+        for spot in layout.spots.values():
             spot.fits()
-        tracked = {origin.write: origin for _, origin in reversed(side.wrote) if side.origins.once(origin.write)}
-        for write in side.origins.schedule.writes:
-            if write in tracked:
-                nest = together.get(write) or Nest(write.label, side.origins.track(tracked[write]), [])
-                proof.levels.nests.append(nest)
+        for write in layout.schedule.writes:
+            orders = list(dict.fromkeys(layout.overwritten.get(write, [])))[:MOST_ORDERS]
+            if write in layout.written_once:
+                track = layout.written_once[write].track(layout.prefix)
+                nest = together.get(write) or Nest(write.label, track, [WRITTEN_ONCE])
+            elif orders:
+                loops = write.loops[: max(len(o.reader) for o in orders)]
+                nest = Nest(write.label, Track(layout.prefix, loops, None), [])
+            else:
+                continue
+            if orders:
+                nest.takes.append(READ_FIRST)
+                nest.orders += orders
+            proof.levels.nests.append(nest)
+        for write, (origin, counters) in layout.accumulated.items():
+            track = origin.track(layout.prefix).only(counters)
+            proof.levels.nests.append(Nest(f"{write.label}, accumulation", track, [ACCUMULATED_ONCE]))
 
 
 def _in_lock_step(sizes: Scene, scene: Scene, goal: Goal, device: Values, ir: Values) -> dict[Write, Nest]:
-    """Both writes of a goal in lock-step, where their loops correspond."""
-    mine, theirs = Origin(goal.device, goal.mine), Origin(goal.ir, goal.theirs)
-    if not (device.origins.once(mine.write) and ir.origins.once(theirs.write)):
+    """Both writes of a goal in lock-step, where their loops correspond; each cell is written exactly once by both."""
+    if goal.device not in device.origins.layout.written_once or goal.ir not in ir.origins.layout.written_once:
         return {}
-    here, there = device.origins.track(mine), ir.origins.track(theirs)
+    here = Origin(goal.device, goal.mine).track(device.origins.prefix)
+    there = Origin(goal.ir, goal.theirs).track(ir.origins.prefix)
     levels = align(here.loops, there.loops, sizes.proves)
     if levels is None:
         return {}
-    lock_step(sizes, scene, mine.write.label, levels, here, there)
-    return dict.fromkeys((mine.write, theirs.write), Nest(mine.write.label, here, [], (levels, there.name)))
+    lock_step(sizes, scene, goal.device.label, levels, here, there)
+    nest = Nest(goal.device.label, here, [WRITTEN_ONCE], (levels, there.name))
+    return {goal.device: nest, goal.ir: nest}
 
 
 @dataclass

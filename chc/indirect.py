@@ -18,7 +18,7 @@ from ila_lang.expr import free_variables, resize
 
 from .commands import Unsupported
 from .exact import less
-from .origins import Origin, Reader
+from .layout import Origin, Reader
 from .scenes import Scene
 from .values import Values
 from .writers import Point, Trials, sizes_of
@@ -113,7 +113,7 @@ class Indirect:
         step = tuple(self._direct(write, t, fold.loops) for t in fold.step)
         if any(a is not b for a, b in zip(step, fold.step, strict=True)):
             # other writes may use the fold, in other loops
-            parameters = self.values.origins.proof.mapping.parameters.values()
+            parameters = self.values.origins.layout.proof.mapping.parameters.values()
             known = {*fold.around, *(c for c, _ in fold.loops), *parameters, *free_variables(*fold.step).values()}
             foreign = next((n for n, v in free_variables(*step).items() if v not in known), None)
             if foreign is not None:
@@ -178,7 +178,7 @@ class Indirect:
                     self._memory(load.args[0])
             scene = self._scene(write.loops)
             form = self.values.term(scene, write, {c: c for c in write.counters}, (), write.value)
-            known = {*write.counters, *self.values.origins.proof.mapping.parameters.values()}
+            known = {*write.counters, *self.values.origins.layout.proof.mapping.parameters.values()}
             for name, variable in free_variables(form).items():
                 if variable not in known:
                     raise Unsupported(
@@ -191,7 +191,7 @@ class Indirect:
         """An arbitrary iteration of loops; its coordinates are the counters."""
         key = _identity(loops)
         if key not in self._scenes:
-            proof = self.values.origins.proof
+            proof = self.values.origins.layout.proof
             name = f"{self._prefix}, loops {len(self._scenes)}"
             encoding = proof.base.fork(name)
             for counter, extent in loops:

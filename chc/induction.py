@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ila_lang import Expr, all_of, bv, free_variables, resize, substitute, var
 
 from .exact import equal, less
-from .origins import At, Origin
+from .layout import At, Origin
 from .scenes import Scene, in_range
 from .writers import Trials, candidates
 from .writes import Loops, Write

@@ -89,7 +89,7 @@ def _prove(proof: Proof) -> Verdict:
         reason,
         proof.discharger.obligations,
         proof.invariants,
-        {"levels": proof.shown},
+        {"levels": proof.shown, "in_addition": proof.in_addition, "takes": proof.takes},
     )
 
 
@@ -130,8 +130,13 @@ def _level(proof: Proof, level: Level) -> None:
     if isinstance(found, str):
         raise Unsupported(found)
     kind = "lock-step" if level.relational else "single loop"
+    use = f"the theorem takes from it that {' and that '.join(level.takes)}" if level.takes else "said in addition"
+    proof.takes[key] = level.takes
+    group = f"invariant {key}"
+    if not level.takes:
+        proof.in_addition.append(group)
     for name, assertions in system.conditions(found.term).items():
-        proof.discharger.ask(f"invariant {key}", name, assertions, f"{kind}: the inferred invariant {name}")
+        proof.discharger.ask(group, name, assertions, f"{kind}: the inferred invariant {name}; {use}")
     parameters = set(system.parameters.values())
     about_state = tuple(c for c in found.conjuncts if not c.get_free_variables() <= parameters)
     texts = proof.levels.names.texts

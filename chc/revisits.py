@@ -22,7 +22,7 @@ from ila_lang import Expr, all_of, any_of, ite, resize, substitute, var
 
 from .commands import Unsupported
 from .exact import equal, less, number_of
-from .origins import Reader
+from .layout import Reader
 from .scenes import Scene, conjuncts_of
 from .systems import Nest, Track
 from .values import FoldUse, Revisited
@@ -125,7 +125,7 @@ def _before(
 ) -> list[Expr]:
     """What an iteration reads was stored by the one named for the fold's iteration before; the cases, which are all."""
     write, origins = mine.origin.write, agreement.device.origins
-    reader = Reader(write.address, origins.spot(write), at)
+    reader = Reader(write.address, origins.layout.spot(write), at)
     point = Point(write.place, tuple(at[c] for c in write.counters))
     cases = []
     for level in reversed(range(len(counters))):

@@ -17,7 +17,15 @@ from .levels import Event, Hazard, LevelSystem, Side
 from .names import index_text, symbol_name
 from .writes import Loops
 
-__all__ = ["Level", "Levels", "Names", "Nest", "Order", "Track"]
+__all__ = [
+    "ACCUMULATED_ONCE", "LOCK_STEP", "READ_FIRST", "WRITTEN_ONCE", "Level", "Levels", "Names", "Nest", "Order", "Track"
+]  # fmt: skip
+
+WRITTEN_ONCE = "a cell is written exactly once"
+READ_FIRST = "a cell is read before it is overwritten"
+ACCUMULATED_ONCE = "an iteration of the fold adds to a cell exactly once"
+LOCK_STEP = "both folds are at one iteration, and end, together"
+"""What the theorem takes from the invariants of loop levels."""
 
 
 class Names:
@@ -46,11 +54,20 @@ class Names:
 
 @dataclass(frozen=True)
 class Track:
-    """Loops of one side, called ``name`` there, with the iteration of them that is tracked: a term for each loop."""
+    """Loops of one side, called ``name`` there, with the iteration of them that is tracked: a term for each loop.
+
+    None where no writing iteration is tracked.
+    """
 
     name: str
     loops: Loops
-    at: tuple[Expr, ...]
+    at: tuple[Expr, ...] | None
+
+    def only(self, counters: Sequence[Expr]) -> Track:
+        """Some of the loops."""
+        assert self.at is not None
+        kept = [(loop, at) for loop, at in zip(self.loops, self.at, strict=True) if loop[0] in set(counters)]
+        return Track(self.name, tuple(loop for loop, _ in kept), tuple(at for _, at in kept))
 
 
 @dataclass(frozen=True)
@@ -108,11 +125,12 @@ class Nest:
         """One level per loop, outermost first."""
         for k, (counter, extent) in enumerate(self.track.loops):
             name = f"{self.track.name}.{counter.name}"
-            limit, at = names.symbol(extent, name), names.symbol(self.track.at[k])
-            sides = [Side(name, limit, (Event(f"{self.track.name}.writes", at),))]
+            limit = names.symbol(extent, name)
+            at = () if self.track.at is None else (names.symbol(self.track.at[k]),)
+            sides = [Side(name, limit, tuple(Event(f"{self.track.name}.writes", a) for a in at))]
             if self.partner is not None:
                 levels, other = self.partner
-                sides.append(Side(f"{other}.{levels[k].name}", limit, (Event(f"{other}.writes", at),)))
+                sides.append(Side(f"{other}.{levels[k].name}", limit, tuple(Event(f"{other}.writes", a) for a in at)))
             orders = [o for o in self.orders if k < len(o.reader)]
             hazards = [o.hazard(names, k, f"operand{i if len(orders) > 1 else ''}") for i, o in enumerate(orders)]
             yield Level(self.label, LevelSystem(name, sides, hazards), tuple(self.takes), self.partner is not None)

@@ -16,7 +16,8 @@ from ila_lang import Expr, MemSort, all_of, const, free_variables, ite, postorde
 from .accumulate import accumulation, wanders
 from .commands import Unsupported
 from .exact import less
-from .origins import At, Origin, Origins, Reader
+from .layout import At, Origin, Reader
+from .origins import Origins
 from .scenes import Scene, conjuncts_of
 from .writers import END, Point
 from .writes import Fold, Loops, Write
@@ -181,7 +182,7 @@ class Values:
             if write.value.op != "load" or write.value.args[0].op != "var":
                 return origin
             memory, address = write.value.args
-            reader = Reader(address, self.origins.spot(write), origin.at)
+            reader = Reader(address, self.origins.layout.spot(write), origin.at)
             point = Point(write.place, tuple(origin.at[c] for c in write.counters))
 
     def choices(self, scene: Scene, origin: Origin) -> list[Expr]:
@@ -208,7 +209,7 @@ class Values:
                     raise Unsupported(f"{write.label} reads at an address that is itself read from memory")
                 if any(n in self.origins.schedule.folds for n in postorder([address])):
                     raise Unsupported(f"{write.label} reads at an address that a loop computes")
-                spot = self.origins.spot(write, inner)
+                spot = self.origins.layout.spot(write, inner)
                 values[node] = self._cell(scene, memory, Reader(address, spot, at), point)
             elif node in self.origins.schedule.folds:
                 values[node] = self._fold(scene, write, at, inner, node)

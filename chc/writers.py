@@ -162,6 +162,20 @@ class Writers:
             found += mine
         return found
 
+    def overwriting(self, trials: Trials, write: Write, address: Expr) -> list[tuple[int, ...] | None]:
+        """The iteration of a write that writes a cell, whenever that is, at each sample; None where there is none.
+
+        Empty where there is more than one at some sample.
+        """
+        number = self.schedule.writes.index(write)
+        found: list[tuple[int, ...] | None] = []
+        for row, (cell,) in zip(trials.rows, trials.evaluate([address]), strict=True):
+            mine = [i for _, n, i in self._instances(write.memory, trials, row, cell) if n == number]
+            if len(mine) > 1:
+                return []
+            found.append(mine[0] if mine else None)
+        return found
+
     def runs(self, trials: Trials, write: Write, address: Expr, point: Point) -> list[list[tuple[int, ...]]]:
         """At each sample, the iterations of a write that wrote a cell before a point, with no other write since."""
         number = self.schedule.writes.index(write)

@@ -46,12 +46,15 @@ def _lines(verdict: Verdict, full: bool) -> Iterator[str]:
         yield f"every argument: {enumeration['arguments']:,} of them"
         yield f"  the largest error is {100 * enumeration['largest']:.3g} % of what is allowed"
     if verdict.obligations:
-        yield from _obligations(verdict.obligations, full)
+        yield from _obligations(verdict, full)
     if verdict.invariants:
         yield ""
         yield "inferred invariants (row, column, cell_...: the arbitrary output cell; writes: how often written)"
+        takes: Any = verdict.details.get("takes", {})
         for level, lines in verdict.invariants.items():
             yield f"  {level}"
+            if level in takes:
+                yield from (f"    {line}" for line in _taken(takes[level]))
             yield from (f"      {line}" for line in lines)
     yield ""
     yield from _assumptions(verdict)
@@ -81,13 +84,29 @@ def _wrapped(text: str) -> Iterator[str]:
     yield from (f"  {line}" for line in wrap(text, WIDTH - 2))
 
 
-def _obligations(obligations: list[Obligation], full: bool) -> Iterator[str]:
-    """One line per group (or per obligation), with the time each solver took."""
-    solvers = list(dict.fromkeys(a.solver for o in obligations for a in o.answers))
+def _taken(takes: list[str]) -> list[str]:
+    """What the theorem takes from the invariant of a loop level."""
+    if not takes:
+        return ["said in addition: the theorem takes nothing from it"]
+    return wrap(f"the theorem takes from it that {' and that '.join(takes)}", WIDTH - 4)
+
+
+def _obligations(verdict: Verdict, full: bool) -> Iterator[str]:
+    """One line per group (or per obligation), with the time each solver took; what is said in addition comes last."""
+    solvers = list(dict.fromkeys(a.solver for o in verdict.obligations for a in o.answers))
     yield f"{'obligations':<76}{''.join(f'{s:>14}' for s in solvers)}"
     groups: dict[str, list[Obligation]] = {}
-    for obligation in obligations:
+    for obligation in verdict.obligations:
         groups.setdefault(obligation.group, []).append(obligation)
+    given: Any = verdict.details.get("in_addition", [])
+    added = {group: groups[group] for group in given if group in groups}
+    yield from _groups({g: members for g, members in groups.items() if g not in added}, solvers, full)
+    if added:
+        yield "in addition to those that the theorem rests on"
+        yield from _groups(added, solvers, full)
+
+
+def _groups(groups: Mapping[str, list[Obligation]], solvers: list[str], full: bool) -> Iterator[str]:
     for group, members in groups.items():
         discharged = sum(o.discharged for o in members)
         yield f"  {_tally(group, discharged, len(members)):<74}{_times(members, solvers)}"

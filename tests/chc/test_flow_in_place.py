@@ -15,7 +15,7 @@ from ila_lang import Expr, Kernel, const, ite
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from tests.chc.test_flow import flow, last, status, step
-from tests.chc.toy import differs, mapping
+from tests.chc.toy import DOMAIN, N, differs, mapping
 
 States = Mapping[str, Expr]
 Body = Callable[[Kernel, States], None]
@@ -194,3 +194,44 @@ def test_a_size_at_the_end_of_its_domain_counts() -> None:
     claim = claim_of(counting(lambda n: ite(n <= 254, n[7:0], const(0, 8))), COUNT)
     assert differs(claim, {"n": 255, "m": 1})
     assert status(claim) is not Status.PROVED
+
+
+# -- what the theorem takes from the invariants of loops -----------------------------------------------
+
+
+def cleared(ahead: int) -> TensorMapping:
+    """src is copied to tmp; then each step clears a row of tmp before it copies the row that is ``ahead`` to dst."""
+
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("a", s["n"]) as a, k.loop("b", s["m"]) as b:
+            k.store(s["tmp"], a * s["m"] + b, k.load("in", s["src"], a * s["m"] + b))
+        with k.loop("t", s["n"]) as t:
+            with k.loop("x", s["m"]) as x:
+                k.store(s["tmp"], t * s["m"] + x, const(0, 8))
+            with k.loop("not_last", ite(t + 1 < s["n"], const(1, 8), const(0, 8))), k.loop("y", s["m"]) as y:
+                k.store(s["dst"], t * s["m"] + y, k.load("kept", s["tmp"], (t + ahead) * s["m"] + y))
+
+    def ir(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"] - 1) as i, k.loop("j", s["m"]) as j:
+            k.store(s["dst"], i * s["m"] + j, k.load("word", s["src"], (i + ahead) * s["m"] + j))
+
+    domain = (("2 <= n <= 255", (const(2, 16) <= N) & (N <= 255)), DOMAIN[1])
+    return flow(mapping(body, ir, domain=domain, rows=N.zext(32) - 1))
+
+
+def test_a_row_is_read_in_an_iteration_before_the_one_that_clears_it() -> None:
+    verdict = prove(cleared(1))
+    assert verdict.status is Status.PROVED, verdict.reason
+    takes = verdict.details["takes"]
+    assert isinstance(takes, dict)
+    assert [level for level, what in takes.items() if "a cell is read before it is overwritten" in what] == [
+        "toy toy_kernel: toy.t"
+    ]
+    assert "not operand.stale" in verdict.invariants["toy toy_kernel: toy.t"]
+
+
+def test_a_row_that_is_read_after_it_was_cleared_is_not_proved() -> None:
+    claim = cleared(0)
+    assert differs(claim, {"n": 4, "m": 3})
+    verdict = prove(claim)
+    assert verdict.status is Status.UNKNOWN and "state of" not in verdict.reason

@@ -21,6 +21,7 @@ from smt_encodings.solver_z3 import HornAnswer
 from tests.chc.toy import mapping as toy
 
 KINDS = ("max", "mean", "add")
+LOCK_STEP = ("pair with ir.oy", "vector with ir.ox_div_16", "lane with ir.ox_mod_16")
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +47,21 @@ def test_pooling_is_proved_by_both_solvers(verdicts: dict[str, Verdict], kind: s
     everything = " ".join([o.meaning + o.name + o.smtlib for o in verdict.obligations])
     assert "one of the arguments" not in everything + " ".join(verdict.claim.assumptions)
     assert len(verdict.invariants) == 9
+    assert verdict.details["in_addition"] == ["health"]
+    computing = [f"flexasr layer_reduce: flexasr.{loops}" for loops in LOCK_STEP]
+    once, first = "a cell is written exactly once", "a cell is read before it is overwritten"
+    wanted = {level: (once, first) if level in computing else (once,) for level in verdict.invariants}
+    assert verdict.details["takes"] == wanted and set(computing) < set(wanted)
+    for level, counters in zip(computing, LOCK_STEP, strict=True):
+        one, other = counters.split(" with ")
+        assert f"{other} = flexasr.{one}" in verdict.invariants[level]
+        assert {"not operand0.stale", "not operand1.stale"} <= set(verdict.invariants[level])
+        meanings = {o.meaning for o in verdict.obligations if o.group == f"invariant {level}"}
+        assert all(m.endswith(f"the theorem takes from it that {once} and that {first}") for m in meanings)
+    # no argument beside the invariants
+    between = [o.name for o in verdict.obligations if o.name.endswith("does not come in between")]
+    assert not [n for n in between if "store tensor" in n or "load result" in n]
+    assert any("layer_reduce" in o.name and o.name.endswith("read before") for o in verdict.obligations)
 
 
 @pytest.mark.proof
