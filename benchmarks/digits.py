@@ -51,18 +51,20 @@ class Row:
 
 ROWS: Mapping[str, Row] = {
     "hlscnn-8-published": Row(
-        "HLSCNN, weights of 8 bits, as published", ("hlscnn",), options=Options(weight_bits=8, as_published=True)
+        "HLSCNN, weights of 8 bits, as published", ("hlscnn",), options=Options(as_published=True)
     ),
-    "hlscnn-8": Row("HLSCNN, weights of 8 bits, scaled", ("hlscnn",), options=Options(weight_bits=8)),
+    "hlscnn-8": Row("HLSCNN, weights of 8 bits, scaled", ("hlscnn",)),
     "hlscnn-16-published": Row(
-        "HLSCNN, weights of 16 bits, as published", ("hlscnn",), options=Options(as_published=True)
+        "HLSCNN, weights of 16 bits, as published",
+        ("hlscnn",),
+        options=Options(weight_bits=16, as_published=True),
     ),
-    "hlscnn-16": Row("HLSCNN, weights of 16 bits, scaled", ("hlscnn",)),
+    "hlscnn-16": Row("HLSCNN, weights of 16 bits, scaled", ("hlscnn",), options=Options(weight_bits=16)),
     "flexasr-dense": Row("FlexASR, the dense layer", ("flexasr",), exact=True),
     "flexasr": Row("FlexASR, convolutions as dense layers, too", ("flexasr",)),
     "vta-dense": Row("VTA, the dense layer", ("vta",), exact=True),
     "vta": Row("VTA, convolutions as products, too", ("vta",)),
-    "hlscnn-flexasr": Row("HLSCNN (16 bits, scaled), FlexASR for the rest", ("hlscnn", "flexasr")),
+    "hlscnn-flexasr": Row("HLSCNN (8 bits, scaled), FlexASR for the rest", ("hlscnn", "flexasr")),
 }
 """Rows by name, in the order of the table."""
 

@@ -13,9 +13,10 @@ from pysmt.typing import INT
 
 from chc.commands import Unsupported
 from chc.equalities import equality_steps
+from chc.injectivity import part_steps
 from chc.polynomials import corresponding
 from chc.prove import prove
-from chc.ranges import quick
+from chc.ranges import quick, range_steps
 from chc.statements import writes_apart
 from chc.writers import Trials, interleaved
 from ila_lang import For, Function, Kernel, bv, const, mem, var
@@ -66,6 +67,52 @@ def test_sums_that_are_built_alike_are_told_by_their_symbols() -> None:
     product = smt.Times(s["n"], s["v"])
     one, two = (smt.Plus(s[x], product) for x in "nb")
     assert corresponding(one, two) is None, "what both have in common has the symbol, too"
+
+
+def plane(slack: int = 0) -> tuple[list[FNode], FNode, list[FNode], dict[FNode, FNode]]:
+    """An address row*w + column of a plane h x w, what is known of it and of another one, sizes, and counters of both.
+
+    A row is half + s*q - s*t and a column edge + s*c - s*d; rows may be at most h - 1 + ``slack``.
+    """
+    h, w, s, half, edge = sizes = [smt.Symbol(n, INT) for n in ("h", "w", "s", "half", "edge")]
+    known = [smt.And(smt.LE(smt.Int(1), n), smt.LE(n, smt.Int(1023))) for n in (h, w, s)]
+    addresses, counters = [], []
+    for side in ("", ".other"):
+        q, t, c, d = (smt.Symbol(f"{n}{side}", INT) for n in "qtcd")
+        row, column = digits(s, half, q, t), digits(s, edge, c, d)
+        known += [smt.LE(smt.Int(0), row), smt.LT(row, smt.Plus(h, smt.Int(slack)))]
+        known += [smt.LE(smt.Int(0), column), smt.LT(column, w)]
+        addresses.append(smt.Plus(smt.Times(row, w), column))
+        counters.append((q, t, c, d))
+    return known, addresses[0], sizes, dict(zip(*counters, strict=True))
+
+
+def digits(step: FNode, first: FNode, high: FNode, low: FNode) -> FNode:
+    return smt.Plus(first, smt.Minus(smt.Times(step, high), smt.Times(step, low)))
+
+
+def test_a_sum_that_is_bounded_as_a_whole_is_a_digit() -> None:
+    known, address, sizes, renamed = plane()
+    h, w, s, half, edge = sizes
+    steps = range_steps(known, address, smt.Times(h, w), {*sizes}, quick, 1)
+    assert steps is not None and steps[-1][2] == smt.LE(smt.Plus(address, smt.Int(1)), smt.Times(h, w))
+    assert all(quick(given, goal) for _, given, goal in steps)
+    steps, stones, parts = part_steps(known, address, renamed)
+    assert all(quick(given, goal) for _, given, goal in steps)
+    q, t, c, d = renamed
+    wanted = [digits(s, edge, c, d), digits(s, half, q, t)]
+    assert [quick([], smt.Equals(*pair)) for pair in zip(parts, wanted, strict=True)] == [True, True]
+    assert len(stones) >= len(parts)
+
+
+def test_a_sum_that_may_go_beyond_the_plane_is_no_digit() -> None:
+    known, address, sizes, _ = plane(slack=1)
+    h, w, *_ = sizes
+    assert range_steps(known, address, smt.Times(h, w), {*sizes}, quick, 1) is None
+    # nor is a sum of which nothing is known as a whole
+    fewer = [k for k in plane()[0] if not (k.is_lt() and h in k.get_free_variables())]
+    assert len(fewer) == len(known) - 2
+    assert range_steps(fewer, address, smt.Times(h, w), {*sizes}, quick, 1) is None
 
 
 SOURCE, TARGET = var("m", mem(8, 8)), var("o", mem(8, 8))
