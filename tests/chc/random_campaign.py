@@ -28,7 +28,7 @@ from .random_claims import Claim, random_claim
 
 __all__ = ["Campaign", "campaign"]
 
-LARGER = ((7, 3), (2, 11), (9, 9))
+LARGER = ((9, 2), (2, 11), (9, 9))
 """Sizes beyond those that are all tried."""
 
 

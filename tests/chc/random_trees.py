@@ -16,6 +16,10 @@ from ila_lang.expr import resize
 __all__ = ["Place", "Tree"]
 
 
+FAR = 0.06
+"""How often something behaves in another way from 8 on, which the samples of a claim do not reach."""
+
+
 class Place(Protocol):
     """Where a tree grows: its builder and a source of names."""
 
@@ -53,7 +57,8 @@ class Tree:
             extent = self.extent()
             if self.draws.random() < 0.1:
                 extent = extent[7:0]
-            with self.k.loop(self.place.fresh(), extent) as counter:
+            narrow = 3 if self.draws.random() < 0.07 else None
+            with self.k.loop(self.place.fresh(), extent, narrow) as counter:
                 self.counters.append(resize(counter, 32))
                 self.block(self.draws.randint(1, 2), depth - 1)
                 self.counters.pop()
@@ -95,10 +100,15 @@ class Tree:
         """How often a loop runs."""
         shorter = self.counters[-1] + 1 if self.counters else self.rows - 1
         literals = [const(k, 32) for k in (1, 2, 3)]
+        far = [resize(self.columns[2:0], 32), ite(self.rows > 8, const(1, 32), self.columns)]
+        if self.draws.random() < FAR:
+            return self.draws.choice(far)
         return self.draws.choice([self.rows, self.columns, self.columns, self.rows - 1, shorter, *literals])
 
     def index(self) -> Expr:
         """A counter, or a small literal."""
+        if self.counters and self.draws.random() < FAR:
+            return resize(self.draws.choice(self.counters)[2:0], 32)
         return self.draws.choice([*self.counters, *self.counters, const(self.draws.randrange(3), 32)])
 
     def address(self) -> Expr:
@@ -113,6 +123,8 @@ class Tree:
     def condition(self) -> Expr:
         """What a block depends on."""
         one = self.index()
+        if self.draws.random() < FAR:
+            return self.draws.choice([one == 8, self.rows <= 8, one < 8, self.columns != 9])
         return self.draws.choice([one == self.draws.randrange(3), one + 1 < self.rows, self.columns <= 2, one != 0])
 
     def value(self) -> Expr:
