@@ -53,6 +53,8 @@ def binding_problems(certificate: Mapping[str, Any], subject: Subject) -> list[s
     problems += [f"{group}: {name}: the claim has no such obligation" for group, name in given]
     if certificate["enumerations"] != [dict(e) for e in required.enumerations]:
         problems.append("what was run on every argument is not what the claim needs, or it came out differently now")
+    if bool(certificate["derivation"]) is not required.derived:
+        problems.append("the claim has no derivation")
     return problems + _level_problems(certificate["invariants"], required.levels)
 
 

@@ -43,12 +43,13 @@ __all__ = [
 MOST_BYTES = 1 << 28
 """Bytes of a certificate's file, and of an entry of a store."""
 
-SCHEMA = "ilaverify-certificate-2"
+SCHEMA = "ilaverify-certificate-3"
 """Version of the format; the published schema is ``reports/certificate.schema.json``."""
 
 _TOP = {
     "schema": str, "tool": str, "method": str, "parameters": dict, "claim": dict, "semantics": dict,
-    "obligations": list, "enumerations": list, "invariants": dict, "seconds": (int, float), "digest": str,
+    "obligations": list, "enumerations": list, "invariants": dict, "derivation": dict, "seconds": (int, float),
+    "digest": str,
 }  # fmt: skip
 _OBLIGATION = {"group": str, "name": str, "meaning": str, "expected": str, "smtlib": str, "answers": list}
 _ANSWER = {"solver": str, "status": str, "seconds": (int, float)}
@@ -117,6 +118,7 @@ def certificate_of(
         "obligations": [_obligation(o) for o in verdict.obligations],
         "enumerations": [dict(e) for e in enumerations],
         "invariants": verdict.details.get("levels", {}),
+        "derivation": verdict.details.get("derivation", {}),
         "seconds": round(verdict.seconds, 3),
     }
     content["digest"] = content_digest(content)

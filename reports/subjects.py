@@ -47,6 +47,8 @@ class Required:
     obligations: Sequence[Requirement]
     levels: Mapping[str, Any] = field(default_factory=dict)
     enumerations: Sequence[Mapping[str, Any]] = ()
+    derived: bool = False
+    """Whether the obligations are those of the certificate's derivation."""
 
 
 @dataclass(frozen=True)

@@ -3,106 +3,37 @@
 A :class:`Context` holds hypotheses on sizes and subscripts.  What a proof rests on is *established* in it: the question
 goes to the solvers, for all integers at once, and is recorded.  Samples are integers that satisfy the hypotheses; a
 goal that one of them falsifies is not asked, which only saves time.
-
-pySMT has no integer division.  ``a // b`` becomes a variable ``q`` with ``b*q <= a < b*q + b`` wherever ``b >= 1``; for
-other ``b`` nothing is known of it.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-import pysmt.shortcuts as smt
-from pysmt.fnode import FNode
-from pysmt.typing import BOOL, INT, FunctionType
 
 from ir_semantics.tensors.conditions import (
     TRUE,
     All,
     AtLeastZero,
     Condition,
-    IsZero,
     OneOf,
     TruthOf,
-    both,
-    cleared,
-    either,
     holds,
-    indices_of,
     inside,
     negation,
     variables_of,
 )
-from ir_semantics.tensors.index import Index, Names, Quotient, product
+from ir_semantics.tensors.index import Index, Names
 from smt_encodings.claims import Obligation
 from smt_encodings.discharge import Discharger, NotDischarged
 
-__all__ = ["Context", "OutOfTime", "Proof", "Terms", "sizes_drawn", "sizes_within"]
+from .obligations import assertions, extended, remaining
+
+__all__ = ["Context", "OutOfTime", "Proof", "sizes_drawn", "sizes_within"]
 
 MOST_SAMPLES = 60
-MOST_LEMMAS = 40
 QUICK = 1.5
-
-
-class Terms:
-    """Index expressions and conditions as pySMT terms; quotients enter as variables with their definitions.
-
-    Names with "!" belong to this class: no variable of an index has one.
-    """
-
-    def __init__(self) -> None:
-        self._quotients: dict[Quotient, FNode] = {}
-
-    def index(self, value: Index) -> FNode:
-        """An integer term."""
-        terms = []
-        for monomial, coefficient in value.terms:
-            factors = [self._atom(a) for a in monomial]
-            if coefficient != 1 or not factors:
-                factors.insert(0, smt.Int(coefficient))
-            terms.append(smt.Times(factors) if len(factors) > 1 else factors[0])
-        return smt.Plus(terms) if len(terms) > 1 else terms[0] if terms else smt.Int(0)
-
-    def _atom(self, atom: str | Quotient) -> FNode:
-        if isinstance(atom, str):
-            return smt.Symbol(atom, INT)
-        if atom not in self._quotients:
-            self._quotients[atom] = smt.Symbol(f"q!{len(self._quotients) + 1}", INT)
-        return self._quotients[atom]
-
-    def condition(self, condition: Condition) -> FNode:
-        """A Boolean term."""
-        match condition:
-            case AtLeastZero(value):
-                return smt.GE(self.index(value), smt.Int(0))
-            case IsZero(value):
-                return smt.Equals(self.index(value), smt.Int(0))
-            case TruthOf(name, at, wanted):
-                symbol = smt.Symbol(f"truth!{name}", FunctionType(BOOL, [INT] * len(at)) if at else BOOL)
-                term = smt.Function(symbol, [self.index(i) for i in at]) if at else symbol
-                return term if wanted else smt.Not(term)
-            case All(parts):
-                return smt.And([self.condition(p) for p in parts])
-            case OneOf(parts):
-                return smt.Or([self.condition(p) for p in parts])
-
-    def definitions(self, conditions: Iterable[Condition]) -> list[FNode]:
-        """What is known of the quotients that occur in conditions."""
-        found: dict[Quotient, None] = {}
-        for condition in conditions:
-            for value in indices_of(condition):
-                found |= dict.fromkeys(value.quotients)
-        return [self._definition(q) for q in found]
-
-    def _definition(self, quotient: Quotient) -> FNode:
-        q, a, b = self._atom(quotient), self.index(quotient.dividend), self.index(quotient.divisor)
-        inside = smt.And(smt.LE(smt.Times(b, q), a), smt.LT(a, smt.Plus(smt.Times(b, q), b)))
-        if quotient.divisor.constant is not None:  # constants that are not positive do not become quotients
-            return inside
-        return smt.Implies(smt.GE(b, smt.Int(1)), inside)
 
 
 def _mentions_truth(condition: Condition) -> bool:
@@ -125,8 +56,9 @@ class Proof:
     discharger: Discharger
     end: float
     """When it must be finished, on the clock of :func:`time.perf_counter`."""
-    terms: Terms = field(default_factory=Terms)
     names: Names = field(default_factory=Names)
+    used: set[str] = field(default_factory=set)
+    """Bound variables that normal forms have already."""
     answers: dict[tuple[frozenset[Condition], Condition], Obligation | None] = field(default_factory=dict)
     hurried: set[tuple[frozenset[Condition], Condition]] = field(default_factory=set)
     random: random.Random = field(default_factory=lambda: random.Random(0))
@@ -150,15 +82,10 @@ class Context:
         """More hypotheses; ``ranges`` are new variables with 0 <= variable < extent."""
         if time.perf_counter() > self.proof.end:
             raise OutOfTime
-        added = [inside(_name(v), e) for v, e in ranges]
-        flat = list(self.hypotheses)
-        for condition in map(cleared, (*added, *conditions)):
-            for part in condition.parts if isinstance(condition, All) else (condition,):
-                if part not in flat:
-                    flat.append(part)
-        if len(flat) == len(self.hypotheses):
+        known = extended(self.hypotheses, *(inside(_name(v), e) for v, e in ranges), *conditions)
+        if len(known) == len(self.hypotheses):
             return self
-        return Context(self.proof, tuple(flat), self._samples(ranges, conditions), self.positive)
+        return Context(self.proof, known, self._samples(ranges, conditions), self.positive)
 
     def _samples(
         self, ranges: Sequence[tuple[str, Index]], conditions: Sequence[Condition]
@@ -193,8 +120,7 @@ class Context:
 
         With ``quick`` solvers get little time: what only makes a normal form shorter is not worth more.
         """
-        goal = cleared(goal)
-        goal = both(*(p for p in (goal.parts if isinstance(goal, All) else (goal,)) if p not in self.hypotheses))
+        goal = remaining(self.hypotheses, goal)
         if goal == TRUE:
             return True
         if self.refuted(goal):
@@ -215,17 +141,15 @@ class Context:
         return True
 
     def _ask(self, goal: Condition, group: str, meaning: str, seconds: float | None) -> Obligation | None:
-        terms, discharger = self.proof.terms, self.proof.discharger
-        facts = [*self.hypotheses, goal]
-        hypotheses = [terms.condition(h) for h in self.hypotheses] + terms.definitions(facts)
-        lemmas = [terms.condition(c) for c in product_lemmas(self.hypotheses, goal)]
+        discharger = self.proof.discharger
+        facts, lemmas = assertions(self.hypotheses, goal)
         name = f"{len(self.proof.answers) + 1}"
         usual = discharger.timeout
         discharger.timeout = min(usual, seconds or usual)
         try:
             for more in [lemmas, []] if lemmas else [[]]:
                 try:
-                    return discharger.ask(group, name, [smt.Not(terms.condition(goal)), *hypotheses, *more], meaning)
+                    return discharger.ask(group, name, [*facts, *more], meaning)
                 except NotDischarged:
                     discharger.obligations.pop()
         finally:
@@ -243,30 +167,6 @@ class Context:
         if self.samples and self.possible(condition):
             return False
         return self.establish(negation(condition), group, meaning)
-
-
-def product_lemmas(hypotheses: Sequence[Condition], goal: Condition) -> list[Condition]:
-    """Instances of "a product of numbers that are at least 0 is at least 0", for products in hypotheses or goal.
-
-    These hold for all integers, whatever the hypotheses; solvers have to guess them otherwise.
-    """
-    values = [i for c in (*hypotheses, goal) for i in indices_of(c)]
-    wanted = {m for value in values for m, _ in value.terms if len(m) >= 2}
-    bounds = [h.value for h in hypotheses if isinstance(h, AtLeastZero)]
-    found: dict[Condition, None] = {}
-    for monomial in sorted(wanted, key=lambda m: (len(m), tuple(map(str, m)))):
-        for bound in bounds:
-            for inner, _ in bound.terms:
-                rest = list(monomial)
-                if not inner or any(inner.count(atom) > rest.count(atom) for atom in inner):
-                    continue
-                for atom in inner:
-                    rest.remove(atom)
-                factors = [Index({(atom,): 1}) for atom in rest]
-                if factors and bound not in factors:
-                    negative = [negation(AtLeastZero(f)) for f in (*factors, bound)]
-                    found[either(*negative, AtLeastZero(product((*factors, bound))))] = None
-    return list(found)[:MOST_LEMMAS]
 
 
 def _name(variable: str) -> Index:

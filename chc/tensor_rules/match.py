@@ -23,10 +23,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ir_semantics.tensors.conditions import Condition, both, either, equal, inside, negation, substitute_condition
-from ir_semantics.tensors.elements import Read
+from ir_semantics.tensors.elements import Apply, Read, Reduce, substitute_element
 from ir_semantics.tensors.index import Index, index
 
 from .context import Context
+from .derive import chain, parts, step
+from .extrema import Normaliser
+from .kernel.steps import Step
 from .normal import (
     Atom,
     Extremum,
@@ -67,30 +70,34 @@ class Piece:
 
 @dataclass
 class Matcher:
-    """Decides equality of values in a context; True is proved by the recorded obligations, False says nothing."""
+    """Decides equality of values in a context: a step that proves it, or None, which says nothing."""
 
-    laws: Laws
+    normaliser: Normaliser
     group: str = "bodies"
 
-    def values(self, left: Value, right: Value, context: Context) -> bool:
-        """Whether two sums are established to be equal."""
+    def __post_init__(self) -> None:
+        self.laws, self.elements = self.normaliser.laws, self.normaliser.elements
+
+    def values(self, left: Value, right: Value, context: Context) -> Step | None:
+        """That two sums are equal."""
+        at = context.hypotheses
+        a, b = self.elements.value(left), self.elements.value(right)
         if left == right:
-            return True
-        obligations = context.proof.discharger.obligations
-        mark = len(obligations)
-        if self.sums(left, right, context):
-            return True
-        del obligations[mark:]
-        others = []
+            return step("same", at, a, b)
+        if (found := self.sums(left, right, context)) is not None:
+            return found
+        others: list[tuple[Value, Value, tuple[str, ...]]] = []
         if self.laws is not Laws.EXACT and (_short(left) or _short(right)):
-            others.append((self._unrolled(left), self._unrolled(right)))
+            short = tuple(sorted({v for f in left + right for v, e in f.bound if e.constant in SHORT}))
+            others.append((self._unrolled(left), self._unrolled(right), short))
         if self.laws is Laws.RING and (_copied(left), _copied(right)) != (left, right):
-            others.append((_copied(left), _copied(right)))
-        for a, b in others:
-            if self.sums(a, b, context):
-                return True
-            del obligations[mark:]
-        return False
+            others.append((_copied(left), _copied(right), ()))
+        for one, other, short in others:
+            if (found := self.sums(one, other, context)) is not None:
+                first = self.normaliser.arithmetic(context, a, self.elements.value(one), (short, ()))
+                last = self.normaliser.arithmetic(context, b, self.elements.value(other), (short, ()))
+                return chain(at, first, found, (last, True))
+        return None
 
     def _unrolled(self, value: Value) -> Value:
         """Sums over a few constant values of a variable, written out."""
@@ -106,8 +113,8 @@ class Matcher:
 
     # -- sums ---------------------------------------------------------------------------------------
 
-    def sums(self, left: Value, right: Value, context: Context) -> bool:
-        """Whether the pieces of two bags of families are a bijection between equal products."""
+    def sums(self, left: Value, right: Value, context: Context) -> Step | None:
+        """That the pieces of two bags of families are a bijection between equal products."""
         lefts, rights = list(left), list(right)
         if self.laws is Laws.RING:  # a - b = c  iff  a = c + b
             lefts = [f for f in left if f.coefficient > 0] + [_negated(f) for f in right if f.coefficient < 0]
@@ -116,25 +123,57 @@ class Matcher:
             if f in rights:
                 lefts.remove(f)
                 rights.remove(f)
+        whole = lefts, rights
         lefts, rights = self._possible(lefts, context), self._possible(rights, context)
-        if not lefts and not rights:
-            return True
+        empty = [[f for f in before if f not in after] for before, after in zip(whole, (lefts, rights), strict=True)]
         pairs = [(a, b) for a in range(len(lefts)) for b in range(len(rights))]
         found = {(a, b): self._pieces(lefts[a], rights[b], context) for a, b in pairs}
         usable = [pair for pair in pairs if found[pair]]
         if {a for a, _ in usable} != set(range(len(lefts))) or {b for _, b in usable} != set(range(len(rights))):
-            return False
+            return None
         choices: list[list[Piece | None]] = [[*found[pair], None] for pair in usable]  # a pair may have no part in it
-        obligations = context.proof.discharger.obligations
         for selection in itertools.islice(itertools.product(*choices), MOST_SELECTIONS):
-            mark = len(obligations)
             pieces = {pair: piece for pair, piece in zip(usable, selection, strict=True) if piece is not None}
-            if self._bijective(lefts, rights, pieces, context) and all(
-                self._products(lefts[a], rights[b], piece, context) for (a, b), piece in pieces.items()
-            ):
-                return True
-            del obligations[mark:]
-        return False
+            if not self._bijective(lefts, rights, pieces, context):
+                continue
+            steps = {(a, b): self._products(lefts[a], rights[b], piece, context) for (a, b), piece in pieces.items()}
+            if all(s is not None for s in steps.values()):
+                made = {pair: (pieces[pair], s) for pair, s in steps.items() if s is not None}
+                if self.laws is Laws.EXACT:
+                    return self._by_cases(left, right, (lefts, rights), made, context)
+                ends = self.elements.value(left), self.elements.value(right)
+                sides = [
+                    tuple(self.elements.family(f) for f in (*kept, *none))
+                    for kept, none in zip((lefts, rights), empty, strict=True)
+                ]
+                data = (*sides, tuple((a, b, p.forward, p.backward) for (a, b), (p, _) in made.items()))
+                facts = self.normaliser.divisors_at(context)
+                return step("bijection", context.hypotheses, *ends, *facts, *(s for _, s in made.values()), data=data)
+        return None
+
+    def _by_cases(
+        self,
+        left: Value,
+        right: Value,
+        families: tuple[list[Family], list[Family]],
+        pieces: dict[tuple[int, int], tuple[Piece, Step]],
+        context: Context,
+    ) -> Step:
+        """Choices are equal: in each case the side that is chosen on the left is the one on the right."""
+        ends = self.elements.value(left), self.elements.value(right)
+        cases: dict[Condition, tuple[Family, Family, Step | None]] = {f.guard: (f, f, None) for f in left if f in right}
+        for (a, b), (piece, equal_) in pieces.items():
+            one, other = families[0][a], families[1][b]
+            cases[both(one.guard, piece.points)] = one, other, equal_
+        steps = []
+        for guard, (one, other, between) in cases.items():
+            inner = context.under(guard)
+            first, last = (
+                self.normaliser.arithmetic(inner, end, self.elements.product(f.coefficient, f.powers))
+                for end, f in zip(ends, (one, other), strict=True)
+            )
+            steps.append(chain(inner.hypotheses, first, *([between] if between else []), (last, True)))
+        return step("cases", context.hypotheses, *ends, *steps, data=tuple(cases))
 
     def _possible(self, families: list[Family], context: Context) -> list[Family]:
         """Those families that are not established to be empty."""
@@ -157,23 +196,30 @@ class Matcher:
                     key = (piece.points, piece.images)
                     if key in found or not (here.possible(piece.points) and there.possible(piece.images)):
                         continue
-                    obligations = context.proof.discharger.obligations
-                    mark = len(obligations)
-                    if self._products(left, right, piece, context):
+                    if self._products(left, right, piece, context) is not None:
                         found[key] = piece
-                    del obligations[mark:]
                     total = not here.refuted(piece.points) and not there.refuted(piece.images)
                     if key in found and total:
                         return [piece]
         return list(found.values())
 
-    def _products(self, left: Family, right: Family, piece: Piece, context: Context) -> bool:
-        """Whether the products are equal at every point of a piece."""
+    def _products(self, left: Family, right: Family, piece: Piece, context: Context) -> Step | None:
+        """That the products are equal at every point of a piece."""
         here = context.under(left.guard, piece.points, ranges=left.bound)
+        at = here.hypotheses
+        a = self.elements.product(left.coefficient, left.powers)
+        b = substitute_element(self.elements.product(right.coefficient, right.powers), piece.forward)
         if here.contradictory(self.group, "no such point"):
-            return True
+            return step("absurd", at, a, b)
         moved = substitute_family(Family((), right.guard, right.coefficient, right.powers), piece.forward)
-        return left.coefficient == moved.coefficient and self._powers(left.powers, moved.powers, here)
+        if left.coefficient != moved.coefficient:
+            return None
+        found = self._powers(left.powers, moved.powers, here)
+        if found is None:
+            return None
+        first = self.elements.factors(at, left.coefficient, left.powers, found)
+        assert first.right is not None
+        return chain(at, first, self.normaliser.arithmetic(here, first.right, b))
 
     def _bijective(
         self, lefts: list[Family], rights: list[Family], pieces: dict[tuple[int, int], Piece], context: Context
@@ -188,79 +234,133 @@ class Matcher:
                 return False
         return True
 
-    def _partition(self, parts: Sequence[Condition], context: Context, side: str) -> bool:
+    def _partition(self, parts_: Sequence[Condition], context: Context, side: str) -> bool:
         group = "exactly once"
-        if not context.establish(either(*parts), group, f"every element of the {side} side has a partner"):
+        if not context.establish(either(*parts_), group, f"every element of the {side} side has a partner"):
             return False
         return all(
             context.establish(negation(both(p, q)), group, f"no element of the {side} side has two partners")
-            for p, q in itertools.combinations(parts, 2)
+            for p, q in itertools.combinations(parts_, 2)
         )
 
     # -- extrema ------------------------------------------------------------------------------------
 
-    def extrema(self, left: Sequence[Member], right: Sequence[Member], context: Context) -> bool:
-        """Whether both sides are the extremum of one set."""
-        return all(self._covered(m, right, context) for m in left) and all(
-            self._covered(m, left, context) for m in right
-        )
+    def extrema(self, op: str, left: Sequence[Member], right: Sequence[Member], context: Context) -> Step | None:
+        """That both sides are the extremum of one set."""
+        maps, steps = [], []
+        for side, (members, others) in enumerate(((left, right), (right, left))):
+            for i, member in enumerate(members):
+                covered = self._covered(member, others, context)
+                if covered is None:
+                    return None
+                maps += [(side, i, j, forward) for j, forward, _ in covered]
+                steps += [s for *_, s in covered]
+        given = [tuple(self.elements.member(op, m) for m in members) for members in (left, right)]
+        a, b = (self.elements.extremum(op, members) for members in (left, right))
+        return step("covering", context.hypotheses, a, b, *steps, data=(op, *given, tuple(maps)))
 
-    def _covered(self, member: Member, others: Sequence[Member], context: Context) -> bool:
-        """Whether every candidate of a member is equal to one of the others."""
+    def _covered(
+        self, member: Member, others: Sequence[Member], context: Context
+    ) -> list[tuple[int, Map, Step]] | None:
+        """Where every candidate of a member is equal to one of the others."""
         here = context.under(member.guard, ranges=member.bound)
         if member in others or here.contradictory("covering", "no such element"):
-            return True
-        parts: list[Condition] = []
-        for other in others:
+            return []
+        parts_: list[Condition] = []
+        found: list[tuple[int, Map, Step]] = []
+        for position, other in enumerate(others):
             hidden = bound_inside(member) | bound_inside(other)
             for equations in alignments(member, other):
                 for forward in witnesses(equations, other, member, hidden):
                     part = _within(other, forward)
-                    if part in parts or not here.possible(part):
+                    if part in parts_ or not here.possible(part):
                         continue
                     moved = substitute_member(Member((), other.guard, other.value), forward)
                     inner = here.under(part)
-                    if not self.values(member.value, moved.value, inner):
+                    equal_ = self.values(member.value, moved.value, inner)
+                    if equal_ is None:
                         continue
-                    parts.append(part)
-                    if len(parts).bit_count() == 1 and self._cover(
-                        parts, here
+                    assert equal_.right is not None
+                    image = substitute_element(self.elements.value(other.value), forward)
+                    equal_ = chain(inner.hypotheses, equal_, self.normaliser.arithmetic(inner, equal_.right, image))
+                    parts_.append(part)
+                    found.append((position, forward, equal_))
+                    if len(parts_).bit_count() == 1 and self._cover(
+                        parts_, here
                     ):  # not after every part: asking takes time
-                        return True
-        return len(parts).bit_count() > 1 and self._cover(parts, here)
+                        return found
+        return found if len(parts_).bit_count() > 1 and self._cover(parts_, here) else None
 
-    def _cover(self, parts: Sequence[Condition], context: Context) -> bool:
-        return context.establish(either(*parts), "covering", "every candidate stands on the other side too")
+    def _cover(self, parts_: Sequence[Condition], context: Context) -> bool:
+        return context.establish(either(*parts_), "covering", "every candidate stands on the other side too")
 
     # -- factors ------------------------------------------------------------------------------------
 
-    def _powers(self, left: Powers, right: Powers, context: Context) -> bool:
-        return any(all(self._atoms(a, b, context) for a, b in pairs) for pairs in pairings(left, right))
+    def _powers(self, left: Powers, right: Powers, context: Context) -> dict[Atom, Step] | None:
+        for pairs in pairings(left, right):
+            found: dict[Atom, Step] = {}
+            for a, b in pairs:
+                equal_ = self._atoms(a, b, context)
+                if equal_ is None:
+                    break
+                found[a] = equal_
+            else:
+                return found
+        return None
 
-    def _atoms(self, left: Atom, right: Atom, context: Context) -> bool:
+    def _atoms(self, left: Atom, right: Atom, context: Context) -> Step | None:
+        at = context.hypotheses
+        a, b = self.elements.atom(left), self.elements.atom(right)
         if left == right:
-            return True
+            return step("same", at, a, b)
         match left, right:
-            case Read(name, a), Read(other, b) if name == other and len(a) == len(b):
-                same = both(*(equal(i, j) for i, j in zip(a, b, strict=True)))
-                return context.establish(same, self.group, f"both read the same element of {name}")
-            case IntegerAtom(a), IntegerAtom(b):
-                return context.establish(equal(a, b), self.group, f"{a} = {b}")
+            case Read(name, i), Read(other, j) if name == other and len(i) == len(j):
+                same = both(*(equal(x, y) for x, y in zip(i, j, strict=True)))
+                found = context.establish(same, self.group, f"both read the same element of {name}")
+                return step("equal indices", at, a, b) if found else None
+            case IntegerAtom(x), IntegerAtom(y):
+                found = context.establish(equal(x, y), self.group, f"{x} = {y}")
+                return step("equal indices", at, a, b) if found else None
             case Literal(), Literal():
-                return False  # equal ones are the same object
-            case Opaque(op, a), Opaque(other, b) if op == other and len(a) == len(b):
-                orders = [b, b[::-1]] if op in COMMUTATIVE else [b]
-                return any(all(self.values(x, y, context) for x, y in zip(a, o, strict=True)) for o in orders)
-            case Extremum(op, a), Extremum(other, b) if op == other:
-                return self.extrema(a, b, context)
-            case Group(a), Group(b):
-                return self.values(a, b, context)
-            case OrderedSum(v, n, a), OrderedSum(w, m, b):
-                if not context.establish(equal(n, m), self.group, "sums in order have one length"):
-                    return False
-                moved = substitute_value(b, {w: Index({(v,): 1})})
-                return self.values(a, moved, context.under(ranges=[(v, n)]))
-        return False
+                return None  # equal ones are the same object
+            case Opaque(op, args), Opaque(other, others) if op == other and len(args) == len(others):
+                return self._functions(op, args, others, context)
+            case Extremum(op, m), Extremum(other, n) if op == other:
+                return self.extrema(op, m, n, context)
+            case Group(v), Group(w):
+                return self.values(v, w, context)
+            case OrderedSum(), OrderedSum():
+                return self._ordered(left, right, context)
+        return None
+
+    def _functions(self, op: str, args: tuple[Value, ...], others: tuple[Value, ...], context: Context) -> Step | None:
+        at = context.hypotheses
+        for order in [others, others[::-1]] if op in COMMUTATIVE else [others]:
+            steps = []
+            for x, y in zip(args, order, strict=True):
+                equal_ = self.values(x, y, context)
+                if equal_ is None:
+                    break
+                steps.append(equal_)
+            else:
+                left, middle, right = (Apply(op, tuple(map(self.elements.value, v))) for v in (args, order, others))
+                first = parts(at, left, middle, *steps)
+                return chain(at, first, step("exchanged", at, middle, right)) if middle != right else first
+        return None
+
+    def _ordered(self, left: OrderedSum, right: OrderedSum, context: Context) -> Step | None:
+        at = context.hypotheses
+        if not context.establish(equal(left.extent, right.extent), self.group, "sums in order have one length"):
+            return None
+        moved = substitute_value(right.value, {right.variable: Index({(left.variable,): 1})})
+        equal_ = self.values(left.value, moved, context.under(ranges=[(left.variable, left.extent)]))
+        if equal_ is None:
+            return None
+        body = self.elements.value(moved)
+        a, b = self.elements.atom(left), self.elements.atom(right)
+        short, long = (Reduce("sum", left.variable, extent, body) for extent in (left.extent, right.extent))
+        first = parts(at, a, short, equal_)
+        return chain(at, first, step("equal indices", at, short, long), (step("renamed", at, b, long), True))
 
 
 def _copied(value: Value) -> Value:

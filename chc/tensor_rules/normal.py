@@ -251,8 +251,8 @@ def substitute_family(given: Family, values: Mapping[str, Index]) -> Family:
     for atom, n in given.powers:
         new = substitute_atom(atom, values)
         powers[new] = powers.get(new, 0) + n
-    plain = family(given.coefficient, powers)
-    return Family(bound, substitute_condition(given.guard, values), plain.coefficient, plain.powers)
+    kept = tuple((a, n) for a, n in powers.items() if n)  # in the order that they had
+    return Family(bound, substitute_condition(given.guard, values), given.coefficient, kept)
 
 
 def substitute_value(value: Value, values: Mapping[str, Index]) -> Value:

@@ -1,7 +1,7 @@
 """From element expressions to normal forms, in a context that decides index questions.
 
-Every step is one of the laws that :class:`~chc.tensor_rules.normal.Laws` names, or replaces an index by an equal one
-after its context has established the fact that this needs.
+Every normal form comes with a step of a derivation that it is equal to its element: an instance of one of the kernel's
+laws, or a chain of these.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any, NamedTuple
 
 from ir_semantics.tensors.conditions import TRUE, Condition, both, le, negation
 from ir_semantics.tensors.elements import (
@@ -27,15 +28,15 @@ from ir_semantics.tensors.elements import (
 from ir_semantics.tensors.index import Index
 
 from .context import Context
+from .derive import Elements, chain, parts, step
+from .kernel.steps import Step
 from .normal import (
     Atom,
-    Extremum,
     Family,
     Group,
     IntegerAtom,
     Laws,
     Literal,
-    Member,
     Opaque,
     OrderedSum,
     Value,
@@ -48,45 +49,83 @@ from .normal import (
 )
 from .signs import Signs
 
-__all__ = ["Normaliser"]
+__all__ = ["UNIT", "Normal", "Values"]
 
 UNIT = {"max": float("-inf"), "min": float("inf")}
 MOST_GUARDS = 4
 """A function of a sum with more guarded summands than this is not taken apart by cases."""
 
 
+class Normal(NamedTuple):
+    """A normal form, and the step that an element is equal to it."""
+
+    value: Value
+    step: Step
+
+
 @dataclass
-class Normaliser(Signs):
+class Values(Signs):
     """Normalises elements by the laws of one equality notion; ``group`` names the obligations that it records.
 
-    Over the reals, ``divisors`` collects what is divided by, and ``lost`` products that leave the normal form because
-    they cancel or are multiplied by 0, each with the context in which it is; ``operations`` are additions,
-    multiplications and divisions.
+    ``divisors`` are steps that what is divided by is not 0.
     """
 
-    divisors: list[tuple[Value, Context]] = field(default_factory=list)
-    lost: list[tuple[Family, Context]] = field(default_factory=list)
-    operations: list[tuple[str, tuple[Value, ...], Context]] = field(default_factory=list)
+    divisors: list[Step] = field(default_factory=list)
+    divided: list[tuple[Value, Step]] = field(default_factory=list)
+    """What the left side divides by, and the step that leads there."""
+    equal: Callable[[Value, Value, Context], Step | None] | None = None
+    """For the right side: that two values are equal."""
+
+    def __post_init__(self) -> None:
+        self.elements = Elements(self.laws)
+
+    def arithmetic(self, context: Context, left: Element, right: Element, data: Any = ()) -> Step:
+        """That two elements are one sum of products (or one choice)."""
+        at = context.hypotheses
+        if left == right:
+            return step("same", at, left, right)
+        if self.laws is Laws.EXACT:
+            return step("sides of choices", at, left, right)
+        facts = [d for d in self.divisors if set(d.hypotheses) <= set(at)]
+        return step("sums of products", at, left, right, *facts, data=data)
 
     # -- values -------------------------------------------------------------------------------------
 
-    def value(self, element: Element, context: Context) -> Value:
-        """The normal form of an element; bound variables get names of their own."""
+    def value(self, element: Element, context: Context) -> Normal:
+        """The normal form of an element; a bound variable whose name was used before gets a new one."""
+        at = context.hypotheses
         match element:
-            case Read(name, at):
-                return one_atom(Read(name, tuple(self.index(i, context) for i in at)))
+            case Read(name, subscripts):
+                tape: list[int | None] = []
+                read = Read(name, tuple(self.index(i, context, tape) for i in subscripts))
+                return Normal(one_atom(read), _quotients(context, element, read, tape))
             case Number(value):
-                return self._literal(value)
+                return self._as(self._literal(value), context, element)
             case IndexValue(value):
-                return self._integer(self.index(value, context))
-            case Choice(condition, yes, no):
-                return self._choice(condition, context, lambda c: self.value(yes, c), lambda c: self.value(no, c))
-            case Reduce("sum", variable, extent, body):
-                return self._sum(variable, extent, body, context)
+                tape = []
+                number = IndexValue(self.index(value, context, tape))
+                found = self._as(self._integer(number.value), context, number)
+                return Normal(found.value, chain(at, _quotients(context, element, number, tape), found.step))
+            case Choice():
+                return self._choice(element, context)
+            case Reduce("sum"):
+                return self._sum(element, context)
             case Reduce() | Apply("maximum" | "minimum", _):
-                return self._extremum(element, context)
+                return self.extremum(element, context)
             case Apply(op, args):
-                return self._apply(op, [self.value(a, context) for a in args], context)
+                found_args = [self.value(a, context) for a in args]
+                whole = Apply(op, tuple(self.elements.value(a.value) for a in found_args))
+                first = parts(at, element, whole, *(a.step for a in found_args))
+                found = self._apply(op, found_args, context)
+                return Normal(found.value, chain(at, first, found.step))
+
+    def extremum(self, element: Element, context: Context) -> Normal:
+        """The normal form of a maximum or minimum."""
+        raise NotImplementedError
+
+    def _as(self, value: Value, context: Context, element: Element, data: Any = ()) -> Normal:
+        """A value that an element is by arithmetic."""
+        return Normal(value, self.arithmetic(context, element, self.elements.value(value), data))
 
     def _literal(self, value: Fraction | float) -> Value:
         if self.laws is Laws.RING and isinstance(value, float) and math.isnan(value):
@@ -107,66 +146,96 @@ class Normaliser(Signs):
             families.append(family(coefficient, powers))
         return tuple(families)
 
-    def _choice(
-        self, raw: Condition, context: Context, yes: Callable[[Context], Value], no: Callable[[Context], Value]
-    ) -> Value:
-        return tuple(
-            Family(f.bound, both(guard, f.guard), f.coefficient, f.powers)
-            for guard, inner, build in self._branches(raw, context, yes, no)
-            for f in build(inner)
-        )
-
-    def _branches(
-        self, raw: Condition, context: Context, yes: Callable[[Context], Value], no: Callable[[Context], Value]
-    ) -> list[tuple[Condition, Context, Callable[[Context], Value]]]:
-        """The sides of a choice that are possible, each with its guard."""
-        condition = self.condition(raw, context)
-        if self.decided(condition, context):
-            return [(TRUE, context, yes)]
-        opposite = negation(condition)
-        if self.decided(opposite, context):
-            return [(TRUE, context, no)]
-        return [(condition, context.under(condition), yes), (opposite, context.under(opposite), no)]
-
-    def _sum(self, variable: str, extent: Index, body: Element, context: Context) -> Value:
-        extent = self.index(extent, context)
-        fresh, body = self._renamed(variable, body, context)
-        inner = context.under(ranges=[(fresh, extent)])
-        if self.laws is Laws.EXACT:
-            return one_atom(OrderedSum(fresh, extent, self.value(body, inner)))
-        value: Value = ()
-        mark = self._mark()
-        divisor = self.splits(indices_of_element(body), fresh, extent, context)
-        if divisor is None:
-            value = self.value(body, inner)
-            divisor = self.splits((i for f in value for i in indices_in(f)), fresh, extent, context)
-        if divisor is not None:
-            self.forget(mark)
-            high, low, body = self.digits(fresh, divisor, body, context)
-            return self._sum(high, extent // divisor, Reduce("sum", low, divisor, body), context)
-        return self._merged(
-            (
-                counted
-                for f in value
-                for counted in self._counted(
-                    Family(((fresh, extent), *f.bound), f.guard, f.coefficient, f.powers), context
+    def chosen(self, element: Choice, context: Context) -> tuple[Choice, Step, bool | None]:
+        """A choice with a simpler condition, the step to it, and which side it is where that is decided."""
+        tape: list[int | None] = []
+        condition = self.condition(element.condition, context, tape)
+        plain = Choice(condition, element.yes, element.no)
+        first = _quotients(context, element, plain, tape)
+        for side in (True, False):
+            if self.decided(condition if side else negation(condition), context):
+                one = plain.yes if side else plain.no
+                return (
+                    plain,
+                    chain(context.hypotheses, first, step("chosen", context.hypotheses, plain, one, data=side)),
+                    side,
                 )
-            ),
-            context,
+        return plain, first, None
+
+    def _choice(self, element: Choice, context: Context) -> Normal:
+        at = context.hypotheses
+        plain, first, side = self.chosen(element, context)
+        if side is not None:
+            found = self.value(plain.yes if side else plain.no, context)
+            return Normal(found.value, chain(at, first, found.step))
+        opposite = negation(plain.condition)
+        yes = self.value(plain.yes, context.under(plain.condition))
+        no = self.value(plain.no, context.under(opposite))
+        value = _guarded(plain.condition, yes.value) + _guarded(opposite, no.value)
+        whole = Choice(plain.condition, self.elements.value(yes.value), self.elements.value(no.value))
+        joined = self.arithmetic(context, whole, self.elements.value(value))
+        return Normal(value, chain(at, first, parts(at, plain, whole, yes.step, no.step), joined))
+
+    def named(self, element: Reduce, context: Context) -> tuple[Reduce, Step]:
+        """A reduction with a simpler extent and a bound variable of its own, and the step to it."""
+        tape: list[int | None] = []
+        plain = Reduce(element.op, element.variable, self.index(element.extent, context, tape), element.body)
+        first = _quotients(context, element, plain, tape)
+        used = context.proof.used
+        if plain.variable not in used:
+            used.add(plain.variable)
+            return plain, first
+        fresh = context.proof.names.fresh(plain.variable.partition(".")[0])
+        body = substitute_element(plain.body, {plain.variable: Index({(fresh,): 1})})
+        new = Reduce(plain.op, fresh, plain.extent, body)
+        return new, chain(context.hypotheses, first, step("renamed", context.hypotheses, plain, new))
+
+    def in_digits(self, element: Reduce, indices: Iterable[Index], context: Context) -> tuple[Reduce, Step] | None:
+        """A reduction over a variable as one over its two digits, where some quotient asks for them."""
+        found = self.splits(indices, element.variable, element.extent, context)
+        if found is None:
+            return None
+        body = substitute_element(element.body, {element.variable: found.number})
+        low = Reduce(element.op, found.low, found.divisor, body)
+        high = Reduce(element.op, found.high, element.extent // found.divisor, low)
+        data = (found.divisor, found.high, found.low)
+        return high, step("digits", context.hypotheses, element, high, data=data)
+
+    def _sum(self, element: Reduce, context: Context) -> Normal:
+        at = context.hypotheses
+        plain, first = self.named(element, context)
+        variable, extent = plain.variable, plain.extent
+        inner = context.under(ranges=[(variable, extent)])
+        if self.laws is Laws.EXACT:
+            found = self.value(plain.body, inner)
+            ordered = OrderedSum(variable, extent, found.value)
+            return Normal(
+                one_atom(ordered), chain(at, first, parts(at, plain, self.elements.atom(ordered), found.step))
+            )
+        split = self.in_digits(plain, indices_of_element(plain.body), context)
+        if split is None:
+            mark = set(context.proof.used), len(self.divisors)
+            found = self.value(plain.body, inner)
+            split = self.in_digits(plain, (i for f in found.value for i in indices_in(f)), context)
+            if split is not None:
+                context.proof.used = mark[0]
+                del self.divisors[mark[1] :]
+        if split is not None:
+            found = self._sum(split[0], context)
+            return Normal(found.value, chain(at, first, split[1], found.step))
+        over = Reduce("sum", variable, extent, self.elements.value(found.value))
+        counted: set[str] = set()
+        value = self._merged(
+            part
+            for f in found.value
+            for part in self._counted(
+                Family(((variable, extent), *f.bound), f.guard, f.coefficient, f.powers), context, counted
+            )
         )
+        last = self._as(value, context, over, ((), tuple(sorted(counted))))
+        return Normal(value, chain(at, first, parts(at, plain, over, found.step), last.step))
 
-    def _mark(self) -> tuple[int, int, int]:
-        return len(self.divisors), len(self.lost), len(self.operations)
-
-    def forget(self, mark: tuple[int, int, int] = (0, 0, 0)) -> None:
-        """Forgets what was collected since: the same element is normalised again in another form."""
-        del self.divisors[mark[0] :], self.lost[mark[1] :], self.operations[mark[2] :]
-
-    def _renamed(self, variable: str, body: Element, context: Context) -> tuple[str, Element]:
-        fresh = context.proof.names.fresh(variable.partition(".")[0])
-        return fresh, substitute_element(body, {variable: Index({(fresh,): 1})})
-
-    def _counted(self, given: Family, context: Context) -> Value:
+    def _counted(self, given: Family, context: Context, counted: set[str]) -> Value:
         """A bound variable on which nothing depends multiplies by its extent (over the reals)."""
         if self.laws is not Laws.RING:
             return (given,)
@@ -176,70 +245,91 @@ class Normaliser(Signs):
             if variable in variables_in(without) or extent.variables & {v for v, _ in rest}:
                 continue
             if context.under(ranges=rest).establish(le(0, extent), self.group, f"{extent} is no less than 0"):
+                counted.add(variable)
                 counts = self._integer(extent)
-                return tuple(f for c in counts for f in self._counted(times(without, c), context))
+                return tuple(f for c in counts for f in self._counted(times(without, c), context, counted))
         return (given,)
 
-    def _merged(self, families: Iterable[Family], context: Context) -> Value:
+    def _merged(self, families: Iterable[Family]) -> Value:
         """Equal products once, with the sum of their coefficients (over the reals)."""
-        given = tuple(families)
-        if self.laws is not Laws.RING:
-            return given
-        found = merged(given)
-        kept = {(f.bound, f.guard, f.powers) for f in found}
-        self.lost += [(f, context) for f in given if (f.bound, f.guard, f.powers) not in kept]
-        return found
+        return merged(families) if self.laws is Laws.RING else tuple(families)
 
     # -- scalar operators ---------------------------------------------------------------------------
 
-    def _apply(self, op: str, args: list[Value], context: Context) -> Value:
+    def _apply(self, op: str, given: list[Normal], context: Context) -> Normal:
+        args = [g.value for g in given]
+        whole = Apply(op, tuple(map(self.elements.value, args)))
         if op == "add" and self.laws is Laws.MONOID:
-            return args[0] + args[1]
+            return self._as(args[0] + args[1], context, whole)
         if self.laws is Laws.RING:
-            if op in ("add", "sub", "mul", "fma", "div"):
-                self.operations.append((op, tuple(args), context))
             match op:
                 case "add":
-                    return self._merged(args[0] + args[1], context)
+                    return self._as(self._merged(args[0] + args[1]), context, whole)
                 case "sub":
-                    return self._merged(args[0] + self._scaled(args[1], -1), context)
+                    return self._as(self._merged(args[0] + _scaled(args[1], -1)), context, whole)
                 case "neg":
-                    return self._scaled(args[0], -1)
+                    return self._as(_scaled(args[0], -1), context, whole)
                 case "mul":
-                    return self._product(args[0], args[1], context)
+                    return self._as(self._product(args[0], args[1]), context, whole)
                 case "fma":
-                    return self._merged(self._product(args[0], args[1], context) + args[2], context)
+                    return self._as(self._merged(self._product(args[0], args[1]) + args[2]), context, whole)
                 case "div":
-                    return self._cases(
-                        args[1:], context, lambda a, c: self._product(args[0], self._divisor(a[0], c), c)
-                    )
+                    return self._cases(op, args, (1,), context, lambda a, c: self._quotient(a, given[1].step, c))
                 case "exp":
-                    return self._cases(args, context, lambda a, c: self._exp(a[0], c))
-        return self._cases(args, context, lambda a, c: one_atom(Opaque(op, tuple(a))))
+                    return self._cases(op, args, (0,), context, lambda a, c: self._exp(a[0], c))
 
-    def _scaled(self, value: Value, by: Fraction | int) -> Value:
-        return tuple(Family(f.bound, f.guard, f.coefficient * by, f.powers) for f in value)
+        def opaque(case: list[Value], inner: Context) -> Normal:
+            return self._as(one_atom(Opaque(op, tuple(case))), inner, Apply(op, tuple(map(self.elements.value, case))))
 
-    def _product(self, left: Value, right: Value, context: Context) -> Value:
-        if not left or not right:
-            self.lost += [(f, context) for f in left + right]
-        for a, b in itertools.product(left, right):
-            inverse = {(atom, -n) for atom, n in b.powers}
-            self.lost += [(family(1, {atom: 1}), context) for atom, n in a.powers if (atom, n) in inverse]
-        return self._merged((times(a, b) for a in left for b in right), context)
+        return self._cases(op, args, range(len(args)), context, opaque)
 
-    def _cases(self, args: Sequence[Value], context: Context, build: Callable[[list[Value], Context], Value]) -> Value:
+    def _product(self, left: Value, right: Value) -> Value:
+        return self._merged(times(a, b) for a in left for b in right)
+
+    def _cases(
+        self,
+        op: str,
+        args: Sequence[Value],
+        split: Iterable[int],
+        context: Context,
+        build: Callable[[list[Value], Context], Normal],
+    ) -> Normal:
         """A function of values, by cases of the guards of their families without bound variables."""
-        choices = [self._choices(a, context) for a in args]
-        families: list[Family] = []
+        choices = [self._choices(a, context) if j in split else [(TRUE, a)] for j, a in enumerate(args)]
+        found: list[tuple[Condition, Context, list[Value], Normal]] = []
         for combination in itertools.product(*choices):
             guard = both(*(g for g, _ in combination))
             if len(combination) > 1 and guard != TRUE and context.excludes(guard, self.group, f"never {guard}"):
                 continue
             inner = context if guard == TRUE else context.under(guard)
-            for f in build([v for _, v in combination], inner):
-                families.append(Family(f.bound, both(guard, f.guard), f.coefficient, f.powers))
-        return self._merged(families, context)
+            case = [v for _, v in combination]
+            found.append((guard, inner, case, build(case, inner)))
+        if len(found) == 1 and found[0][0] == TRUE:
+            return found[0][3]
+        value = self._merged(f for guard, _, _, result in found for f in _guarded(guard, result.value))
+        whole = Apply(op, tuple(map(self.elements.value, args)))
+        steps = []
+        for _, inner, case, result in found:
+            pairs = [(self.elements.value(a), self.elements.value(c)) for a, c in zip(args, case, strict=True)]
+            narrowed = parts(
+                inner.hypotheses,
+                whole,
+                Apply(op, tuple(c for _, c in pairs)),
+                *(self.arithmetic(inner, *p) for p in pairs),
+            )
+            steps.append(self.case(value, result, narrowed, inner))
+        return Normal(value, self.all_cases(whole, value, [guard for guard, *_ in found], steps, context))
+
+    def case(self, total: Value, result: Normal, before: Step, context: Context) -> Step:
+        """In one case, ``before`` leads to what a result is the normal form of, and the total is the result."""
+        back = self.arithmetic(context, self.elements.value(total), self.elements.value(result.value))
+        return chain(context.hypotheses, before, result.step, (back, True))
+
+    def all_cases(
+        self, whole: Element, value: Value, guards: Sequence[Condition], steps: Sequence[Step], context: Context
+    ) -> Step:
+        """An element is a value in each of several cases."""
+        return step("cases", context.hypotheses, whole, self.elements.value(value), *steps, data=tuple(guards))
 
     def _choices(self, value: Value, context: Context) -> list[tuple[Condition, Value]]:
         """A value as cases that exclude each other and leave nothing out, where none has guards of its own."""
@@ -255,7 +345,7 @@ class Normaliser(Signs):
                 for f in value
                 if f.bound or f.guard == TRUE or f.guard in held
             ]
-            found.append((guard, self._merged(kept, context)))
+            found.append((guard, self._merged(kept)))
         return found
 
     def _assignments(
@@ -277,42 +367,70 @@ class Normaliser(Signs):
             cases = extended
         return cases
 
-    def _settled(self, value: Value, context: Context) -> Value:
+    def _settled(self, value: Value, context: Context) -> Normal | None:
         """A sum with one infinite summand of positive factors is that infinity (other summands are finite)."""
         infinite = [f for f in value if any(isinstance(a, Literal) for a, _ in f.powers)]
         if len(infinite) != 1 or not infinite[0].simple:
-            return value
+            return None
         literal = next(a for a, _ in infinite[0].powers if isinstance(a, Literal))
         others = [(a, n) for a, n in infinite[0].powers if a != literal]
         if (literal, 1) not in infinite[0].powers or not all(self.positive(a, context) for a, _ in others):
-            return value
+            return None
         if not isinstance(literal.value, float) or not math.isinf(literal.value):
-            return value
-        self.lost += [(f, context) for f in value if f is not infinite[0]]
+            return None
         sign = 1 if infinite[0].coefficient > 0 else -1
-        return one_atom(Literal(sign * literal.value))
+        settled = one_atom(Literal(sign * literal.value))
+        left, right = self.elements.value(value), self.elements.value(settled)
+        same = "same" if left == right else "infinite summand"
+        return Normal(settled, step(same, context.hypotheses, left, right, *self.divisors_at(context)))
 
-    def _exp(self, value: Value, context: Context) -> Value:
-        value = self._settled(value, context)
+    def divisors_at(self, context: Context) -> list[Step]:
+        """What is known not to be 0."""
+        return [d for d in self.divisors if set(d.hypotheses) <= set(context.hypotheses)]
+
+    def _exp(self, value: Value, context: Context) -> Normal:
+        at = context.hypotheses
+        settled = self._settled(value, context)
+        before = Apply("exp", (self.elements.value(value),))
+        whole = Apply("exp", (self.elements.value(settled.value),)) if settled else before
+        first = parts(at, before, whole, settled.step) if settled else step("same", at, before, before)
+        if settled is not None:
+            value = settled.value
         if value == one_atom(Literal(UNIT["max"])):
-            return ()
+            last = step("exponential of minus infinity", at, whole, self.elements.value(()))
+            return Normal((), chain(at, first, last))
         result: Value = (family(1, {}),)
+        roots: list[tuple[Element, int]] = []
         for f in value:
             if any(isinstance(a, Literal) for a, _ in f.powers) or not (f.bound or f.guard == TRUE):
-                return one_atom(Opaque("exp", (value,)))
+                return Normal(one_atom(Opaque("exp", (value,))), first)
             root = Family(f.bound, f.guard, Fraction(1, f.coefficient.denominator), f.powers)
-            power = family(1, {Opaque("exp", ((root,),)): f.coefficient.numerator})
-            result = self._product(result, (power,), context)
-        return result
+            roots.append((self.elements.value((root,)), f.coefficient.numerator))
+            result = self._product(result, (family(1, {Opaque("exp", ((root,),)): f.coefficient.numerator}),))
+        last = step(
+            "exponential", at, whole, self.elements.value(result), *self.divisors_at(context), data=tuple(roots)
+        )
+        return Normal(result, chain(at, first, last))
 
-    def _divisor(self, value: Value, context: Context) -> Value:
-        """1 / value."""
-        self.divisors.append((value, context))
+    def _quotient(self, args: list[Value], divisor: Step, context: Context) -> Normal:
+        """A division; ``divisor`` is the step that leads to what is divided by, before cases."""
+        at = context.hypotheses
+        dividend, value = args
         factor, rest = self.content(value, lambda atom: True)
         inverse = family(1 / factor.coefficient, {a: -n for a, n in factor.powers})
-        if rest == (family(1, {}),):
-            return (inverse,)
-        return (times(inverse, family(1, {Group(rest): -1})),)
+        plain = self.elements.value(value)
+        written = plain
+        if rest != (family(1, {}),):
+            written = Apply("mul", (self.elements.value((factor,)), self.elements.value(rest)))
+            inverse = times(inverse, family(1, {Group(rest): -1}))
+        self._not_zero(value, written, divisor, context)
+        result = self._product(dividend, (inverse,))
+        above = self.elements.value(dividend)
+        first = parts(
+            at, Apply("div", (above, plain)), Apply("div", (above, written)), self.arithmetic(context, plain, written)
+        )
+        last = self.arithmetic(context, Apply("div", (above, written)), self.elements.value(result))
+        return Normal(result, chain(at, first, last))
 
     def content(self, value: Value, allowed: Callable[[Atom], bool]) -> tuple[Family, Value]:
         """A common factor of all families of a sum without their bound variables, and what is left."""
@@ -332,121 +450,31 @@ class Normaliser(Signs):
         inverse = family(1 / coefficient, {a: -n for a, n in powers.items()})
         return family(coefficient, powers), tuple(times(f, inverse) for f in value)
 
-    # -- extrema ------------------------------------------------------------------------------------
-
-    def _extremum(self, element: Element, context: Context) -> Value:
-        if isinstance(element, Reduce) and element.op == "min":
-            return self._of_members("min", self._members("min", element, context), context)
-        return self._of_members("max", self._members("max", element, context), context)
-
-    def _members(self, op: str, element: Element, context: Context) -> list[Member]:
-        """Members whose extremum the element is; a minimum of maxima is a maximum of minima."""
-        match element:
-            case Reduce(o, variable, extent, body) if o == op:
-                extent = self.index(extent, context)
-                fresh, body = self._renamed(variable, body, context)
-                inner: list[Member] = []
-                mark = self._mark()
-                divisor = self.splits(indices_of_element(body), fresh, extent, context)
-                if divisor is None:
-                    inner = self._members(op, body, context.under(ranges=[(fresh, extent)]))
-                    divisor = self.splits((i for m in inner for i in indices_in(m)), fresh, extent, context)
-                if divisor is not None:
-                    self.forget(mark)
-                    high, low, body = self.digits(fresh, divisor, body, context)
-                    nested = Reduce(op, high, extent // divisor, Reduce(op, low, divisor, body))
-                    return self._members(op, nested, context)
-                return [self._needed(Member(((fresh, extent), *m.bound), m.guard, m.value), context) for m in inner]
-            case Choice(condition, yes, no):
-                sides = self._branches(condition, context, lambda c: (), lambda c: ())
-                opposite = len(sides) == 1 and not self.decided(self.condition(condition, context), context)
-                bodies = [no] if opposite else [yes] if len(sides) == 1 else [yes, no]
-                return [
-                    Member(m.bound, both(guard, m.guard), m.value)
-                    for (guard, inside_, _), body in zip(sides, bodies, strict=True)
-                    for m in self._members(op, body, inside_)
-                ]
-            case Apply("maximum", (a, b)) if op == "max":
-                return self._members(op, a, context) + self._members(op, b, context)
-            case Apply("minimum", (a, b)) if op == "min":
-                return self._members(op, a, context) + self._members(op, b, context)
-            case Apply("minimum", (a, b)):
-                left, right = self._members("max", a, context), self._members("max", b, context)
-                if self.laws is not Laws.RING and not all(self.inhabited(side, context) for side in (left, right)):
-                    # the minimum of a NaN and of the maximum of nothing is NaN, and there would be no pair
-                    maxima = [Member((), TRUE, self._of_members("max", s, context)) for s in (left, right)]
-                    return [Member((), TRUE, self._of_members("min", maxima, context))]
-                return [
-                    Member(m.bound + n.bound, both(m.guard, n.guard), self._minimum(m, n, context))
-                    for m in left
-                    for n in right
-                ]
-        value = self.value(element, context)
-        if value == one_atom(Literal(UNIT[op])):
-            return []
-        return [Member((), TRUE, value)]
-
-    def _needed(self, member: Member, context: Context) -> Member:
-        """Without the outermost bound variable, where nothing depends on it and it has a value."""
-        (variable, extent), *rest = member.bound
-        without = Member(tuple(rest), member.guard, member.value)
-        if variable in variables_in(without):
-            return member
-        return without if context.establish(le(1, extent), self.group, f"{extent} is positive") else member
-
-    def _minimum(self, left: Member, right: Member, context: Context) -> Value:
-        inner = context.under(left.guard, right.guard, ranges=[*left.bound, *right.bound])
-        members: list[Member] = []
-        for value in (left.value, right.value):
-            atom = _alone(value)
-            members += atom.members if isinstance(atom, Extremum) and atom.op == "min" else [Member((), TRUE, value)]
-        return self._of_members("min", members, inner)
-
-    def _of_members(self, op: str, members: list[Member], context: Context) -> Value:
-        members = list(dict.fromkeys(members))
-        guards = list(dict.fromkeys(m.guard for m in members if not m.bound and m.guard != TRUE))
-        if not guards or len(guards) > MOST_GUARDS:
-            return self._atom_of(op, members, context)
-        families: list[Family] = []
-        for guard, held in self._assignments(guards, context):
-            kept = [
-                m if m.bound or m.guard == TRUE else Member((), TRUE, m.value)
-                for m in members
-                if m.bound or m.guard == TRUE or m.guard in held
-            ]
-            inner = self._atom_of(op, list(dict.fromkeys(kept)), context.under(guard))
-            families += [Family(f.bound, both(guard, f.guard), f.coefficient, f.powers) for f in inner]
-        return tuple(families)
-
-    def _atom_of(self, op: str, members: list[Member], context: Context) -> Value:
-        if not members:
-            return one_atom(Literal(UNIT[op]))
-        if len(members) == 1 and not members[0].bound and members[0].guard == TRUE:
-            return members[0].value
-        if self.laws is not Laws.RING:
-            return one_atom(Extremum(op, tuple(members)))
-        bound = {v for m in members for v, _ in m.bound}
-        shared = [
-            f
-            for f in members[0].value
-            if f.simple and not variables_in(f) & bound and all(f in m.value for m in members)
-        ]
-        reduced = [Member(m.bound, m.guard, tuple(f for f in m.value if f not in shared)) for m in members]
-        everything = tuple(f for m in reduced for f in m.value)
-        factor, _ = self.content(
-            everything, lambda atom: not variables_in(atom) & bound and self.positive(atom, context)
-        )
-        if factor.coefficient < 0:
-            factor = Family((), TRUE, -factor.coefficient, factor.powers)
-        inverse = family(1 / factor.coefficient, {a: -n for a, n in factor.powers})
-        scaled = tuple(Member(m.bound, m.guard, tuple(times(f, inverse) for f in m.value)) for m in reduced)
-        return self._merged([times(factor, family(1, {Extremum(op, scaled): 1})), *shared], context)
+    def _not_zero(self, value: Value, written: Element, divisor: Step, context: Context) -> None:
+        """Notes that a divisor is not 0: one of the left side, or one that is equal to one of these."""
+        at = context.hypotheses
+        plain = self.elements.value(value)
+        last = self.arithmetic(context, plain, written)
+        assert divisor.right is not None
+        if self.equal is None:
+            first = chain(at, divisor, self.arithmetic(context, divisor.right, plain))
+            self.divided.append((value, first))
+            self.divisors.append(Step("divisor of the left side", at, written, None, (chain(at, first, last),)))
+        elif not (len(value) == 1 and value[0].simple and all(self.positive(a, context) for a, _ in value[0].powers)):
+            for known, first in self.divided:
+                if set(first.hypotheses) <= set(at) and (same := self.equal(known, value, context)) is not None:
+                    equal = chain(at, first, same, last)
+                    self.divisors.append(Step("divisor of the left side", at, written, None, (equal,)))
+                    break
 
 
-def _alone(value: Value) -> Atom | None:
-    """The atom that a value is, if it is one."""
-    if len(value) == 1 and value[0].simple and value[0].coefficient == 1:
-        powers = value[0].powers
-        if len(powers) == 1 and powers[0][1] == 1:
-            return powers[0][0]
-    return None
+def _quotients(context: Context, left: Element, right: Element, tape: list[int | None]) -> Step:
+    return step("known quotients", context.hypotheses, left, right, data=tuple(tape))
+
+
+def _guarded(guard: Condition, value: Value) -> Value:
+    return tuple(Family(f.bound, both(guard, f.guard), f.coefficient, f.powers) for f in value)
+
+
+def _scaled(value: Value, by: Fraction | int) -> Value:
+    return tuple(Family(f.bound, f.guard, f.coefficient * by, f.powers) for f in value)

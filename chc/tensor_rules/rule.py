@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
 from ir_semantics.tensors.conditions import TRUE, All, AtLeastZero, Condition, le, variables_of
-from ir_semantics.tensors.elements import Apply, Choice, Element, Number, Reduce, indices_of_element
+from ir_semantics.tensors.elements import Apply, Choice, Element, Reduce, indices_of_element
 from ir_semantics.tensors.index import Index, Names, size
 from ir_semantics.tensors.terms import Shape, Tensor, element_of, operands_of, well_formed
 from smt_encodings.claims import Claim, Equality, Interpretation
@@ -34,7 +33,7 @@ class TensorRule:
 
     ``domain`` is the side condition on sizes; besides, the left side must be well formed.  Inputs in ``positive`` hold
     positive numbers only; ``masks`` are Boolean inputs with their shapes.  Over the reals, inputs are finite, and where
-    the left side divides by zero nothing is claimed; otherwise the right side must not either.
+    the left side has no value (1 / 0, inf - inf, 0 * inf) nothing is claimed; otherwise the right side has that value.
     """
 
     name: str
@@ -99,11 +98,7 @@ class TensorRule:
     def claim(self) -> Claim:
         """The claim in full."""
         assumptions = [f"{name} > 0 everywhere" for name in sorted(self.positive)]
-        ordered = any(_orders(element) for element in self.elements)
-        if self.equality is Equality.OVER_REALS:
-            if ordered or any(_infinite(element) for element in self.elements):
-                assumptions.append("operations on infinities have values: no inf - inf, no 0 * inf")
-        elif ordered:
+        if self.equality is not Equality.OVER_REALS and any(map(_orders, self.elements)):
             assumptions.append("maximum and minimum are those of IEEE 754-2019, with one NaN")
         return Claim(
             subject=self.name,
@@ -136,20 +131,6 @@ def _orders(element: Element) -> bool:
             return _orders(yes) or _orders(no)
         case Reduce(op, _, _, body):
             return op != "sum" or _orders(body)
-    return False
-
-
-def _infinite(element: Element) -> bool:
-    """Whether an infinite literal occurs."""
-    match element:
-        case Number(value):
-            return isinstance(value, float) and math.isinf(value)
-        case Apply(_, args):
-            return any(map(_infinite, args))
-        case Choice(_, yes, no):
-            return _infinite(yes) or _infinite(no)
-        case Reduce(_, _, _, body):
-            return _infinite(body)
     return False
 
 

@@ -9,7 +9,7 @@ from ir_semantics.tensors.conditions import TRUE, le
 from ir_semantics.tensors.elements import Read
 
 from .context import Context
-from .normal import Atom, Extremum, Family, Group, IntegerAtom, Literal, Member, Opaque, Value
+from .normal import Atom, Extremum, Group, IntegerAtom, Literal, Member, Opaque, Value
 from .simplify import Indices
 
 __all__ = ["Signs"]
@@ -51,26 +51,6 @@ class Signs(Indices):
             case Group(value):
                 return self.finite(value, context)
         return True
-
-    def has_value(self, op: str, args: tuple[Value, ...], context: Context) -> bool:
-        """Whether an operation is established to have a value wherever its operands do, apart from divisions by 0."""
-        others = [a for a in args if not self.finite(a, context)]
-        if len(others) == 1 and op == "mul":
-            return all(a in others or self.nonzero(a, context) for a in args)
-        return not others or (len(others) == 1 and op in ("add", "sub"))
-
-    def nonzero(self, value: Value, context: Context) -> bool:
-        """Whether a sum is established to be positive: a positive summand, and no negative one."""
-        if any(f.coefficient < 0 or not self._positive_product(f, context) for f in value):
-            return False
-        return any(
-            f.guard == TRUE and all(context.establish(le(1, e), self.group, f"{e} is positive") for _, e in f.bound)
-            for f in value
-        )
-
-    def _positive_product(self, f: Family, context: Context) -> bool:
-        inner = context.under(f.guard, ranges=f.bound)
-        return all(self.positive(atom, inner) for atom, _ in f.powers)
 
     def inhabited(self, members: list[Member], context: Context) -> bool:
         """Whether a set is established to have an element."""

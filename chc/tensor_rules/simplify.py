@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ir_semantics.tensors.conditions import TRUE, Condition, both, inside, le, rebuild_condition
-from ir_semantics.tensors.elements import Element, substitute_element
 from ir_semantics.tensors.index import Index, Quotient, index
 
 from .context import Context
+from .kernel.indices import simplified
 from .normal import Laws
 
-__all__ = ["Indices", "split_of"]
+__all__ = ["Digits", "Indices", "split_of"]
 
 
 def split_of(values: Iterable[Index], variable: str, extent: Index) -> Index | None:
@@ -39,44 +39,27 @@ class Indices:
     laws: Laws
     group: str = "indices"
 
-    def index(self, value: Index, context: Context) -> Index:
-        """An index that is equal under the context's hypotheses, with fewer quotients where possible."""
-        if not value.quotients:
-            return value
+    def index(self, value: Index, context: Context, tape: list[int | None] | None = None) -> Index:
+        """An index that is equal under the context's hypotheses, with fewer quotients where possible.
 
-        def replace(atom: str | Quotient) -> Index | None:
-            if isinstance(atom, str):
-                return None
-            return self._quotient(self.index(atom.dividend, context), self.index(atom.divisor, context), context)
+        What was established of its quotients is written on ``tape``.
+        """
 
-        return value.rebuild(replace)
+        def known(quotient: Quotient) -> int | None:
+            shift = next((s for s in (0, -1) if self._is(quotient, s, context)), None)
+            if tape is not None:
+                tape.append(shift)
+            return shift
 
-    def _quotient(self, dividend: Index, divisor: Index, context: Context) -> Index:
-        plain = dividend // divisor
-        if not plain.quotients:
-            return plain
-        if len(divisor.terms) == 1 and divisor.constant is None:  # a // (b*c) = (a // b) // c
-            ((monomial, coefficient),) = divisor.terms
-            factors = [Index({(a,): 1}) for a in monomial] + ([index(coefficient)] if coefficient != 1 else [])
-            for factor in factors if len(factors) > 1 else ():
-                inner = self._quotient(dividend, factor, context)
-                if not inner.quotients:
-                    return self._quotient(inner, divisor // factor, context)
-        last = plain.quotients[-1]
-        for shift in (0, -1):
-            if context.establish(
-                inside(last.dividend - shift * last.divisor, last.divisor),
-                self.group,
-                f"{last.key} is {shift}",
-                quick=True,
-            ):
-                known = index(shift)
-                return plain.rebuild(lambda atom, known=known: known if atom == last else None)  # type: ignore[misc]
-        return plain
+        return simplified(value, known)
 
-    def condition(self, condition: Condition, context: Context) -> Condition:
+    def _is(self, quotient: Quotient, shift: int, context: Context) -> bool:
+        rest = quotient.dividend - shift * quotient.divisor
+        return context.establish(inside(rest, quotient.divisor), self.group, f"{quotient.key} is {shift}", quick=True)
+
+    def condition(self, condition: Condition, context: Context, tape: list[int | None]) -> Condition:
         """An equivalent condition under the context's hypotheses."""
-        return rebuild_condition(condition, lambda i: self.index(i, context))
+        return rebuild_condition(condition, lambda i: self.index(i, context, tape))
 
     def decided(self, condition: Condition, context: Context) -> bool:
         """Whether a condition is established to hold always."""
@@ -84,8 +67,8 @@ class Indices:
             return True
         return context.establish(condition, self.group, f"always {condition}", quick=True)
 
-    def splits(self, indices: Iterable[Index], variable: str, extent: Index, context: Context) -> Index | None:
-        """A divisor at which the range of a variable is established to be that of two digits."""
+    def splits(self, indices: Iterable[Index], variable: str, extent: Index, context: Context) -> Digits | None:
+        """A divisor at which the range of a variable is established to be that of two digits, and their names."""
         divisor = split_of(indices, variable, extent)
         if divisor is None:
             return None
@@ -98,13 +81,20 @@ class Indices:
             context.establish(le(1, divisor), self.group, meaning) and within.establish(there, self.group, meaning)
         ):
             return None
-        high, low = (context.proof.names.fresh("d") for _ in range(2))
-        number = Index({(high,): 1}) * divisor + Index({(low,): 1})
-        back = context.under(ranges=[(high, share), (low, divisor)])
-        return divisor if back.establish(inside(number, extent), self.group, meaning) else None
+        found = Digits(divisor, *(context.proof.names.fresh(variable.partition(".")[0]) for _ in range(2)))
+        back = context.under(ranges=[(found.high, share), (found.low, divisor)])
+        return found if back.establish(inside(found.number, extent), self.group, meaning) else None
 
-    def digits(self, variable: str, divisor: Index, body: Element, context: Context) -> tuple[str, str, Element]:
-        """The body with a variable written in two digits, and their names."""
-        high, low = (context.proof.names.fresh(variable.partition(".")[0]) for _ in range(2))
-        number = Index({(high,): 1}) * divisor + Index({(low,): 1})
-        return high, low, substitute_element(body, {variable: number})
+
+@dataclass(frozen=True)
+class Digits:
+    """A variable in two digits, ``high * divisor + low``."""
+
+    divisor: Index
+    high: str
+    low: str
+
+    @property
+    def number(self) -> Index:
+        """What the variable is."""
+        return Index({(self.high,): 1}) * self.divisor + Index({(self.low,): 1})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -48,9 +48,14 @@ class Read:
 
 @dataclass(frozen=True)
 class Number:
-    """A literal: an exact number, or a float that is none (an infinity, -0.0)."""
+    """A literal: an exact number, or a float that is none (an infinity, NaN, -0.0); -0.0 is not 0, and NaN is NaN."""
 
-    value: Literal
+    value: Literal = field(compare=False)
+    key: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        exact = not isinstance(self.value, float) or (math.isfinite(self.value) and self.value != 0)
+        object.__setattr__(self, "key", str(Fraction(self.value) if exact else self.value))
 
     def __str__(self) -> str:
         return str(self.value)

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chc.tensor_rules.check import required_obligations
 from chc.tensor_rules.decide import decide_tensor_rule
+from chc.tensor_rules.kernel.steps import Rejected
 from chc.tensor_rules.mutants import mutants
 from chc.tensor_rules.prove import METHOD, prove_tensor_rule
 from chc.tensor_rules.refute import Counterexample, find_counterexample, replay
 from chc.tensor_rules.rule import TensorRule
-from reports.subjects import Mutant, Refutation, Required, Subject, needed_by
+from reports.subjects import Mutant, Refutation, Required, Subject
 from rewrites.tensor_rules import MODULES
 from smt_encodings.claims import Claim, Status, Verdict
 from smt_encodings.discharge import Discharger
@@ -41,8 +43,8 @@ class TensorSubject(Subject):
         return place_of(MODULES, self.rule.name)
 
     def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
-        """The decision, and the proof that is made again to check."""
-        return decide_tensor_rule, prove_tensor_rule
+        """The decision, and the kernel with its obligations."""
+        return decide_tensor_rule, required_obligations
 
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
         """The claim; proofs have no parameters."""
@@ -80,11 +82,12 @@ class TensorSubject(Subject):
             )
 
     def required(self, certificate: Mapping[str, Any]) -> Required | str:
-        """The obligations of a proof that is made again: the normal forms decide which questions there are."""
-        verdict = prove_tensor_rule(self.rule)
-        if verdict.status is not Status.PROVED:
-            return f"{verdict.status.value}: {verdict.reason}"
-        return Required(self.claim(certificate["parameters"]), needed_by(verdict))
+        """The obligations of the certificate's derivation, which the kernel replays."""
+        try:
+            needed = required_obligations(self.rule, certificate["derivation"])
+        except Rejected as error:
+            return f"the kernel does not accept the derivation: {error}"
+        return Required(self.claim(certificate["parameters"]), needed, derived=True)
 
     def refutation(self, verdict: Verdict) -> Refutation | None:
         """The sizes and data that were evaluated."""

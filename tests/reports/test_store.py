@@ -42,7 +42,8 @@ def certificate(**changes: Any) -> dict[str, Any]:
     }  # fmt: skip
     content: dict[str, Any] = {
         "schema": SCHEMA, "tool": "t", "method": "chc", "parameters": {}, "claim": CLAIM,
-        "semantics": SEMANTICS, "obligations": [obligation], "enumerations": [], "invariants": {}, "seconds": 1.5,
+        "semantics": SEMANTICS, "obligations": [obligation], "enumerations": [], "invariants": {},
+        "derivation": {}, "seconds": 1.5,
     }  # fmt: skip
     content |= changes
     content["digest"] = content_digest(content)

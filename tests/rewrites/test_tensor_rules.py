@@ -120,10 +120,7 @@ def test_verdicts_carry_what_they_are_about() -> None:
     verdict = decide_tensor_rule(rule_named("scale after masking with -inf"))
     assert verdict.status is Status.PROVED
     assert verdict.claim.equality is Equality.OVER_REALS
-    assert verdict.claim.assumptions == (
-        "s > 0 everywhere",
-        "operations on infinities have values: no inf - inf, no 0 * inf",
-    )
+    assert verdict.claim.assumptions == ("s > 0 everywhere",)
     assert "x[n, m]" in verdict.claim.size_domain
     refuted = decide_tensor_rule(rule_named("odd elements twice from 2"))
     assert refuted.status is Status.REFUTED

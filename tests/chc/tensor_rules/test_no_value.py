@@ -102,7 +102,7 @@ def test_a_quotient_by_exp_of_an_extremum_that_may_be_empty_is_not_proved(name: 
     wrong, _ = QUOTIENTS[name]
     verdict = prove_tensor_rule(wrong, Discharger(timeout=1.0))
     assert verdict.status is Status.UNKNOWN
-    assert "the right side divides by" in verdict.reason
+    assert verdict.reason.startswith("the kernel does not accept the derivation")
 
 
 def test_the_quotient_is_right_where_the_maximum_has_elements() -> None:
@@ -142,13 +142,6 @@ def test_a_partial_function_that_cancels_is_not_proved(name: str) -> None:
     assert prove_tensor_rule(PARTIAL[name], Discharger(timeout=1.0)).status is Status.UNKNOWN
     found = find_counterexample(PARTIAL[name], 10.0)
     assert found is not None and "the left side has a value, the right side" in str(found)
-
-
-def test_a_partial_function_may_cancel_on_the_left() -> None:
-    """Where the logarithm has no value, nothing is claimed."""
-    for name in ("0 times a logarithm", "a square root minus itself"):
-        back = rule(PARTIAL[name].right, PARTIAL[name].left)
-        assert prove_tensor_rule(back).status is Status.PROVED, name
 
 
 def infinite(sign: int = 1) -> Tensor:

@@ -1,0 +1,193 @@
+"""Steps of derivations, written while a proof is sought: normal forms as elements, and what relates them.
+
+Nothing here is trusted.  A step that is wrong is rejected by the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from ir_semantics.tensors.conditions import TRUE, Condition
+from ir_semantics.tensors.conditions import inside as within
+from ir_semantics.tensors.elements import Apply, Choice, Element, IndexValue, Number, Read, Reduce
+from ir_semantics.tensors.index import Index
+
+from .kernel.forms import BINARY, NOTHING, UNIT
+from .kernel.steps import Step, variable
+from .normal import (
+    Atom,
+    Extremum,
+    Family,
+    Group,
+    IntegerAtom,
+    Laws,
+    Literal,
+    Member,
+    Opaque,
+    OrderedSum,
+    Powers,
+    Value,
+)
+from .obligations import Hypotheses, extended
+
+__all__ = ["Elements", "chain", "joined", "joined_steps", "parts", "step"]
+
+
+def step(law: str, at: Hypotheses, left: Element, right: Element, *premises: Step, data: Any = ()) -> Step:
+    """A step that is an instance of a law."""
+    return Step(law, at, left, right, premises, data)
+
+
+def chain(at: Hypotheses, *links: Step | tuple[Step, bool]) -> Step:
+    """Steps one after the other; those in a pair with True are read backwards."""
+    given = [(link, False) if isinstance(link, Step) else link for link in links]
+    given = [(s, backwards) for s, backwards in given if s.left != s.right]
+    if not given:
+        first = links[0] if isinstance(links[0], Step) else links[0][0]
+        return step("same", at, first.left, first.left)
+    if len(given) == 1 and not given[0][1]:
+        return given[0][0]
+    ends = [(s.right, s.left) if backwards else (s.left, s.right) for s, backwards in given]
+    start, end = ends[0][0], ends[-1][1]
+    assert start is not None and end is not None
+    return step("chain", at, start, end, *(s for s, _ in given), data=tuple(b for _, b in given))
+
+
+def parts(at: Hypotheses, *given: Any) -> Step:
+    """That equal parts make equal wholes: both of these, and steps about their parts."""
+    left, right, *premises = given
+    return step("parts", at, left, right, *(p for p in premises if p.left != p.right))
+
+
+class Elements:
+    """Normal forms as elements, by the laws of one notion."""
+
+    def __init__(self, laws: Laws) -> None:
+        self._laws = laws
+        self.zero: Element = Number(Fraction(0)) if laws is Laws.RING else NOTHING
+
+    def value(self, value: Value) -> Element:
+        """A sum; where sums keep their order, a choice."""
+        if self._laws is Laws.EXACT:
+            if not value:
+                return self.zero
+            *others, last = value
+            element = self.product(last.coefficient, last.powers)
+            for f in reversed(others):
+                element = Choice(f.guard, self.product(f.coefficient, f.powers), element)
+            return element
+        if not value:
+            return self.zero
+        element = self.family(value[0])
+        for f in value[1:]:
+            element = Apply("add", (element, self.family(f)))
+        return element
+
+    def family(self, f: Family) -> Element:
+        """One summand."""
+        return _over("sum", f.bound, f.guard, self.product(f.coefficient, f.powers), self.zero)
+
+    def product(self, coefficient: Fraction, powers: Powers) -> Element:
+        """A product without its variables and guard."""
+        factors = [self.atom(a) for a, n in powers for _ in range(max(n, 0))]
+        if coefficient != 1 or not factors:
+            factors.insert(0, Number(coefficient))
+        element = factors[0]
+        for factor in factors[1:]:
+            element = Apply("mul", (element, factor))
+        for atom, n in powers:
+            for _ in range(max(-n, 0)):
+                element = Apply("div", (element, self.atom(atom)))
+        return element
+
+    def atom(self, atom: Atom) -> Element:
+        """One factor."""
+        match atom:
+            case Read():
+                return atom
+            case Literal(value):
+                return Number(value)
+            case IntegerAtom(value):
+                return IndexValue(value)
+            case Opaque(op, args):
+                return Apply(op, tuple(map(self.value, args)))
+            case Extremum(op, members):
+                return self.extremum(op, members)
+            case Group(value):
+                return self.value(value)
+            case OrderedSum(variable, extent, value):
+                return Reduce("sum", variable, extent, self.value(value))
+
+    def extremum(self, op: str, members: Sequence[Member]) -> Element:
+        """The extremum of members."""
+        return joined(op, [self.member(op, m) for m in members])
+
+    def member(self, op: str, m: Member) -> Element:
+        """One member."""
+        return _over(op, m.bound, m.guard, self.value(m.value), UNIT[op])
+
+    def factors(self, at: Hypotheses, coefficient: Fraction, powers: Powers, equal: Mapping[Atom, Step]) -> Step:
+        """A product with each factor replaced by an equal one."""
+        pairs = [equal[a] for a, n in powers for _ in range(max(n, 0))]
+        if coefficient != 1 or not pairs:
+            number = Number(coefficient)
+            pairs.insert(0, step("same", at, number, number))
+        current = pairs[0]
+        below = [equal[a] for a, n in powers for _ in range(max(-n, 0))]
+        for op, other in [("mul", s) for s in pairs[1:]] + [("div", s) for s in below]:
+            assert current.right is not None and other.right is not None
+            left, right = Apply(op, (current.left, other.left)), Apply(op, (current.right, other.right))
+            current = parts(at, left, right, current, other)
+        return current
+
+    # -- steps that look inside ---------------------------------------------------------------------
+
+    def inside(
+        self, op: str, at: Hypotheses, bound: Sequence[tuple[str, Index]], guard: Condition, body: Step, unit: Element
+    ) -> Step:
+        """A step about the body of a guarded reduction as a step about the whole."""
+        contexts = [at]
+        for name, extent in bound:
+            contexts.append(extended(contexts[-1], within(variable(name), extent)))
+        current = body
+        if guard != TRUE:
+            current = parts(contexts[-1], *(Choice(guard, e, unit) for e in _sides(current)), current)
+        for (name, extent), outer in zip(reversed(bound), reversed(contexts[:-1]), strict=True):
+            current = parts(outer, *(Reduce(op, name, extent, e) for e in _sides(current)), current)
+        return current
+
+
+def _sides(given: Step) -> tuple[Element, Element]:
+    assert given.right is not None
+    return given.left, given.right
+
+
+def joined(op: str, elements: Sequence[Element]) -> Element:
+    """The maximum or minimum of elements."""
+    if not elements:
+        return UNIT[op]
+    element = elements[0]
+    for other in elements[1:]:
+        element = Apply(BINARY[op], (element, other))
+    return element
+
+
+def joined_steps(op: str, at: Hypotheses, steps: Sequence[Step]) -> Step:
+    """Steps about elements as a step about their maximum or minimum."""
+    current = steps[0]
+    for other in steps[1:]:
+        assert current.right is not None and other.right is not None
+        name = BINARY[op]
+        current = parts(
+            at, Apply(name, (current.left, other.left)), Apply(name, (current.right, other.right)), current, other
+        )
+    return current
+
+
+def _over(op: str, bound: Iterable[tuple[str, Index]], guard: Condition, body: Element, unit: Element) -> Element:
+    element = body if guard == TRUE else Choice(guard, body, unit)
+    for name, extent in reversed(tuple(bound)):
+        element = Reduce(op, name, extent, element)
+    return element

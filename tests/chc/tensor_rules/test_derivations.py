@@ -1,0 +1,142 @@
+"""Certificates of tensor rules carry derivations: what is missing, edited, reordered or of another rule is rejected."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from functools import cache
+from typing import Any
+
+import pytest
+
+from chc.tensor_rules.check import required_obligations
+from chc.tensor_rules.kernel.steps import Rejected
+from chc.tensor_rules.portable import read_derivation, written_derivation
+from chc.tensor_rules.prove import prove_tensor_rule
+from reports.binding import binding_problems
+from reports.certificate import certificate_of
+from reports.checker import replay
+from rewrites.subjects.tensor import TensorSubject
+from rewrites.tensor_rules import rule_named
+from smt_encodings.claims import Status
+
+RULES = ["relu commutes with max pooling", "average pooling is linear", "matmul in two blocks of the inner axis"]
+
+
+@cache
+def _certificate(name: str) -> str:
+    rule = rule_named(name)
+    verdict = prove_tensor_rule(rule)
+    assert verdict.status is Status.PROVED, verdict.reason
+    return json.dumps(certificate_of(TensorSubject(name, rule).semantics(), verdict, {}, "test"))
+
+
+def certificate(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(_certificate(name))
+    content["claim"]["subject"] = name
+    return content
+
+
+def problems(content: dict[str, Any], name: str) -> list[str]:
+    return binding_problems(content, TensorSubject(name, rule_named(name)))
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_certificate_is_checked_without_a_search(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = certificate(name)
+    monkeypatch.setattr("chc.tensor_rules.prove.prove_tensor_rule", None)
+    assert problems(content, name) == []
+    assert replay(content, "z3").problems == ()
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_reading_gives_back_what_was_written(name: str) -> None:
+    content = certificate(name)["derivation"]
+    del content["example"]
+    assert written_derivation(read_derivation(content)) == content
+
+
+def test_a_derivation_of_another_rule_is_rejected() -> None:
+    for name, other in zip(RULES, RULES[1:] + RULES[:1], strict=True):
+        forged = certificate(name) | {"derivation": certificate(other)["derivation"]}
+        assert "does not accept the derivation" in problems(forged, name)[0]
+
+
+def test_a_derivation_that_is_missing_or_empty_is_rejected() -> None:
+    for derivation in ({}, {"example": {}, "splits": [], "steps": [], "terms": []}, {"steps": 3}):
+        assert problems(certificate(RULES[0]) | {"derivation": derivation}, RULES[0])
+
+
+def _edits(content: dict[str, Any]) -> Iterator[tuple[str, Callable[[dict[str, Any]], object]]]:
+    """Edits of which none leaves a derivation: what holds trivially, or is not needed, is left alone."""
+    for j, (law, _, left, right, premises, data) in enumerate(content["steps"]):
+        yield f"step {j} dropped", lambda d, j=j: d["steps"].pop(j)
+        if left == right:
+            continue
+        yield f"step {j} of another law", lambda d, j=j: d["steps"][j].__setitem__(0, "same")
+        yield (
+            f"sides of step {j} exchanged",
+            lambda d, j=j: d["steps"][j].__setitem__(slice(2, 4), d["steps"][j][3:1:-1]),
+        )
+        if premises and law != "sums of products":  # facts may be more than are needed
+            yield f"premises of step {j} dropped", lambda d, j=j: d["steps"][j].__setitem__(4, [])
+            earlier = [p - 1 for p in premises]
+            yield f"premises of step {j} moved", lambda d, j=j, p=earlier: d["steps"][j].__setitem__(4, p)
+        if any(part is not None for part in data):
+            yield f"data of step {j} dropped", lambda d, j=j: d["steps"][j].__setitem__(5, [])
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_an_edited_derivation_is_rejected(name: str) -> None:
+    original = certificate(name)
+    accepted, edits = [], list(_edits(original["derivation"]))
+    for what, edit in edits:
+        content = deepcopy(original)
+        edit(content["derivation"])
+        if not problems(content, name):
+            accepted.append(what)
+    assert len(edits) > 5 and accepted == []
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_reordered_derivation_is_rejected(name: str) -> None:
+    content = certificate(name)["derivation"]
+    content["steps"].reverse()
+    with pytest.raises(Rejected):
+        required_obligations(rule_named(name), content)
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        ["read", "q!1"],
+        ["reduce", "sum", "x y", 0, 0],
+        ["index", [1, [0, 0]]],
+        ["number", "one"],
+        ["read", "x", 99],
+        ["apply", "exp", 0],
+        ["hope"],
+        ["index", [1.5]],
+        ["truth", "m", 1],
+    ],
+)
+def test_what_is_no_term_is_rejected(term: list[Any]) -> None:
+    content = certificate(RULES[0])["derivation"]
+    del content["example"]
+    content["terms"] = [["index"], term, *content["terms"]]
+    with pytest.raises(Rejected, match="the derivation must be of the published form"):
+        read_derivation(content)
+
+
+def test_an_obligation_that_the_derivation_does_not_need_is_not_enough() -> None:
+    content = certificate(RULES[0])
+    content["obligations"].pop()
+    assert any("this obligation is missing" in p for p in problems(content, RULES[0]))
+
+
+def test_other_claims_have_no_derivation() -> None:
+    subject = TensorSubject(RULES[0], rule_named(RULES[0]))
+    content = certificate(RULES[0])
+    required = subject.required(content)
+    assert not isinstance(required, str) and required.derived
