@@ -28,7 +28,7 @@ from ir_semantics.tensors.index import Index, Names
 from smt_encodings.claims import Obligation
 from smt_encodings.discharge import Discharger, NotDischarged
 
-from .obligations import assertions, extended, remaining
+from .obligations import Hypotheses, assertions, extended, remaining
 
 __all__ = ["Context", "OutOfTime", "Proof", "sizes_drawn", "sizes_within"]
 
@@ -57,6 +57,7 @@ class Proof:
     end: float
     """When it must be finished, on the clock of :func:`time.perf_counter`."""
     names: Names = field(default_factory=Names)
+    contexts: dict[Hypotheses, Context] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     """Bound variables that normal forms have already."""
     answers: dict[tuple[frozenset[Condition], Condition], Obligation | None] = field(default_factory=dict)
@@ -85,7 +86,10 @@ class Context:
         known = extended(self.hypotheses, *(inside(_name(v), e) for v, e in ranges), *conditions)
         if len(known) == len(self.hypotheses):
             return self
-        return Context(self.proof, known, self._samples(ranges, conditions), self.positive)
+        if known not in self.proof.contexts:
+            samples = self._samples(ranges, conditions)
+            self.proof.contexts[known] = Context(self.proof, known, samples, self.positive)
+        return self.proof.contexts[known]
 
     def _samples(
         self, ranges: Sequence[tuple[str, Index]], conditions: Sequence[Condition]

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ir_semantics.tensors.conditions import Condition, both, either, equal, inside, negation, substitute_condition
 from ir_semantics.tensors.elements import Apply, Read, Reduce, substitute_element
@@ -66,6 +66,8 @@ class Piece:
     backward: Map
     points: Condition
     images: Condition
+    equal: Step | None = None
+    """That the products are equal at every point."""
 
 
 @dataclass
@@ -136,19 +138,16 @@ class Matcher:
             pieces = {pair: piece for pair, piece in zip(usable, selection, strict=True) if piece is not None}
             if not self._bijective(lefts, rights, pieces, context):
                 continue
-            steps = {(a, b): self._products(lefts[a], rights[b], piece, context) for (a, b), piece in pieces.items()}
-            if all(s is not None for s in steps.values()):
-                made = {pair: (pieces[pair], s) for pair, s in steps.items() if s is not None}
-                if self.laws is Laws.EXACT:
-                    return self._by_cases(left, right, (lefts, rights), made, context)
-                ends = self.elements.value(left), self.elements.value(right)
-                sides = [
-                    tuple(self.elements.family(f) for f in (*kept, *none))
-                    for kept, none in zip((lefts, rights), empty, strict=True)
-                ]
-                data = (*sides, tuple((a, b, p.forward, p.backward) for (a, b), (p, _) in made.items()))
-                facts = self.normaliser.divisors_at(context)
-                return step("bijection", context.hypotheses, *ends, *facts, *(s for _, s in made.values()), data=data)
+            if self.laws is Laws.EXACT:
+                return self._by_cases(left, right, (lefts, rights), pieces, context)
+            a, b = self.elements.value(left), self.elements.value(right)
+            sides = [
+                tuple(self.elements.family(f) for f in (*kept, *none))
+                for kept, none in zip((lefts, rights), empty, strict=True)
+            ]
+            data = (*sides, tuple((*pair, p.forward, p.backward) for pair, p in pieces.items()))
+            premises = [*self.normaliser.divisors_at(context), *(p.equal for p in pieces.values() if p.equal)]
+            return step("bijection", context.hypotheses, a, b, *premises, data=data)
         return None
 
     def _by_cases(
@@ -156,15 +155,15 @@ class Matcher:
         left: Value,
         right: Value,
         families: tuple[list[Family], list[Family]],
-        pieces: dict[tuple[int, int], tuple[Piece, Step]],
+        pieces: dict[tuple[int, int], Piece],
         context: Context,
     ) -> Step:
         """Choices are equal: in each case the side that is chosen on the left is the one on the right."""
         ends = self.elements.value(left), self.elements.value(right)
         cases: dict[Condition, tuple[Family, Family, Step | None]] = {f.guard: (f, f, None) for f in left if f in right}
-        for (a, b), (piece, equal_) in pieces.items():
+        for (a, b), piece in pieces.items():
             one, other = families[0][a], families[1][b]
-            cases[both(one.guard, piece.points)] = one, other, equal_
+            cases[both(one.guard, piece.points)] = one, other, piece.equal
         steps = []
         for guard, (one, other, between) in cases.items():
             inner = context.under(guard)
@@ -196,8 +195,9 @@ class Matcher:
                     key = (piece.points, piece.images)
                     if key in found or not (here.possible(piece.points) and there.possible(piece.images)):
                         continue
-                    if self._products(left, right, piece, context) is not None:
-                        found[key] = piece
+                    equal_ = self._products(left, right, piece, context)
+                    if equal_ is not None:
+                        piece = found[key] = replace(piece, equal=equal_)
                     total = not here.refuted(piece.points) and not there.refuted(piece.images)
                     if key in found and total:
                         return [piece]
