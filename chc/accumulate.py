@@ -24,9 +24,10 @@ from dataclasses import dataclass
 
 import pysmt.shortcuts as smt
 
-from ila_lang import Expr, free_variables, postorder, resize, substitute, var
+from ila_lang import Expr, free_variables, postorder, resize, substitute
 from smt_encodings.bits import BitEncoding
 from smt_encodings.discharge import decide
+from smt_encodings.environment import fresh, plain
 from smt_encodings.values import differ
 
 from .commands import Unsupported
@@ -112,7 +113,7 @@ def _last(scene: Scene, origins: Origins, name: str, origin: Origin, loops: Loop
     for counter, extent in loops:
         end = equal(successor(origin.at[counter]), substitute(extent, here))
         meaning = "the last iteration that writes the cell is the last one of the loop"
-        scene.theorem(f"{origins.prefix}: accumulation", f"{name}: {counter.name} ends", end, meaning)
+        scene.theorem(f"{origins.prefix}: accumulation", f"{name}: {plain(counter.name)} ends", end, meaning)
 
 
 def _alone(scene: Scene, origins: Origins, name: str, last: Origin, first: Origin, counters: set[Expr]) -> None:
@@ -146,7 +147,7 @@ def _alone(scene: Scene, origins: Origins, name: str, last: Origin, first: Origi
 
 
 def _fold(origins: Origins, name: str, write: Write, own: Expr, loops: Loops) -> Fold:
-    register = var(f"cell.{origins.prefix}.{origins.numbered()}", own.sort)
+    register = fresh(f"cell.{origins.prefix}.{origins.numbered()}", own.sort)
     value = substitute(write.value, {own: register})
     schedule = origins.schedule
     inner = {n for n in postorder([value]) if n in schedule.folds}
@@ -159,7 +160,7 @@ def _fold(origins: Origins, name: str, write: Write, own: Expr, loops: Loops) ->
             step = substitute(added.step[0], {added.registers[0]: register})
             loops, value = (*loops, *added.loops), step
     around = tuple(c for c in write.counters if c not in {counter for counter, _ in loops})
-    return Fold(around, loops, (register,), (own,), (value,), (var(f"{register.name}.result", own.sort),))
+    return Fold(around, loops, (register,), (own,), (value,), (fresh(f"{register.name}.result", own.sort),))
 
 
 def _one_fold(origins: Origins, name: str, schedule: Schedule, value: Expr, register: Expr, result: Expr) -> bool:
@@ -168,7 +169,7 @@ def _one_fold(origins: Origins, name: str, schedule: Schedule, value: Expr, regi
     if any(n in schedule.folds or n in schedule.kept for n in postorder([*added.step, *added.initial])):
         return False
     (carried,), (step,), (start,) = added.registers, added.step, added.initial
-    anything = var("any.sum", result.sort)
+    anything = fresh("any.sum", result.sort)
 
     def plus(total: Expr) -> Expr:
         return substitute(value, {result: total})
@@ -196,4 +197,4 @@ def _one_fold(origins: Origins, name: str, schedule: Schedule, value: Expr, regi
 def _data(terms: list[Expr]) -> Mapping[Expr, Expr]:
     """Names for what terms load, which may be anything here."""
     loads = dict.fromkeys(n for n in postorder(terms) if n.op == "load")
-    return {n: var(f"any.word{k}", n.sort) for k, n in enumerate(loads)}
+    return {n: fresh(f"any.word{k}", n.sort) for k, n in enumerate(loads)}

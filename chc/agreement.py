@@ -7,15 +7,17 @@ iterations.  Nothing is asked of the operation, so a fold in another order is an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pysmt.shortcuts as smt
 
-from ila_lang import Expr, bv, const, free_variables, ite, postorder, resize, substitute, var
+from ila_lang import Expr, bv, const, free_variables, ite, postorder, resize, substitute
+from ila_lang.expr import variables_of
 from smt_encodings.bits import BitEncoding
 from smt_encodings.discharge import NotDischarged
+from smt_encodings.environment import fresh, plain
 from smt_encodings.values import differ, differing_values, falsifying, lemma_instances
 
 from .align import AlignedLevel, align
@@ -76,22 +78,21 @@ class Agreement:
 
     def _equal(self, scene: Scene, name: str, left: Expr, right: Expr) -> None:
         mapping = self.proof.mapping
-        # sizes are integers where they are indices, and bit-vectors here
-        words = {v: var(f"value.{n}", v.sort) for n, v in free_variables(left, right).items()}
-        left, right = substitute(left, words), substitute(right, words)
+        operands = set(variables_of(left, right))
         structure = BitEncoding(mapping.abstract)
         lemmas = lemma_instances(mapping.lemmas, [left, right], structure)
         # a size among the operands, such as a number of elements, is within the domain
-        within = [c for _, c in mapping.domain if set(free_variables(c).values()) <= words.keys()]
+        within = [c for _, c in mapping.domain if operands.issuperset(variables_of(c))]
         self.proof.discharger.ask(
             "values",
             f"{name}: equal for uninterpreted functions",
-            [*lemmas, *(structure.term(substitute(c, words)) for c in within), differ(structure, left, right)],
+            [*lemmas, *map(structure.term, within), differ(structure, left, right)],
             "both sides are the same term, for every choice of the data functions that satisfies the lemmas",
         )
-        samples = _samples(scene, words)
-        for name_of, operand in sorted((words[v].name, words[v]) for v in set(self._shared.values()) & words.keys()):
-            unrelated = substitute(left, {operand: var(f"unrelated.{name_of}", operand.sort)})
+        samples = _samples(scene, operands)
+        for operand in sorted(operands & set(self._shared.values()), key=lambda v: v.name):
+            name_of = plain(operand.name)
+            unrelated = substitute(left, {operand: fresh(f"unrelated.{name_of}", operand.sort)})
             for sample in samples:
                 mine, theirs = substitute(unrelated, sample), substitute(right, sample)
                 found = differing_values(mine, theirs)
@@ -130,12 +131,12 @@ class Agreement:
             partner = self._same_cell(source, tensors[source.memory], theirs)
             if partner is None:
                 raise Unsupported(f"the IR does not read the element of {source.memory.name} that the device reads")
-            number = source.symbol.name.rpartition(".")[2]
+            number = plain(source.symbol.name).rpartition(".")[2]
             terms = [s.reader.term(s.scene) for s in (source, partner)]
             if terms[0] is not terms[1]:
                 self.proof.discharger.follows(
                     "sources",
-                    f"{source.memory.name}, {number}",
+                    f"{plain(source.memory.name)}, {number}",
                     source.scene.encoding.hypotheses,
                     smt.Equals(*terms),
                     "both sides read the same element of the input tensor",
@@ -162,7 +163,7 @@ class Agreement:
                 continue
             if all(self._same_cell(source, tensors[one.memory], theirs) is not None for source in (one, two)):
                 continue
-            symbol = var(f"source.{self.device.origins.prefix}.{len(self.device.sources)}", node.sort)
+            symbol = fresh(f"source.{self.device.origins.prefix}.{len(self.device.sources)}", node.sort)
             reader = Reader(ite(node.args[0], one.reader.there(), two.reader.there()), None, {})
             self.device.sources[symbol] = Source(one.memory, reader, symbol, one.scene)
             chosen[node] = symbol
@@ -189,7 +190,7 @@ class Agreement:
                 continue
             scene, origin = self.device.earlier[symbol]
             for partner, their_scene, other in theirs:
-                if their_scene is scene and self.goals.known(scene, origin, other, symbol.name):
+                if their_scene is scene and self.goals.known(scene, origin, other, plain(symbol.name)):
                     self._shared[symbol] = self._shared[partner] = partner
                     break
             else:
@@ -233,7 +234,7 @@ class Agreement:
         holds_fold(self, scene, mine, theirs, name, own)
         symbols = mine.symbol, theirs.symbols[0]
         known = [self._shared[s] for s in reversed(symbols) if s in self._shared]
-        shared = known[0] if known else var(f"total.{own}.0", mine.symbol.sort)
+        shared = known[0] if known else fresh(f"total.{own}.0", mine.symbol.sort)
         self._shared |= {**dict.fromkeys(symbols, shared), shared: shared}
 
     def _fold(self, mine: FoldUse, theirs: FoldUse) -> None:
@@ -257,7 +258,7 @@ class Agreement:
         )
         lock_step(scene, inside, label, levels, here, there)
         self.proof.levels.nests.append(Nest(label, here, [LOCK_STEP], (levels, there.name)))
-        common = tuple(var(f"accumulator.{own}.{i}", r.sort) for i, r in enumerate(mine.fold.registers))
+        common = tuple(fresh(f"accumulator.{own}.{i}", r.sort) for i, r in enumerate(mine.fold.registers))
         self._shared |= {c: c for c in common}
         steps = zip(
             self.device.step(mine, inside, common, at_mine),
@@ -269,7 +270,7 @@ class Agreement:
         for number, (a, b) in enumerate(zip(mine.symbols, theirs.symbols, strict=True)):
             # one result of either side may stand for several of the other, which are then all equal to it
             known = [self._shared[s] for s in (b, a) if s in self._shared]
-            shared = known[0] if known else var(f"total.{own}.{number}", a.sort)
+            shared = known[0] if known else fresh(f"total.{own}.{number}", a.sort)
             self._shared |= {a: shared, b: shared, shared: shared}
 
     def iteration(self, scene: Scene, loops: Loops, name: str) -> tuple[Scene, dict[Expr, Expr]]:
@@ -284,13 +285,13 @@ class Agreement:
         for counter, extent in loops:
             digits = self._digits(scene, extent)
             if digits is None:
-                fresh = var(f"{prefix}.{counter.name}", counter.sort)
-                ranges.append((fresh, extent))
-                at[counter] = resize(fresh, 32)
+                own = fresh(f"{prefix}.{counter.name}", counter.sort)
+                ranges.append((own, extent))
+                at[counter] = resize(own, 32)
                 continue
             number = const(0, 32)
             for k, radix in enumerate(digits):
-                digit = var(f"{prefix}.{counter.name}.digit{k}", bv(32))
+                digit = fresh(f"{prefix}.{counter.name}.digit{k}", bv(32))
                 ranges.append((digit, radix))
                 number = number * radix + digit
             at[counter] = number
@@ -318,7 +319,7 @@ def lock_step(
     """The loops of both sides run equally often, and what is tracked in them, at ``inside``, is met at one time."""
     assert mine.at is not None and theirs.at is not None
     for level in levels:
-        counter = mine.loops[level.device][0].name
+        counter = plain(mine.loops[level.device][0].name)
         scene.theorem(
             "lock-step",
             f"{label}: {counter} and {level.name} run equally often",
@@ -334,14 +335,13 @@ def lock_step(
             )
 
 
-def _samples(scene: Scene, words: Mapping[Expr, Expr]) -> list[dict[Expr, Expr]]:
+def _samples(scene: Scene, operands: Set[Expr]) -> list[dict[Expr, Expr]]:
     """Values of the sizes and coordinates among some operands, as they occur together; a few different ones."""
     trials = scene.trials
-    columns = [(i, v) for i, v in enumerate((*trials.parameters, *trials.variables)) if v in words]
+    columns = [(i, v) for i, v in enumerate((*trials.parameters, *trials.variables)) if v in operands]
     found = dict.fromkeys(tuple(row[i] for i, _ in columns) for row in trials.rows)
     return [
-        {words[v]: const(x, v.width) for (_, v), x in zip(columns, values, strict=True)}
-        for values in list(found)[:_SAMPLES]
+        {v: const(x, v.width) for (_, v), x in zip(columns, values, strict=True)} for values in list(found)[:_SAMPLES]
     ]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ila_lang import Expr, const
+from smt_encodings.environment import plain
 
 from .exact import equal, product
 from .writes import Loops
@@ -49,15 +50,17 @@ def align(device: Loops, ir: Loops, proves: Proves, *, by_sizes: bool = False) -
         (_, extent), (counter, other) = mine[i], theirs[j]
         same = equal(extent, other)
         if proves(same):
-            levels.append(AlignedLevel(i, j, counter.name, other, lambda w: w, same))
+            levels.append(AlignedLevel(i, j, plain(counter.name), other, lambda w: w, same))
             i, j = i + 1, j + 1
             continue
         if i + 1 < len(mine) and mine[i + 1][1].is_const:
             k = mine[i + 1][1].value
             split = equal(other, product([extent, mine[i + 1][1]]))
             if k > 1 and proves(split):
-                levels.append(AlignedLevel(i, j, f"{counter.name}_div_{k}", extent, _quotient(k), split))
-                levels.append(AlignedLevel(i + 1, j, f"{counter.name}_mod_{k}", const(k, 32), _remainder(k), split))
+                levels.append(AlignedLevel(i, j, f"{plain(counter.name)}_div_{k}", extent, _quotient(k), split))
+                levels.append(
+                    AlignedLevel(i + 1, j, f"{plain(counter.name)}_mod_{k}", const(k, 32), _remainder(k), split)
+                )
                 i, j = i + 2, j + 1
                 continue
         parts = _parts(mine[i:], other, proves) if by_sizes else 0
@@ -65,7 +68,9 @@ def align(device: Loops, ir: Loops, proves: Proves, *, by_sizes: bool = False) -
             return None
         split = equal(other, product(e for _, e in mine[i : i + parts]))
         for part in range(parts):
-            levels.append(AlignedLevel(i + part, j, f"{counter.name}_digit{part}", mine[i + part][1], None, split))
+            levels.append(
+                AlignedLevel(i + part, j, f"{plain(counter.name)}_digit{part}", mine[i + part][1], None, split)
+            )
         i, j = i + parts, j + 1
     return levels if i == len(mine) and j == len(theirs) else None
 

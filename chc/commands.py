@@ -32,11 +32,11 @@ from ila_lang import (
     substitute,
     substitute_all,
     true,
-    var,
 )
 from ila_lang.build import coerce
 from ila_lang.expr import bv_const, rebuild, resize
 from ila_lang.machine import store_plan
+from smt_encodings.environment import fresh
 
 __all__ = ["Decoded", "Unsupported", "decode", "generalised", "instances", "rolled", "rolled_apart", "start_values"]
 
@@ -66,7 +66,7 @@ def start_values(fragment: Fragment) -> dict[Expr, Expr]:
         if not isinstance(state.sort, MemSort):
             known = fragment.idle.get(name)
             initial[state] = (
-                var(f"initial.{name}", state.sort)
+                fresh(f"initial.{name}", state.sort)
                 if known is None
                 else coerce(bool(known) if state.sort == BOOL else known, state.sort, name)
             )
@@ -197,7 +197,7 @@ def generalised(cases: Sequence[Decoded], counter: Expr, what: str) -> Decoded:
 
 def _lane(stores: Sequence[Store]) -> Expr:
     """A counter that numbers stores; their number fits its bits, too."""
-    return var("lane", bv(max(8, len(stores).bit_length())))
+    return fresh("lane", bv(max(8, len(stores).bit_length())))
 
 
 def rolled(stores: Sequence[Store]) -> tuple[Expr, Store] | None:

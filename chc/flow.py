@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ila_lang import Expr, all_of, any_of, resize, substitute
+from ila_lang.mapping import TensorMapping
 
 from .agreement import Agreement, lock_step
 from .align import align
-from .commands import Unsupported
 from .context import Proof
 from .exact import equal, less, number_of, product
 from .indirect import Indirect
@@ -25,7 +25,7 @@ from .schedule import schedule_of
 from .systems import ACCUMULATED_ONCE, READ_FIRST, WRITTEN_ONCE, Nest, Track
 from .values import Values
 from .writers import Trials, Writers, sizes_of, trials_of
-from .writes import Loops, Schedule, Write
+from .writes import Loops, Write
 
 __all__ = ["prove_by_origins"]
 
@@ -45,9 +45,8 @@ def prove_by_origins(proof: Proof) -> None:
     scene = Scene(proof, proof.base, cell, trials)
     sizes = Scene(proof, proof.domain, (), Trials(tuple(mapping.parameters.values()), (), sizes_of(mapping)), "domain")
     sides = []
-    for prefix, fragment in ((mapping.device.ila.name, mapping.device), ("ir", mapping.ir)):
+    for prefix, fragment in ((device_name(mapping), mapping.device), ("ir", mapping.ir)):
         schedule = schedule_of(fragment, dict(zip(mapping.parameters, trials.rows[0], strict=False)))
-        _names_apart(proof, schedule)
         for number, (text, condition) in enumerate(dict.fromkeys(schedule.requires), 1):
             meaning = "what decoding relies on holds for all sizes"
             scene.theorem(f"{prefix}: decoding", f"{number}: {text}", condition, meaning)
@@ -196,22 +195,10 @@ def _cases(scene: Scene, ir: Values, origin: Origin | None) -> list[Scene]:
     return [replace(case, name=f"case {k}") for k, case in enumerate(cases, 1)] if len(cases) > 1 else cases
 
 
-def _names_apart(proof: Proof, schedule: Schedule) -> None:
-    """Refuses programs in which one name stands for two things: a term could then speak of the wrong one."""
-    cell = proof.mapping.coordinates
-    common = {*proof.mapping.parameters, *(c.name for c, _ in cell)}
-    if len(common) < len(proof.mapping.parameters) + len(cell):
-        raise Unsupported("parameters and coordinates of the output cell must have names of their own")
-    dotted = next((n for n in sorted(common) if "." in n), None)
-    if dotted is not None:
-        raise Unsupported(f"{dotted} must have a name without dots: those are the proof's own")
-    folds = [(f"a fold of {schedule.fragment.name}", [c for c, _ in f.loops]) for f in schedule.folds.values()]
-    for label, counters in [*((w.label, w.counters) for w in schedule.writes), *folds]:
-        names = [c.name for c in counters]
-        # names with dots are the proof's own
-        clash = next((n for i, n in enumerate(names) if n in common or n in names[:i] or "." in n), None)
-        if clash is not None:
-            raise Unsupported(f"counter {clash} of {label} must have a name of its own")
+def device_name(mapping: TensorMapping) -> str:
+    """What the proof calls the device's side; the other one is ``ir``."""
+    name = mapping.device.ila.name
+    return "device" if name.startswith("ir") else name
 
 
 def _covers(sizes: Scene, scene: Scene) -> None:

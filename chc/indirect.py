@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from ila_lang import Expr, false, postorder, substitute, true
 from ila_lang.expr import free_variables, resize
+from smt_encodings.environment import plain
 
 from .commands import Unsupported
 from .exact import less
@@ -92,7 +93,7 @@ class Indirect:
         for outcome, condition in ((false, ~guard), (true, guard)):
             if scene.proves(condition):
                 what = "never" if outcome is false else "always"
-                name = f"{write.label} {self._schedule.writes.index(write)} writes {write.memory.name} {what}"
+                name = f"{write.label} {self._schedule.writes.index(write)} writes {plain(write.memory.name)} {what}"
                 meaning = "the condition has this value in every iteration"
                 scene.theorem(f"{self._prefix}: conditions", name, condition, meaning)
                 return outcome

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ila_lang import Expr, all_of, bv, free_variables, resize, substitute, var
+from ila_lang import Expr, all_of, bv, free_variables, resize, substitute
+from smt_encodings.environment import fresh
 
 from .exact import equal, less
 from .layout import At, Origin
@@ -77,7 +78,7 @@ class Goals:
             names = {c: coordinate for c, (coordinate, _) in zip(mine.write.counters, cell, strict=True)}
             coordinates = cell
         else:
-            names = {c: var(f"goal{number}.{c.name}", bv(32)) for c in mine.write.counters}
+            names = {c: fresh(f"goal{number}.{c.name}", bv(32)) for c in mine.write.counters}
             here = {c: resize(v, c.width) for c, v in names.items()}
             coordinates = tuple((names[c], substitute(e, here)) for c, e in mine.write.loops)
         values = scene.trials.evaluate([mine.at[c] for c in mine.write.counters])

@@ -160,7 +160,7 @@ def _show(term: FNode, names: Mapping[str, str], negated: bool = False) -> str:
     if term.is_not():
         return _show(term.arg(0), names, not negated)
     if term.is_symbol():
-        text = names.get(term.symbol_name(), term.symbol_name())
+        text = _name(term, names)
         return f"not {text}" if negated else text
     if term.is_bool_constant():
         return str(term.constant_value() != negated).lower()
@@ -178,6 +178,12 @@ def _show(term: FNode, names: Mapping[str, str], negated: bool = False) -> str:
         a, b, c = (_atom(x, names, False) for x in term.args())
         return f"(if {a} then {b} else {c})"
     return str(term)
+
+
+def _name(symbol: FNode, names: Mapping[str, str]) -> str:
+    """A parameter's text, or the name of what the system counts, such as ``device!writes``."""
+    name = str(symbol.symbol_name())
+    return names.get(name, name.replace("!", "."))
 
 
 def _atom(term: FNode, names: Mapping[str, str], negated: bool) -> str:
@@ -229,6 +235,6 @@ def _collect(term: FNode, factor: int, into: dict[str, int], names: Mapping[str,
         return _collect(term.arg(0), factor, into, names) + _collect(term.arg(1), -factor, into, names)
     if term.is_times() and term.arg(0).is_int_constant():
         return _collect(term.arg(1), factor * int(term.arg(0).constant_value()), into, names)
-    name = names.get(term.symbol_name(), term.symbol_name()) if term.is_symbol() else _atom(term, names, False)
+    name = _name(term, names) if term.is_symbol() else _atom(term, names, False)
     into[name] = into.get(name, 0) + factor
     return 0

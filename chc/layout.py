@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pysmt.fnode import FNode
 
 from ila_lang import Expr, all_of, resize, substitute
+from smt_encodings.environment import plain
 from smt_encodings.integers import NotLinearizable
 
 from .collisions import Collisions
@@ -128,7 +129,7 @@ class Layout:
                 for step, hypotheses, goal in steps:
                     self.proof.follows(
                         f"{self.prefix}: layout",
-                        f"{write.label} {self.schedule.writes.index(write)} writes {write.memory.name} "
+                        f"{write.label} {self.schedule.writes.index(write)} writes {plain(write.memory.name)} "
                         f"injectively: {step}",
                         hypotheses,
                         goal,

@@ -80,7 +80,7 @@ class LevelSystem:
         self.counters = {s.counter: smt.Symbol(s.counter, INT) for s in sides}
         self.ghosts = {e.name: smt.Symbol(e.name, INT) for s in sides for e in s.events}
         self.flags = {
-            f"{h.name}.{what}": smt.Symbol(f"{h.name}.{what}", BOOL)
+            f"{h.name}!{what}": smt.Symbol(f"{h.name}!{what}", BOOL)
             for h in hazards
             for what in ("overwritten", "stale")
         }
@@ -116,13 +116,13 @@ class LevelSystem:
                 self.next[ghost] = smt.Ite(smt.Equals(counter, p[event.at]), smt.Plus(ghost, one), ghost)
         first = self.counters[sides[0].counter]
         for hazard in hazards:
-            overwritten, stale = self.flags[f"{hazard.name}.overwritten"], self.flags[f"{hazard.name}.stale"]
+            overwritten, stale = self.flags[f"{hazard.name}!overwritten"], self.flags[f"{hazard.name}!stale"]
             self.next[overwritten] = smt.Or(overwritten, smt.Equals(first, p[hazard.writer]))
             before = overwritten if hazard.same_iteration else self.next[overwritten]
             self.next[stale] = smt.Or(stale, smt.And(before, smt.Equals(first, p[hazard.reader])))
         good = [smt.GE(self.counters[s.counter], p[s.extent]) for s in sides]
         good += [smt.Equals(g, one) for g in self.ghosts.values()]
-        good += [smt.Not(f) for n, f in self.flags.items() if n.endswith(".stale")]
+        good += [smt.Not(f) for n, f in self.flags.items() if n.endswith("!stale")]
         apart = [smt.Not(smt.Equals(first, c)) for c in list(self.counters.values())[1:]]
         self.bad = smt.Or(*apart, smt.And(smt.Not(self.guard), smt.Not(smt.And(good))))
 
@@ -137,7 +137,6 @@ class LevelSystem:
         Arguments are in the same order.
         """
         kinds = (("c", self.counters), ("g", self.ghosts), ("p", self.parameters))
-        # no variable of a program has a dot in its name, whatever its sort
         new = {name: f"level.{kind}{number}" for kind, names in kinds for number, name in enumerate(names)}
         sides = [
             Side(new[s.counter], new[s.extent], tuple(Event(new[e.name], new[e.at]) for e in s.events))
@@ -193,12 +192,12 @@ class LevelSystem:
             past = smt.GT(counters[0], self.parameters[hazard.writer])
             found.append(
                 smt.Iff(
-                    self.flags[f"{hazard.name}.overwritten"],
+                    self.flags[f"{hazard.name}!overwritten"],
                     smt.And(past, smt.GE(self.parameters[hazard.writer], zero)),
                 )
             )
-            found.append(smt.Implies(self.flags[f"{hazard.name}.overwritten"], past))
-            found.append(smt.Not(self.flags[f"{hazard.name}.stale"]))
+            found.append(smt.Implies(self.flags[f"{hazard.name}!overwritten"], past))
+            found.append(smt.Not(self.flags[f"{hazard.name}!stale"]))
         return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ila_lang import BOOL, Expr, free_variables, postorder, substitute
 from ila_lang.expr import bv_const, resize
+from smt_encodings.environment import plain
 
 __all__ = ["Requirement", "with_multiples"]
 
@@ -47,6 +48,6 @@ def _multiple(choice: Expr, literal: Mapping[Expr, int], requires: list[Requirem
     for k, entry in list(enumerate(entries))[2:]:
         multiple = entries[1] * k
         if multiple is not entry:
-            text = f"entry {k} of what {counter.name} chooses is {k} times entry 1"
+            text = f"entry {k} of what {plain(counter.name)} chooses is {k} times entry 1"
             requires.append((text, entry == multiple))
     return resize(counter, choice.width) * entries[1]

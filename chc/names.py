@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ila_lang import Expr, show_expr
+from smt_encodings.environment import plain
 
 __all__ = ["index_text", "symbol_name"]
 
@@ -21,7 +22,7 @@ def _text(term: Expr, top: bool = False) -> str:
     args = term.args
     match term.op:
         case "var":
-            return term.name
+            return plain(term.name)
         case "const":
             return str(term.value)
         case "zext":
@@ -47,4 +48,4 @@ def _text(term: Expr, top: bool = False) -> str:
 
 def symbol_name(text: str) -> str:
     """``text`` as an SMT-LIB symbol that needs no quotes."""
-    return re.sub(r"[^A-Za-z0-9_.]+", "_", text).strip("_") or "term"
+    return re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_") or "term"

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import pysmt.shortcuts as smt
 
 from ila_lang import BvSort, Expr, free_variables, postorder, resize
+from smt_encodings.environment import plain
 
 from .between import Between
 from .commands import Unsupported
@@ -57,7 +58,7 @@ class Origins:
         """
         found = self.writers.last(scene.trials, memory, reader.there(), point)
         self.count += 1
-        name = f"{self.prefix} {memory.name}, {self.count}"
+        name = f"{self.prefix} {plain(memory.name)}, {self.count}"
         if found is None:
             for write in self.schedule.writes_to(memory):
                 self._nothing_between(scene, name, write, reader, point, None)

@@ -22,9 +22,9 @@ from pysmt.exceptions import PysmtException
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged
-from smt_encodings.environment import fresh_symbols
+from smt_encodings.environment import fresh_symbols, plain
 from smt_encodings.integers import NotLinearizable
-from smt_encodings.naming import ambiguous_name
+from smt_encodings.naming import distinct
 from smt_encodings.printer import term_text
 from smt_encodings.values import prove_lemmas
 
@@ -63,7 +63,7 @@ def prove(
     (SMT-LIB conjuncts by level) Spacer is not asked; what is given is checked like what is inferred.
     """
     with fresh_symbols():
-        return _prove(Proof(mapping, discharger or Discharger(), horn_timeout, invariants))
+        return _prove(Proof(distinct(mapping), discharger or Discharger(), horn_timeout, invariants))
 
 
 def _prove(proof: Proof) -> Verdict:
@@ -73,10 +73,8 @@ def _prove(proof: Proof) -> Verdict:
         if _precondition(proof):
             _run(proof)
             status, reason = proof.discharger.conclude()
-    except NotDischarged as error:
-        status, reason = Status.UNKNOWN, str(error)
-    except (Unsupported, NotLinearizable) as error:
-        status, reason = Status.UNKNOWN, str(error)
+    except (NotDischarged, Unsupported, NotLinearizable) as error:
+        status, reason = Status.UNKNOWN, plain(str(error))
     except (PysmtException, ValueError) as error:
         status, reason = Status.ERROR, str(error)
     finally:
@@ -112,15 +110,11 @@ def _precondition(proof: Proof) -> bool:
 
 def _run(proof: Proof) -> None:
     mapping = proof.mapping
-    ambiguous = ambiguous_name(mapping)
-    if ambiguous is not None:
-        raise Unsupported(ambiguous)
-    if mapping.device.ila.name == "ir":
-        raise Unsupported("the model of the device must not be called ir: that is what the proof calls the other side")
     prove_lemmas(proof.discharger, mapping.lemmas, background=True)
     prove_by_origins(proof)
-    for level in proof.levels:
-        _level(proof, level)
+    with fresh_symbols():  # a level speaks of nothing but its own counters and parameters
+        for level in proof.levels:
+            _level(proof, level)
 
 
 def _level(proof: Proof, level: Level) -> None:

@@ -18,7 +18,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ila_lang import Expr, all_of, any_of, ite, resize, substitute, var
+from ila_lang import Expr, all_of, any_of, ite, resize, substitute
+from smt_encodings.environment import fresh, plain
 
 from .commands import Unsupported
 from .exact import equal, less, number_of
@@ -56,7 +57,7 @@ def holds_fold(agreement: Agreement, scene: Scene, mine: Revisited, theirs: Fold
     last = all_of([counter == resize(extent, counter.width) - 1 for counter, extent in counters])
     inside.theorem(group, f"{name}: cases", any_of([first, *cases]), "an iteration is the first one or follows another")
     step = replace(inside, conditions=(first, last))
-    old, start = (var(f"{what}.{own}", write.value.sort) for what in ("old", "start"))
+    old, start = (fresh(f"{what}.{own}", write.value.sort) for what in ("old", "start"))
     agreement.shares(old)
     agreement.shares(start)
     left = agreement.device.term(step, write, at, (), substitute(write.value, {mine.old: old}))
@@ -111,7 +112,7 @@ def _ends(scene: Scene, mine: Revisited, counters: Loops, at: Mapping[Expr, Expr
     for loop in mine.origin.write.counters:
         same = equal(substitute(at[loop], ends), mine.origin.at[loop])
         meaning = "the last iteration gave the cell its value"
-        scene.theorem(group, f"{name}: last, {loop.name}", same, meaning)
+        scene.theorem(group, f"{name}: last, {plain(loop.name)}", same, meaning)
 
 
 def _before(
@@ -132,7 +133,7 @@ def _before(
         counter, inner = counters[level][0], counters[level + 1 :]
         condition = all_of([counter >= 1, *(c == 0 for c, _ in inner)])
         cases.append(condition)
-        case = inside.where(condition, f"{name}, {counter.name.rpartition('.')[2]} goes on")
+        case = inside.where(condition, f"{name}, {plain(counter.name).rpartition('.')[2]} goes on")
         before = {counter: counter - 1, **{c: resize(e, c.width) - 1 for c, e in inner}}
         likely = [substitute(at[c], before) for c in write.counters]
         origin = origins.of(case, write.memory, reader, point, likely)
@@ -140,7 +141,9 @@ def _before(
             raise Unsupported(f"a cell of {write.memory.name} is written by others while {write.label} adds up")
         for loop in write.counters:
             same = equal(substitute(at[loop], before), origin.at[loop])
-            case.theorem(group, f"{case.name}: before, {loop.name}", same, "the iteration before stored what is read")
+            case.theorem(
+                group, f"{case.name}: before, {plain(loop.name)}", same, "the iteration before stored what is read"
+            )
     return cases
 
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
-from ila_lang import Expr, free_variables, substitute, true, var
+from ila_lang import Expr, free_variables, substitute, true
 from smt_encodings.discharge import conjuncts, decide
+from smt_encodings.environment import fresh
 from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
 
 from .commands import Unsupported
@@ -130,7 +131,7 @@ class Spot:
         self._rename: dict[Expr, Expr] = {}
         for counter, extent in self.loops:
             bound = substitute(extent, self._rename)
-            self._rename[counter] = var(f"{space}.{counter.name}", counter.sort)
+            self._rename[counter] = fresh(f"{space}.{counter.name}", counter.sort)
             self.encoding.assume(less(self._rename[counter], bound))
         if write.guard is not true:
             self.encoding.assume(substitute(write.guard, self._rename))
@@ -183,15 +184,15 @@ class Spot:
         """Two iterations: what is known, one's address, what becomes of its symbols in the other, and counters."""
         mine = self.term(self.write.address)
         other = self.encoding.fork(f"{self.space}.other")
-        fresh: dict[Expr, Expr] = {}
+        there: dict[Expr, Expr] = {}
         for counter, extent in self.loops:
-            bound = substitute(extent, fresh)
-            fresh[counter] = var(f"{self.space}.other.{counter.name}", counter.sort)
-            other.assume(less(fresh[counter], bound))
+            bound = substitute(extent, there)
+            there[counter] = fresh(f"{self.space}.other.{counter.name}", counter.sort)
+            other.assume(less(there[counter], bound))
         if guarded and self.write.guard is not true:
-            other.assume(substitute(self.write.guard, fresh))
+            other.assume(substitute(self.write.guard, there))
         # what was translated here fits: it is what was translated for the first iteration, with other names
-        pairs = [(self.encoding.term(self._rename[c]), other.term(fresh[c])) for c, _ in self.loops]
+        pairs = [(self.encoding.term(self._rename[c]), other.term(there[c])) for c, _ in self.loops]
         renamed = other.renaming(self.encoding, dict(pairs))
         return other.hypotheses, mine, renamed, pairs
 

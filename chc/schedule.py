@@ -35,10 +35,10 @@ from ila_lang import (
     postorder,
     substitute,
     true,
-    var,
 )
-from ila_lang.expr import bv_const, resize
+from ila_lang.expr import bv_const, private_var, resize
 from ila_lang.kernel import map_statement, walk
+from smt_encodings.environment import fresh, plain
 
 from .commands import Decoded, Unsupported, decode, generalised, instances, rolled, rolled_apart, start_values
 from .multiples import with_multiples
@@ -55,7 +55,7 @@ from .writes import Condition, Fold, Loops, NotApart, Schedule, Write
 
 __all__ = ["schedule_of"]
 
-_NOWHERE = var("nowhere", mem(1, 1))
+_NOWHERE = private_var("nowhere!", mem(1, 1))
 
 MOST_COPIES = 32
 """Largest literal extent of a loop that is written out, where its counter decides what its body does."""
@@ -121,8 +121,8 @@ class _Builder:
     def __init__(self, fragment: Fragment, sizes: Mapping[str, int] | None) -> None:
         self.fragment, self.sizes = fragment, sizes
         self.schedule = Schedule(fragment)
-        self.fresh = itertools.count(1)
         self.positions: dict[tuple[int, ...], int] = {}
+        self.entered: set[Expr] = set()  # counters of loops that were entered
         self.literal: dict[Expr, int] = {}  # counters of open loops with literal extents
         self.assigned: set[Expr] = set()
         self.touched: set[Expr] = set()
@@ -238,7 +238,7 @@ class _Builder:
         fits = resize(extent, width) <= (1 << counter.width)
         if fits is false:
             raise Unsupported(f"loop {counter.name} has more iterations than its {counter.width} bits can count")
-        name, meaning = f"counter {counter.name} is wide enough", "the loop's extent fits its counter"
+        name, meaning = f"counter {plain(counter.name)} is wide enough", "the loop's extent fits its counter"
         self._require(scope, "loop facts", name, meaning, fits)
 
     def _enter(self, scope: _Scope, counter: Expr, extent: Expr) -> _Scope:
@@ -259,14 +259,14 @@ class _Builder:
         """
         parts: dict[Expr, Expr] = {}
         for part in self.schedule.parts(value, self.open, changing):
-            kept = var(f"kept{next(self.fresh)}.{name}", part.sort)
+            kept = fresh(f"kept.{name}", part.sort)
             place = (*scope.prefix, self._next(scope.prefix))
             self.schedule.kept[kept] = Write(scope.label, scope.loops, place, _NOWHERE, const(0, 1), part)
             parts[part] = kept
         return substitute(value, parts)
 
     def _unknown(self, like: Expr) -> Expr:
-        return var(f"unknown{next(self.fresh)}.{like.name}", like.sort)
+        return fresh(f"unknown.{like.name}", like.sort)
 
     # -- loops --------------------------------------------------------------------------------------
 
@@ -276,6 +276,7 @@ class _Builder:
             scope = replace(scope, label=note)
         extent = substitute(loop.extent, known)
         self._counted(loop.counter, extent, scope)
+        known[loop.counter] = counter = self._own(loop.counter)
         condition = condition_of(extent)
         if extent.is_const and extent.value <= 1:
             if extent.value:
@@ -285,25 +286,32 @@ class _Builder:
             self._when(loop, condition, known, scope)
         elif extent.is_const and extent.value <= MOST_COPIES:
             saved, before = self._save(), dict(known)
-            self.literal[loop.counter] = extent.value
+            self.literal[counter] = extent.value
             try:
                 if carries(loop) and not (loads_memory(loop) and writes_apart(loop)):
-                    raise _WriteOut(loop.counter)
+                    raise _WriteOut(counter)
                 self._repeat(loop, extent, known, scope)
             except (_WriteOut, NotApart) as request:
-                if isinstance(request, _WriteOut) and request.counter is not loop.counter:
+                if isinstance(request, _WriteOut) and request.counter is not counter:
                     raise
                 self._restore(saved)
                 known.clear()
                 known.update(before)
-                del self.literal[loop.counter]
+                del self.literal[counter]
                 for k in range(extent.value):
                     known[loop.counter] = bv_const(k, loop.counter.width)
                     self.block(loop.body, known, scope)
             finally:
-                self.literal.pop(loop.counter, None)
+                self.literal.pop(counter, None)
         else:
             self._repeat(loop, extent, known, scope)
+
+    def _own(self, counter: Expr) -> Expr:
+        """The counter of a loop that is entered: a loop that is entered again has another one."""
+        if counter not in self.entered:
+            self.entered.add(counter)
+            return counter
+        return fresh(counter.name, counter.sort)
 
     def _repeat(self, loop: For, extent: Expr, known: Known, scope: _Scope) -> None:
         goes_on = any(self.schedule.mentions(known[t], self.open) for t in carried(loop) if t in known)
@@ -334,9 +342,8 @@ class _Builder:
             known[target] = self._unknown(target)
         changing = {s.memory for s in walk(loop.body) if isinstance(s, Store)} | written
         self._keep(known, changing, scope)
-        inside = {**known, loop.counter: loop.counter}
         with self._apart():
-            self.block(loop.body, inside, self._enter(scope, loop.counter, extent))
+            self.block(loop.body, dict(known), self._enter(scope, known[loop.counter], extent))
             if not (self.assigned <= changed and self.touched <= changing):
                 raise Unsupported(f"loop {loop.counter.name} changes state in a way that depends on itself")
         for target in changed:  # whether the loop ran, and what its last iteration left, is not followed
@@ -361,10 +368,9 @@ class _Builder:
             return set(), set()
         if id(loop) not in self.changes:
             saved, rehearsing, self.rehearsing = self._save(), self.rehearsing, True
-            inside = {**known, loop.counter: loop.counter}
             try:
                 with self._apart():
-                    self.block(loop.body, inside, self._enter(scope, loop.counter, loop.extent))
+                    self.block(loop.body, dict(known), self._enter(scope, known[loop.counter], loop.extent))
                     self.changes[id(loop)] = self.assigned, self.touched
             finally:
                 self._restore(saved)
@@ -378,8 +384,7 @@ class _Builder:
         if _commands(loop):
             raise Unsupported(f"loop {loop.counter.name} carries a register and commands a device")
         targets = [t for t in carried(loop) if t in known]
-        number = next(self.fresh)
-        registers = tuple(var(f"register{number}.{t.name}", t.sort) for t in targets)
+        registers = tuple(fresh(f"register.{t.name}", t.sort) for t in targets)
         initial = tuple(known[t] for t in targets)
         inside = {**known, **dict(zip(targets, registers, strict=True))}
         loops: list[tuple[Expr, Expr]] = []
@@ -394,8 +399,9 @@ class _Builder:
             elif condition_of(extent) is not None or mine & set(free_variables(extent)):
                 break
             else:
-                loops.append((body[0].counter, extent))
-                inside[body[0].counter] = body[0].counter
+                if body[0] is not loop:
+                    inside[body[0].counter] = self._own(body[0].counter)
+                loops.append((inside[body[0].counter], extent))
             body = body[0].body
         around, self.folding = self.folding, True
         try:
@@ -403,7 +409,7 @@ class _Builder:
         finally:
             self.folding = around
         step = tuple(inside[t] for t in targets)
-        results = tuple(var(f"result{number}.{t.name}", t.sort) for t in targets)
+        results = tuple(fresh(f"result.{t.name}", t.sort) for t in targets)
         outer = tuple(c for c, _ in scope.loops)
         self._finish(Fold(outer, tuple(loops), registers, initial, step, results), targets, known)
 
@@ -418,13 +424,12 @@ class _Builder:
                 f"loop {loop.counter.name} inside a fold goes on from a register of a loop that writes memory"
             )
         targets = [t for t in carried(loop) if t in known]
-        number = next(self.fresh)
-        registers = tuple(var(f"register{number}.{t.name}", t.sort) for t in targets)
+        registers = tuple(fresh(f"register.{t.name}", t.sort) for t in targets)
         changing = {s.memory for s in walk(loop.body) if isinstance(s, Store)}
         self._keep(known, changing, scope)
         initial = tuple(known[t] for t in targets)
-        inside = {**known, loop.counter: loop.counter, **dict(zip(targets, registers, strict=True))}
-        within, first = self._enter(scope, loop.counter, extent), len(self.schedule.writes)
+        inside = {**known, **dict(zip(targets, registers, strict=True))}
+        within, first = self._enter(scope, known[loop.counter], extent), len(self.schedule.writes)
         around = self.open, self.unsettled
         self.open, self.unsettled = self.open | set(registers), self.unsettled | changing
         try:
@@ -436,9 +441,9 @@ class _Builder:
             step = tuple(self._pinned(t.name, inside[t], self.unsettled, within) for t in targets)
         finally:
             self.open, self.unsettled = around
-        results = tuple(var(f"result{number}.{t.name}", t.sort) for t in targets)
+        results = tuple(fresh(f"result.{t.name}", t.sort) for t in targets)
         outer = tuple(c for c, _ in scope.loops)
-        fold = Fold(outer, ((loop.counter, extent),), registers, initial, step, results)
+        fold = Fold(outer, ((known[loop.counter], extent),), registers, initial, step, results)
         self._finish(self.schedule.flat(fold), targets, known)
 
     def _finish(self, fold: Fold, targets: Sequence[Expr], known: Known) -> None:

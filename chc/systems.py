@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ila_lang import Expr, all_of
+from smt_encodings.environment import plain
 
 from .align import AlignedLevel
 from .exact import equal, less
@@ -47,7 +48,7 @@ class Names:
             count = 1
             while name in self.texts:
                 count += 1
-                name = f"{base}.{count}"
+                name = f"{base}_{count}"
             self._symbols[term], self.texts[name] = name, text
         return self._symbols[term]
 
@@ -124,13 +125,13 @@ class Nest:
     def levels(self, names: Names) -> Iterator[Level]:
         """One level per loop, outermost first."""
         for k, (counter, extent) in enumerate(self.track.loops):
-            name = f"{self.track.name}.{counter.name}"
+            name = f"{self.track.name}.{plain(counter.name)}"
             limit = names.symbol(extent, name)
             at = () if self.track.at is None else (names.symbol(self.track.at[k]),)
-            sides = [Side(name, limit, tuple(Event(f"{self.track.name}.writes", a) for a in at))]
+            sides = [Side(name, limit, tuple(Event(f"{self.track.name}!writes", a) for a in at))]
             if self.partner is not None:
                 levels, other = self.partner
-                sides.append(Side(f"{other}.{levels[k].name}", limit, tuple(Event(f"{other}.writes", a) for a in at)))
+                sides.append(Side(f"{other}.{levels[k].name}", limit, tuple(Event(f"{other}!writes", a) for a in at)))
             orders = [o for o in self.orders if k < len(o.reader)]
             hazards = [o.hazard(names, k, f"operand{i if len(orders) > 1 else ''}") for i, o in enumerate(orders)]
             yield Level(self.label, LevelSystem(name, sides, hazards), tuple(self.takes), self.partner is not None)

@@ -11,7 +11,8 @@ import itertools
 import math
 from dataclasses import dataclass, field
 
-from ila_lang import Expr, MemSort, all_of, const, free_variables, ite, postorder, resize, substitute, var
+from ila_lang import Expr, MemSort, all_of, const, free_variables, ite, postorder, resize, substitute
+from smt_encodings.environment import fresh
 
 from .accumulate import accumulation, wanders
 from .commands import Unsupported
@@ -122,7 +123,7 @@ class Values:
             return idle
         key = (scene, memory, reader.there())
         if key not in self._known:
-            symbol = var(f"source.{self.origins.prefix}.{len(self.sources)}", memory.load(reader.address).sort)
+            symbol = fresh(f"source.{self.origins.prefix}.{len(self.sources)}", memory.load(reader.address).sort)
             self.sources[symbol] = Source(memory, reader, symbol, scene)
             self._known[key] = symbol
         return self._known[key]
@@ -141,7 +142,7 @@ class Values:
                         prefix = self.origins.prefix
                         meaning = "the induction over time is about an earlier iteration"
                         scene.theorem("induction", f"{prefix}, earlier value {number}: earlier", sooner, meaning)
-                        symbol = var(f"earlier.{prefix}.{number}", write.value.sort)
+                        symbol = fresh(f"earlier.{prefix}.{number}", write.value.sort)
                         self.earlier[symbol] = scene, origin
                         self._known[key] = symbol
                     return self._known[key]
@@ -162,7 +163,7 @@ class Values:
         key = (scene, origin.write, tuple(origin.at[c] for c in origin.write.counters), "revisited")
         if key not in self._known:
             number = len(self.revisited)
-            symbol = var(f"revisited.{self.origins.prefix}.{number}", origin.write.value.sort)
+            symbol = fresh(f"revisited.{self.origins.prefix}.{number}", origin.write.value.sort)
             self.revisited[symbol] = Revisited(origin, origin.write.memory.load(origin.write.address), symbol, scene)
             self._known[key] = symbol
         return self._known[key]
@@ -283,7 +284,7 @@ class Values:
 
     def _symbols(self, fold: Fold) -> tuple[Expr, ...]:
         number = len(self.folds)
-        return tuple(var(f"fold_of.{self.origins.prefix}.{number}.{r.name}", r.sort) for r in fold.results)
+        return tuple(fresh(f"fold_of.{self.origins.prefix}.{number}.{r.name}", r.sort) for r in fold.results)
 
     def _use(self, use: FoldUse) -> Expr:
         """Notes a fold; gives the symbol of its first result."""

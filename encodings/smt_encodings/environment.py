@@ -21,7 +21,7 @@ from pysmt.environment import Environment, get_env, pop_env, push_env
 from ila_lang import Expr, Sort
 from ila_lang.expr import private_var
 
-__all__ = ["fresh", "fresh_symbols", "plain", "symbol_text"]
+__all__ = ["entering", "fresh", "fresh_symbols", "plain", "symbol_text"]
 
 _NUMBER = re.compile(r"![0-9]+")
 
@@ -66,6 +66,7 @@ class _Symbols:
     """How many variables were made by name, and the texts of whatever solvers are given."""
 
     def __init__(self) -> None:
+        self.users: set[str] = set()
         self.made: dict[str, int] = {}
         self.solvers = _Texts()
 
@@ -95,6 +96,15 @@ def fresh(name: str, sort: Sort) -> Expr:
     base, made = plain(name), _symbols().made
     made[base] = made.get(base, 0) + 1
     return private_var(f"{base}!{made[base]}", sort)
+
+
+def entering(variable: Expr) -> Expr:
+    """The variable of its own of something that users named: the first one of a name keeps it."""
+    users = _symbols().users
+    if variable.name in users:
+        return fresh(variable.name, variable.sort)
+    users.add(variable.name)
+    return variable
 
 
 def plain(name: str) -> str:

@@ -1,48 +1,94 @@
-"""Names that stand for two things at once in a mapping, of which no proof may tell the wrong one.
+"""The entry of a proof: a mapping in which no two things have one name.
 
-Variables are their names and sorts: a loop counter, a local register, a size and a register of the model that agree in
-both are one term.  Interpreters keep some of them apart by where they stand, proofs substitute terms.  So a mapping in
-which such a term means two things is refused before anything is asked.
+A variable of the language is its name and sort, and programs, models and claims are written apart: a size may be called
+like a register, a counter of a kernel like one of the host, a memory of the device like one of the IR.  Here each of
+them becomes a variable of its own, by the scopes that the language has: a program's own names hide the device's, a
+kernel's own names hide the states.  Whatever is proved of the result is proved of the mapping.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from ila_lang import For, Fragment, Kernel, Let, Load, walk
+from ila_lang import Expr, For, Fragment, Ila, Instruction, Kernel, Let, Load, Statement, substitute
+from ila_lang.kernel import map_statement
 from ila_lang.mapping import TensorMapping
 
-__all__ = ["ambiguous_name"]
+from .environment import entering
+
+__all__ = ["distinct"]
+
+Renaming = Mapping[Expr, Expr]
 
 
-def ambiguous_name(mapping: TensorMapping) -> str | None:
-    """What one name stands for that must have two, in words; None where there is no such name.
+def distinct(mapping: TensorMapping) -> TensorMapping:
+    """The mapping with a variable of its own for everything that it speaks of.
 
-    Sizes must not be states of a model; counters and local registers, of programs and of kernels, must be neither.
+    Sizes come first and keep their names.  Functions are told apart by what they are, and lemmas by standing alone.
     """
-    for fragment in (mapping.device, mapping.ir):
-        states = fragment.ila.states
-        for name, size in mapping.parameters.items():
-            if states.get(size.name) is size:
-                return f"the size {name} is a state of {fragment.ila.name}, too; it must have a name of its own"
-        for kernel in _kernels(fragment):
-            for name in _bound(kernel):
-                if name in mapping.parameters or name in states:
-                    what = "size" if name in mapping.parameters else f"state of {fragment.ila.name}"
-                    return f"{name} in {kernel.name} is a {what}, too; it must have a name of its own"
-    return None
+    for size in mapping.parameters.values():
+        entering(size)
+    at = {coordinate: entering(coordinate) for coordinate, _ in mapping.coordinates}
+    cell = tuple((at[coordinate], substitute(extent, at)) for coordinate, extent in mapping.coordinates)
+    column = substitute(mapping.column_at, at)
+    device, mine = _fragment(mapping.device)
+    ir, theirs = _fragment(mapping.ir)
+    inputs = tuple((mine[a], theirs[b]) for a, b in mapping.inputs)
+    output = mine[mapping.output[0]], theirs[mapping.output[1]]
+    return replace(mapping, device=device, ir=ir, inputs=inputs, output=output, cell=cell, cell_column=column)
 
 
-def _kernels(fragment: Fragment) -> Iterator[Kernel]:
-    yield fragment.program
-    yield from (i.kernel for i in fragment.ila.instructions.values() if i.kernel is not None)
+def _fragment(fragment: Fragment) -> tuple[Fragment, dict[str, str]]:
+    """The fragment, and the names of what the mapping calls tensors."""
+    states = {state: entering(state) for state in fragment.ila.states.values()}
+    tensors = {tensor: entering(tensor) for tensor in fragment.tensors.values()}
+    outputs = {state: states[state] for state in fragment.outputs.values()}
+    renamed = Fragment(
+        fragment.name,
+        _ila(fragment.ila, states),
+        fragment.parameters,
+        {tensor.name: tensor for tensor in tensors.values()},
+        _kernel(fragment.program, {**outputs, **tensors}, {}),
+        fragment.doc,
+        {states[fragment.ila.states[name]].name: value for name, value in fragment.idle.items()},
+    )
+    return renamed, {old.name: new.name for old, new in {**states, **tensors}.items()}
 
 
-def _bound(kernel: Kernel) -> Iterator[str]:
-    """The names of counters and local registers."""
-    for statement in walk(kernel.body):
+def _ila(ila: Ila, states: Renaming) -> Ila:
+    new = Ila(ila.name, ila.doc)
+    names = {old.name: state.name for old, state in states.items()}
+    new.inputs = ila.inputs
+    new.states = {state.name: state for state in states.values()}
+    new.inits = {names[name]: value for name, value in ila.inits.items()}
+    new.state_docs = {names[name]: text for name, text in ila.state_docs.items()}
+    new.valid = substitute(ila.valid, states)
+    for old in ila.instructions.values():
+        new.instructions[old.name] = instruction = Instruction(new, old.name, old.doc)
+        instruction.reserved = old.reserved
+        instruction.decode = substitute(old.decode, states)
+        instruction.updates = {names[name]: substitute(term, states) for name, term in old.updates.items()}
+        instruction.kernel_guard = substitute(old.kernel_guard, states)
+        instruction.kernel = None if old.kernel is None else _kernel(old.kernel, states, names)
+    return new
+
+
+def _kernel(kernel: Kernel, known: Renaming, names: Mapping[str, str]) -> Kernel:
+    done = {names[name]: substitute(term, known) for name, term in kernel.on_done.items()}
+    return Kernel(kernel.name, kernel.doc, list(_block(kernel.body, known)), done)
+
+
+def _block(body: Iterable[Statement], around: Renaming) -> Iterable[Statement]:
+    """The statements, with counters and registers of their own, which hide what is ``around``."""
+    known = dict(around)
+    for statement in body:
         match statement:
-            case For(counter=variable) | Let(target=variable) | Load(target=variable):
-                yield variable.name
+            case For(counter=counter, extent=extent, body=inner):
+                own = entering(counter)
+                yield For(own, substitute(extent, known), tuple(_block(inner, {**known, counter: own})))
+            case Let(target=target, update=False) | Load(target=target):
+                known[target] = entering(target)
+                yield map_statement(statement, known)
             case _:
-                pass
+                yield map_statement(statement, known)

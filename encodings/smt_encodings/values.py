@@ -9,6 +9,7 @@ import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
 from ila_lang import BOOL, Expr, compile_terms, const, false, free_variables, postorder, substitute, true
+from ila_lang.compile import NoBodyError
 from ila_lang.mapping import Lemma
 
 from .bits import BitEncoding
@@ -44,11 +45,14 @@ def differ(encoding: BitEncoding, left: Expr, right: Expr) -> FNode:
 def differing_values(left: Expr, right: Expr, tries: int = _TRIES) -> dict[Expr, int] | None:
     """Values of the variables at which two terms differ, found by so many tries of each kind; None if none are.
 
-    Raises ValueError on a function without a body.
+    Of functions without a body nothing can be tried: the values are then those of no variable.
     """
     variables = list(free_variables(left, right).values())
     random = Random(0)
-    function = compile_terms(variables, [left, right])
+    try:
+        function = compile_terms(variables, [left, right])
+    except NoBodyError:
+        return {}
     widths = [1 if v.sort == BOOL else v.width for v in variables]
     for small in (False, True):  # what saturates differs for numbers of moderate size only
         for _ in range(tries):
@@ -70,10 +74,7 @@ def falsifying(left: Expr, right: Expr, found: dict[Expr, int] | None = None) ->
     The question is whether they can differ at all, and long sums of products are hard to invert.  Where no values are
     found, all variables stay open.  ``found`` are such values, if they are known.
     """
-    try:
-        found = found or differing_values(left, right) or {}
-    except ValueError:  # a function without a body cannot be run
-        found = {}
+    found = found or differing_values(left, right) or {}
     # literals in place of variables, not equations beside them: solvers evaluate such a term while they read it
     encoding = BitEncoding()
     fixed = {encoding.term(v): encoding.term(_literal(v, x)) for v, x in found.items()}
