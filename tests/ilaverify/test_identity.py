@@ -55,7 +55,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "chc": partial(toy, "chc"),
     "bmc": partial(toy, "bmc"),
     "hash": partial(toy, "hash"),
-    "rule on tensors": partial(by_name, "relu-commutes-with-max-pooling", "ir_semantics.tensors.reductions"),
+    "rule on tensors": partial(by_name, "sum-of-a-flattened-matrix", "ir_semantics.tensors.reductions"),
     "rule on scalars": partial(by_name, "f3-repaired"),
     "token order": partial(by_name, "vta_token_order_single"),
     "lemma on every argument": partial(by_name, "lemma-decode"),
