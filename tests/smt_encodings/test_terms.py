@@ -380,3 +380,34 @@ def test_memories_and_booleans() -> None:
         BitEncoding().term(B),
     )
     assert check(script([smt.Not(smt.Equals(term, expected))]), 5).status == "unsat"
+
+
+X, Y, P, Q = var("x", bv(8)), var("y", bv(8)), var("p", BOOL), var("q", BOOL)
+
+
+@pytest.mark.parametrize(
+    ("condition", "most"),
+    [
+        (X <= Y, 255), (X < Y, 254), (~(Y <= X), 254), (X <= 9, 9), (X < 9, 8), (X.zext(16) <= const(300, 16), 255),
+        (X.zext(16) < const(200, 16), 199), ((X <= 9) & (X < 9), 8), (X == 9, 255), (Y <= X, 255),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_bounds_that_hypotheses_give(condition: Expr, most: int) -> None:
+    """No value of X that meets the hypothesis is larger, as enumeration finds."""
+    encoding = IntegerEncoding(decide, "t")
+    encoding.assume(condition)
+    assert encoding.upper(X) == most
+    values = [x for x in range(256) for y in (0, 1, 254, 255) if evaluate(condition, {"x": x, "y": y})]
+    assert all(x <= most for x in values)
+
+
+@pytest.mark.parametrize("term", [P ^ Q, (P ^ Q) ^ P, P == Q, ~(P & Q) | (P ^ Q)], ids=str)
+def test_truth_values_are_combined_as_written(term: Expr) -> None:
+    encoding = IntegerEncoding(decide, "t")
+    translated = encoding.term(term)
+    symbols = {encoding.symbol(v): v.name for v in (P, Q)}
+    for p, q in itertools.product((False, True), repeat=2):
+        env = {"p": p, "q": q}
+        chosen = {symbol: smt.Bool(env[name]) for symbol, name in symbols.items()}
+        assert translated.substitute(chosen).simplify().is_true() is evaluate(term, env)
