@@ -411,3 +411,26 @@ def test_truth_values_are_combined_as_written(term: Expr) -> None:
         env = {"p": p, "q": q}
         chosen = {symbol: smt.Bool(env[name]) for symbol, name in symbols.items()}
         assert translated.substitute(chosen).simplify().is_true() is evaluate(term, env)
+
+
+def test_a_bound_of_a_product_is_an_obligation_about_all_operands_within_theirs() -> None:
+    """Products of sums are bounded step by step; each step speaks of any operands up to their own bounds."""
+    encoding = IntegerEncoding(decide, "t")
+    for condition in (X <= 9, Y <= 7):
+        encoding.assume(condition)
+    encoding.term((X.zext(16) + 3) * (Y.zext(16) + 1) * Y.zext(16))
+    steps = [condition for _, condition in encoding.fits if condition.is_implies()]
+    bounds = {(12, 8): 96, (96, 7): 672}
+    assert len(steps) == len(bounds)
+    for step, ((first, second), most) in zip(steps, bounds.items(), strict=True):
+        symbols = sorted(step.get_free_variables(), key=str)
+        assert len(symbols) == 2
+
+        def holds(part: FNode, *values: int, symbols: list[FNode] = symbols) -> bool:
+            chosen = dict(zip(symbols, map(smt.Int, values), strict=True))
+            return bool(part.substitute(chosen).simplify().is_true())
+
+        ranges, bound = step.args()
+        assert holds(ranges, 0, 0) and holds(ranges, first, second) and holds(bound, first, second)
+        assert not holds(ranges, first + 1, 0) and not holds(ranges, 0, second + 1) and not holds(ranges, -1, 0)
+        assert holds(bound, 1, most) and not holds(bound, 1, most + 1)
