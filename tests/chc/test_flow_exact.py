@@ -12,6 +12,7 @@ import pytest
 
 from chc.prove import prove
 from ila_lang import Expr, Kernel, bv, const, ite, true, var
+from ila_lang.kernel import For, Let, Load, Store
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
@@ -366,3 +367,36 @@ def test_two_tables_by_one_counter_are_both_of_multiples() -> None:
     assert verdict.status is Status.PROVED, verdict.reason
     assert proved(wrong).status is Status.UNKNOWN
     assert CELL[0].width == 32
+
+
+def one_name(name: str) -> Body:
+    """dst[i, j] = a fold over n elements src[x mod 16]; its counter may have the name of the storing loop's."""
+
+    def body(k: Kernel, s: States) -> None:
+        i, j, x, acc, word = (var(n, bv(w)) for n, w in (("i", 32), ("j", 32), (name, 32), ("acc", 8), ("word", 8)))
+        fold = For(x, s["n"], (Load(word, s["src"], x[3:0].zext(32)), Let(acc, (acc << 1) + word, True)))
+        store = For(j, s["m"], (Store(s["dst"], i * s["m"] + j, acc),))
+        k.body.append(For(i, s["n"], (Let(acc, const(0, 8)), fold, store)))
+
+    return body
+
+
+def whole(k: Kernel, s: States) -> None:
+    """The same of src[x]."""
+    with k.loop("i", s["n"]) as i:
+        acc = k.let("acc", const(0, 8))
+        with k.loop("x", s["n"]) as x:
+            k.assign(acc, (acc << 1) + k.load("word", s["src"], x))
+        with k.loop("j", s["m"]) as j:
+            k.store(s["dst"], i * s["m"] + j, acc)
+
+
+@pytest.mark.parametrize("name", ["x", "j"])
+def test_a_counter_has_the_range_of_its_own_loop_whatever_others_are_called(name: str) -> None:
+    """What holds of the storing loop's counter, which is below 16, says nothing about the fold's."""
+    narrow = (DOMAIN[0], ("1 <= m <= 16", (const(1, 16) <= M) & (const(16, 16) >= M)))
+    claim = flow(mapping(one_name(name), whole, domain=narrow))
+    assert differs(claim, {"n": 20, "m": 2})
+    assert proved(claim).status is Status.UNKNOWN
+    verdict = proved(flow(mapping(one_name(name), whole, domain=(SMALL[0], narrow[1]))))
+    assert verdict.status is Status.PROVED, verdict.reason
