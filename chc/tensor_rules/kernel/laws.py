@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -37,7 +37,7 @@ __all__ = ["LAWS", "has_digits"]
 
 Law = Callable[[Forms, Step, Element], None]
 LAWS: dict[str, Law] = {}
-EVERYWHERE = frozenset({"add", "mul", "maximum", "minimum"})
+COMMUTATIVE = frozenset({"add", "mul", "maximum", "minimum"})
 
 
 def law(check: Callable[[Forms, Step, Element], None]) -> Law:
@@ -164,42 +164,35 @@ def equal_indices(forms: Forms, step: Step, right: Element) -> None:
 @law
 def renamed(forms: Forms, step: Step, right: Element) -> None:
     """A bound variable may have any new name."""
-    match step.left, right:
-        case Reduce(op, name, extent, body), Reduce(other, new, n, b) if (op, extent) == (other, n):
-            fresh_in(new, (), body)
-            need(replaced(body, {name: variable(new)}) == b, "the body must be renamed")
-        case _:
-            need(False, "both sides must be reductions over one extent")
+    left = step.left
+    assert isinstance(left, Reduce) and isinstance(right, Reduce)
+    fresh_in(right.variable, (), left.body)
+    body = replaced(left.body, {left.variable: variable(right.variable)})
+    need(right == Reduce(left.op, right.variable, left.extent, body), "the right side must be renamed")
 
 
 @law
 def chosen(forms: Forms, step: Step, right: Element) -> None:
     """A choice is the side whose condition (or its negation) follows from H."""
-    match step.left:
-        case Choice(condition, yes, no):
-            need(right == (yes if step.data else no), "the right side must be that side")
-            goal = condition if step.data else negation(condition)
-            forms.ask(step.hypotheses, goal, f"always {goal}")
-        case _:
-            need(False, "the left side must be a choice")
+    choice = step.left
+    assert isinstance(choice, Choice)
+    need(right == (choice.yes if step.data else choice.no), "the right side must be that side")
+    goal = choice.condition if step.data else negation(choice.condition)
+    forms.ask(step.hypotheses, goal, f"always {goal}")
 
 
 @law
 def digits(forms: Forms, step: Step, right: Element) -> None:
     """A sum (*sums*) or extremum over v < n is one over v = high * d + low, high < n // d, low < d."""
-    divisor, high, low = step.data
-    match step.left:
-        case Reduce(op, name, extent, body) if op != "sum" or forms.monoid:
-            has_digits(forms, step.hypotheses, (name, extent), divisor, (high, low))
-            fresh_in(high, (), body)
-            fresh_in(low, (), body)
-            number = replaced(body, {name: variable(high) * divisor + variable(low)})
-            need(
-                right == Reduce(op, high, extent // divisor, Reduce(op, low, divisor, number)),
-                "the right side must be the reduction over two digits",
-            )
-        case _:
-            need(False, "the left side must be a reduction whose order does not matter")
+    (divisor, high, low), left = step.data, step.left
+    assert isinstance(left, Reduce)
+    need(left.op != "sum" or forms.monoid, "a reduction whose order does not matter")
+    has_digits(forms, step.hypotheses, (left.variable, left.extent), divisor, (high, low))
+    fresh_in(high, (), left.body)
+    fresh_in(low, (), left.body)
+    body = replaced(left.body, {left.variable: variable(high) * divisor + variable(low)})
+    inner = Reduce(left.op, low, divisor, body)
+    need(right == Reduce(left.op, high, left.extent // divisor, inner), "the reduction over two digits")
 
 
 def has_digits(forms: Forms, at: Hypotheses, ranged: tuple[str, Index], divisor: Index, names: tuple[str, str]) -> None:
@@ -233,11 +226,8 @@ def sums_of_products(forms: Forms, step: Step, right: Element) -> None:
 @law
 def exchanged(forms: Forms, step: Step, right: Element) -> None:
     """The operands of an addition or multiplication may change places (of floats, too: one NaN)."""
-    match step.left, right:
-        case Apply(op, (a, b)), Apply(other, (c, d)) if op == other and op in EVERYWHERE:
-            need((a, b) == (d, c), "operands must be exchanged")
-        case _:
-            need(False, "both sides must be a commutative operation")
+    assert isinstance(step.left, Apply)
+    need(step.left.op in COMMUTATIVE and right == Apply(step.left.op, step.left.args[::-1]), "exchanged operands")
 
 
 @law
@@ -389,6 +379,15 @@ def same_candidates(forms: Forms, step: Step, right: Element) -> None:
     need(op in UNIT and sides[0] == sides[1], "the candidates must be the same")
 
 
+def _members(
+    forms: Forms, at: Hypotheses, op: str, whole: Element, members: Sequence[Element]
+) -> list[tuple[Ranges, Condition, Element]]:
+    """The members of an extremum; raises Rejected unless they have its candidates."""
+    given = {c for m in members for c in forms.candidates(op, m, at)}
+    need(given == set(forms.candidates(op, whole, at)), "members must have the candidates of their side")
+    return [opened(op, m, UNIT[op]) for m in members]
+
+
 @law
 def covering(forms: Forms, step: Step, right: Element) -> None:
     """Extrema are equal if every candidate of each side is equal to one of the other side.
@@ -397,10 +396,7 @@ def covering(forms: Forms, step: Step, right: Element) -> None:
     a point of the other side's member b, a premise is that both have equal elements.  These places must cover a.
     """
     op, lefts, rights, maps = step.data
-    for whole, members in ((step.left, lefts), (right, rights)):
-        given = {c for m in members for c in forms.candidates(op, m, step.hypotheses)}
-        need(given == set(forms.candidates(op, whole, step.hypotheses)), "members must be those of the side")
-    sides = [[opened(op, m, UNIT[op]) for m in members] for members in (lefts, rights)]
+    sides = [_members(forms, step.hypotheses, op, *pair) for pair in ((step.left, lefts), (right, rights))]
     covered: dict[tuple[int, int], list[Condition]] = {}
     for position, (side, i, j, f) in enumerate(maps):
         (bound, guard, body), (other, there, image) = sides[side][i], sides[1 - side][j]
@@ -427,14 +423,13 @@ def minimum_of_maxima(forms: Forms, step: Step, right: Element) -> None:
     need(step.left.op == "minimum", "a minimum of two maxima")
     sides = []
     for whole, given in zip(step.left.args, members, strict=True):
+        sides.append(_members(forms, step.hypotheses, "max", whole, given))
         found = forms.candidates("max", whole, step.hypotheses)
-        need({c for m in given for c in forms.candidates("max", m, step.hypotheses)} == set(found), "the members of it")
         if forms.ring:
             finite = (forms.finite(c.element, within(step.hypotheses, c.bound, c.guard)) for c in found)
             need(all(finite), "candidates must be finite")
         else:
             forms.inhabited(found, step.hypotheses)
-        sides.append([opened("max", m, UNIT["max"]) for m in given])
     pairs = set()
     for (bound, guard, a), (other, there, b) in itertools.product(*sides):
         lowest: Element = Choice(both(guard, there), Apply("minimum", (a, b)), UNIT["max"])
@@ -459,11 +454,9 @@ def out_of_an_extremum(forms: Forms, step: Step, right: Element) -> None:
     need((right.op, right.args[0].op) == ("add", "mul"), "the right side must be a product plus a summand")
     at = step.hypotheses
     need(forms.positive(factor, at) and forms.finite(summand, at), f"{factor} must be positive and {summand} finite")
-    for whole, members in ((step.left, [a for a, _ in pairs]), (inner, [b for _, b in pairs])):
-        given = {c for m in members for c in forms.candidates(op, m, at)}
-        need(given == set(forms.candidates(op, whole, at)), "members must be those of the side")
-    for a, b in pairs:
-        (bound, guard, body), (other, there, rest) = opened(op, a, UNIT[op]), opened(op, b, UNIT[op])
+    lefts = _members(forms, at, op, step.left, [a for a, _ in pairs])
+    inners = _members(forms, at, op, inner, [b for _, b in pairs])
+    for (bound, guard, body), (other, there, rest) in zip(lefts, inners, strict=True):
         need((bound, guard) == (other, there), "members must have the same points")
         for v, _ in bound:
             fresh_in(v, (), factor, summand)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from chc.tensor_rules.obligations import Hypotheses
 from ir_semantics.tensors.conditions import Condition, variables_of
 from ir_semantics.tensors.elements import Apply, Choice, Element, Reduce, indices_of_element, substitute_element
 from ir_semantics.tensors.index import Index
 
-__all__ = ["Rejected", "Step", "bound_in", "fresh_in", "need", "reject", "replaced", "variable", "variables_in"]
+__all__ = ["Rejected", "Step", "bound_in", "fresh_in", "need", "replaced", "variable", "variables_in"]
 
 
 class Rejected(Exception):
@@ -31,11 +31,6 @@ class Step:
     right: Element | None
     premises: tuple[Step, ...] = ()
     data: Any = ()
-
-
-def reject(reason: str) -> NoReturn:
-    """Raises Rejected."""
-    raise Rejected(reason)
 
 
 def need(met: bool, reason: str) -> None:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 FOLDER = Path(str(kernel.__file__)).parent
 MODULES = ("steps", "indices", "forms", "laws", "replay")
-CHECKS = {"need", "reject", "ask", "regular", "fresh_in", "inhabited", "_premise", "_divisors", "_common", "has_digits"}
+CHECKS = {"need", "ask", "regular", "fresh_in", "inhabited", "_premise", "_divisors", "_common", "has_digits"}
 REDUNDANT = {
     "forms: without need(bool(always), 'an extremum must have a candidate')": "then there is no least one",
     "forms: extent.constant is not None and extent.constant <= MOST_WRITTEN_OUT without extent.constant is not None": (
