@@ -2,7 +2,7 @@
 
 Every law holds in every notion of equality unless it says otherwise: *reals* (``over_reals``), *sums* (``over_reals``
 and ``up_to_reduction_order``: addition is a commutative monoid whose unit is the sum of nothing).  In the laws, H are
-the hypotheses of a step; a premise may have fewer.
+the hypotheses of a step; a premise may have fewer.  No variable is free and bound in one step (:mod:`.replay`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ir_semantics.tensors.index import Index, Quotient
 
 from .forms import NOTHING, UNIT, Forms, Ranges, opened, within
 from .indices import simplified
-from .steps import Step, fresh_in, need, replaced, variable
+from .steps import Step, need, replaced, variable
 
 __all__ = ["LAWS", "has_digits"]
 
@@ -93,7 +93,6 @@ def parts(forms: Forms, step: Step, right: Element) -> None:
             agree(yes, b, condition)
             agree(no, c, negation(condition))
         case Reduce(op, name, extent, body), Reduce(other, also, n, b) if (op, name, extent) == (other, also, n):
-            fresh_in(name, step.hypotheses)
             agree(body, b, inside(variable(name), extent))
         case _:
             need(False, "both sides must have one form")
@@ -166,7 +165,6 @@ def renamed(forms: Forms, step: Step, right: Element) -> None:
     """A bound variable may have any new name."""
     left = step.left
     assert isinstance(left, Reduce) and isinstance(right, Reduce)
-    fresh_in(right.variable, (), left.body)
     body = replaced(left.body, {left.variable: variable(right.variable)})
     need(right == Reduce(left.op, right.variable, left.extent, body), "the right side must be renamed")
 
@@ -188,8 +186,6 @@ def digits(forms: Forms, step: Step, right: Element) -> None:
     assert isinstance(left, Reduce)
     need(left.op != "sum" or forms.monoid, "a reduction whose order does not matter")
     has_digits(forms, step.hypotheses, (left.variable, left.extent), divisor, (high, low))
-    fresh_in(high, (), left.body)
-    fresh_in(low, (), left.body)
     body = replaced(left.body, {left.variable: variable(high) * divisor + variable(low)})
     inner = Reduce(left.op, low, divisor, body)
     need(right == Reduce(left.op, high, left.extent // divisor, inner), "the reduction over two digits")
@@ -203,7 +199,6 @@ def has_digits(forms: Forms, at: Hypotheses, ranged: tuple[str, Index], divisor:
     (name, extent), (high, low) = ranged, names
     share, digit = extent // divisor, Index({(Quotient(variable(name), divisor),): 1})
     need(high != low, "digits must have names of their own")
-    need({name, high, low}.isdisjoint(divisor.variables), "the divisor must not depend on the digits")
     meaning = f"{name} < {extent} are the numbers of two digits below {share} and {divisor}"
     there = both(inside(digit, share), inside(variable(name) - divisor * digit, divisor))
     forms.ask(within(at, [(name, extent)], ()), there, meaning)
@@ -433,9 +428,6 @@ def minimum_of_maxima(forms: Forms, step: Step, right: Element) -> None:
     pairs = set()
     for (bound, guard, a), (other, there, b) in itertools.product(*sides):
         lowest: Element = Choice(both(guard, there), Apply("minimum", (a, b)), UNIT["max"])
-        for one, also, condition, element in ((bound, other, there, b), (other, bound, guard, a)):
-            for v, _ in one:
-                fresh_in(v, (condition,), element, *(IndexValue(e) for _, e in also))
         for v, extent in reversed((*bound, *other)):
             lowest = Reduce("max", v, extent, lowest)
         pairs |= set(forms.candidates("max", lowest, step.hypotheses))
@@ -458,8 +450,6 @@ def out_of_an_extremum(forms: Forms, step: Step, right: Element) -> None:
     inners = _members(forms, at, op, inner, [b for _, b in pairs])
     for (bound, guard, body), (other, there, rest) in zip(lefts, inners, strict=True):
         need((bound, guard) == (other, there), "members must have the same points")
-        for v, _ in bound:
-            fresh_in(v, (), factor, summand)
         moved = Apply("add", (Apply("mul", (factor, rest)), summand))
         here = within(at, bound, [guard])
         need(forms.merged(body, here) == forms.merged(moved, here), "each candidate must be moved")

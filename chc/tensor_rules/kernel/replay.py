@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from chc.tensor_rules.obligations import Hypotheses, extended
-from ir_semantics.tensors.conditions import both, equal, inside, negation
-from ir_semantics.tensors.elements import Apply, Choice, Element, Reduce, substitute_element
+from ir_semantics.tensors.conditions import both, equal, inside, negation, variables_of
+from ir_semantics.tensors.elements import Apply, Choice, Element, IndexValue, Reduce, substitute_element
 from ir_semantics.tensors.index import Index, Names
 from ir_semantics.tensors.terms import Tensor, element_of, well_formed
 
 from .forms import Forms
 from .laws import LAWS, has_digits
-from .steps import Rejected, Step, need, variable
+from .steps import Rejected, Step, bound_in, free_in, fresh_in, need, variable
 
 __all__ = ["Derivation", "Goal", "Split", "in_order", "opening", "prove", "replay"]
 
@@ -79,7 +79,9 @@ def replay(forms: Forms, premise: Hypotheses, left: Tensor, right: Tensor, deriv
     goal = opening(premise, left, right, Names())
     for split in derivation.splits:
         name, divisor, high, low = split
-        need(name in dict(goal.ranges) and not {high, low} & dict(goal.ranges).keys(), "a subscript, and new digits")
+        need(name in dict(goal.ranges), f"{name} must be a subscript")
+        for digit in (high, low):
+            fresh_in(digit, goal.hypotheses, goal.left, goal.right, IndexValue(divisor))
         has_digits(forms, premise, (name, dict(goal.ranges)[name]), divisor, (high, low))
         goal = goal.in_digits(split)
     prove(forms, goal, derivation.last)
@@ -111,6 +113,10 @@ def in_order(last: Step) -> list[Step]:
 def _check(forms: Forms, step: Step, divisors: list[tuple[Hypotheses, Element]]) -> None:
     facts = tuple(p for p in step.premises if p.right is None)
     equations = replace(step, premises=tuple(p for p in step.premises if p.right is not None))
+    elements = [*_elements((step.left, step.right, step.data))]
+    free = frozenset().union(*map(variables_of, step.hypotheses), *map(free_in, elements))
+    both_ways = free & frozenset().union(*map(bound_in, elements))
+    need(not both_ways, f"{sorted(both_ways)} must not be free and bound in one step")
     try:
         if step.right is None:
             _divides(forms, equations, divisors)
@@ -118,6 +124,15 @@ def _check(forms: Forms, step: Step, divisors: list[tuple[Hypotheses, Element]])
             LAWS[step.law](replace(forms, facts=facts), equations, step.right)
     except MALFORMED as error:
         raise Rejected(f"the data must be those of the law {step.law}: {error}") from error
+
+
+def _elements(data: object) -> Iterator[Element]:
+    """The elements that a step is about, and those in its data."""
+    if isinstance(data, tuple):
+        for part in data:
+            yield from _elements(part)
+    elif isinstance(data, Element):
+        yield data
 
 
 def _divides(forms: Forms, step: Step, divisors: list[tuple[Hypotheses, Element]]) -> None:

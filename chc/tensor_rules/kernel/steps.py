@@ -11,7 +11,7 @@ from ir_semantics.tensors.conditions import Condition, variables_of
 from ir_semantics.tensors.elements import Apply, Choice, Element, Reduce, indices_of_element, substitute_element
 from ir_semantics.tensors.index import Index
 
-__all__ = ["Rejected", "Step", "bound_in", "fresh_in", "need", "replaced", "variable", "variables_in"]
+__all__ = ["Rejected", "Step", "bound_in", "free_in", "fresh_in", "need", "replaced", "variable", "variables_in"]
 
 
 class Rejected(Exception):
@@ -54,6 +54,18 @@ def bound_in(element: Element) -> frozenset[str]:
         case Reduce(_, name, _, body):
             return bound_in(body) | {name}
     return frozenset()
+
+
+def free_in(element: Element) -> frozenset[str]:
+    """The variables that occur free."""
+    match element:
+        case Apply(_, args):
+            return frozenset().union(*map(free_in, args))
+        case Choice(condition, yes, no):
+            return variables_of(condition) | free_in(yes) | free_in(no)
+        case Reduce(_, name, extent, body):
+            return extent.variables | (free_in(body) - {name})
+    return frozenset().union(*(i.variables for i in indices_of_element(element)))
 
 
 def variables_in(element: Element) -> frozenset[str]:

@@ -14,6 +14,7 @@ from ir_semantics.tensors.conditions import Condition, both, equal, inside, le, 
 from ir_semantics.tensors.elements import Apply, Choice, Element, IndexValue, Number, Read, Reduce
 from ir_semantics.tensors.index import Index, index, size
 from ir_semantics.tensors.operators import fill, where
+from ir_semantics.tensors.reductions import reduce
 from ir_semantics.tensors.terms import Tensor, input_, make
 
 REALS, SUMS, BITS = (True, True), (False, True), (False, False)
@@ -356,6 +357,12 @@ def arithmetic() -> Iterator[tuple[str, bool, Step]]:
     shadow = over("i.1", N, over("i.1", N, at("x", "i.1")))
     yield "one variable twice", False, sums(shadow, shadow)
     yield "a divisor that is not the left side's", False, sums(op("div", Y, Y), number(1), DIVIDED)
+    free = at("y", "i.1")
+    yield (
+        "a variable that is free and bound",
+        False,
+        sums(op("mul", SUM, free), over("i.1", N, op("mul", at("x", "i.1"), free))),
+    )
     square = op("mul", SUM, SUM)
     yield "one variable in two factors", False, sums(square, square)
 
@@ -520,6 +527,11 @@ def bijections() -> Iterator[tuple[str, bool, Step]]:
             data=((wide,), (free,), ((0, 0, {"j.1": v("i.1"), "z.1": index(0)}, {"i.1": v("j.1")}),)),
         ),
     )
+    bound_, outside = over("i.1", N, X), Reduce("sum", "j.1", N, Choice(lt(v("j.1"), v("i.1")), X, number(0)))
+    first = over("i.1", N, Choice(equal(v("i.1"), 0), number(0), X))
+    paired = (first,), (outside,), ((0, 0, {"j.1": v("i.1") - 1}, {"i.1": v("j.1") + 1}),)
+    yield "a variable that is free on the right", False, step("bijection", first, outside, same(X), data=paired)
+    del bound_
     yield "nothing is mapped", False, step("bijection", X, Y, data=((), (), ()))
     p = v("j.1") * v("j.1") - v("j.1")
     one, two = over("i.1", 1, X), over("j.1", 2, X)
@@ -845,6 +857,17 @@ def _rule_cases() -> Iterator[RuleCase]:
         False,
         (diagonal, matrix),
         Derivation((("o.1", index(2), "o.2", "o.4"),), last),
+    )
+    sized = Derivation((("o.1", index(2), "n", "o.3"),), same(at("x", N * 2 + v("o.3"))))
+    yield RuleCase("a digit that is a size", False, (input_("x", N * 2), input_("x", N * 2)), sized)
+    rows = reduce("sum", matrix, [1])
+    corner = reduce("sum", where(lambda i, j: equal(i // 2, j), matrix, matrix), [1])
+    inner = over("r.2", M, at("x", v("r.2") * 2 + v("o.4"), "r.2"))
+    yield RuleCase(
+        "a digit that is bound inside",
+        False,
+        (rows, corner),
+        Derivation((("o.1", index(2), "r.2", "o.4"),), same(inner)),
     )
     unknown = Derivation((("o.9", index(2), "o.2", "o.3"),), same(here))
     yield RuleCase("digits of no subscript", False, (x, x), unknown)

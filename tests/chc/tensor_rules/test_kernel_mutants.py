@@ -38,8 +38,7 @@ REDUNDANT = {
     "replay: without need(len(left.shape) == len(right.shape), 'both sides must have one rank')": (
         "shapes of different lengths are not compared"
     ),
-    "replay: name in dict(goal.ranges) and (not {high, low} & dict(goal.ranges).keys()) without name in "
-    "dict(goal.ranges)": "then it has no range",
+    "replay: without need(name in dict(goal.ranges), f'{name} must be a subscript')": "then it has no range",
 }
 """Changes that no forged step is known to pass, and why."""
 
