@@ -228,6 +228,10 @@ def test_a_row_is_read_in_an_iteration_before_the_one_that_clears_it() -> None:
         "toy toy_kernel: toy.t"
     ]
     assert "not operand.stale" in verdict.invariants["toy toy_kernel: toy.t"]
+    levels = verdict.details["levels"]
+    assert isinstance(levels, dict)
+    # the row is cleared before another one is copied, so the same iteration would be too late
+    assert "(< cell_row cell_row_1)" in levels["toy toy_kernel: toy.t"]["horn"]
 
 
 def test_a_row_that_is_read_after_it_was_cleared_is_not_proved() -> None:
@@ -235,3 +239,24 @@ def test_a_row_that_is_read_after_it_was_cleared_is_not_proved() -> None:
     assert differs(claim, {"n": 4, "m": 3})
     verdict = prove(claim)
     assert verdict.status is Status.UNKNOWN and "state of" not in verdict.reason
+
+
+@pytest.mark.parametrize("words", [64, 255])
+def test_a_write_that_comes_back_at_large_sizes_only_is_not_taken_to_write_once(words: int) -> None:
+    """Rows go round in a ring; with 64 of them the first ones are overwritten where there are more rows than that."""
+
+    def ring(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            row = i[5:0].zext(32) if words == 64 else i
+            k.store(s["dst"], row * s["m"] + j, k.load("word", s["src"], i * s["m"] + j))
+
+    def first_rows(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            k.store(s["dst"], i * s["m"] + j, k.load("word", s["src"], i * s["m"] + j))
+
+    domain = (("4 <= n <= 255", (const(4, 16) <= N) & (N <= 255)), DOMAIN[1])
+    claim = flow(mapping(ring, first_rows, domain=domain, rows=const(4, 32)))
+    claim = replace(claim, sample_shapes=((4, 5), (5, 3), (6, 4)))
+    right = words == 255
+    assert differs(claim, {"n": 70, "m": 3}) is not right
+    assert (prove(claim).status is Status.PROVED) is right
