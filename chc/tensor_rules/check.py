@@ -108,7 +108,10 @@ def required_obligations(rule: TensorRule, content: Mapping[str, Any]) -> list[R
     with fresh_symbols():
         text = script(example_script(extended((), rule.premise), example), comment=f"health: satisfiable\n{EXAMPLE}")
         writing.required.append(Requirement("health", "satisfiable", "sat", text, True, EXAMPLE))
-        replay_rule(rule, read_derivation({k: v for k, v in content.items() if k != "example"}), writing)
+        try:
+            replay_rule(rule, read_derivation({k: v for k, v in content.items() if k != "example"}), writing)
+        except RecursionError as error:
+            raise Rejected("the derivation must not be nested as deeply") from error
     return writing.required
 
 

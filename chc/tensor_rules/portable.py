@@ -23,6 +23,8 @@ __all__ = ["read_derivation", "written_derivation"]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[0-9]+)?", re.ASCII)
 FLOATS = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan"), "-0.0": -0.0}
 MOST_STEPS = 100_000
+MOST_PARTS = 1_000_000
+"""Parts of a term, those that it shares counted each time."""
 
 
 def written_derivation(derivation: Derivation) -> dict[str, Any]:
@@ -105,7 +107,7 @@ def read_derivation(content: object) -> Derivation:
     """The derivation in data; raises Rejected where it is none."""
     try:
         return _Reader(content).derivation()
-    except (TypeError, ValueError, KeyError, IndexError, ZeroDivisionError, AttributeError) as error:
+    except (TypeError, ValueError, KeyError, IndexError, ZeroDivisionError, AttributeError, RecursionError) as error:
         raise Rejected(f"the derivation must be of the published form: {error}") from error
 
 
@@ -121,8 +123,14 @@ class _Reader:
             _refuse(f"it has at most {MOST_STEPS} steps and terms")
         self._content: Mapping[str, Any] = content
         self._terms: list[Any] = []
+        self._parts: list[int] = []
+        self._counted = 0
         for line in content["terms"]:
+            self._counted = 1
             self._terms.append(self._term(*line))
+            self._parts.append(self._counted)
+            if self._counted > MOST_PARTS:
+                _refuse(f"a term has at most {MOST_PARTS} parts")
 
     def derivation(self) -> Derivation:
         """All of it."""
@@ -144,6 +152,7 @@ class _Reader:
             _refuse(f"there is no term {number} yet")
         if not isinstance(self._terms[number], kind):
             _refuse(f"term {number} is of another kind")
+        self._counted += self._parts[number]
         return self._terms[number]
 
     def _element(self, number: Any) -> Element:

@@ -134,6 +134,20 @@ def test_what_is_no_term_is_rejected(term: list[Any]) -> None:
         read_derivation(content)
 
 
+def test_a_term_that_is_too_large_is_rejected_at_once() -> None:
+    rule = rule_named(RULES[0])
+    content = certificate(RULES[0])["derivation"]
+    doubled = [["read", "x"], *(["apply", "add", j, j] for j in range(60))]
+    with pytest.raises(Rejected, match="a term has at most 1000000 parts"):
+        required_obligations(rule, content | {"terms": doubled})
+    nested = [["under"], ["read", "x"], *(["apply", "exp", j] for j in range(1, 5000))]
+    last = len(nested) - 1
+    with pytest.raises(Rejected):
+        required_obligations(
+            rule, content | {"terms": nested, "steps": [["same", 0, last, last, [], []]], "splits": []}
+        )
+
+
 def test_an_obligation_that_the_derivation_does_not_need_is_not_enough() -> None:
     content = certificate(RULES[0])
     content["obligations"].pop()

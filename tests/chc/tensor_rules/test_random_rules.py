@@ -126,9 +126,9 @@ def campaign(seed: int, count: int) -> tuple[Counter[str], list[str]]:
 
 
 def test_random_rules_that_are_proved_are_not_refuted() -> None:
-    verdicts, bad = campaign(0, 40)
+    verdicts, bad = campaign(0, 20)
     assert bad == []
-    assert verdicts["PROVED"] >= 5 and verdicts["UNKNOWN"] >= 5
+    assert verdicts["PROVED"] >= 2 and verdicts["UNKNOWN"] >= 5
 
 
 @pytest.mark.slow
