@@ -37,7 +37,8 @@ def add_parser(verbs: Any) -> None:
         nargs="+",
         type=Path,
         metavar="CERT",
-        help="a certificate, a directory of them, or the directory of a compiled model",
+        help="a certificate, a directory of them, the directory of a compiled model, or the data of a counterexample "
+        "(*.counterexample-data.json), which is replayed",
     )
     parser.add_argument(
         "--proofs",
@@ -201,8 +202,14 @@ def _checked(path: Path, solver: str, timeout: float, answered: MutableMapping[s
     from reports.checker import SOLVERS, replay
 
     from .catalogue import find_subject
+    from .refutations import is_counterexample, replayed_file
 
     result = _result(path)
+    if is_counterexample(path):
+        found = replayed_file(path)
+        if isinstance(found, str):
+            return result | {"problems": [found]}
+        return result | {"accepted": True, "replays": [f"the sides differ, replayed: {found.summary}"]}
     try:
         certificate = read_certificate(path)
         subject = find_subject(str(certificate["claim"].get("subject")))
@@ -226,6 +233,9 @@ def _checked(path: Path, solver: str, timeout: float, answered: MutableMapping[s
             )
             problems += outcome.wrong
             result["undecided"] += outcome.undecided
+        runs = certificate["runs"]
+        points = f" at {len(runs['at'])} points" if runs["at"] else ""
+        result["replays"].append(f"its proof survived {runs['count']} concrete runs{points} (not made again)")
     result["problems"] = problems
     result["accepted"] = not problems and not result["undecided"]
     return result

@@ -129,7 +129,7 @@ def _prove(options: argparse.Namespace) -> int:
 
     def keep(outcome: ProofOutcome) -> None:
         nonlocal failure
-        if options.directory is None or failure is not None:
+        if failure is not None:
             return
         try:
             write_outcome(outcome, options.directory, written)
@@ -158,8 +158,9 @@ def _prove(options: argparse.Namespace) -> int:
     else:
         from reports.outcomes import tally
 
-        for path in written:
-            print(f"written   {path}")
+        from .text import show_written
+
+        print(show_written(written), end="")
         print(tally(outcomes))
     if store is not None and files is not None and known is None and not interrupted:
         _remember(store, files, entries, outcomes, options.jobs)  # last: it may be interrupted, and nothing is lost
@@ -376,20 +377,24 @@ class _Progress:
 # -- what is written ----------------------------------------------------------------------------------
 
 
-def write_outcome(outcome: ProofOutcome, directory: Path, written: list[Path]) -> None:
-    """Writes the certificate of a proof, or what shows a counterexample; each path is added to ``written``."""
-    from reports.certificate import certificate_name, write_atomically
+def write_outcome(outcome: ProofOutcome, directory: Path | None, written: list[Path]) -> None:
+    """Writes the certificate of a proof, or what shows a counterexample; each path is added to ``written``.
 
-    files = {}
-    if outcome.document and outcome.status == "PROVED":
-        files[certificate_name(outcome.name, outcome.method)] = outcome.document
-    if outcome.document and outcome.status == "REFUTED":
-        files[f"{outcome.name}.counterexample-data.json"] = outcome.document
-        if outcome.program:
-            files[f"{outcome.name}.counterexample.json"] = outcome.program
-    for name, text in files.items():
-        write_atomically(directory / name, text)
-        written.append(directory / name)
+    Without a directory only the run that a proof did not survive is written, to a temporary one.
+    """
+    from reports.certificate import certificate_name, write_atomically
+    from reports.subjects import Refutation
+
+    from .refutations import write_refutation
+
+    kept = outcome.document and (directory is not None or outcome.status == "ERROR")
+    if kept and outcome.status in ("REFUTED", "ERROR"):
+        refutation = Refutation(outcome.counterexample, outcome.document, outcome.program)
+        written += write_refutation(refutation, outcome.name, directory)
+    elif kept and outcome.status == "PROVED" and directory is not None:
+        path = directory / certificate_name(outcome.name, outcome.method)
+        write_atomically(path, outcome.document)
+        written.append(path)
 
 
 def write_reports(
@@ -448,6 +453,7 @@ def outcome_json(outcome: ProofOutcome) -> dict[str, Any]:
         "method": outcome.method,
         "claim": outcome.claim,
         "obligations": outcome.obligations,
+        "runs": outcome.runs,
         "solvers": list(outcome.solvers),
         "counterexample": outcome.counterexample or None,
         "location": {"file": outcome.file, "line": outcome.line},

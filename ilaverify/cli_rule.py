@@ -43,13 +43,15 @@ def _rule(options: argparse.Namespace) -> int:
         require_writable("-o", options.directory, directory=True)
     subject = find_subject(options.name)
 
+    from smt_encodings.claims import Status
     from smt_encodings.discharge import Discharger
 
     from .errors import exit_code
-    from .text import show_verdict, verdict_json
+    from .text import show_verdict, show_written, verdict_json
 
     verdict = subject.prove(Discharger(timeout=options.timeout))
-    written = _write(subject, verdict, options.directory) if options.directory is not None else []
+    keep = options.directory is not None or verdict.status is Status.ERROR
+    written = _write(subject, verdict, options.directory) if keep else []
     found = subject.refutation(verdict)
     if options.json:
         summary = None if found is None else found.summary
@@ -59,27 +61,24 @@ def _rule(options: argparse.Namespace) -> int:
         print(show_verdict(verdict, full=options.full))
         file, line = subject.place()
         print(f"source    {file}:{line}")
-        for path in written:
-            print(f"written   {path}")
+        print(show_written(written), end="")
     return exit_code(verdict.status)
 
 
-def _write(subject: Subject, verdict: Verdict, directory: Path) -> list[Path]:
+def _write(subject: Subject, verdict: Verdict, directory: Path | None) -> list[Path]:
     """Writes the certificate of a proof, or the data of a counterexample."""
     from reports.certificate import certificate_name, certificate_of, certificate_text, write_atomically, written_by
     from smt_encodings.claims import Status
 
     from .identity import prover_identity
+    from .refutations import write_refutation
 
-    if verdict.status is Status.PROVED:
+    if verdict.status is Status.PROVED and directory is not None:
         parameters = subject.parameters(verdict)
         prover = prover_identity(subject)
         content = certificate_of(subject.semantics(), verdict, parameters, written_by(prover))
-        path, text = directory / certificate_name(subject.name, verdict.method), certificate_text(content)
-    else:
-        found = subject.refutation(verdict)
-        if found is None:
-            return []
-        path, text = directory / f"{subject.name}.counterexample-data.json", found.document
-    write_atomically(path, text)
-    return [path]
+        path = directory / certificate_name(subject.name, verdict.method)
+        write_atomically(path, certificate_text(content))
+        return [path]
+    found = subject.refutation(verdict)
+    return [] if found is None else write_refutation(found, subject.name, directory)

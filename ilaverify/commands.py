@@ -161,9 +161,10 @@ def _mapping(options: argparse.Namespace) -> int:
     mapping = find_mapping(options.name)
 
     from ila_lang.mapping import SizeError
+    from smt_encodings.claims import Status
 
     from .errors import exit_code
-    from .text import show_verdict, verdict_json
+    from .text import show_verdict, show_written, verdict_json
     from .verify import METHODS, verify
 
     if options.method not in METHODS:
@@ -195,15 +196,15 @@ def _mapping(options: argparse.Namespace) -> int:
     failure: OSError | None = None
     written: list[Path] = []
     try:
-        written = _write(mapping, verdict, shape, options) if options.directory is not None else []
+        if options.directory is not None or verdict.status is Status.ERROR:
+            written = _write(mapping, verdict, shape, options)
     except OSError as error:
         failure = error  # the verdict took its time: it is shown all the same
     if options.json:
         _emit_json(verdict_json(verdict) | {"written": [str(p) for p in written]})
     else:
         print(show_verdict(verdict, full=options.full))
-        for path in written:
-            print(f"written   {path}")
+        print(show_written(written), end="")
     if failure is not None:
         raise failure
     return exit_code(verdict.status)
@@ -242,16 +243,15 @@ class _Progress:
 def _write(
     mapping: TensorMapping, verdict: Verdict, shape: tuple[int, ...] | None, options: argparse.Namespace
 ) -> list[Path]:
-    """Writes the certificate of a proof, or the program of a counterexample."""
-    from bmc.programs import write_program_file
+    """Writes the certificate of a proof, or the data and the program of a counterexample."""
     from reports.certificate import certificate_of, certificate_text, semantics_of, write_atomically, written_by
     from smt_encodings.claims import Interpretation, Status
 
     from .identity import prover_identity
     from .mapping_subject import MappingSubject
-    from .verify import counterexample_of
+    from .refutations import write_refutation
 
-    if verdict.status is Status.PROVED:
+    if verdict.status is Status.PROVED and options.directory is not None:
         parameters: dict[str, Any] = {}
         stem = f"{mapping.name}.{verdict.method}"
         if shape is not None:
@@ -265,14 +265,9 @@ def _write(
         content = certificate_of(semantics_of(mapping), verdict, parameters, written_by(prover))
         write_atomically(path, certificate_text(content))
         return [path]
-    found = counterexample_of(verdict)
-    if found is not None:
-        try:
-            text = write_program_file(mapping, found)
-        except ValueError as error:
-            print(f"ilaverify: no program file: {error}", file=sys.stderr)
-            return []
-        path = options.directory / f"{mapping.name}.counterexample.json"
-        write_atomically(path, text)
-        return [path]
-    return []
+    refuted = MappingSubject(mapping).refutation(verdict)
+    if refuted is None:
+        return []
+    for note in refuted.notes:
+        print(f"ilaverify: {note}", file=sys.stderr)
+    return write_refutation(refuted, mapping.name, options.directory)

@@ -77,7 +77,8 @@ def prove_all(
             outcome, kept_as = _told(end, entries[end.name])
             if end.name in notes:
                 outcome = replace(outcome, notes=(notes[end.name], *outcome.notes))
-            yield outcome if keeper is None or not outcome.document else keeper.kept(kept_as, outcome)
+            kept = outcome.document and outcome.status != Status.ERROR.value
+            yield keeper.kept(kept_as, outcome) if keeper is not None and kept else outcome
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,7 @@ def prove_entry(name: str, entry: Entry, timeout: float) -> str:
         claim=claim_json(verdict.claim),
         trust=subject.trust(verdict.claim),
         obligations=len(verdict.obligations),
+        runs=0 if verdict.runs is None else verdict.runs.count,
         solvers=tuple(sorted({a.solver for o in verdict.obligations for a in o.answers})),
     )
     questions = ""
@@ -145,10 +147,10 @@ def prove_entry(name: str, entry: Entry, timeout: float) -> str:
         outcome = replace(outcome, document=certificate_text(content))
         questions = questions_digest(content)
     found = subject.refutation(verdict)
-    if verdict.status is Status.REFUTED and found is not None:
+    if verdict.status in (Status.REFUTED, Status.ERROR) and found is not None:
         outcome = replace(
             outcome,
-            reason=found.summary,
+            reason=found.summary if verdict.status is Status.REFUTED else verdict.reason,
             counterexample=found.summary,
             document=found.document,
             program=found.program,

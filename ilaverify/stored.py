@@ -204,6 +204,7 @@ def _answer(
         trust=subject.trust(claim),
         from_store=True,
         obligations=len(obligations),
+        runs=certificate["runs"]["count"],
         solvers=tuple(sorted({a["solver"] for o in obligations for a in o["answers"]})),
         document=text,
     )

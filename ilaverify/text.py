@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 from bmc.counterexample import Counterexample
-from smt_encodings.claims import Obligation, Status, Verdict
+from smt_encodings.claims import Obligation, Runs, Status, Verdict
 
+from .refutations import is_counterexample
 from .verify import METHODS, counterexample_of
 
-__all__ = ["show_verdict", "verdict_json"]
+__all__ = ["runs_text", "show_verdict", "show_written", "verdict_json"]
 
 WIDTH = 100
+SIZES_SHOWN = 4
+"""Sizes of concrete runs that are shown."""
 MOST_INPUTS = 12
 """Input elements of a counterexample that are shown."""
 
@@ -47,6 +51,8 @@ def _lines(verdict: Verdict, full: bool) -> Iterator[str]:
         yield f"  the largest error is {100 * enumeration['largest']:.3g} % of what is allowed"
     if verdict.obligations:
         yield from _obligations(verdict, full)
+    if verdict.runs is not None:
+        yield from _runs(verdict.runs, full)
     if verdict.invariants:
         yield ""
         yield "inferred invariants (row, column, cell_...: the arbitrary output cell; writes: how often written)"
@@ -116,6 +122,33 @@ def _groups(groups: Mapping[str, list[Obligation]], solvers: list[str], full: bo
                 yield f"    {obligation.name[:71]:<72}{_times([obligation], solvers)}{mark}"
 
 
+def _runs(runs: Runs, full: bool) -> Iterator[str]:
+    """How many concrete runs there were, and where."""
+    yield f"{runs_text(runs)}, {runs.seconds:.1f} s"
+    yield from _wrapped("at " + "; ".join(runs.at if full else runs.at[:SIZES_SHOWN]) + _more(runs, full))
+    yield from (f"  {line}" for note in runs.notes for line in wrap(note, WIDTH - 2))
+
+
+def _more(runs: Runs, full: bool) -> str:
+    left = 0 if full else len(runs.at) - SIZES_SHOWN
+    return f"; and {left} more (--full)" if left > 0 else ""
+
+
+def runs_text(runs: Runs) -> str:
+    """Concrete runs in a few words."""
+    if not runs.count:
+        return "no concrete run"
+    agree = "the last one differs" if runs.difference is not None else "all agree"
+    return f"{runs.count} concrete runs of both sides at {len(runs.at)} points: {agree}"
+
+
+def show_written(paths: Sequence[Path]) -> str:
+    """The files that were written, and how the data of a counterexample are replayed."""
+    lines = [f"written   {path}\n" for path in paths]
+    lines += [f"replay    ilaverify check {path}\n" for path in paths if is_counterexample(path)]
+    return "".join(lines)
+
+
 def _tally(group: str, discharged: int, count: int) -> str:
     return f"{group[:64]} ({discharged} of {count})"
 
@@ -147,7 +180,7 @@ def _assumptions(verdict: Verdict) -> Iterator[str]:
 
 def verdict_json(verdict: Verdict) -> dict[str, Any]:
     """A verdict as JSON; the counterexample is a mapping's."""
-    from reports.certificate import claim_json
+    from reports.certificate import claim_json, runs_json
 
     found = counterexample_of(verdict)
     return {
@@ -171,6 +204,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         ],
         "invariants": verdict.invariants,
         "enumerations": _enumerations(verdict),
+        "runs": None if verdict.runs is None else runs_json(verdict.runs),
         "counterexample": None if found is None else _counterexample_json(found),
     }
 

@@ -10,9 +10,11 @@ import bmc.sums
 import chc.prove
 from bmc.counterexample import Counterexample, replays, search
 from bmc.prove import Data, Memory
+from bmc.runs import survey
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Obligation, Status, Verdict
 from smt_encodings.discharge import Discharger
+from smt_encodings.runs import surviving
 
 __all__ = ["METHODS", "PROVERS", "counterexample_of", "verify", "verify_with"]
 
@@ -43,7 +45,8 @@ def verify(
 
     ``method`` is "chc" (every size), "bmc" (one ``shape``), "hash" (one ``shape``, sums in any order) or "auto": BMC
     where a shape is given, else CHC.  ``data`` and ``memory`` are for BMC.  What CHC leaves UNKNOWN is searched for a
-    counterexample at small shapes; REFUTED is said only after the counterexample was replayed.
+    counterexample at small shapes; REFUTED is said only after the counterexample was replayed.  PROVED is said only
+    after concrete runs of both sides (:func:`bmc.runs.survey`); one that differs makes it an ERROR.
 
     Raises ValueError on another method or a missing shape, SizeError on a shape outside the mapping's domain.
     """
@@ -64,30 +67,26 @@ def verify_with(
 ) -> Verdict:
     """As :func:`verify`, with a discharger that is given."""
     chosen = method if method != "auto" else "bmc" if shape is not None else "chc"
-    if chosen in ("bmc", "hash"):
-        if shape is None:
-            raise ValueError(f"method {chosen} must be given a shape, e.g. --shape 16x64")
-        if chosen == "hash":
-            return bmc.sums.prove(mapping, shape, discharger=discharger, timeout=discharger.timeout)
-        return bmc.prove.prove(
-            mapping,
-            shape,
-            data=data,
-            memory=memory,
-            discharger=discharger,
-            timeout=discharger.timeout,
-        )
-    verdict = chc.prove.prove(mapping, discharger=discharger)
-    if verdict.status is Status.UNKNOWN:
-        found = search(mapping, budget_seconds=10.0)
-        if found is not None and replays(mapping, found):
-            verdict.details["counterexample"] = found
-            verdict.details["unproved"] = verdict.reason
-            verdict.status, verdict.reason = Status.REFUTED, found.summary()
-    return verdict
+    if chosen == "chc":
+        verdict = chc.prove.prove(mapping, discharger=discharger)
+        if verdict.status is Status.UNKNOWN:
+            found = search(mapping, budget_seconds=10.0)
+            if found is not None and replays(mapping, found):
+                verdict.details["counterexample"] = found
+                verdict.details["unproved"] = verdict.reason
+                verdict.status, verdict.reason = Status.REFUTED, found.summary()
+        return surviving(verdict, lambda: survey(mapping, opinion=True))
+    if shape is None:
+        raise ValueError(f"method {chosen} must be given a shape, e.g. --shape 16x64")
+    timeout, sizes = discharger.timeout, mapping.sizes_for(shape)
+    if chosen == "hash":
+        verdict = bmc.sums.prove(mapping, shape, discharger=discharger, timeout=timeout)
+    else:
+        verdict = bmc.prove.prove(mapping, shape, data=data, memory=memory, discharger=discharger, timeout=timeout)
+    return surviving(verdict, lambda: survey(mapping, sizes))
 
 
 def counterexample_of(verdict: Verdict) -> Counterexample | None:
-    """The replayed counterexample of a REFUTED verdict."""
+    """The replayed counterexample of a REFUTED verdict, or the run that made a PROVED an ERROR."""
     found: Any = verdict.details.get("counterexample")
     return found if isinstance(found, Counterexample) else None

@@ -22,7 +22,7 @@ from typing import Any
 from ila_lang import Expr, Function, canonical_text, digest, free_variables, substitute
 from ila_lang.files import read_at_most
 from ila_lang.mapping import TensorMapping
-from smt_encodings.claims import Claim, Obligation, Status, Verdict
+from smt_encodings.claims import Claim, Obligation, Runs, Status, Verdict
 
 __all__ = [
     "SCHEMA",
@@ -35,6 +35,7 @@ __all__ = [
     "parse_certificate",
     "questions_digest",
     "read_certificate",
+    "runs_json",
     "semantics_of",
     "write_atomically",
     "written_by",
@@ -48,8 +49,8 @@ SCHEMA = "ilaverify-certificate-3"
 
 _TOP = {
     "schema": str, "tool": str, "method": str, "parameters": dict, "claim": dict, "semantics": dict,
-    "obligations": list, "enumerations": list, "invariants": dict, "derivation": dict, "seconds": (int, float),
-    "digest": str,
+    "obligations": list, "enumerations": list, "invariants": dict, "derivation": dict, "runs": dict,
+    "seconds": (int, float), "digest": str,
 }  # fmt: skip
 _OBLIGATION = {"group": str, "name": str, "meaning": str, "expected": str, "smtlib": str, "answers": list}
 _ANSWER = {"solver": str, "status": str, "seconds": (int, float)}
@@ -57,6 +58,7 @@ _CLAIM = {
     "subject": str, "statement": str, "size_domain": str, "equality": str, "interpretations": list, "assumptions": list,
 }  # fmt: skip
 _ENUMERATION = {"name": str, "meaning": str, "arguments": int, "largest": (int, float)}
+_RUNS = {"count": int, "at": list, "notes": list}
 _LEVEL = {"found_by": str, "seconds": (int, float), "horn": str, "invariant": list, "names": dict}
 
 
@@ -101,13 +103,15 @@ def certificate_of(
     """The certificate of a proof.
 
     ``semantics`` are digests of what the claim's words mean, ``parameters`` what the method was asked for (shape, data,
-    ...).  Raises CertificateError unless the verdict is PROVED and all its obligations are discharged.
+    ...).  Raises CertificateError unless the verdict is PROVED, all its obligations are discharged, and it has runs.
     """
     if verdict.status is not Status.PROVED:
         raise CertificateError(f"a certificate must be of a PROVED claim, not {verdict.status.value}")
     enumerations: Any = verdict.details.get("enumerations", [])
     if not (verdict.obligations or enumerations) or not all(o.discharged for o in verdict.obligations):
         raise CertificateError("a certificate must be of a proof whose obligations are all discharged")
+    if verdict.runs is None:
+        raise CertificateError("a certificate must be of a proof that survived concrete runs, and this one saw none")
     content: dict[str, Any] = {
         "schema": SCHEMA,
         "tool": tool,
@@ -119,6 +123,7 @@ def certificate_of(
         "enumerations": [dict(e) for e in enumerations],
         "invariants": verdict.details.get("levels", {}),
         "derivation": verdict.details.get("derivation", {}),
+        "runs": runs_json(verdict.runs),
         "seconds": round(verdict.seconds, 3),
     }
     content["digest"] = content_digest(content)
@@ -142,6 +147,11 @@ def claim_json(claim: Claim) -> dict[str, Any]:
     }
 
 
+def runs_json(runs: Runs) -> dict[str, Any]:
+    """Concrete runs as they stand in certificates and machine-readable output."""
+    return {"count": runs.count, "at": list(runs.at), "notes": list(runs.notes)}
+
+
 def _obligation(obligation: Obligation) -> dict[str, Any]:
     return {
         "group": obligation.group,
@@ -161,11 +171,12 @@ def content_digest(content: Mapping[str, Any]) -> str:
 
 
 def questions_digest(content: Mapping[str, Any]) -> str:
-    """SHA-256 of what the proof in a certificate is of and asked: all but its prover, answers, invariants and times.
+    """SHA-256 of what the proof in a certificate is of and asked: its prover, answers, hints, runs and times aside.
 
     Of an obligation the script counts, with the answer that it must have.
     """
-    asked = {key: value for key, value in content.items() if key not in ("tool", "digest", "seconds", "invariants")}
+    aside = ("tool", "digest", "seconds", "invariants", "runs")
+    asked = {key: value for key, value in content.items() if key not in aside}
     asked["obligations"] = [{k: v for k, v in o.items() if k != "answers"} for o in content["obligations"]]
     return hashlib.sha256(canonical_text(asked).encode()).hexdigest()
 
@@ -278,6 +289,9 @@ def _check_form(path: Path, content: object) -> None:
     if not content["semantics"]:
         raise CertificateError(f"{path}: semantics must name what was proved, by digests")
     texts("a digest of the semantics", content["semantics"].values())
+    record("the runs", content["runs"], _RUNS)
+    texts("a place of the runs", content["runs"]["at"])
+    texts("a note on the runs", content["runs"]["notes"])
     for name, level in content["invariants"].items():
         record(f"level {name}", level, _LEVEL)
         texts(f"a conjunct of level {name}", level["invariant"])

@@ -20,10 +20,11 @@ class ProofOutcome:
     ``status`` is a verdict's word (``PROVED``, ``REFUTED``, ``UNKNOWN``, ``VACUOUS``, ``ERROR``) or NOT_RUN;
     ``expected`` is ``PROVED``, or ``REFUTED`` for a false claim that is kept as an example.  ``claim`` is the claim as
     in certificates, None where the attempt ended before there was one.  ``counterexample`` is the summary of a replayed
-    counterexample.  ``document`` is the text of the certificate or of the counterexample; ``program`` that of a
-    device program that shows the counterexample, where there is one.  ``file`` (relative to the
-    source root) and ``line`` say where the claim is written down; ``kind`` is one of :data:`reports.subjects.KINDS`.
-    ``notes`` are what went wrong beside the proof itself; ``key`` is that of the document in the store it came from.
+    counterexample, or (of an ERROR) of the run that a proof did not survive; ``runs`` counts the concrete runs.
+    ``document`` is the text of the certificate or of the counterexample; ``program`` that of a device program that
+    shows the counterexample, where there is one.  ``file`` (relative to the source root) and ``line`` say where the
+    claim is written down; ``kind`` is one of :data:`reports.subjects.KINDS`.  ``notes`` are what went wrong beside the
+    proof itself; ``key`` is that of the document in the store it came from.
     """
 
     name: str
@@ -37,6 +38,7 @@ class ProofOutcome:
     from_store: bool = False
     claim: Mapping[str, Any] | None = None
     obligations: int = 0
+    runs: int = 0
     solvers: tuple[str, ...] = ()
     counterexample: str = ""
     document: str = ""

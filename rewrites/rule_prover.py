@@ -32,9 +32,11 @@ from smt_encodings.interpretations import (
     MachineBits,
     Symbols,
 )
+from smt_encodings.runs import surviving
 
 from .number_formats import CODES
 from .rule_mutants import mutants
+from .rule_runs import survey
 from .rule_search import find_among_all, find_counterexample, holds_at, points, refutes_change, replay
 from .rules import Counterexample, ScalarRule
 
@@ -85,7 +87,7 @@ def prove_rule(rule: ScalarRule, discharger: Discharger | None = None) -> Verdic
     status, reason = attempt.decide()
     verdict = Verdict(status, attempt.claim(), "rule", time.perf_counter() - start, reason, attempt.obligations)
     verdict.details |= attempt.details
-    return verdict
+    return surviving(verdict, lambda: survey(rule))
 
 
 def proved_by(rule: ScalarRule, interpretation: Interpretation, discharger: Discharger) -> bool:

@@ -36,10 +36,12 @@ from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
+from smt_encodings.runs import surviving
 
 from .vta_token_accesses import Accesses, Unsupported, accesses_of, meetings, self_contained, words_of
 from .vta_token_lemmas import ASSUMPTIONS, prove_lemmas
 from .vta_token_replay import Counterexample, deadlock, race, replays
+from .vta_token_runs import survey_program
 
 __all__ = ["claim_of", "prove_program"]
 
@@ -100,7 +102,8 @@ def prove_program(
         details = {"unproved": reason, "counterexample": found}
         status, reason = Status.REFUTED, found.summary()
     seconds, claim = time.perf_counter() - start, claim_of(len(instructions), subject)
-    return Verdict(status, claim, "token order", seconds, reason, asked.obligations, details=details)
+    verdict = Verdict(status, claim, "token order", seconds, reason, asked.obligations, details=details)
+    return surviving(verdict, lambda: survey_program(program, options))
 
 
 def _race_that_shows(

@@ -7,6 +7,7 @@ are there.
 
 from __future__ import annotations
 
+import random
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,9 +19,9 @@ from accel_models.vta.model import QUEUES, vta
 from accel_models.vta.options import VtaOptions
 from accel_models.vta.program import Program, write_bytes
 from accel_models.vta.schedule import Policy, decode_program, require_finish, run_instructions, waits
-from ila_lang import Machine
+from ila_lang import Machine, MemSort
 
-__all__ = ["Counterexample", "deadlock", "race", "replays", "run_in_order", "run_schedule"]
+__all__ = ["Counterexample", "compare", "deadlock", "race", "replays", "run_in_order", "run_schedule"]
 
 MEMORIES = ("dram", "out", "acc", "inp", "wgt", "uop")
 
@@ -31,7 +32,8 @@ class Counterexample:
 
     ``schedule`` numbers instructions from 1.  ``memory`` and ``address`` name the first word that differs, with its
     value in the sequential order and after the schedule; in a deadlock, and where FINISH does not come last,
-    ``message`` says what happens instead, and ``memory`` is empty.
+    ``message`` says what happens instead, and ``memory`` is empty.  ``contents`` is the seed of what memories hold at
+    the start where nothing was written (0: zeros).
     """
 
     program: Program
@@ -41,6 +43,7 @@ class Counterexample:
     address: int = 0
     sequential: int = 0
     found: int = 0
+    contents: int = 0
 
     def summary(self) -> str:
         """The counterexample in a few words."""
@@ -51,23 +54,31 @@ class Counterexample:
         return f"schedule {order} leaves {self.found:#x} at {where}, the sequential order {self.sequential:#x}"
 
 
-def run_in_order(program: Program, options: VtaOptions) -> Machine:
-    """The machine after the program's instructions one after the other, whatever their tokens."""
-    machine = Machine(vta(replace(options, tokens="none")))
+def _machine(program: Program, options: VtaOptions, contents: int) -> Machine:
+    """A machine with the program's data; other words of a memory all hold one, drawn from the seed ``contents``."""
+    machine, draw = Machine(vta(options)), random.Random(contents)
+    for name in MEMORIES if contents else ():
+        sort = machine.ila.states[name].sort if name in machine.memories else None
+        if isinstance(sort, MemSort):
+            machine.memories[name].default = draw.getrandbits(sort.data_width)
     for addr, content in program.dram:
         write_bytes(machine, addr, content)
+    return machine
+
+
+def run_in_order(program: Program, options: VtaOptions, contents: int = 0) -> Machine:
+    """The machine after the program's instructions one after the other, whatever their tokens."""
+    machine = _machine(program, replace(options, tokens="none"), contents)
     run_instructions(machine, program.words, replace(options, tokens="none"))
     return machine
 
 
-def run_schedule(program: Program, schedule: Sequence[int], options: VtaOptions) -> Machine:
+def run_schedule(program: Program, schedule: Sequence[int], options: VtaOptions, contents: int = 0) -> Machine:
     """The machine after the program in this order of execution, which the tokens must allow.
 
     Raises ProgramError as :func:`~accel_models.vta.schedule.run_instructions` does.
     """
-    machine = Machine(vta(options))
-    for addr, content in program.dram:
-        write_bytes(machine, addr, content)
+    machine = _machine(program, options, contents)
     run_instructions(machine, program.words, options, _following(program, schedule, options))
     return machine
 
@@ -97,7 +108,7 @@ def race(program: Program, earlier: int, later: int, options: VtaOptions) -> Cou
         return None
     needed = before[later - 1] | 1 << later - 1
     schedule = _with_priority(instructions, needed, options)
-    return None if schedule is None else _compare(program, schedule, options)
+    return None if schedule is None else compare(program, schedule, options)
 
 
 def _with_priority(instructions: Sequence[Instruction], first: int, options: VtaOptions) -> list[int] | None:
@@ -121,21 +132,23 @@ def _with_priority(instructions: Sequence[Instruction], first: int, options: Vta
     return order
 
 
-def _compare(program: Program, schedule: Sequence[int], options: VtaOptions) -> Counterexample | None:
+def compare(program: Program, schedule: Sequence[int], options: VtaOptions, contents: int = 0) -> Counterexample | None:
+    """The counterexample that this schedule is; None where it ends as the sequential order does, or that is refused."""
     try:
-        sequential = run_in_order(program, options)
+        sequential = run_in_order(program, options, contents)
     except ProgramError:
         return None
     try:
-        found = run_schedule(program, schedule, options)
+        found = run_schedule(program, schedule, options, contents)
     except ProgramError as error:
-        return Counterexample(program, tuple(schedule), str(error).partition("\n")[0])
+        return Counterexample(program, tuple(schedule), str(error).partition("\n")[0], contents=contents)
     for memory in MEMORIES:
         if memory in sequential.memories:
             left, right = sequential.memories[memory], found.memories[memory]
             for address in sorted({*left, *right}):
                 if left[address] != right[address]:
-                    return Counterexample(program, tuple(schedule), "", memory, address, left[address], right[address])
+                    values = left[address], right[address]
+                    return Counterexample(program, tuple(schedule), "", memory, address, *values, contents=contents)
     return None
 
 
@@ -155,11 +168,11 @@ def replays(found: Counterexample, options: VtaOptions) -> bool:
     With a ``message``: the schedule does not execute the whole program, FINISH last, and the sequential order does.
     """
     try:
-        sequential = run_in_order(found.program, options)
+        sequential = run_in_order(found.program, options, found.contents)
     except ProgramError:
         return False
     try:
-        other = run_schedule(found.program, found.schedule, options)
+        other = run_schedule(found.program, found.schedule, options, found.contents)
     except ProgramError:
         return bool(found.message)
     if found.message:

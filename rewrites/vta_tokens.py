@@ -15,6 +15,7 @@ import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 
 import numpy as np
 import pysmt.shortcuts as smt
@@ -33,6 +34,7 @@ from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.integers import NotLinearizable
 from smt_encodings.printer import term_text
+from smt_encodings.runs import surviving
 
 from .vta_token_accesses import Unsupported, self_contained
 from .vta_token_blocks import DOMAIN, kinds, prove_footprints, shared_memories
@@ -40,6 +42,7 @@ from .vta_token_family import DOUBLE, SINGLE, Rule, System, TokenRules
 from .vta_token_lemmas import ASSUMPTIONS, prove_lemmas
 from .vta_token_program import STATEMENT, prove_program
 from .vta_token_replay import Counterexample
+from .vta_token_runs import survey_products
 
 __all__ = ["blocked_product", "prove_program", "prove_token_order", "retoken", "semantics", "token_order_claim"]
 
@@ -113,7 +116,8 @@ def prove_token_order(
                 details = {"unproved": reason, "counterexample": found}
                 status, reason = Status.REFUTED, found.summary()
     seconds, claim = time.perf_counter() - start, token_order_claim(rules)
-    return Verdict(status, claim, "token order", seconds, reason, asked.obligations, invariants, details)
+    verdict = Verdict(status, claim, "token order", seconds, reason, asked.obligations, invariants, details)
+    return surviving(verdict, lambda: survey_products(partial(blocked_product, rules), options))
 
 
 def _prove(rules: TokenRules, options: VtaOptions, discharger: Discharger) -> tuple[list[str], dict[str, object]]:

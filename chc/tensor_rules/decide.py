@@ -9,10 +9,12 @@ from ir_semantics.scalars import variable
 from ir_semantics.tensors.operators import map_, reverse
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
+from smt_encodings.runs import surviving
 
 from .prove import METHOD, prove_tensor_rule
 from .refute import find_counterexample
 from .rule import TensorRule
+from .runs import survey
 
 __all__ = ["decide_tensor_rule", "mutants", "unsound"]
 
@@ -37,7 +39,7 @@ def decide_tensor_rule(rule: TensorRule, discharger: Discharger | None = None, s
             verdict.status, verdict.reason = Status.UNKNOWN, "1 more on the right side was not refuted"
         verdict.seconds = time.perf_counter() - start
         if found is None:
-            return verdict
+            return surviving(verdict, lambda: survey(rule))
     refuted = Verdict(Status.REFUTED, rule.claim, METHOD, time.perf_counter() - start, str(found))
     refuted.details = {"counterexample": found}
     return refuted

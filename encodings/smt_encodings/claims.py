@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NoReturn
 
-__all__ = ["Answer", "Claim", "Equality", "Interpretation", "Obligation", "Status", "Verdict", "conclude"]
+__all__ = ["Answer", "Claim", "Equality", "Interpretation", "Obligation", "Runs", "Status", "Verdict", "conclude"]
 
 
 class Status(Enum):
@@ -102,6 +102,22 @@ class Claim:
     assumptions: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Runs:
+    """Concrete runs of both sides: so many, at these sizes or operands (in words), in so many seconds.
+
+    ``difference`` is the first that was found, as a counterexample in the form of the claim's kind, and ``shown`` it in
+    a line.  ``notes`` say what could not be run, and what other code said.
+    """
+
+    count: int
+    at: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    difference: object | None = None
+    shown: str = ""
+    seconds: float = 0.0
+
+
 _GROUNDS = ("enumerations", "derivation", "decided_by")
 
 
@@ -126,7 +142,8 @@ class Verdict:
     """The outcome of a proof attempt.
 
     One that is made PROVED without grounds (:func:`conclude`) is an ERROR, and none becomes PROVED afterwards.  Grounds
-    without a solver are the details "enumerations", "derivation" and "decided_by".
+    without a solver are the details "enumerations", "derivation" and "decided_by".  ``runs`` are those that a PROVED
+    survived (:func:`smt_encodings.runs.surviving`), or that made it an ERROR.
     """
 
     status: Status
@@ -137,6 +154,7 @@ class Verdict:
     obligations: list[Obligation] = field(default_factory=list)
     invariants: dict[str, list[str]] = field(default_factory=dict)
     details: dict[str, object] = field(default_factory=dict)
+    runs: Runs | None = None
 
     def __post_init__(self) -> None:
         if self.status is Status.PROVED:

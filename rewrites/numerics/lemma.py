@@ -37,6 +37,7 @@ __all__ = [
     "Words",
     "blocks",
     "lemma_claim",
+    "names_of",
     "prove_lemma",
     "signed",
     "solvers",
@@ -147,7 +148,8 @@ def _refuted(details: dict[str, object], counterexample: Mapping[str, int], seen
     return Status.REFUTED, f"at {', '.join(f'{n} = {v}' for n, v in counterexample.items())}: {seen}"
 
 
-def _names(function: Function) -> list[str]:
+def names_of(function: Function) -> list[str]:
+    """The names of a primitive's parameters, as a counterexample has them."""
     return [p.name.rpartition(".")[2] for p in function.params]
 
 
@@ -164,7 +166,7 @@ def _enumerate(lemma: Lemma, function: Function, proof: Every, details: dict[str
         wrong = error > allowed
         if wrong.any():
             at = int(np.argmax(wrong))
-            values = {n: int(a[at]) for n, a in zip(_names(function), arguments, strict=True)}
+            values = {n: int(a[at]) for n, a in zip(names_of(function), arguments, strict=True)}
             seen = f"the result is {int(result[at])}, off by up to {int(error[at])} where {int(allowed[at])} is allowed"
             return _refuted(details, values, seen)
         count += error.size

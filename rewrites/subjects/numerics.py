@@ -11,9 +11,12 @@ from reports.subjects import Refutation, Required, Subject
 from rewrites.numerics import activations, codes, machine, real_rules
 from rewrites.numerics.lemma import EVERY_ARGUMENT, Lemma, lemma_claim, prove_lemma
 from rewrites.numerics.real_rules import RealRule, prove_rule, rule_claim
-from smt_encodings.claims import Claim, Status, Verdict
+from rewrites.numerics.runs import operands_differ, survey_lemma, survey_rule, values_differ
+from smt_encodings.claims import Claim, Runs, Status, Verdict
 from smt_encodings.discharge import Discharger, Requirements
+from smt_encodings.runs import surviving
 
+from .documents import document, read_document, value_json, value_of
 from .sources import code_digest, meaning_digest, place_of, text_digest
 from .words import named, trust_lines, with_name
 
@@ -31,7 +34,15 @@ class _Numerics(Subject):
 
     @abstractmethod
     def _proved(self, discharger: Discharger) -> Verdict:
-        """The verdict on it."""
+        """The verdict on it, before concrete runs."""
+
+    @abstractmethod
+    def _survey(self) -> Runs:
+        """Concrete runs; a difference is a mapping of operands to their values."""
+
+    @abstractmethod
+    def _differs(self, operands: Mapping[str, Any]) -> bool:
+        """Whether these operands contradict it; raises ValueError or KeyError where they are not its operands."""
 
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
         """The claim; proofs have no parameters."""
@@ -45,7 +56,7 @@ class _Numerics(Subject):
 
     def prove(self, discharger: Discharger) -> Verdict:
         """On every argument, or by two solvers."""
-        return with_name(self._proved(discharger), self.name)
+        return with_name(surviving(self._proved(discharger), self._survey), self.name)
 
     def required(self, certificate: Mapping[str, Any]) -> Required | str:
         """The questions as they are now; what was run on every argument is run again."""
@@ -58,12 +69,23 @@ class _Numerics(Subject):
         return Required(self.claim(certificate["parameters"]), requirements.required, {}, enumerations)
 
     def refutation(self, verdict: Verdict) -> Refutation | None:
-        """None: the verdict's reason names the argument."""
-        return None
+        """The operands that contradict it."""
+        found = verdict.details.get("counterexample")
+        return self._told(found) if isinstance(found, dict) else None
 
     def replayed(self, document: str) -> Refutation | None:
-        """None: nothing is kept of a refuted lemma."""
-        return None
+        """The lemma or rule evaluated again at the document's operands."""
+        content = read_document(document, self.name, {"operands"})
+        operands = {name: value_of(v) for name, v in content["operands"].items()}
+        try:
+            return self._told(operands) if self._differs(operands) else None
+        except KeyError as error:
+            raise ValueError(f"a counterexample to {self.name} must have the operand {error}") from error
+
+    def _told(self, operands: Mapping[str, Any]) -> Refutation:
+        values = {name: value_json(v) for name, v in sorted(operands.items())}
+        shown = ", ".join(f"{name} = {value}" for name, value in sorted(operands.items()))
+        return Refutation(f"{shown}: outside of what is allowed", document(self.name, {"operands": values}))
 
 
 class LemmaSubject(_Numerics):
@@ -86,14 +108,20 @@ class LemmaSubject(_Numerics):
         }
 
     def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
-        """The proof, and what says of each argument how far off the primitive may be."""
-        return prove_lemma, self.lemma.proof
+        """The proof with its runs, and what says of each argument how far off the primitive may be."""
+        return prove_lemma, survey_lemma, self.lemma.proof
 
     def _claim(self) -> Claim:
         return lemma_claim(self.lemma)
 
     def _proved(self, discharger: Discharger) -> Verdict:
         return prove_lemma(self.lemma, discharger)
+
+    def _survey(self) -> Runs:
+        return survey_lemma(self.lemma)
+
+    def _differs(self, operands: Mapping[str, Any]) -> bool:
+        return operands_differ(self.lemma, operands)
 
 
 class ErrorRuleSubject(_Numerics):
@@ -113,11 +141,17 @@ class ErrorRuleSubject(_Numerics):
         return {"statement": text_digest(self.rule.statement), "formula": code_digest(real_rules)}
 
     def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
-        """The proof."""
-        return (prove_rule,)
+        """The proof, and its runs."""
+        return prove_rule, survey_rule
 
     def _claim(self) -> Claim:
         return rule_claim(self.rule)
 
     def _proved(self, discharger: Discharger) -> Verdict:
         return prove_rule(self.rule, discharger)
+
+    def _survey(self) -> Runs:
+        return survey_rule(self.rule)
+
+    def _differs(self, operands: Mapping[str, Any]) -> bool:
+        return values_differ(self.rule, operands)

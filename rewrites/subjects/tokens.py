@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from accel_models.vta.options import HLS
 from reports.subjects import Refutation, Required, Subject
 from rewrites import vta_token_family, vta_tokens
 from rewrites.vta_token_family import TokenRules
-from rewrites.vta_tokens import prove_token_order, semantics, token_order_claim
+from rewrites.vta_token_replay import compare
+from rewrites.vta_token_runs import ProductRun
+from rewrites.vta_tokens import blocked_product, prove_token_order, semantics, token_order_claim
 from smt_encodings.claims import Claim, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 
+from .documents import document, read_document
 from .sources import place_of
 from .words import named, trust_lines, with_name
 
 __all__ = ["TokenSubject"]
+
+MOST_BLOCKS = 20
+"""Blocks and rounds of products that are replayed."""
 
 
 class TokenSubject(Subject):
@@ -63,9 +70,23 @@ class TokenSubject(Subject):
         return Required(self.claim(certificate["parameters"]), requirements.required, levels)
 
     def refutation(self, verdict: Verdict) -> Refutation | None:
-        """None: the verdict's reason names the schedule."""
-        return None
+        """The schedule of a small product that a proof did not survive; what is REFUTED is named in its reason."""
+        found = verdict.details.get("counterexample")
+        return self._told(found) if isinstance(found, ProductRun) else None
 
     def replayed(self, document: str) -> Refutation | None:
-        """None: nothing is kept of wrong tokens."""
-        return None
+        """The document's product executed again by its schedule."""
+        made = read_document(document, self.name, {"product"})["product"]
+        kinds = {"blocks": int, "rounds": int, "bias": bool, "schedule": list, "contents": int}
+        if set(made) != set(kinds) or not all(type(made[name]) is kind for name, kind in kinds.items()):
+            raise ValueError(f"a counterexample to {self.name} must have {', '.join(kinds)} of its product")
+        if not (0 < made["blocks"] <= MOST_BLOCKS and 0 < made["rounds"] <= MOST_BLOCKS):
+            raise ValueError(f"a counterexample to {self.name} must have 1 to {MOST_BLOCKS} blocks and rounds")
+        program = blocked_product(self.rules, made["blocks"], made["rounds"], bias=made["bias"])
+        found = compare(program, [int(n) for n in made["schedule"]], HLS, made["contents"])
+        return None if found is None else self._told(ProductRun(made["blocks"], made["rounds"], made["bias"], found))
+
+    def _told(self, run: ProductRun) -> Refutation:
+        product: dict[str, Any] = {"blocks": run.blocks, "rounds": run.rounds, "bias": run.bias}
+        product |= {"schedule": list(run.found.schedule), "contents": run.found.contents}
+        return Refutation(run.found.summary(), document(self.name, {"product": product}))

@@ -35,7 +35,7 @@ from reports.outcomes import NOT_RUN, ProofOutcome, tally
 from reports.store import CERTIFICATE, COUNTEREXAMPLE, ProofStore
 from reports.subjects import Entry
 from rewrites.flexasr_pooling import pooling_mapping, selection_mapping
-from smt_encodings.claims import Answer, Obligation, Status, Verdict
+from smt_encodings.claims import Answer, Obligation, Runs, Status, Verdict
 from smt_encodings.discharge import Discharger
 
 ROOT = Path(__file__).parents[2]
@@ -67,7 +67,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, found: Counterexample
         obligations = [Obligation("n", "g", "(check-sat)\n", "unsat", "m", answers)]
         if mapping.name in FALSE_CLAIMS:
             return Verdict(Status.REFUTED, claim, "chc", 0.1, found.summary(), [], {}, {"counterexample": found})
-        return Verdict(Status.PROVED, claim, "chc", 0.1, "", obligations, {}, {"levels": {}})
+        return Verdict(Status.PROVED, claim, "chc", 0.1, "", obligations, {}, {"levels": {}}, Runs(1, ()))
 
     monkeypatch.setattr(mapping_subject, "verify_with", fake)
     yield lambda: len(calls.read_text())

@@ -32,7 +32,7 @@ from reports.outcomes import NOT_RUN, ProofOutcome
 from reports.store import CERTIFICATE, COUNTEREXAMPLE, ProofStore, proof_key
 from reports.subjects import Entry
 from rewrites.flexasr_pooling import pooling_mapping, selection_mapping
-from smt_encodings.claims import Answer, Obligation, Status, Verdict
+from smt_encodings.claims import Answer, Obligation, Runs, Status, Verdict
 from tests.ilaverify.toy_campaigns import CAMPAIGNS
 from tests.reports.html_examples import CAMPAIGN, TIMES, certificate, proved
 from tests.reports.outcome_examples import claim
@@ -61,7 +61,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store, prover = ProofStore(path), prover_identity(MappingSubject(mapping))
     answers = (Answer("unsat", 0.1, "z3 1"), Answer("unsat", 0.1, "cvc5 1"))
     obligations = [Obligation("n", "g", "(check-sat)\n", "unsat", "m", answers)]
-    verdict = Verdict(Status.PROVED, claim_of(mapping), "chc", 7.5, "", obligations, {}, {"levels": {}})
+    verdict = Verdict(Status.PROVED, claim_of(mapping), "chc", 7.5, "", obligations, {}, {"levels": {}}, Runs(1, ()))
     text = certificate_text(certificate_of(semantics_of(mapping), verdict, {}, "ilaverify test"))
     key = proof_key(semantics_of(mapping), claim_json(claim_of(mapping)), "chc", {}, prover)
     store.put(key, CERTIFICATE, TRUE, text)

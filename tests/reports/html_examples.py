@@ -37,7 +37,8 @@ def certificate(words: dict[str, Any], **changes: Any) -> str:
             obligation("equal values"),
         ],
         "enumerations": [],
-        "invariants": {"loop of rows": level}, "derivation": {}, "seconds": 7.5,
+        "invariants": {"loop of rows": level}, "derivation": {},
+        "runs": {"count": 3, "at": ["T = 2"], "notes": []}, "seconds": 7.5,
     } | changes  # fmt: skip
     return certificate_text(content | {"digest": content_digest(content)})
 

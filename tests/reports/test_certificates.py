@@ -34,7 +34,7 @@ from reports.certificate import (
 )
 from reports.checker import replay
 from rewrites.flexasr_pooling import pooling_mapping
-from smt_encodings.claims import Status, Verdict
+from smt_encodings.claims import Runs, Status, Verdict
 from smt_encodings.discharge import Requirements
 
 Certificate = dict[str, Any]
@@ -43,7 +43,7 @@ SCHEMA = json.loads((Path(module.__file__).parent / "certificate.schema.json").r
 
 @pytest.fixture(scope="module")
 def proved() -> Verdict:
-    return chc.prove.prove(pooling_mapping("max"))
+    return replace(chc.prove.prove(pooling_mapping("max")), runs=Runs(3, ("T = 2, nv = 1, base = 0",), ("no more",)))
 
 
 @pytest.fixture(scope="module")
@@ -167,6 +167,7 @@ def test_a_proof_without_answers_gets_no_certificate(proved: Verdict) -> None:
     for verdict in (
         unasked,
         replace(proved, obligations=[]),
+        replace(proved, runs=None),
         replace(proved, obligations=[replace(proved.obligations[0], answers=()), *proved.obligations[1:]]),
     ):
         with pytest.raises(CertificateError):

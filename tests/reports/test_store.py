@@ -43,7 +43,7 @@ def certificate(**changes: Any) -> dict[str, Any]:
     content: dict[str, Any] = {
         "schema": SCHEMA, "tool": "t", "method": "chc", "parameters": {}, "claim": CLAIM,
         "semantics": SEMANTICS, "obligations": [obligation], "enumerations": [], "invariants": {},
-        "derivation": {}, "seconds": 1.5,
+        "derivation": {}, "runs": {"count": 3, "at": ["T = 2"], "notes": []}, "seconds": 1.5,
     }  # fmt: skip
     content |= changes
     content["digest"] = content_digest(content)

@@ -1,0 +1,94 @@
+"""Sizes inside a mapping's domain, sampled from its conditions: corners first, then at random.
+
+They are found by a solver's models of the conditions and by moves from one model to the next, not from the shapes that
+the mapping's author samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pysmt.shortcuts as smt
+from pysmt.utils import quote
+
+from ila_lang import Expr, postorder
+from ila_lang.kernel import terms, walk
+from ila_lang.mapping import TensorMapping
+from smt_encodings import solver_z3
+from smt_encodings.bits import BitEncoding
+from smt_encodings.environment import fresh_symbols
+from smt_encodings.printer import script
+from smt_encodings.runs import Point, Points, corners
+
+__all__ = ["SizeSampler"]
+
+BOUNDS = (1, 2, 8, 64, 1024, None)
+"""Models are sought in which no size is larger than this, one bound after the other."""
+SECONDS, PATIENCE = 1.0, 5.0
+"""For each question to the solver, as it counts them, so that every machine finds the same sizes."""
+MOST_QUESTIONS = 12
+
+
+class SizeSampler:
+    """Points of a mapping's size domain at which the output has an element."""
+
+    def __init__(self, mapping: TensorMapping) -> None:
+        self.mapping = mapping
+        literals = _literals(mapping)
+        along = {name: corners(literals, (1 << v.width) - 1) for name, v in mapping.parameters.items()}
+        self.points = Points(along, self._inside)
+        with fresh_symbols():
+            encoding = BitEncoding()
+            nonempty = [extent > 0 for extent in (mapping.rows, mapping.columns)]
+            conditions = [encoding.term(c) for c in (*(c for _, c in mapping.domain), *nonempty)]
+            sizes = [encoding.term(v) for v in mapping.parameters.values()]
+            # every size is declared, whether or not a condition speaks of it
+            conditions.append(smt.And([smt.Equals(size, size) for size in sizes]))
+            self._text = script(conditions).replace("(check-sat)\n", "")
+        self._questions = 0
+
+    def _inside(self, sizes: Mapping[str, int]) -> bool:
+        return self.mapping.holds(sizes) and all(self.mapping.output_extents(sizes))
+
+    def smallest(self) -> Point | None:
+        """Sizes of which none can be made smaller alone; None where the solver knows none."""
+        found = self._model({})
+        return None if found is None else self.points.lowered(found)
+
+    def above(self, sizes: Point, name: str) -> Point | None:
+        """With the next larger value of one size; the others change only where they have to."""
+        found = self.points.above(sizes, name)
+        if found is None and (larger := [v for v in self.points.corners[name] if v > sizes[name]]):
+            model = self._model({name: larger[0]})
+            found = None if model is None else self.points.lowered(model, name)
+        return found
+
+    def _model(self, fixed: Mapping[str, int]) -> Point | None:
+        """Sizes of which some are given, and the others are as small as the bounds that are tried say."""
+        for bound in BOUNDS:
+            if self._questions >= MOST_QUESTIONS:
+                return None
+            self._questions += 1
+            lines = []
+            for name, variable in self.mapping.parameters.items():
+                symbol, width = quote(name), variable.width
+                if name in fixed:
+                    lines.append(f"(assert (= {symbol} (_ bv{fixed[name]} {width})))")
+                elif bound is not None:
+                    lines.append(f"(assert (bvule {symbol} (_ bv{min(bound, (1 << width) - 1)} {width})))")
+            answer = solver_z3.check("\n".join([self._text, *lines, "(check-sat)\n"]), SECONDS, PATIENCE, once=True)
+            if answer.status == "sat":
+                found = {name: answer.model.get(name, 0) for name in self.mapping.parameters}
+                if self._inside(found):
+                    return found
+        return None
+
+
+def _literals(mapping: TensorMapping) -> set[int]:
+    """The literals of the domain and the extents, of the programs, and of the conditions that decode commands."""
+    spoken: list[Expr] = [c for _, c in mapping.domain]
+    spoken += [mapping.rows, mapping.columns, *(extent for _, extent in mapping.cell)]
+    for fragment in (mapping.device, mapping.ir):
+        spoken += [term for statement in walk(fragment.program.body) for term in terms(statement)]
+        spoken += [instruction.decode for instruction in fragment.ila.instructions.values()]
+    return {node.value for node in postorder(spoken) if node.op == "const" and not isinstance(node.value, bool)}

@@ -1,0 +1,53 @@
+"""Files of counterexamples: data to replay, and a device program where there is one."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ila_lang.files import FileRefused, read_at_most
+from reports.certificate import MOST_BYTES, write_atomically
+from reports.subjects import Refutation
+
+from .catalogue import find_subject
+from .errors import UsageError
+
+__all__ = ["is_counterexample", "replayed_file", "write_refutation"]
+
+DATA, PROGRAM = "counterexample-data.json", "counterexample.json"
+
+
+def write_refutation(found: Refutation, name: str, directory: Path | None) -> list[Path]:
+    """Writes a counterexample to the claim of that name; where there is no directory, to a new temporary one."""
+    place = directory if directory is not None else Path(tempfile.mkdtemp(prefix="ilaverify-"))
+    files = {PROGRAM: found.program, DATA: found.document}
+    written = [place / f"{name}.{kind}" for kind, text in files.items() if text]
+    for path, text in zip(written, filter(None, files.values()), strict=True):
+        write_atomically(path, text)
+    return written
+
+
+def is_counterexample(path: Path) -> bool:
+    """Whether a file is named as data of a counterexample."""
+    return path.name.endswith(f".{DATA}")
+
+
+def replayed_file(path: Path) -> Refutation | str:
+    """The refutation that a file's data still are of the claim that it names, or why they are none."""
+    try:
+        text = read_at_most(path, "a counterexample", MOST_BYTES).decode("utf-8")
+        content: Any = json.loads(text)
+    except FileRefused as error:
+        return str(error)
+    except (ValueError, RecursionError) as error:
+        return f"{path}: a counterexample must be JSON text: {error}"
+    name = content.get("subject", content.get("mapping")) if isinstance(content, dict) else None
+    if not isinstance(name, str):
+        return f"{path}: a counterexample must name its claim, as subject or mapping"
+    try:
+        found = find_subject(name).replayed(text)
+    except (UsageError, ValueError) as error:
+        return f"{path}: {error}"
+    return found if found is not None else f"{path}: both sides agree on these data, or the data are outside the claim"

@@ -1,0 +1,93 @@
+"""Runs that a PROVED token order survives: schedules on the scalar interpreter, against the sequential order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+from accel_models.vta.isa import ENCODINGS, Instruction, Unit
+from accel_models.vta.model import QUEUES
+from accel_models.vta.options import VtaOptions
+from accel_models.vta.program import Program
+from accel_models.vta.schedule import Policy, decode_program, fixed, shuffled, waits
+from smt_encodings.claims import Runs
+
+from .vta_token_replay import Counterexample, compare
+
+__all__ = ["PRODUCTS", "ProductRun", "survey_products", "survey_program"]
+
+PRODUCTS = ((1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (1, 3), (3, 2))
+"""Blocks and rounds of the products that are run: the smallest, and those at which buffers come back."""
+SCHEDULES = 3
+"""Schedules of each product."""
+LONGEST = 400
+"""Instructions of a program that is run."""
+
+
+@dataclass(frozen=True)
+class ProductRun:
+    """A schedule of a blocked product of so many blocks and rounds that ends otherwise than the sequential order."""
+
+    blocks: int
+    rounds: int
+    bias: bool
+    found: Counterexample
+
+
+def survey_program(program: Program, options: VtaOptions) -> Runs:
+    """Schedules with each order of preference among the modules, and random ones, on random initial contents."""
+    instructions = decode_program(program.words, ENCODINGS[options.encoding])
+    if len(instructions) > LONGEST:
+        return Runs(0, (), (f"not run: a program of more than {LONGEST} instructions",))
+    policies = [fixed(*order) for order in permutations(Unit)] + [shuffled(seed) for seed in range(SCHEDULES)]
+    count = 0
+    for count, found in enumerate(_tried(program, instructions, policies, options), 1):
+        if found is not None:
+            return Runs(count, ("schedules of the program",), difference=found, shown=found.summary())
+    return Runs(count, ("schedules of the program",))
+
+
+def survey_products(product: Callable[..., Program], options: VtaOptions) -> Runs:
+    """Random schedules of small blocked products; ``product`` makes one of blocks, rounds, and with a bias or not."""
+    count, at = 0, list[str]()
+    for number, (blocks, rounds) in enumerate(PRODUCTS):
+        bias = bool(number % 2)
+        program = product(blocks, rounds, bias=bias)
+        instructions = decode_program(program.words, ENCODINGS[options.encoding])
+        at.append(f"blocks = {blocks}, rounds = {rounds}, {'with' if bias else 'without'} bias")
+        policies = [shuffled(SCHEDULES * number + k) for k in range(SCHEDULES)]
+        for found in _tried(program, instructions, policies, options):
+            count += 1
+            if found is not None:
+                shown = f"{at[-1]}: {found.summary()}"
+                return Runs(count, tuple(at), difference=ProductRun(blocks, rounds, bias, found), shown=shown)
+    return Runs(count, tuple(at))
+
+
+def _tried(
+    program: Program, instructions: Sequence[Instruction], policies: Sequence[Policy], options: VtaOptions
+) -> Iterator[Counterexample | None]:
+    """What came of the schedule of each policy; the same schedule is run once."""
+    seen: set[tuple[int, ...]] = set()
+    for number, policy in enumerate(policies):
+        schedule = tuple(_schedule(instructions, policy, options))
+        if schedule not in seen:
+            seen.add(schedule)
+            yield compare(program, schedule, options, number)
+
+
+def _schedule(instructions: Sequence[Instruction], policy: Policy, options: VtaOptions) -> list[int]:
+    """The order (numbers from 1) that a policy chooses, as far as tokens let it go."""
+    tokens = dict.fromkeys(QUEUES, 0)
+    queues = {unit: deque(i for i, x in enumerate(instructions) if x.unit == unit) for unit in Unit}
+    order: list[int] = []
+    while ready := [u for u, q in queues.items() if q and not waits(instructions[q[0]], tokens, options)]:
+        position = queues[policy(ready)].popleft()
+        for queue in instructions[position].pops():
+            tokens[queue] -= 1
+        for queue in instructions[position].pushes():
+            tokens[queue] += 1
+        order.append(position + 1)
+    return order
