@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ila_lang import bv, uninterpreted, var
+from ila_lang import Kernel, Let, bv, const, uninterpreted, var
 from ila_lang.mapping import Lemma, TensorMapping
 from ilaverify.catalogue import all_entries
 from reports.trust import trust_entry, trust_report
@@ -66,8 +66,9 @@ def test_an_uninterpreted_function_is_told() -> None:
     mapping = pooling_mapping("max")
     assert "  uninterpreted  none" in trust_entry(mapping)
     mystery = uninterpreted("mystery", bv(8), code=bv(8))
-    device = replace(mapping.device)
-    device.parameters = {**device.parameters, "more": mystery(var("x", bv(8)))}
+    program = mapping.device.program
+    more = Let(var("riddle", bv(8)), mystery(const(0, 8)))
+    device = replace(mapping.device, program=Kernel(program.name, body=[*program.body, more]))
     assert added(mapping, replace(mapping, device=device)) == {"  uninterpreted  mystery"}
 
 
