@@ -58,7 +58,8 @@ class ScalarRule:
     that hold without a condition; they are proved first and then used as laws of uninterpreted functions.  ``examples``
     are values at which a refutation is sought first.
 
-    Raises TypeError where the sides have different formats or a condition is no Boolean.
+    Raises TypeError where the sides have different formats or a condition is no Boolean, ValueError where a lemma has a
+    condition.
     """
 
     name: str
@@ -87,6 +88,9 @@ class ScalarRule:
         if self.number == NUMBER:
             raise TypeError(f"the rule {self.name} must say which format its numbers have, such as BINARY32 or REALS")
         variables(*self.terms)  # one format for each name
+        for lemma in self.lemmas:
+            if any(c is not TRUE for c in (lemma.condition, lemma.left_has_value, lemma.right_has_value)):
+                raise ValueError(f"the lemma {lemma.name} of the rule {self.name} must hold without a condition")
 
     @property
     def terms(self) -> tuple[Scalar, ...]:
@@ -156,6 +160,7 @@ def _not_zero(x: Scalar) -> bool:
 
 _EXACTLY: Mapping[str, Callable[..., Scalar]] = {
     "div": lambda x, y: TRUE if _not_zero(y) else ~y.equals(0),
+    "remainder": lambda x, y: TRUE if _not_zero(y) else ~y.equals(0),
     "log": lambda x: TRUE if _positive(x) else x > 0,
     "sqrt": lambda x: TRUE if _positive(x) else x >= 0,
     "acosh": lambda x: x >= 1,

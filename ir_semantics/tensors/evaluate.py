@@ -147,6 +147,9 @@ class _Writer:
                 return key
             case IndexValue(value):
                 return f"integer({self.index(value)})"
+            case Apply("select", (condition, yes, no)):  # what is not chosen need not have a value
+                chosen = f"apply('select', [{self.element(condition)}, True, False])"
+                return f"({self.element(yes)} if {chosen} else {self.element(no)})"
             case Apply(op, args):
                 return f"apply({op!r}, [{', '.join(map(self.element, args))}])"
             case Choice(condition, yes, no):

@@ -4,28 +4,35 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
 from ir_semantics.scalars import (
     BINARY32,
     INTEGERS,
+    OPERATORS,
     REALS,
+    TRUE,
     Format,
+    NotInterpreted,
     Scalar,
+    apply,
     cast,
     code_format,
     exp,
     float_format,
     integer,
+    interpret,
     log,
     pow_,
     select,
     sqrt,
     variable,
 )
+from ir_semantics.scalars_concrete import Concrete
 from rewrites.rule_prover import interpretations_of, prove_rule, proved_by
-from rewrites.rules import ScalarRule
+from rewrites.rules import ScalarRule, has_value
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 from smt_encodings.interpretations import Symbols
@@ -70,12 +77,36 @@ def test_variables_may_have_any_name(name: str, kind: Format) -> None:
     assert prove_rule(replace(rule, right=other * other)).status is Status.REFUTED
 
 
+def test_every_operator_without_a_value_somewhere_has_a_domain() -> None:
+    """What concrete evaluation over the reals refuses at 0 or -1 must have a condition."""
+    for name, operator in OPERATORS.items():
+        if operator.result == "target" or name in ("not", "and", "or"):
+            continue
+        operands = [x, y, x][: operator.arity] if name != "select" else [x < y, x, y]
+        term = apply(name, *operands)
+        without = False
+        for values in ({"x": a, "y": b} for a in (-1, 0, 1) for b in (-1, 0, 1)):
+            try:
+                interpret([term], Concrete({n: Fraction(v) for n, v in values.items()}), REALS)
+            except NotInterpreted as error:
+                without |= "has no value" in str(error)
+        if without:
+            assert has_value([term], REALS) is not TRUE, name
+
+
 # -- partial functions of real numbers ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "right",
-    [x + 0 * (1 / y), x + 0 * log(y), x + (sqrt(y) - sqrt(y)), select(log(y) < 0, x, x), x + 0 * pow_(y, 2)],
+    [
+        x + 0 * (1 / y),
+        x + 0 * log(y),
+        x + (sqrt(y) - sqrt(y)),
+        select(log(y) < 0, x, x),
+        x + 0 * pow_(y, 2),
+        select(apply("remainder", x, y).same(apply("remainder", x, y)), x, x + 1),
+    ],
     ids=str,
 )
 def test_partial_functions_that_cancel_are_not_lost(right: Scalar) -> None:

@@ -107,14 +107,18 @@ class Forms:
 
     def merged(self, element: Element, at: Hypotheses) -> dict[Product, Fraction]:
         """The sum of products that an element is: products (with coefficient 1) and their coefficients."""
+        return self.collected(self.terms(element, at), at)
+
+    def collected(self, terms: Iterable[Product], at: Hypotheses) -> dict[Product, Fraction]:
+        """Products (with coefficient 1) and their coefficients; those that cancel, in part or in whole, are finite."""
         found: dict[Product, Fraction] = {}
-        for p in self.terms(element, at):
+        signs: dict[Product, set[bool]] = {}
+        for p in terms:
             key = p._replace(coefficient=Fraction(1))
             found[key] = found.get(key, Fraction(0)) + p.coefficient
-        for key in [k for k, c in found.items() if c == 0]:
-            self.regular([key], at)
-            del found[key]
-        return found
+            signs.setdefault(key, set()).add(p.coefficient > 0)
+        self.regular([key for key, c in found.items() if c == 0 or len(signs[key]) > 1], at)
+        return {key: c for key, c in found.items() if c}
 
     def terms(self, element: Element, at: Hypotheses) -> list[Product]:
         """The products whose sum an element is."""

@@ -29,7 +29,7 @@ from ir_semantics.tensors.conditions import (
 from ir_semantics.tensors.elements import Apply, Choice, Element, IndexValue, Number, Read, Reduce
 from ir_semantics.tensors.index import Index, Quotient
 
-from .forms import NOTHING, UNIT, Forms, Ranges, opened, within
+from .forms import NOTHING, UNIT, Forms, Product, Ranges, opened, within
 from .indices import simplified
 from .steps import Step, need, replaced, variable
 
@@ -252,15 +252,15 @@ def exponential(forms: Forms, step: Step, right: Element) -> None:
     """*Reals*: exp(n*a + m*b) = exp(a)^n * exp(b)^m; a must be finite where n < 0, as exp(-inf) = 0."""
     assert isinstance(step.left, Apply)
     need(step.left.op == "exp", "exp of a sum of real numbers")
-    found: dict[object, Fraction] = {}
+    summands: list[Product] = []
     powers: dict[Element, int] = {}
     for root, n in step.data:
-        for product, coefficient in forms.merged(root, step.hypotheses).items():
-            found[product] = found.get(product, Fraction(0)) + coefficient * n
+        summands += [p._replace(coefficient=c * n) for p, c in forms.merged(root, step.hypotheses).items()]
         need(n > 0 or forms.finite(root, step.hypotheses), f"{root} must be finite")
         power = Apply("exp", (root,))
         need(power not in powers, "each exponential once")
         powers[power] = n
+    found = forms.collected(summands, step.hypotheses)
     need(found == forms.merged(step.left.args[0], step.hypotheses), "the exponents must add up")
     terms = forms.terms(right, step.hypotheses)
     need(len(terms) == 1 and terms[0].simple and terms[0].coefficient == 1, "one product")

@@ -78,13 +78,21 @@ def replay(forms: Forms, premise: Hypotheses, left: Tensor, right: Tensor, deriv
         forms.ask(premise, equal(a, b), f"both sides have one size along axis {axis}")
     goal = opening(premise, left, right, Names())
     for split in derivation.splits:
-        name, divisor, high, low = split
-        need(name in dict(goal.ranges), f"{name} must be a subscript")
-        for digit in (high, low):
-            fresh_in(digit, goal.hypotheses, goal.left, goal.right, IndexValue(divisor))
-        has_digits(forms, premise, (name, dict(goal.ranges)[name]), divisor, (high, low))
-        goal = goal.in_digits(split)
+        try:
+            goal = _split(forms, goal, split)
+        except MALFORMED as error:
+            raise Rejected(f"a subscript must be written in two digits: {error}") from error
     prove(forms, goal, derivation.last)
+
+
+def _split(forms: Forms, goal: Goal, split: Split) -> Goal:
+    """The goal with one subscript written in digits, which are new variables and reach all its values."""
+    name, divisor, high, low = split
+    need(name in dict(goal.ranges), f"{name} must be a subscript")
+    for digit in (high, low):
+        fresh_in(digit, goal.hypotheses, goal.left, goal.right, IndexValue(divisor))
+    has_digits(forms, goal.premise, (name, dict(goal.ranges)[name]), divisor, (high, low))
+    return goal.in_digits(split)
 
 
 def prove(forms: Forms, goal: Goal, last: Step) -> None:
@@ -92,8 +100,9 @@ def prove(forms: Forms, goal: Goal, last: Step) -> None:
     need(last.left == goal.left and last.right == goal.right, "the last step must be about both sides")
     need(all(h in goal.hypotheses for h in last.hypotheses), "the last step must not have other hypotheses")
     divisors = list(_divisors(goal.left, goal.hypotheses))
+    own = frozenset().union(*map(variables_of, goal.hypotheses), *map(free_in, (goal.left, goal.right)))
     for step in in_order(last):
-        _check(forms, step, divisors)
+        _check(forms, step, divisors, own)
 
 
 def in_order(last: Step) -> list[Step]:
@@ -110,12 +119,16 @@ def in_order(last: Step) -> list[Step]:
     return list(found.values())
 
 
-def _check(forms: Forms, step: Step, divisors: list[tuple[Hypotheses, Element]]) -> None:
+def _check(forms: Forms, step: Step, divisors: list[tuple[Hypotheses, Element]], own: frozenset[str]) -> None:
+    """Raises Rejected unless a step is an instance of its law; what divides has values at the goal's ``own`` variables.
+
+    So no step may bind one of these: it would speak of other subscripts and sizes than the goal does.
+    """
     facts = tuple(p for p in step.premises if p.right is None)
     equations = replace(step, premises=tuple(p for p in step.premises if p.right is not None))
     elements = [*_elements((step.left, step.right, step.data))]
     free = frozenset().union(*map(variables_of, step.hypotheses), *map(free_in, elements))
-    both_ways = free & frozenset().union(*map(bound_in, elements))
+    both_ways = (free | own) & frozenset().union(*map(bound_in, elements))
     need(not both_ways, f"{sorted(both_ways)} must not be free and bound in one step")
     try:
         if step.right is None:
@@ -149,7 +162,7 @@ def _divisors(element: Element, at: Hypotheses) -> Iterator[tuple[Hypotheses, El
         case Apply(op, args):
             if op == "div":
                 yield at, args[1]
-            for a in args:
+            for a in args[:1] if op == "select" else args:  # what is not chosen need not have a value
                 yield from _divisors(a, at)
         case Choice(condition, yes, no):
             yield from _divisors(yes, extended(at, condition))

@@ -13,11 +13,15 @@ from chc.tensor_rules import kernel
 from chc.tensor_rules.check import Asking
 from chc.tensor_rules.kernel.forms import Forms
 from chc.tensor_rules.kernel.laws import LAWS
-from chc.tensor_rules.kernel.replay import Goal, in_order, prove, replay
-from chc.tensor_rules.kernel.steps import Rejected
+from chc.tensor_rules.kernel.replay import Derivation, Goal, in_order, prove, replay
+from chc.tensor_rules.kernel.steps import Rejected, Step
 from chc.tensor_rules.obligations import extended
+from ir_semantics.tensors.conditions import Condition, inside, le
+from ir_semantics.tensors.elements import Element
+from ir_semantics.tensors.index import index
+from ir_semantics.tensors.terms import input_
 from smt_encodings.discharge import Discharger
-from tests.chc.tensor_rules.kernel_cases import CASES, RULE_CASES, Case, RuleCase
+from tests.chc.tensor_rules.kernel_cases import CASES, RULE_CASES, Case, M, N, RuleCase, X, at, number, op, over, v
 
 FOLDER = Path(str(kernel.__file__)).parent
 
@@ -50,6 +54,73 @@ def test_a_derivation_is_of_its_rule(case: RuleCase) -> None:
     else:
         with pytest.raises(Rejected):
             replay(*arguments)
+
+
+def whole(left: Element, right: Element, last: Step, premise: tuple[Condition, ...] = ()) -> None:
+    """Checks a derivation of two elements of vectors of n, at the subscript o."""
+    forms = Forms(True, True, frozenset(), Asking(discharger=Discharger(timeout=2.0)))
+    prove(forms, Goal(extended((), *premise), (("o", N),), left, right), last)
+
+
+def test_a_maximum_that_may_be_empty_cancels_in_no_part() -> None:
+    top = over("k.1", M, at("a", "k.1"), "max")
+    twice = op("sub", op("mul", top, number(2)), top)
+    for premise, accepted in (((), False), ((le(1, M),), True)):
+        step = Step("sums of products", extended((), *premise), top, twice)
+        if accepted:
+            whole(top, twice, step, premise)
+        else:
+            with pytest.raises(Rejected):
+                whole(top, twice, step, premise)
+
+
+def test_exponents_of_both_signs_are_finite() -> None:
+    top = over("k.1", M, at("a", "k.1"), "max")
+    doubled, less = op("mul", top, number(2)), op("neg", top)
+    left, right = op("exp", top), op("mul", op("exp", doubled), op("exp", less))
+    for premise, accepted in (((), False), ((le(1, M),), True)):
+        step = Step("exponential", extended((), *premise), left, right, (), ((doubled, 1), (less, 1)))
+        if accepted:
+            whole(left, right, step, premise)
+        else:
+            with pytest.raises(Rejected):
+                whole(left, right, step, premise)
+
+
+def test_a_fact_about_the_subscript_is_not_one_about_a_bound_variable() -> None:
+    """That y is not 0 at the subscript says nothing of the other y, over which a sum with its name runs."""
+    subscript = extended((), inside(v("o"), N))
+    y = at("y", "o")
+    left = op("div", at("x", "o"), y)
+    fact = Step("divisor of the left side", subscript, y, None, (Step("same", subscript, y, y),))
+    ratios, ones = over("o", N, op("div", y, y)), over("o", N, number(1))
+    cancelled = Step("sums of products", (), ratios, ones, (fact,))
+    right = op("add", left, op("sub", over("k.1", N, op("div", at("y", "k.1"), at("y", "k.1"))), ones_over("k.2")))
+    renamed = [
+        Step("renamed", (), ratios, over("k.1", N, op("div", at("y", "k.1"), at("y", "k.1")))),
+        Step("renamed", (), ones, ones_over("k.2")),
+    ]
+    sums = Step(
+        "chain", (), renamed[0].right, renamed[1].right, (renamed[0], cancelled, renamed[1]), (True, False, False)
+    )  # type: ignore[arg-type]
+    nothing = op("add", left, op("sub", ones_over("k.2"), ones_over("k.2")))
+    inner = Step("parts", (), right.args[1], nothing.args[1], (sums,))
+    outer = Step("parts", (), right, nothing, (inner,))
+    last = Step("chain", (), left, right, (Step("sums of products", (), nothing, left), outer), (True, True))
+    with pytest.raises(Rejected, match="must not be free and bound"):
+        whole(left, right, last)
+
+
+def ones_over(name: str) -> Element:
+    return over(name, N, number(1))
+
+
+def test_digits_of_another_form_are_rejected() -> None:
+    forms = Forms(True, True, frozenset(), Asking(discharger=Discharger(timeout=2.0)))
+    x = input_("x", N)
+    derivation = Derivation((("o.1", index(0), "h.9", "l.9"),), Step("same", (), X, X))
+    with pytest.raises(Rejected):
+        replay(forms, (), x, x, derivation)
 
 
 def test_every_law_has_right_and_forged_instances() -> None:

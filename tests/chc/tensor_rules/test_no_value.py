@@ -16,7 +16,7 @@ from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.prove import prove_tensor_rule
 from chc.tensor_rules.refute import find_counterexample, replay
 from chc.tensor_rules.rule import Kind, TensorRule
-from ir_semantics.scalars import exp, variable
+from ir_semantics.scalars import exp, maximum, select, variable
 from ir_semantics.scalars import log as logarithm
 from ir_semantics.scalars import sqrt as square_root
 from ir_semantics.tensors.conditions import TRUE, Condition, both, equal, le, lt
@@ -195,3 +195,51 @@ def test_a_slice_of_what_has_no_value_has_none() -> None:
     """The element that is read is one that the left side has, too."""
     kept = rule(slice_(inverse(X), [0], [N]), inverse(slice_(X, [0], [N])))
     assert prove_tensor_rule(kept).status is Status.PROVED
+
+
+# -- infinities that cancel in part --------------------------------------------------------------------------
+
+z = variable("z")
+FAR = where(lambda i: equal(i, 613), fill(-INFINITY, N), X)
+"""-inf at one place, which no search over small sizes comes to."""
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        map_(z * 2 - z, z=FAR),
+        map_(z * 3 - z * 2, z=FAR),
+        map_(maximum(z, z * 2 - z), z=FAR),
+    ],
+    ids=["2z - z", "3z - 2z", "max(z, 2z - z)"],
+)
+def test_an_infinity_that_cancels_in_part_has_no_value(right: Tensor) -> None:
+    assert decide_tensor_rule(rule(FAR, right), Discharger(timeout=5)).status is not Status.PROVED
+    data = {"x": np.array([Fraction(0)] * 614, dtype=object)}
+    assert replay(rule(FAR, right), {"n": 614}, data) is not None
+
+
+def test_a_finite_number_may_cancel_in_part() -> None:
+    assert prove_tensor_rule(rule(X, map_(z * 2 - z, z=X))).status is Status.PROVED
+
+
+def test_exponentials_of_what_cancels_in_part() -> None:
+    right = map_(exp(z * 2) * exp(-z), z=FAR)
+    assert decide_tensor_rule(rule(power(FAR), right), Discharger(timeout=5)).status is not Status.PROVED
+    assert prove_tensor_rule(rule(power(X), map_(exp(z * 2) * exp(-z), z=X))).status is Status.PROVED
+
+
+# -- choices by data -----------------------------------------------------------------------------------------
+
+
+def test_what_is_not_chosen_need_not_have_a_value() -> None:
+    """ONNX's Where gives x where y is 0; a quotient by y must not follow from the other operand."""
+    guarded = select(variable("y").equals(0), variable("x"), variable("x") / variable("y"))
+    left = map_(guarded, x=X, y=Y)
+    wrong = map_(guarded * (variable("y") / variable("y")), x=X, y=Y)
+    verdict = decide_tensor_rule(rule(left, wrong), Discharger(timeout=5))
+    assert verdict.status is Status.REFUTED
+    assert "divides by zero" in verdict.reason
+    guard = variable("y").equals(0)
+    kept = map_(select(guard, variable("x"), variable("x") * 2) + 0, x=X, y=Y)
+    assert prove_tensor_rule(rule(map_(select(guard, z, z * 2), y=Y, z=X), kept)).status is Status.PROVED
