@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
 from ir_semantics.scalars import (
@@ -97,12 +98,12 @@ class ScalarRule:
         """Condition, definedness of both sides, and both sides."""
         return (self.condition, self.left_defined, self.right_defined, *self.sides)
 
-    @property
+    @cached_property
     def left_has_value(self) -> Scalar:
         """Where the rule says something, if its condition holds: the condition and the left side have values."""
         return _both(self.left_defined, has_value((self.condition, self.left), self.number))
 
-    @property
+    @cached_property
     def right_has_value(self) -> Scalar:
         """Where the right side has a value."""
         given = (self.condition, self.left)
