@@ -33,9 +33,9 @@ class Proof:
     horn_timeout: float
     given: Mapping[str, Sequence[str]] | None
     base: IntegerEncoding = field(init=False)
-    """The size domain, and that there is an output cell."""
+    """The size domain, and that there is an output cell: what is only about values of the output."""
     domain: IntegerEncoding = field(init=False)
-    """The size domain alone."""
+    """The size domain alone: what programs do at every size."""
     levels: Levels = field(default_factory=Levels)
     inferred: dict[str, Inferred] = field(default_factory=dict)
     """Invariants found so far, by the Horn clauses of their systems without names."""

@@ -49,7 +49,7 @@ def prove_by_origins(proof: Proof) -> None:
         schedule = schedule_of(fragment, dict(zip(mapping.parameters, trials.rows[0], strict=False)))
         for number, (text, condition) in enumerate(dict.fromkeys(schedule.requires), 1):
             meaning = "what decoding relies on holds for all sizes"
-            scene.theorem(f"{prefix}: decoding", f"{number}: {text}", condition, meaning)
+            sizes.theorem(f"{prefix}: decoding", f"{number}: {text}", condition, meaning)
         sides.append(Values(Origins(Layout(proof, prefix, schedule), Writers(schedule))))
         Indirect(sides[-1]).resolve()
     device, ir = sides

@@ -194,7 +194,7 @@ class Indirect:
         if key not in self._scenes:
             proof = self.values.origins.layout.proof
             name = f"{self._prefix}, loops {len(self._scenes)}"
-            encoding = proof.base.fork(name)
+            encoding = proof.domain.fork(name)
             for counter, extent in loops:
                 encoding.assume(less(counter, extent))
             proof.fits(encoding, f"{name}: extents")

@@ -95,6 +95,8 @@ def _precondition(proof: Proof) -> bool:
     encoding = proof.base
     for _, condition in proof.mapping.domain:
         encoding.assume(condition)
+    for _, extent in proof.mapping.coordinates:
+        encoding.term(extent)  # first, so that its quotients are the same symbols in both
     proof.domain = encoding.fork("domain")
     for coordinate, extent in proof.mapping.coordinates:
         encoding.assume(extent > coordinate)

@@ -127,7 +127,7 @@ class Spot:
     def __init__(self, proof: Proof, space: str, write: Write, inner: Loops = ()) -> None:
         self.proof, self.space, self.write = proof, space, write
         self.loops = (*write.loops, *inner)
-        self.encoding = proof.base.fork(space)
+        self.encoding = proof.domain.fork(space)
         self._rename: dict[Expr, Expr] = {}
         for counter, extent in self.loops:
             bound = substitute(extent, self._rename)
@@ -205,7 +205,7 @@ class Spot:
 
     def quotients(self) -> list[tuple[FNode, FNode, FNode]]:
         """What this iteration divides by sizes: dividend, divisor and quotient."""
-        known = {s for _, _, symbols in self.proof.base.quotients() for s in symbols}
+        known = {s for _, _, symbols in self.proof.domain.quotients() for s in symbols}
         return [
             (value, divisor, symbols[0])
             for value, divisor, symbols in self.encoding.quotients()
