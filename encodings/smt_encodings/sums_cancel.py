@@ -2,13 +2,14 @@
 
 The hash encoding collects, of a sum, the hashes of its elements (:mod:`smt_encodings.sums_encode`).  The difference of
 both sides is a linear combination of hashes ``h(e)`` with integer coefficients: how much more often the left side adds
-``e`` up than the right side.  :func:`difference` gives it, with sums among elements opened and -0.0 left out.  Elements
-are the same where they must be the same values: symbols by name, literals by exact value, products of these in either
-order.  All other products, of sums or of products, are the same only where they are the same term; whether they are
-equal is a question about the values of sums, which is left to solvers.
+``e`` up than the right side.  :func:`difference` gives it, with sums among elements opened and -0.0 left out;
+:func:`cancellation` writes down how it vanishes, for :mod:`smt_encodings.sums_replay`, on which a PROVED rests.
+Elements are the same where they must be the same values: symbols by name, literals by exact value, products of these in
+either order.  All other products, of sums or of products, are the same only where they are the same term; whether they
+are equal is a question about the values of sums, which is left to solvers.
 
-Coefficients are Python integers, not integers modulo a power of two.  Where none is left, the sides are equal by the
-laws of addition alone; docs/reductions.md has the argument.  Where some are left, nothing follows from this module.
+Coefficients are Python integers, not integers modulo a power of two.  Where some are left, nothing follows from this
+module.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from .sums import NEGATIVE_ZERO, Constant, Number, Product, Sum, SumClaim, Symbol, Term
+from .sums_replay import Cancellation, Place, numbered
 
-__all__ = ["Element", "difference", "sums_within"]
+__all__ = ["Element", "cancellation", "difference", "sums_within"]
 
 Element: TypeAlias = str | Number | frozenset[str | Number] | Product
 """A symbol's name, a literal's value, the set of both factors of a product of such (of one, if it is a square), or the
@@ -42,37 +44,50 @@ def sums_within(*roots: Term) -> list[Sum]:
     return list(order.values())
 
 
-def difference(claim: SumClaim) -> dict[Element, int]:
-    """How much more often each element is added up on the left than on the right; only where that is not 0.
+def _factor(term: Term) -> str | Number | None:
+    return term.name if isinstance(term, Symbol) else term.exact if isinstance(term, Constant) else None
+
+
+def _element(term: Term) -> tuple[str, Element]:
+    """By which law elements are the same, and what is the same."""
+    if isinstance(term, Product):
+        a, b = _factor(term.left), _factor(term.right)
+        return ("one product", term) if a is None or b is None else ("the same factors", frozenset((a, b)))
+    if isinstance(term, Symbol):
+        return "one symbol", term.name
+    assert isinstance(term, Constant)
+    return "one literal", term.exact
+
+
+def _cancelled(claim: SumClaim) -> tuple[tuple[int, ...], dict[tuple[str, Element], list[Place]]]:
+    """How often each sum is opened, and the places of each element.
 
     Each sum is opened once, with the number of times that it occurs, so that the time is linear in the number of terms.
     """
-    sides = [side if isinstance(side, Sum) else Sum((side,)) for side in (claim.left, claim.right)]
-    order = sums_within(*sides)
-    times = dict.fromkeys(map(id, order), 0)
-    times[id(sides[0])] += 1
-    times[id(sides[1])] -= 1
-    found: dict[Element, int] = {}
-    count = found.get
-    for term in reversed(order):  # a sum comes after all sums of which it is an element
-        n = times[id(term)]
-        if n == 0:
-            continue
-        for element in term.elements:
-            key: Element
-            if isinstance(element, Product):
-                left, right = element.left, element.right
-                a = left.name if isinstance(left, Symbol) else left.exact if isinstance(left, Constant) else None
-                b = right.name if isinstance(right, Symbol) else right.exact if isinstance(right, Constant) else None
-                key = element if a is None or b is None else frozenset((a, b))
-            elif isinstance(element, Symbol):
-                key = element.name
-            elif isinstance(element, Constant):
-                key = element.exact
-                if key is NEGATIVE_ZERO:
-                    continue
-            else:
-                times[id(element)] += n
-                continue
-            found[key] = count(key, 0) + n
-    return {element: n for element, n in found.items() if n}
+    sums = numbered(claim)
+    times = dict.fromkeys(map(id, sums), 0) | {id(sums[0]): 1, id(sums[1]): -1}
+    for term in reversed(sums_within(*sums)):  # a sum comes after all sums of which it is an element
+        for element in term.elements if times[id(term)] else ():
+            if isinstance(element, Sum):
+                times[id(element)] += times[id(term)]
+    found: dict[tuple[str, Element], list[Place]] = {}
+    for number, term in enumerate(sums):
+        for place, element in enumerate(term.elements if times[id(term)] else ()):
+            if not isinstance(element, Sum) and not (isinstance(element, Constant) and element.exact is NEGATIVE_ZERO):
+                found.setdefault(_element(element), []).append((number, place))
+    return tuple(times[id(term)] for term in sums), found
+
+
+def difference(claim: SumClaim) -> dict[Element, int]:
+    """How much more often each element is added up on the left than on the right; only where that is not 0."""
+    times, found = _cancelled(claim)
+    counts = {element: sum(times[number] for number, _ in at) for (_, element), at in found.items()}
+    return {element: n for element, n in counts.items() if n}
+
+
+def cancellation(claim: SumClaim) -> Cancellation | None:
+    """The derivation of a claim whose difference is empty; :func:`smt_encodings.sums_replay.replay` checks it."""
+    times, found = _cancelled(claim)
+    if any(sum(times[number] for number, _ in at) for at in found.values()):
+        return None
+    return Cancellation(times, tuple((law, tuple(at)) for (law, _), at in found.items()))

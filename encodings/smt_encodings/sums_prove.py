@@ -10,8 +10,9 @@ from itertools import chain
 from . import solver_cvc5, solver_z3
 from .claims import Answer, Claim, Equality, Interpretation, Obligation, Status, Verdict, conclude
 from .sums import Counterexample, Product, Sum, SumClaim, Term, distinguish, evaluate, flat_lengths
-from .sums_cancel import difference, sums_within
+from .sums_cancel import cancellation, sums_within
 from .sums_encode import Data, Encoding, script
+from .sums_replay import Cancellation, Rejected, replay
 
 __all__ = ["NORMAL_FORM", "NUMBERS", "Method", "prove_sums"]
 
@@ -42,8 +43,8 @@ _ENCODINGS = {
 _MEANING = "sides that differ for some values of the symbols and some order of additions"
 
 _CANCELLED = (
-    "decided by normal form, no solver was asked: both sides add up the same elements equally often, with sums among "
-    "elements opened and -0.0 left out"
+    "decided by a derivation that was replayed, no solver was asked: both sides add up the same elements equally "
+    "often, with sums among elements opened and -0.0 left out"
 )
 
 
@@ -59,9 +60,9 @@ def prove_sums(
 
     ``details["decided_by"]`` says what decided it, where something did.
 
-    * :data:`NORMAL_FORM`: with the method ``HASH``, both sides add up the same elements as often, by
-      :func:`~smt_encodings.sums_cancel.difference`: PROVED, without obligations, because no solver was asked.  With
-      ``ask`` this is not tried, and a claim is proved by both solvers or not at all.
+    * :data:`NORMAL_FORM`: with the method ``HASH``, both sides add up the same elements as often: PROVED, without
+      obligations, by ``details["derivation"]``, which :func:`smt_encodings.sums_replay.replay` accepted.  With ``ask``
+      this is not tried, and a claim is proved by both solvers or not at all.
     * :data:`NUMBERS`: both sides were evaluated and differ (``details["counterexample"]``): REFUTED.  Numbers are tried
       before solvers are asked, because sums that differ are hard for solvers and easy for exact arithmetic.
     * the names of both solvers, of which each answered "unsat": PROVED.
@@ -72,9 +73,9 @@ def prove_sums(
     start = time.perf_counter()
     obligations: list[Obligation] = []
     details: dict[str, object] = {}
-    if method is Method.HASH and not ask and not difference(claim):
-        status, reason = conclude((), NORMAL_FORM)[0], _CANCELLED
-        details["decided_by"] = NORMAL_FORM
+    if method is Method.HASH and not ask and (derivation := cancellation(claim)) is not None:
+        status, reason = _replayed(claim, derivation)
+        details |= {"decided_by": NORMAL_FORM, "derivation": derivation}
     elif (found := distinguish(claim)) is not None:
         status, reason = _replay(claim, found)
         details["counterexample"] = found
@@ -86,6 +87,14 @@ def prove_sums(
             details["decided_by"] = " and ".join(a.solver for o in obligations for a in o.answers)
     said = _said(claim, data)
     return Verdict(status, said, method.value, time.perf_counter() - start, reason, obligations, {}, details)
+
+
+def _replayed(claim: SumClaim, derivation: Cancellation) -> tuple[Status, str]:
+    try:
+        replay(claim, derivation)
+    except Rejected as error:
+        return Status.ERROR, f"the kernel must accept the derivation of what cancels: {error}"
+    return conclude((), derivation)[0], _CANCELLED
 
 
 def _replay(claim: SumClaim, found: Counterexample) -> tuple[Status, str]:

@@ -15,6 +15,7 @@ from smt_encodings.sums import Constant, Product, Sum, SumClaim, Symbol, Term, d
 from smt_encodings.sums_cancel import difference, sums_within
 from smt_encodings.sums_encode import Data, Encoding, script
 from smt_encodings.sums_prove import NORMAL_FORM, Method, prove_sums
+from smt_encodings.sums_replay import Cancellation
 from tests.smt_encodings.sums_oracle import ATOMS, TERMS, UNIT, ZERO, X, Y, Z, add, doubled, equal, regrouped, sums_of
 
 SUMS_OF_LEAVES = sums_of(ATOMS | sums_of(ATOMS, 3), 4)
@@ -144,10 +145,15 @@ def no_solver(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_verdict_says_that_no_solver_was_asked(data: Data) -> None:
     verdict = prove_sums(SumClaim(dot(A[::-1], B[::-1], UNIT), dot(A, B), "backwards"), data=data)
     assert verdict.status is Status.PROVED and verdict.obligations == []
-    assert verdict.details == {"decided_by": NORMAL_FORM}
+    assert verdict.details == {
+        "decided_by": NORMAL_FORM,
+        "derivation": Cancellation(
+            (1, -1, 1, -1), tuple(("the same factors", ((2, i + 1), (3, 2 - i))) for i in range(3))
+        ),
+    }
     assert verdict.reason == (
-        "decided by normal form, no solver was asked: both sides add up the same elements equally often, with sums "
-        "among elements opened and -0.0 left out"
+        "decided by a derivation that was replayed, no solver was asked: both sides add up the same elements equally "
+        "often, with sums among elements opened and -0.0 left out"
     )
     assert verdict.claim.statement == "sum of 4 elements = sum of 3 elements, whatever the symbols are"
     assert verdict.claim.assumptions[:2] == (
