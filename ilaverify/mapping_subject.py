@@ -16,6 +16,7 @@ import bmc.sums
 from bmc.counterexample import Counterexample, replays, search
 from bmc.mutants import mutants
 from bmc.programs import write_program_file
+from bmc.runs import survey
 from chc.prove import claim_of
 from ila_lang.mapping import TensorMapping
 from reports.certificate import semantics_of
@@ -65,8 +66,8 @@ class MappingSubject(Subject):
         return tuple(m for m in METHODS if m != "auto")
 
     def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
-        """The method's proof, with which it is checked, too."""
-        return (PROVERS[method],)
+        """The method's proof, with which it is checked, too, and the runs that a PROVED survives."""
+        return PROVERS[method], survey
 
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
         """The claim for every size; proofs of it have no parameters."""

@@ -212,6 +212,9 @@ class CertificateView:
     seconds: float
     solvers: tuple[str, ...]
     enumerations: tuple[tuple[str, int], ...]
+    runs: int
+    runs_at: tuple[str, ...]
+    runs_notes: tuple[str, ...]
     obligations: int
     unlisted: int
     groups: tuple[ObligationGroup, ...]
@@ -323,6 +326,9 @@ def _certificate(outcome: ProofOutcome, invariants: Mapping[str, Sequence[str]])
         seconds=float(content["seconds"]),
         solvers=tuple(solvers),
         enumerations=tuple((str(e["name"]), int(e["arguments"])) for e in content["enumerations"]),
+        runs=int(content["runs"]["count"]),
+        runs_at=tuple(map(str, content["runs"]["at"])),
+        runs_notes=tuple(map(str, content["runs"]["notes"])),
         obligations=len(obligations),
         unlisted=max(0, len(obligations) - MOST_OBLIGATIONS),
         groups=tuple(_groups(obligations, solvers)),

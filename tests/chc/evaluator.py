@@ -151,7 +151,7 @@ class Run:
     inputs: Mapping[str, str]
     """The tensors of this side whose contents are shared, by name, with the name by which they are."""
     draw: Draw
-    steps: int = 200_000
+    steps: int
 
     def words(self, output: str, count: int) -> list[int]:
         """The first words of a tensor after the program."""
@@ -223,7 +223,11 @@ class Run:
             state.own.update({n: value_of(t, here) for n, t in instruction.kernel.on_done.items()})
 
 
-def outputs(claim: TensorMapping, sizes: Mapping[str, int], draw: Draw) -> tuple[object, object]:
+STEPS = 200_000
+"""Statements that a run may take."""
+
+
+def outputs(claim: TensorMapping, sizes: Mapping[str, int], draw: Draw, steps: int = STEPS) -> tuple[object, object]:
     """What both sides leave in the output, or why one of them is refused."""
     rows, columns = (value_of(t, Scope(None, dict(sizes))) for t in (claim.rows, claim.columns))
     assert isinstance(rows, int) and isinstance(columns, int)
@@ -234,7 +238,7 @@ def outputs(claim: TensorMapping, sizes: Mapping[str, int], draw: Draw) -> tuple
         ("ir", claim.ir, claim.output[1]),
     ):
         try:
-            results.append(Run(side, fragment, sizes, shared[side], draw).words(output, rows * columns))
+            results.append(Run(side, fragment, sizes, shared[side], draw, steps).words(output, rows * columns))
         except Refused as problem:
             results.append(f"{fragment.name}: {problem}")
     return results[0], results[1]
@@ -249,7 +253,7 @@ def drawn(seed: int) -> Draw:
     return draw
 
 
-def differs(claim: TensorMapping, sizes: Mapping[str, int], seed: int = 0) -> bool:
+def differs(claim: TensorMapping, sizes: Mapping[str, int], seed: int = 0, steps: int = STEPS) -> bool:
     """Whether both sides leave different words at some sizes, or one of them is refused where there is an output.
 
     Raises TooLong where a run takes too many steps.
@@ -257,5 +261,5 @@ def differs(claim: TensorMapping, sizes: Mapping[str, int], seed: int = 0) -> bo
     rows, columns = (value_of(t, Scope(None, dict(sizes))) for t in (claim.rows, claim.columns))
     if not rows or not columns:
         return False
-    mine, theirs = outputs(claim, sizes, drawn(seed))
+    mine, theirs = outputs(claim, sizes, drawn(seed), steps)
     return mine != theirs or isinstance(mine, str)

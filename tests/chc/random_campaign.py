@@ -20,13 +20,19 @@ from bmc.counterexample import Counterexample, search
 from bmc.unroll import Cell
 from chc.prove import prove
 from ila_lang.mapping import TensorMapping
-from smt_encodings.claims import Status, Verdict
+from smt_encodings.claims import Obligation, Status, Verdict
 from smt_encodings.discharge import Discharger
 
 from . import evaluator
 from .random_claims import Claim, random_claim
 
 __all__ = ["Campaign", "campaign"]
+
+STEPS, SHORT, MOST_LONG = 40_000, 8_000, 4
+"""Statements of one run; and of each after so many that were too long, as most are where an extent falls below 0."""
+
+HORN = 10.0
+"""Seconds of the clock for an invariant, which a machine that does other things may take."""
 
 LARGER = ((9, 2), (2, 11), (9, 9))
 """Sizes beyond those that are all tried."""
@@ -81,7 +87,7 @@ def _one(found: Campaign, claim: Claim, label: str, all_methods: bool) -> None:
     label = f"{label} ({', '.join(claim.parts)}; {claim.change or 'not changed'})"
     found.claims += 1
     found.mutated += bool(claim.change)
-    proved = _limited(found, "chc", label, lambda: prove(mapping, discharger=_discharger(), horn_timeout=2.0)) is True
+    proved = _limited(found, "chc", label, lambda: prove(mapping, discharger=_discharger(), horn_timeout=HORN)) is True
     difference = _difference(found, mapping, thorough=proved) if proved or not claim.holds else None
     found.differ += difference is not None
     if difference is not None and (proved or claim.holds):
@@ -108,22 +114,31 @@ def _other_methods(found: Campaign, mapping: TensorMapping, label: str) -> None:
                 found.wrong.append(f"{method}, {label}: refuted at {example.sizes}, and both sides are equal")
 
 
+class _Patient(Discharger):
+    """Limits questions by the solver's own counter, so that a machine that does other things gives the same answers."""
+
+    def _answers(self, obligation: Obligation, timeout: float, patience: float = 1.0) -> Obligation:
+        return super()._answers(obligation, timeout, 20.0)
+
+
 def _discharger() -> Discharger:
-    return Discharger(timeout=3.0, second=False)
+    return _Patient(timeout=3.0, second=False)
 
 
 def _difference(found: Campaign, mapping: TensorMapping, thorough: bool) -> Mapping[str, int] | None:
     """Sizes at which both sides leave different words."""
+    before = found.skipped
     for seed in range(2 if thorough else 1):
         for sizes in sizes_of(mapping):
-            if _differs(found, mapping, sizes, seed):
+            steps = STEPS if found.skipped - before < MOST_LONG else SHORT
+            if _differs(found, mapping, sizes, seed, steps):
                 return sizes
     return None
 
 
-def _differs(found: Campaign, mapping: TensorMapping, sizes: Mapping[str, int], seed: int) -> bool:
+def _differs(found: Campaign, mapping: TensorMapping, sizes: Mapping[str, int], seed: int, steps: int = STEPS) -> bool:
     try:
-        return evaluator.differs(mapping, sizes, seed)
+        return evaluator.differs(mapping, sizes, seed, steps)
     except evaluator.TooLong:
         found.skipped += 1
         return False
@@ -140,7 +155,7 @@ def _replays(mapping: TensorMapping, example: Counterexample) -> bool:
 def _limited(
     found: Campaign, method: str, label: str, run: Callable[[], Verdict | Counterexample | None]
 ) -> bool | Counterexample | None:
-    """Whether a method says PROVED, or its counterexample, where it takes no longer than 30 s; its word is counted."""
+    """Whether a method says PROVED, or its counterexample, within 30 s of processor time; its word is counted."""
     try:
         with _alarm(30):
             result = run()
@@ -166,13 +181,13 @@ def _alarm(seconds: int) -> Iterator[None]:
     def stop(*_: object) -> None:
         raise TimeoutError
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def main() -> None:

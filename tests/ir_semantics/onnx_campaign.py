@@ -54,29 +54,81 @@ def _same_with_gaps(case: Case) -> bool:
     return str(a.get("auto_pad", "")).startswith("SAME") and (gaps or far)
 
 
-def _window_behind(case: Case) -> bool:
-    """Whether, by the formula for ceil_mode, the last window of an axis begins behind the data and its first pad."""
+@dataclass(frozen=True)
+class Axis:
+    """How windows lie along one spatial axis with explicit pads or auto_pad VALID."""
+
+    extent: int
+    before: int
+    after: int
+    kernel: int
+    reach: int
+    """From the first to the last element of a window, dilations included."""
+    stride: int
+
+    def windows(self, ceil: bool) -> int:
+        """The specification's number of windows, those that begin in the pad at the end included."""
+        room = self.extent + self.before + self.after - self.reach
+        return (-(-room // self.stride) if ceil else room // self.stride) + 1
+
+    def behind(self, window: int) -> bool:
+        """Whether a window begins behind the data and its first pad."""
+        return window * self.stride >= self.extent + self.before
+
+
+def _axes(case: Case) -> list[Axis]:
     a, extents = case.attributes, case.inputs["x"].shape[2:]
-    if not a["ceil_mode"] or a.get("auto_pad", "VALID") != "VALID":
-        return False
     rank = len(extents)
     pads = a.get("pads", [0] * 2 * rank)
-    for i, extent in enumerate(extents):
-        reach = (a["kernel_shape"][i] - 1) * a.get("dilations", [1] * rank)[i] + 1
-        count = -(-(extent + pads[i] + pads[i + rank] - reach) // a["strides"][i]) + 1
-        if (count - 1) * a["strides"][i] >= extent + pads[i]:
+    gaps = a.get("dilations", [1] * rank)
+    return [
+        Axis(extents[i], pads[i], pads[i + rank], kernel, (kernel - 1) * gaps[i] + 1, a["strides"][i])
+        for i, kernel in enumerate(a["kernel_shape"])
+    ]
+
+
+def _window_behind(case: Case) -> bool:
+    """Whether, by the formula for ceil_mode, the last window of an axis begins behind the data and its first pad."""
+    if not case.attributes["ceil_mode"] or case.attributes.get("auto_pad", "VALID") != "VALID":
+        return False
+    return any(axis.behind(axis.windows(ceil=True) - 1) for axis in _axes(case))
+
+
+def _pads_misread(case: Case) -> bool:
+    """Whether CommonPool of onnx/reference/ops/_op_common_pool.py, which MaxPool takes for strides and dilations of 1,
+    goes wrong: it takes four pads for both ends of one axis and then of the other, does not pad a single axis, and
+    with ceil_mode adds pads to an extent that has them already.
+    """
+    a = case.attributes
+    if {*a["strides"], *a.get("dilations", [1])} != {1} or not any(pads := a.get("pads", [])):
+        return False
+    return len(pads) == 2 or pads[1] != pads[2] or a["ceil_mode"] == 1
+
+
+def _windows_moved(case: Case) -> bool:
+    """Whether get_output_shape_explicit_padding of onnx/reference/ops/op_pool_common.py, which divides what ceil_mode
+    adds between both ends of an axis, moves windows: where that is two elements or more.
+    """
+    if not case.attributes["ceil_mode"] or "auto_pad" in case.attributes:
+        return False
+    for axis in _axes(case):
+        last = axis.windows(ceil=True) - 1
+        last -= axis.behind(last)
+        if last * axis.stride + axis.reach - (axis.extent + axis.before + axis.after) >= 2:
             return True
     return False
+
+
+def _dilations_left_out(case: Case) -> bool:
+    """Whether the number of windows with auto_pad VALID is another one without the dilations."""
+    if case.attributes.get("auto_pad") != "VALID":
+        return False
+    return any(axis.windows(ceil=False) != (axis.extent - axis.kernel) // axis.stride + 1 for axis in _axes(case))
 
 
 def _before_the_first(case: Case) -> bool:
     x, values = case.inputs["x"], [case.inputs[name].tolist() for name in ("axes", "starts", "steps")]
     return any(step < 0 and start < -x.shape[axis] for axis, start, step in zip(*values, strict=True))
-
-
-def _uneven_at_stride_1(case: Case) -> bool:
-    pads, strides = case.attributes.get("pads", []), case.attributes["strides"]
-    return set(strides) == {1} and pads[: len(strides)] != pads[len(strides) :]
 
 
 def _fraction(case: Case) -> bool:
@@ -102,8 +154,13 @@ KNOWN = (
           "auto_pad SAME: the reference has not the ceil(extent / stride) windows of the specification",
           lambda c: str(c.attributes.get("auto_pad", "")).startswith("SAME")),
     Class(("MaxPool",), REFERENCE,
-          "the reference alone differs at stride 1 with pads that differ at both ends; why is not looked into",
-          _uneven_at_stride_1),
+          "strides of 1: the reference takes pads in another order, and not at all on one axis", _pads_misread),
+    Class(("AveragePool",), REFERENCE,
+          "the reference adds half of what ceil_mode needs at the beginning, where all of it belongs to the end",
+          _windows_moved),
+    Class(("AveragePool",), REFERENCE,
+          "auto_pad VALID: the reference's shape leaves dilations out (https://github.com/onnx/onnx/issues/4849, "
+          "explained in https://github.com/onnx/onnx/pull/8174)", _dilations_left_out),
     Class(("AveragePool",), REFERENCE, "the reference takes NaN for a pad",
           lambda c: bool(np.isnan(c.inputs["x"]).any())),
     Class(("Slice",), REFERENCE, "the reference takes Python's slices, which differ for steps below 0",

@@ -12,6 +12,7 @@ from reports.html_inputs import CampaignRecord, Scaling, read_campaign, read_sca
 from reports.outcomes import ProofOutcome
 from tests.reports.outcome_examples import claim
 
+RUN_AT = ["T = 2", "T = 9"]
 SOLVERS = ("z3 5.4.0", "cvc5 1.4.2")
 
 
@@ -38,7 +39,7 @@ def certificate(words: dict[str, Any], **changes: Any) -> str:
         ],
         "enumerations": [],
         "invariants": {"loop of rows": level}, "derivation": {},
-        "runs": {"count": 3, "at": ["T = 2"], "notes": []}, "seconds": 7.5,
+        "runs": {"count": 3, "at": RUN_AT, "notes": ["bmc at T = 2: PROVED"]}, "seconds": 7.5,
     } | changes  # fmt: skip
     return certificate_text(content | {"digest": content_digest(content)})
 

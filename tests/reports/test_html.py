@@ -19,7 +19,17 @@ from reports.html import html_page
 from reports.html_claims import EQUALITIES, INTERPRETATIONS, VERDICTS, Comparison, claim_view, window_of
 from reports.outcomes import NOT_RUN, ProofOutcome
 from smt_encodings.claims import Equality, Interpretation, Status
-from tests.reports.html_examples import SOLVERS, campaign, certificate, comparison, obligation, proved, refuted, times
+from tests.reports.html_examples import (
+    RUN_AT,
+    SOLVERS,
+    campaign,
+    certificate,
+    comparison,
+    obligation,
+    proved,
+    refuted,
+    times,
+)
 from tests.reports.outcome_examples import ALL, HOSTILE, LEFT, NASTY, UNKNOWN, WRONG, claim
 
 ROOT = Path(__file__).parents[2]
@@ -144,6 +154,10 @@ def test_a_claim_says_what_is_proved() -> None:
     assert "bits: operations on data are their closed forms" in told["Data"]
     assert "chc: every size at once" in told["Method"]
     assert told["Solvers agree"] == "z3 5.4.0 and cvc5 1.4.2 gave the expected answer to each of 3 obligations"
+    assert told["Concrete runs"].startswith("3 runs of both sides before PROVED was said, none of which showed")
+    runs = facts.one("details")
+    assert runs.one("summary").text == "Sizes and operands (2)" and [li.text for li in runs.all("li")] == RUN_AT
+    assert "bmc at T = 2: PROVED" in told["Concrete runs"]
     assert told["Time"] == "proved in 7.5 s; with everything around it 8.2 s"
     assert json.loads(proved().document)["digest"] in told["Certificate"]
     assert told["Source"] == "rewrites/a.py:12"
@@ -155,6 +169,7 @@ def test_a_claim_says_what_is_proved() -> None:
     assert "equal codes say nothing about rounding" in not_said.text and "RTL" in not_said.text
     summaries = [s.text for s in article.all("summary")]
     assert [s.partition(" ")[0] for s in summaries] == [
+        "Sizes",
         "Lemmas",
         "Invariants",
         "Obligations",
@@ -661,5 +676,6 @@ def test_rules_have_a_line_each_where_they_are_as_expected() -> None:
     assert set(claims(page)) == {"good", "bad"}
     told = {t.one("tbody").one("th").text: t.one("tbody").text for t in page.all("table", class_="brief")}
     assert set(told) == {"✓ PROVED fine", "✗ REFUTED wrong-rule", "✓ PROVED many"}
+    assert "3 concrete runs at 2 points" in told["✓ PROVED fine"]
     assert "3 obligations" in told["✓ PROVED fine"] and "run on 65,536 arguments" in told["✓ PROVED many"]
     assert "0x80 in the IR" in told["✗ REFUTED wrong-rule"]
