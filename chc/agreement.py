@@ -257,7 +257,7 @@ class Agreement:
             for side, use, at in ((self.device, mine, at_mine), (self.ir, theirs, at_theirs))
         )
         lock_step(scene, inside, label, levels, here, there)
-        self.proof.levels.nests.append(Nest(label, here, [LOCK_STEP], (levels, there.name)))
+        self.proof.levels.nests.append(Nest(label, here, [LOCK_STEP], (levels, there)))
         common = tuple(fresh(f"accumulator.{own}.{i}", r.sort) for i, r in enumerate(mine.fold.registers))
         self._shared |= {c: c for c in common}
         steps = zip(

@@ -42,8 +42,6 @@ class Proof:
     invariants: dict[str, list[str]] = field(default_factory=dict)
     shown: dict[str, dict[str, object]] = field(default_factory=dict)
     """What verdicts and certificates show of the levels, by their keys."""
-    in_addition: list[str] = field(default_factory=lambda: ["health"])
-    """Groups of obligations that the theorem does not rest on."""
     takes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """What the theorem takes from the invariants of loop levels, by their keys."""
     fits_seen: set[tuple[object, ...]] = field(default_factory=set)

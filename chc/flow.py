@@ -123,7 +123,7 @@ def _in_lock_step(sizes: Scene, scene: Scene, goal: Goal, device: Values, ir: Va
     if levels is None:
         return {}
     lock_step(sizes, scene, goal.device.label, levels, here, there)
-    nest = Nest(goal.device.label, here, [WRITTEN_ONCE], (levels, there.name))
+    nest = Nest(goal.device.label, here, [WRITTEN_ONCE], (levels, there))
     return {goal.device: nest, goal.ir: nest}
 
 

@@ -17,9 +17,10 @@ from pysmt.fnode import FNode
 from pysmt.smtlib.parser import SmtLibParser
 
 from smt_encodings import solver_z3
+from smt_encodings.integers import is_linear
 from smt_encodings.printer import declarations, script
 
-from .levels import LevelSystem
+from .levels import System
 
 __all__ = ["Inferred", "infer", "parse_term", "show_invariant"]
 
@@ -38,7 +39,7 @@ class Inferred:
         return smt.And(self.conjuncts)
 
 
-def infer(system: LevelSystem, timeout: float, known: dict[str, Inferred] | None = None) -> Inferred | str:
+def infer(system: System, timeout: float, known: dict[str, Inferred] | None = None) -> Inferred | str:
     """The invariant of a level, or the reason why none was found; ``timeout`` in seconds for Spacer.
 
     Loops that differ in nothing but names have the same invariant: ``known`` keeps those found before, by the Horn
@@ -55,8 +56,10 @@ def infer(system: LevelSystem, timeout: float, known: dict[str, Inferred] | None
     return replace(found, conjuncts=tuple(c.substitute(names) for c in found.conjuncts))
 
 
-def _infer(system: LevelSystem, timeout: float) -> Inferred | str:
-    answer = solver_z3.solve_horn(system.horn(), {system.PREDICATE: list(system.arguments)}, timeout)
+def _infer(system: System, timeout: float) -> Inferred | str:
+    answer = solver_z3.HornAnswer("unknown", 0.0, {}, "products of symbols are beyond it")
+    if is_linear(system.init):
+        answer = solver_z3.solve_horn(system.horn(), {system.PREDICATE: list(system.arguments)}, timeout)
     if answer.status == "unsat":
         return "Spacer: the bad states are reachable"
     if answer.status == "sat":
@@ -93,11 +96,11 @@ def _unsat(assertions: list[FNode]) -> bool:
     return solver_z3.check(script(assertions), 10).status == "unsat"
 
 
-def _proves(system: LevelSystem, conjuncts: list[FNode]) -> bool:
+def _proves(system: System, conjuncts: list[FNode]) -> bool:
     return all(_unsat(condition) for condition in system.conditions(smt.And(conjuncts)).values())
 
 
-def _thin(system: LevelSystem, conjuncts: list[FNode]) -> list[FNode]:
+def _thin(system: System, conjuncts: list[FNode]) -> list[FNode]:
     """An irredundant subset that still proves the system."""
     kept = list(conjuncts)
     for conjunct in sorted(conjuncts, key=lambda c: -len(str(c))):
@@ -107,7 +110,7 @@ def _thin(system: LevelSystem, conjuncts: list[FNode]) -> list[FNode]:
     return kept
 
 
-def _houdini(system: LevelSystem, candidates: list[FNode]) -> list[FNode]:
+def _houdini(system: System, candidates: list[FNode]) -> list[FNode]:
     """The candidates that hold at the start and are kept by every iteration, together."""
     kept = [c for c in candidates if _unsat([system.init, smt.Not(c)])]
     while True:

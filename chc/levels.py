@@ -13,6 +13,7 @@ one and the same iteration loads precede the store.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -22,7 +23,7 @@ from pysmt.typing import BOOL, INT
 
 from smt_encodings.printer import term_text
 
-__all__ = ["Event", "Hazard", "LevelSystem", "Side"]
+__all__ = ["Event", "Hazard", "LevelSystem", "Side", "System"]
 
 
 @dataclass(frozen=True)
@@ -55,14 +56,69 @@ class Hazard:
     same_iteration: bool = True
 
 
-class LevelSystem:
-    """The transition system of one loop level, its Horn clauses, and the obligations of a candidate invariant.
+class System(ABC):
+    """A transition system of loops, its Horn clauses, and the obligations of a candidate invariant."""
+
+    PREDICATE = "Inv"
+    name: str
+    counters: dict[str, FNode]
+    parameters: dict[str, FNode]
+    init: FNode
+    guard: FNode
+    next: dict[FNode, FNode]
+    bad: FNode
+
+    @property
+    @abstractmethod
+    def arguments(self) -> dict[str, FNode]:
+        """The predicate's arguments in order, by name: what changes, then parameters."""
+
+    @abstractmethod
+    def anonymous(self) -> System:
+        """The same system with names that say nothing but their positions: loops that are alike become one system.
+
+        Arguments are in the same order.
+        """
+
+    @abstractmethod
+    def seeds(self) -> list[FNode]:
+        """Candidate invariants read off the loops."""
+
+    def horn(self) -> str:
+        """The system as SMT-LIB text of three Horn clauses."""
+        symbols = list(self.arguments.values())
+        sorts = " ".join("Bool" if s.symbol_type() == BOOL else "Int" for s in symbols)
+        bound = " ".join(f"({term_text(s)} {'Bool' if s.symbol_type() == BOOL else 'Int'})" for s in symbols)
+        here = f"({self.PREDICATE} {' '.join(term_text(s) for s in symbols)})"
+        there = f"({self.PREDICATE} {' '.join(_plain(self.next.get(s, s)) for s in symbols)})"
+        return "\n".join(
+            [
+                "(set-logic HORN)",
+                f"(declare-fun {self.PREDICATE} ({sorts}) Bool)",
+                f"(assert (forall ({bound}) (=> {_plain(self.init)} {here})))",
+                f"(assert (forall ({bound}) (=> (and {here} {_plain(self.guard)}) {there})))",
+                f"(assert (forall ({bound}) (=> (and {here} {_plain(self.bad)}) false)))",
+                "(check-sat)",
+                "",
+            ]
+        )
+
+    def conditions(self, invariant: FNode) -> dict[str, list[FNode]]:
+        """The three conditions under which ``invariant`` proves the system: each list must be unsatisfiable."""
+        moved = invariant.substitute(self.next)
+        return {
+            "holds at the start": [self.init, smt.Not(invariant)],
+            "kept by every iteration": [invariant, self.guard, smt.Not(moved)],
+            "excludes the bad states": [invariant, self.bad],
+        }
+
+
+class LevelSystem(System):
+    """The transition system of one loop level.
 
     What it takes for granted (``facts``) are obligations of their own: tracked iterations exist, and a cell is read no
     later than it is overwritten.  Without ``ordered`` the latter is not taken for granted.
     """
-
-    PREDICATE = "Inv"
 
     def __init__(
         self,
@@ -132,10 +188,7 @@ class LevelSystem:
         return {**self.counters, **self.ghosts, **self.flags, **self.parameters}
 
     def anonymous(self) -> LevelSystem:
-        """The same system with names that say nothing but their positions: loops that are alike become one system.
-
-        Arguments are in the same order.
-        """
+        """The same system with names that say nothing but their positions."""
         kinds = (("c", self.counters), ("g", self.ghosts), ("p", self.parameters))
         new = {name: f"level.{kind}{number}" for kind, names in kinds for number, name in enumerate(names)}
         sides = [
@@ -147,34 +200,6 @@ class LevelSystem:
             for i, h in enumerate(self.hazards)
         ]
         return LevelSystem("level", sides, hazards, ordered=self.ordered)
-
-    def horn(self) -> str:
-        """The system as SMT-LIB text of three Horn clauses."""
-        symbols = list(self.arguments.values())
-        sorts = " ".join("Bool" if s.symbol_type() == BOOL else "Int" for s in symbols)
-        bound = " ".join(f"({term_text(s)} {'Bool' if s.symbol_type() == BOOL else 'Int'})" for s in symbols)
-        here = f"({self.PREDICATE} {' '.join(term_text(s) for s in symbols)})"
-        there = f"({self.PREDICATE} {' '.join(_plain(self.next.get(s, s)) for s in symbols)})"
-        return "\n".join(
-            [
-                "(set-logic HORN)",
-                f"(declare-fun {self.PREDICATE} ({sorts}) Bool)",
-                f"(assert (forall ({bound}) (=> {_plain(self.init)} {here})))",
-                f"(assert (forall ({bound}) (=> (and {here} {_plain(self.guard)}) {there})))",
-                f"(assert (forall ({bound}) (=> (and {here} {_plain(self.bad)}) false)))",
-                "(check-sat)",
-                "",
-            ]
-        )
-
-    def conditions(self, invariant: FNode) -> dict[str, list[FNode]]:
-        """The three conditions under which ``invariant`` proves the system: each list must be unsatisfiable."""
-        moved = invariant.substitute(self.next)
-        return {
-            "holds at the start": [self.init, smt.Not(invariant)],
-            "kept by every iteration": [invariant, self.guard, smt.Not(moved)],
-            "excludes the bad states": [invariant, self.bad],
-        }
 
     def seeds(self) -> list[FNode]:
         """Candidate invariants read off the loop: an event has happened iff the counter is past its iteration."""

@@ -32,7 +32,7 @@ from .commands import Unsupported
 from .context import Proof
 from .flow import prove_by_origins
 from .invariants import Inferred, infer, parse_term, show_invariant
-from .levels import LevelSystem
+from .levels import System
 from .systems import Level
 
 __all__ = ["claim_of", "prove"]
@@ -87,7 +87,7 @@ def _prove(proof: Proof) -> Verdict:
         reason,
         proof.discharger.obligations,
         proof.invariants,
-        {"levels": proof.shown, "in_addition": proof.in_addition, "takes": proof.takes},
+        {"levels": proof.shown, "in_addition": ["health"], "takes": proof.takes},
     )
 
 
@@ -126,13 +126,10 @@ def _level(proof: Proof, level: Level) -> None:
     if isinstance(found, str):
         raise Unsupported(found)
     kind = "lock-step" if level.relational else "single loop"
-    use = f"the theorem takes from it that {' and that '.join(level.takes)}" if level.takes else "said in addition"
+    use = f"the theorem takes from it that {' and that '.join(level.takes)}"
     proof.takes[key] = level.takes
-    group = f"invariant {key}"
-    if not level.takes:
-        proof.in_addition.append(group)
     for name, assertions in system.conditions(found.term).items():
-        proof.discharger.ask(group, name, assertions, f"{kind}: the inferred invariant {name}; {use}")
+        proof.discharger.ask(f"invariant {key}", name, assertions, f"{kind}: the inferred invariant {name}; {use}")
     parameters = set(system.parameters.values())
     about_state = tuple(c for c in found.conjuncts if not c.get_free_variables() <= parameters)
     texts = proof.levels.names.texts
@@ -146,7 +143,7 @@ def _level(proof: Proof, level: Level) -> None:
     }
 
 
-def _invariant(proof: Proof, key: str, system: LevelSystem) -> Inferred | str:
+def _invariant(proof: Proof, key: str, system: System) -> Inferred | str:
     if proof.given is None:
         return infer(system, proof.horn_timeout, proof.inferred)
     if key not in proof.given:

@@ -25,7 +25,6 @@ from .commands import Unsupported
 from .exact import equal, less, number_of
 from .layout import Reader
 from .scenes import Scene, conjuncts_of
-from .systems import Nest, Track
 from .values import FoldUse, Revisited
 from .writers import Point, candidates
 from .writes import Loops
@@ -69,10 +68,6 @@ def holds_fold(agreement: Agreement, scene: Scene, mine: Revisited, theirs: Fold
         substitute(left, {old: ite(first, start, old)}),
         substitute(right, {old: ite(first, initial, old)}),
     )
-    here = _narrow(at)
-    loops = tuple((c, substitute(e, here)) for c, e in write.loops)
-    track = Track(f"{origins.prefix}.{own}", loops, tuple(at[c] for c in write.counters))
-    scene.proof.levels.nests.append(Nest(f"{write.label}, {name}", track, []))
 
 
 def _iterations(agreement: Agreement, inside: Scene, mine: Revisited, counters: Loops) -> dict[Expr, Expr]:

@@ -13,9 +13,10 @@ from ila_lang import Expr, all_of
 from smt_encodings.environment import plain
 
 from .align import AlignedLevel
-from .exact import equal, less
-from .levels import Event, Hazard, LevelSystem, Side
+from .exact import equal, less, product
+from .levels import Event, Hazard, LevelSystem, Side, System
 from .names import index_text, symbol_name
+from .splits import Counted, SplitSystem
 from .writes import Loops
 
 __all__ = [
@@ -26,6 +27,7 @@ WRITTEN_ONCE = "a cell is written exactly once"
 READ_FIRST = "a cell is read before it is overwritten"
 ACCUMULATED_ONCE = "an iteration of the fold adds to a cell exactly once"
 LOCK_STEP = "both folds are at one iteration, and end, together"
+SAME_ITERATIONS = "a split loop runs the same iterations"
 """What the theorem takes from the invariants of loop levels."""
 
 
@@ -101,7 +103,7 @@ class Level:
     """One loop level: its system, what the theorem takes from it, and whether both sides run in it."""
 
     label: str
-    system: LevelSystem
+    system: System
     takes: tuple[str, ...]
     relational: bool
 
@@ -118,8 +120,8 @@ class Nest:
     label: str
     track: Track
     takes: list[str]
-    partner: tuple[Sequence[AlignedLevel], str] | None = None
-    """The levels of both sides, and how the other side's loops are called."""
+    partner: tuple[Sequence[AlignedLevel], Track] | None = None
+    """The levels of both sides, and the other side's loops."""
     orders: list[Order] = field(default_factory=list)
 
     def levels(self, names: Names) -> Iterator[Level]:
@@ -131,10 +133,33 @@ class Nest:
             sides = [Side(name, limit, tuple(Event(f"{self.track.name}!writes", a) for a in at))]
             if self.partner is not None:
                 levels, other = self.partner
-                sides.append(Side(f"{other}.{levels[k].name}", limit, tuple(Event(f"{other}!writes", a) for a in at)))
+                events = tuple(Event(f"{other.name}!writes", a) for a in at)
+                sides.append(Side(f"{other.name}.{levels[k].name}", limit, events))
             orders = [o for o in self.orders if k < len(o.reader)]
             hazards = [o.hazard(names, k, f"operand{i if len(orders) > 1 else ''}") for i, o in enumerate(orders)]
             yield Level(self.label, LevelSystem(name, sides, hazards), tuple(self.takes), self.partner is not None)
+        if self.partner is not None:
+            for number in range(len(self.partner[1].loops)):
+                for system in self._splits(names, number):
+                    yield Level(self.label, system, (SAME_ITERATIONS,), True)
+
+    def _splits(self, names: Names, number: int) -> Iterator[SplitSystem]:
+        """Loop ``number`` of the other side against those of this one that it is split into, two by two."""
+        assert self.partner is not None
+        levels, other = self.partner
+        counter, extent = other.loops[number]
+        whole = f"{other.name}.{plain(counter.name)}"
+
+        def counted(name: str, limit: Expr) -> Counted:
+            return Counted(name, int(limit.value) if limit.is_const else names.symbol(limit, name))
+
+        parts = [self.track.loops[level.device] for level in levels if level.ir == number]
+        high, *lower = [counted(f"{self.track.name}.{plain(c.name)}", e) for c, e in parts]
+        for k, low in enumerate(lower, 2):
+            last = k == len(parts)
+            both = counted(whole, extent) if last else counted(f"{whole}_digits{k}", product(e for _, e in parts[:k]))
+            yield SplitSystem(both, high, low)
+            high = both
 
 
 @dataclass

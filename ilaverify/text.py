@@ -92,8 +92,6 @@ def _wrapped(text: str) -> Iterator[str]:
 
 def _taken(takes: list[str]) -> list[str]:
     """What the theorem takes from the invariant of a loop level."""
-    if not takes:
-        return ["said in addition: the theorem takes nothing from it"]
     return wrap(f"the theorem takes from it that {' and that '.join(takes)}", WIDTH - 4)
 
 

@@ -242,6 +242,9 @@ def whole(*, turned: bool = False, rows: Callable[[States], Expr] = lambda s: s[
 def test_one_loop_runs_in_step_with_two_whose_extents_are_sizes() -> None:
     verdict = prove(flow(mapping(whole(), whole_ir, abstract=frozenset({"step"}))))
     assert verdict.status is Status.PROVED, verdict.reason
+    split = "toy toy_kernel, fold 1: toy.x with toy.y with ir.l"
+    assert dict(verdict.details["takes"])[split] == ("a split loop runs the same iterations",)
+    assert "ir.l = (m * toy.x) + toy.y" in verdict.invariants[split]
     assert any("l_digit1" in level for level in verdict.invariants)
 
 

@@ -17,9 +17,10 @@ from pysmt.typing import BOOL, INT
 from chc.commands import Unsupported, rolled
 from chc.injectivity import injectivity_steps
 from chc.invariants import Inferred, infer, parse_term, show_invariant
-from chc.levels import Event, Hazard, LevelSystem, Side
+from chc.levels import Event, Hazard, LevelSystem, Side, System
 from chc.polynomials import expand, polynomial_term
 from chc.schedule import schedule_of
+from chc.splits import Counted, SplitSystem
 from chc.systems import Order
 from ila_lang import Store, all_of, bv, const, mem, var
 from smt_encodings.discharge import decide
@@ -30,8 +31,8 @@ ENVIRONMENT = Environment()  # symbols below are made while this module is impor
 push_env(ENVIRONMENT)
 
 
-def bad_is_reached(system: LevelSystem, parameters: dict[str, int]) -> bool | None:
-    """Runs the transition system from its initial state; None where the parameters violate its facts."""
+def bad_is_reached(system: System, parameters: dict[str, int], granted: bool = False) -> bool | None:
+    """Runs the transition system from its start; None where the parameters violate its facts, unless granted."""
 
     def at(term: FNode, state: dict[FNode, FNode]) -> bool | int:
         value = term.substitute(state).simplify()
@@ -39,9 +40,9 @@ def bad_is_reached(system: LevelSystem, parameters: dict[str, int]) -> bool | No
         return value.constant_value()  # type: ignore[no-any-return]
 
     state = {p: smt.Int(parameters[n]) for n, p in system.parameters.items()}
-    state |= {c: smt.Int(0) for c in (*system.counters.values(), *system.ghosts.values())}
-    state |= {f: smt.FALSE() for f in system.flags.values()}
-    if not at(system.init, state):
+    changing = [s for n, s in system.arguments.items() if n not in system.parameters]
+    state |= {s: smt.FALSE() if s.symbol_type() == BOOL else smt.Int(0) for s in changing}
+    if not granted and not at(system.init, state):
         return None
     for _ in range(50):
         if at(system.bad, state):
@@ -132,6 +133,48 @@ def test_loops_that_are_alike_have_one_invariant_and_others_have_their_own() -> 
     other = infer(level("c", ordered=False), 5, known)
     assert other == "level c: Spacer: the bad states are reachable"
     assert len(known) == 1
+
+
+# -- loops that are split -------------------------------------------------------------------------------
+
+
+def split(low: int | str) -> SplitSystem:
+    return SplitSystem(Counted("ir.x", "most"), Counted("toy.q", "n"), Counted("toy.r", low))
+
+
+@given(st.integers(0, 12), st.integers(0, 4), st.integers(0, 4), st.booleans())
+@settings(max_examples=200)
+def test_bad_states_of_a_split_loop_are_what_enumeration_says(whole: int, high: int, low: int, literal: bool) -> None:
+    system = split(low if literal else "k")
+    parameters = {"most": whole, "n": high, "k": low}
+    assert bad_is_reached(system, parameters) == (None if whole != high * low else False)
+    digits = list(itertools.product(range(high), range(low)))  # in the order of the loops
+    numbers = [q * low + r for q, r in digits]
+    assert bad_is_reached(system, parameters, granted=True) is (numbers != list(range(whole)))
+
+
+@pytest.mark.parametrize("low,by", [(16, "Spacer"), (1, "Spacer"), ("k", "candidates read off the loop")])
+def test_the_digits_of_a_split_loop_are_inferred(low: int | str, by: str) -> None:
+    system = split(low)
+    found = infer(system, 5)
+    assert not isinstance(found, str), found
+    assert found.found_by == by
+    for condition in system.conditions(found.term).values():
+        assert decide([], smt.Not(smt.And(condition)))
+    q, r, x = system.counters.values()
+    weight = smt.Int(low) if isinstance(low, int) else smt.Symbol(low, INT)
+    assert decide([found.term, system.guard], smt.Equals(x, smt.Plus(smt.Times(weight, q), r)))
+
+
+@pytest.mark.parametrize("low", [16, "k"])
+def test_a_split_loop_with_another_extent_has_no_invariant(low: int | str) -> None:
+    system = split(low)
+    less_one = {system.parameters["most"]: smt.Plus(system.parameters["most"], smt.Int(1))}
+    system.init, system.facts = (t.substitute(less_one) for t in (system.init, system.facts))
+    assert not any(
+        all(decide([], smt.Not(smt.And(c))) for c in system.conditions(smt.And(seeds)).values())
+        for seeds in (system.seeds(), [system.init])
+    )
 
 
 # -- composition ------------------------------------------------------------------------------------

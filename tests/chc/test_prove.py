@@ -46,11 +46,14 @@ def test_pooling_is_proved_by_both_solvers(verdicts: dict[str, Verdict], kind: s
     }  # fmt: skip
     everything = " ".join([o.meaning + o.name + o.smtlib for o in verdict.obligations])
     assert "one of the arguments" not in everything + " ".join(verdict.claim.assumptions)
-    assert len(verdict.invariants) == 9
+    assert len(verdict.invariants) == 10
     assert verdict.details["in_addition"] == ["health"]
     computing = [f"flexasr layer_reduce: flexasr.{loops}" for loops in LOCK_STEP]
     once, first = "a cell is written exactly once", "a cell is read before it is overwritten"
     wanted = {level: (once, first) if level in computing else (once,) for level in verdict.invariants}
+    split = "flexasr layer_reduce: flexasr.vector with flexasr.lane with ir.ox"
+    wanted[split] = ("a split loop runs the same iterations",)
+    assert "ir.ox = flexasr.lane + 16*flexasr.vector" in verdict.invariants[split]
     assert verdict.details["takes"] == wanted and set(computing) < set(wanted)
     for level, counters in zip(computing, LOCK_STEP, strict=True):
         one, other = counters.split(" with ")
