@@ -29,11 +29,10 @@ class _Parser(argparse.ArgumentParser):
         self.exit(_BAD_USAGE, f"error: {message}\n       see {self.prog} --help\n")
 
 
-def _verdicts(names: list[str], quick: bool, timeout: float) -> Iterator[tuple[str, Verdict]]:
+def _verdicts(names: list[str], timeout: float) -> Iterator[tuple[str, Verdict]]:
     """Lemmas first, then rules; some lemmas and rules share a name, which stands for both."""
     for name in [n for n in LEMMAS if n in names]:
-        if not (quick and LEMMAS[name].long):
-            yield f"lemma {name}", prove_lemma(LEMMAS[name], Discharger(timeout=timeout))
+        yield f"lemma {name}", prove_lemma(LEMMAS[name], Discharger(timeout=timeout))
     for name in [n for n in RULES if n in names]:
         yield f"rule {name}", prove_rule(RULES[name], Discharger(timeout=timeout))
 
@@ -46,7 +45,6 @@ def main(arguments: list[str] | None = None) -> int:
         epilog="exit codes: 0 all proved, 1 one is not, 64 bad usage",
     )
     parser.add_argument("names", metavar="NAME", nargs="*", help="lemmas or rules; default: all")
-    parser.add_argument("--quick", action="store_true", help="leave out lemmas whose proof takes minutes")
     parser.add_argument("--timeout", type=float, default=60.0, metavar="S", help="per solver and question; default: 60")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.add_argument("--write", action="store_true", help=f"also renew the tables of docs/{DOCUMENT.name}")
@@ -56,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown:
         parser.error(f"NAME must be one of {', '.join(known)}, not {unknown[0]!r}")
     failed = 0
-    for name, verdict in _verdicts(options.names or known, options.quick, options.timeout):
+    for name, verdict in _verdicts(options.names or known, options.timeout):
         failed += verdict.status is not Status.PROVED
         print(json.dumps(_record(name, verdict), sort_keys=True) if options.json else _line(name, verdict), flush=True)
     if options.write:

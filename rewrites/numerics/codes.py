@@ -13,14 +13,15 @@ from functools import cache
 import numpy as np
 
 from accel_models.flexasr import functions, numerics
-from ila_lang import Function
+from ila_lang import Expr, Function, bv, compile_terms, const, ite, var
 
 from .lemma import Every, Lemma, Words, blocks, signed
 
-__all__ = ["LEMMAS", "code_values", "encode_allowance"]
+__all__ = ["ENCODE", "HALVES", "LEMMAS", "WIDE", "allowance", "code_values", "encode_allowance", "shifted"]
 
 _BIASES = range(8)
-_HALVES = 5  # errors of conversions are counted in units of 2^-5 of the last place
+HALVES = 5  # errors of conversions are counted in units of 2^-5 of the last place
+WIDE = 40  # bits of a word in which they fit
 
 
 @cache
@@ -36,26 +37,46 @@ def code_values(codes: Words, biases: Words) -> Words:
     return np.asarray(_values()[biases, codes & 0xFF])
 
 
-def encode_allowance(magnitude: Words, biases: Words, fraction_bits: int) -> Words:
+def shifted(value: Expr, amount: Expr) -> Expr:
+    """``value << amount``, by conditional shifts by constants."""
+    for i in range(amount.width):
+        value = ite(amount[i] == 1, value << (1 << i), value)
+    return value
+
+
+def allowance(magnitude: Expr, bias: Expr, fraction_bits: int) -> Expr:
     """What a conversion may be off, for |v| = magnitude * 2^-fraction_bits, in units of 2^-(fraction_bits + 5).
 
     With L = 31/16 * 2^(b-3), the largest number: beyond L exactly the distance to L; up to 33/32 * 2^(b-10) the number
     itself (it may become zero); else half a step of its binade, 2^(k-5) for 2^k <= |v| < 2^(k+1).
+    The magnitude must be below 2^32, in a word of 40 bits.
     """
-    moved = fraction_bits - 14
-    largest = np.int64(31 << (7 + moved)) << biases
-    _, power = np.frexp(np.maximum(magnitude, 1).astype(np.float64))  # exact: magnitudes have far less than 53 bits
-    half_step = np.where(magnitude > 0, np.int64(1) << (power.astype(np.int64) - 1), 0)
-    tiny = (np.int64(33) << (moved + biases)) << (_HALVES - 1)  # 16.5 * 2^b units of 2^-14
-    own = magnitude << _HALVES
-    allowed = np.where(own <= tiny, own, half_step)
-    return np.where(magnitude > largest, (magnitude - largest) << _HALVES, allowed)
+    moved, width = fraction_bits - 14, magnitude.width
+    largest = shifted(const(31 << (7 + moved), width), bias)
+    tiny = shifted(const(33 << (moved + HALVES - 1), width), bias)  # 16.5 * 2^b units of 2^-14
+    own = magnitude << HALVES
+    ones = magnitude
+    for distance in (1, 2, 4, 8, 16):
+        ones = ones | ones >> distance
+    half_step = ones ^ ones >> 1  # the leading bit alone
+    return ite(magnitude > largest, (magnitude - largest) << HALVES, ite(own <= tiny, own, half_step))
+
+
+@cache
+def _allowances(fraction_bits: int) -> Callable[..., tuple[Words]]:
+    magnitude, bias = var("magnitude", bv(WIDE)), var("bias", bv(3))
+    return compile_terms([magnitude, bias], [allowance(magnitude, bias, fraction_bits)], vector=True)
+
+
+def encode_allowance(magnitude: Words, biases: Words, fraction_bits: int) -> Words:
+    """As :func:`allowance`, of arrays."""
+    return _allowances(fraction_bits)(magnitude, biases)[0]
 
 
 def _conversion(arguments: Callable[[], Iterable[tuple[Words, ...]]], fraction_bits: int) -> Every:
     def error(result: Words, value: Words, bias: Words) -> tuple[Words, Words]:
         got = code_values(result, bias) << (fraction_bits - 14)
-        return np.abs(got - value) << _HALVES, encode_allowance(np.abs(value), bias, fraction_bits)
+        return np.abs(got - value) << HALVES, encode_allowance(np.abs(value), bias, fraction_bits)
 
     return Every(arguments, error)
 
@@ -71,7 +92,7 @@ def _pool(combined: Callable[[Words, Words], Words]) -> Callable[[Function], Eve
         zero = np.zeros_like(a)
         exact = combined(code_values(a, zero), code_values(b, zero))
         got = 2 * code_values(result, zero)
-        return np.abs(got - exact) << _HALVES, encode_allowance(np.abs(exact), zero, 15)
+        return np.abs(got - exact) << HALVES, encode_allowance(np.abs(exact), zero, 15)
 
     return lambda _: Every(_pairs, error)
 
@@ -89,7 +110,7 @@ def _max_error(result: Words, a: Words, b: Words) -> tuple[Words, Words]:
     return np.abs(code_values(result, zero) - wanted), np.zeros_like(a)
 
 
-_ENCODE = (
+ENCODE = (
     "|v(code) - v| <= half a step of v's binade; v itself where |v| <= 33/32 2^(b-10); "
     "exactly |v| - L beyond the largest number L = 31/16 2^(b-3)"
 )
@@ -112,22 +133,14 @@ LEMMAS: tuple[Lemma, ...] = (
     Lemma(
         "encode",
         numerics.fixed_to_adpfloat,
-        _ENCODE,
+        ENCODE,
         "every number of 20 bits and every bias",
         lambda _: _conversion(lambda: blocks(-(1 << 19), 1 << 19, _BIASES), 14),
     ),
     Lemma(
-        "compress",
-        functions.attention_compress,
-        _ENCODE,
-        "every number of 26 bits (|v| < 32) and every bias",
-        lambda _: _conversion(lambda: blocks(-(1 << 25), 1 << 25, _BIASES), 20),
-        long=True,
-    ),
-    Lemma(
         "compress weights",
         functions.attention_compress,
-        _ENCODE,
+        ENCODE,
         "every quotient of softmax (multiples of 2^-8 below 4) and every bias",
         lambda _: _conversion(lambda: ((q << 12, b) for q, b in blocks(0, 1024, _BIASES)), 20),
     ),

@@ -29,9 +29,8 @@ def _lemmas() -> list[str]:
     for lemma in LEMMAS.values():
         constants = ", ".join(f"{n} = {number_text(v)} (about {float(v):.3g})" for n, v in lemma.constants.items())
         statement = lemma.statement + (f"; {constants}" if constants else "")
-        method = lemma.method + (" (minutes)" if lemma.long else "")
-        cells = lemma.name, f"`{lemma.function.name}`", statement, lemma.domain, method, digest(lemma.function)[:12]
-        lines.append(_row(*cells))
+        said = lemma.name, f"`{lemma.function.name}`", statement, lemma.domain
+        lines.append(_row(*said, lemma.method, digest(lemma.function)[:12]))
     return lines
 
 

@@ -91,7 +91,7 @@ class Lemma:
 
     ``statement`` and ``domain`` say it in words (v(.) is the number that a word stands for); ``constants`` are the
     numbers in it that bounds use; ``proof`` makes the comparison or the statement for a function in the primitive's
-    place, so that a broken one can be tried.  ``long`` marks proofs of more than a few seconds.
+    place, so that a broken one can be tried.
     """
 
     name: str
@@ -100,7 +100,6 @@ class Lemma:
     domain: str
     proof: Callable[[Function], Every | Statement]
     constants: Mapping[str, Fraction] = field(default_factory=dict)
-    long: bool = False
 
     @property
     def method(self) -> str:

@@ -16,6 +16,7 @@ from accel_models.hlscnn.options import HlscnnOptions
 from accel_models.vta import numerics as vta
 from ila_lang import Expr, Function, bv, concat, const, ite, var
 
+from .codes import ENCODE, HALVES, WIDE, allowance, shifted
 from .lemma import Every, Lemma, Statement, Words, blocks, signed, solvers
 
 __all__ = ["LEMMAS"]
@@ -29,10 +30,21 @@ def _fits(value: Expr, width: int) -> Expr:
     return value == value[width - 1 : 0].sext(value.width)
 
 
-def _shifted(value: Expr, amount: Expr) -> Expr:
-    for i in range(amount.width):
-        value = ite(amount[i] == 1, value << (1 << i), value)
-    return value
+def _value(code: Expr, bias: Expr, width: int) -> Expr:
+    """The value of an AdaptivFloat code times 2^14."""
+    magnitude = shifted(concat(const(1, 1), code[3:0]).zext(width), code[6:4].zext(4) + bias.zext(4))
+    return ite(code[6:0] == 0, const(0, width), ite(code[7] == 1, -magnitude, magnitude))
+
+
+def _distance(a: Expr, b: Expr) -> Expr:
+    return ite(a.slt(b), b - a, a - b)
+
+
+def _compress(function: Function) -> Statement:
+    value, bias = _v(value=32, bias=3)
+    exact, zero = value.sext(WIDE), const(0, WIDE)
+    error = _distance(_value(function(value, bias), bias, WIDE) << 20 - 14, exact) << HALVES
+    return Statement((value, bias), (_fits(value, 26),), error <= allowance(_distance(exact, zero), bias, 20))
 
 
 def _pe_shift(function: Function) -> Statement:
@@ -40,15 +52,13 @@ def _pe_shift(function: Function) -> Statement:
     amount = const(14, 4) - (bias_w.zext(4) + bias_i.zext(4))
     result = function(acc, bias_w, bias_i).sext(48)
     exact = acc.sext(48)
-    goal = _shifted(result, amount).sle(exact) & exact.slt(_shifted(result + 1, amount))
+    goal = shifted(result, amount).sle(exact) & exact.slt(shifted(result + 1, amount))
     return Statement((acc, bias_w, bias_i), (), goal)
 
 
 def _pe_add_bias(function: Function) -> Statement:
     acc, code, bias = _v(acc=32, code=8, bias=3)
-    magnitude = _shifted(concat(const(0, 28), const(1, 1), code[3:0]), code[6:4].zext(4) + bias.zext(4))
-    value = ite(code[6:0] == 0, const(0, 33), ite(code[7] == 1, -magnitude, magnitude))
-    exact = acc.sext(33) + value
+    exact = acc.sext(33) + _value(code, bias, 33)
     return Statement((acc, code, bias), (_fits(exact, 32),), function(acc, code, bias).sext(33) == exact)
 
 
@@ -87,7 +97,7 @@ def _norm_divide(function: Function) -> Statement:
 
 def _attention_shift(function: Function) -> Statement:
     acc, bias_a, bias_b = _v(acc=32, bias_a=3, bias_b=3)
-    exact = _shifted(acc.sext(48), bias_a.zext(4) + bias_b.zext(4)).ashr(8)
+    exact = shifted(acc.sext(48), bias_a.zext(4) + bias_b.zext(4)).ashr(8)
     return Statement((acc, bias_a, bias_b), (_fits(exact, 32),), function(acc, bias_a, bias_b).sext(48) == exact)
 
 
@@ -173,7 +183,7 @@ def _shift_right(bits: int) -> Callable[[Function], Statement]:
     def statement(function: Function) -> Statement:
         a, b = _v(a=32, b=bits)
         result, exact = function(a, b.zext(32)).sext(64), a.sext(64)
-        goal = _shifted(result, b).sle(exact) & exact.slt(_shifted(result + 1, b))
+        goal = shifted(result, b).sle(exact) & exact.slt(shifted(result + 1, b))
         return Statement((a, b), (), goal)
 
     return statement
@@ -229,6 +239,13 @@ LEMMAS: tuple[Lemma, ...] = (
         "v(result) <= v(acc) < v(result) + 2^-20: the exact sum, rounded down",
         "the rounded sum fits",
         solvers(_attention_shift),
+    ),
+    Lemma(
+        "compress",
+        functions.attention_compress,
+        ENCODE,
+        "every number of 26 bits (|v| < 32) and every bias",
+        solvers(_compress),
     ),
     Lemma(
         "divide slices",

@@ -11,18 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accel_models.flexasr import functions, numerics
-from ila_lang import Function, all_of, bv, compile_terms, const, ite, primitive
+from ila_lang import Function, all_of, bv, compile_terms, const, ite, primitive, var
 from rewrites.numerics import enclosures
 from rewrites.numerics.activations import _near
 from rewrites.numerics.catalogue import LEMMAS, RULES
 from rewrites.numerics.codes import encode_allowance
 from rewrites.numerics.constants import TANH_ERROR
 from rewrites.numerics.lemma import EVERY_ARGUMENT, Every, Lemma, Statement, prove_lemma
+from rewrites.numerics.machine import _value
 from rewrites.numerics.real_rules import RealRule, _r, _within, prove_rule
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
 
-SLOW = {"compress", "HLSCNN product"}  # minutes; several seconds
+SLOW = {"HLSCNN product"}  # several seconds
 
 # An argument of each lemma's domain at which the primitive is broken, where all parameters being 5 will not do.
 ARGUMENTS = {
@@ -181,6 +182,17 @@ def test_allowances_follow_their_description(magnitude: int, bias: int) -> None:
         wanted = Fraction(2) ** (math.frexp(float(value))[1] - 1 - 5)
     (allowed,) = encode_allowance(np.array([magnitude]), np.array([bias]), 14)
     assert Fraction(int(allowed), 1 << 19) == wanted
+
+
+def test_statements_have_the_values_of_codes() -> None:
+    code, bias = var("code", bv(8)), var("bias", bv(3))
+    run = compile_terms([code, bias], [_value(code, bias, 24)])
+    for c in range(256):
+        for b in range(8):
+            sign, exponent, mantissa = c >> 7, c >> 4 & 7, c & 15
+            value = Fraction(16 + mantissa, 16) * Fraction(2) ** (exponent + b - 10) if c & 0x7F else Fraction(0)
+            (word,) = run(c, b)
+            assert Fraction(word - (word >> 23 << 24), 1 << 14) == (-value if sign else value)
 
 
 # -- rules -----------------------------------------------------------------------------------------------
