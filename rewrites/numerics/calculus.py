@@ -1,137 +1,41 @@
-"""The calculus: from an operator's steps to a closed form for its error, with the derivation.
+"""Operators with bounds: a derivation as a list of steps, and the theorem that the kernel makes of it.
 
-A :class:`Quantity` is a real value of the operator and what the device has in its place: a formula for the magnitude of
-the real value, and one for the distance between both.  Each step names the lemmas and rules that it rests on, and adds
-the conditions under which its primitive does not leave its format.  Ranges of real values (the magnitude of a sum, say)
-are symbols with a default: the caller may know better than the product of all maxima.
+A derivation (:class:`Derivation`) is written in the order of the unit's kernel.  It names laws, lemmas and ranges and
+states no formula: the bound, its conditions and the ranges' defaults are what :func:`.kernel.replay` computes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 
-from .formula import Formula, FormulaLike, constant, half_step, maximum, minimum, power_of_two, symbol, symbols_of
+from .formula import Formula, constant, symbol, symbols_of
+from .judgements import Condition, Step, Theorem
+from .kernel import LAWS, replay
 
-__all__ = ["Bound", "Condition", "Derivation", "Operator", "Quantity", "Step", "convert", "evaluate", "exactly"]
-
-_LARGEST_AT_0 = Fraction(31, 128)  # 31/16 2^(0 - 3)
-_TINY_AT_0 = Fraction(33, 32 << 10)  # 33/32 2^(0 - 10)
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """A value: the number of the step that made it, magnitude of the real value, and the device's error."""
-
-    step: int
-    magnitude: Formula
-    error: Formula
-
-
-@dataclass(frozen=True)
-class Condition:
-    """``left`` must be below ``right``; ``reason`` says what goes wrong otherwise."""
-
-    left: Formula
-    right: Formula
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.left} < {self.right}"
-
-
-@dataclass(frozen=True)
-class Step:
-    """One line of a derivation: lemmas and rules, operands' steps, and the error in terms of the operands' errors."""
-
-    number: int
-    text: str
-    lemmas: tuple[str, ...]
-    rules: tuple[str, ...]
-    operands: tuple[int, ...]
-    magnitude: str
-    error: str
+__all__ = ["Bound", "Condition", "Derivation", "Operator", "evaluate"]
 
 
 @dataclass
 class Derivation:
-    """Collects the steps and conditions of one operator."""
+    """Collects steps; methods return the number of the step that they add."""
 
     steps: list[Step] = field(default_factory=list)
-    conditions: list[Condition] = field(default_factory=list)
-    defaults: dict[str, Formula] = field(default_factory=dict)
 
-    def given(self, text: str, magnitude: FormulaLike, error: FormulaLike = 0) -> Quantity:
-        """An operand: exact, unless it has an error."""
-        return self.step(text, (), lambda: constant(magnitude), lambda: constant(error))
+    def __call__(self, law: str, *of: int, names: Sequence[str] = (), lemmas: Sequence[str] = ()) -> int:
+        """A step by a law."""
+        self.steps.append(Step(law, of, tuple(lemmas), tuple(names)))
+        return len(self.steps)
 
-    def step(
-        self,
-        text: str,
-        operands: Sequence[Quantity],
-        magnitude: Callable[..., FormulaLike],
-        error: Callable[..., FormulaLike],
-        *,
-        lemmas: Sequence[str] = (),
-        rules: Sequence[str] = (),
-        limit: FormulaLike | None = None,
-        otherwise: str = "",
-    ) -> Quantity:
-        """A step; ``magnitude`` and ``error`` are functions of the operands.
+    def lemma(self, name: str, of: int, *names: str) -> int:
+        """The primitive of a lemma in the place of the operation."""
+        return self("lemma", of, lemmas=[name], names=names)
 
-        With ``limit`` the device's value, before it is rounded, must stay below it in magnitude.
-        """
-        number = len(self.steps) + 1
-        shown = [Quantity(q.step, symbol(f"m{q.step}"), symbol(f"e{q.step}")) for q in operands]
-        own = Quantity(number, constant(magnitude(*operands)), constant(error(*operands)))
-        self.steps.append(
-            Step(
-                number,
-                text,
-                tuple(lemmas),
-                tuple(rules),
-                tuple(q.step for q in operands),
-                str(constant(magnitude(*shown))),
-                str(constant(error(*shown))),
-            )
-        )
-        if limit is not None:
-            self.require(own.magnitude + own.error, limit, otherwise)
-        return own
-
-    def require(self, left: FormulaLike, right: FormulaLike, reason: str) -> None:
-        """Adds a condition."""
-        condition = Condition(constant(left), constant(right), reason)
-        if condition not in self.conditions:
-            self.conditions.append(condition)
-
-    def at_most(self, quantity: Quantity, name: str) -> Quantity:
-        """The same quantity, whose real value's magnitude has a name; by default it is what was derived."""
-        self.defaults[name] = quantity.magnitude
-        return Quantity(quantity.step, symbol(name), quantity.error)
-
-
-def exactly(*_: Quantity) -> FormulaLike:
-    """The error of an exact step on exact operands."""
-    return 0
-
-
-def convert(d: Derivation, q: Quantity, bias: FormulaLike, lemma: str, text: str = "as a code") -> Quantity:
-    """A conversion to an AdaptivFloat code.
-
-    With L the largest number: cutting at L costs max(m - L, 0); what is left lies within L, and is moved by half a step
-    of its binade, or up to 33/32 2^(b-10) by itself.
-    """
-    scale = power_of_two(bias)
-    largest, tiny = _LARGEST_AT_0 * scale, _TINY_AT_0 * scale
-
-    def error(a: Quantity) -> Formula:
-        reached = a.magnitude + a.error
-        moved = maximum(half_step(minimum(reached, largest)), minimum(reached, tiny))
-        return a.error + maximum(a.magnitude - largest, 0) + moved
-
-    return d.step(text, [q], lambda a: a.magnitude, error, lemmas=[lemma], rules=["cut", "sum"])
+    def named(self, of: int, name: str, factor: str = "1") -> int:
+        """The same value, whose magnitude is a range's, times a factor."""
+        return self("range", of, names=[name, factor])
 
 
 @dataclass(frozen=True)
@@ -147,41 +51,46 @@ class Operator:
     """An operator with a derived bound.
 
     ``symbols`` has each size, range and bias with its meaning; symbols with a default (:attr:`defaults`) may be left
-    out.  ``example`` has an instance for documentation.
+    out.  ``example`` has an instance for documentation.  Raises Rejected where the kernel does not accept the steps,
+    and ValueError where a symbol has no meaning.
     """
 
     name: str
     summary: str
     symbols: Mapping[str, str]
-    derivation: Derivation
-    result: Quantity
+    steps: tuple[Step, ...]
     example: Mapping[str, Fraction | int]
     note: str = ""
+
+    @cached_property
+    def theorem(self) -> Theorem:
+        """What the steps prove."""
+        return replay(self.steps)
 
     @property
     def error(self) -> Formula:
         """The bound in closed form."""
-        return self.result.error
+        return self.theorem.result.error
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """The conditions under which it holds."""
-        return tuple(self.derivation.conditions)
+        return tuple(self.theorem.conditions)
 
     @property
     def defaults(self) -> Mapping[str, Formula]:
         """What ranges are at most, where nothing better is known."""
-        return self.derivation.defaults
+        return self.theorem.defaults
 
     @property
     def lemmas(self) -> tuple[str, ...]:
         """The lemmas that the derivation uses, in order."""
-        return tuple(dict.fromkeys(n for s in self.derivation.steps for n in s.lemmas))
+        return tuple(self.theorem.lemmas)
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The rules on real numbers that it uses."""
-        return tuple(dict.fromkeys(n for s in self.derivation.steps for n in s.rules))
+        """The laws on real numbers that it uses."""
+        return tuple(self.theorem.rules)
 
     def values(self, given: Mapping[str, float | Fraction]) -> dict[str, Fraction]:
         """All symbols' values: given ones as exact rational numbers, others by default."""
@@ -196,21 +105,37 @@ class Operator:
 
     def bound(self, given: Mapping[str, float | Fraction]) -> Bound:
         """The bound at these sizes, ranges and biases."""
-        return evaluate(self.result.error, self.conditions, self.values(given))
+        return evaluate(self.error, self.conditions, self.values(given))
 
     def derived(self) -> list[str]:
         """The derivation, one line per step."""
         lines = []
-        for s in self.derivation.steps:
-            why = ", ".join([*(f"lemma '{n}'" for n in s.lemmas), *(f"rule '{n}'" for n in s.rules)])
-            of = f" of {', '.join(f'({n})' for n in s.operands)}" if s.operands else ""
+        for number, s in enumerate(self.steps, 1):
+            with_ = ", ".join([*(f"lemma '{n}'" for n in s.lemmas), *(n for n in s.names if n)])
+            of = f" of {', '.join(f'({n})' for n in s.of)}" if s.of else ""
+            magnitude, error = self._shown(number)
             lines.append(
-                f"({s.number}) {s.text}{of}: |.| <= {s.magnitude}, e{s.number} = {s.error}  [{why or 'given'}]"
+                f"({number}) {s.law}{of}{f' [{with_}]' if with_ else ''}: m{number} = {magnitude}, e{number} = {error}"
             )
         return lines
 
+    def _shown(self, number: int) -> tuple[Formula, Formula]:
+        """Magnitude and error of a step in terms of its operands' m1, e1 and so on; exact ones are shown as such."""
+        step, theorem = self.steps[number - 1], self.theorem
+        if step.law == "growth":
+            return theorem.result.magnitude, theorem.result.error
+        zero = constant(0)
+        operands = [
+            replace(j, magnitude=symbol(f"m{k}"), error=zero if j.error == zero else symbol(f"e{k}"), limits=())
+            for k, j in zip(step.of, (theorem.judgements[k - 1] for k in step.of), strict=True)
+        ]
+        ranges = dict(theorem.ranges) if step.law == "share" else {}
+        again = LAWS[step.law](Theorem(leaves=dict(theorem.leaves), ranges=ranges), step, *operands)
+        return again.magnitude, again.error
+
     def __post_init__(self) -> None:
-        used = symbols_of(self.error).union(*(symbols_of(c.left) | symbols_of(c.right) for c in self.conditions))
+        theorem = self.theorem
+        used = symbols_of(self.error).union(*(symbols_of(c.left) | symbols_of(c.right) for c in theorem.conditions))
         used |= set().union(*(symbols_of(f) for f in self.defaults.values()))
         missing = sorted(used - set(self.symbols))
         if missing:

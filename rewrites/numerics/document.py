@@ -11,6 +11,8 @@ from ila_lang.portable import digest
 from .calculus import Operator
 from .catalogue import LEMMAS, OPERATORS, RULES
 from .formula import number_text
+from .judgements import text_of
+from .real_rules import AXIOMS
 from .recurrence import STEPS, over_time
 
 __all__ = ["DOCUMENT", "PARTS", "updated"]
@@ -35,8 +37,12 @@ def _lemmas() -> list[str]:
 
 
 def _rules() -> list[str]:
-    lines = [_row("rule", "statement"), "|---|---|"]
+    lines = [_row("law", "statement"), "|---|---|"]
     return lines + [_row(rule.name, rule.statement) for rule in RULES.values()]
+
+
+def _axioms() -> list[str]:
+    return [_row("axiom", "statement"), "|---|---|"] + [_row(name, text) for name, text in AXIOMS.items()]
 
 
 def _number(value: Fraction | None) -> str:
@@ -48,7 +54,7 @@ def _operators() -> list[str]:
     lines = [head, "|---|---|---|---|---|"]
     for o in OPERATORS.values():
         formula = str(o.error)
-        shown = f"`{formula}`" if len(formula) <= _SHORT else f"e{o.result.step} of its derivation"
+        shown = f"`{formula}`" if len(formula) <= _SHORT else f"e{len(o.steps)} of its derivation"
         example = ", ".join(f"{n} = {number_text(Fraction(v))}" for n, v in o.example.items())
         lines.append(_row(o.name, o.summary, shown, example, _number(o.bound(o.example).value)))
     return lines
@@ -66,7 +72,8 @@ def _growth() -> list[str]:
 def _derivation(o: Operator) -> list[str]:
     lines = [f"### {o.name}", "", f"{o.summary}. {o.note}".strip(), "", "```text"]
     lines += [f"{name:<4} {meaning}" for name, meaning in o.symbols.items()]
-    lines += ["", *o.derived(), ""]
+    result = o.theorem.result
+    lines += ["", f"device  {text_of(result.device)}", f"real    {text_of(result.real)}", "", *o.derived(), ""]
     lines += [f"needs {c if len(str(c)) <= _SHORT else _shortened(str(c))}: else {c.reason}" for c in o.conditions]
     return [*lines, "```", ""]
 
@@ -83,6 +90,7 @@ def _derivations() -> list[str]:
 PARTS: Mapping[str, Callable[[], list[str]]] = {
     "lemmas": _lemmas,
     "rules": _rules,
+    "axioms": _axioms,
     "operators": _operators,
     "growth": _growth,
     "derivations": _derivations,

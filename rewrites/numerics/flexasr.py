@@ -1,122 +1,47 @@
 """Bounds of FlexASR's pooling, linear and recurrent layers.
 
-Every operator is written as its primitives in order; tests compare the primitives that a derivation uses with those of
-the unit's kernel.
+Every operator is written as its primitives in order; tests run the device's side and compare it with the unit.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from .calculus import Derivation, Operator, Quantity, convert, exactly
-from .constants import SIGMOID_ERROR, TANH_ERROR
-from .formula import Formula, FormulaLike, constant, maximum, power_of_two, symbol
+from .calculus import Derivation, Operator
 
-__all__ = ["OPERATORS", "UNIT", "dense", "minus", "plus", "times"]
-
-UNIT = Fraction(1, 1 << 14)
-_RANGE = 32  # where Q6.14 wraps
-_LARGEST_FIXED = 32 - UNIT
-_WRAPS = "a number of 20 bits wraps"
-
-S = symbol
+__all__ = ["OPERATORS", "dense", "minus", "plus", "times"]
 
 
-def plus(d: Derivation, a: Quantity, b: Quantity, text: str) -> Quantity:
+def plus(d: Derivation, a: int, b: int) -> int:
     """The sum in Q6.14."""
-    return d.step(
-        text,
-        [a, b],
-        lambda x, y: x.magnitude + y.magnitude,
-        lambda x, y: x.error + y.error,
-        lemmas=["sum"],
-        rules=["sum"],
-        limit=_RANGE,
-        otherwise=_WRAPS,
-    )
+    return d.lemma("sum", d("sum", a, b))
 
 
-def minus(d: Derivation, a: Quantity, b: Quantity, text: str) -> Quantity:
+def minus(d: Derivation, a: int, b: int) -> int:
     """The difference in Q6.14 (a sum with the other's negative, which is exact)."""
-    return plus(d, a, b, text)
+    return d.lemma("sum", d("difference", a, b))
 
 
-def times(d: Derivation, a: Quantity, b: Quantity, text: str) -> Quantity:
+def times(d: Derivation, a: int, b: int) -> int:
     """The product in Q6.14, rounded down."""
-    return d.step(
-        text,
-        [a, b],
-        lambda x, y: x.magnitude * y.magnitude,
-        lambda x, y: x.magnitude * y.error + y.magnitude * x.error + x.error * y.error + UNIT,
-        lemmas=["product"],
-        rules=["product", "round down"],
-        limit=_RANGE,
-        otherwise=_WRAPS,
-    )
+    return d.lemma("product", d("product", a, b))
 
 
-def dense(d: Derivation, x: Quantity, weight: str, bias: str, total: str, result: str, scale: Formula) -> Quantity:
+def dense(
+    d: Derivation, x: int, row: tuple[str, ...], bias: tuple[str, str], ranges: tuple[str, str], *, cut: bool
+) -> int:
     """A processing element: rows times x, plus a layer bias.
 
-    ``weight`` names the largest sum of a row's magnitudes, ``bias`` the largest magnitude of the layer's bias,
-    ``total`` and ``result`` the magnitudes of the sum without and with it.  ``scale`` is the sum of both biases.
+    ``row`` has the index, leaf, bias, largest sum of magnitudes, length and largest magnitude of a row of weights;
+    ``bias`` the layer bias's leaf and largest magnitude; ``ranges`` the magnitudes of the sum without and with it.
+    Where it is not ``cut``, a condition excludes that the sum leaves its 20 bits.
     """
-    norm = S(weight)
-    products = d.step(
-        f"{weight}-weighted sum of products",
-        [x],
-        lambda a: norm * a.magnitude,
-        lambda a: norm * a.error,
-        lemmas=["decode", "multiply codes"],
-        rules=["product", "sum"],
-    )
-    summed = d.at_most(products, total)
-    d.require(summed.magnitude + summed.error, 8 * power_of_two(scale), "the accumulator of 32 bits wraps")
-    shifted = d.step(
-        "14 bits of fraction",
-        [summed],
-        lambda a: a.magnitude,
-        lambda a: a.error + UNIT,
-        lemmas=["shift of a sum"],
-        rules=["round down"],
-    )
-    biased = d.step(
-        "plus the layer's bias",
-        [shifted],
-        lambda a: a.magnitude + S(bias),
-        lambda a: a.error,
-        lemmas=["add bias"],
-        rules=["sum"],
-        limit=1 << 17,
-        otherwise="the accumulator of 32 bits wraps",
-    )
-    biased = d.at_most(biased, result)
-    return d.step(
-        "cut to 20 bits",
-        [biased],
-        lambda a: a.magnitude,
-        lambda a: a.error + maximum(a.magnitude - _LARGEST_FIXED, 0),
-        lemmas=["saturate"],
-        rules=["cut"],
-    )
-
-
-def _function(
-    d: Derivation, a: Quantity, lemma: str, rules: list[str], slope: FormulaLike, most: FormulaLike, error: Fraction
-) -> Quantity:
-    return d.step(
-        lemma, [a], lambda _: most, lambda x: slope * x.error + error, lemmas=[lemma], rules=["slope", *rules]
-    )
-
-
-def sigmoid(d: Derivation, a: Quantity) -> Quantity:
-    """The logistic function."""
-    return _function(d, a, "sigmoid", ["slope of the logistic function"], Fraction(1, 4), 1, SIGMOID_ERROR)
-
-
-def tanh(d: Derivation, a: Quantity) -> Quantity:
-    """The hyperbolic tangent."""
-    return _function(d, a, "tanh", ["slope of tanh"], 1, 1, TANH_ERROR)
+    products = d.named(d("weighted sum", x, lemmas=["multiply codes"], names=row), ranges[0])
+    shifted = d.lemma("shift of a sum", products)
+    leaf, most = bias
+    biased = d.lemma("add bias", d("sum", shifted, d("given", names=[leaf, "code", most, "0", f"b_{leaf}"])))
+    biased = d.named(biased, ranges[1])
+    return d.lemma("saturate", biased) if cut else d("nothing is cut", biased, lemmas=["saturate"])
 
 
 _LAYER = {
@@ -136,33 +61,31 @@ _LAYER_EXAMPLE: dict[str, Fraction | int] = {"I": 64, "w": Fraction(1, 8), "X": 
 
 def _linear(activation: str = "") -> Operator:
     d = Derivation()
-    d.defaults["W"] = S("I") * S("w")
-    x = d.given("input", S("X"))
-    y = dense(d, x, "W", "B", "S", "Y", S("b_w") + S("b_x"))
+    x = d("given", names=["x[i]", "code", "X", "0", "b_x"])
+    y = dense(d, x, ("i", "w[i]", "b_w", "W", "I", "w"), ("b", "B"), ("S", "Y"), cut=True)
     if activation == "relu":
-        y = d.step("relu", [y], lambda a: a.magnitude, lambda a: a.error, lemmas=["relu"], rules=["rectify"])
+        y = d.lemma("relu", d("rectify", y))
     elif activation:
-        y = (sigmoid if activation == "sigmoid" else tanh)(d, y)
-    code = convert(d, y, S("b_y"), "encode")
+        y = d.lemma(activation, y)
+    d.lemma("encode", y, "b_y")
     name = "FlexASR linear" + (f" + {activation}" if activation else "")
-    return Operator(name, "W x + b" if not activation else f"{activation}(W x + b)", _LAYER, d, code, _LAYER_EXAMPLE)
+    summary = "W x + b" if not activation else f"{activation}(W x + b)"
+    return Operator(name, summary, _LAYER, tuple(d.steps), _LAYER_EXAMPLE)
 
 
 def _pool(kind: str) -> Operator:
     d = Derivation()
-    a, b = (d.given(f"timestep {t}", S("X")) for t in (0, 1))
+    a, b = (d("given", names=[f"x{t}", "code", "X", "0", "b"]) for t in (0, 1))
     symbols = {"X": "largest magnitude of an input", "b": "AdaptivFloat bias of inputs and results"}
     if kind == "max":
-        result = d.step("maximum", [a, b], lambda p, _: p.magnitude, exactly, lemmas=["maximum"], rules=["larger"])
-        return Operator("FlexASR max pooling", "max(x0, x1)", symbols, d, result, {"X": 1, "b": 3})
-    factor = Fraction(1, 2) if kind == "mean" else Fraction(1)
-    exact = d.step(
-        f"exact {kind}", [a, b], lambda p, q: factor * (p.magnitude + q.magnitude), exactly, rules=["sum", "scale"]
-    )
+        d.lemma("maximum", d("larger", a, b), "b")
+        return Operator("FlexASR max pooling", "max(x0, x1)", symbols, tuple(d.steps), {"X": 1, "b": 3})
+    exact = d("sum", a, b)
+    exact = d("half", exact) if kind == "mean" else exact
     symbols["Y"] = f"largest magnitude of a {kind}"
-    result = convert(d, d.at_most(exact, "Y"), S("b"), kind)
+    d.lemma(kind, d.named(exact, "Y"), "b")
     summary = "(x0 + x1) / 2" if kind == "mean" else "x0 + x1"
-    return Operator(f"FlexASR {kind} pooling", summary, symbols, d, result, {"X": 1, "b": 3})
+    return Operator(f"FlexASR {kind} pooling", summary, symbols, tuple(d.steps), {"X": 1, "b": 3})
 
 
 _RECURRENT = {
@@ -186,43 +109,40 @@ _RECURRENT_EXAMPLE: dict[str, Fraction | int] = {
 }  # fmt: skip
 
 
-def _sides(d: Derivation) -> tuple[Quantity, Quantity, Quantity]:
-    """W x + b, U h + d and h; all gates have one bound."""
-    d.defaults["W"], d.defaults["U"] = S("I") * S("w"), S("H") * S("u")
-    x = d.given("input", S("X"))
-    h = d.given("hidden state before", 1, S("e_h"))
-    of_x = dense(d, x, "W", "B", "S", "A", S("b_w") + S("b_x"))
-    of_h = dense(d, h, "U", "D", "R", "Z", S("b_u") + S("b_h"))
-    return of_x, of_h, h
+def _sides(d: Derivation, cut: bool = True) -> tuple[int, int]:
+    """W x + b and U h + d; all gates have one bound, with rows and biases of their own."""
+    x = d("given", names=["x[i]", "code", "X", "0", "b_x"])
+    h = d("given", names=["h[j]", "code", "1", "e_h", "b_h"])
+    of_x = dense(d, x, ("i", "w[i]", "b_w", "W", "I", "w"), ("b", "B"), ("S", "A"), cut=cut)
+    of_h = dense(d, h, ("j", "u[j]", "b_u", "U", "H", "u"), ("d", "D"), ("R", "Z"), cut=cut)
+    return of_x, of_h
+
+
+def _gate(d: Derivation, of: int, gate: str) -> int:
+    """The same of another gate's rows and biases."""
+    return d("again", of, names=[n for leaf in ("w[i]", "b", "u[j]", "d") for n in (leaf, leaf[0] + gate + leaf[1:])])
 
 
 def _rnn() -> Operator:
     d = Derivation()
-    x, h, _ = _sides(d)
-    state = convert(d, tanh(d, plus(d, x, h, "pre-activation")), S("b_h"), "encode")
-    return Operator("FlexASR RNN step", "tanh(W x + b + U h + d)", _RECURRENT, d, state, _RECURRENT_EXAMPLE)
+    x, h = _sides(d)
+    d.lemma("encode", d.lemma("tanh", plus(d, x, h)), "b_h")
+    return Operator("FlexASR RNN step", "tanh(W x + b + U h + d)", _RECURRENT, tuple(d.steps), _RECURRENT_EXAMPLE)
 
 
 def _gru() -> Operator:
     d = Derivation()
-    x, h, kept = _sides(d)
-    gate = sigmoid(d, plus(d, x, h, "pre-activation of a gate"))  # reset and update alike
-    candidate = tanh(d, plus(d, times(d, gate, h, "reset times hidden part"), x, "pre-activation of the candidate"))
-    rest = d.step(
-        "one less the update gate",
-        [gate],
-        lambda _: 1,
-        lambda a: a.error,
-        lemmas=["one less"],
-        rules=["sum"],
-        limit=_RANGE,
-        otherwise=_WRAPS,
-    )
-    new, old = times(d, candidate, rest, "candidate's part"), times(d, kept, gate, "old state's part")
-    mixed = plus(d, new, old, "new state")
-    mean = d.step("a weighted mean", [mixed], lambda _: 1, lambda a: a.error, rules=["weighted mean"])
-    state = convert(d, mean, S("b_h"), "encode")
-    return Operator("FlexASR GRU step", "(1 - z) n + z h, three gates", _RECURRENT, d, state, _RECURRENT_EXAMPLE)
+    x, h = _sides(d)
+    kept = d.lemma("decode", d("given", names=["h", "code", "1", "e_h", "b_h"]))
+    reset = d.lemma("sigmoid", plus(d, x, h))
+    update = _gate(d, reset, "z")
+    reset = _gate(d, reset, "r")
+    candidate = d.lemma("tanh", plus(d, times(d, reset, h), x))
+    rest = d.lemma("one less", d("complement", update))
+    mixed = plus(d, times(d, candidate, rest), times(d, kept, update))
+    d.lemma("encode", d("weighted mean", mixed, candidate, kept), "b_h")
+    summary = "(1 - z) n + z h, three gates"
+    return Operator("FlexASR GRU step", summary, _RECURRENT, tuple(d.steps), _RECURRENT_EXAMPLE)
 
 
 def _lstm() -> tuple[Operator, Operator]:
@@ -237,54 +157,30 @@ def _lstm() -> tuple[Operator, Operator]:
     operators = []
     for part in ("hidden", "cell"):
         d = Derivation()
-        x, h, _ = _sides(d)
-        kept = d.given("cell state before", S("C"), S("e_c"))
-        pre = plus(d, x, h, "pre-activation of a gate")
-        gate, candidate = sigmoid(d, pre), tanh(d, pre)
-        new = times(d, gate, candidate, "input gate times candidate")
-        old = times(d, gate, kept, "forget gate times cell state")
-        cell = d.at_most(plus(d, new, old, "new cell state"), "V")
-        if part == "cell":
-            result = convert(d, cell, S("b_h"), "encode")
-        else:
-            result = convert(d, times(d, gate, tanh(d, cell), "output gate times tanh"), S("b_h"), "encode")
-        operators.append(Operator(f"FlexASR LSTM step, {part} state", "four gates", symbols, d, result, example))
+        x, h = _sides(d)
+        kept = d.lemma("decode", d("given", names=["c", "code", "C", "e_c", "b_h"]))
+        pre = plus(d, x, h)
+        gate, candidate = d.lemma("sigmoid", pre), d.lemma("tanh", pre)
+        entering, staying = _gate(d, gate, "i"), _gate(d, gate, "f")
+        cell = d.named(plus(d, times(d, entering, candidate), times(d, staying, kept)), "V")
+        result = cell if part == "cell" else times(d, _gate(d, gate, "o"), d.lemma("tanh", cell))
+        d.lemma("encode", result, "b_h")
+        name = f"FlexASR LSTM step, {part} state"
+        operators.append(Operator(name, "four gates", symbols, tuple(d.steps), example))
     return operators[0], operators[1]
 
 
 def _rnn_steps() -> Operator:
-    """T steps in closed form: the error of a conversion is at most 2^(b_h - 8) + 33/32 2^(b_h - 10), whatever it is."""
+    """T steps in closed form: a conversion's error is taken at its largest, whatever the state is."""
     d = Derivation()
-    step = _rnn()
-    d.defaults["W"], d.defaults["U"] = S("I") * S("w"), S("H") * S("u")
-    largest = Fraction(31, 128) * power_of_two(S("b_h"))
-    scale = power_of_two(S("b_h"))
-    moved = maximum(Fraction(1, 256) * scale, Fraction(33, 32 << 10) * scale)
-    own = 2 * UNIT + TANH_ERROR + moved + maximum(1 - largest, 0)
-    for name in ("S", "A", "R", "Z"):
-        d.defaults[name] = step.defaults[name]
-    for condition in (_LARGEST_FIXED - S("A"), _LARGEST_FIXED - S("Z")):
-        d.require(0, condition, "a processing element saturates")
-    states = d.step(
-        "T steps: every one adds r and multiplies the error by U",
-        [],
-        lambda: 1,
-        lambda: constant(own) * S("G"),
-        lemmas=step.lemmas,
-        rules=[*step.rules, "growth"],
-    )
-    for old in step.conditions:  # with the error of the last step in place of e_h
-        d.require(_with_error(old.left, states.error), old.right, old.reason)
+    x, h = _sides(d, cut=False)
+    state = d.lemma("encode", d.lemma("tanh", plus(d, x, h)), "b_h", "any size")
+    d("growth", state, names=["e_h", "U", "G"])
     symbols = {**_RECURRENT, "G": "1 + U + U^2 + .. + U^(T-1)"}
     example: dict[str, Fraction | int] = {**_RECURRENT_EXAMPLE, "G": 4}
     del symbols["e_h"], example["e_h"]
-    return Operator("FlexASR RNN, T steps", "states after T steps", symbols, d, states, example, "G = T where U = 1")
-
-
-def _with_error(formula: Formula, error: Formula) -> Formula:
-    if formula.op == "symbol" and formula.name == "e_h":
-        return error
-    return Formula(formula.op, tuple(_with_error(a, error) for a in formula.args), formula.name, formula.value)
+    name, summary = "FlexASR RNN, T steps", "states after T steps"
+    return Operator(name, summary, symbols, tuple(d.steps), example, "G = T where U = 1")
 
 
 OPERATORS: tuple[Operator, ...] = (

@@ -6,14 +6,9 @@ from fractions import Fraction
 
 from accel_models.hlscnn.options import BY_WEIGHT_BITS
 
-from .calculus import Derivation, Operator, exactly
-from .formula import symbol
+from .calculus import Derivation, Operator
 
-__all__ = ["OPERATORS", "PSUM_UNIT", "WORD_UNIT"]
-
-S = symbol
-PSUM_UNIT = Fraction(1, 1 << 16)
-WORD_UNIT = Fraction(1, 1 << 7)
+__all__ = ["OPERATORS"]
 
 
 def _convolution(bits: int, bias: bool) -> Operator:
@@ -24,34 +19,14 @@ def _convolution(bits: int, bias: bool) -> Operator:
         "w": "largest magnitude of a weight",
         "M": "largest sum of magnitudes of a result's products (at most 8 n x w)",
     }
-    a, b = d.given("input", S("x")), d.given(f"weight ({bits} bits)", S("w"))
-    exact = bits == 8  # 6 + 7 bits of fraction: no more than a partial sum's
-    product = d.step(
-        "product, 16 bits of fraction",
-        [b, a],
-        lambda p, q: p.magnitude * q.magnitude,
-        exactly if exact else lambda *_: PSUM_UNIT,
-        lemmas=["HLSCNN product of a byte" if exact else "HLSCNN product"],
-        rules=["product"] if exact else ["product", "round down"],
-    )
-    eight = d.step("sum over 8 channels", [product], lambda p: 8 * p.magnitude, lambda p: 8 * p.error, rules=["sum"])
-    partial = d.step(
-        "as a word: 7 bits of fraction, rounded half up",
-        [eight],
-        lambda p: p.magnitude,
-        lambda p: p.error + WORD_UNIT / 2,
-        lemmas=["HLSCNN requantise"],
-        rules=["round to nearest"],
-    )
-    total = d.step(
-        "sum over taps, stored after each",
-        [partial],
-        lambda p: S("n") * p.magnitude,
-        lambda p: S("n") * p.error,
-        lemmas=["HLSCNN total", "HLSCNN store"],
-        rules=["sum"],
-    )
-    result = d.at_most(total, "M")
+    a = d("given", names=["x[t,c]", "word", "x", "0", ""])
+    b = d("given", names=["w[t,c]", "weight" if bits == 16 else "byte weight", "w", "0", ""])
+    # weights of a byte: 6 + 7 bits of fraction are no more than a partial sum's
+    product = d.lemma("HLSCNN product" if bits == 16 else "HLSCNN product of a byte", d("product", b, a))
+    eight = d.named(d("repeated sum", product, names=["c", "8"]), "M")
+    word = d.lemma("HLSCNN requantise", eight)
+    stored = ["HLSCNN total", "HLSCNN store"]
+    result = d.named(d("repeated sum", word, names=["t", "n"], lemmas=stored), "M")
     note = (
         "The bound grows with taps x channel blocks. ReLU at the end changes nothing (rule 'rectify'). HLSCNN in the "
         f"reading: {BY_WEIGHT_BITS[bits].reading}."
@@ -60,20 +35,18 @@ def _convolution(bits: int, bias: bool) -> Operator:
     if bias:
         symbols["B"] = "largest magnitude of the bias"
         example["B"] = 1
-        result = d.step(
-            "plus the bias, stored: cut to 7 bits of fraction",
-            [result],
-            lambda p: p.magnitude + S("B"),
-            lambda p: p.error + WORD_UNIT,
-            lemmas=["HLSCNN total", "HLSCNN store"],
-            rules=["sum", "round down"],
-        )
-    d.require(result.magnitude + result.error, 256, "a stored word of 16 bits wraps")
+        total = d.lemma("HLSCNN total", d("sum", result, d("given", names=["b", "bias", "B", "0", ""])))
+        d.lemma("HLSCNN store", total)
     name = f"HLSCNN conv2d, weights of {bits} bits" + (", bias" if bias else "")
-    return Operator(name, "convolution" + (" plus bias" if bias else ""), symbols, d, result, example, note)
+    summary = "convolution" + (" plus bias" if bias else "")
+    return Operator(name, summary, symbols, tuple(d.steps), example, note)
 
 
-_WORD = 1 << 31
+def _immediate(d: Derivation, leaf: str, most: str) -> int:
+    return d.lemma("VTA immediate", d("given", names=[leaf, "immediate", most, "0", ""]))
+
+
+_LARGEST_IMMEDIATE = "32768"
 
 
 def _dense() -> Operator:
@@ -82,63 +55,42 @@ def _dense() -> Operator:
         "K": "inputs",
         "B": "largest magnitude of the bias",
         "A": "largest magnitude of the sum with its bias",
-        "Y": "largest magnitude of the result, before it becomes a byte",
+        "Y": "largest magnitude of the result, before it becomes a byte (at most A)",
     }
-    x, w = d.given("input byte", 128), d.given("weight byte", 128)
-    product = d.step("product", [x, w], lambda *_: 1 << 14, exactly, lemmas=["VTA product"])
-    total = d.step(
-        "sum with bias",
-        [product],
-        lambda p: S("K") * p.magnitude + S("B"),
-        exactly,
-        lemmas=["VTA sum"],
-        limit=_WORD,
-        otherwise="the accumulator wraps",
-    )
-    total = d.at_most(total, "A")
-    shifted = d.step(
-        "shift right, minimum, maximum", [total], lambda _: S("Y"), exactly,
-        lemmas=["VTA immediate", "VTA shift", "VTA minimum", "VTA maximum"],
-    )  # fmt: skip
-    d.defaults["Y"] = S("A")
-    result = d.step("low 8 bits", [shifted], lambda p: p.magnitude, exactly, lemmas=["VTA narrow"], limit=128,
-                    otherwise="a byte wraps")  # fmt: skip
+    x, w = (d("given", names=[f"{leaf}[k]", "byte", "128", "0", ""]) for leaf in ("x", "w"))
+    total = d("repeated sum", d.lemma("VTA product", d("product", x, w)), names=["k", "K"], lemmas=["VTA sum"])
+    bias = d("given", names=["b", "accumulator", "B", "0", ""])
+    total = d.named(d.lemma("VTA sum", d("sum", total, bias)), "A")
+    shifted = d.lemma("VTA shift", d("shift", total, _immediate(d, "by", "15")))
+    below = d.lemma("VTA minimum", d("smaller", shifted, _immediate(d, "high", _LARGEST_IMMEDIATE)))
+    cut = d.lemma("VTA maximum", d("larger", below, _immediate(d, "low", _LARGEST_IMMEDIATE)))
+    d.lemma("VTA narrow", d.named(d("clip", cut, shifted), "Y"))
     note = "Exact. Without the conditions the result is that of integers modulo 2^32, then modulo 2^8."
     example: dict[str, Fraction | int] = {"K": 256, "B": 1 << 20, "Y": 127}
-    return Operator("VTA dense", "shift(x w^T + b), cut", symbols, d, result, example, note)
+    return Operator("VTA dense", "shift(x w^T + b), cut", symbols, tuple(d.steps), example, note)
 
 
-def _elementwise(name: str, lemma: str, doubled: bool) -> Operator:
+def _elementwise(name: str, lemma: str, law: str) -> Operator:
     d = Derivation()
     symbols = {"A": "largest magnitude of an operand", "Y": "largest magnitude of the result"}
-    a, b = d.given("accumulator", S("A")), d.given("second accumulator, or an immediate", S("A"))
-    factor = 2 if doubled else 1
-    made = d.step(
-        name,
-        [a, b],
-        lambda p, _: factor * p.magnitude,
-        exactly,
-        lemmas=["VTA immediate", lemma],
-        limit=_WORD if doubled else None,
-        otherwise="the accumulator wraps",
-    )
-    made = d.at_most(made, "Y")
-    result = d.step(
-        "low 8 bits", [made], lambda p: p.magnitude, exactly, lemmas=["VTA narrow"], limit=128, otherwise="a byte wraps"
-    )
-    return Operator(f"VTA {name}", f"{name} of words, as bytes", symbols, d, result, {"A": 60, "Y": 120}, "Exact.")
+    a = d("given", names=["a", "accumulator", "A", "0", ""])
+    other = _immediate(d, "by", "15") if law == "shift" else _immediate(d, "b", "A")
+    made = d.lemma(lemma, d(law, a, other))
+    d.lemma("VTA narrow", d.named(made, "Y"))
+    note = "Exact. A second operand in the accumulator is no other case: it needs no widening."
+    return Operator(f"VTA {name}", f"{name} of words, as bytes", symbols, tuple(d.steps), {"A": 60, "Y": 120}, note)
 
 
 OPERATORS: tuple[Operator, ...] = (
     *(_convolution(bits, bias) for bits in (16, 8) for bias in (False, True)),
     _dense(),
     *(
-        _elementwise(name, lemma, doubled)
-        for name, lemma, doubled in (
-            ("sum", "VTA sum", True),
-            ("minimum", "VTA minimum", False),
-            ("maximum and ReLU", "VTA maximum", False),
-            ("shift", "VTA shift", False),
+        _elementwise(name, lemma, law)
+        for name, lemma, law in (
+            ("sum", "VTA sum", "sum"),
+            ("minimum", "VTA minimum", "smaller"),
+            ("maximum and ReLU", "VTA maximum", "larger"),
+            ("shift", "VTA shift", "shift"),
         )
     ),
 )

@@ -1,8 +1,8 @@
-"""The rules by which errors compose: statements on real numbers, put to two solvers.
+"""The laws by which errors compose: statements on real numbers, put to two solvers.
 
-In all of them a is a real value and a' what the device has in its place.  Sums of n terms use the rule for two n - 1
-times.  That a slope bounds differences (the mean value theorem), and the derivatives of e^x, the logistic function and
-tanh, are trusted; so is that rounding steps grow with the magnitude.
+In all of them a is a real value and a' what the device has in its place, ``near(a, a', m, e)`` stands for |a| <= m and
+|a' - a| <= e.  The functions ``of_...`` are the formulas of the laws' conclusions: :mod:`.kernel` applies the very
+functions that are proved here.  What is not proved but taken from textbooks is :data:`AXIOMS`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
@@ -19,108 +20,294 @@ from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdic
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
 
-__all__ = ["RULES", "RealRule", "prove_rule", "rule_claim"]
+from .formula import Formula, FormulaLike, constant, maximum, minimum, symbol
+
+__all__ = ["AXIOMS", "RULES", "RealRule", "ask_rule", "prove_rule", "rule_claim"]
 
 Built = tuple[list[FNode], FNode]
+Pair = tuple[Formula, Formula]
+"""A magnitude and an error."""
 
 
 @dataclass(frozen=True)
 class RealRule:
-    """A rule: its statement in words, and the hypotheses and goal of the question."""
+    """A law: its statement in words, and the hypotheses and goal of the question."""
 
     name: str
     statement: str
     build: Callable[[], Built]
 
 
-def _r(names: str) -> list[FNode]:
-    return [smt.Symbol(n, REAL) for n in names.split()]
+AXIOMS: Mapping[str, str] = {
+    "induction": "a law of one more term holds for sums of any number of terms (Peano)",
+    "mean value": "|F(x) - F(y)| <= s |x - y| where |F'| <= s between x and y (Lagrange); e^x, the logistic function "
+    "L and tanh have the derivatives e^x, L (1 - L) and 1 - tanh^2",
+    "half steps": "floor(log2 m) does not decrease with m, so that half a step of a larger number is not smaller",
+    "residues": "addition modulo 2^n is associative: a sum that fits at its end is right where partial sums wrapped",
+    "scale": "an AdaptivFloat code of bias b stands for 2^b times what it stands for at bias 0 (the format's "
+    "definition)",
+}
+"""What the laws and their use rest on beside solvers."""
 
 
-def _c(number: float) -> FNode:
-    return smt.Real(number)
+def real(formula: FormulaLike) -> FNode:
+    """A formula of sums, products, maxima and minima as a solver's term."""
+    f = constant(formula)
+    if f.op == "constant":
+        return smt.Real((f.value.numerator, f.value.denominator))
+    if f.op == "symbol":
+        return smt.Symbol(f.name, REAL)
+    args = [real(a) for a in f.args]
+    match f.op:
+        case "+":
+            return smt.Plus(args)
+        case "*":
+            return smt.Times(args)
+        case "max" | "min":
+            chosen = args[0]
+            for a in args[1:]:
+                chosen = smt.Ite(smt.LE(chosen, a), *((a, chosen) if f.op == "max" else (chosen, a)))
+            return chosen
+    raise ValueError(f"a law must be of sums, products, maxima and minima, not {f.op}")
 
 
-def _within(a: FNode, b: FNode, e: FNode) -> FNode:
+def _r(names: str) -> list[Formula]:
+    return [symbol(n) for n in names.split()]
+
+
+def _le(a: FormulaLike, b: FormulaLike) -> FNode:
+    return smt.LE(real(a), real(b))
+
+
+def _lt(a: FormulaLike, b: FormulaLike) -> FNode:
+    return smt.LT(real(a), real(b))
+
+
+def _within(a: Formula, b: FormulaLike, e: FormulaLike) -> FNode:
     """|a - b| <= e."""
-    return smt.And(smt.LE(smt.Minus(a, b), e), smt.LE(smt.Minus(b, a), e))
+    return smt.And(_le(a - b, e), _le(b - a, e))
 
 
-def _at_most(a: FNode, limit: FNode) -> FNode:
-    return _within(a, _c(0), limit)
+def _at_most(a: Formula, limit: FormulaLike) -> FNode:
+    return _within(a, 0, limit)
 
 
-def _max(a: FNode, b: FNode) -> FNode:
-    return smt.Ite(smt.LE(a, b), b, a)
+def _near(a: Formula, a1: Formula, m: FormulaLike, e: FormulaLike) -> FNode:
+    return smt.And(_at_most(a, m), _within(a1, a, e))
 
 
-def _cut(a: FNode, limit: FNode) -> FNode:
-    low = smt.Minus(_c(0), limit)
-    return smt.Ite(smt.GT(a, limit), limit, smt.Ite(smt.LT(a, low), low, a))
+def cut(a: Formula, limit: FormulaLike) -> Formula:
+    """The nearest number within +-limit."""
+    return maximum(minimum(a, limit), -1 * constant(limit))
+
+
+# -- operations ------------------------------------------------------------------------------------------------
+
+
+def of_sum(m: Formula, e: Formula, n: Formula, f: Formula) -> Pair:
+    """Of a + b, and of a - b."""
+    return m + n, e + f
+
+
+def of_product(m: Formula, e: Formula, n: Formula, f: Formula) -> Pair:
+    """Of a b."""
+    return m * n, m * f + n * e + e * f
+
+
+def of_choice(m: Formula, e: Formula, n: Formula, f: Formula) -> Pair:
+    """Of max(a, b), and of min(a, b)."""
+    return maximum(m, n), maximum(e, f)
+
+
+def of_multiple(c: FormulaLike, m: Formula, e: Formula) -> Pair:
+    """Of c a for c >= 0; of c terms like a; of terms like a with weights whose magnitudes add up to c."""
+    return c * m, c * e
+
+
+def _binary(operation: Callable[[Formula, Formula], Formula], law: Callable[..., Pair]) -> Callable[[], Built]:
+    def build() -> Built:
+        a, a1, b, b1, m, e, n, f = _r("a a1 b b1 m e n f")
+        goal = _near(operation(a, b), operation(a1, b1), *law(m, e, n, f))
+        return [_near(a, a1, m, e), _near(b, b1, n, f)], goal
+
+    return build
 
 
 def _sum() -> Built:
-    a, a1, b, b1, e, f = _r("a a1 b b1 e f")
-    goal = _within(smt.Plus(a1, b1), smt.Plus(a, b), smt.Plus(e, f))
-    return [_within(a1, a, e), _within(b1, b, f)], goal
+    _, added = _binary(lambda a, b: a + b, of_sum)()
+    hypotheses, subtracted = _binary(lambda a, b: a - b, of_sum)()
+    return hypotheses, smt.And(added, subtracted)
+
+
+def _magnitudes() -> Built:
+    a, b, m, n = _r("a b m n")
+    return [_at_most(a, m), _at_most(b, n)], _at_most(a * b, of_product(m, constant(0), n, constant(0))[0])
 
 
 def _product() -> Built:
-    a, a1, b, b1, e, f, m, n = _r("a a1 b b1 e f m n")
-    limit = smt.Plus(smt.Times(m, f), smt.Times(n, e), smt.Times(e, f))
-    hypotheses = [_at_most(a, m), _at_most(b, n), _within(a1, a, e), _within(b1, b, f)]
-    return hypotheses, _within(smt.Times(a1, b1), smt.Times(a, b), limit)
+    """With a' = a + d and b' = b + g, from the magnitudes of a g, b d and d g."""
+    a, d, b, g, m, e, n, f = _r("a d b g m e n f")
+    hypotheses = [_at_most(a * g, m * f), _at_most(b * d, n * e), _at_most(d * g, e * f)]
+    return hypotheses, _within((a + d) * (b + g), a * b, of_product(m, e, n, f)[1])
+
+
+def _multiple() -> Built:
+    a, a1, c, m, e = _r("a a1 c m e")
+    return [_near(a, a1, m, e), _le(0, c)], _near(c * a, c * a1, *of_multiple(c, m, e))
+
+
+def _one_more() -> Built:
+    a, a1, s, s1, k, m, e = _r("a a1 s s1 k m e")
+    hypotheses = [_near(s, s1, *of_multiple(k, m, e)), _near(a, a1, m, e)]
+    return hypotheses, _near(s + a, s1 + a1, *of_multiple(k + 1, m, e))
+
+
+def _one_more_weighted() -> Built:
+    a, a1, s, s1, w, k, q, m, e = _r("a a1 s s1 w k q m e")
+    hypotheses = [_near(s, s1, *of_multiple(k, m, e)), _near(a, a1, m, e), _at_most(w, q)]
+    return hypotheses, _near(s + w * a, s1 + w * a1, *of_multiple(k + q, m, e))
+
+
+def _average() -> Built:
+    """V groups of n terms, with sums like a and the total n V q, of which q is the average: n q is like a."""
+    q, q1, v, n, m, e = _r("q q1 v n m e")
+    hypotheses = [_near(n * v * q, n * v * q1, *of_multiple(v, m, e)), _lt(0, v), _lt(0, n)]
+    return hypotheses, _near(n * q, n * q1, m, e)
+
+
+def _rectify() -> Built:
+    a, a1, m, e = _r("a a1 m e")
+    return [_near(a, a1, m, e)], _near(maximum(a, 0), maximum(a1, 0), m, e)
+
+
+def _clip() -> Built:
+    a, low, high, m = _r("a low high m")
+    return [_at_most(a, m), _le(low, 0), _le(0, high)], _at_most(maximum(minimum(a, high), low), m)
+
+
+def _shift() -> Built:
+    """r = floor(a / d); of two whole numbers, one is at least the other or less by one or more."""
+    a, r, d, m = _r("a r d m")
+    whole = [smt.Or(_le(x, y - 1), _le(y, x)) for x, y in ((r, constant(0)), (a, constant(0)), (r, a))]
+    return [_at_most(a, m), _le(1, d), _le(r * d, a), _lt(a, r * d + d), *whole], _at_most(r, m)
+
+
+def of_complement(e: Formula) -> Pair:
+    """Of 1 - z for 0 <= z <= 1."""
+    return constant(1), e
+
+
+def _complement() -> Built:
+    z, z1, e = _r("z z1 e")
+    return [_le(0, z), _le(z, 1), _within(z1, z, e)], _near(1 - z, 1 - z1, *of_complement(e))
+
+
+def of_weighted_mean(m: Formula, n: Formula) -> Formula:
+    """Of (1 - z) a + z b for 0 <= z <= 1."""
+    return maximum(m, n)
+
+
+def _convex() -> Built:
+    z, a, b, m, n = _r("z a b m n")
+    hypotheses = [_le(0, z), _le(z, 1), _at_most(a, m), _at_most(b, n)]
+    return hypotheses, _at_most((1 - z) * a + z * b, of_weighted_mean(m, n))
+
+
+def _shares() -> Built:
+    """With weights p of sum q <= 1, of numbers within m: one more weight and number."""
+    s, p, q, k, m = _r("s p q k m")
+    return [_at_most(s, q * m), _le(0, p), _le(0, q), _at_most(k, m)], _at_most(s + p * k, (q + p) * m)
+
+
+def of_omission(p: FormulaLike, m: Formula, e: Formula) -> Pair:
+    """Of a + c with |c| <= p, where the device leaves c out."""
+    return m + p, e + p
+
+
+def _omission() -> Built:
+    a, a1, c, m, e, p = _r("a a1 c m e p")
+    return [_near(a, a1, m, e), _at_most(c, p)], _near(a + c, a1, *of_omission(p, m, e))
+
+
+# -- primitives ------------------------------------------------------------------------------------------------
+
+
+def of_rounding(u: FormulaLike, e: Formula) -> Formula:
+    """Rounded down by less than u, or by at most u in either direction."""
+    return e + u
 
 
 def _rounding() -> Built:
     a, a1, r, e, u = _r("a a1 r e u")
-    return [_within(a1, a, e), smt.LE(r, a1), smt.LT(a1, smt.Plus(r, u))], _within(r, a, smt.Plus(e, u))
+    return [_within(a1, a, e), _le(r, a1), _lt(a1, r + u)], _within(r, a, of_rounding(u, e))
 
 
 def _nearest() -> Built:
     a, a1, r, e, u = _r("a a1 r e u")
-    return [_within(a1, a, e), _within(r, a1, u)], _within(r, a, smt.Plus(e, u))
+    return [_within(a1, a, e), _within(r, a1, u)], _within(r, a, of_rounding(u, e))
+
+
+def of_slope(s: FormulaLike, t: FormulaLike, e: Formula) -> Formula:
+    """A function of slope s, which the device has within t."""
+    return s * e + t
 
 
 def _slope() -> Built:
     f, f1, g, e, s, t = _r("f f1 g e s t")  # f = F(a), f1 = F(a1), g the primitive's result
-    return [_within(f1, f, smt.Times(s, e)), _within(g, f1, t)], _within(g, f, smt.Plus(smt.Times(s, e), t))
+    return [_within(f1, f, s * e), _within(g, f1, t)], _within(g, f, of_slope(s, t, e))
+
+
+def of_cut(limit: FormulaLike, m: Formula, e: Formula) -> Formula:
+    """Cut at +-limit."""
+    return e + maximum(m - limit, 0)
 
 
 def _cutting() -> Built:
     a, a1, e, m, limit = _r("a a1 e m limit")
-    beyond = _max(smt.Minus(m, limit), _c(0))
-    hypotheses = [_at_most(a, m), _within(a1, a, e), smt.GT(limit, _c(0))]
-    return hypotheses, _within(_cut(a1, limit), a, smt.Plus(e, beyond))
+    return [_near(a, a1, m, e), _lt(0, limit)], _within(cut(a1, limit), a, of_cut(limit, m, e))
 
 
-def _scaling() -> Built:
-    a, a1, e, n = _r("a a1 e n")
-    hypotheses = [_within(smt.Times(n, a1), smt.Times(n, a), e), smt.GT(n, _c(0))]
-    return hypotheses, smt.And(smt.LE(smt.Times(n, smt.Minus(a1, a)), e), smt.LE(smt.Times(n, smt.Minus(a, a1)), e))
+def _cutting_nothing() -> Built:
+    a, a1, e, m, limit = _r("a a1 e m limit")
+    return [_near(a, a1, m, e), _lt(m, limit)], _within(cut(a1, limit), a, e)
 
 
-def _rectify() -> Built:
-    a, a1, e = _r("a a1 e")
-    return [_within(a1, a, e)], _within(_max(a1, _c(0)), _max(a, _c(0)), e)
+def of_code(largest: Formula, tiny: Formula, half: Formula, m: Formula, e: Formula) -> Formula:
+    """Converted to a code, where ``half`` is at least half a step of min(m + e, largest)."""
+    return of_cut(largest, m, e) + maximum(half, minimum(m + e, tiny))
 
 
-def _larger() -> Built:
-    a, b, r = _r("a b r")
-    return [smt.Equals(r, _max(a, b))], smt.And(smt.GE(r, a), smt.GE(r, b), smt.Or(smt.Equals(r, a), smt.Equals(r, b)))
+def of_any_code(largest: Formula, tiny: Formula, half: Formula, m: Formula, e: Formula) -> Formula:
+    """Likewise, where ``half`` is half a step of the largest number."""
+    return of_cut(largest, m, e) + maximum(half, tiny)
+
+
+def _code(law: Callable[..., Formula]) -> Built:
+    """The cut number c is moved by itself, up to tiny, or by half its step h; h is at most the largest one's."""
+    a, a1, r, m, e, largest, tiny, h, half = _r("a a1 r m e largest tiny h half")
+    c = cut(a1, largest)
+    size = maximum(c, -1 * c)
+    own = smt.Ite(_le(size, tiny), _within(r, c, size), _within(r, c, h))
+    hypotheses = [_near(a, a1, m, e), _lt(0, largest), _lt(0, tiny), own, _le(h, half)]
+    return hypotheses, _within(r, a, law(largest, tiny, half, m, e))
 
 
 def _logistic_slope() -> Built:
     """With s = 1/2 + u: s (1 - s) = (1/2 + u) (1/2 - u)."""
     (u,) = _r("u")
-    half = smt.Real((1, 2))
-    return [], smt.LE(smt.Times(smt.Plus(half, u), smt.Minus(half, u)), smt.Real((1, 4)))
+    half = Fraction(1, 2)
+    return [], _le((u + half) * (half - u), Fraction(1, 4))
 
 
 def _tanh_slope() -> Built:
     (t,) = _r("t")
-    slope = smt.Minus(_c(1), smt.Times(t, t))
-    return [_at_most(t, _c(1))], smt.And(smt.LE(slope, _c(1)), smt.GE(slope, _c(0)))
+    slope = 1 - t * t
+    return [_at_most(t, constant(1))], smt.And(_le(slope, 1), _le(0, slope))
+
+
+def of_inverse_roots(e: Formula, r: Formula) -> Formula:
+    """Of 1/sqrt(a), where a and a' are at least m and r = 1/sqrt(m)."""
+    return Fraction(1, 2) * e * r * r * r
 
 
 def _root_difference() -> Built:
@@ -129,70 +316,114 @@ def _root_difference() -> Built:
     a - b = (q - p)(q + p) / (p q)^2, so this is 2 (p q)^2 <= (p + q) r^3.
     """
     p, q, r = _r("p q r")
-    zero = _c(0)
-    hypotheses = [smt.GT(p, zero), smt.GT(q, zero), smt.LE(p, r), smt.LE(q, r)]
-    left = smt.Times(_c(2), p, p, q, q)
-    return hypotheses, smt.LE(left, smt.Times(smt.Plus(p, q), r, r, r))
+    hypotheses = [_lt(0, p), _lt(0, q), _le(p, r), _le(q, r)]
+    return hypotheses, _le(p * p * q * q, (p + q) * of_inverse_roots(constant(1), r))
+
+
+def of_relative(e: FormulaLike, n: Formula) -> Formula:
+    """A result with the relative error e of a number within n."""
+    return e * n
 
 
 def _relative() -> Built:
     """r = q (1 + d) with |d| <= e, where 0 < q <= n: |r - q| <= e n."""
-    r, d, q, e, n = _r("r d q e n")
-    hypotheses = [smt.Equals(r, smt.Plus(q, smt.Times(q, d))), _at_most(d, e), smt.GT(q, _c(0)), smt.LE(q, n)]
-    return hypotheses, _within(r, q, smt.Times(e, n))
+    d, q, e, n = _r("d q e n")
+    hypotheses = [_at_most(d, e), _lt(0, q), _le(q, n)]
+    return hypotheses, _within(q + q * d, q, of_relative(e, n))
+
+
+def _above(d: Formula, e: Formula, t: Formula) -> tuple[Formula, Formula]:
+    return d + e * t, t * (t - d)
+
+
+def of_quotient_above(d: Formula, e: Formula, s: Formula) -> Formula:
+    """How far p' / t' is above p / t at most, for p' <= p + e <= 1 + e and t' >= t - d, where t >= s > d."""
+    top, bottom = _above(d, e, s)
+    return top / bottom
 
 
 def _quotient_above() -> Built:
-    """p' / t' <= p / t + (d + e t) / (t (t - d)) for p' <= p + e, t' >= t - d > 0, 0 <= p <= 1; times t (t - d) t'."""
+    """Times what is divided by: p' / t' <= (p + e) / (t - d) <= p / t + (d + e t) / (t (t - d))."""
     p, p1, t, t1, d, e = _r("p p1 t t1 d e")
-    zero, one = _c(0), _c(1)
-    hypotheses = [smt.GE(p, zero), smt.LE(p, one), smt.GE(p1, zero), smt.LE(p1, smt.Plus(p, e)), smt.GE(e, zero)]
-    hypotheses += [smt.GE(d, zero), smt.GT(smt.Minus(t, d), zero), smt.GE(t1, smt.Minus(t, d))]
-    least = smt.Minus(t, d)
-    # first p' / t' <= (p + e) / (t - d), then (p + e) / (t - d) - p / t = (p d + e t) / (t (t - d))
-    first = smt.LE(smt.Times(p1, least), smt.Times(smt.Plus(p, e), t1))
-    second = smt.LE(smt.Plus(smt.Times(p, d), smt.Times(e, t)), smt.Plus(d, smt.Times(e, t)))
-    return hypotheses, smt.And(first, second)
+    hypotheses = [_le(0, p), _le(p, 1), _le(0, p1), _le(p1, p + e), _le(0, e)]
+    hypotheses += [_le(0, d), _lt(d, t), _le(t - d, t1)]
+    return hypotheses, smt.And(_le(p1 * (t - d), (p + e) * t1), _le(p * d + e * t, _above(d, e, t)[0]))
+
+
+def _below(d: Formula, e: Formula, t: Formula) -> tuple[Formula, Formula]:
+    return d + e * t, t * (t + d)
+
+
+def of_quotient_below(d: Formula, e: Formula, s: Formula) -> Formula:
+    """How far p' / t' is below p / t at most, for p' >= p - e, p <= 1, and t' <= t + d, where t >= s > 0."""
+    top, bottom = _below(d, e, s)
+    return top / bottom
 
 
 def _quotient_below() -> Built:
-    """p' / t' >= p / t - (d + e t) / (t (t + d)) for p' >= p - e, p' >= 0, 0 < t' <= t + d, 0 <= p <= 1."""
+    """Times what is divided by: p' / t' >= (p - e) / (t + d) >= p / t - (d + e t) / (t (t + d))."""
     p, p1, t, t1, d, e = _r("p p1 t t1 d e")
-    zero, one = _c(0), _c(1)
-    hypotheses = [smt.GE(p, zero), smt.LE(p, one), smt.GE(p1, zero), smt.GE(p1, smt.Minus(p, e)), smt.GE(e, zero)]
-    hypotheses += [smt.GE(d, zero), smt.GT(t, zero), smt.GT(t1, zero), smt.LE(t1, smt.Plus(t, d))]
-    most = smt.Plus(t, d)
-    first = smt.GE(smt.Times(p1, most), smt.Times(smt.Minus(p, e), t1))
-    second = smt.LE(smt.Plus(smt.Times(p, d), smt.Times(e, t)), smt.Plus(d, smt.Times(e, t)))
-    return hypotheses, smt.And(first, second)
+    hypotheses = [_le(0, p), _le(p, 1), _le(0, p1), _le(p - e, p1), _le(0, e)]
+    hypotheses += [_le(0, d), _lt(0, t), _lt(0, t1), _le(t1, t + d)]
+    return hypotheses, smt.And(_le((p - e) * t1, p1 * (t + d)), _le(p * d + e * t, _below(d, e, t)[0]))
 
 
-def _convex() -> Built:
-    z, n, h = _r("z n h")
-    one = _c(1)
-    state = smt.Plus(smt.Times(smt.Minus(one, z), n), smt.Times(z, h))
-    return [smt.GE(z, _c(0)), smt.LE(z, one), _at_most(n, one), _at_most(h, one)], _at_most(state, one)
+def _decreasing() -> Built:
+    """Times what is divided by, with s = d + g and t = s + h."""
+    d, e, g, h = _r("d e g h")
+    s, t = d + g, d + g + h
+    (a_top, a_bottom), (a_most, a_least) = _above(d, e, t), _above(d, e, s)
+    (b_top, b_bottom), (b_most, b_least) = _below(d, e, t), _below(d, e, s)
+    goal = smt.And(_le(a_top * a_least, a_most * a_bottom), _le(b_top * b_least, b_most * b_bottom))
+    return [_le(0, d), _le(0, e), _lt(0, g), _le(0, h)], goal
 
 
 def _geometric() -> Built:
     """From e_t <= r g_t with g_t = 1 + q + .. + q^(t-1), one step e' <= q e + r gives e' <= r g_(t+1)."""
     e, e1, g, q, r = _r("e e1 g q r")
-    hypotheses = [smt.LE(e, smt.Times(r, g)), smt.LE(e1, smt.Plus(smt.Times(q, e), r)), smt.GE(q, _c(0))]
-    return hypotheses, smt.LE(e1, smt.Times(r, smt.Plus(_c(1), smt.Times(q, g))))
+    hypotheses = [_le(e, r * g), _le(e1, q * e + r), _le(0, q)]
+    return hypotheses, _le(e1, r * (1 + q * g))
 
 
 RULES: Mapping[str, RealRule] = {
     rule.name: rule
     for rule in (
-        RealRule("sum", "|(a' + b') - (a + b)| <= e + f", _sum),
-        RealRule("product", "|a' b' - a b| <= m f + n e + e f for |a| <= m, |b| <= n", _product),
+        RealRule("sum", "|a + b| <= m + n, |(a' + b') - (a + b)| <= e + f; likewise a - b", _sum),
+        RealRule("magnitude of a product", "|a b| <= m n", _magnitudes),
+        RealRule("product", "|a' b' - a b| <= m f + n e + e f", _product),
+        RealRule(
+            "larger", "|max(a, b)| <= max(m, n), |max(a', b') - max(a, b)| <= max(e, f)", _binary(maximum, of_choice)
+        ),
+        RealRule(
+            "smaller", "|min(a, b)| <= max(m, n), |min(a', b') - min(a, b)| <= max(e, f)", _binary(minimum, of_choice)
+        ),
+        RealRule("multiple", "|c a| <= c m, |c a' - c a| <= c e for c >= 0", _multiple),
+        RealRule("one more term", "|s| <= k m, |s' - s| <= k e: s + a has k + 1 in the place of k", _one_more),
+        RealRule("one more weighted term", "likewise s + w a has k + |w|, for an exact weight w", _one_more_weighted),
+        RealRule(
+            "average",
+            "|n q| <= m, |n q' - n q| <= e for the average q of V groups of n terms, whose sums are like a",
+            _average,
+        ),
+        RealRule("rectify", "|max(a, 0)| <= m, |max(a', 0) - max(a, 0)| <= e", _rectify),
+        RealRule("clip", "|max(min(a, h), l)| <= m for l <= 0 <= h", _clip),
+        RealRule("shift", "|floor(a / d)| <= m for integers a and d >= 1", _shift),
+        RealRule("complement", "|1 - z| <= 1, |(1 - z') - (1 - z)| <= e for 0 <= z <= 1", _complement),
+        RealRule("weighted mean", "|(1 - z) a + z b| <= max(m, n) for 0 <= z <= 1", _convex),
+        RealRule("one more share", "|s| <= q m: s + p k has q + p, for p >= 0 and |k| <= m", _shares),
+        RealRule("omission", "|a + c| <= m + p, |a' - (a + c)| <= e + p for |c| <= p", _omission),
         RealRule("round down", "|r - a| <= e + u for r <= a' < r + u", _rounding),
         RealRule("round to nearest", "|r - a| <= e + u for |r - a'| <= u", _nearest),
         RealRule("slope", "|g - F(a)| <= s e + t for |g - F(a')| <= t and a slope of F of at most s", _slope),
-        RealRule("cut", "|cut(a', l) - a| <= e + max(m - l, 0) for |a| <= m", _cutting),
-        RealRule("scale", "|a' - a| <= e / n for |n a' - n a| <= e", _scaling),
-        RealRule("rectify", "|max(a', 0) - max(a, 0)| <= e", _rectify),
-        RealRule("larger", "max(a, b) is a or b, and at least both", _larger),
+        RealRule("cut", "|cut(a', l) - a| <= e + max(m - l, 0)", _cutting),
+        RealRule("nothing is cut", "|cut(a', l) - a| <= e for m < l", _cutting_nothing),
+        RealRule(
+            "code",
+            "|r - a| <= e + max(m - l, 0) + max(H, min(m + e, t)) for c = cut(a', l), |r - c| <= |c| where |c| <= t, "
+            "and |r - c| <= h <= H elsewhere",
+            lambda: _code(of_code),
+        ),
+        RealRule("any code", "likewise |r - a| <= e + max(m - l, 0) + max(H, t)", lambda: _code(of_any_code)),
         RealRule("slope of the logistic function", "s (1 - s) <= 1/4", _logistic_slope),
         RealRule("slope of tanh", "0 <= 1 - t^2 <= 1", _tanh_slope),
         RealRule(
@@ -201,17 +432,17 @@ RULES: Mapping[str, RealRule] = {
             _root_difference,
         ),
         RealRule("relative error", "|r - q| <= e n for |r / q - 1| <= e and 0 < q <= n", _relative),
-        RealRule("quotient, above", "p' / t' <= p / t + (d + e t) / (t (t - d))", _quotient_above),
-        RealRule("quotient, below", "p' / t' >= p / t - (d + e t) / (t (t + d))", _quotient_below),
-        RealRule("weighted mean", "|(1 - z) n + z h| <= 1 for |n|, |h| <= 1 and 0 <= z <= 1", _convex),
+        RealRule("quotient, above", "p' / t' <= p / t + (d + e t) / (t (t - d)) for t > d", _quotient_above),
+        RealRule("quotient, below", "p' / t' >= p / t - (d + e t) / (t (t + d)) for t > 0", _quotient_below),
+        RealRule("quotients of larger sums", "both errors are at most those at s, for t >= s > d >= 0", _decreasing),
         RealRule("growth", "e_T <= r (1 + q + .. + q^(T-1)) where e_(t+1) <= q e_t + r", _geometric),
     )
 }
-"""The rules by name."""
+"""The laws by name."""
 
 
 def rule_claim(rule: RealRule) -> Claim:
-    """What a PROVED of a rule says."""
+    """What a PROVED of a law says."""
     return Claim(
         rule.name,
         rule.statement,
@@ -222,16 +453,21 @@ def rule_claim(rule: RealRule) -> Claim:
     )
 
 
+def ask_rule(rule: RealRule, asked: Discharger) -> None:
+    """Puts a law to both solvers; raises NotDischarged unless both say that it holds, and is about something."""
+    hypotheses, goal = rule.build()
+    if hypotheses:
+        asked.ask("numerics", f"{rule.name}: premises", hypotheses, "they can hold", expected="sat")
+    asked.ask("numerics", rule.name, [*hypotheses, smt.Not(goal)], rule.statement)
+
+
 def prove_rule(rule: RealRule, discharger: Discharger | None = None) -> Verdict:
-    """Puts a rule to both solvers."""
+    """Puts a law to both solvers."""
     asked = discharger or Discharger(timeout=60)
     start, mark = time.perf_counter(), len(asked.obligations)
     with fresh_symbols():
-        hypotheses, goal = rule.build()
         try:
-            if hypotheses:
-                asked.ask("numerics", f"{rule.name}: premises", hypotheses, "they can hold", expected="sat")
-            asked.ask("numerics", rule.name, [*hypotheses, smt.Not(goal)], rule.statement)
+            ask_rule(rule, asked)
             status, reason = asked.conclude()
         except NotDischarged as failed:
             status, reason = Status.UNKNOWN, str(failed)

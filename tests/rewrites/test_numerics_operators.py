@@ -26,7 +26,7 @@ from ilaverify.campaigns.definition import Campaign
 from ilaverify.campaigns.device import quantise_fitting, run_flexasr, run_hlscnn, run_vta
 from ilaverify.campaigns.registry import find_campaign
 from rewrites import a_priori
-from rewrites.numerics.calculus import Bound, Derivation, Operator, convert
+from rewrites.numerics.calculus import Bound, Derivation, Operator
 from rewrites.numerics.catalogue import LEMMAS, OPERATORS, RULES
 from rewrites.numerics.document import DOCUMENT, updated
 from rewrites.numerics.formula import (
@@ -118,9 +118,9 @@ def test_operators_say_what_they_were_not_given() -> None:
     with pytest.raises(ValueError, match=r"^symbols of FlexASR linear must be among W, .*, not Q$"):
         layer.bound({"Q": 1.0})
     d = Derivation()
-    code = convert(d, d.given("x", symbol("X")), symbol("b"), "encode")
+    d.lemma("encode", d.lemma("decode", d("given", names=["x", "code", "X", "0", "b_x"])), "b")
     with pytest.raises(ValueError, match=r"^symbols of op must all have a meaning; X, b has none$"):
-        Operator("op", "", {}, d, code, {})
+        Operator("op", "", {}, tuple(d.steps), {})
 
 
 def test_bounds_fail_with_the_condition_that_does_not_hold() -> None:

@@ -1,0 +1,366 @@
+"""Runs that PROVED bounds survive: both sides of a theorem on random words, and their distance against the bound.
+
+The device's side is run primitive by primitive on the scalar interpreter, the real one in intervals of exact
+fractions (:mod:`.intervals`).  Ranges are measured on the data, or left to their defaults.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from typing import Any
+
+from accel_models.flexasr import numerics as flexasr_numerics
+from ila_lang.compile import compile_function
+from smt_encodings.claims import Runs
+
+from .calculus import Operator
+from .intervals import Interval, exp, inverse_root, point
+from .judgements import Judgement, Theorem
+from .readings import READINGS, Term
+
+__all__ = ["Data", "beyond", "survey_bound"]
+
+RUNS, MOST_TRIES = 12, 60
+EXTENTS = (1, 2, 3)
+STEPS = 3
+"""Timesteps of a bound over time."""
+
+FRACTION_BITS = {
+    "fixed": 14, "sum": 14, "score": 20, "quotient": 20, "partial": 16, "total": 16, "word": 7, "weight": 14,
+    "byte weight": 14, "bias": 14, "byte": 0, "accumulator": 0, "immediate": 0,
+}  # fmt: skip
+WIDTHS = {"code": 8, "word": 16, "weight": 16, "byte weight": 16, "bias": 16, "byte": 8, "accumulator": 32,
+          "immediate": 16}  # fmt: skip
+EXACT_COUNTS = {"I": "i", "H": "j", "n": "t", "T": "t", "V": "v", "K": "k", "F": "f"}
+
+
+@dataclass
+class Data:
+    """Words of leaves by index, biases, and extents of indices; real values where they are not those of the words."""
+
+    extents: dict[str, int]
+    biases: dict[str, int]
+    words: dict[str, dict[tuple[int, ...], int]] = field(default_factory=dict)
+    reals: dict[str, dict[tuple[int, ...], Fraction]] = field(default_factory=dict)
+
+
+def _indices(leaf: str) -> tuple[str, ...]:
+    return tuple(leaf[leaf.index("[") + 1 : -1].split(",")) if "[" in leaf else ()
+
+
+def _signed(word: int, width: int) -> int:
+    return word - (word >> width - 1 << width)
+
+
+def number(word: int, form: str, bias: int = 0) -> Fraction:
+    """What a leaf's word stands for."""
+    if form == "code":
+        return flexasr_numerics.value_of(word, bias)
+    return Fraction(_signed(word, WIDTHS[form]), 1 << FRACTION_BITS[form])
+
+
+def survey_bound(operator: Operator) -> Runs:
+    """Runs both sides on data of which a bound is stated, small and large."""
+    draw, count, at = random.Random(0), 0, dict[str, None]()
+    for attempt in range(MOST_TRIES):
+        data = _drawn(operator.theorem, draw, attempt)
+        found = beyond(operator, data)
+        if found is None:
+            continue
+        count += 1
+        at[", ".join(f"{n} = {v}" for n, v in {**data.extents, **data.biases}.items()) or "scalars"] = None
+        if found:
+            return Runs(count, tuple(at), difference={"data": data, "seen": found}, shown=found)
+        if count >= RUNS:
+            break
+    places = (*list(at)[:4], "...") if len(at) > 4 else tuple(at)
+    return Runs(count, places, () if count else ("no data that were tried meet the conditions",))
+
+
+def _drawn(theorem: Theorem, draw: random.Random, attempt: int) -> Data:
+    indices = dict.fromkeys(i for leaf in theorem.leaves for i in _indices(leaf))
+    extents = {i: draw.choice(EXTENTS) for i in indices}
+    result = theorem.result
+    if "x[v,i]" in theorem.leaves:
+        extents["i"] = 16  # a vector of FlexASR
+    if "x[t,c]" in theorem.leaves:
+        extents["c"] = 8  # channels of a word of HLSCNN
+    if isinstance(result.real, tuple) and result.real[0] == "steps":
+        extents["j"] = 1
+    biases = {b: draw.randrange(0, 4) for _, b, *_ in theorem.leaves.values() if b}
+    biases |= {b: draw.randrange(0, 8) for j in theorem.judgements for b in j.biases if b not in biases}
+    data = Data(extents, biases)
+    for leaf, (form, bias, error, *_) in theorem.leaves.items():
+        if not form:
+            data.reals[leaf] = {(): Fraction(1, 100_000)}
+            continue
+        words, reals = {}, {}
+        for place in product(*(range(extents[i]) for i in _indices(leaf))):
+            words[place] = _word(form, leaf, draw, attempt)
+            value = number(words[place], form, biases.get(bias, 0))
+            reals[place] = value if error == "0" else _near(value, leaf, draw)
+        data.words[leaf], data.reals[leaf] = words, reals
+    return data
+
+
+def _word(form: str, leaf: str, draw: random.Random, attempt: int) -> int:
+    """Any word of a form; small ones where a large one is likely to leave its format."""
+    width = WIDTHS[form]
+    if leaf in ("by", "low", "high"):
+        return {"by": draw.randrange(16), "low": -draw.randrange(129) % 65536, "high": draw.randrange(128)}[leaf]
+    if form == "code" and leaf[0] in "wukqbd" and leaf[:4] != "beta":
+        return draw.choice((0, 1, draw.randrange(64), 0x80 + draw.randrange(64)))
+    if form in ("accumulator", "immediate"):
+        return draw.randint(-70, 70) % (1 << width)
+    if form in ("weight", "word", "bias", "byte weight"):
+        word = draw.choice(
+            (draw.randint(-200, 200), draw.randint(-(1 << width - 1), (1 << width - 1) - 1) >> attempt % 4)
+        )
+        return (word >> 8 << 8 if form == "byte weight" else word) % (1 << width)
+    return draw.randrange(1 << width)
+
+
+def _near(value: Fraction, leaf: str, draw: random.Random) -> Fraction:
+    """A real value near a device's, of at most 1 in magnitude where it is a hidden state."""
+    moved = value + Fraction(draw.randint(-64, 64), 1 << 12)
+    return max(min(moved, Fraction(1)), Fraction(-1)) if leaf[0] == "h" else moved
+
+
+def beyond(operator: Operator, data: Data) -> str | None:
+    """In words, how the sides differ by more than the bound; empty where they do not, None where there is none."""
+    theorem = operator.theorem
+    try:
+        device, real, given = _both(theorem, data)
+        bound = operator.bound({n: v for n, v in given.items() if n in operator.symbols}).value
+    except (ZeroDivisionError, OverflowError):
+        return None  # a divisor that may be 0, which the conditions exclude
+    if bound is None:
+        return None
+    distance = max(
+        real.high - device, device - real.low
+    )  # with the enclosure's width, which is far below a bound's unit
+    slack = real.high - real.low
+    if distance - slack <= bound:
+        return ""
+    off, real_value = float(distance), float(real.low)
+    return f"the device's {float(device):.9g} is {off:.9g} from {real_value:.9g}, not within {float(bound):.9g}"
+
+
+def _both(theorem: Theorem, data: Data) -> tuple[Fraction, Interval, dict[str, Fraction]]:
+    result = theorem.result
+    if isinstance(result.real, tuple) and result.real[0] == "steps":
+        return _over_time(theorem, result, data)
+    first = dict.fromkeys(data.extents, 0)  # all elements of a result are alike
+    word, form, bias = _Device(theorem, data).word(result.device, first)
+    assert form == result.forms[0]
+    return _number(word, form, bias), _Real(theorem, data).value(result.real, first), _measured(theorem, data)
+
+
+def _number(word: int, form: str, bias: int) -> Fraction:
+    return number(word, form, bias) if form in WIDTHS else Fraction(_signed(word, 32), 1 << FRACTION_BITS[form])
+
+
+def _over_time(theorem: Theorem, result: Judgement, data: Data) -> tuple[Fraction, Interval, dict[str, Fraction]]:
+    """A state of one feature through several steps, from 0; ranges are the largest of all steps."""
+    data.words["h[j]"], data.reals["h[j]"] = {(0,): 0}, {(0,): Fraction(0)}
+    bias, ranges = data.biases["b_h"], dict[str, Fraction]()
+    state, real = Fraction(0), point(0)
+    for _ in range(STEPS):
+        ranges = {n: max(v, ranges.get(n, v)) for n, v in _measured(theorem, data).items()}
+        word, _, _ = _Device(theorem, data).word(result.device[1], {})
+        real = _Real(theorem, data).value(result.real[1], {})
+        state = number(word, "code", bias)
+        data.words["h[j]"], data.reals["h[j]"] = {(0,): word}, {(0,): real.low}
+    factor = ranges["U"]
+    return state, real, {**ranges, "G": sum((factor**t for t in range(STEPS)), Fraction(0))}
+
+
+@dataclass
+class _Real:
+    """The real side, in intervals."""
+
+    theorem: Theorem
+    data: Data
+    known: dict[tuple[Term, tuple[int, ...]], Interval] = field(default_factory=dict)
+
+    def value(self, term: Term, at: Mapping[str, int]) -> Interval:
+        """Of a term at values of indices."""
+        key = term, tuple(at.get(i, -1) for i in self.data.extents)
+        if key not in self.known:
+            self.known[key] = self._value(term, at)
+        return self.known[key]
+
+    def _value(self, term: Term, at: Mapping[str, int]) -> Interval:
+        if isinstance(term, str):
+            if term[:1].isdigit():
+                return point(Fraction(term))
+            return point(self.data.reals[term][tuple(at[i] for i in _indices(term))])
+        match term:
+            case ("sum" | "average", str() as index, body):
+                at = {i: k for i, k in at.items() if i != index}
+                terms = [self.value(body, {**at, index: k}) for k in range(self.data.extents[index])]
+                total = sum(terms, point(0))
+                return total / point(16 * len(terms)) if term[0] == "average" else total
+            case ("max over", str() as index, body):
+                return _largest([self.value(body, {**at, index: k}) for k in range(self.data.extents[index])])
+            case ("from the largest", index, body):
+                others = {i: k for i, k in at.items() if i != index}
+                return self.value(body, at) - self.value(("max over", index, body), others)
+            case ("zeros of", str() as index, body):
+                scores = [self.value(body, {**at, index: k}).low for k in range(self.data.extents[index])]
+                return point(sum(0 <= score < Fraction(1, 1 << 20) for score in scores))
+        a, *rest = (self.value(p, at) for p in term[1:])
+        one = point(1)
+        match term[0], rest:
+            case "+", [b]:
+                return a + b
+            case "-", [b]:
+                return a - b
+            case "*", [b]:
+                return a * b
+            case "/", [b]:
+                return a / b
+            case "max", [b]:
+                return _largest([a, b])
+            case "min", [b]:
+                return -_largest([-a, -b])
+            case "shift", [b]:
+                return point(a.low // 2 ** int(b.low))
+            case "relu", _:
+                return _largest([a, point(0)])
+            case "magnitude", _:
+                return _largest([a, -a])
+            case "complement", _:
+                return one - a
+            case "exp", _:
+                return exp(a)
+            case "sigmoid", _:
+                return one / (one + exp(-a))
+            case "tanh", _:
+                power = exp(-(a + a))
+                return (one - power) / (one + power)
+            case "1/sqrt", _:
+                return inverse_root(a)
+        raise KeyError(term[0])
+
+
+def _largest(values: list[Interval]) -> Interval:
+    return Interval(max(v.low for v in values), max(v.high for v in values))
+
+
+_PARAMETERS = {"pe_shift": 2, "pe_add_bias": 1, "attention_shift": 2, "adpfloat_to_fixed": 1, "fixed_to_adpfloat": 1,
+               "attention_compress": 1}  # fmt: skip
+GIVES = {r.primitive: r.gives for r in READINGS.values()} | {"divide_q24": "quotient", "inv_sqrt": "fixed"}
+
+
+@cache
+def _primitives() -> Mapping[str, Any]:
+    from .catalogue import LEMMAS
+
+    return {lemma.function.name: lemma.function for lemma in LEMMAS.values()}
+
+
+@cache
+def _run(name: str) -> Any:
+    return compile_function(_primitives()[name])
+
+
+@dataclass
+class _Device:
+    """The device's side, in words."""
+
+    theorem: Theorem
+    data: Data
+
+    def word(self, term: Term, at: Mapping[str, int]) -> tuple[int, str, int]:
+        """A term's word, its form, and the bias of a code."""
+        if isinstance(term, str):
+            form, bias, *_ = self.theorem.leaves[term]
+            word = self.data.words[term][tuple(at[i] for i in _indices(term))]
+            return word, form, self.data.biases.get(bias, 0)
+        match term:
+            case ("sum", str() as index, body):
+                terms = [self.word(body, {**at, index: k}) for k in range(self.data.extents[index])]
+                return sum(w for w, _, _ in terms) % (1 << 32), terms[0][1], 0
+            case ("eadd over" | "alu_add over" | "hlscnn_stored over", str() as index, body):
+                total = 0
+                for k in range(self.data.extents[index]):
+                    word, form, _ = self.word(body, {**at, index: k})
+                    if term[0] == "hlscnn_stored over":
+                        total = _run("hlscnn_stored")(_run("hlscnn_total")(word, total, 0))
+                    else:
+                        total = _run(str(term[0]).split()[0])(total, word)
+                return total, form, 0
+            case ("norm_divide", str() as index, body):
+                groups = [self.word(body, {**at, index: k})[0] for k in range(self.data.extents[index])]
+                total = sum(_signed(g, 20) for g in groups) % (1 << 24)
+                return _run("norm_divide")(total, 16 * len(groups)), "fixed", 0
+            case ("from the largest", str() as index, body):
+                scores = [_signed(self.word(body, {**at, index: k})[0], 32) for k in range(self.data.extents[index])]
+                return (_signed(self.word(body, at)[0], 32) - max(scores)) % (1 << 32), "score", 0
+            case ("negative", body):
+                return -self.word(body, at)[0] % (1 << 20), "fixed", 0
+        name = str(term[0])
+        codes = _PARAMETERS.get(name, 0)
+        parts = term[1 : len(term) - codes] if codes else term[1:]
+        biases = [self.data.biases[str(b)] for b in term[len(term) - codes :]] if codes else []
+        operands = [self.word(p, at) for p in parts]
+        zero = [0] if name == "hlscnn_total" else []  # of a sum that is stored and a bias
+        word = _run(name)(*zero, *(w for w, _, _ in operands), *biases)
+        own = biases[0] if GIVES[name] == "code" and biases else operands[0][2]
+        return word, GIVES[name], own
+
+
+def _measured(theorem: Theorem, data: Data) -> dict[str, Fraction]:
+    """Sizes, biases, magnitudes and errors of leaves, and ranges, as the data have them."""
+    found = {n: Fraction(v) for n, v in data.biases.items()}
+    found |= {n: Fraction(data.extents[i]) for n, i in EXACT_COUNTS.items() if i in data.extents}
+    for leaf, (form, bias, error, magnitude, *_) in theorem.leaves.items():
+        if not form:
+            continue
+        most = max((abs(v) for v in data.reals[leaf].values()), default=Fraction(0))
+        found[magnitude] = max(most, found[magnitude] if magnitude in found and not magnitude[:1].isdigit() else most)
+        if error != "0":
+            off = (abs(v - number(data.words[leaf][k], form, data.biases[bias])) for k, v in data.reals[leaf].items())
+            found[error] = max([*off, found.get(error, Fraction(0))])
+    real = _Real(theorem, data)
+    for name, terms in theorem.ranges.items():
+        if name == "0":  # signs, which the data have
+            continue
+        for term in terms:
+            least = isinstance(term, tuple) and term[0] == "at least"
+            values = list(_values(real, term[1] if least else term))
+            if least:
+                found[name] = min([*(v.low for v in values), *([found[name]] if name in found else [])])
+            else:
+                found[name] = max([*(v.magnitude for v in values), found.get(name, Fraction(0))])
+    return found
+
+
+def _values(real: _Real, term: Term) -> Iterator[Interval]:
+    """A term's values at all values of its free indices; of a sum, also those of its parts from the first term on."""
+    free = sorted(_free(term))
+    for place in product(*(range(real.data.extents[i]) for i in free)):
+        at = dict(zip(free, place, strict=True))
+        if isinstance(term, tuple) and term[0] == "sum":
+            total, index = point(0), str(term[1])
+            for k in range(real.data.extents[index]):
+                total = total + real.value(term[2], {**at, index: k})
+                yield total
+        else:
+            yield real.value(term, at)
+
+
+def _free(term: Term) -> set[str]:
+    if isinstance(term, str):
+        return set(_indices(term))
+    if term[0] in ("sum", "average", "max over", "zeros of"):
+        return _free(term[2]) - {str(term[1])}
+    if term[0] == "from the largest":
+        return _free(term[2])
+    return set().union(*map(_free, term[1:]))

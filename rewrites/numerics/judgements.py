@@ -1,0 +1,168 @@
+"""Judgements, steps and theorems: what the kernel of error bounds speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from .formula import Formula, constant, maximum, symbol
+from .readings import ANY, Term
+
+__all__ = [
+    "Condition",
+    "Judgement",
+    "Rejected",
+    "Step",
+    "Theorem",
+    "amount",
+    "need",
+    "operands_of",
+    "put",
+    "renamed",
+    "text_of",
+]
+
+
+class Rejected(Exception):
+    """A step that is no instance of its law."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One application of a law, to steps by their numbers (from 1), with lemmas and names."""
+
+    law: str
+    of: tuple[int, ...] = ()
+    lemmas: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Condition:
+    """``left`` must be below ``right``; ``reason`` says what goes wrong otherwise."""
+
+    left: Formula
+    right: Formula
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.left} < {self.right}"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """|real| <= magnitude and |device - real| <= error.
+
+    ``forms`` are those of the device's word, or of the words that its operation is of, and ``biases`` those of codes
+    among them; ``limits`` must hold of magnitude and error where the device's word is used: below, it does not wrap.
+    """
+
+    real: Term
+    device: Term
+    magnitude: Formula
+    error: Formula
+    forms: tuple[str, ...] = ()
+    biases: tuple[str, ...] = ()
+    limits: tuple[tuple[Formula, str], ...] = ()
+
+
+@dataclass
+class Theorem:
+    """What a derivation proves: its last judgement, under the conditions.
+
+    ``ranges`` bound magnitudes of real terms by name; ``defaults`` are formulas that they never exceed (lower bounds
+    are never below them).  ``rules``, ``lemmas`` and ``axioms`` are what it rests on.
+    """
+
+    judgements: list[Judgement] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
+    ranges: dict[str, list[Term]] = field(default_factory=dict)
+    defaults: dict[str, Formula] = field(default_factory=dict)
+    leaves: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    rules: dict[str, None] = field(default_factory=dict)
+    lemmas: dict[str, None] = field(default_factory=dict)
+    axioms: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def result(self) -> Judgement:
+        """The last judgement."""
+        return self.judgements[-1]
+
+    def need(self, left: Formula, right: Formula | Fraction | int, reason: str) -> None:
+        """Adds a condition."""
+        condition = Condition(left, constant(right), reason)
+        decided = left.op == condition.right.op == "constant" and left.value < condition.right.value
+        if condition not in self.conditions and not decided:
+            self.conditions.append(condition)
+
+    def rest(self, *rules: str, lemmas: Sequence[str] = (), axioms: Sequence[str] = ()) -> None:
+        """Notes what a step rests on."""
+        self.rules |= dict.fromkeys(rules)
+        self.lemmas |= dict.fromkeys(lemmas)
+        self.axioms |= dict.fromkeys(axioms)
+
+    def named(self, name: str, real: Term, default: Formula) -> Formula:
+        """A symbol for the magnitude of a real term; its default is at least every one that it is given."""
+        least = [r for r in self.ranges.setdefault(name, []) if r[0] == "at least"]
+        need(not least, f"{name} must be a lower bound only")
+        self.ranges[name].append(real)
+        before = self.defaults.get(name)  # which holds of what it was derived for, so that it may stand for the name
+        self.defaults[name] = default if before is None else maximum(before, put(default, name, before))
+        return symbol(name)
+
+    def least(self, name: str, real: Term, default: Formula | None = None) -> None:
+        """A symbol that is at most a real term."""
+        need(name not in self.ranges, f"{name} must be a lower bound only")
+        self.ranges[name] = [("at least", real)]
+        if default is not None:
+            self.defaults[name] = default
+
+    def leaf(self, name: str, *known: str) -> None:
+        """A leaf, with all that is known of it, which must be the same wherever it is."""
+        need(self.leaves.setdefault(name, known) == known, f"{name} must be one thing, not two")
+
+
+def need(met: bool, reason: str) -> None:
+    """Raises Rejected unless a condition is met."""
+    if not met:
+        raise Rejected(reason)
+
+
+def amount(text: str) -> Formula:
+    """A number, a name, or a product of such."""
+    parts = text.split("*")
+    numbers = [constant(Fraction(p)) if p[:1].isdigit() else symbol(p) for p in parts]
+    product = numbers[0]
+    for each in numbers[1:]:
+        product = product * each
+    return product
+
+
+def renamed(term: Term, names: Mapping[str, str]) -> Term:
+    """The term with other leaves."""
+    return names.get(term, term) if isinstance(term, str) else (term[0], *(renamed(p, names) for p in term[1:]))
+
+
+def operands_of(term: Term, operation: Term) -> tuple[Term, ...] | None:
+    """What stands for ANY in an operation, if a term is such."""
+    if operation == ANY:
+        return (term,)
+    if isinstance(operation, str) or isinstance(term, str):
+        return () if operation == term else None
+    if len(term) != len(operation) or term[0] != operation[0]:
+        return None
+    parts = [operands_of(p, o) for p, o in zip(term[1:], operation[1:], strict=True)]
+    return None if None in parts else tuple(x for p in parts if p is not None for x in p)
+
+
+def put(f: Formula, name: str, value: Formula) -> Formula:
+    """The formula with a value in the place of a symbol."""
+    if f.op == "symbol" and f.name == name:
+        return value
+    return Formula(f.op, tuple(put(a, name, value) for a in f.args), f.name, f.value)
+
+
+def text_of(term: Term) -> str:
+    """A term as text."""
+    return term if isinstance(term, str) else f"{term[0]}({', '.join(map(text_of, term[1:]))})"
