@@ -1,8 +1,9 @@
 """Runs that a PROVED mapping survives: both sides on the scalar interpreter, on sampled sizes and extreme data.
 
 Sizes are the domain's (:mod:`bmc.sizes`): the smallest, each size alone and all together a little larger, each alone as
-large as it can be afforded, then corners at random.  Work is counted in iterations of loops and cells that are drawn,
-so that every machine makes the same runs.  Uninitialised state is random in all of them.
+large as it can be afforded, then corners at random.  Where the smallest sizes use up the work, all together come next.
+Work is counted in iterations of loops and cells that are drawn, so that every machine makes the same runs.
+Uninitialised state is random in all of them.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ WORK = 120_000
 """Iterations and cells in all."""
 ONE_RUN = 40_000
 """Iterations and cells of one run, where sizes can be chosen."""
+ENLARGED = 600_000
+"""Iterations and cells on top, for a run with all sizes enlarged and others, where all runs are at the smallest."""
 FIXED = 200_000
 """Iterations and cells in all, where the sizes are given."""
 MOST_RUNS = 32
@@ -205,8 +208,11 @@ def _sampled(made: Survey) -> None:
         room = made.one_run / 2 - first
         most[name] = float("inf") if slope == 0 and more is not None else least[name] + max(0.0, room / (slope or room))
         made.run(sampler.points.largest(least, name, most[name]))
-        if sampler.points.inside(together | {name: above[name]}):
-            together[name] = above[name]
+        enlarged = {other: max(value, above[other]) for other, value in together.items()}
+        if sampler.points.inside(enlarged):
+            together = enlarged
+    if len(made.at) == 1 and together != least:
+        made.one_run, made.left = ENLARGED, ENLARGED
     made.run(together)
     for point in sampler.points.drawn(visited, most, Random(made.seed)):
         if made.over:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from accel_models.flexasr.program import parse_program, run
+from bmc import budget, counterexample
 from bmc.counterexample import Counterexample, replays, search
 from bmc.programs import program_of, write_program_file
 from bmc.prove import prove
@@ -25,6 +28,13 @@ SECONDS = {
     "unit_counts_one_vector_less", "unit_counts_two_timesteps_less", "window_stride_one", "unit_not_started",
 }  # fmt: skip
 """Faults whose search takes seconds."""
+
+
+@pytest.fixture(autouse=True)
+def processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches count the processor's seconds: on a busy machine they find, and shrink, as much as on an idle one."""
+    for module in (budget, counterexample):
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=time.process_time))
 
 
 def some(names: Iterable[str], chosen: Callable[[int, str], bool]) -> list[Any]:

@@ -18,10 +18,12 @@ from smt_encodings.runs import Points, corners
 from tests.chc.toy import DOMAIN, M, N, copy_body, mapping
 
 
-def wrong_where(condition: Any) -> TensorMapping:
-    """A copy that adds 1 where a condition of the registers n and m holds."""
+def wrong_where(condition: Any, idle: int = 0) -> TensorMapping:
+    """A copy that adds 1 where a condition of the registers n and m holds, and takes ``idle`` steps before a row."""
 
     def body(k: Any, s: Any) -> None:
+        with k.loop("r", s["n"]), k.loop("w", const(idle, 32)):
+            pass
         with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
             word = k.load("word", s["src"], i * s["m"] + j)
             k.store(s["dst"], i * s["m"] + j, ite(condition(s), word + 1, word))
@@ -91,6 +93,13 @@ def test_differences_at_corners_are_seen(condition: Any) -> None:
     found = survey(claim)
     assert isinstance(found.difference, Counterexample) and replays(claim, found.difference)
     assert found.shown == found.difference.summary()
+
+
+def test_all_sizes_are_enlarged_once_where_the_smallest_use_up_the_work() -> None:
+    claim = wrong_where(lambda s: (s["n"] == 2) & (s["m"] == 2), idle=39_000)
+    found = survey(claim)
+    assert found.at[:2] == ("n = 1, m = 1", "n = 2, m = 2")
+    assert isinstance(found.difference, Counterexample) and replays(claim, found.difference)
 
 
 def test_given_sizes_are_the_only_ones() -> None:
