@@ -32,8 +32,6 @@ FLOAT_ERROR = 2.0**-34
 
 It is part of the functions' errors.  Sums of products of codes need none: they are exact in float64.
 """
-SCORE_UNIT = 2.0**-20
-"""FlexASR's scores are rounded down to multiples of this."""
 
 _OPERATORS = {o.name: o for o in (*LAYERS, *NORMS, *MACHINES)}
 
@@ -166,7 +164,7 @@ def attention(keys: Quantised, query: Quantised, ideal: Reals, weight_bias: int,
         "m": float(scores.max()),
         "s": total - FLOAT_ERROR,
         "t": total + FLOAT_ERROR,
-        "z": int(((scores >= 0) & (scores < SCORE_UNIT)).sum()),
+        "z": int((scores == 0).sum()),
         "k": _rows(keys.values.T),
         "Y": _largest(ideal) + FLOAT_ERROR,
         "b_k": keys.bias,

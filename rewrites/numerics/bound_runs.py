@@ -212,8 +212,8 @@ class _Real:
                 others = {i: k for i, k in at.items() if i != index}
                 return self.value(body, at) - self.value(("max over", index, body), others)
             case ("zeros of", str() as index, body):
-                scores = [self.value(body, {**at, index: k}).low for k in range(self.data.extents[index])]
-                return point(sum(0 <= score < Fraction(1, 1 << 20) for score in scores))
+                scores = [self.value(body, {**at, index: k}) for k in range(self.data.extents[index])]
+                return point(sum(score == point(0) for score in scores))
         a, *rest = (self.value(p, at) for p in term[1:])
         one = point(1)
         match term[0], rest:

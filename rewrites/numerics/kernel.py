@@ -304,7 +304,7 @@ def _inverse_root(t: Theorem, step: Step, a: Judgement) -> Judgement:
 
 
 def _from_largest(t: Theorem, step: Step, a: Judgement) -> Judgement:
-    """names: the index, a lower bound of the largest one, how many are from 0 to below 2^-20, and so 0 in the unit."""
+    """names: the index, a lower bound of the largest one, how many are exactly 0."""
     index, least, zeros = step.names
     need(a.forms == ("score",), "distances must be of scores")
     t.least(least, ("max over", index, a.real), -1 * a.magnitude)

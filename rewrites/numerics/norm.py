@@ -63,7 +63,7 @@ _ATTENTION = {
     "m": "a lower bound of the largest score",
     "s": "a lower bound of the sum of exponentials (at least 1)",
     "t": "an upper bound of it (at most T)",
-    "z": "scores from 0 to below 2^-20, which the unit has as 0",
+    "z": "scores that are exactly 0",
     "k": "largest sum of magnitudes of a column of the keys (at most T K)",
     "Y": "largest magnitude of a result (at most K)",
     "b_k": "AdaptivFloat bias of the keys",

@@ -299,19 +299,20 @@ def test_attention_needs_its_conditions() -> None:
     assert "a difference of scores wraps (Q12.20)" in reasons(R=1024)
 
 
-def test_attention_has_no_bound_where_a_score_is_rounded_down_to_0() -> None:
-    """A score of 2^-28, which the unit has as 0 and takes for -64, so that its weight is gone."""
+def test_a_score_that_is_rounded_down_to_0_is_not_taken_for_less() -> None:
+    """The unit compares with 0 before it rounds: a score of 2^-28 counts, one of exactly 0 does not."""
     keys, query = np.zeros((2, 16)), np.zeros(16)
     keys[0, :2], query[:2] = (18 / 2**14, 17 / 2**14), (18 / 2**14, -19 / 2**14)
-    keys[1, 0], keys[:, 2] = 30 / 2**14, (31 / 2**14, -31 / 2**14)
-    k, q = quantise(keys, 0), quantise(query, 0)
-    scores = k.values @ q.values
-    assert scores[0] == 2.0**-28 and scores[1] > 2.0**-20
-    bound = a_priori.attention(k, q, np.zeros(16), 3, 0)
-    assert "the unit takes a score of exactly 0 for -64" in [c.reason for c in bound.unmet]
-    result = run_flexasr(assemble_attention(k, q, output_bias=0, weight_bias=3)).values
-    weights = np.exp(scores) / np.exp(scores).sum()
-    assert abs(result[2] - weights @ k.values[:, 2]) > 30 / 2**14  # the second key alone, not the mean of both
+    keys[1, 0], keys[1, 3] = 30 / 2**14, 31 / 2**9
+    for first, counts in ((keys[0], 2), (np.zeros(16), 1)):
+        k, q = quantise(np.stack([first, keys[1]]), 0), quantise(query, 0)
+        scores = k.values @ q.values
+        assert scores[0] == (2.0**-28 if counts == 2 else 0) and scores[1] > 2.0**-20
+        bound = a_priori.attention(k, q, np.zeros(16), 3, 0)
+        reasons = [c.reason for c in bound.unmet]
+        assert ("the unit takes a score of exactly 0 for -64" in reasons) is (counts == 1)
+        result = run_flexasr(assemble_attention(k, q, output_bias=0, weight_bias=3)).values
+        assert result[3] == pytest.approx(keys[1, 3] / counts, rel=0.05)
 
 
 # -- the document ------------------------------------------------------------------------------------------
