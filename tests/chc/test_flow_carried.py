@@ -151,6 +151,38 @@ def test_wrong_phases_are_not_proved(name: str) -> None:
     assert status(claim) is not Status.PROVED
 
 
+def read_first(*, wrong: bool) -> Body:
+    """dst = step(fold of src, word 0 of src); the word is read after the fold's loop has written it, or before."""
+
+    def body(k: Kernel, s: States) -> None:
+        before = k.load("before", s["tmp"], ZERO)
+        acc = k.let("acc", const(3, 8))
+        with k.loop("x", s["n"]) as x:
+            word = k.load("in", s["src"], x)
+            k.store(s["tmp"], x, word)
+            k.assign(acc, step(acc, word))
+        k.store(s["dst"], ZERO, step(acc, before if wrong else k.load("after", s["tmp"], ZERO)))
+
+    return body
+
+
+def first_word_ir(k: Kernel, s: States) -> None:
+    acc = k.let("acc", const(3, 8))
+    with k.loop("x", s["n"]) as x:
+        k.assign(acc, step(acc, k.load("in", s["src"], x)))
+    k.store(s["dst"], ZERO, step(acc, k.load("first", s["src"], ZERO)))
+
+
+@pytest.mark.parametrize("wrong,wanted", [(False, Status.PROVED), (True, Status.UNKNOWN)])
+def test_a_word_read_before_a_loop_that_carries_a_register_is_not_what_the_loop_writes(
+    wrong: bool, wanted: Status
+) -> None:
+    body, one = read_first(wrong=wrong), const(1, 32)
+    claim = flow(mapping(body, first_word_ir, rows=one, columns=one, abstract=frozenset({"step"})))
+    assert differs(claim, {"n": 3, "m": 1}) is wrong
+    assert status(claim) is wanted
+
+
 def reused(*, wrong: bool) -> Body:
     """A fold inside a fold uses the result of a third one, which is compared once."""
 

@@ -42,13 +42,13 @@ def numbers(width: int | None = None, value: Callable[[Expr], Expr] = lambda i: 
     return body
 
 
-def sums(width: int | None = None) -> Body:
-    """dst[i, j] = sum over t < n of t, or of t modulo 16, whose counter may have fewer bits."""
+def sums(width: int | None = None, often: bool = False) -> Body:
+    """dst[i, j] = sum over t < n of t, or of t modulo 16, whose counter may have fewer bits; perhaps m times."""
 
     def body(k: Kernel, s: States) -> None:
         with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
             acc = k.let("acc", const(0, 8))
-            with k.loop("t", s["n"], width) as t:
+            with k.loop("again", s["m"] if often else const(1, 32)), k.loop("t", s["n"], width) as t:
                 k.assign(acc, (acc << 1) + (t.zext(8) if t.width < 8 else t[3:0].zext(8)))
             k.store(s["dst"], i * s["m"] + j, acc)
 
@@ -60,6 +60,7 @@ NARROW: dict[str, tuple[Body, Body]] = {
     "the IR's loop": (numbers(value=lambda i: i & 15), numbers(width=4)),
     "a fold": (sums(4), sums()),
     "a fold of the IR": (sums(), sums(4)),
+    "an inner loop of a fold": (sums(4, often=True), sums(often=True)),
 }
 
 
