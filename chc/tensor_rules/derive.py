@@ -5,11 +5,11 @@ Nothing here is trusted.  A step that is wrong is rejected by the kernel.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ir_semantics.tensors.conditions import TRUE, Condition
+from ir_semantics.tensors.conditions import TRUE, Condition, negation
 from ir_semantics.tensors.conditions import inside as within
 from ir_semantics.tensors.elements import Apply, Choice, Element, IndexValue, Number, Read, Reduce
 from ir_semantics.tensors.index import Index
@@ -32,12 +32,35 @@ from .normal import (
 )
 from .obligations import Hypotheses, extended
 
-__all__ = ["Elements", "chain", "joined", "joined_steps", "parts", "step"]
+__all__ = [
+    "Elements",
+    "chain",
+    "congruence",
+    "exponentials",
+    "joined",
+    "joined_steps",
+    "lifted",
+    "parts",
+    "same",
+    "settled",
+    "split",
+    "step",
+]
 
 
 def step(law: str, at: Hypotheses, left: Element, right: Element, *premises: Step, data: Any = ()) -> Step:
     """A step that is an instance of a law."""
     return Step(law, at, left, right, premises, data)
+
+
+def same(at: Hypotheses, element: Element) -> Step:
+    """That an element is equal to itself."""
+    return step("chain", at, element, element)
+
+
+def split(at: Hypotheses, left: Element, right: Element, data: Sequence[Condition] = (), *steps: Step) -> Step:
+    """That two elements are equal in each of several cases; without any, that there is no such point."""
+    return step("cases", at, left, right, *steps, data=tuple(data))
 
 
 def chain(at: Hypotheses, *links: Step | tuple[Step, bool]) -> Step:
@@ -46,7 +69,7 @@ def chain(at: Hypotheses, *links: Step | tuple[Step, bool]) -> Step:
     given = [(s, backwards) for s, backwards in given if s.left != s.right]
     if not given:
         first = links[0] if isinstance(links[0], Step) else links[0][0]
-        return step("same", at, first.left, first.left)
+        return same(at, first.left)
     if len(given) == 1 and not given[0][1]:
         return given[0][0]
     ends = [(s.right, s.left) if backwards else (s.left, s.right) for s, backwards in given]
@@ -133,7 +156,7 @@ class Elements:
         pairs = [equal[a] for a, n in powers for _ in range(max(n, 0))]
         if coefficient != 1 or not pairs:
             number = Number(coefficient)
-            pairs.insert(0, step("same", at, number, number))
+            pairs.insert(0, same(at, number))
         current = pairs[0]
         below = [equal[a] for a, n in powers for _ in range(max(-n, 0))]
         for op, other in [("mul", s) for s in pairs[1:]] + [("div", s) for s in below]:
@@ -164,10 +187,10 @@ def _sides(given: Step) -> tuple[Element, Element]:
     return given.left, given.right
 
 
-def joined(op: str, elements: Sequence[Element]) -> Element:
-    """The maximum or minimum of elements."""
+def joined(op: str, elements: Sequence[Element], nothing: Element | None = None) -> Element:
+    """The sum, maximum or minimum of elements."""
     if not elements:
-        return UNIT[op]
+        return nothing or UNIT[op]
     element = elements[0]
     for other in elements[1:]:
         element = Apply(BINARY[op], (element, other))
@@ -184,6 +207,75 @@ def joined_steps(op: str, at: Hypotheses, steps: Sequence[Step]) -> Step:
             at, Apply(name, (current.left, other.left)), Apply(name, (current.right, other.right)), current, other
         )
     return current
+
+
+def lifted(op: str, at: Hypotheses, element: Element, leaf: Callable[[Hypotheses, Element], Step]) -> Step:
+    """Steps about functions of the candidates of an extremum as a step about the extrema of these."""
+    match element:
+        case Reduce(name, v, extent, body) if name == op:
+            inner = [lifted(op, extended(at, within(variable(v), extent)), body, leaf)]
+            ends: list[Element] = [Reduce(op, v, extent, e) for e in _sides(inner[0])]
+        case Apply(name, args) if name == BINARY[op]:
+            inner = [lifted(op, at, a, leaf) for a in args]
+            ends = [Apply(name, pair) for pair in zip(*map(_sides, inner), strict=True)]
+        case Choice(condition, yes, no):
+            sides = (yes, condition), (no, negation(condition))
+            inner = [lifted(op, extended(at, c), e, leaf) for e, c in sides]
+            ends = [Choice(condition, *pair) for pair in zip(*map(_sides, inner), strict=True)]
+        case _:
+            return same(at, element) if element == UNIT[op] else leaf(at, element)
+    return parts(at, *ends, *inner)
+
+
+def congruence(at: Hypotheses, left: Element, right: Element) -> Step:
+    """That elements of one form are equal, whose indices are equal under the hypotheses."""
+    if left == right:
+        return same(at, left)
+    match left, right:
+        case Apply(_, args), Apply(_, others):
+            return parts(at, left, right, *(congruence(at, a, b) for a, b in zip(args, others, strict=True)))
+        case Choice(_, yes, no), Choice(condition, one, other):
+            between = Choice(condition, yes, no)
+            first = step("sides of choices", at, left, between)
+            sides = ((yes, one, condition), (no, other, negation(condition)))
+            return chain(
+                at, first, parts(at, between, right, *(congruence(extended(at, c), a, b) for a, b, c in sides))
+            )
+        case Reduce(op, v, _, body), Reduce(_, _, extent, other):
+            between_ = Reduce(op, v, extent, body)
+            inner = congruence(extended(at, within(variable(v), extent)), body, other)
+            return chain(at, step("indices", at, left, between_), parts(at, between_, right, inner))
+    return step("indices", at, left, right)
+
+
+def exponentials(at: Hypotheses, roots: Sequence[tuple[Element, int]], facts: Sequence[Step]) -> Step:
+    """exp of a sum of multiples of roots as the product of their exponentials."""
+    exponent: Element = Number(Fraction(0))
+    last = step("exponential", at, Apply("exp", (exponent,)), Number(Fraction(1)))
+    for root, n in roots:
+        for _ in range(abs(n)):
+            exponent = Apply("add" if n > 0 else "sub", (exponent, root))
+            op, powers = "mul" if n > 0 else "div", tuple(Apply("exp", (e,)) for e in exponent.args)
+            apart = step("exponential", at, Apply("exp", (exponent,)), Apply(op, powers), *facts)
+            last = chain(at, apart, parts(at, Apply(op, powers), Apply(op, (_sides(last)[1], powers[1])), last))
+    return last
+
+
+def settled(
+    at: Hypotheses, infinity: float, negative: bool, factor: Element, rest: Element | None, facts: Sequence[Step]
+) -> Step:
+    """rest + factor * infinity (or minus it) as that infinity."""
+    whole: Element = Number(infinity)
+    links = []
+    if negative:
+        whole, infinity = Apply("neg", (whole,)), -infinity
+        links.append(step("infinity", at, whole, Number(infinity)))
+    for op, other in (("mul", None if factor == Number(Fraction(1)) else factor), ("add", rest)):
+        if other is not None:
+            whole, plain = Apply(op, (other, whole)), Apply(op, (other, Number(infinity)))
+            before = [parts(at, whole, plain, *links)] if links else []
+            links = [chain(at, *before, step("infinity", at, plain, Number(infinity), *facts))]
+    return links[0] if links else same(at, whole)
 
 
 def _over(op: str, bound: Iterable[tuple[str, Index]], guard: Condition, body: Element, unit: Element) -> Element:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ir_semantics.tensors.conditions import TRUE, both, le, negation
 from ir_semantics.tensors.elements import Apply, Choice, Element, Reduce, indices_of_element
+from ir_semantics.tensors.index import Index, index
 
 from .context import Context
-from .derive import chain, joined, joined_steps, parts, step
+from .derive import chain, joined, joined_steps, lifted, parts, same, step
 from .kernel.forms import UNIT as UNIT_ELEMENT
+from .kernel.laws import each_candidate
 from .kernel.steps import Step
 from .normal import (
     Atom,
@@ -26,6 +26,7 @@ from .normal import (
     variables_in,
 )
 from .normalise import MOST_GUARDS, UNIT, Normal, Values
+from .obligations import Hypotheses
 
 __all__ = ["Normaliser"]
 
@@ -43,10 +44,10 @@ class Normaliser(Values):
         found = self._of_members(op, members, context)
         return Normal(found.value, chain(context.hypotheses, first, found.step))
 
-    def _same(self, op: str, context: Context, left: Element, right: Element, needless: Sequence[str] = ()) -> Step:
+    def _same(self, op: str, context: Context, left: Element, right: Element) -> Step:
         if left == right:
-            return step("same", context.hypotheses, left, right)
-        return step("same candidates", context.hypotheses, left, right, data=(op, tuple(needless)))
+            return same(context.hypotheses, left)
+        return step("same candidates", context.hypotheses, left, right, data=op)
 
     def _members(self, op: str, element: Element, context: Context) -> Members:
         """Members whose extremum the element is."""
@@ -90,10 +91,25 @@ class Normaliser(Values):
             members, last = self._members(op, split[0], context)
             return members, chain(at, first, split[1], last)
         over = Reduce(op, *bound, self.elements.extremum(op, inner))
-        members = [self._needed(Member((bound, *m.bound), m.guard, m.value), context) for m in inner]
-        needless = [bound[0]] if any(bound not in m.bound for m in members) else []
-        last = self._same(op, context, over, self.elements.extremum(op, members), needless)
-        return members, chain(at, first, parts(at, plain, over, within), last)
+        outer = [Member((bound, *m.bound), m.guard, m.value) for m in inner]
+        members = [self._needed(m, context) for m in outer]
+        raw = self.elements.extremum(op, outer)
+        links = [parts(at, plain, over, within), self._same(op, context, over, raw)]
+        if members != outer:
+            links.append(self._without(op, context, outer, members))
+        return members, chain(at, first, *links)
+
+    def _without(self, op: str, context: Context, outer: list[Member], members: list[Member]) -> Step:
+        """Members have lost variables on which nothing depends: the candidates are those at 0."""
+        at, maps, steps = context.hypotheses, [], []
+        for j, (long, short) in enumerate(zip(outer, members, strict=True)):
+            if long != short:
+                kept = {v: Index({(v,): 1}) for v, _ in short.bound}
+                first = {v: kept.get(v, index(0)) for v, _ in long.bound}
+                maps += [(0, j, j, kept), (1, j, j, first)]
+                steps += 2 * [same(at, self.elements.value(short.value))]
+        left, right = (self.elements.extremum(op, given) for given in (outer, members))
+        return step("covering", at, left, right, *steps, data=(op, tuple(maps)))
 
     def _needed(self, member: Member, context: Context) -> Member:
         """Without the outermost bound variable, where nothing depends on it and it has a value."""
@@ -132,21 +148,35 @@ class Normaliser(Values):
             second = parts(at, whole, joined("min", values), *(m.step for m in maxima))
             found = self._of_members("min", [Member((), TRUE, m.value) for m in maxima], context)
             return [Member((), TRUE, found.value)], chain(at, first, second, found.step)
-        members, raw, steps = [], [], []
+        members, steps = [], []
         for m in left:
             for n in right:
                 bound, guard = m.bound + n.bound, both(m.guard, n.guard)
-                lowest = self._minimum(m, n, context)
+                lowest = self._minimum(n, m, context)
                 members.append(Member(bound, guard, lowest.value))
-                lifted = self.elements.inside("max", at, bound, guard, lowest.step, UNIT_ELEMENT["max"])
-                steps.append(lifted)
-                raw.append(lifted.left)
-        pairs = joined("max", raw)
-        data = tuple(tuple(self.elements.member("max", m) for m in side) for side in (left, right))
-        second = step("minimum of maxima", at, whole, pairs, *self.divisors_at(context), data=data)
-        third = joined_steps("max", at, steps) if steps else second
+                steps.append(self.elements.inside("max", at, bound, guard, lowest.step, UNIT_ELEMENT["max"]))
+        second = self._all_pairs(whole, context)
+        if not steps:
+            return members, chain(at, first, second, self._same("max", context, _right(second), joined("max", [])))
+        third = joined_steps("max", at, steps)
+        pairs = self._same("max", context, _right(second), third.left)
         last = self._same("max", context, _right(third), self.elements.extremum("max", members))
-        return members, chain(at, first, second, *([third] if steps else []), last)
+        return members, chain(at, first, second, pairs, third, last)
+
+    def _all_pairs(self, whole: Apply, context: Context) -> Step:
+        """min(max a, max b) = max min(a, max b), and each min(a, max b) = max min(b, a)."""
+        facts, (one, other) = self.divisors_at(context), whole.args
+
+        def monotone(at: Hypotheses, left: Apply) -> Step:
+            right = each_candidate("max", left.args[0], lambda a: Apply("minimum", (a, left.args[1])))
+            return step("monotone", at, left, right, *facts, data="max")
+
+        def turned(at: Hypotheses, a: Element) -> Step:
+            there, back = Apply("minimum", (a, other)), Apply("minimum", (other, a))
+            return chain(at, step("same candidates", at, there, back, data="min"), monotone(at, back))
+
+        at = context.hypotheses
+        return chain(at, monotone(at, whole), lifted("max", at, one, turned))
 
     def _minimum(self, left: Member, right: Member, context: Context) -> Normal:
         inner = context.under(left.guard, right.guard, ranges=[*left.bound, *right.bound])
@@ -191,7 +221,7 @@ class Normaliser(Values):
     def _atom_of(self, op: str, members: list[Member], context: Context) -> Normal:
         at = context.hypotheses
         whole = self.elements.extremum(op, members)
-        as_it_is = step("same", at, whole, whole)
+        as_it_is = same(at, whole)
         if not members:
             return Normal(one_atom(Literal(UNIT[op])), as_it_is)
         if len(members) == 1 and not members[0].bound and members[0].guard == TRUE:
@@ -216,13 +246,38 @@ class Normaliser(Values):
         value = self._merged([times(factor, family(1, {Extremum(op, tuple(scaled)): 1})), *shared])
         if not shared and factor == family(1, {}):
             return Normal(value, as_it_is)
-        outside = Apply("mul", (self.elements.value((factor,)), self.elements.extremum(op, scaled)))
-        moved = Apply("add", (outside, self.elements.value(tuple(shared))))
-        pairs = [
-            (self.elements.member(op, m), self.elements.member(op, s)) for m, s in zip(members, scaled, strict=True)
-        ]
-        first = step("out of an extremum", at, whole, moved, *self.divisors_at(context), data=(op, tuple(pairs)))
-        return Normal(value, chain(at, first, self.arithmetic(context, moved, self.elements.value(value))))
+        shift = self.elements.value(tuple(shared))
+        functions: list[tuple[str, Element]] = []
+        if factor != family(1, {}):
+            functions.append(("mul", self.elements.value((factor,))))
+        if shared:
+            functions.append(("add", shift))
+        steps = [self._moved(op, m, s, functions, context) for m, s in zip(members, scaled, strict=True)]
+        outside = self.elements.extremum(op, scaled)
+        back = same(at, outside)
+        for name, other in functions:
+            left = Apply(name, (back.left, other))
+            inner = parts(at, left, Apply(name, (_right(back), other)), back)
+            back = chain(at, inner, self._out(op, name, _right(back), other, context))
+        last = self.arithmetic(context, back.left, self.elements.value(value))
+        return Normal(value, chain(at, joined_steps(op, at, steps), (back, True), last))
+
+    def _moved(
+        self, op: str, member: Member, scaled: Member, functions: list[tuple[str, Element]], context: Context
+    ) -> Step:
+        """That a member consists of functions of what another one consists of."""
+        inner = context.under(member.guard, ranges=member.bound)
+        moved: Element = self.elements.value(scaled.value)
+        for name, other in functions:
+            moved = Apply(name, (moved, other))
+        body = self.arithmetic(inner, self.elements.value(member.value), moved)
+        return self.elements.inside(op, context.hypotheses, member.bound, member.guard, body, UNIT_ELEMENT[op])
+
+    def _out(self, op: str, name: str, inner: Element, other: Element, context: Context) -> Step:
+        """f(max a) = max f(a) for f(x) = x * c or x + s."""
+        right = each_candidate(op, inner, lambda a: Apply(name, (a, other)))
+        left = Apply(name, (inner, other))
+        return step("monotone", context.hypotheses, left, right, *self.divisors_at(context), data=op)
 
 
 def _right(given: Step) -> Element:

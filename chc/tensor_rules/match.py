@@ -27,8 +27,9 @@ from ir_semantics.tensors.elements import Apply, Read, Reduce, substitute_elemen
 from ir_semantics.tensors.index import Index, index
 
 from .context import Context
-from .derive import chain, parts, step
+from .derive import chain, congruence, joined, joined_steps, parts, same, split, step
 from .extrema import Normaliser
+from .kernel.forms import NOTHING
 from .kernel.steps import Step
 from .normal import (
     Atom,
@@ -83,48 +84,70 @@ class Matcher:
     def values(self, left: Value, right: Value, context: Context) -> Step | None:
         """That two sums are equal."""
         at = context.hypotheses
-        a, b = self.elements.value(left), self.elements.value(right)
         if left == right:
-            return step("same", at, a, b)
+            return same(at, self.elements.value(left))
         if (found := self.sums(left, right, context)) is not None:
             return found
-        others: list[tuple[Value, Value, tuple[str, ...]]] = []
+        others: list[tuple[Value, Value]] = []
         if self.laws is not Laws.EXACT and (_short(left) or _short(right)):
-            short = tuple(sorted({v for f in left + right for v, e in f.bound if e.constant in SHORT}))
-            others.append((self._unrolled(left), self._unrolled(right), short))
+            others.append((self._unrolled(left), self._unrolled(right)))
         if self.laws is Laws.RING and (_copied(left), _copied(right)) != (left, right):
-            others.append((_copied(left), _copied(right), ()))
-        for one, other, short in others:
+            others.append((_copied(left), _copied(right)))
+        for one, other in others:
             if (found := self.sums(one, other, context)) is not None:
-                first = self.normaliser.arithmetic(context, a, self.elements.value(one), (short, ()))
-                last = self.normaliser.arithmetic(context, b, self.elements.value(other), (short, ()))
+                first, last = (self._written_out(*pair, context) for pair in ((left, one), (right, other)))
                 return chain(at, first, found, (last, True))
         return None
 
     def _unrolled(self, value: Value) -> Value:
         """Sums over a few constant values of a variable, written out."""
         families = list(value)
-        while short := [f for f in families if _short((f,))]:
-            f = short[0]
-            place = families.index(f)
-            (variable, extent) = next((v, e) for v, e in f.bound if e.constant in SHORT)
-            rest = Family(tuple(b for b in f.bound if b[0] != variable), f.guard, f.coefficient, f.powers)
-            copies = [substitute_family(rest, {variable: index(i)}) for i in range(extent.constant or 0)]
-            families[place : place + 1] = copies
+        while _short(tuple(families)):
+            families = [c for f in families for c in _copies(f)]
         return merged(families) if self.laws is Laws.RING else tuple(families)
+
+    def _written_out(self, value: Value, end: Value, context: Context) -> Step:
+        """That a sum is the one where sums over a few values are written out: each copy is where the variable is."""
+        at, links, families = context.hypotheses, list[Step](), list(value)
+        while _short(tuple(families)):
+            links.append(joined_steps("sum", at, [self._copied_out(f, context) for f in families]))
+            families = [c for f in families for c in _copies(f)]
+        start = links[-1].right if links else self.elements.value(value)
+        assert start is not None
+        return chain(at, *links, self.normaliser.arithmetic(context, start, self.elements.value(end)))
+
+    def _copied_out(self, f: Family, context: Context) -> Step:
+        at, whole, variable = context.hypotheses, self.elements.family(f), _short_variable(f)
+        if variable is None:
+            return same(at, whole)
+        copies, rest = _copies(f), {v: Index({(v,): 1}) for v, _ in f.bound if v != variable}
+        body, premises = self.elements.product(f.coefficient, f.powers), []
+        for i, copy in enumerate(copies):
+            here = context.under(f.guard, equal(i, Index({(variable,): 1})), ranges=f.bound)
+            moved = substitute_element(body, {variable: index(i)})
+            last = self.normaliser.arithmetic(here, moved, self.elements.product(copy.coefficient, copy.powers))
+            premises.append(chain(here.hypotheses, congruence(here.hypotheses, body, moved), last))
+        data = tuple((0, i, rest, {variable: index(i), **rest}) for i in range(len(copies)))
+        everything = joined("sum", list(map(self.elements.family, copies)), NOTHING)
+        facts = self.normaliser.divisors_at(context)
+        return step("bijection", at, whole, everything, *facts, *premises, data=data)
 
     # -- sums ---------------------------------------------------------------------------------------
 
     def sums(self, left: Value, right: Value, context: Context) -> Step | None:
         """That the pieces of two bags of families are a bijection between equal products."""
-        lefts, rights = list(left), list(right)
+        lefts, rights, common = list(left), list(right), list[Family]()
         if self.laws is Laws.RING:  # a - b = c  iff  a = c + b
             lefts = [f for f in left if f.coefficient > 0] + [_negated(f) for f in right if f.coefficient < 0]
             rights = [f for f in right if f.coefficient > 0] + [_negated(f) for f in left if f.coefficient < 0]
+            common = [f for f in left + right if f.coefficient < 0]
         for f in list(lefts):
             if f in rights:
                 lefts.remove(f)
                 rights.remove(f)
+                common.append(f)
+        if not lefts and not rights and self.laws is not Laws.EXACT:
+            return self.normaliser.arithmetic(context, *map(self.elements.value, (left, right)))
         whole = lefts, rights
         lefts, rights = self._possible(lefts, context), self._possible(rights, context)
         empty = [[f for f in before if f not in after] for before, after in zip(whole, (lefts, rights), strict=True)]
@@ -140,15 +163,28 @@ class Matcher:
                 continue
             if self.laws is Laws.EXACT:
                 return self._by_cases(left, right, (lefts, rights), pieces, context)
-            a, b = self.elements.value(left), self.elements.value(right)
-            sides = [
-                tuple(self.elements.family(f) for f in (*kept, *none))
+            first, last = (
+                joined("sum", list(map(self.elements.family, (*kept, *none))), NOTHING)
                 for kept, none in zip((lefts, rights), empty, strict=True)
-            ]
-            data = (*sides, tuple((*pair, p.forward, p.backward) for pair, p in pieces.items()))
+            )
+            data = tuple((*pair, p.forward, p.backward) for pair, p in pieces.items())
             premises = [*self.normaliser.divisors_at(context), *(p.equal for p in pieces.values() if p.equal)]
-            return step("bijection", context.hypotheses, a, b, *premises, data=data)
+            mapped = step("bijection", context.hypotheses, first, last, *premises, data=data)
+            return self._beside(left, right, mapped, common, context)
         return None
+
+    def _beside(self, left: Value, right: Value, mapped: Step, common: list[Family], context: Context) -> Step:
+        """Sums that are what is mapped, and what both have besides."""
+        rest = merged(common) if self.laws is Laws.RING else tuple(common)
+        if rest:
+            beside = self.elements.value(rest)
+            ends = (Apply("add", (e, beside)) for e in (mapped.left, mapped.right))  # type: ignore[arg-type]
+            mapped = parts(context.hypotheses, *ends, mapped)
+        first, last = (
+            self.normaliser.arithmetic(context, self.elements.value(side), end)  # type: ignore[arg-type]
+            for side, end in ((left, mapped.left), (right, mapped.right))
+        )
+        return chain(context.hypotheses, first, mapped, (last, True))
 
     def _by_cases(
         self,
@@ -172,7 +208,7 @@ class Matcher:
                 for end, f in zip(ends, (one, other), strict=True)
             )
             steps.append(chain(inner.hypotheses, first, *([between] if between else []), (last, True)))
-        return step("cases", context.hypotheses, *ends, *steps, data=tuple(cases))
+        return split(context.hypotheses, *ends, tuple(cases), *steps)
 
     def _possible(self, families: list[Family], context: Context) -> list[Family]:
         """Those families that are not established to be empty."""
@@ -210,7 +246,7 @@ class Matcher:
         a = self.elements.product(left.coefficient, left.powers)
         b = substitute_element(self.elements.product(right.coefficient, right.powers), piece.forward)
         if here.contradictory(self.group, "no such point"):
-            return step("absurd", at, a, b)
+            return split(at, a, b)
         moved = substitute_family(Family((), right.guard, right.coefficient, right.powers), piece.forward)
         if left.coefficient != moved.coefficient:
             return None
@@ -255,9 +291,8 @@ class Matcher:
                     return None
                 maps += [(side, i, j, forward) for j, forward, _ in covered]
                 steps += [s for *_, s in covered]
-        given = [tuple(self.elements.member(op, m) for m in members) for members in (left, right)]
         a, b = (self.elements.extremum(op, members) for members in (left, right))
-        return step("covering", context.hypotheses, a, b, *steps, data=(op, *given, tuple(maps)))
+        return step("covering", context.hypotheses, a, b, *steps, data=(op, tuple(maps)))
 
     def _covered(
         self, member: Member, others: Sequence[Member], context: Context
@@ -312,15 +347,15 @@ class Matcher:
         at = context.hypotheses
         a, b = self.elements.atom(left), self.elements.atom(right)
         if left == right:
-            return step("same", at, a, b)
+            return same(at, a)
         match left, right:
             case Read(name, i), Read(other, j) if name == other and len(i) == len(j):
-                same = both(*(equal(x, y) for x, y in zip(i, j, strict=True)))
-                found = context.establish(same, self.group, f"both read the same element of {name}")
-                return step("equal indices", at, a, b) if found else None
+                equal_ = both(*(equal(x, y) for x, y in zip(i, j, strict=True)))
+                found = context.establish(equal_, self.group, f"both read the same element of {name}")
+                return step("indices", at, a, b) if found else None
             case IntegerAtom(x), IntegerAtom(y):
                 found = context.establish(equal(x, y), self.group, f"{x} = {y}")
-                return step("equal indices", at, a, b) if found else None
+                return step("indices", at, a, b) if found else None
             case Literal(), Literal():
                 return None  # equal ones are the same object
             case Opaque(op, args), Opaque(other, others) if op == other and len(args) == len(others):
@@ -360,7 +395,7 @@ class Matcher:
         a, b = self.elements.atom(left), self.elements.atom(right)
         short, long = (Reduce("sum", left.variable, extent, body) for extent in (left.extent, right.extent))
         first = parts(at, a, short, equal_)
-        return chain(at, first, step("equal indices", at, short, long), (step("renamed", at, b, long), True))
+        return chain(at, first, step("indices", at, short, long), (step("renamed", at, b, long), True))
 
 
 def _copied(value: Value) -> Value:
@@ -380,7 +415,21 @@ def _negated(f: Family) -> Family:
 
 
 def _short(value: Value) -> bool:
-    return any(e.constant in SHORT for f in value for _, e in f.bound)
+    return any(_short_variable(f) is not None for f in value)
+
+
+def _short_variable(f: Family) -> str | None:
+    """A variable of a few known values."""
+    return next((v for v, e in f.bound if e.constant in SHORT), None)
+
+
+def _copies(f: Family) -> list[Family]:
+    """A family for each value of a variable of a few known values."""
+    variable = _short_variable(f)
+    if variable is None:
+        return [f]
+    rest = Family(tuple(b for b in f.bound if b[0] != variable), f.guard, f.coefficient, f.powers)
+    return [substitute_family(rest, {variable: index(i)}) for i in range(dict(f.bound)[variable].constant or 0)]
 
 
 def _within(item: Family | Member, values: Map) -> Condition:

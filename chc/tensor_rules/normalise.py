@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ir_semantics.tensors.conditions import TRUE, Condition, both, le, negation
 from ir_semantics.tensors.elements import (
@@ -28,7 +28,9 @@ from ir_semantics.tensors.elements import (
 from ir_semantics.tensors.index import Index
 
 from .context import Context
-from .derive import Elements, chain, parts, step
+from .derive import Elements, chain, exponentials, joined, joined_steps, parts, same, settled, split, step
+from .kernel.forms import UNIT as UNIT_ELEMENT
+from .kernel.forms import opened
 from .kernel.steps import Step
 from .normal import (
     Atom,
@@ -47,7 +49,9 @@ from .normal import (
     times,
     variables_in,
 )
+from .obligations import extended
 from .signs import Signs
+from .simplify import Replaced
 
 __all__ = ["UNIT", "Normal", "Values"]
 
@@ -79,15 +83,15 @@ class Values(Signs):
     def __post_init__(self) -> None:
         self.elements = Elements(self.laws)
 
-    def arithmetic(self, context: Context, left: Element, right: Element, data: Any = ()) -> Step:
+    def arithmetic(self, context: Context, left: Element, right: Element) -> Step:
         """That two elements are one sum of products (or one choice)."""
         at = context.hypotheses
         if left == right:
-            return step("same", at, left, right)
+            return same(at, left)
         if self.laws is Laws.EXACT:
             return step("sides of choices", at, left, right)
         facts = [d for d in self.divisors if set(d.hypotheses) <= set(at)]
-        return step("sums of products", at, left, right, *facts, data=data)
+        return step("sums of products", at, left, right, *facts)
 
     # -- values -------------------------------------------------------------------------------------
 
@@ -96,7 +100,7 @@ class Values(Signs):
         at = context.hypotheses
         match element:
             case Read(name, subscripts):
-                tape: list[int | None] = []
+                tape: list[Replaced] = []
                 read = Read(name, tuple(self.index(i, context, tape) for i in subscripts))
                 return Normal(one_atom(read), _quotients(context, element, read, tape))
             case Number(value):
@@ -123,9 +127,9 @@ class Values(Signs):
         """The normal form of a maximum or minimum."""
         raise NotImplementedError
 
-    def _as(self, value: Value, context: Context, element: Element, data: Any = ()) -> Normal:
+    def _as(self, value: Value, context: Context, element: Element) -> Normal:
         """A value that an element is by arithmetic."""
-        return Normal(value, self.arithmetic(context, element, self.elements.value(value), data))
+        return Normal(value, self.arithmetic(context, element, self.elements.value(value)))
 
     def _literal(self, value: Fraction | float) -> Value:
         if self.laws is Laws.RING and isinstance(value, float) and math.isnan(value):
@@ -148,18 +152,16 @@ class Values(Signs):
 
     def chosen(self, element: Choice, context: Context) -> tuple[Choice, Step, bool | None]:
         """A choice with a simpler condition, the step to it, and which side it is where that is decided."""
-        tape: list[int | None] = []
+        tape: list[Replaced] = []
         condition = self.condition(element.condition, context, tape)
         plain = Choice(condition, element.yes, element.no)
         first = _quotients(context, element, plain, tape)
         for side in (True, False):
-            if self.decided(condition if side else negation(condition), context):
-                one = plain.yes if side else plain.no
-                return (
-                    plain,
-                    chain(context.hypotheses, first, step("chosen", context.hypotheses, plain, one, data=side)),
-                    side,
-                )
+            holds = condition if side else negation(condition)
+            if self.decided(holds, context):
+                one, at = plain.yes if side else plain.no, context.hypotheses
+                there = step("sides of choices", extended(at, holds), plain, one)
+                return plain, chain(at, first, split(at, plain, one, [holds], there)), side
         return plain, first, None
 
     def _choice(self, element: Choice, context: Context) -> Normal:
@@ -178,7 +180,7 @@ class Values(Signs):
 
     def named(self, element: Reduce, context: Context) -> tuple[Reduce, Step]:
         """A reduction with a simpler extent and a bound variable of its own, and the step to it."""
-        tape: list[int | None] = []
+        tape: list[Replaced] = []
         plain = Reduce(element.op, element.variable, self.index(element.extent, context, tape), element.body)
         first = _quotients(context, element, plain, tape)
         used = context.proof.used
@@ -198,8 +200,16 @@ class Values(Signs):
         body = substitute_element(element.body, {element.variable: found.number})
         low = Reduce(element.op, found.low, found.divisor, body)
         high = Reduce(element.op, found.high, element.extent // found.divisor, low)
-        data = (found.divisor, found.high, found.low)
-        return high, step("digits", context.hypotheses, element, high, data=data)
+        unit = self.elements.zero if element.op == "sum" else UNIT_ELEMENT[element.op]
+        (bound, _, one), (_, _, other) = (opened(element.op, e, unit) for e in (element, high))
+        others = {v: Index({(v,): 1}) for v, _ in bound[1:]}
+        there = found.of(Index({(element.variable,): 1})) | others
+        back = {element.variable: found.number} | others
+        at = context.hypotheses
+        if element.op == "sum":
+            return high, step("bijection", at, element, high, same(at, one), data=((0, 0, there, back),))
+        data = element.op, ((0, 0, 0, there), (1, 0, 0, back))
+        return high, step("covering", at, element, high, same(at, one), same(at, other), data=data)
 
     def _sum(self, element: Reduce, context: Context) -> Normal:
         at = context.hypotheses
@@ -224,31 +234,30 @@ class Values(Signs):
             found = self._sum(split[0], context)
             return Normal(found.value, chain(at, first, split[1], found.step))
         over = Reduce("sum", variable, extent, self.elements.value(found.value))
-        counted: set[str] = set()
-        value = self._merged(
-            part
-            for f in found.value
-            for part in self._counted(
-                Family(((variable, extent), *f.bound), f.guard, f.coefficient, f.powers), context, counted
-            )
+        summands = [Family(((variable, extent), *f.bound), f.guard, f.coefficient, f.powers) for f in found.value]
+        raw = self.arithmetic(
+            context, over, joined("sum", list(map(self.elements.family, summands)), self.elements.zero)
         )
-        last = self._as(value, context, over, ((), tuple(sorted(counted))))
-        return Normal(value, chain(at, first, parts(at, plain, over, found.step), last.step))
+        counted = [self._counted(f, context) for f in summands]
+        each = [joined_steps("sum", at, [s for _, s in counted])] if counted else []
+        value = self._merged(f for v, _ in counted for f in v)
+        assert (each or [raw])[-1].right is not None
+        last = self._as(value, context, (each or [raw])[-1].right)  # type: ignore[arg-type]
+        return Normal(value, chain(at, first, parts(at, plain, over, found.step), raw, *each, last.step))
 
-    def _counted(self, given: Family, context: Context, counted: set[str]) -> Value:
-        """A bound variable on which nothing depends multiplies by its extent (over the reals)."""
-        if self.laws is not Laws.RING:
-            return (given,)
-        for position, (variable, extent) in enumerate(given.bound):
-            rest = given.bound[:position] + given.bound[position + 1 :]
-            without = Family(rest, given.guard, given.coefficient, given.powers)
-            if variable in variables_in(without) or extent.variables & {v for v, _ in rest}:
-                continue
-            if context.under(ranges=rest).establish(le(0, extent), self.group, f"{extent} is no less than 0"):
-                counted.add(variable)
-                counts = self._integer(extent)
-                return tuple(f for c in counts for f in self._counted(times(without, c), context, counted))
-        return (given,)
+    def _counted(self, given: Family, context: Context) -> Normal:
+        """An outermost variable on which nothing depends multiplies by its extent (over the reals)."""
+        at, whole = context.hypotheses, self.elements.family(given)
+        (variable, extent), *rest = given.bound
+        without = Family(tuple(rest), given.guard, given.coefficient, given.powers)
+        if self.laws is not Laws.RING or variable in variables_in(without):
+            return Normal((given,), same(at, whole))
+        if not context.establish(le(0, extent), self.group, f"{extent} is no less than 0"):
+            return Normal((given,), same(at, whole))
+        product = Apply("mul", (IndexValue(extent), self.elements.family(without)))
+        value = self._merged(times(without, c) for c in self._integer(extent))
+        first = step("counted", at, whole, product, *self.divisors_at(context))
+        return Normal(value, chain(at, first, self._as(value, context, product).step))
 
     def _merged(self, families: Iterable[Family]) -> Value:
         """Equal products once, with the sum of their coefficients (over the reals)."""
@@ -329,7 +338,7 @@ class Values(Signs):
         self, whole: Element, value: Value, guards: Sequence[Condition], steps: Sequence[Step], context: Context
     ) -> Step:
         """An element is a value in each of several cases."""
-        return step("cases", context.hypotheses, whole, self.elements.value(value), *steps, data=tuple(guards))
+        return split(context.hypotheses, whole, self.elements.value(value), guards, *steps)
 
     def _choices(self, value: Value, context: Context) -> list[tuple[Condition, Value]]:
         """A value as cases that exclude each other and leave nothing out, where none has guards of its own."""
@@ -358,13 +367,13 @@ class Values(Signs):
             if opposite in guards[:position]:
                 cases = [(guard, held if opposite in held else held | {condition}) for guard, held in cases]
                 continue
-            extended = []
+            longer = []
             for guard, held in cases:
                 for part, now in ((condition, held | {condition}), (opposite, held)):
                     case = both(guard, part)
                     if not context.excludes(case, self.group, f"never {case}"):
-                        extended.append((case, now))
-            cases = extended
+                        longer.append((case, now))
+            cases = longer
         return cases
 
     def _settled(self, value: Value, context: Context) -> Normal | None:
@@ -378,11 +387,14 @@ class Values(Signs):
             return None
         if not isinstance(literal.value, float) or not math.isinf(literal.value):
             return None
-        sign = 1 if infinite[0].coefficient > 0 else -1
-        settled = one_atom(Literal(sign * literal.value))
-        left, right = self.elements.value(value), self.elements.value(settled)
-        same = "same" if left == right else "infinite summand"
-        return Normal(settled, step(same, context.hypotheses, left, right, *self.divisors_at(context)))
+        coefficient = infinite[0].coefficient
+        rest = tuple(f for f in value if f is not infinite[0])
+        parts_ = (self.elements.product(abs(coefficient), tuple(others)), self.elements.value(rest) if rest else None)
+        facts = self.divisors_at(context)
+        last = settled(context.hypotheses, literal.value, coefficient < 0, *parts_, facts)
+        first = self.arithmetic(context, self.elements.value(value), last.left)
+        end = one_atom(Literal(literal.value if coefficient > 0 else -literal.value))
+        return Normal(end, chain(context.hypotheses, first, last))
 
     def divisors_at(self, context: Context) -> list[Step]:
         """What is known not to be 0."""
@@ -390,14 +402,14 @@ class Values(Signs):
 
     def _exp(self, value: Value, context: Context) -> Normal:
         at = context.hypotheses
-        settled = self._settled(value, context)
+        infinite = self._settled(value, context)
         before = Apply("exp", (self.elements.value(value),))
-        whole = Apply("exp", (self.elements.value(settled.value),)) if settled else before
-        first = parts(at, before, whole, settled.step) if settled else step("same", at, before, before)
-        if settled is not None:
-            value = settled.value
+        whole = Apply("exp", (self.elements.value(infinite.value),)) if infinite else before
+        first = parts(at, before, whole, infinite.step) if infinite else same(at, before)
+        if infinite is not None:
+            value = infinite.value
         if value == one_atom(Literal(UNIT["max"])):
-            last = step("exponential of minus infinity", at, whole, self.elements.value(()))
+            last = step("exponential", at, whole, self.elements.value(()))
             return Normal((), chain(at, first, last))
         result: Value = (family(1, {}),)
         roots: list[tuple[Element, int]] = []
@@ -407,10 +419,12 @@ class Values(Signs):
             root = Family(f.bound, f.guard, Fraction(1, f.coefficient.denominator), f.powers)
             roots.append((self.elements.value((root,)), f.coefficient.numerator))
             result = self._product(result, (family(1, {Opaque("exp", ((root,),)): f.coefficient.numerator}),))
-        last = step(
-            "exponential", at, whole, self.elements.value(result), *self.divisors_at(context), data=tuple(roots)
+        last = exponentials(at, roots, self.divisors_at(context))
+        assert isinstance(last.left, Apply) and isinstance(whole, Apply) and last.right is not None
+        apart = parts(at, whole, last.left, self.arithmetic(context, whole.args[0], last.left.args[0]))
+        return Normal(
+            result, chain(at, first, apart, last, self.arithmetic(context, last.right, self.elements.value(result)))
         )
-        return Normal(result, chain(at, first, last))
 
     def _quotient(self, args: list[Value], divisor: Step, context: Context) -> Normal:
         """A division; ``divisor`` is the step that leads to what is divided by, before cases."""
@@ -468,8 +482,8 @@ class Values(Signs):
                     break
 
 
-def _quotients(context: Context, left: Element, right: Element, tape: list[int | None]) -> Step:
-    return step("known quotients", context.hypotheses, left, right, data=tuple(tape))
+def _quotients(context: Context, left: Element, right: Element, tape: list[Replaced]) -> Step:
+    return step("indices", context.hypotheses, left, right, data=tuple(tape))
 
 
 def _guarded(guard: Condition, value: Value) -> Value:

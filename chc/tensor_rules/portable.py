@@ -43,8 +43,8 @@ def written_derivation(derivation: Derivation) -> dict[str, Any]:
         ]
         for s in steps
     ]
-    splits = [[name, writer.number(divisor), high, low] for name, divisor, high, low in derivation.splits]
-    return {"splits": splits, "steps": lines, "terms": writer.terms}
+    at = {name: writer.number(value) for name, value in derivation.at.items()}
+    return {"at": at, "steps": lines, "terms": writer.terms}
 
 
 class _Writer:
@@ -117,8 +117,8 @@ def _refuse(what: str) -> NoReturn:
 
 class _Reader:
     def __init__(self, content: Any) -> None:
-        if not isinstance(content, dict) or set(content) != {"splits", "steps", "terms"}:
-            _refuse("it has splits, steps and terms")
+        if not isinstance(content, dict) or set(content) != {"at", "steps", "terms"}:
+            _refuse("it has at, steps and terms")
         if len(content["steps"]) > MOST_STEPS or len(content["terms"]) > MOST_STEPS:
             _refuse(f"it has at most {MOST_STEPS} steps and terms")
         self._content: Mapping[str, Any] = content
@@ -141,11 +141,7 @@ class _Reader:
             hypotheses, first = self._get(under, tuple), self._element(left)
             last = None if right is None else self._element(right)
             steps.append(Step(str(law), hypotheses, first, last, tuple(steps[p] for p in premises), self._data(data)))
-        splits = tuple(
-            (_name(name), self._get(divisor, Index), _name(high), _name(low))
-            for name, divisor, high, low in self._content["splits"]
-        )
-        return Derivation(splits, steps[-1])
+        return Derivation(steps[-1], self._map(self._content["at"]))
 
     def _get(self, number: Any, kind: Any) -> Any:
         if type(number) is not int or not 0 <= number < len(self._terms):
@@ -204,12 +200,15 @@ class _Reader:
             _refuse("divisors that are known are positive")
         return Index({(quotient,): 1})
 
+    def _map(self, pairs: Mapping[Any, Any]) -> dict[str, Index]:
+        return {_name(name): self._get(number, Index) for name, number in pairs.items()}
+
     def _data(self, value: Any) -> Any:
         match value:
             case {"term": number}:
                 return self._get(number, object)
             case {"map": dict() as pairs}:
-                return {_name(name): self._get(number, Index) for name, number in pairs.items()}
+                return self._map(pairs)
             case list():
                 return tuple(map(self._data, value))
             case None | str() | int():

@@ -8,9 +8,10 @@ indices that this needs is put to the solvers.  See docs/tensor_rules.md.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 
 from ir_semantics.tensors.conditions import All, equal
-from ir_semantics.tensors.elements import indices_of_element
+from ir_semantics.tensors.elements import Element, indices_of_element, substitute_element
 from ir_semantics.tensors.index import Index
 from ir_semantics.tensors.terms import well_formed
 from smt_encodings.claims import Equality, Status, Verdict, conclude
@@ -21,12 +22,12 @@ from .check import EXAMPLE, Asking, example_script, replay_rule, written
 from .context import Context, OutOfTime, Proof, sizes_drawn, sizes_within
 from .derive import chain
 from .extrema import Normaliser
-from .kernel.replay import Derivation, Goal, Split, opening
-from .kernel.steps import Rejected
+from .kernel.replay import Derivation, opening
+from .kernel.steps import Rejected, variable
 from .match import Matcher
 from .normal import Laws, indices_in
 from .rule import TensorRule
-from .simplify import Indices
+from .simplify import Digits, Indices
 
 __all__ = ["METHOD", "prove_tensor_rule"]
 
@@ -90,30 +91,54 @@ def _prove(rule: TensorRule, discharger: Discharger, end: float) -> dict[str, ob
     return {"derivation": written(derivation, _example(context))}
 
 
+@dataclass
+class _Goal:
+    """Both sides' elements at subscripts, or at digits of these: variables in ranges that are ``at`` subscripts."""
+
+    ranges: tuple[tuple[str, Index], ...]
+    left: Element
+    right: Element
+    at: dict[str, Index] = field(default_factory=dict)
+
+    def in_digits(self, name: str, digits: Digits) -> None:
+        """One variable in digits from now on."""
+        self.left, self.right = (substitute_element(e, {name: digits.number}) for e in (self.left, self.right))
+        position = [v for v, _ in self.ranges].index(name)
+        two = ((digits.high, self.ranges[position][1] // digits.divisor), (digits.low, digits.divisor))
+        self.ranges = (*self.ranges[:position], *two, *self.ranges[position + 1 :])
+        self.at |= digits.of(self.at.pop(name, variable(name)))
+
+    def split(self, indices: list[Index], context: Context) -> bool:
+        """Whether a variable that some quotient divides was written in two digits."""
+        for name, extent in self.ranges:
+            found = Indices(Laws.EXACT).splits(indices, name, extent, context)
+            if found is not None:
+                self.in_digits(name, found)
+                return True
+        return False
+
+
 def _derivation(rule: TensorRule, context: Context) -> Derivation:
     """A derivation of the rule; raises _NotProved where the normal forms are not matched."""
-    goal = opening(context.hypotheses, rule.left, rule.right, context.proof.names)
-    splits: list[Split] = []
+    subscripts, one, other = opening(rule.left, rule.right, context.proof.names)
+    goal = _Goal(tuple(zip(subscripts, rule.left.shape, strict=True)), one, other)
     while True:
-        found = _split(goal, [i for e in (goal.left, goal.right) for i in indices_of_element(e)], context)
-        if found is None:
-            inner = context.under(ranges=goal.ranges)
-            context.proof.used.clear()
-            left = Normaliser(LAWS[rule.equality])
-            a = left.value(goal.left, inner)
-            equal_ = Matcher(left).values
-            right = Normaliser(LAWS[rule.equality], "indices", left.divisors, left.divided, equal_)
-            b = right.value(goal.right, inner)
-            found = _split(goal, [i for f in a.value + b.value for i in indices_in(f)], context)
-            if found is None:
-                break
-        splits.append(found)
-        goal = goal.in_digits(found)
+        if goal.split([i for e in (goal.left, goal.right) for i in indices_of_element(e)], context):
+            continue
+        inner = context.under(ranges=goal.ranges)
+        context.proof.used.clear()
+        left = Normaliser(LAWS[rule.equality])
+        a = left.value(goal.left, inner)
+        equal_ = Matcher(left).values
+        right = Normaliser(LAWS[rule.equality], "indices", left.divisors, left.divided, equal_)
+        b = right.value(goal.right, inner)
+        if not goal.split([i for f in a.value + b.value for i in indices_in(f)], context):
+            break
     matched = Matcher(right).values(a.value, b.value, inner)
     if matched is None:
         texts = (" + ".join(map(str, v)) or "0" for v in (a.value, b.value))
         raise _NotProved("the normal forms were not matched: " + "  against  ".join(texts))
-    return Derivation(tuple(splits), chain(inner.hypotheses, a.step, matched, (b.step, True)))
+    return Derivation(chain(inner.hypotheses, a.step, matched, (b.step, True)), goal.at)
 
 
 def _satisfiable(context: Context, rule: TensorRule, discharger: Discharger) -> None:
@@ -142,12 +167,3 @@ def _shapes(rule: TensorRule, context: Context) -> None:
     for axis, (a, b) in enumerate(zip(rule.left.shape, rule.right.shape, strict=True)):
         if not context.establish(equal(a, b), "shapes", f"both sides have one size along axis {axis}"):
             raise _NotProved(f"along axis {axis} the sides have the sizes {a} and {b}")
-
-
-def _split(goal: Goal, indices: list[Index], context: Context) -> Split | None:
-    """A subscript that some quotient divides, in two digits."""
-    for variable, extent in goal.ranges:
-        found = Indices(Laws.EXACT).splits(indices, variable, extent, context)
-        if found is not None:
-            return variable, found.divisor, found.high, found.low
-    return None

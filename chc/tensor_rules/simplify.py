@@ -13,10 +13,12 @@ from ir_semantics.tensors.conditions import TRUE, Condition, both, inside, le, r
 from ir_semantics.tensors.index import Index, Quotient, index
 
 from .context import Context
-from .kernel.indices import simplified
 from .normal import Laws
 
-__all__ = ["Digits", "Indices", "split_of"]
+__all__ = ["Digits", "Indices", "Replaced", "split_of"]
+
+Replaced = tuple[Index, Index, Index, Index]
+"""a, b, p and c: a // (b*c) is p // c, as a // b is p."""
 
 
 def split_of(values: Iterable[Index], variable: str, extent: Index) -> Index | None:
@@ -39,27 +41,46 @@ class Indices:
     laws: Laws
     group: str = "indices"
 
-    def index(self, value: Index, context: Context, tape: list[int | None] | None = None) -> Index:
+    def index(self, value: Index, context: Context, found: list[Replaced] | None = None) -> Index:
         """An index that is equal under the context's hypotheses, with fewer quotients where possible.
 
-        What was established of its quotients is written on ``tape``.
+        What quotients were established to be is added to ``found``.
         """
+        found = [] if found is None else found
+        if not value.quotients:
+            return value
 
-        def known(quotient: Quotient) -> int | None:
-            shift = next((s for s in (0, -1) if self._is(quotient, s, context)), None)
-            if tape is not None:
-                tape.append(shift)
-            return shift
+        def new(atom: str | Quotient) -> Index | None:
+            if isinstance(atom, str):
+                return None
+            dividend, divisor = (self.index(i, context, found) for i in (atom.dividend, atom.divisor))
+            return self._replaced(dividend, divisor, context, found)
 
-        return simplified(value, known)
+        return value.rebuild(new)
 
-    def _is(self, quotient: Quotient, shift: int, context: Context) -> bool:
-        rest = quotient.dividend - shift * quotient.divisor
-        return context.establish(inside(rest, quotient.divisor), self.group, f"{quotient.key} is {shift}", quick=True)
+    def _replaced(self, dividend: Index, divisor: Index, context: Context, found: list[Replaced]) -> Index:
+        plain = dividend // divisor
+        if not plain.quotients:
+            return plain
+        last = plain.quotients[-1]
+        for b, c in _factors(last.divisor):
+            p = self._replaced(last.dividend, b, context, [])
+            if not p.quotients and self._is(last.dividend, b, p, context):
+                found.append((last.dividend, b, p, c))
+                return _with(plain, last, self._replaced(p, c, context, found))
+        shift = next((s for s in map(index, (0, -1)) if self._is(last.dividend, last.divisor, s, context)), None)
+        if shift is None:
+            return plain
+        found.append((last.dividend, last.divisor, shift, index(1)))
+        return _with(plain, last, shift)
 
-    def condition(self, condition: Condition, context: Context, tape: list[int | None]) -> Condition:
+    def _is(self, dividend: Index, divisor: Index, value: Index, context: Context) -> bool:
+        meaning = f"({dividend}) // ({divisor}) is {value}"
+        return context.establish(inside(dividend - value * divisor, divisor), self.group, meaning, quick=True)
+
+    def condition(self, condition: Condition, context: Context, found: list[Replaced]) -> Condition:
         """An equivalent condition under the context's hypotheses."""
-        return rebuild_condition(condition, lambda i: self.index(i, context, tape))
+        return rebuild_condition(condition, lambda i: self.index(i, context, found))
 
     def decided(self, condition: Condition, context: Context) -> bool:
         """Whether a condition is established to hold always."""
@@ -86,6 +107,19 @@ class Indices:
         return found if back.establish(inside(found.number, extent), self.group, meaning) else None
 
 
+def _with(value: Index, quotient: Quotient, new: Index) -> Index:
+    return value.rebuild(lambda atom: new if atom == quotient else None)
+
+
+def _factors(divisor: Index) -> list[tuple[Index, Index]]:
+    """The factors of a product, each with the product of the others."""
+    if len(divisor.terms) != 1 or divisor.constant is not None:
+        return []
+    ((monomial, coefficient),) = divisor.terms
+    factors = [Index({(a,): 1}) for a in monomial] + ([index(coefficient)] if coefficient != 1 else [])
+    return [(f, divisor // f) for f in factors] if len(factors) > 1 else []
+
+
 @dataclass(frozen=True)
 class Digits:
     """A variable in two digits, ``high * divisor + low``."""
@@ -98,3 +132,7 @@ class Digits:
     def number(self) -> Index:
         """What the variable is."""
         return Index({(self.high,): 1}) * self.divisor + Index({(self.low,): 1})
+
+    def of(self, number: Index) -> dict[str, Index]:
+        """The digits of a number."""
+        return {self.high: number // self.divisor, self.low: number % self.divisor}

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
 from chc.tensor_rules.obligations import Hypotheses, extended, parts_of
-from ir_semantics.tensors.conditions import TRUE, Condition, cleared, inside, le, negation, variables_of
+from ir_semantics.tensors.conditions import TRUE, Condition, cleared, inside, le, negation
 from ir_semantics.tensors.elements import Apply, Choice, Element, IndexValue, Number, Read, Reduce
 from ir_semantics.tensors.index import Index, index
 
-from .steps import Step, fresh_in, need, replaced, variables_in
+from .steps import Step, fresh_in, need, variable
 
 __all__ = ["BINARY", "NOTHING", "UNIT", "Candidate", "Forms", "Product", "decided", "opened"]
 
@@ -31,7 +31,8 @@ TOTAL = frozenset(
     {"add", "sub", "mul", "fma", "neg", "abs", "maximum", "minimum", "exp", "floor", "ceil", "trunc", "round", "erf"}
 ) | {"tanh", "sinh", "cosh", "asinh", "sin", "cos", "atan", "lt", "le", "eq", "select", "not", "and", "or"}
 """Functions of finite values that have a finite value (or a truth value)."""
-MOST_WRITTEN_OUT = 64
+POSITIVE = frozenset({"add", "mul", "maximum", "minimum"})
+"""Functions of positive values that have a positive value."""
 
 Ranges = tuple[tuple[str, Index], ...]
 
@@ -81,7 +82,7 @@ def within(hypotheses: Hypotheses, bound: Iterable[tuple[str, Index]], guard: It
     """Hypotheses at any point of a product or candidate."""
     for name, extent in bound:
         fresh_in(name, hypotheses)
-        hypotheses = extended(hypotheses, inside(Index({(name,): 1}), extent))
+        hypotheses = extended(hypotheses, inside(variable(name), extent))
     return extended(hypotheses, *guard)
 
 
@@ -90,8 +91,7 @@ class Forms:
     """Forms of elements under the laws of one notion of equality.
 
     ``ask`` establishes that a condition follows from hypotheses, or raises Rejected.  ``facts`` are elements that have
-    a value other than 0; sums over ``written_out`` are written out, those over ``counted`` multiply by their extent,
-    and extrema over ``needless`` variables lose them.
+    a value other than 0.
     """
 
     ring: bool
@@ -99,9 +99,6 @@ class Forms:
     positive_inputs: frozenset[str]
     ask: Callable[[Hypotheses, Condition, str], None]
     facts: tuple[Step, ...] = ()
-    written_out: frozenset[str] = frozenset()
-    counted: frozenset[str] = frozenset()
-    needless: frozenset[str] = field(default=frozenset())
 
     # -- sums of products ---------------------------------------------------------------------------
 
@@ -146,26 +143,11 @@ class Forms:
                     for p in self.terms(branch, inner)
                 ]
             case Reduce("sum", name, extent, body) if self.monoid:
-                return self._over(name, extent, body, at)
+                if extent.constant is not None and extent.constant <= 0:
+                    return []
+                found = self.terms(body, within(at, [(name, extent)], ()))
+                return [p._replace(bound=((name, extent), *p.bound)) for p in found]
         return [_product({element: 1})]
-
-    def _over(self, name: str, extent: Index, body: Element, at: Hypotheses) -> list[Product]:
-        if extent.constant is not None and extent.constant <= 0:
-            return []
-        if name in self.written_out:
-            need(extent.constant is not None and extent.constant <= MOST_WRITTEN_OUT, "a sum over a few known values")
-            copies = [replaced(body, {name: index(i)}) for i in range(extent.constant or 0)]
-            return [p for copy in copies for p in self.terms(copy, at)]
-        found = []
-        for p in self.terms(body, within(at, [(name, extent)], ())):
-            names = frozenset(v for v, _ in p.bound)
-            if name in self.counted and name not in _mentioned(p) and names.isdisjoint(extent.variables):
-                self.regular([p], at)
-                self.ask(within(at, p.bound, ()), le(0, extent), f"{extent} is no less than 0")
-                found += self._times([p], self.terms(IndexValue(extent), at), at)
-            else:
-                found.append(p._replace(bound=((name, extent), *p.bound)))
-        return found
 
     def _times(self, left: list[Product], right: list[Product], at: Hypotheses) -> list[Product]:
         """A product distributed: one side may have infinities or no value if the other one is a finite product."""
@@ -183,7 +165,7 @@ class Forms:
                     m = powers.get(factor, 0)
                     if m * n < 0:
                         inner = within(at, (*p.bound, *q.bound), guard)
-                        need(self.finite(factor, inner) and self.nonzero(factor, inner), f"{factor} must not be 0")
+                        need(self.real(factor, inner) and self.nonzero(factor, inner), f"{factor} must not be 0")
                     powers[factor] = m + n
                 names = [v for v, _ in p.bound + q.bound]
                 need(len(names) == len(set(names)), "sums that are multiplied must have different variables")
@@ -200,7 +182,7 @@ class Forms:
         if len(terms) != 1 or not terms[0].simple:
             return _product({element: -1})
         for factor, n in terms[0].powers:
-            need(n > 0 or (self.finite(factor, at) and self.nonzero(factor, at)), f"{factor} must not be 0")
+            need(n > 0 or (self.real(factor, at) and self.nonzero(factor, at)), f"{factor} must not be 0")
         return _product({factor: -n for factor, n in terms[0].powers}, 1 / terms[0].coefficient)
 
     # -- candidates of an extremum ------------------------------------------------------------------
@@ -221,14 +203,8 @@ class Forms:
             case Reduce(name, v, extent, body) if name == op:
                 if extent.constant is not None and extent.constant <= 0:
                     return []
-                found = []
-                for c in self.candidates(op, body, within(at, [(v, extent)], ())):
-                    if v in self.needless and v not in _mentioned(c):
-                        self.ask(at, le(1, extent), f"{extent} is positive")
-                        found.append(c)
-                    else:
-                        found.append(c._replace(bound=((v, extent), *c.bound)))
-                return found
+                found = self.candidates(op, body, within(at, [(v, extent)], ()))
+                return [c._replace(bound=((v, extent), *c.bound)) for c in found]
         return [Candidate((), frozenset(), element)]
 
     def inhabited(self, found: Iterable[Candidate], at: Hypotheses) -> None:
@@ -245,58 +221,42 @@ class Forms:
         for p in products:
             inner = within(at, p.bound, p.guard)
             for factor, n in p.powers:
-                need(self.finite(factor, inner), f"{factor} must be finite")
+                need(self.real(factor, inner), f"{factor} must be finite")
                 need(n > 0 or self.nonzero(factor, inner), f"{factor} must not be 0")
-
-    def finite(self, element: Element, at: Hypotheses) -> bool:
-        """Whether an element is a real number; what that needs is asked."""
-        match element:
-            case Number(value):
-                return self.ring and math.isfinite(value)
-            case Read() | IndexValue():
-                return self.ring
-            case Apply("div", (a, b)):
-                return self.finite(a, at) and self.finite(b, at) and self.nonzero(b, at)
-            case Apply(op, args):
-                return op in TOTAL and all(self.finite(a, at) for a in args)
-            case Choice(condition, yes, no):
-                return all(self.finite(branch, inner) for _, branch, inner in _branches(condition, yes, no, at))
-            case Reduce("sum", name, extent, body):
-                return self.finite(body, within(at, [(name, extent)], ()))
-            case Reduce(op, _, _, _):
-                found = self.candidates(op, element, at)
-                if not all(self.finite(c.element, within(at, c.bound, c.guard)) for c in found):
-                    return False
-                self.inhabited(found, at)
-        return True
 
     def nonzero(self, element: Element, at: Hypotheses) -> bool:
         """Whether an element that has a value is not 0."""
         known = (f.left for f in self.facts if all(h in at for h in f.hypotheses))
-        return any(element in _factors(fact) for fact in known) or self.positive(element, at)
+        return any(element in _factors(fact) for fact in known) or self.real(element, at, positive=True)
 
-    def positive(self, element: Element, at: Hypotheses) -> bool:
-        """Whether an element is a positive real number; what that needs is asked."""
+    def real(self, element: Element, at: Hypotheses, *, positive: bool = False) -> bool:
+        """Whether an element is a real number, or a positive one; what that needs is asked."""
         match element:
             case Number(value):
-                return math.isfinite(value) and value > 0
+                return self.ring and math.isfinite(value) and (not positive or value > 0)
             case Read(name, _):
-                return name in self.positive_inputs
+                return self.ring and (not positive or name in self.positive_inputs)
             case IndexValue(value):
-                self.ask(at, le(1, value), f"{value} is positive")
-                return True
+                if positive:
+                    self.ask(at, le(1, value), f"{value} is positive")
+                return self.ring
             case Apply("exp", (a,)):
-                return self.finite(a, at)
-            case Apply("mul" | "div" | "add" | "maximum" | "minimum", args):
-                return all(self.positive(a, at) for a in args)
+                return self.real(a, at)
+            case Apply("div", (a, b)):
+                numbers = all(self.real(x, at, positive=positive) for x in (a, b))
+                return numbers and (positive or self.nonzero(b, at))
+            case Apply(op, args):
+                allowed = POSITIVE if positive else TOTAL
+                return op in allowed and all(self.real(a, at, positive=positive) for a in args)
             case Choice(condition, yes, no):
-                return all(self.positive(branch, inner) for _, branch, inner in _branches(condition, yes, no, at))
-            case Reduce(_, name, extent, body):
-                if not self.positive(body, within(at, [(name, extent)], ())):
+                branches = _branches(condition, yes, no, at)
+                return all(self.real(branch, inner, positive=positive) for _, branch, inner in branches)
+            case Reduce(op, name, extent, body):
+                if not self.real(body, within(at, [(name, extent)], ()), positive=positive):
                     return False
-                self.ask(at, le(1, extent), f"{extent} is positive")
+                if positive or op != "sum":
+                    self.ask(at, le(1, extent), f"{extent} is positive")
                 return True
-        return False
 
 
 def _branches(
@@ -338,9 +298,3 @@ def _factors(element: Element) -> list[Element]:
     if isinstance(element, Apply) and element.op == "mul":
         return [element, *(f for a in element.args for f in _factors(a))]
     return [element]
-
-
-def _mentioned(item: Product | Candidate) -> frozenset[str]:
-    elements = [item.element] if isinstance(item, Candidate) else [factor for factor, _ in item.powers]
-    extents = (e.variables for _, e in item.bound)
-    return frozenset().union(*map(variables_in, elements), *map(variables_of, item.guard), *extents)

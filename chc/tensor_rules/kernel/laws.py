@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 
 from chc.tensor_rules.obligations import Hypotheses, extended
@@ -29,15 +28,14 @@ from ir_semantics.tensors.conditions import (
 from ir_semantics.tensors.elements import Apply, Choice, Element, IndexValue, Number, Read, Reduce
 from ir_semantics.tensors.index import Index, Quotient
 
-from .forms import NOTHING, UNIT, Forms, Product, Ranges, opened, within
-from .indices import simplified
+from .forms import BINARY, NOTHING, UNIT, Forms, Ranges, opened, within
 from .steps import Step, need, replaced, variable
 
-__all__ = ["LAWS", "has_digits"]
+__all__ = ["LAWS", "divide", "each_candidate"]
 
 Law = Callable[[Forms, Step, Element], None]
 LAWS: dict[str, Law] = {}
-COMMUTATIVE = frozenset({"add", "mul", "maximum", "minimum"})
+COMMUTATIVE = frozenset({"add", "mul"})
 
 
 def law(check: Callable[[Forms, Step, Element], None]) -> Law:
@@ -58,14 +56,8 @@ def _premise(step: Step, position: int, left: Element, right: Element, *more: Co
 
 
 @law
-def same(forms: Forms, step: Step, right: Element) -> None:
-    """a = a."""
-    need(step.left == right, "both sides must be the same")
-
-
-@law
 def chain(forms: Forms, step: Step, right: Element) -> None:
-    """a = b and b = c give a = c, and a = b gives b = a; ``data`` says which premises are read backwards."""
+    """a = a; a = b and b = c give a = c; a = b gives b = a: ``data`` says which premises are read backwards."""
     current = step.left
     for position, (given, backwards) in enumerate(zip(step.premises, step.data, strict=True)):
         assert given.right is not None
@@ -86,7 +78,7 @@ def parts(forms: Forms, step: Step, right: Element) -> None:
             _premise(step, next(premises, len(step.premises)), a, b, *more)
 
     match step.left, right:
-        case Apply(op, args), Apply(other, others) if op == other and len(args) == len(others):
+        case Apply(op, args), Apply(other, others) if op == other:
             for a, b in zip(args, others, strict=True):
                 agree(a, b)
         case Choice(condition, yes, no), Choice(other, b, c) if condition == other:
@@ -100,64 +92,43 @@ def parts(forms: Forms, step: Step, right: Element) -> None:
 
 @law
 def cases(forms: Forms, step: Step, right: Element) -> None:
-    """a = b where it holds in each of several cases, of which one always holds."""
+    """a = b where it holds in each of several cases, of which one always holds; or none, where H exclude each other."""
     for position, case in enumerate(step.data):
         _premise(step, position, step.left, right, case)
     forms.ask(step.hypotheses, either(*step.data), "one of the cases holds")
-
-
-@law
-def absurd(forms: Forms, step: Step, right: Element) -> None:
-    """Anything is equal under hypotheses that exclude each other."""
-    forms.ask(step.hypotheses, FALSE, "there is no such point")
 
 
 # -- indices ----------------------------------------------------------------------------------------
 
 
 @law
-def known_quotients(forms: Forms, step: Step, right: Element) -> None:
-    """Quotients replaced by what they are (:mod:`.indices`) in the element's own indices."""
-    tape = iter(step.data)
+def indices(forms: Forms, step: Step, right: Element) -> None:
+    """Equal subscripts, numbers, extents and conditions make equal elements.
 
-    def known(quotient: Quotient) -> int | None:
-        shift: int | None = next(tape, None)
-        if shift is not None:
-            rest = quotient.dividend - shift * quotient.divisor
-            forms.ask(step.hypotheses, inside(rest, quotient.divisor), f"{quotient.key} is {shift}")
-        return shift
+    ``data`` are (a, b, p, c), used one after the other: a // (b*c) = p // c where 0 <= a - p*b < b follows from H.
+    """
+    for a, b, p, _ in step.data:
+        forms.ask(step.hypotheses, inside(a - p * b, b), f"({a}) // ({b}) is {p}")
 
-    def new(value: Index) -> Index:
-        return simplified(value, known)
+    def known(value: Index) -> Index:
+        for a, b, p, c in step.data:
+            old, new = Quotient(a, b * c), p // c
+            value = value.rebuild(lambda atom, old=old, new=new: new if atom == old else None)  # type: ignore[misc]
+        return value
 
-    match step.left:
-        case Read(name, at):
-            found: Element = Read(name, tuple(map(new, at)))
-        case IndexValue(value):
-            found = IndexValue(new(value))
-        case Choice(condition, yes, no):
-            found = Choice(rebuild_condition(condition, new), yes, no)
-        case Reduce(op, name, extent, body):
-            found = Reduce(op, name, new(extent), body)
-        case _:
-            found = step.left
-    need(found == right, "the right side must have the simplified indices")
-
-
-@law
-def equal_indices(forms: Forms, step: Step, right: Element) -> None:
-    """Elements that differ in their own subscripts, number or extent only are equal where these are."""
+    pairs: list[tuple[Index, Index]] = []
     match step.left, right:
-        case Read(name, a), Read(other, b) if name == other and len(a) == len(b):
+        case Read(name, a), Read(other, b) if name == other:
             pairs = list(zip(a, b, strict=True))
         case IndexValue(i), IndexValue(j):
             pairs = [(i, j)]
         case Reduce(op, name, i, body), Reduce(other, also, j, b) if (op, name, body) == (other, also, b):
             pairs = [(i, j)]
+        case Choice(condition, yes, no), Choice():
+            need(right == Choice(rebuild_condition(condition, known), yes, no), "the condition must be the same")
         case _:
-            pairs = []
-    need(bool(pairs) or step.left == right, "both sides must differ in their own indices only")
-    forms.ask(step.hypotheses, both(*(equal(i, j) for i, j in pairs)), "the indices are equal")
+            need(False, "both sides must have one form")
+    forms.ask(step.hypotheses, both(*(equal(known(i), j) for i, j in pairs)), "the indices are equal")
 
 
 @law
@@ -169,53 +140,26 @@ def renamed(forms: Forms, step: Step, right: Element) -> None:
     need(right == Reduce(left.op, right.variable, left.extent, body), "the right side must be renamed")
 
 
-@law
-def chosen(forms: Forms, step: Step, right: Element) -> None:
-    """A choice is the side whose condition (or its negation) follows from H."""
-    choice = step.left
-    assert isinstance(choice, Choice)
-    need(right == (choice.yes if step.data else choice.no), "the right side must be that side")
-    goal = choice.condition if step.data else negation(choice.condition)
-    forms.ask(step.hypotheses, goal, f"always {goal}")
-
-
-@law
-def digits(forms: Forms, step: Step, right: Element) -> None:
-    """A sum (*sums*) or extremum over v < n is one over v = high * d + low, high < n // d, low < d."""
-    (divisor, high, low), left = step.data, step.left
-    assert isinstance(left, Reduce)
-    need(left.op != "sum" or forms.monoid, "a reduction whose order does not matter")
-    has_digits(forms, step.hypotheses, (left.variable, left.extent), divisor, (high, low))
-    body = replaced(left.body, {left.variable: variable(high) * divisor + variable(low)})
-    inner = Reduce(left.op, low, divisor, body)
-    need(right == Reduce(left.op, high, left.extent // divisor, inner), "the reduction over two digits")
-
-
-def has_digits(forms: Forms, at: Hypotheses, ranged: tuple[str, Index], divisor: Index, names: tuple[str, str]) -> None:
-    """A range is that of the numbers of two digits.
-
-    Each of its numbers v has digits, v // d and v mod d, in the digits' ranges; and d * (n // d) is no more than n.
-    """
-    (name, extent), (high, low) = ranged, names
-    share, digit = extent // divisor, Index({(Quotient(variable(name), divisor),): 1})
-    need(high != low, "digits must have names of their own")
-    meaning = f"{name} < {extent} are the numbers of two digits below {share} and {divisor}"
-    there = both(inside(digit, share), inside(variable(name) - divisor * digit, divisor))
-    forms.ask(within(at, [(name, extent)], ()), there, meaning)
-
-
 # -- arithmetic -------------------------------------------------------------------------------------
 
 
 @law
 def sums_of_products(forms: Forms, step: Step, right: Element) -> None:
-    """*Sums*: two elements are equal that are the same sum of products under guards (:class:`.forms.Forms`).
+    """*Sums*: two elements are equal that are the same sum of products under guards (:class:`.forms.Forms`)."""
+    left, other = (forms.merged(e, step.hypotheses) for e in (step.left, right))
+    need(left == other, "the sums must be the same")
 
-    ``data`` names variables whose sums are written out, and (*reals*) those that multiply by their extent.
-    """
-    written_out, counted = map(frozenset, step.data or ((), ()))
-    form = replace(forms, written_out=written_out, counted=counted)
-    need(form.merged(step.left, step.hypotheses) == form.merged(right, step.hypotheses), "the sums must be the same")
+
+@law
+def counted(forms: Forms, step: Step, right: Element) -> None:
+    """*Reals*: a sum of n times the same finite number is n times the number, where n is at least 0."""
+    match step.left:
+        case Reduce("sum", _, extent, body):
+            need(forms.real(body, step.hypotheses), "a finite number, each time")
+            forms.ask(step.hypotheses, le(0, extent), f"{extent} is no less than 0")
+            need(right == Apply("mul", (IndexValue(extent), body)), "the right side must be the product")
+        case _:
+            need(False, "a sum")
 
 
 @law
@@ -249,70 +193,57 @@ def _exclusive(guard: tuple[Condition, ...], other: tuple[Condition, ...], at: H
 
 @law
 def exponential(forms: Forms, step: Step, right: Element) -> None:
-    """*Reals*: exp(n*a + m*b) = exp(a)^n * exp(b)^m; a must be finite where n < 0, as exp(-inf) = 0."""
-    assert isinstance(step.left, Apply)
-    need(step.left.op == "exp", "exp of a sum of real numbers")
-    summands: list[Product] = []
-    powers: dict[Element, int] = {}
-    for root, n in step.data:
-        summands += [p._replace(coefficient=c * n) for p, c in forms.merged(root, step.hypotheses).items()]
-        need(n > 0 or forms.finite(root, step.hypotheses), f"{root} must be finite")
-        power = Apply("exp", (root,))
-        need(power not in powers, "each exponential once")
-        powers[power] = n
-    found = forms.collected(summands, step.hypotheses)
-    need(found == forms.merged(step.left.args[0], step.hypotheses), "the exponents must add up")
-    terms = forms.terms(right, step.hypotheses)
-    need(len(terms) == 1 and terms[0].simple and terms[0].coefficient == 1, "one product")
-    need(dict(terms[0].powers) == powers, "the product of these exponentials")
-
-
-@law
-def exponential_of_minus_infinity(forms: Forms, step: Step, right: Element) -> None:
-    """*Reals*: exp(-inf) = 0."""
-    need(forms.ring and step.left == Apply("exp", (UNIT["max"],)) and right == Number(Fraction(0)), "exp(-inf) = 0")
-
-
-@law
-def infinite_summand(forms: Forms, step: Step, right: Element) -> None:
-    """*Reals*: finite numbers and one infinity times positive numbers add up to that infinity."""
+    """*Reals*: exp(0) = 1; exp(-inf) = 0; exp(a + b) = exp(a) * exp(b); exp(a - b) = exp(a) / exp(b) for finite b."""
     need(forms.ring, "over the reals only")
-    terms = forms.terms(step.left, step.hypotheses)
-    (infinite,) = [p for p in terms if any(_infinity(factor) for factor, _ in p.powers)]
-    need(infinite.simple, "the infinity must be there")
-    forms.regular([p for p in terms if p is not infinite], step.hypotheses)
-    sign = 1.0 if infinite.coefficient > 0 else -1.0
-    for factor, n in infinite.powers:
-        if _infinity(factor) and n == 1 and isinstance(factor, Number):
-            sign *= float(factor.value)
-        else:
-            need(forms.positive(factor, step.hypotheses), f"{factor} must be positive")
-    need(right == Number(sign), "the right side must be that infinity")
+    match step.left:
+        case Apply("exp", (Number(value),)):
+            need(value in (0, -math.inf) and right == Number(Fraction(value == 0)), "a known exponential")
+        case Apply("exp", (Apply("add" | "sub" as op, (a, b)),)):
+            need(op == "add" or forms.real(b, step.hypotheses), f"{b} must be finite")
+            powers = Apply("exp", (a,)), Apply("exp", (b,))
+            need(right == Apply("mul" if op == "add" else "div", powers), "exponentials of both")
+        case _:
+            need(False, "exp of a sum or difference")
 
 
-def _infinity(element: Element) -> bool:
-    return isinstance(element, Number) and isinstance(element.value, float) and math.isinf(element.value)
+@law
+def infinity(forms: Forms, step: Step, right: Element) -> None:
+    """*Reals*: for an infinity i, neg(i) = -i; a + i = i for finite a; c * i = i for positive c."""
+    need(forms.ring, "over the reals only")
+    match step.left:
+        case Apply("neg", (Number(value),)):
+            need(math.isinf(value) and right == Number(-value), "the other infinity")
+        case Apply("add" | "mul" as op, (a, Number(value))):
+            need(forms.real(a, step.hypotheses, positive=op == "mul"), f"{a} must be finite, a factor positive")
+            need(math.isinf(value) and right == Number(value), "the same infinity")
+        case _:
+            need(False, "a function of an infinity")
 
 
 # -- reductions -------------------------------------------------------------------------------------
+
+
+def _members(op: str, element: Element, unit: Element) -> list[tuple[Ranges, Condition, Element]]:
+    """Bound variables, guard and body of each of the elements that are added, or whose extremum is taken."""
+    if isinstance(element, Apply) and element.op == BINARY[op]:
+        return [m for a in element.args for m in _members(op, a, unit)]
+    return [opened(op, element, unit)]
 
 
 @law
 def bijection(forms: Forms, step: Step, right: Element) -> None:
     """*Sums*: sums are equal whose summands correspond one to one, equal ones to each other.
 
-    ``data`` are summands of the left and right side (other summands are common to both) and pieces (a, b, f, g): maps
-    between the bound variables of summand a and b.  Let P be the points x of a for which f(x) is a point of b and
-    g(f(x)) = x, and Q the points y of b with g(y) in a and f(g(y)) = y.  f is a bijection from P to Q.  The sets P of
-    all pieces must partition the points of a, the sets Q those of b, and a premise of each piece is a(x) = b(f(x)).
+    ``data`` are pieces (a, b, f, g): maps between the bound variables of summand a of the left and b of the right side.
+    Let P be the points x of a for which f(x) is a point of b and g(f(x)) = x, and Q the points y of b with g(y) in a
+    and f(g(y)) = y.  f is a bijection from P to Q.  The sets P of all pieces must partition the points of a, the sets Q
+    those of b, and a premise of each piece is a(x) = b(f(x)).
     """
-    lefts, rights, pieces = step.data
     need(forms.monoid, "addition is neither commutative nor associative here")
-    _common(forms, step.hypotheses, (step.left, lefts), (right, rights))
     unit: Element = Number(Fraction(0)) if forms.ring else NOTHING
-    a, b = ([opened("sum", e, unit) for e in side] for side in (lefts, rights))
+    a, b = (_members("sum", side, unit) for side in (step.left, right))
     points: tuple[list[list[Condition]], list[list[Condition]]] = [[] for _ in a], [[] for _ in b]
-    for position, (i, j, f, g) in enumerate(pieces):
+    for position, (i, j, f, g) in enumerate(step.data):
         (bound, guard, body), (other, there, image) = a[i], b[j]
         own, others = {v for v, _ in bound}, {v for v, _ in other}
         for values, mine, theirs in ((f, own, others), (g, others, own)):
@@ -321,8 +252,8 @@ def bijection(forms: Forms, step: Step, right: Element) -> None:
         p = both(_point(other, there, f), *(equal(g[v].substitute(f), variable(v)) for v, _ in bound))
         q = both(_point(bound, guard, g), *(equal(f[v].substitute(g), variable(v)) for v, _ in other))
         _premise(step, position, body, replaced(image, f), *_ranges(bound), guard, p)
-        _divisors(forms, within(step.hypotheses, bound, [guard]), f)
-        _divisors(forms, within(step.hypotheses, other, [there]), g)
+        divide(forms, within(step.hypotheses, bound, [guard]), f.values())
+        divide(forms, within(step.hypotheses, other, [there]), g.values())
         points[0][i].append(p)
         points[1][j].append(q)
     for side, found, name in ((a, points[0], "left"), (b, points[1], "right")):
@@ -344,112 +275,72 @@ def _ranges(bound: Ranges) -> list[Condition]:
     return [inside(variable(v), extent) for v, extent in bound]
 
 
-def _divisors(forms: Forms, at: Hypotheses, values: Mapping[str, Index]) -> None:
-    """Maps divide by positive numbers only."""
-    for divisor in dict.fromkeys(q.divisor for value in values.values() for q in value.quotients):
+def divide(forms: Forms, at: Hypotheses, values: Iterable[Index]) -> None:
+    """Indices divide by positive numbers only; index arithmetic rests on that."""
+    for divisor in dict.fromkeys(q.divisor for value in values for q in value.quotients):
         forms.ask(at, le(1, divisor), f"{divisor} is positive")
-
-
-def _common(forms: Forms, at: Hypotheses, *sides: tuple[Element, tuple[Element, ...]]) -> None:
-    """Each side is its summands and what is common to both; over the reals, what is finite may have moved over."""
-    rest = []
-    for whole, summands in sides:
-        other = dict(forms.merged(whole, at))
-        signs = {p: {c > 0} for p, c in other.items()}
-        for product, coefficient in (pair for e in summands for pair in forms.merged(e, at).items()):
-            other[product] = other.get(product, Fraction(0)) - coefficient
-            signs.setdefault(product, set()).add(coefficient > 0)
-        rest.append({p: c for p, c in other.items() if c})
-        mixed = [p for p, found in signs.items() if len(found | {c > 0 for c in [other[p]] if c}) > 1]
-        forms.regular(mixed, at)
-    need(rest[0] == rest[1], "what is not mapped must be common to both sides")
 
 
 @law
 def same_candidates(forms: Forms, step: Step, right: Element) -> None:
-    """Extrema of the same candidates are equal; those over variables that nothing depends on lose these."""
-    op, needless = step.data
-    form = replace(forms, needless=frozenset(needless))
-    sides = [set(form.candidates(op, e, step.hypotheses)) for e in (step.left, right)]
-    need(op in UNIT and sides[0] == sides[1], "the candidates must be the same")
-
-
-def _members(
-    forms: Forms, at: Hypotheses, op: str, whole: Element, members: Sequence[Element]
-) -> list[tuple[Ranges, Condition, Element]]:
-    """The members of an extremum; raises Rejected unless they have its candidates."""
-    given = {c for m in members for c in forms.candidates(op, m, at)}
-    need(given == set(forms.candidates(op, whole, at)), "members must have the candidates of their side")
-    return [opened(op, m, UNIT[op]) for m in members]
+    """Extrema of the same set of candidates under guards are equal; ``data`` is the operator."""
+    left, other = (set(forms.candidates(step.data, e, step.hypotheses)) for e in (step.left, right))
+    need(step.data in UNIT and left == other, "the candidates must be the same")
 
 
 @law
 def covering(forms: Forms, step: Step, right: Element) -> None:
     """Extrema are equal if every candidate of each side is equal to one of the other side.
 
-    ``data`` are the operator, the members of both sides, and (side, a, b, f): where f leads from a point of a member to
-    a point of the other side's member b, a premise is that both have equal elements.  These places must cover a.
+    ``data`` are the operator and (side, a, b, f): where f leads from a point of member a of a side to a point of member
+    b of the other one, a premise is that both have equal elements.  The places must cover a, unless both sides have it.
     """
-    op, lefts, rights, maps = step.data
-    sides = [_members(forms, step.hypotheses, op, *pair) for pair in ((step.left, lefts), (right, rights))]
+    op, maps = step.data
+    sides = [_members(op, e, UNIT[op]) for e in (step.left, right)]
     covered: dict[tuple[int, int], list[Condition]] = {}
     for position, (side, i, j, f) in enumerate(maps):
         (bound, guard, body), (other, there, image) = sides[side][i], sides[1 - side][j]
         place = _point(other, there, f)
         _premise(step, position, body, replaced(image, f), *_ranges(bound), guard, place)
-        _divisors(forms, within(step.hypotheses, bound, [guard]), f)
+        divide(forms, within(step.hypotheses, bound, [guard]), f.values())
         covered.setdefault((side, i), []).append(place)
-    for side, members in enumerate((lefts, rights)):
-        for i, member in enumerate(members):
-            if member not in (rights, lefts)[side]:
-                bound, guard, _ = sides[side][i]
+    for side, members in enumerate(sides):
+        for i, (bound, guard, body) in enumerate(members):
+            if (bound, guard, body) not in sides[1 - side]:
                 places = either(*covered.get((side, i), []))
                 forms.ask(within(step.hypotheses, bound, [guard]), places, "every candidate stands on the other side")
 
 
 @law
-def minimum_of_maxima(forms: Forms, step: Step, right: Element) -> None:
-    """min(max a, max b) = max of min(a, b) over all pairs; ``data`` are the members of both maxima.
+def monotone(forms: Forms, step: Step, right: Element) -> None:
+    """f(max a) = max f(a), and so for minima, for f(x) = min(x, b) or max(x, b), and (*reals*) x * b and x + b.
 
-    Both maxima must have a candidate, or (*reals*) all candidates be finite.
+    b must be positive in a product and finite in a sum; in an extremum it must be finite, or a have a candidate.
+    ``data`` is the operator.
     """
-    members = step.data
     assert isinstance(step.left, Apply)
-    need(step.left.op == "minimum", "a minimum of two maxima")
-    sides = []
-    for whole, given in zip(step.left.args, members, strict=True):
-        sides.append(_members(forms, step.hypotheses, "max", whole, given))
-        found = forms.candidates("max", whole, step.hypotheses)
-        if forms.ring:
-            finite = (forms.finite(c.element, within(step.hypotheses, c.bound, c.guard)) for c in found)
-            need(all(finite), "candidates must be finite")
-        else:
-            forms.inhabited(found, step.hypotheses)
-    pairs = set()
-    for (bound, guard, a), (other, there, b) in itertools.product(*sides):
-        lowest: Element = Choice(both(guard, there), Apply("minimum", (a, b)), UNIT["max"])
-        for v, extent in reversed((*bound, *other)):
-            lowest = Reduce("max", v, extent, lowest)
-        pairs |= set(forms.candidates("max", lowest, step.hypotheses))
-    need(set(forms.candidates("max", right, step.hypotheses)) == pairs, "the right side must have all pairs")
+    (inner, b), at = step.left.args, step.hypotheses
+    match step.left.op:
+        case "mul":
+            need(forms.real(b, at, positive=True), f"{b} must be positive")
+        case "add":
+            need(forms.real(b, at), f"{b} must be finite")
+        case "minimum" | "maximum" as other if other != BINARY[step.data]:
+            if not forms.real(b, at):
+                forms.inhabited(forms.candidates(step.data, inner, at), at)
+        case _:
+            need(False, "a monotone function")
+    moved = each_candidate(step.data, inner, lambda a: Apply(step.left.op, (a, b)))  # type: ignore[union-attr]
+    need(right == moved, "the extremum of the function's values")
 
 
-@law
-def out_of_an_extremum(forms: Forms, step: Step, right: Element) -> None:
-    """*Reals*: max(c*a + s) = c * max(a) + s for positive c and finite s that do not depend on bound variables.
-
-    ``data`` are the operator and pairs of members of both extrema.
-    """
-    op, pairs = step.data
-    assert isinstance(right, Apply) and isinstance(right.args[0], Apply)
-    (_, summand), (factor, inner) = right.args, right.args[0].args
-    need((right.op, right.args[0].op) == ("add", "mul"), "the right side must be a product plus a summand")
-    at = step.hypotheses
-    need(forms.positive(factor, at) and forms.finite(summand, at), f"{factor} must be positive and {summand} finite")
-    lefts = _members(forms, at, op, step.left, [a for a, _ in pairs])
-    inners = _members(forms, at, op, inner, [b for _, b in pairs])
-    for (bound, guard, body), (other, there, rest) in zip(lefts, inners, strict=True):
-        need((bound, guard) == (other, there), "members must have the same points")
-        moved = Apply("add", (Apply("mul", (factor, rest)), summand))
-        here = within(at, bound, [guard])
-        need(forms.merged(body, here) == forms.merged(moved, here), "each candidate must be moved")
+def each_candidate(op: str, element: Element, function: Callable[[Element], Element]) -> Element:
+    """An extremum with a function of its candidates; that of nothing stays as it is."""
+    match element:
+        case Reduce(name, v, extent, body) if name == op:
+            return Reduce(op, v, extent, each_candidate(op, body, function))
+        case Apply(name, (a, b)) if name == BINARY[op]:
+            return Apply(name, (each_candidate(op, a, function), each_candidate(op, b, function)))
+        case Choice(condition, yes, no):
+            return Choice(condition, each_candidate(op, yes, function), each_candidate(op, no, function))
+    return element if element == UNIT[op] else function(element)

@@ -5,65 +5,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from chc.tensor_rules.obligations import Hypotheses, extended
-from ir_semantics.tensors.conditions import both, equal, inside, negation, variables_of
-from ir_semantics.tensors.elements import Apply, Choice, Element, IndexValue, Reduce, substitute_element
+from ir_semantics.tensors.conditions import both, equal, inside, negation, substitute_condition, variables_of
+from ir_semantics.tensors.elements import Apply, Choice, Element, Reduce, indices_of_element
 from ir_semantics.tensors.index import Index, Names
 from ir_semantics.tensors.terms import Tensor, element_of, well_formed
 
 from .forms import Forms
-from .laws import LAWS, has_digits
-from .steps import Rejected, Step, bound_in, free_in, fresh_in, need, variable
+from .laws import LAWS, divide
+from .steps import Rejected, Step, names_in, need, replaced, variable
 
-__all__ = ["Derivation", "Goal", "Split", "in_order", "opening", "prove", "replay"]
+__all__ = ["Derivation", "in_order", "opening", "prove", "replay"]
 
 MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What data of another form than a law's lead to."""
-Split = tuple[str, Index, str, str]
-"""A subscript that is written in two digits: its name, the divisor, the names of the digits."""
 
 
 @dataclass(frozen=True)
 class Derivation:
-    """Subscripts that are written in digits, and the last step."""
+    """The last step, and where it is applied: variables of it as functions of the subscripts (digits of them)."""
 
-    splits: tuple[Split, ...]
     last: Step
+    at: Mapping[str, Index] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Goal:
-    """Two elements at any subscripts within a shape, and the hypotheses on these."""
-
-    premise: Hypotheses
-    ranges: tuple[tuple[str, Index], ...]
-    left: Element
-    right: Element
-
-    @property
-    def hypotheses(self) -> Hypotheses:
-        """The premise, and that subscripts lie in the shape."""
-        return extended(self.premise, *(inside(variable(v), extent) for v, extent in self.ranges))
-
-    def in_digits(self, split: Split) -> Goal:
-        """The goal with one subscript written in digits."""
-        name, divisor, high, low = split
-        number = variable(high) * divisor + variable(low)
-        left, right = (substitute_element(e, {name: number}) for e in (self.left, self.right))
-        position = [v for v, _ in self.ranges].index(name)
-        digits = ((high, self.ranges[position][1] // divisor), (low, divisor))
-        return Goal(self.premise, (*self.ranges[:position], *digits, *self.ranges[position + 1 :]), left, right)
-
-
-def opening(premise: Hypotheses, left: Tensor, right: Tensor, names: Names) -> Goal:
-    """The elements of both sides at new subscripts."""
+def opening(left: Tensor, right: Tensor, names: Names) -> tuple[list[str], Element, Element]:
+    """New subscripts, and the elements of both sides there."""
     subscripts = [names.fresh("o") for _ in left.shape]
     at = [variable(s) for s in subscripts]
-    elements = element_of(left, at, names), element_of(right, at, names)
-    return Goal(premise, tuple(zip(subscripts, left.shape, strict=True)), *elements)
+    return subscripts, element_of(left, at, names), element_of(right, at, names)
 
 
 def replay(forms: Forms, premise: Hypotheses, left: Tensor, right: Tensor, derivation: Derivation) -> None:
@@ -76,31 +49,32 @@ def replay(forms: Forms, premise: Hypotheses, left: Tensor, right: Tensor, deriv
     forms.ask(premise, well_formed(right), "the right side is well formed")
     for axis, (a, b) in enumerate(zip(left.shape, right.shape, strict=True)):
         forms.ask(premise, equal(a, b), f"both sides have one size along axis {axis}")
-    goal = opening(premise, left, right, Names())
-    for split in derivation.splits:
-        try:
-            goal = _split(forms, goal, split)
-        except MALFORMED as error:
-            raise Rejected(f"a subscript must be written in two digits: {error}") from error
-    prove(forms, goal, derivation.last)
+    subscripts, *sides = opening(left, right, Names())
+    ranges = (inside(variable(v), extent) for v, extent in zip(subscripts, left.shape, strict=True))
+    hypotheses = extended(premise, *ranges)
+    try:
+        need(_instance(forms, hypotheses, derivation) == sides, "the last step must be about both sides")
+    except MALFORMED as error:
+        raise Rejected(f"the last step must be applied to the subscripts: {error}") from error
+    prove(forms, derivation.last)
 
 
-def _split(forms: Forms, goal: Goal, split: Split) -> Goal:
-    """The goal with one subscript written in digits, which are new variables and reach all its values."""
-    name, divisor, high, low = split
-    need(name in dict(goal.ranges), f"{name} must be a subscript")
-    for digit in (high, low):
-        fresh_in(digit, goal.hypotheses, goal.left, goal.right, IndexValue(divisor))
-    has_digits(forms, goal.premise, (name, dict(goal.ranges)[name]), divisor, (high, low))
-    return goal.in_digits(split)
+def _instance(forms: Forms, hypotheses: Hypotheses, derivation: Derivation) -> list[Element]:
+    """The sides of the last step where it is applied; its hypotheses must hold there."""
+    divide(forms, hypotheses, derivation.at.values())
+    for condition in derivation.last.hypotheses:
+        goal = substitute_condition(condition, derivation.at)
+        forms.ask(hypotheses, goal, f"the last step is about every element: {goal}")
+    return [replaced(e, derivation.at) for e in _sides(derivation.last)]
 
 
-def prove(forms: Forms, goal: Goal, last: Step) -> None:
-    """Raises Rejected unless the last step is about the goal, and every step before it is an instance of its law."""
-    need(last.left == goal.left and last.right == goal.right, "the last step must be about both sides")
-    need(all(h in goal.hypotheses for h in last.hypotheses), "the last step must not have other hypotheses")
-    divisors = list(_divisors(goal.left, goal.hypotheses))
-    own = frozenset().union(*map(variables_of, goal.hypotheses), *map(free_in, (goal.left, goal.right)))
+def prove(forms: Forms, last: Step) -> None:
+    """Raises Rejected unless a step and every step before it is an instance of its law.
+
+    What the left side of the last one divides by is not 0: it need only be equal where that side has a value.
+    """
+    divisors = list(_divisors(last.left, last.hypotheses))
+    own = frozenset().union(*map(variables_of, last.hypotheses), *(names_in(e)[0] for e in _sides(last)))
     for step in in_order(last):
         _check(forms, step, divisors, own)
 
@@ -126,10 +100,11 @@ def _check(forms: Forms, step: Step, divisors: list[tuple[Hypotheses, Element]],
     """
     facts = tuple(p for p in step.premises if p.right is None)
     equations = replace(step, premises=tuple(p for p in step.premises if p.right is not None))
-    elements = [*_elements((step.left, step.right, step.data))]
-    free = frozenset().union(*map(variables_of, step.hypotheses), *map(free_in, elements))
-    both_ways = (free | own) & frozenset().union(*map(bound_in, elements))
+    elements = _sides(step)
+    free, bound = (frozenset().union(*names) for names in zip(*map(names_in, elements), strict=True))
+    both_ways = free.union(own, *map(variables_of, step.hypotheses)) & bound
     need(not both_ways, f"{sorted(both_ways)} must not be free and bound in one step")
+    divide(forms, step.hypotheses, (i for e in elements for i in indices_of_element(e)))
     try:
         if step.right is None:
             _divides(forms, equations, divisors)
@@ -139,13 +114,8 @@ def _check(forms: Forms, step: Step, divisors: list[tuple[Hypotheses, Element]],
         raise Rejected(f"the data must be those of the law {step.law}: {error}") from error
 
 
-def _elements(data: object) -> Iterator[Element]:
-    """The elements that a step is about, and those in its data."""
-    if isinstance(data, tuple):
-        for part in data:
-            yield from _elements(part)
-    elif isinstance(data, Element):
-        yield data
+def _sides(step: Step) -> list[Element]:
+    return [e for e in (step.left, step.right) if e is not None]
 
 
 def _divides(forms: Forms, step: Step, divisors: list[tuple[Hypotheses, Element]]) -> None:

@@ -11,7 +11,7 @@ from ir_semantics.tensors.conditions import Condition, variables_of
 from ir_semantics.tensors.elements import Apply, Choice, Element, Reduce, indices_of_element, substitute_element
 from ir_semantics.tensors.index import Index
 
-__all__ = ["Rejected", "Step", "bound_in", "free_in", "fresh_in", "need", "replaced", "variable", "variables_in"]
+__all__ = ["Rejected", "Step", "fresh_in", "names_in", "need", "replaced", "variable", "variables_in"]
 
 
 class Rejected(Exception):
@@ -44,38 +44,30 @@ def variable(name: str) -> Index:
     return Index({(name,): 1})
 
 
-def bound_in(element: Element) -> frozenset[str]:
-    """The variables that are bound somewhere inside."""
+def names_in(element: Element) -> tuple[frozenset[str], frozenset[str]]:
+    """The variables that occur free, and those that are bound somewhere inside."""
+    found: list[tuple[frozenset[str], frozenset[str]]]
     match element:
         case Apply(_, args):
-            return frozenset().union(*map(bound_in, args))
-        case Choice(_, yes, no):
-            return bound_in(yes) | bound_in(no)
-        case Reduce(_, name, _, body):
-            return bound_in(body) | {name}
-    return frozenset()
-
-
-def free_in(element: Element) -> frozenset[str]:
-    """The variables that occur free."""
-    match element:
-        case Apply(_, args):
-            return frozenset().union(*map(free_in, args))
+            found = list(map(names_in, args))
         case Choice(condition, yes, no):
-            return variables_of(condition) | free_in(yes) | free_in(no)
+            found = [(variables_of(condition), frozenset()), names_in(yes), names_in(no)]
         case Reduce(_, name, extent, body):
-            return extent.variables | (free_in(body) - {name})
-    return frozenset().union(*(i.variables for i in indices_of_element(element)))
+            free, bound = names_in(body)
+            found = [(extent.variables, frozenset({name})), (free - {name}, bound)]
+        case _:
+            found = [(i.variables, frozenset()) for i in indices_of_element(element)]
+    return frozenset().union(*(free for free, _ in found)), frozenset().union(*(bound for _, bound in found))
 
 
 def variables_in(element: Element) -> frozenset[str]:
     """All variables, bound ones included."""
-    return frozenset().union(*(i.variables for i in indices_of_element(element)), bound_in(element))
+    return frozenset().union(*names_in(element))
 
 
 def replaced(element: Element, values: Mapping[str, Index]) -> Element:
     """The element with free variables replaced; raises Rejected where one of the names is bound inside."""
-    inside = bound_in(element)
+    _, inside = names_in(element)
     names = frozenset(values).union(*(v.variables for v in values.values()))
     need(names.isdisjoint(inside), f"{sorted(names & inside)} must not be bound where they are put")
     return substitute_element(element, values)

@@ -10,7 +10,7 @@ from typing import Any
 from chc.tensor_rules.kernel.replay import Derivation
 from chc.tensor_rules.kernel.steps import Step
 from chc.tensor_rules.obligations import extended
-from ir_semantics.tensors.conditions import Condition, both, equal, inside, le, lt, negation
+from ir_semantics.tensors.conditions import Condition, both, either, equal, inside, le, lt, negation
 from ir_semantics.tensors.elements import Apply, Choice, Element, IndexValue, Number, Read, Reduce
 from ir_semantics.tensors.index import Index, index, size
 from ir_semantics.tensors.operators import fill, where
@@ -68,11 +68,11 @@ def step(law: str, left: Element, right: Element | None, *premises: Step, data: 
 
 
 def same(left: Element, under: Any = ()) -> Step:
-    return step("same", left, left, under=under)
+    return step("chain", left, left, under=under)
 
 
 def read(left: Read, right: Read, *under: Condition) -> Step:
-    return step("equal indices", left, right, under=under)
+    return step("indices", left, right, under=under)
 
 
 _Group = Callable[[], Iterator[tuple[str, bool, Step]]]
@@ -89,14 +89,14 @@ def group(*premise: Condition, notion: tuple[bool, bool] = REALS) -> Callable[[_
     return register
 
 
-def sums(left: Element, right: Element, *facts: Step, data: Any = (), under: Any = ()) -> Step:
-    return step("sums of products", left, right, *facts, data=data, under=under)
+def sums(left: Element, right: Element, *facts: Step, under: Any = ()) -> Step:
+    return step("sums of products", left, right, *facts, under=under)
 
 
 @group(le(0, N))
 def equality() -> Iterator[tuple[str, bool, Step]]:
     yield "same", True, same(X)
-    yield "not the same", False, step("same", X, Y)
+    yield "not the same", False, step("chain", X, Y)
     yield "no such law", False, step("hope", X, Y)
     xy, one = read(at("x", N), at("x", N + 0)), sums(op("add", X, Y), op("add", Y, X))
     other = sums(op("add", Y, X), op("add", op("add", Y, X), number(0)))
@@ -111,7 +111,7 @@ def equality() -> Iterator[tuple[str, bool, Step]]:
     zero = step("chain", at("x", N), at("x", 0), read(at("x", N), at("x", 0), equal(N, 0)), data=(False,))
     yield "a premise with more hypotheses", False, zero
     yield "fewer hypotheses", True, step("chain", assumed.left, at("x", N), xy, data=(False,), under=[equal(N, 0)])
-    yield "a premise that is wrong", False, step("chain", X, Y, step("same", X, Y), data=(False,))
+    yield "a premise that is wrong", False, step("chain", X, Y, step("chain", X, Y), data=(False,))
 
 
 @group(le(0, N))
@@ -156,38 +156,48 @@ def parts() -> Iterator[tuple[str, bool, Step]]:
 @group(le(0, N))
 def cases() -> Iterator[tuple[str, bool, Step]]:
     choice = Choice(le(1, N), X, X)
-    given = [step("chosen", choice, X, data=side, under=[c]) for side, c in ((True, le(1, N)), (False, lt(N, 1)))]
+    given = [step("sides of choices", choice, X, under=[c]) for c in (le(1, N), lt(N, 1))]
     yield "both", True, step("cases", choice, X, *given, data=(le(1, N), lt(N, 1)))
     yield "one only", False, step("cases", choice, X, given[0], data=(le(1, N),))
     yield "a case without premise", False, step("cases", choice, X, given[0], data=(le(1, N), lt(N, 1)))
     yield "none", False, step("cases", X, Y)
     yield "another conclusion", False, step("cases", choice, Y, *given, data=(le(1, N), lt(N, 1)))
-    yield "absurd", True, step("absurd", X, Y, under=[lt(N, 0)])
-    yield "not absurd", False, step("absurd", X, Y)
+    yield "absurd", True, step("cases", X, Y, under=[lt(N, 0)])
+    yield "not absurd", False, step("cases", X, Y)
 
 
 @group(le(0, N), le(1, M))
 def indices() -> Iterator[tuple[str, bool, Step]]:
     i = v("i")
     ranged = [inside(i, M)]
-    yield "a known quotient", True, step("known quotients", at("x", i // M), at("x", 0), data=(0,), under=ranged)
-    yield "an unknown quotient", False, step("known quotients", at("x", i // M), at("x", 0), data=(0,))
-    yield "another value", False, step("known quotients", at("x", i // M), at("x", -1), data=(-1,), under=ranged)
-    yield "not what comes out", False, step("known quotients", at("x", i // M), at("x", 1), data=(0,), under=ranged)
-    yield "nothing known", True, step("known quotients", at("x", i // M), at("x", i // M), data=(None,))
-    yield (
-        "in a number",
-        True,
-        step("known quotients", IndexValue(i // M), IndexValue(index(0)), data=(0,), under=ranged),
-    )
+
+    def known(
+        left: Element, right: Element, q: int, under: Any = ranged, a: Index = i, b: Index = M, c: int = 1
+    ) -> Step:
+        return step("indices", left, right, data=((a, b, index(q), index(c)),), under=under)
+
+    yield "a known quotient", True, known(at("x", i // M), at("x", 0), 0)
+    yield "an unknown quotient", False, known(at("x", i // M), at("x", 0), 0, ())
+    yield "another value", False, known(at("x", i // M), at("x", -1), -1)
+    yield "not what comes out", False, known(at("x", i // M), at("x", 1), 0)
+    yield "nothing known", True, step("indices", at("x", i // M), at("x", i // M))
+    yield "in a number", True, known(IndexValue(i // M), IndexValue(index(0)), 0)
+    yield "by one factor", True, known(at("x", (i + 3 * M) // (M * 2)), at("x", 1), 3, ranged, i + 3 * M, M, 2)
+    wrong = known(at("x", (i + 3 * M) // (M * 2)), at("x", 1), 2, ranged, i + 3 * M, M, 2)
+    yield "by one factor and another quotient", False, wrong
+    condition = equal(i // M, 0)
+    choice = Choice(condition, X, Y)
+    yield "in a condition", True, known(choice, Choice(equal(index(0), 0), X, Y), 0)
+    yield "in a condition and other sides", False, known(choice, Choice(equal(index(0), 0), Y, X), 0)
+    yield "another condition", False, step("indices", choice, Choice(equal(i // M, 1), X, Y))
     yield "equal indices", True, read(at("x", i), at("x", 0), equal(i, 0))
     yield "other indices", False, read(at("x", i), at("x", i + 1))
     yield "another input", False, read(at("x", i), at("y", i))
-    yield "another number", False, step("equal indices", IndexValue(N), IndexValue(M))
-    yield "another operator", False, step("equal indices", op("exp", X), op("log", X))
-    yield "another body", False, step("equal indices", SUM, over("i.1", N, at("y", "i.1")))
-    yield "an equal extent", True, step("equal indices", SUM, over("i.1", M, at("x", "i.1")), under=[equal(N, M)])
-    yield "another extent", False, step("equal indices", SUM, over("i.1", M, at("x", "i.1")))
+    yield "another number", False, step("indices", IndexValue(N), IndexValue(M))
+    yield "another operator", False, step("indices", op("exp", X), op("log", X))
+    yield "another body", False, step("indices", SUM, over("i.1", N, at("y", "i.1")))
+    yield "an equal extent", True, step("indices", SUM, over("i.1", M, at("x", "i.1")), under=[equal(N, M)])
+    yield "another extent", False, step("indices", SUM, over("i.1", M, at("x", "i.1")))
     yield "renamed", True, step("renamed", SUM, over("j.1", N, at("x", "j.1")))
     yield "renamed elsewhere", False, step("renamed", SUM, over("j.1", N, at("x", "j.2")))
     yield "renamed with another extent", False, step("renamed", SUM, over("j.1", M, at("x", "j.1")))
@@ -197,49 +207,47 @@ def indices() -> Iterator[tuple[str, bool, Step]]:
     nested = over("i.1", N, over("j.1", N, at("x", "i.1")))
     yield "captured", False, step("renamed", nested, over("j.1", N, over("j.1", N, at("x", "j.1"))))
     choice = Choice(le(1, N), X, Y)
-    yield "chosen", True, step("chosen", choice, X, data=True, under=[le(3, N)])
-    yield "the other one", True, step("chosen", choice, Y, data=False, under=[equal(N, 0)])
-    yield "not decided", False, step("chosen", choice, X, data=True)
-    yield "the wrong one", False, step("chosen", choice, Y, data=True, under=[le(3, N)])
-    yield "no choice", False, step("chosen", X, X, data=True)
+
+    def chosen(side: Element, holds: Condition, *under: Condition) -> Step:
+        there = step("sides of choices", choice, side, under=[*under, holds])
+        return step("cases", choice, side, there, data=(holds,), under=under)
+
+    yield "chosen", True, chosen(X, le(1, N), le(3, N))
+    yield "the other one", True, chosen(Y, lt(N, 1), equal(N, 0))
+    yield "not decided", False, chosen(X, le(1, N))
+    yield "the wrong one", False, chosen(Y, le(1, N), le(3, N))
 
 
-def _digits(body: Any, divisor: Index, high: str, low: str, extent: Index = N, kind: str = "sum") -> Step:
-    left = over("i.1", extent, body(v("i.1")), kind)
-    number_ = v(high) * divisor + v(low)
-    right = over(high, extent // divisor, over(low, divisor, body(number_), kind), kind)
-    return step("digits", left, right, data=(divisor, high, low))
-
-
-def _x(i: Index) -> Element:
-    return at("x", i)
+def _digits(divisor: Index, extent: Index = N, kind: str = "sum", **changes: Any) -> Step:
+    """A reduction of x over the range of a number as one over the ranges of its digits."""
+    left, i, number_ = over("i.1", extent, at("x", "i.1"), kind), v("i.1"), v("h.1") * divisor + v("l.1")
+    right = over("h.1", extent // divisor, over("l.1", divisor, at("x", number_), kind), kind)
+    there, back = {"h.1": i // divisor, "l.1": i % divisor} | changes, {"i.1": number_}
+    if kind == "sum":
+        return step("bijection", left, right, same(at("x", "i.1")), data=((0, 0, there, back),))
+    reads = same(at("x", "i.1")), same(at("x", number_))
+    return step("covering", left, right, *reads, data=(kind, ((0, 0, 0, there), (1, 0, 0, back))))
 
 
 @group(le(0, N), le(1, M))
 def digits() -> Iterator[tuple[str, bool, Step]]:
-    yield "of a multiple", True, _digits(_x, M, "h.1", "l.1", N * M)
-    yield "of anything", False, _digits(_x, index(2), "h.1", "l.1")
-    yield "one name", False, _digits(_x, M, "h.1", "h.1", N * M)
-    yield "a name of the body", False, _digits(lambda i: at("x", i, "l.1"), M, "h.1", "l.1", N * M)
-    yield "another name of the body", False, _digits(lambda i: at("x", i, "h.1"), M, "h.1", "l.1", N * M)
-    wrong = _digits(_x, M, "h.1", "l.1", N * M)
-    yield "another body", False, step("digits", wrong.left, SUM, data=wrong.data)
-    yield "of no reduction", False, step("digits", X, X, data=wrong.data)
-    yield "by the variable", False, _digits(_x, v("i.1") + 1, "h.1", "l.1", index(1))
+    yield "of a multiple", True, _digits(M, N * M)
+    yield "of anything", False, _digits(index(2))
+    yield "by another digit", False, _digits(M, N * M, **{"l.1": v("i.1") // M})
     i = v("i.1")
-    yield "by what is 1 in the range", False, _digits(_x, 1 + (i // 5) * (i // 5), "h.1", "l.1", index(3))
+    yield "by what is 1 in the range", False, _digits(1 + (i // 5) * (i // 5), index(3))
 
 
 @group(le(0, N), le(1, M), notion=BITS)
 def in_order() -> Iterator[tuple[str, bool, Step]]:
-    yield "a maximum in digits", True, _digits(_x, M, "h.1", "l.1", N * M, "max")
-    yield "a sum in digits", False, _digits(_x, M, "h.1", "l.1", N * M)
+    yield "a maximum in digits", True, _digits(M, N * M, "max")
+    yield "a sum in digits", False, _digits(M, N * M)
     yield "a sum", False, sums(op("add", X, Y), op("add", Y, X))
     yield "exchanged", True, step("exchanged", op("add", X, Y), op("add", Y, X))
     yield "exchanged and different", False, step("exchanged", op("add", X, Y), op("add", Y, Y))
     yield "a difference exchanged", False, step("exchanged", op("sub", X, Y), op("sub", Y, X))
     yield "to another operator", False, step("exchanged", op("add", X, Y), op("mul", Y, X))
-    yield "zeros of two signs", False, step("same", number(0), number(-0.0))
+    yield "zeros of two signs", False, step("chain", number(0), number(-0.0))
     choice = Choice(le(1, N), X, Y)
     yield "a choice turned", True, step("sides of choices", choice, Choice(lt(N, 1), Y, X))
     yield "a choice exchanged", False, step("sides of choices", choice, Choice(le(1, N), Y, X))
@@ -247,17 +255,15 @@ def in_order() -> Iterator[tuple[str, bool, Step]]:
     yield "known by the solvers", True, step("sides of choices", choice, Choice(le(1, 2 * N), X, Y))
     turned = over("j.1", N, at("x", N - 1 - v("j.1")))
     yield "a sum turned", False, _turned(SUM, turned)
-    yield "the minimum of what may be nothing", False, _lattice(EMPTY, op("maximum", Y, Z), _pairs(Y, Z))
-    yield (
-        "the minimum of what is something",
-        True,
-        _lattice(_some("i.1"), op("maximum", Y, Z), _pairs(Y, Z, _some), (_some("i.1"),)),
-    )
+    yield "the minimum of what may be nothing", False, _minimum(EMPTY, Y)
+    yield "the minimum of what is something", True, _minimum(over("i.1", 3, at("x", "i.1"), "max"), Y)
     yield "a real law", False, step("exponential", op("exp", number(0)), number(1))
-    yield "a real infinity", False, step("exponential of minus infinity", op("exp", number(-INF)), number(0))
-    yield "a real summand", False, step("infinite summand", number(INF), number(INF))
-    moved = op("add", op("mul", number(1), over("i.1", N, X, "max")), number(0))
-    yield "a real factor", False, step("out of an extremum", over("i.1", N, X, "max"), moved, data=("max", ()))
+    yield "a real infinity", False, step("exponential", op("exp", number(-INF)), number(0))
+    yield "a real summand", False, step("infinity", op("neg", number(INF)), number(-INF))
+    factor = op("mul", EMPTY, number(1))
+    yield "a real factor", False, _monotone(factor)
+    yield "a real summand in an extremum", False, _monotone(op("add", EMPTY, number(1)))
+    yield "a real count", False, step("counted", over("i.1", N, X), op("mul", IndexValue(N), X))
 
 
 @group(le(0, N), notion=SUMS)
@@ -267,12 +273,21 @@ def in_any_order() -> Iterator[tuple[str, bool, Step]]:
     yield "zero", False, sums(op("add", X, number(0)), X)
     yield "distributed", False, sums(op("mul", X, op("add", Y, Z)), op("add", op("mul", X, Y), op("mul", X, Z)))
     yield "negated", False, sums(op("sub", X, X), NONE)
-    yield "counted", False, sums(over("i.1", N, X), op("mul", IndexValue(N), X), data=((), ("i.1",)))
-    counted = op("add", op("mul", X, Y), over("i.1", N, X))
-    yield "counted on both sides", False, sums(counted, counted, data=((), ("i.1",)))
-    missing = step("bijection", op("add", X, Y), op("add", Y, Z), data=((X,), (Z,), ()))
-    yield "nothing in common", False, missing
-    yield "more than there is", False, step("bijection", X, Y, data=((op("add", X, Y),), (op("add", Y, X),), ()))
+    yield "a difference", False, sums(op("sub", op("add", X, Y), Z), op("add", X, op("sub", Y, Z)))
+    yield "a negated sum", False, sums(op("neg", op("add", X, Y)), op("add", op("neg", X), op("neg", Y)))
+    yield "a product", False, sums(op("mul", op("mul", X, Y), Z), op("mul", X, op("mul", Y, Z)))
+    yield "a product and a sum", False, sums(op("fma", X, Y, Z), op("add", op("fma", X, Y, NONE), Z))
+    yield "a quotient", False, sums(op("div", op("div", X, Y), Z), op("div", op("div", X, Z), Y))
+    yield "a number", False, sums(IndexValue(N + M), op("add", IndexValue(N), IndexValue(M)))
+    yield "counted", False, step("counted", over("i.1", N, X), op("mul", IndexValue(N), X))
+    yield "nothing in common", False, step("bijection", op("add", X, Y), op("add", Y, Z))
+    twice = ((0, 0, {}, {}), (1, 0, {}, {}))
+    yield "more than there is", False, step("bijection", op("add", X, X), X, same(X), same(X), data=twice)
+    yield (
+        "pairs exchanged",
+        True,
+        step("bijection", op("add", X, Y), op("add", Y, X), same(X), same(Y), data=((0, 1, {}, {}), (1, 0, {}, {}))),
+    )
 
 
 DIVIDED = Step("divisor of the left side", (), Y, None, (same(Y),))
@@ -287,6 +302,15 @@ def arithmetic() -> Iterator[tuple[str, bool, Step]]:
     yield "another extent", False, sums(SUM, over("i.1", N + 1, at("x", "i.1")))
     yield "a finite product with 0", True, sums(op("mul", number(0), X), number(0))
     yield "a logarithm times 0", False, sums(op("mul", number(0), LOG), number(0))
+    yield "a sum of two is not one of nothing", False, sums(over("i.1", 2, at("x", "i.1")), number(0))
+    yield "0 times exp of a quotient", False, sums(op("mul", number(0), op("exp", op("div", X, Y))), number(0))
+    yield (
+        "0 times exp of an infinite quotient",
+        False,
+        sums(op("mul", number(0), op("exp", op("div", LOG, P))), number(0)),
+    )
+    yield "0 times the size of a logarithm", False, sums(op("mul", number(0), op("abs", LOG)), number(0))
+    yield "a quotient by a sum", False, sums(op("div", X, op("add", Y, Z)), op("div", op("div", X, Y), Z))
     yield "a logarithm minus itself", False, sums(op("sub", LOG, LOG), number(0))
     yield "an infinity minus itself", False, sums(op("sub", number(INF), number(INF)), number(0))
     yield "an empty maximum minus itself", False, sums(op("sub", EMPTY, EMPTY), number(0))
@@ -336,23 +360,30 @@ def arithmetic() -> Iterator[tuple[str, bool, Step]]:
     yield "a quotient of a product", True, sums(op("div", X, op("mul", Y, Z)), op("div", op("div", X, Z), Y))
     infinite = op("exp", EMPTY)
     yield "an exponential of nothing over itself", False, sums(op("div", infinite, infinite), number(1))
-    yield "counted", True, sums(over("i.1", N, X), op("mul", IndexValue(N), X), data=((), ("i.1",)))
-    yield (
-        "counted fewer than nothing",
-        False,
-        sums(over("i.1", N - 3, X), op("mul", IndexValue(N - 3), X), data=((), ("i.1",))),
-    )
-    yield "counted without value", False, sums(over("i.1", N, LOG), op("mul", IndexValue(N), LOG), data=((), ("i.1",)))
-    yield "counted though it depends", False, sums(SUM, op("mul", IndexValue(N), at("x", "i.1")), data=((), ("i.1",)))
-    yield "not asked to count", False, sums(over("i.1", N, X), op("mul", IndexValue(N), X))
+    yield "counted by arithmetic", False, sums(over("i.1", N, X), op("mul", IndexValue(N), X))
+
+    def counted(n: Index, body: Element, product: Element | None = None) -> Step:
+        return step("counted", over("i.1", n, body), product or op("mul", IndexValue(n), body))
+
+    yield "counted", True, counted(N, X)
+    yield "counted fewer than nothing", False, counted(N - 3, X)
+    yield "counted without value", False, counted(N, LOG)
+    yield "counted though it depends", False, counted(N, at("x", "i.1"))
+    yield "counted and another number", False, counted(N, X, op("mul", IndexValue(N + 1), X))
+    yield "counted a maximum", False, step("counted", over("i.1", N, X, "max"), op("mul", IndexValue(N), X))
     two = over("i.1", 2, at("x", "i.1"))
-    yield "written out", True, sums(two, op("add", at("x", 1), at("x", 0)), data=(("i.1",), ()))
-    yield (
-        "written out too far",
-        False,
-        sums(two, op("add", op("add", at("x", 1), at("x", 0)), at("x", 2)), data=(("i.1",), ())),
-    )
-    yield "written out for any size", False, sums(SUM, number(0), data=(("i.1",), ()))
+    copies = [read(at("x", "i.1"), at("x", j), equal(j, v("i.1"))) for j in range(3)]
+
+    def written_out(*at_: int) -> Step:
+        right = at("x", at_[0])
+        for j in at_[1:]:
+            right = op("add", right, at("x", j))  # type: ignore[assignment]
+        data = tuple((0, k, {}, {"i.1": index(j)}) for k, j in enumerate(at_))
+        return step("bijection", two, right, *(copies[j] for j in at_), data=data)
+
+    yield "written out", True, written_out(1, 0)
+    yield "written out too far", False, written_out(1, 0, 2)
+    yield "written out in part", False, written_out(1)
     yield "a sum over fewer than nothing", True, sums(over("i.1", -1, LOG), number(0))
     shadow = over("i.1", N, over("i.1", N, at("x", "i.1")))
     yield "one variable twice", False, sums(shadow, shadow)
@@ -431,7 +462,7 @@ def divisors() -> Iterator[tuple[str, bool, Step]]:
     yield "a premise with more hypotheses", False, _fact(op("div", Y, Y), number(1), strict)
     narrow = Step("divisor of the left side", extended((), le(1, N)), Y, None, (same(Y),))
     yield "a fact with more hypotheses", False, _fact(op("div", Y, Y), number(1), narrow)
-    yield "another law", False, _fact(op("div", Y, Y), number(1), Step("same", (), Y, None, (same(Y),)))
+    yield "another law", False, _fact(op("div", Y, Y), number(1), Step("chain", (), Y, None, (same(Y),)))
     yield "no premise", False, _fact(op("div", Y, Y), number(1), Step("divisor of the left side", (), Y, None, ()))
 
 
@@ -440,41 +471,33 @@ def exponentials() -> Iterator[tuple[str, bool, Step]]:
     def exp(x: Element) -> Apply:
         return op("exp", x)
 
-    both_ = exp(op("sub", X, Y))
-    roots = ((X, 1), (Y, -1))
-    yield "a difference", True, step("exponential", both_, op("div", exp(X), exp(Y)), data=roots)
-    yield "another exponent", False, step("exponential", both_, exp(X), data=((X, 1),))
-    yield "another product", False, step("exponential", both_, op("div", exp(X), exp(Z)), data=roots)
-    yield "a sum", False, step("exponential", exp(op("add", X, Y)), op("add", exp(X), exp(Y)), data=((X, 1), (Y, 1)))
-    right = op("div", exp(X), exp(Y))
-    yield "plus something", False, step("exponential", both_, op("add", right, Z), data=roots)
-    yield "under a guard", False, step("exponential", both_, Choice(le(1, N), right, number(0)), data=roots)
-    yield "twice", False, step("exponential", both_, op("mul", number(2), op("div", exp(X), exp(Y))), data=roots)
-    lost = exp(op("sub", X, EMPTY))
-    parts_ = ((X, 1), (EMPTY, -1))
-    yield "of a maximum of nothing", False, step("exponential", lost, op("div", exp(X), exp(EMPTY)), data=parts_)
-    twice = step("exponential", exp(op("add", X, X)), exp(X), data=((X, 1), (X, 1)))
-    yield "one exponential twice", False, twice
-    yield (
-        "of a logarithm",
-        False,
-        step("exponential", op("log", op("add", X, Y)), op("mul", exp(X), exp(Y)), data=((X, 1), (Y, 1))),
-    )
-    zero = ((X, 1), (EMPTY, 0))
-    yield "to the power 0", False, step("exponential", exp(X), exp(X), data=zero)
-    minus = number(-INF)
-    yield "of -inf", True, step("exponential of minus infinity", exp(minus), number(0))
-    yield "of inf", False, step("exponential of minus infinity", exp(number(INF)), number(0))
-    yield "of -inf, not 0", False, step("exponential of minus infinity", exp(minus), number(1))
-    inf = number(INF)
-    yield "an infinity", True, step("infinite summand", op("add", X, op("mul", P, minus)), minus)
-    yield "times any number", False, step("infinite summand", op("add", X, op("mul", Z, minus)), minus)
-    yield "beside a logarithm", False, step("infinite summand", op("add", LOG, minus), minus)
-    yield "of another sign", False, step("infinite summand", op("add", X, op("mul", number(-1), minus)), minus)
-    yield "two infinities", False, step("infinite summand", op("add", inf, op("mul", P, minus)), inf)
-    yield "no infinity", False, step("infinite summand", X, inf)
-    yield "over an infinity", False, step("infinite summand", op("add", X, op("div", P, inf)), inf)
-    yield "an infinity that may be absent", False, step("infinite summand", Choice(le(1, N), inf, number(0)), inf)
+    def apart(op_: str, a: Element, b: Element, right: Element | None = None) -> Step:
+        return step("exponential", exp(op(op_, a, b)), right or op({"add": "mul", "sub": "div"}[op_], exp(a), exp(b)))
+
+    yield "a sum", True, apart("add", X, EMPTY)
+    yield "a difference", True, apart("sub", EMPTY, Y)
+    yield "a difference of a maximum of nothing", False, apart("sub", X, EMPTY)
+    yield "another exponent", False, apart("sub", X, Y, exp(X))
+    yield "another product", False, apart("sub", X, Y, op("mul", exp(X), exp(Y)))
+    yield "a product", False, step("exponential", exp(op("mul", X, Y)), op("mul", exp(X), exp(Y)))
+    yield "of a logarithm", False, step("exponential", op("log", op("add", X, Y)), op("mul", exp(X), exp(Y)))
+    minus, inf = number(-INF), number(INF)
+    yield "of -inf", True, step("exponential", exp(minus), number(0))
+    yield "of 0", True, step("exponential", exp(number(0)), number(1))
+    yield "of inf", False, step("exponential", exp(inf), number(0))
+    yield "of 2", False, step("exponential", exp(number(2)), number(0))
+    yield "of -inf, not 0", False, step("exponential", exp(minus), number(1))
+    yield "an infinity plus a number", True, step("infinity", op("add", X, minus), minus)
+    yield "a multiple of an infinity", True, step("infinity", op("mul", P, minus), minus)
+    yield "the other infinity", True, step("infinity", op("neg", inf), minus)
+    yield "the same infinity", False, step("infinity", op("neg", inf), inf)
+    yield "no infinity", False, step("infinity", op("neg", number(2)), number(-2))
+    yield "times any number", False, step("infinity", op("mul", Z, minus), minus)
+    yield "beside a logarithm", False, step("infinity", op("add", LOG, minus), minus)
+    yield "of another sign", False, step("infinity", op("add", X, minus), inf)
+    yield "plus another infinity", False, step("infinity", op("add", inf, minus), minus)
+    yield "minus an infinity", False, step("infinity", op("sub", X, inf), inf)
+    yield "plus a number", False, step("infinity", op("add", X, number(2)), number(2))
 
 
 def _turned(left: Reduce, right: Reduce, **changes: Any) -> Step:
@@ -482,10 +505,26 @@ def _turned(left: Reduce, right: Reduce, **changes: Any) -> Step:
     i, j, n = left.variable, right.variable, N
     f, g = changes.get("f", {j: n - 1 - v(i)}), changes.get("g", {i: n - 1 - v(j)})
     image = at("x", n - 1 - f[j]) if j in f else at("x", n - 1 - v(j))
-    premise = changes.get("premise", step("equal indices", at("x", i), image, under=[inside(v(i), n)]))
+    premise = changes.get("premise", step("indices", at("x", i), image, under=[inside(v(i), n)]))
     pieces = changes.get("pieces", ((0, 0, f, g),))
-    data = (changes.get("lefts", (left,)), changes.get("rights", (right,)), pieces)
-    return step("bijection", left, right, *changes.get("premises", (premise,)), data=data)
+    return step("bijection", left, right, *changes.get("premises", (premise,)), data=pieces)
+
+
+def _divided_by_nothing() -> Step:
+    """(K*i) // K is i where K is positive; at K = 0 two such steps would make x[0] and x[1] equal."""
+    none, i, j = [equal(K, 0)], v("i.1"), v("j.1")
+    divided = over("j.1", 1, at("x", j // K))
+
+    def to_divided(shift: int) -> list[Step]:
+        alone, summed = at("x", shift), over("i.1", 1, at("x", i + shift))
+        back = (0, 0, {"j.1": (i + shift) * K}, {"i.1": index(0)})
+        return [
+            step("bijection", alone, summed, same(alone, none), data=((0, 0, {"i.1": index(0)}, {}),), under=none),
+            step("bijection", summed, divided, same(summed.body, none), data=(back,), under=none),
+        ]
+
+    steps = *to_divided(0), *to_divided(1)[::-1]
+    return step("chain", at("x", 0), at("x", 1), *steps, data=(False, False, True, True), under=none)
 
 
 @group(le(0, N))
@@ -510,11 +549,10 @@ def bijections() -> Iterator[tuple[str, bool, Step]]:
     shorter = over("j.1", N - 1, at("x", N - 1 - v("j.1")))
     yield "one less on the right", False, _turned(SUM, shorter)
     other = over("j.1", N, at("y", "j.1"))
-    wrong = step("same", at("x", "i.1"), at("y", N - 1 - v("i.1")), under=[inside(v("i.1"), N)])
+    wrong = step("chain", at("x", "i.1"), at("y", N - 1 - v("i.1")), under=[inside(v("i.1"), N)])
     yield "other summands", False, _turned(SUM, other, premise=wrong)
     ident = read(at("x", "i.1"), at("x", "i.1"))
     yield "summands of another place", False, _turned(SUM, other, premise=ident)
-    yield "not the summands of the side", False, _turned(SUM, right, lefts=(over("i.1", N, at("z", "i.1")),))
     wide, free = over("i.1", N, at("x", "i.1", 0)), over("j.1", N, at("x", "j.1", "z.1"))
     yield (
         "a map of another variable",
@@ -524,38 +562,45 @@ def bijections() -> Iterator[tuple[str, bool, Step]]:
             wide,
             free,
             same(wide.body),
-            data=((wide,), (free,), ((0, 0, {"j.1": v("i.1"), "z.1": index(0)}, {"i.1": v("j.1")}),)),
+            data=((0, 0, {"j.1": v("i.1"), "z.1": index(0)}, {"i.1": v("j.1")}),),
         ),
     )
     bound_, outside = over("i.1", N, X), Reduce("sum", "j.1", N, Choice(lt(v("j.1"), v("i.1")), X, number(0)))
     first = over("i.1", N, Choice(equal(v("i.1"), 0), number(0), X))
-    paired = (first,), (outside,), ((0, 0, {"j.1": v("i.1") - 1}, {"i.1": v("j.1") + 1}),)
+    paired = ((0, 0, {"j.1": v("i.1") - 1}, {"i.1": v("j.1") + 1}),)
     yield "a variable that is free on the right", False, step("bijection", first, outside, same(X), data=paired)
     del bound_
-    yield "nothing is mapped", False, step("bijection", X, Y, data=((), (), ()))
+    yield "nothing is mapped", False, step("bijection", X, Y)
     p = v("j.1") * v("j.1") - v("j.1")
     one, two = over("i.1", 1, X), over("j.1", 2, X)
     either_ = ((0, 0, {"j.1": v("j.1")}, {"i.1": index(0)}), (0, 0, {"j.1": (p - 1) // (p + 1)}, {"i.1": index(0)}))
     yield (
         "maps that depend on the other side's variable",
         False,
-        step("bijection", one, two, same(X), same(X), data=((one,), (two,), either_)),
+        step("bijection", one, two, same(X), same(X), data=either_),
     )
     back = ((0, 0, {"i.1": index(0)}, {"j.1": v("j.1")}), (0, 0, {"i.1": index(0)}, {"j.1": (p - 1) // (p + 1)}))
     yield (
         "maps back that depend on the other side's variable",
         False,
-        step("bijection", two, one, same(X), same(X), data=((two,), (one,), back)),
+        step("bijection", two, one, same(X), same(X), data=back),
     )
     j = v("j.1")
     spread = Reduce("sum", "j.1", (N - 1) * K + 1, Choice(both(equal(j // K * K, j), inside(j // K, N)), X, number(0)))
     dense = over("i.1", N, X)
     there, back = {"j.1": v("i.1") * K}, {"i.1": j // K}
     under = [le(1, N), le(1, K)]
-    data = (dense,), (spread,), ((0, 0, there, back),)
+    data: Any = ((0, 0, there, back),)
     yield "a map back that divides", True, step("bijection", dense, spread, same(X), data=data, under=under)
-    data = (spread,), (dense,), ((0, 0, back, there),)
+    data = ((0, 0, back, there),)
     yield "a map that divides", True, step("bijection", spread, dense, same(X), data=data, under=under)
+    by = 2 + (-2) // ((j // K) * (j // K) + 1)  # 0 or 1 whatever j // K is, and i where it is i
+    ends = either(equal(j, 0), equal(j, K))
+    two, spread = over("i.1", 2, X), Reduce("sum", "j.1", K + 1, Choice(ends, X, number(0)))
+    there, back, under = {"j.1": v("i.1") * K}, {"i.1": by}, [le(0, K)]
+    for name, sides, maps in (("back", (two, spread), (there, back)), ("there", (spread, two), (back, there))):
+        forged = step("bijection", *sides, same(X), data=((0, 0, *maps),), under=under)
+        yield f"a map {name} that divides by what may be 0", False, forged
     yield "a map without its variable", False, _turned(SUM, right, f={}, g={"i.1": v("j.1")})
     yield (
         "a map with the other side's variable",
@@ -565,11 +610,7 @@ def bijections() -> Iterator[tuple[str, bool, Step]]:
             over("i.1", 1, at("x", "i.1")),
             over("j.1", 2, at("x", 0)),
             read(at("x", "i.1"), at("x", 0), inside(v("i.1"), 1)),
-            data=(
-                (over("i.1", 1, at("x", "i.1")),),
-                (over("j.1", 2, at("x", 0)),),
-                ((0, 0, {"j.1": v("j.1")}, {"i.1": index(0)}),),
-            ),
+            data=((0, 0, {"j.1": v("j.1")}, {"i.1": index(0)}),),
         ),
     )
     yield (
@@ -580,99 +621,55 @@ def bijections() -> Iterator[tuple[str, bool, Step]]:
             over("i.1", 2, at("x", 0)),
             over("j.1", 1, at("x", 0)),
             same(at("x", 0)),
-            data=(
-                (over("i.1", 2, at("x", 0)),),
-                (over("j.1", 1, at("x", 0)),),
-                ((0, 0, {"j.1": index(0)}, {"i.1": v("i.1")}),),
-            ),
+            data=((0, 0, {"j.1": index(0)}, {"i.1": v("i.1")}),),
         ),
     )
-    # q = i // k is anything where k = 0, and then nothing is known of the map
-    divided = {"j.1": (v("i.1") * K) // K}
-    yield "a map that cancels a divisor", True, step("bijection", SUM, SUM, data=((), (), ()))
-    del divided
-    yield (
-        "common summands",
-        True,
-        step(
-            "bijection",
-            op("add", SUM, X),
-            op("add", X, right),
-            _turned(SUM, right).premises[0],
-            data=_turned(SUM, right).data,
-        ),
+    two = step(
+        "bijection",
+        op("add", SUM, X),
+        op("add", X, right),
+        *_turned(SUM, right).premises,
+        same(X),
+        data=(*((0, 1, f, g) for _, _, f, g in _turned(SUM, right).data), (1, 0, {}, {})),
     )
+    yield "one summand of each side", True, two
+    yield "elements that divide by what is 0", False, _divided_by_nothing()
     yield (
-        "a common logarithm that moved over",
+        "a difference",
         False,
-        step("bijection", op("sub", X, LOG), Y, same(X), data=((X,), (op("add", Y, LOG),), ((0, 0, {}, {}),))),
+        step("bijection", op("sub", X, Z), op("sub", X, Z), same(X), data=((0, 0, {}, {}),) * 2),
     )
-    moved = step("bijection", op("sub", X, Z), op("sub", X, Z), data=((), (), ()))
-    yield "what is common is not mapped", True, moved
-    zero = over("i.1", N, number(0))
+    nothing = step("bijection", SUM, NONE, data=(), under=[lt(N, 0)])
+    two, each = over("i.1", 2, X, "max"), ((0, 0, {}, {"i.1": index(0)}), (0, 1, {}, {"i.1": index(1)}))
+    yield "a maximum as a sum", False, step("bijection", two, op("add", X, X), same(X), same(X), data=each)
+    one_each = ((0, 0, {}, {}), (1, 1, {}, {}))
     yield (
-        "finite summands moved over",
-        True,
-        step(
-            "bijection",
-            op("sub", X, Y),
-            number(0),
-            step("absurd", X, Y, under=[le(0, N), lt(N, 0)]),
-            data=((X,), (Y,), ((0, 0, {}, {}),)),
-            under=[lt(N, 0)],
-        ),
-    )
-    yield (
-        "a logarithm moved over",
+        "a product as a sum",
         False,
-        step("bijection", op("sub", LOG, LOG), number(0), same(LOG), data=((LOG,), (LOG,), ((0, 0, {}, {}),))),
+        step("bijection", op("mul", X, Y), op("add", X, Y), same(X), same(Y), data=one_each),
     )
-    yield (
-        "an empty maximum moved over",
-        False,
-        step(
-            "bijection",
-            op("sub", EMPTY, over("f.1", N, at("x", "f.1"), "max")),
-            number(0),
-            step(
-                "covering",
-                EMPTY,
-                over("f.1", N, at("x", "f.1"), "max"),
-                step("equal indices", at("x", "e.1"), at("x", "e.1"), under=[inside(v("e.1"), N)]),
-                step("equal indices", at("x", "f.1"), at("x", "f.1"), under=[inside(v("f.1"), N)]),
-                data=(
-                    "max",
-                    (EMPTY,),
-                    (over("f.1", N, at("x", "f.1"), "max"),),
-                    ((0, 0, 0, {"f.1": v("e.1")}), (1, 0, 0, {"e.1": v("f.1")})),
-                ),
-            ),
-            data=((EMPTY,), (over("f.1", N, at("x", "f.1"), "max"),), ((0, 0, {}, {}),)),
-        ),
-    )
-    del zero
+    choices = [Choice(le(1, N), X, e) for e in (Y, Z)]
+    yield "the other sides of choices", False, step("bijection", *choices, same(X), data=one_each[:1])
+    yield "sums of nothing", True, nothing
+    yield "a sum of something", False, step("bijection", SUM, NONE)
 
 
-def _some(name: str) -> Reduce:
-    return over(name, 3, at("x", name), "max")
+def _minimum(extremum: Reduce, other: Element) -> Step:
+    return _monotone(op("minimum", extremum, other))
 
 
-def _lattice(left: Element, right: Apply, pairs: Element, members: tuple[Element, ...] = (EMPTY,)) -> Step:
-    return step("minimum of maxima", op("minimum", left, right), pairs, data=(members, right.args))
-
-
-def _pairs(a: Element, b: Element, members: Any = None) -> Element:
-    """The maximum over all pairs with a maximum over one variable."""
-    name, extent = ("i.1", index(3)) if members else ("e.1", N)
-    return op("maximum", *(over(name, extent, op("minimum", at("x", name), e), "max") for e in (a, b)))
+def _monotone(left: Apply, kind: str = "max") -> Step:
+    """A function of a maximum as the maximum of the function."""
+    inner, other = left.args
+    assert isinstance(inner, Reduce)
+    right = Reduce(inner.op, inner.variable, inner.extent, op(left.op, inner.body, other))
+    return step("monotone", left, right, data=kind)
 
 
 @group(le(0, N))
 def extrema() -> Iterator[tuple[str, bool, Step]]:
-    def alike(
-        left: Element, right: Element, needless: tuple[str, ...] = (), kind: str = "max", under: Any = ()
-    ) -> Step:
-        return step("same candidates", left, right, data=(kind, needless), under=under)
+    def alike(left: Element, right: Element, kind: str = "max", under: Any = ()) -> Step:
+        return step("same candidates", left, right, data=kind, under=under)
 
     joined = op("maximum", X, op("maximum", Y, X))
     yield "joined", True, alike(joined, op("maximum", Y, X))
@@ -682,17 +679,23 @@ def extrema() -> Iterator[tuple[str, bool, Step]]:
     yield "nothing and inf", False, alike(op("maximum", X, number(INF)), X)
     yield "a minimum", False, alike(op("minimum", X, number(-INF)), X)
     yield "a sum", False, alike(op("add", X, X), X, kind="sum")
+    yield "a minimum and a maximum", False, alike(over("e.1", N, at("x", "e.1"), "min"), EMPTY)
+    yield "a maximum of two and of nothing", False, alike(over("i.1", 2, at("x", "i.1"), "max"), number(-INF))
     yield "another guard", False, alike(Choice(le(1, N), X, Y), Choice(le(2, N), X, Y))
     needless = over("i.1", N, X, "max")
-    yield "needless", True, alike(needless, X, ("i.1",), under=[le(1, N)])
-    yield "needless and maybe empty", False, alike(needless, X, ("i.1",))
-    yield "needed", False, alike(EMPTY, at("x", "e.1"), ("e.1",), under=[le(1, N)])
-    yield "not said to be needless", False, alike(needless, X, under=[le(1, N)])
+    yield "not the same", False, alike(needless, X, under=[le(1, N)])
+
+    def lost(left: Element, right: Element, *under: Condition) -> Step:
+        maps = (0, 0, 0, {}), (1, 0, 0, {"i.1": index(0)})
+        return step("covering", left, right, same(X), same(X), data=("max", maps), under=under)
+
+    yield "needless", True, lost(needless, X, le(1, N))
+    yield "needless and maybe empty", False, lost(needless, X)
+    yield "needed", False, lost(over("i.1", N, at("x", "i.1"), "max"), at("x", 0), le(1, N))
     yield "empty", True, alike(over("i.1", 0, X, "max"), number(-INF))
 
-    def cover(left: Element, right: Element, *maps: tuple[Any, Step], kind: str = "max", **members: Any) -> Step:
-        data = (kind, members.get("lefts", (left,)), members.get("rights", (right,)), tuple(m for m, _ in maps))
-        return step("covering", left, right, *(s for _, s in maps), data=data)
+    def cover(left: Element, right: Element, *maps: tuple[Any, Step], kind: str = "max") -> Step:
+        return step("covering", left, right, *(s for _, s in maps), data=(kind, tuple(m for m, _ in maps)))
 
     turned = over("j.1", N, at("x", N - 1 - v("j.1")), "max")
     there = (0, 0, 0, {"j.1": N - 1 - v("e.1")}), read(at("x", "e.1"), at("x", "e.1"))
@@ -709,8 +712,6 @@ def extrema() -> Iterator[tuple[str, bool, Step]]:
         False,
         cover(EMPTY, over("j.1", N, at("y", "j.1"), "max"), (into[0], same(at("x", "e.1"))), out),
     )
-    yield "members of another element", False, cover(EMPTY, X, lefts=(X,))
-    yield "members of another element on the right", False, cover(X, EMPTY, rights=(X,))
     yield "of a sum", False, cover(SUM, X, kind="sum")
     j = v("j.1")
     sparse = Reduce(
@@ -720,83 +721,39 @@ def extrema() -> Iterator[tuple[str, bool, Step]]:
         Choice(both(equal(j // K * K, j), inside(j // K, N)), at("x", j // K), number(-INF)),
     )
     places = (0, 0, 0, {"j.1": v("e.1") * K}), (1, 0, 0, {"e.1": j // K})
-    reads = [read(at("x", i), at("x", i)) for i in ("e.1", j // K)]
-    data = ("max", (EMPTY,), (sparse,), places)
+    reads = [read(at("x", i), at("x", i), le(1, K)) for i in ("e.1", j // K)]
+    data = ("max", places)
     yield "a map that divides", True, step("covering", EMPTY, sparse, *reads, data=data, under=[le(1, N), le(1, K)])
     yield "a map without its variable", False, cover(EMPTY, turned, ((0, 0, 0, {}), there[1]), back)
-    yield "the minimum of maxima", False, _lattice(EMPTY, op("maximum", Y, LOG), _pairs(Y, LOG))
-    lattice = _lattice(EMPTY, op("maximum", Y, Z), _pairs(Y, Z))
-    yield "the minimum of finite numbers", True, lattice
-    yield "pairs are missing", False, step("minimum of maxima", lattice.left, _pairs(Y, Y), data=lattice.data)
-    yield "members are missing", False, step("minimum of maxima", lattice.left, _pairs(Y, Y), data=((EMPTY,), (Y,)))
-    yield (
-        "no minimum",
-        False,
-        step("minimum of maxima", op("maximum", EMPTY, op("maximum", Y, Z)), _pairs(Y, Z), data=lattice.data),
-    )
-    twice = op("minimum", EMPTY, EMPTY)
-    yield (
-        "the minimum of one maximum with itself",
-        False,
-        step(
-            "minimum of maxima",
-            twice,
-            over("e.1", N, op("minimum", at("x", "e.1"), at("x", "e.1")), "max"),
-            data=((EMPTY,), (EMPTY,)),
-        ),
-    )
-    free = op("minimum", EMPTY, at("x", "e.1"))
-    captured = over("e.1", N, op("minimum", at("x", "e.1"), at("x", "e.1")), "max")
-    yield "a variable is captured", False, step("minimum of maxima", free, captured, data=((EMPTY,), (at("x", "e.1"),)))
 
 
 @group(le(0, N))
-def out_of_extrema() -> Iterator[tuple[str, bool, Step]]:
-    def moved(
-        factor: Element, summand: Element, *body: Element, members: Any = None, right: Element | None = None
-    ) -> Step:
-        left = over("e.1", N, op("add", op("mul", factor, body[0]), summand), "max")
-        inner = over("e.1", N, body[0], "max")
-        outside = op("add", op("mul", factor, inner), summand)
-        return step("out of an extremum", left, right or outside, data=("max", members or ((left, inner),)))
-
-    x = at("x", "e.1")
-    yield "positive", True, moved(P, Y, x)
-    yield "of any sign", False, moved(Z, Y, x)
-    yield "negative", False, moved(number(-2), Y, x)
-    yield "plus infinity", False, moved(P, number(INF), x)
-    yield "plus a logarithm", False, moved(P, LOG, x)
-    yield "a factor that depends", False, moved(op("exp", at("y", "e.1")), Y, x)
-    yield "a summand that depends", False, moved(P, at("y", "e.1"), x)
-    good = moved(P, Y, x)
-    yield "a difference", False, moved(P, Y, x, right=op("sub", op("mul", P, EMPTY), Y))
-    yield "a quotient", False, moved(P, Y, x, right=op("add", op("div", P, EMPTY), Y))
-    yield "no product", False, moved(P, Y, x, right=op("mul", P, EMPTY))
-    other = over("e.1", N, at("y", "e.1"), "max")
-    yield (
-        "other candidates",
-        False,
-        step("out of an extremum", good.left, op("add", op("mul", P, other), Y), data=("max", ((good.left, other),))),
-    )
-    yield "members of another extremum", False, step("out of an extremum", Z, good.right, data=good.data)
-    yield (
-        "members of another inner extremum",
-        False,
-        step("out of an extremum", good.left, op("add", op("mul", P, Z), Y), data=good.data),
-    )
-    shorter = over("e.1", N - 1, x, "max")
-    yield (
-        "other points",
-        False,
-        step(
-            "out of an extremum", good.left, op("add", op("mul", P, shorter), Y), data=("max", ((good.left, shorter),))
-        ),
-    )
-    yield (
-        "a sum",
-        False,
-        step("out of an extremum", SUM, op("add", op("mul", number(1), SUM), number(0)), data=("sum", ((SUM, SUM),))),
-    )
+def functions_of_extrema() -> Iterator[tuple[str, bool, Step]]:
+    lowest = over("f.1", N, at("x", "f.1"), "min")
+    yield "the minimum of a maximum and a number", True, _minimum(EMPTY, Y)
+    yield "the maximum of a minimum and a number", True, _monotone(op("maximum", lowest, Y), "min")
+    yield "and a logarithm", False, _minimum(EMPTY, LOG)
+    yield "of something and a logarithm", True, _minimum(over("i.1", 3, at("x", "i.1"), "max"), LOG)
+    yield "the maximum of a maximum of nothing", False, _monotone(op("maximum", EMPTY, Y))
+    yield "of a sum", False, _monotone(op("minimum", SUM, Y), "sum")
+    yield "times a positive number", True, _monotone(op("mul", EMPTY, P))
+    yield "times any number", False, _monotone(op("mul", EMPTY, Z))
+    yield "times a negative number", False, _monotone(op("mul", EMPTY, number(-2)))
+    yield "plus a number", True, _monotone(op("add", EMPTY, Y))
+    yield "plus infinity", False, _monotone(op("add", EMPTY, number(INF)))
+    yield "plus a logarithm", False, _monotone(op("add", EMPTY, LOG))
+    yield "minus a number", False, _monotone(op("sub", EMPTY, Y))
+    yield "over a positive number", False, _monotone(op("div", EMPTY, P))
+    yield "a summand that depends", False, _monotone(op("add", EMPTY, at("y", "e.1")))
+    moved = _monotone(op("add", EMPTY, Y))
+    yield "other candidates", False, step("monotone", moved.left, over("e.1", N, at("y", "e.1"), "max"), data="max")
+    highest = over("f.1", N, op("mul", at("x", "f.1"), P), "max")
+    yield "a minimum as a maximum", False, step("monotone", op("mul", lowest, P), highest, data="max")
+    both_ = op("add", op("add", X, Z), op("add", Y, Z))
+    yield "a sum as a maximum", False, step("monotone", op("add", op("add", X, Y), Z), both_, data="max")
+    joined = op("maximum", Choice(le(1, N), X, number(-INF)), Z)
+    right = op("maximum", Choice(le(1, N), op("mul", X, P), number(-INF)), op("mul", Z, P))
+    yield "candidates under guards", True, step("monotone", op("mul", joined, P), right, data="max")
 
 
 CASES = [
@@ -825,7 +782,7 @@ def _like(x: Tensor, *dimensions: Index, requires: Sequence[Condition] = ()) -> 
 def _rule_cases() -> Iterator[RuleCase]:
     x, y = input_("x", N), input_("y", N)
     here, there = at("x", "o.1"), at("y", "o.1")
-    plain = Derivation((), same(here))
+    plain = Derivation(same(here))
     yield RuleCase("a tensor and itself", True, (x, x), plain)
     yield RuleCase("another rank", False, (x, input_("x", N, 1)), plain)
     yield RuleCase("another shape", False, (x, _like(x, N + 1)), plain)
@@ -833,44 +790,43 @@ def _rule_cases() -> Iterator[RuleCase]:
     yield RuleCase("what is well formed", True, (x, _like(x, requires=[le(0, N)])), plain)
     yield RuleCase("another left side", False, (y, x), plain)
     yield RuleCase("another right side", False, (x, y), plain)
-    nowhere = Derivation((), step("absurd", here, there, under=[le(0, N), lt(N, 0)]))
+    nowhere = Derivation(step("cases", here, there, under=[le(0, N), lt(N, 0)]))
     yield RuleCase("under more hypotheses", False, (x, y), nowhere)
-    paired = where(lambda i: lt(i, N // 2 * 2), x, fill(0, N))
-    high, low = v("o.2"), v("o.3")
+    high, low, o = v("h.1"), v("l.1"), v("o.1")
+    digits_ = {"h.1": o // 2, "l.1": o % 2}
     body = at("x", high * 2 + low)
-    choice = Choice(lt(high * 2 + low, N // 2 * 2), body, number(0))
-    ranges = [le(0, N), inside(high, N // 2), inside(low, 2)]
-    digits_ = Derivation((("o.1", index(2), "o.2", "o.3"),), step("chosen", choice, body, data=True, under=ranges))
-    yield RuleCase("pairs of any number of elements", False, (paired, x), digits_)
-    even = input_("x", N * 2), where(lambda i: lt(i, N * 2), input_("x", N * 2), fill(0, N * 2))
-    all_ = Choice(lt(high * 2 + low, N * 2), body, number(0))
-    ranges = [inside(high, N), inside(low, 2)]
-    both_ = Derivation((("o.1", index(2), "o.2", "o.3"),), step("chosen", all_, body, data=True, under=ranges))
-    yield RuleCase("pairs of an even number of elements", True, even[::-1], both_)
-    matrix = input_("x", N * 2, M)
-    diagonal = where(lambda i, j: equal(i // 2, j), matrix, fill(0, N * 2, M))
-    body = at("x", high * 2 + v("o.4"), "o.2")
-    chosen = Choice(equal((high * 2 + v("o.4")) // 2, high), body, number(0))
-    last = step("chosen", chosen, body, data=True, under=[inside(v("o.4"), 2)])
+
+    def in_pairs(n: Index, *under: Condition) -> tuple[tuple[Tensor, Tensor], Derivation]:
+        """Pairs and a choice that always holds for an even number of elements."""
+        sides = where(lambda i: lt(i, n), input_("x", N), fill(0, N)), input_("x", N)
+        choice = Choice(lt(high * 2 + low, n), body, number(0))
+        chosen = step("sides of choices", choice, body, under=[*under, lt(high * 2 + low, n)])
+        return sides, Derivation(
+            step("cases", choice, body, chosen, data=(lt(high * 2 + low, n),), under=under), digits_
+        )
+
+    ranges = [inside(high, N // 2), inside(low, 2)]
+    yield RuleCase("pairs of any number of elements", False, *in_pairs(N // 2 * 2, *ranges))
+    even = (*ranges, equal(N // 2 * 2, N))
+    yield RuleCase("pairs of an even number of elements", True, *in_pairs(N, *even), premise=(le(0, N), even[-1]))
+    (left, right), derivation = in_pairs(N // 2 * 2, *ranges)
+    del left, right
+    yield RuleCase("digits of another subscript", False, (x, x), derivation)
+    yield RuleCase("at another subscript", False, (x, x), Derivation(same(at("x", "p.1")), {"p.1": o + 1}))
+    yield RuleCase("at the subscript", True, (x, x), Derivation(same(at("x", "p.1")), {"p.1": o + 0}))
+    by = Derivation(same(at("x", high * M + low)), {"h.1": o // M, "l.1": o % M})
+    yield RuleCase("at digits to a base that may be 0", False, (x, x), by)
+    yield RuleCase("at digits to a base", True, (x, x), by, premise=(le(0, N), le(1, M)))
+    zero = Derivation(same(at("x", o // high)), {"h.1": index(0)})
+    yield RuleCase("at a quotient by 0", False, (x, x), zero)
+    yield RuleCase("no equation", False, (x, x), Derivation(Step("chain", (), here, None)))
+    summed = reduce("sum", input_("x", N, M), [1])
+    total = over("r.2", M, at("x", "o.1", "r.2"))
+    unbound = over("r.2", M, at("x", "p.1", "r.2"))
+    del total
     yield RuleCase(
-        "a digit that is another subscript",
-        False,
-        (diagonal, matrix),
-        Derivation((("o.1", index(2), "o.2", "o.4"),), last),
+        "at a variable that is bound inside", False, (summed, summed), Derivation(same(unbound), {"p.1": v("r.2")})
     )
-    sized = Derivation((("o.1", index(2), "n", "o.3"),), same(at("x", N * 2 + v("o.3"))))
-    yield RuleCase("a digit that is a size", False, (input_("x", N * 2), input_("x", N * 2)), sized)
-    rows = reduce("sum", matrix, [1])
-    corner = reduce("sum", where(lambda i, j: equal(i // 2, j), matrix, matrix), [1])
-    inner = over("r.2", M, at("x", v("r.2") * 2 + v("o.4"), "r.2"))
-    yield RuleCase(
-        "a digit that is bound inside",
-        False,
-        (rows, corner),
-        Derivation((("o.1", index(2), "r.2", "o.4"),), same(inner)),
-    )
-    unknown = Derivation((("o.9", index(2), "o.2", "o.3"),), same(here))
-    yield RuleCase("digits of no subscript", False, (x, x), unknown)
 
 
 RULE_CASES = list(_rule_cases())

@@ -66,7 +66,7 @@ def test_a_derivation_of_another_rule_is_rejected() -> None:
 
 
 def test_a_derivation_that_is_missing_or_empty_is_rejected() -> None:
-    for derivation in ({}, {"example": {}, "splits": [], "steps": [], "terms": []}, {"steps": 3}):
+    for derivation in ({}, {"example": {}, "at": {}, "steps": [], "terms": []}, {"steps": 3}):
         assert problems(certificate(RULES[0]) | {"derivation": derivation}, RULES[0])
 
 
@@ -76,7 +76,7 @@ def _edits(content: dict[str, Any]) -> Iterator[tuple[str, Callable[[dict[str, A
         yield f"step {j} dropped", lambda d, j=j: d["steps"].pop(j)
         if left == right:
             continue
-        yield f"step {j} of another law", lambda d, j=j: d["steps"][j].__setitem__(0, "same")
+        yield f"step {j} of another law", lambda d, j=j: d["steps"][j].__setitem__(0, "renamed")
         yield (
             f"sides of step {j} exchanged",
             lambda d, j=j: d["steps"][j].__setitem__(slice(2, 4), d["steps"][j][3:1:-1]),
@@ -145,9 +145,7 @@ def test_a_term_that_is_too_large_is_rejected_at_once() -> None:
     nested = [["under"], ["read", "x"], *(["apply", "exp", j] for j in range(1, 5000))]
     last = len(nested) - 1
     with pytest.raises(Rejected):
-        required_obligations(
-            rule, content | {"terms": nested, "steps": [["same", 0, last, last, [], []]], "splits": []}
-        )
+        required_obligations(rule, content | {"terms": nested, "steps": [["chain", 0, last, last, [], []]], "at": {}})
 
 
 def test_an_obligation_that_the_derivation_does_not_need_is_not_enough() -> None:
