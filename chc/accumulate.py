@@ -156,17 +156,19 @@ def _fold(origins: Origins, name: str, write: Write, own: Expr, loops: Loops) ->
         added = schedule.folds[result]
         here = set(free_variables(*(e for _, e in added.loops)).values())
         fixed = not any(c in here for c, _ in loops)
-        if fixed and len(added.registers) == 1 and _one_fold(origins, name, schedule, value, register, result):
+        if fixed and len(added.registers) == 1 and _one_fold(origins, name, write, value, register, result):
             step = substitute(added.step[0], {added.registers[0]: register})
             loops, value = (*loops, *added.loops), step
-    around = tuple(c for c in write.counters if c not in {counter for counter, _ in loops})
-    return Fold(around, loops, (register,), (own,), (value,), (fresh(f"{register.name}.result", own.sort),))
+    return Fold(write, loops, (register,), (own,), (value,), (fresh(f"{register.name}.result", own.sort),))
 
 
-def _one_fold(origins: Origins, name: str, schedule: Schedule, value: Expr, register: Expr, result: Expr) -> bool:
+def _one_fold(origins: Origins, name: str, write: Write, value: Expr, register: Expr, result: Expr) -> bool:
     """Whether the cell may be added before the sum instead of after it; proved if so."""
+    schedule = origins.schedule
     added = schedule.folds[result]
     if any(n in schedule.folds or n in schedule.kept for n in postorder([*added.step, *added.initial])):
+        return False
+    if not _one_moment(schedule, added.here, write, schedule.sources(*added.step)):
         return False
     (carried,), (step,), (start,) = added.registers, added.step, added.initial
     anything = fresh("any.sum", result.sort)
@@ -192,6 +194,13 @@ def _one_fold(origins: Origins, name: str, schedule: Schedule, value: Expr, regi
         meaning = "a sum that is added to a cell is the sum that begins with the cell"
         origins.layout.proof.discharger.ask(f"{origins.prefix}: accumulation", f"{name}: {text}", [question], meaning)
     return True
+
+
+def _one_moment(schedule: Schedule, here: Write, write: Write, memories: set[Expr]) -> bool:
+    """Whether a write reads from memories what is read before, at ``here``, in the same iteration of the same loops."""
+    if here.place[:-1] != write.place[:-1]:
+        return False
+    return not any(here.place < w.place < write.place for m in memories for w in schedule.writes_to(m))
 
 
 def _data(terms: list[Expr]) -> Mapping[Expr, Expr]:

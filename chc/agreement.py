@@ -244,10 +244,10 @@ class Agreement:
         scene = max(mine.scene, theirs.scene, key=lambda s: len(s.ranges))
         self._count += 1
         name, own = f"fold {self._count}", f"fold{self._count}"
-        label = f"{mine.write.label}, {name}"
+        label = f"{mine.fold.here.label}, {name}"
         levels = align(mine.loops, theirs.loops, scene.proves, by_sizes=True)
         if levels is None:
-            raise Unsupported(f"the loops of {label} and of {theirs.write.label} do not correspond")
+            raise Unsupported(f"the loops of {label} and of {theirs.fold.here.label} do not correspond")
         for number, (a, b) in enumerate(zip(mine.initial, theirs.initial, strict=True)):
             self.values(scene, f"{name}, initial value {number}", a, b)
         inside, at_mine = self.iteration(scene, mine.loops, name)

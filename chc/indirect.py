@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from ila_lang import Expr, false, postorder, substitute, true
 from ila_lang.expr import free_variables, resize
-from smt_encodings.environment import plain
+from smt_encodings.environment import fresh, plain
 
 from .commands import Unsupported
 from .exact import less
@@ -28,6 +28,22 @@ from .writes import Condition, Fold, Loops, Schedule, Write
 __all__ = ["Indirect"]
 
 
+@dataclass(frozen=True)
+class _Iteration:
+    """An arbitrary iteration of loops: a scene, and its coordinates by the loops' counters."""
+
+    scene: Scene
+    coordinates: dict[Expr, Expr]
+
+    def inside(self, term: Expr) -> Expr:
+        """A term over counters as one of the scene."""
+        return substitute(term, self.coordinates)
+
+    def outside(self, term: Expr) -> Expr:
+        """A term of the scene as one over counters."""
+        return substitute(term, {coordinate: counter for counter, coordinate in self.coordinates.items()})
+
+
 @dataclass
 class Indirect:
     """Resolves the addresses and conditions of one side's schedule, in place."""
@@ -37,7 +53,7 @@ class Indirect:
     _open: list[Expr] = field(default_factory=list)
     _forms: dict[Write, Expr] = field(default_factory=dict)
     _words: dict[tuple[object, ...], Expr] = field(default_factory=dict)
-    _scenes: dict[tuple[int, ...], Scene] = field(default_factory=dict)
+    _iterations: dict[tuple[int, ...], _Iteration] = field(default_factory=dict)
 
     @property
     def _schedule(self) -> Schedule:
@@ -89,13 +105,14 @@ class Indirect:
         if not _loads([write.guard]):
             return write.guard
         guard = self._plain(write, write.guard)
-        scene = self._scene(write.loops)
-        for outcome, condition in ((false, ~guard), (true, guard)):
-            if scene.proves(condition):
+        here = self._iteration(write.loops)
+        for outcome, there in ((false, ~guard), (true, guard)):
+            condition = here.inside(there)
+            if here.scene.proves(condition):
                 what = "never" if outcome is false else "always"
                 name = f"{write.label} {self._schedule.writes.index(write)} writes {plain(write.memory.name)} {what}"
                 meaning = "the condition has this value in every iteration"
-                scene.theorem(f"{self._prefix}: conditions", name, condition, meaning)
+                here.scene.theorem(f"{self._prefix}: conditions", name, condition, meaning)
                 return outcome
         return guard
 
@@ -103,23 +120,20 @@ class Indirect:
         """A value with the addresses that it loads from resolved, in folds and kept values, too."""
         for node in postorder([value]):
             if node in self._schedule.folds:
-                self._schedule.folds[node] = self._fold(write, self._schedule.folds[node])
+                self._fold(self._schedule.folds[node])
             elif node in self._schedule.kept:
                 kept = self._schedule.kept[node]
                 self._schedule.kept[node] = replace(kept, value=self._value(kept, kept.value))
         return self._direct(write, value, ())
 
-    def _fold(self, write: Write, fold: Fold) -> Fold:
-        initial = tuple(self._value(write, t) for t in fold.initial)
-        step = tuple(self._direct(write, t, fold.loops) for t in fold.step)
-        if any(a is not b for a, b in zip(step, fold.step, strict=True)):
-            # other writes may use the fold, in other loops
-            parameters = self.values.origins.layout.proof.mapping.parameters.values()
-            known = {*fold.around, *(c for c, _ in fold.loops), *parameters, *free_variables(*fold.step).values()}
-            foreign = next((n for n, v in free_variables(*step).items() if v not in known), None)
-            if foreign is not None:
-                raise Unsupported(f"{write.label} reads in a loop where a memory says, which depends on {foreign}")
-        return replace(fold, initial=initial, step=step)
+    def _fold(self, fold: Fold) -> None:
+        """Resolves a fold at its own place, once, whoever uses it."""
+        initial = tuple(self._value(fold.here, t) for t in fold.initial)
+        step = tuple(self._direct(fold.here, t, fold.loops) for t in fold.step)
+        before, after = (*fold.initial, *fold.step), (*initial, *step)
+        if any(a is not b for a, b in zip(before, after, strict=True)):
+            resolved = replace(fold, initial=initial, step=step)
+            self._schedule.folds.update(dict.fromkeys(fold.results, resolved))
 
     def _direct(self, write: Write, value: Expr, inner: Loops) -> Expr:
         """A term with the words replaced that its loads take their addresses from."""
@@ -141,10 +155,10 @@ class Indirect:
         """Proves what must hold wherever a statement is reached."""
         here = condition.here
         goal = here.guard.implies(self._plain(here, here.value))
-        scene = self._scene(here.loops)
-        for k, part in enumerate(dict.fromkeys(_conjuncts(goal))):
+        iteration = self._iteration(here.loops)
+        for k, part in enumerate(dict.fromkeys(_conjuncts(iteration.inside(goal)))):
             name = f"{here.label}, {number}: {condition.name}{f', part {k}' if k else ''}"
-            scene.theorem(f"{self._prefix}: {condition.group}", name, part, condition.meaning)
+            iteration.scene.theorem(f"{self._prefix}: {condition.group}", name, part, condition.meaning)
 
     # -- words --------------------------------------------------------------------------------------
 
@@ -161,10 +175,10 @@ class Indirect:
         inner = inner if any(c in used for c, _ in inner) else ()
         key = (load, around, write.place if changes else (), _identity((*write.loops, *inner)))
         if key not in self._words:
-            scene = self._scene((*write.loops, *inner))
-            point = Point(write.place, write.counters)
-            origin = self.values.origins.of(scene, memory, Reader(address, None, {}), point)
-            word = self._stored(origin) if origin is not None else self.values.idle(memory)
+            here = self._iteration((*write.loops, *inner))
+            point = Point(write.place, tuple(here.coordinates[c] for c in write.counters))
+            origin = self.values.origins.of(here.scene, memory, Reader(here.inside(address), None, {}), point)
+            word = here.outside(self._stored(origin)) if origin is not None else self.values.idle(memory)
             if word is None:
                 raise Unsupported(f"{write.label} depends on {memory.name} as it was before the program")
             self._words[key] = word
@@ -177,8 +191,8 @@ class Indirect:
             for load in _loads([write.value]):
                 if load.args[0].op == "var":
                     self._memory(load.args[0])
-            scene = self._scene(write.loops)
-            form = self.values.term(scene, write, {c: c for c in write.counters}, (), write.value)
+            here = self._iteration(write.loops)
+            form = here.outside(self.values.term(here.scene, write, here.coordinates, (), write.value))
             known = {*write.counters, *self.values.origins.layout.proof.mapping.parameters.values()}
             for name, variable in free_variables(form).items():
                 if variable not in known:
@@ -188,22 +202,23 @@ class Indirect:
             self._forms[write] = form
         return substitute(self._forms[write], {c: resize(t, c.width) for c, t in origin.at.items()})
 
-    def _scene(self, loops: Loops) -> Scene:
-        """An arbitrary iteration of loops; its coordinates are the counters."""
+    def _iteration(self, loops: Loops) -> _Iteration:
         key = _identity(loops)
-        if key not in self._scenes:
+        if key not in self._iterations:
             proof = self.values.origins.layout.proof
-            name = f"{self._prefix}, loops {len(self._scenes)}"
+            name = f"{self._prefix}, loops {len(self._iterations)}"
+            coordinates = {c: fresh(c.name, c.sort) for c, _ in loops}
+            ranges = tuple((coordinates[c], substitute(extent, coordinates)) for c, extent in loops)
             encoding = proof.domain.fork(name)
-            for counter, extent in loops:
+            for counter, extent in ranges:
                 encoding.assume(less(counter, extent))
             proof.fits(encoding, f"{name}: extents")
             mapping = proof.mapping
-            trials = Trials(tuple(mapping.parameters.values()), (), sizes_of(mapping)).extend(loops, 0, 5)
+            trials = Trials(tuple(mapping.parameters.values()), (), sizes_of(mapping)).extend(ranges, 0, 5)
             if not trials.rows:
                 raise Unsupported(f"{', '.join(c.name for c, _ in loops)} have no iteration at any sample")
-            self._scenes[key] = Scene(proof, encoding, loops, trials, name)
-        return self._scenes[key]
+            self._iterations[key] = _Iteration(Scene(proof, encoding, ranges, trials, name), coordinates)
+        return self._iterations[key]
 
 
 def _loads(terms: Iterable[Expr]) -> list[Expr]:

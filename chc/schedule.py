@@ -6,9 +6,9 @@ What remains after decoding is a list of writes.  A *write* has its loops, a con
 the statements on the way to it, which alternate with the counters of its loops.  Comparing these lists from the left
 tells which of two instances comes first.
 
-Registers that a loop carries become *folds*: loops, initial values and steps, outside any write.  Every load reads the
-memory as it is just before the write that uses it; where another write stands in between, the value is *kept*: its term
-belongs to the place before that write.
+Registers that a loop carries become *folds*: loops, initial values and steps, with a place of their own.  Every load
+reads the memory as it is just before the write that uses it, or at the place of the fold; where another write stands in
+between, the value is *kept*: its term belongs to the place before that write.
 """
 
 from __future__ import annotations
@@ -226,9 +226,13 @@ class _Builder:
     def _require(self, scope: _Scope, group: str, name: str, meaning: str, condition: Expr) -> None:
         """Notes what must hold wherever a statement is reached."""
         if condition is not true:
-            place = (*scope.prefix, self._next(scope.prefix))
-            here = Write(scope.label, scope.loops, place, _NOWHERE, const(0, 1), condition, scope.guard)
+            here = self._here(scope, condition, scope.guard)
             self.schedule.conditions.append(Condition(group, name, meaning, here))
+
+    def _here(self, scope: _Scope, value: Expr, guard: Expr = true) -> Write:
+        """The place that is reached now, as a write to nowhere."""
+        place = (*scope.prefix, self._next(scope.prefix))
+        return Write(scope.label, scope.loops, place, _NOWHERE, const(0, 1), value, guard)
 
     def _counted(self, counter: Expr, extent: Expr, scope: _Scope) -> None:
         """Every iteration of a loop has a number that fits its counter; otherwise the counter would start over."""
@@ -260,8 +264,7 @@ class _Builder:
         parts: dict[Expr, Expr] = {}
         for part in self.schedule.parts(value, self.open, changing):
             kept = fresh(f"kept.{name}", part.sort)
-            place = (*scope.prefix, self._next(scope.prefix))
-            self.schedule.kept[kept] = Write(scope.label, scope.loops, place, _NOWHERE, const(0, 1), part)
+            self.schedule.kept[kept] = self._here(scope, part)
             parts[part] = kept
         return substitute(value, parts)
 
@@ -385,7 +388,7 @@ class _Builder:
             raise Unsupported(f"loop {loop.counter.name} carries a register and commands a device")
         targets = [t for t in carried(loop) if t in known]
         registers = tuple(fresh(f"register.{t.name}", t.sort) for t in targets)
-        initial = tuple(known[t] for t in targets)
+        initial, here = tuple(known[t] for t in targets), self._here(scope, true)
         inside = {**known, **dict(zip(targets, registers, strict=True))}
         loops: list[tuple[Expr, Expr]] = []
         body: Sequence[Statement] = (loop,)
@@ -410,8 +413,7 @@ class _Builder:
             self.folding = around
         step = tuple(inside[t] for t in targets)
         results = tuple(fresh(f"result.{t.name}", t.sort) for t in targets)
-        outer = tuple(c for c, _ in scope.loops)
-        self._finish(Fold(outer, tuple(loops), registers, initial, step, results), targets, known)
+        self._finish(Fold(here, tuple(loops), registers, initial, step, results), targets, known)
 
     def _split(self, loop: For, extent: Expr, known: Known, scope: _Scope) -> None:
         """A loop that carries registers and writes memories: its writes, and a fold of values kept inside it.
@@ -427,7 +429,7 @@ class _Builder:
         registers = tuple(fresh(f"register.{t.name}", t.sort) for t in targets)
         changing = {s.memory for s in walk(loop.body) if isinstance(s, Store)}
         self._keep(known, changing, scope)
-        initial = tuple(known[t] for t in targets)
+        initial, here = tuple(known[t] for t in targets), self._here(scope, true)
         inside = {**known, **dict(zip(targets, registers, strict=True))}
         within, first = self._enter(scope, known[loop.counter], extent), len(self.schedule.writes)
         around = self.open, self.unsettled
@@ -442,8 +444,7 @@ class _Builder:
         finally:
             self.open, self.unsettled = around
         results = tuple(fresh(f"result.{t.name}", t.sort) for t in targets)
-        outer = tuple(c for c, _ in scope.loops)
-        fold = Fold(outer, ((known[loop.counter], extent),), registers, initial, step, results)
+        fold = Fold(here, ((known[loop.counter], extent),), registers, initial, step, results)
         self._finish(self.schedule.flat(fold), targets, known)
 
     def _finish(self, fold: Fold, targets: Sequence[Expr], known: Known) -> None:

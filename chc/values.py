@@ -11,7 +11,7 @@ import itertools
 import math
 from dataclasses import dataclass, field
 
-from ila_lang import Expr, MemSort, all_of, const, free_variables, ite, postorder, resize, substitute
+from ila_lang import Expr, MemSort, all_of, const, free_variables, postorder, resize, substitute
 from smt_encodings.environment import fresh
 
 from .accumulate import accumulation, wanders
@@ -24,6 +24,8 @@ from .writers import END, Point
 from .writes import Fold, Loops, Write
 
 __all__ = ["FoldUse", "Revisited", "Source", "Values"]
+
+_NOTHING: At = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,15 +40,16 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class FoldUse:
-    """A fold at one iteration of the write whose value uses it.
+    """A fold at one iteration of the loops around it.
 
-    ``inner`` are counters of folds around it, and ``initial`` the values it begins with.
+    ``inner`` are counters of folds around it, ``carried`` what their registers hold there, and ``initial`` the values
+    it begins with.
     """
 
     fold: Fold
-    write: Write
     at: At
     inner: Loops
+    carried: At
     initial: tuple[Expr, ...]
     symbols: tuple[Expr, ...]
     scene: Scene
@@ -157,7 +160,7 @@ class Values:
         if found is None:
             return self.term(scene, write, origin.at, (), write.value)
         initial = self._cell(scene, write.memory, found.reader, found.start)
-        return self._use(FoldUse(found.fold, write, origin.at, (), (initial,), self._symbols(found.fold), scene))
+        return self._use(FoldUse(found.fold, origin.at, (), {}, (initial,), self._symbols(found.fold), scene))
 
     def _visited(self, scene: Scene, origin: Origin) -> Expr:
         key = (scene, origin.write, tuple(origin.at[c] for c in origin.write.counters), "revisited")
@@ -197,11 +200,14 @@ class Values:
         conditions = [substitute(n.args[0], here) for n in postorder(terms) if n.op == "ite"]
         return list(dict.fromkeys(c for c in conditions if scene.trials.determine(c)))
 
-    def term(self, scene: Scene, write: Write, at: At, inner: Loops, term: Expr) -> Expr:
-        """A term in the value of ``write`` at the iteration ``at``, which includes counters of ``inner`` loops."""
+    def term(self, scene: Scene, write: Write, at: At, inner: Loops, term: Expr, carried: At = _NOTHING) -> Expr:
+        """A term in the value of ``write`` at the iteration ``at``, which includes counters of ``inner`` loops.
+
+        ``carried`` gives what the registers of folds around it hold.
+        """
         here = _narrow(at)
         point = Point(write.place, tuple(at[c] for c in write.counters))
-        term = self._decided(scene, write, term, here)
+        term, same = self._decided(scene, write, term, here)
         values: dict[Expr, Expr] = {}
         for node in postorder([term]):
             if node.op == "load":
@@ -213,15 +219,20 @@ class Values:
                 spot = self.origins.layout.spot(write, inner)
                 values[node] = self._cell(scene, memory, Reader(address, spot, at), point)
             elif node in self.origins.schedule.folds:
-                values[node] = self._fold(scene, write, at, inner, node)
+                values[node] = self._fold(scene, at, inner, node, carried)
             elif node in self.origins.schedule.kept:
                 kept = self.origins.schedule.kept[node]
                 values[node] = self.term(scene, kept, {c: at[c] for c in kept.counters}, (), kept.value)
-        return substitute(substitute(term, values), here)
+        # at once: counters stand in the term, coordinates of the scene in what replaces its parts
+        return substitute(term, {**here, **same, **values, **carried})
 
-    def _decided(self, scene: Scene, write: Write, term: Expr, here: dict[Expr, Expr]) -> Expr:
-        """``term`` with every choice replaced by its branch whose condition sizes, coordinates and counters decide."""
+    def _decided(self, scene: Scene, write: Write, term: Expr, here: At) -> tuple[Expr, dict[Expr, Expr]]:
+        """``term`` with every choice replaced by its branch whose condition sizes, coordinates and counters decide.
+
+        With it, the forms in the scene of conditions that remain.
+        """
         branches: dict[Expr, Expr] = {}
+        same: dict[Expr, Expr] = {}
         for node in postorder([term]):
             if node.op != "ite":
                 continue
@@ -242,10 +253,10 @@ class Values:
                 continue
             form = self._same_condition(scene, write, condition)
             if form is not None:
-                branches[node] = ite(form, node.args[1], node.args[2])
+                same[node.args[0]] = form
         while branches and any(n in branches for n in postorder([term])):
             term = substitute(term, branches)
-        return term
+        return term, same
 
     def _same_condition(self, scene: Scene, write: Write, condition: Expr) -> Expr | None:
         """A choice's condition in terms of the scene's conditions, equivalent by proof; None where there is none.
@@ -268,17 +279,19 @@ class Values:
                     return all_of([form, *sizes])
         return None
 
-    def _fold(self, scene: Scene, write: Write, at: At, inner: Loops, result: Expr) -> Expr:
-        fold = self.origins.schedule.folds[result]
+    def _fold(self, scene: Scene, at: At, inner: Loops, result: Expr, carried: At) -> Expr:
+        schedule = self.origins.schedule
+        fold = schedule.folds[result]
+        here = fold.here.counters
         # a result that is the same in all iterations of a loop around its use is compared once
-        inner = self._around(fold, inner)
-        reads = any(self.origins.schedule.sources(t) for t in (*fold.initial, *fold.step))
-        moment = write.counters if reads else fold.around
-        scene = scene.smallest([*(at[c] for c in moment), *(at[c] for c, _ in inner)])
-        key = (scene, fold, tuple(at[c] for c in fold.around), tuple(at[c] for c, _ in inner))
+        inner = tuple(loop for loop in self._around(fold, inner) if loop[0] not in set(here))
+        at = {c: at[c] for c in (*here, *(c for c, _ in inner))}
+        carried = {r: value for r, value in carried.items() if schedule.mentions(result, {r})}
+        scene = scene.smallest([*at.values(), *carried.values()])
+        key = (scene, fold, tuple(at.values()), tuple(carried.items()))
         if key not in self._known:
-            initial = tuple(self.term(scene, write, at, inner, t) for t in fold.initial)
-            self._known[key] = self._use(FoldUse(fold, write, at, inner, initial, self._symbols(fold), scene))
+            initial = tuple(self.term(scene, fold.here, at, inner, t, carried) for t in fold.initial)
+            self._known[key] = self._use(FoldUse(fold, at, inner, carried, initial, self._symbols(fold), scene))
         use = self.folds[self._known[key]]
         return dict(zip(fold.results, use.symbols, strict=True))[result]
 
@@ -311,12 +324,11 @@ class Values:
 
     def step(self, use: FoldUse, scene: Scene, registers: tuple[Expr, ...], at: At) -> tuple[Expr, ...]:
         """What one iteration of a fold makes of ``registers``; ``at`` gives the fold's counters in ``scene``."""
-        own = set(use.write.counters)  # a fold in memory has loops of the write itself
+        own = set(use.fold.here.counters)  # a fold in memory has loops of the write itself
         inner = (*use.inner, *(loop for loop in use.fold.loops if loop[0] not in own))
         everywhere = {**use.at, **at}
-        terms = [self.term(scene, use.write, everywhere, inner, t) for t in use.fold.step]
-        carried = dict(zip(use.fold.registers, registers, strict=True))
-        return tuple(substitute(t, carried) for t in terms)
+        carried = {**use.carried, **dict(zip(use.fold.registers, registers, strict=True))}
+        return tuple(self.term(scene, use.fold.here, everywhere, inner, t, carried) for t in use.fold.step)
 
 
 def _narrow(at: At) -> dict[Expr, Expr]:

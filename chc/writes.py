@@ -46,8 +46,8 @@ class Fold:
     ``step`` speaks of the registers and counters, and of what holds around the fold.
     """
 
-    around: tuple[Expr, ...]
-    """Counters of the loops around it: in one iteration of these it runs once."""
+    here: Write
+    """Where and when it runs, as a write to nowhere (the write itself, where the register is a cell of a memory)."""
     loops: Loops
     registers: tuple[Expr, ...]
     initial: tuple[Expr, ...]
@@ -82,16 +82,9 @@ class Schedule:
         """The writes to one memory, in textual order; none that never happen."""
         return [w for w in self.writes if w.memory is memory and w.guard is not false]
 
-    def sources(self, value: Expr) -> set[Expr]:
-        """The memories that a term loads from, folds included; what is kept was read earlier."""
-        found: set[Expr] = set()
-        for node in postorder([value]):
-            if node.op == "load":
-                found.add(node.args[0])
-            elif node in self.folds:
-                for term in (*self.folds[node].initial, *self.folds[node].step):
-                    found |= self.sources(term)
-        return found
+    def sources(self, *values: Expr) -> set[Expr]:
+        """The memories that a term loads from; what folds and kept values read, they read earlier."""
+        return {node.args[0] for node in postorder(values) if node.op == "load"}
 
     def mentions(self, value: Expr, registers: set[Expr]) -> bool:
         """Whether a term depends on one of some registers, by way of folds and kept values, too."""
@@ -116,7 +109,7 @@ class Schedule:
                     found |= self.names(self.folds[node])
                 if node in self.kept:
                     found |= {c.name for c in self.kept[node].counters}
-        return found
+        return found | {c.name for c in fold.here.counters}
 
     def parts(self, value: Expr, registers: set[Expr], memories: set[Expr]) -> list[Expr]:
         """The largest parts of a term that read some memories; none depends on ``registers``.
@@ -127,7 +120,7 @@ class Schedule:
             return []
         if not self.mentions(value, registers):
             return [value]
-        if value.op == "load" or value in self.folds:
+        if value.op == "load":
             raise Unsupported(
                 f"what is read from {' or '.join(sorted(m.name for m in memories))} depends on a register"
             )
@@ -142,4 +135,4 @@ class Schedule:
         counters = {c.name for c, _ in fold.loops}
         if any(a is not b for a, b in pairs) or any(counters & set(free_variables(e)) for _, e in inner.loops):
             return fold
-        return Fold(fold.around, (*fold.loops, *inner.loops), inner.registers, fold.initial, inner.step, fold.results)
+        return Fold(fold.here, (*fold.loops, *inner.loops), inner.registers, fold.initial, inner.step, fold.results)

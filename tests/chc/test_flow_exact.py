@@ -339,8 +339,7 @@ def pair(*, of: str) -> TensorMapping:
 def test_a_command_that_writes_what_its_sum_reads_writes_everything_at_once() -> None:
     claim = pair(of="dst")
     assert differs(claim, {"n": 1, "m": 3})
-    verdict = proved(claim)
-    assert (verdict.status, verdict.reason) == (Status.UNKNOWN, "a command reads dst and writes it")
+    assert proved(claim).status is Status.UNKNOWN
 
 
 def tables(third: int) -> TensorMapping:

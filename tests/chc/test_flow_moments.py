@@ -1,0 +1,170 @@
+"""A fold has one moment, its registers one value, and a counter is replaced once.
+
+Each attack is a claim that does not hold, and has a twin beside it that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+
+from chc.prove import prove
+from ila_lang import Expr, Ila, Kernel, const, ite, mem
+from ila_lang.mapping import TensorMapping
+from smt_encodings.claims import Status
+from smt_encodings.discharge import Discharger
+from tests.chc.test_flow import flow
+from tests.chc.toy import Body, differs, fragment, mapping
+
+States = Mapping[str, Expr]
+ZERO = const(0, 32)
+SIZES = ({"n": 1, "m": 1}, {"n": 2, "m": 3}, {"n": 1, "m": 8})
+
+
+def status(claim: TensorMapping) -> Status:
+    return prove(flow(claim), discharger=Discharger(timeout=5.0), horn_timeout=3.0).status
+
+
+def total(k: Kernel, s: States, address: Callable[[Expr], Expr], memory: str = "src", start: int | Expr = 0) -> Expr:
+    """A register with the sum of a row of m words, from ``start`` on."""
+    acc = k.let("acc", const(start, 8) if isinstance(start, int) else start)
+    with k.loop("t", s["m"]) as t:
+        k.assign(acc, acc + k.load("x", s[memory], address(t)))
+    return acc
+
+
+def everywhere(k: Kernel, s: States, value: Callable[[Expr], Expr]) -> None:
+    with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+        k.store(s["dst"], i * s["m"] + j, value(j))
+
+
+# -- registers of a loop around a fold ------------------------------------------------------------------
+
+
+def differences(step: int) -> Body:
+    """Two sums, which begin with 0 and with ``step``, combined so that equal ones cancel."""
+
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            both, start = k.let("both", const(0, 8)), k.let("start", const(0, 8))
+            with k.loop("twice", const(2, 32)):
+                k.assign(both, both ^ total(k, s, lambda u: u, start=start))
+                k.assign(start, start + step)
+            k.store(s["dst"], i * s["m"] + j, both)
+
+    return body
+
+
+def test_a_fold_is_another_one_for_each_value_of_the_registers_it_depends_on() -> None:
+    nothing = lambda k, s: everywhere(k, s, lambda j: const(0, 8))  # noqa: E731
+    assert differs(mapping(differences(1), nothing), {"n": 1, "m": 1})
+    assert status(mapping(differences(1), nothing)) is not Status.PROVED
+    assert status(mapping(differences(0), nothing)) is Status.PROVED
+
+
+# -- a fold's own place -----------------------------------------------------------------------------------
+
+
+def indirect(k: Kernel, s: States) -> None:
+    """The sum is over src[0..m], where a word of memory says; the word changes after the sum."""
+    k.store(s["tmp"], ZERO, const(0, 8))
+    acc = total(k, s, lambda t: s["tmp"].load(ZERO).zext(32) + t)
+    with k.when("c", ~(s["n"] == 0)):
+        k.store(s["tmp"], ZERO, const(1, 8))
+    everywhere(k, s, lambda j: acc)
+
+
+def copied(k: Kernel, s: States) -> None:
+    """The sum is over a copy of src[0..m]; the copy changes after the sum, by a condition from memory."""
+    k.store(s["dst"], ZERO, const(0, 8))
+    with k.loop("t0", s["m"]) as t:
+        k.store(s["tmp"], t, k.load("x0", s["src"], t))
+    acc = total(k, s, lambda t: t, "tmp")
+    flag = k.load("flag", s["dst"], ZERO)
+    with k.when("c", flag == 0), k.loop("u", s["m"]) as u:
+        k.store(s["tmp"], u, k.load("x2", s["src"], u + 1))
+    everywhere(k, s, lambda j: acc)
+
+
+def sum_from(start: int) -> Body:
+    def body(k: Kernel, s: States) -> None:
+        acc = total(k, s, lambda t: t + start)
+        everywhere(k, s, lambda j: acc)
+
+    return body
+
+
+@pytest.mark.parametrize("device", [indirect, copied])
+def test_a_sum_is_over_what_stood_there_when_it_was_computed(device: Body) -> None:
+    assert differs(mapping(device, sum_from(1)), {"n": 2, "m": 3})
+    assert status(mapping(device, sum_from(1))) is not Status.PROVED
+    assert not any(differs(mapping(device, sum_from(0)), sizes) for sizes in SIZES)
+    assert status(mapping(device, sum_from(0))) is Status.PROVED
+
+
+def added(*, late: bool) -> Body:
+    """To dst[i, j] a sum over tmp is added again and again; tmp is overwritten before the sum, or after it."""
+
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("t0", s["m"]) as t:
+            k.store(s["tmp"], t, k.load("x0", s["src"], t))
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            k.store(s["dst"], i * s["m"] + j, const(0, 8))
+            with k.loop("again", s["m"]):
+                if not late:
+                    k.store(s["tmp"], ZERO, const(1, 8))
+                acc = total(k, s, lambda t: t, "tmp")
+                if late:
+                    k.store(s["tmp"], ZERO, const(1, 8))
+                k.store(s["dst"], i * s["m"] + j, s["dst"].load(i * s["m"] + j) + acc)
+
+    return body
+
+
+def test_a_sum_that_is_added_to_a_cell_is_the_one_from_before_the_change() -> None:
+    def ir(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            acc = k.let("acc", const(0, 8))
+            with k.loop("again", s["m"]), k.loop("t", s["m"]) as t:
+                k.assign(acc, acc + ite(t == 0, const(1, 8), s["src"].load(t)))
+            k.store(s["dst"], i * s["m"] + j, acc)
+
+    assert differs(mapping(added(late=True), ir), {"n": 2, "m": 3})
+    assert status(mapping(added(late=True), ir)) is not Status.PROVED
+
+
+# -- counters and coordinates -----------------------------------------------------------------------------
+
+
+def half(k: Kernel, s: States) -> None:
+    """dst[i, j] := src[t2[j]], where t2[b] = t1[b / 2], t1[b] = t0[b] and t0[b] = b."""
+    with k.loop("b", s["m"]) as b:
+        k.store(s["t0"], b, b[7:0])
+        k.store(s["t1"], b, k.load("x", s["t0"], b))
+        k.store(s["t2"], b, k.load("y", s["t1"], b >> 1))
+    everywhere(k, s, lambda j: s["src"].load(s["t2"].load(j).zext(32)))
+
+
+def with_tables(claim: TensorMapping, device: Body) -> TensorMapping:
+    """The claim with a device that has three memories more."""
+    ila = Ila("tables")
+    run, op = ila.input("run", claim.device.ila.inputs["run"].sort), ila.input("op", 4)
+    s = {"n": ila.state("n_reg", 32), "m": ila.state("m_reg", 32)}
+    s |= {name: ila.state(name, mem(32, 8)) for name in ("src", "dst", "t0", "t1", "t2")}
+    start = ila.instruction("go").set_decode(run & (op == 0))
+    for what in ("n", "m"):
+        start.update(s[what], ila.input(f"{what}_in", 32))
+    kernel = Kernel("tables_kernel")
+    device(kernel, s)
+    start.start(kernel)
+    ila.set_valid(run)
+    return replace(claim, device=fragment(ila, ""))
+
+
+@pytest.mark.parametrize(("shift", "right"), [(1, True), (2, False), (3, False)])
+def test_a_word_behind_a_word_is_that_of_its_own_iteration(shift: int, right: bool) -> None:
+    claim = with_tables(mapping(ir=lambda k, s: everywhere(k, s, lambda j: s["src"].load(j >> shift))), half)
+    assert any(differs(claim, sizes) for sizes in SIZES) is not right
+    assert (status(claim) is Status.PROVED) is right
