@@ -85,10 +85,15 @@ class SizeSampler:
 
 
 def _literals(mapping: TensorMapping) -> set[int]:
-    """The literals of the domain and the extents, of the programs, and of the conditions that decode commands."""
+    """The literals of the domain and the extents, of programs and kernels, and of what commands check and store."""
     spoken: list[Expr] = [c for _, c in mapping.domain]
     spoken += [mapping.rows, mapping.columns, *(extent for _, extent in mapping.cell)]
     for fragment in (mapping.device, mapping.ir):
-        spoken += [term for statement in walk(fragment.program.body) for term in terms(statement)]
-        spoken += [instruction.decode for instruction in fragment.ila.instructions.values()]
+        instructions = fragment.ila.instructions.values()
+        kernels = [fragment.program, *(i.kernel for i in instructions if i.kernel is not None)]
+        for kernel in kernels:
+            spoken += [term for statement in walk(kernel.body) for term in terms(statement)]
+            spoken += kernel.on_done.values()
+        for instruction in instructions:
+            spoken += [instruction.decode, instruction.kernel_guard, *instruction.updates.values()]
     return {node.value for node in postorder(spoken) if node.op == "const" and not isinstance(node.value, bool)}

@@ -209,8 +209,8 @@ def _linear(term: FNode, names: Mapping[str, str], negated: bool) -> str:
         op = {"=": "!=", "<=": ">", "<": ">="}[op]
     if op == "<" or (op == ">" and constant == 1):
         op, constant = ("<=", constant + 1) if op == "<" else (">=", constant - 1)
-    left = [_product(c, n) for n, c in coefficients.items() if c > 0]
-    right = [_product(-c, n) for n, c in coefficients.items() if c < 0]
+    left = [_product(c, n) for n, c in sorted(coefficients.items()) if c > 0]
+    right = [_product(-c, n) for n, c in sorted(coefficients.items()) if c < 0]
     if constant > 0:
         left.append(str(constant))
     elif constant < 0:

@@ -41,6 +41,11 @@ def test_corners_are_small_numbers_powers_of_two_and_literals_with_their_neighbo
     assert corners([], 1) == [0, 1]
 
 
+def test_a_literal_that_only_a_kernel_compares_a_size_with_is_a_corner() -> None:
+    assert 201 in SizeSampler(wrong_where(lambda s: s["n"] == 201)).points.corners["n"]
+    assert 201 not in SizeSampler(wrong_where(lambda s: s["n"] == 5)).points.corners["n"]
+
+
 def inside(point: Any) -> bool:
     return point["a"] == 2 * point["b"] and point["a"] >= 4 and point["c"] >= 1
 
