@@ -96,6 +96,10 @@ METHODS: Mapping[str, tuple[str, str]] = {
         "a function run on every argument, compared with exact numbers; no solver is involved",
         "anything about other arguments than those above",
     ),
+    "bound": (
+        "a derivation that a kernel replays, from lemmas and laws on real numbers that solvers prove",
+        "anything about inputs as they were before they were quantised, or about expected errors",
+    ),
     "token order": (
         "an inductive invariant of all schedules of the accelerator's modules",
         "anything about programs that the claim does not name",

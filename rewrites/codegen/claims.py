@@ -7,7 +7,7 @@ from functools import cache
 from typing import Final
 
 from rewrites.numerics.operators import OPERATORS
-from rewrites.subjects.names import slug
+from rewrites.subjects.names import bound_name, slug
 
 from . import flexasr_linear, flexasr_pools, hlscnn, vta
 
@@ -46,12 +46,13 @@ _THEOREMS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @cache
 def bound_claims(mapping: str) -> tuple[str, ...]:
-    """The names of the lemmas and error rules that the bound of a mapping's programs is derived from.
+    """The names of the bounds of a mapping's programs, and of the lemmas and laws that these are derived from.
 
     Raises KeyError for a mapping of which no bound is stated.
     """
     found: list[str] = []
     for name in _THEOREMS[mapping]:
+        found.append(bound_name(name))
         found += [f"lemma-{slug(lemma)}" for lemma in OPERATORS[name].lemmas]
         found += [f"error-{slug(rule)}" for rule in OPERATORS[name].rules]
     return tuple(dict.fromkeys(found))

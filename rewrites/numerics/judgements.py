@@ -71,6 +71,7 @@ class Judgement:
 class Theorem:
     """What a derivation proves: its last judgement, under the conditions.
 
+    ``leaves`` have form, bias, error and magnitude, and the leaf that they are renamed from.
     ``ranges`` bound magnitudes of real terms by name; ``defaults`` are formulas that they never exceed (lower bounds
     are never below them).  ``rules``, ``lemmas`` and ``axioms`` are what it rests on.
     """

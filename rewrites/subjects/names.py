@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["slug"]
+__all__ = ["bound_name", "slug"]
 
 
 def slug(text: str) -> str:
@@ -17,3 +17,8 @@ def slug(text: str) -> str:
     """
     words = re.sub(r"\+", " plus ", re.sub(r"(?<![\w)])-(?=[\w(.])", " minus ", text))
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
+
+
+def bound_name(operator: str) -> str:
+    """The name of the claim on an operator's bound."""
+    return f"bound-{slug(operator)}"

@@ -8,13 +8,14 @@ from functools import cache, partial
 from chc.tensor_rules.rule import Kind
 from reports.subjects import Entry, Subject
 from rewrites import scalar_rules, tensor_rules
-from rewrites.numerics.catalogue import LEMMAS
+from rewrites.numerics.catalogue import LEMMAS, OPERATORS
 from rewrites.numerics.catalogue import RULES as ERROR_RULES
 from rewrites.rules import ScalarRule
 from rewrites.vta_token_family import DOUBLE, SINGLE
 from smt_encodings.claims import Status
 
-from .names import slug
+from .bounds import BoundSubject
+from .names import bound_name, slug
 from .numerics import ErrorRuleSubject, LemmaSubject
 from .scalar import ScalarSubject
 from .tensor import TensorSubject
@@ -77,3 +78,7 @@ def _theorems() -> Iterator[tuple[str, Entry]]:
     ):
         summary = f"VTA's tokens order a blocked matrix product with {buffers} as its sequential order"
         yield name, _entry("theorem", summary, partial(TokenSubject, name, rules))
+    for operator in OPERATORS.values():
+        name = bound_name(operator.name)
+        summary = f"how far {operator.name} lies from {operator.summary}"
+        yield name, _entry("theorem", summary, partial(BoundSubject, name, operator))

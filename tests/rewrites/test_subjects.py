@@ -33,6 +33,7 @@ PROVED = [
     "lemma-maximum",
     "error-sum",
     "lemma-vta-sum",
+    "bound-flexasr-linear-plus-tanh",
 ]
 REFUTED = ["f1", "i1", "products-of-matrices-commute", "c1-still-wrong"]
 

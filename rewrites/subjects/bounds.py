@@ -1,0 +1,183 @@
+"""Bounds on numeric error as subjects: theorems of derivations that the kernel replays."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from ila_lang.portable import digest
+from reports.subjects import Refutation, Required, Subject
+from rewrites.numerics import flexasr, machines, norm
+from rewrites.numerics.bound_runs import Data, beyond, survey_bound
+from rewrites.numerics.calculus import Operator
+from rewrites.numerics.catalogue import LEMMAS, RULES
+from rewrites.numerics.judgements import Rejected, Step, Theorem, text_of
+from rewrites.numerics.kernel import replay
+from rewrites.numerics.real_rules import ask_rule
+from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
+from smt_encodings.discharge import Discharger, NotDischarged, Requirements
+from smt_encodings.environment import fresh_symbols
+from smt_encodings.runs import surviving
+
+from .documents import document, read_document, value_json, value_of
+from .sources import meaning_digest, place_of, text_digest
+from .words import trust_lines
+
+__all__ = ["BoundSubject", "prove_bound", "read_steps", "written_steps"]
+
+_KEYS = ("law", "of", "lemmas", "names")
+
+
+def written_steps(steps: tuple[Step, ...]) -> list[list[Any]]:
+    """Steps as they stand in a certificate: law, numbers of steps, lemmas, names."""
+    return [[s.law, list(s.of), list(s.lemmas), list(s.names)] for s in steps]
+
+
+def read_steps(content: object) -> tuple[Step, ...]:
+    """What :func:`written_steps` wrote; raises Rejected on anything else."""
+    steps = content.get("steps") if isinstance(content, dict) else None
+    if not isinstance(steps, list) or not all(isinstance(s, list) and len(s) == len(_KEYS) for s in steps):
+        raise Rejected("a derivation must be a list of steps, each with law, steps, lemmas and names")
+    for law, of, *texts in steps:
+        lists = [of, *texts]
+        if not isinstance(law, str) or not all(isinstance(part, list) for part in lists):
+            raise Rejected("a step must have the name of a law and three lists")
+        if not all(type(n) is int for n in of) or not all(isinstance(t, str) for part in texts for t in part):
+            raise Rejected("a step must be of numbers, and its lemmas and names must be texts")
+    return tuple(Step(law, tuple(of), tuple(lemmas), tuple(names)) for law, of, lemmas, names in steps)
+
+
+def _said(theorem: Theorem) -> tuple[str, str]:
+    """What a theorem states, and under which conditions."""
+    result = theorem.result
+    statement = f"|{text_of(result.device)} - {text_of(result.real)}| <= {result.error}"
+    return statement, "; ".join(map(str, theorem.conditions)) or "all sizes and ranges"
+
+
+def _assumptions(theorem: Theorem) -> list[str]:
+    """What a theorem assumes of leaves and ranges, and what it rests on."""
+    found = []
+    for leaf, (_, _, error, magnitude, *origin) in theorem.leaves.items():
+        off = f", off by at most {error}" if error != "0" else ""
+        found.append(f"{leaf}: like {origin[0]}, ranges included" if origin else f"{leaf}: |.| <= {magnitude}{off}")
+    for name, terms in theorem.ranges.items():
+        default = f"; by default {theorem.defaults[name]}" if name in theorem.defaults else ""
+        found.append(f"{name} {'is' if name == '0' else 'bounds'} {' and '.join(map(text_of, terms))}{default}")
+    found.append(f"lemmas, claims of their own: {', '.join(theorem.lemmas)}")
+    return [*found, f"axioms: {', '.join(theorem.axioms)} (docs/numerics.md)"] if theorem.axioms else found
+
+
+def _ask(theorem: Theorem, discharger: Discharger) -> None:
+    """Puts the laws to both solvers; raises NotDischarged where one does not hold."""
+    with fresh_symbols():
+        for name in theorem.rules:
+            ask_rule(RULES[name], discharger)
+
+
+def prove_bound(operator: Operator, claim: Claim, discharger: Discharger) -> Verdict:
+    """Replays the derivation, and asks for the laws that its theorem rests on; then both sides are run."""
+    start, mark = time.perf_counter(), len(discharger.obligations)
+    try:
+        _ask(replay(operator.steps), discharger)
+        status, reason = discharger.conclude()
+    except NotDischarged as failed:
+        status, reason = Status.UNKNOWN, str(failed)
+    details: dict[str, object] = {"derivation": {"steps": written_steps(operator.steps)}}
+    seconds = time.perf_counter() - start
+    verdict = Verdict(status, claim, BoundSubject.method, seconds, reason, discharger.obligations[mark:], {}, details)
+    return surviving(verdict, lambda: survey_bound(operator))
+
+
+class BoundSubject(Subject):
+    """That an accelerator's result lies within a bound of the real operator on its operands."""
+
+    kind = "theorem"
+    method = "bound"
+
+    def __init__(self, name: str, operator: Operator) -> None:
+        self.name, self.operator = name, operator
+
+    def place(self) -> tuple[str, int]:
+        """Where the derivation stands."""
+        return place_of((flexasr, norm, machines), self.operator.name)
+
+    def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
+        """The kernel with its laws, and the runs."""
+        return (prove_bound,)
+
+    def claim(self, parameters: Mapping[str, Any]) -> Claim:
+        """The theorem in words; proofs have no parameters."""
+        if parameters:
+            raise ValueError(f"a proof of {self.name} must have no parameters")
+        theorem = self.operator.theorem
+        statement, conditions = _said(theorem)
+        interpretations = (Interpretation.BITS, Interpretation.REALS)
+        symbols = "; ".join(f"{name}: {text}" for name, text in self.operator.symbols.items())
+        assumptions = (*_assumptions(theorem), symbols)
+        return Claim(self.name, statement, conditions, Equality.WITHIN, interpretations, assumptions)
+
+    def semantics(self) -> dict[str, str]:
+        """Digests of both terms with the bound, and of the primitives and lemmas that they speak of."""
+        theorem = self.operator.theorem
+        lemmas = [LEMMAS[name] for name in theorem.lemmas]
+        return {
+            "theorem": text_digest(*_said(theorem), *_assumptions(theorem)),
+            "lemmas": text_digest(*(t for m in lemmas for t in (m.name, m.statement, m.domain, digest(m.function)))),
+            "readings": meaning_digest([replay], "rewrites.numerics"),
+        }
+
+    def trust(self, claim: Claim) -> str:
+        """Claim, conditions and assumptions."""
+        return trust_lines(claim)
+
+    def prove(self, discharger: Discharger) -> Verdict:
+        """As :func:`prove_bound`."""
+        return prove_bound(self.operator, self.claim({}), discharger)
+
+    def required(self, certificate: Mapping[str, Any]) -> Required | str:
+        """The laws of the certificate's derivation, which must prove what the claim says."""
+        try:
+            theorem = replay(read_steps(certificate["derivation"]))
+        except Rejected as error:
+            return f"the kernel does not accept the derivation: {error}"
+        if (_said(theorem), _assumptions(theorem)) != (
+            _said(self.operator.theorem),
+            _assumptions(self.operator.theorem),
+        ):
+            return "the derivation proves another bound, or under other assumptions"
+        requirements = Requirements(second=False)
+        _ask(theorem, requirements)
+        return Required(self.claim(certificate["parameters"]), requirements.required, derived=True)
+
+    def refutation(self, verdict: Verdict) -> Refutation | None:
+        """The data of a run that a proof did not survive."""
+        found = verdict.details.get("counterexample")
+        return self._shown(found["data"], found["seen"]) if isinstance(found, dict) else None
+
+    def replayed(self, document: str) -> Refutation | None:
+        """Both sides run again on the document's data."""
+        content = read_document(document, self.name, {"extents", "biases", "words", "reals"})
+        values = {key: {leaf: _table(t) for leaf, t in content[key].items()} for key in ("words", "reals")}
+        data = Data(content["extents"], content["biases"], values["words"], values["reals"])
+        try:
+            seen = beyond(self.operator, data)
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"a counterexample to {self.name} must have the data of its leaves: {error}") from error
+        return self._shown(data, seen) if seen else None
+
+    def _shown(self, data: Data, seen: str) -> Refutation:
+        tables = {
+            key: {leaf: [[list(at), value_json(v)] for at, v in t.items()] for leaf, t in part.items()}
+            for key, part in (("words", data.words), ("reals", data.reals))
+        }
+        return Refutation(seen, document(self.name, {"extents": data.extents, "biases": data.biases, **tables}))
+
+
+def _table(content: Any) -> dict[tuple[int, ...], Any]:
+    """Values by index; raises ValueError on what is no such list."""
+    if not isinstance(content, list) or not all(isinstance(row, list) and len(row) == 2 for row in content):
+        raise ValueError("data of a counterexample must be pairs of an index and a value")
+    values = {tuple(int(n) for n in at): value_of(value) for at, value in content}
+    return {at: v if type(v) is int else Fraction(v) for at, v in values.items()}
