@@ -12,7 +12,7 @@ from .calculus import Operator
 from .catalogue import LEMMAS, OPERATORS, RULES
 from .formula import number_text
 from .judgements import text_of
-from .real_rules import AXIOMS
+from .laws import AXIOMS
 from .recurrence import STEPS, over_time
 
 __all__ = ["DOCUMENT", "PARTS", "updated"]

@@ -1,8 +1,8 @@
 """The laws by which errors compose: statements on real numbers, put to two solvers.
 
 In all of them a is a real value and a' what the device has in its place, ``near(a, a', m, e)`` stands for |a| <= m and
-|a' - a| <= e.  The functions ``of_...`` are the formulas of the laws' conclusions: :mod:`.kernel` applies the very
-functions that are proved here.  What is not proved but taken from textbooks is :data:`AXIOMS`.
+|a' - a| <= e.  The formulas of the conclusions are the functions of :mod:`.laws`: :mod:`.kernel` applies the very
+functions that are proved here.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdic
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
 
+from . import laws
 from .formula import Formula, FormulaLike, constant, maximum, minimum, symbol
 
-__all__ = ["AXIOMS", "RULES", "RealRule", "ask_rule", "prove_rule", "rule_claim"]
+__all__ = ["RULES", "RealRule", "ask_rule", "prove_rule", "rule_claim"]
 
 Built = tuple[list[FNode], FNode]
-Pair = tuple[Formula, Formula]
-"""A magnitude and an error."""
 
 
 @dataclass(frozen=True)
@@ -36,18 +35,6 @@ class RealRule:
     name: str
     statement: str
     build: Callable[[], Built]
-
-
-AXIOMS: Mapping[str, str] = {
-    "induction": "a law of one more term holds for sums of any number of terms (Peano)",
-    "mean value": "|F(x) - F(y)| <= s |x - y| where |F'| <= s between x and y (Lagrange); e^x, the logistic function "
-    "L and tanh have the derivatives e^x, L (1 - L) and 1 - tanh^2",
-    "half steps": "floor(log2 m) does not decrease with m, so that half a step of a larger number is not smaller",
-    "residues": "addition modulo 2^n is associative: a sum that fits at its end is right where partial sums wrapped",
-    "scale": "an AdaptivFloat code of bias b stands for 2^b times what it stands for at bias 0 (the format's "
-    "definition)",
-}
-"""What the laws and their use rest on beside solvers."""
 
 
 def real(formula: FormulaLike) -> FNode:
@@ -104,27 +91,7 @@ def cut(a: Formula, limit: FormulaLike) -> Formula:
 # -- operations ------------------------------------------------------------------------------------------------
 
 
-def of_sum(m: Formula, e: Formula, n: Formula, f: Formula) -> Pair:
-    """Of a + b, and of a - b."""
-    return m + n, e + f
-
-
-def of_product(m: Formula, e: Formula, n: Formula, f: Formula) -> Pair:
-    """Of a b."""
-    return m * n, m * f + n * e + e * f
-
-
-def of_choice(m: Formula, e: Formula, n: Formula, f: Formula) -> Pair:
-    """Of max(a, b), and of min(a, b)."""
-    return maximum(m, n), maximum(e, f)
-
-
-def of_multiple(c: FormulaLike, m: Formula, e: Formula) -> Pair:
-    """Of c a for c >= 0; of c terms like a; of terms like a with weights whose magnitudes add up to c."""
-    return c * m, c * e
-
-
-def _binary(operation: Callable[[Formula, Formula], Formula], law: Callable[..., Pair]) -> Callable[[], Built]:
+def _binary(operation: Callable[[Formula, Formula], Formula], law: Callable[..., laws.Pair]) -> Callable[[], Built]:
     def build() -> Built:
         a, a1, b, b1, m, e, n, f = _r("a a1 b b1 m e n f")
         goal = _near(operation(a, b), operation(a1, b1), *law(m, e, n, f))
@@ -134,44 +101,44 @@ def _binary(operation: Callable[[Formula, Formula], Formula], law: Callable[...,
 
 
 def _sum() -> Built:
-    _, added = _binary(lambda a, b: a + b, of_sum)()
-    hypotheses, subtracted = _binary(lambda a, b: a - b, of_sum)()
+    _, added = _binary(lambda a, b: a + b, laws.of_sum)()
+    hypotheses, subtracted = _binary(lambda a, b: a - b, laws.of_sum)()
     return hypotheses, smt.And(added, subtracted)
 
 
 def _magnitudes() -> Built:
     a, b, m, n = _r("a b m n")
-    return [_at_most(a, m), _at_most(b, n)], _at_most(a * b, of_product(m, constant(0), n, constant(0))[0])
+    return [_at_most(a, m), _at_most(b, n)], _at_most(a * b, laws.of_product(m, constant(0), n, constant(0))[0])
 
 
 def _product() -> Built:
     """With a' = a + d and b' = b + g, from the magnitudes of a g, b d and d g."""
     a, d, b, g, m, e, n, f = _r("a d b g m e n f")
     hypotheses = [_at_most(a * g, m * f), _at_most(b * d, n * e), _at_most(d * g, e * f)]
-    return hypotheses, _within((a + d) * (b + g), a * b, of_product(m, e, n, f)[1])
+    return hypotheses, _within((a + d) * (b + g), a * b, laws.of_product(m, e, n, f)[1])
 
 
 def _multiple() -> Built:
     a, a1, c, m, e = _r("a a1 c m e")
-    return [_near(a, a1, m, e), _le(0, c)], _near(c * a, c * a1, *of_multiple(c, m, e))
+    return [_near(a, a1, m, e), _le(0, c)], _near(c * a, c * a1, *laws.of_multiple(c, m, e))
 
 
 def _one_more() -> Built:
     a, a1, s, s1, k, m, e = _r("a a1 s s1 k m e")
-    hypotheses = [_near(s, s1, *of_multiple(k, m, e)), _near(a, a1, m, e)]
-    return hypotheses, _near(s + a, s1 + a1, *of_multiple(k + 1, m, e))
+    hypotheses = [_near(s, s1, *laws.of_multiple(k, m, e)), _near(a, a1, m, e)]
+    return hypotheses, _near(s + a, s1 + a1, *laws.of_multiple(k + 1, m, e))
 
 
 def _one_more_weighted() -> Built:
     a, a1, s, s1, w, k, q, m, e = _r("a a1 s s1 w k q m e")
-    hypotheses = [_near(s, s1, *of_multiple(k, m, e)), _near(a, a1, m, e), _at_most(w, q)]
-    return hypotheses, _near(s + w * a, s1 + w * a1, *of_multiple(k + q, m, e))
+    hypotheses = [_near(s, s1, *laws.of_multiple(k, m, e)), _near(a, a1, m, e), _at_most(w, q)]
+    return hypotheses, _near(s + w * a, s1 + w * a1, *laws.of_multiple(k + q, m, e))
 
 
 def _average() -> Built:
     """V groups of n terms, with sums like a and the total n V q, of which q is the average: n q is like a."""
     q, q1, v, n, m, e = _r("q q1 v n m e")
-    hypotheses = [_near(n * v * q, n * v * q1, *of_multiple(v, m, e)), _lt(0, v), _lt(0, n)]
+    hypotheses = [_near(n * v * q, n * v * q1, *laws.of_multiple(v, m, e)), _lt(0, v), _lt(0, n)]
     return hypotheses, _near(n * q, n * q1, m, e)
 
 
@@ -192,25 +159,15 @@ def _shift() -> Built:
     return [_at_most(a, m), _le(1, d), _le(r * d, a), _lt(a, r * d + d), *whole], _at_most(r, m)
 
 
-def of_complement(e: Formula) -> Pair:
-    """Of 1 - z for 0 <= z <= 1."""
-    return constant(1), e
-
-
 def _complement() -> Built:
     z, z1, e = _r("z z1 e")
-    return [_le(0, z), _le(z, 1), _within(z1, z, e)], _near(1 - z, 1 - z1, *of_complement(e))
-
-
-def of_weighted_mean(m: Formula, n: Formula) -> Formula:
-    """Of (1 - z) a + z b for 0 <= z <= 1."""
-    return maximum(m, n)
+    return [_le(0, z), _le(z, 1), _within(z1, z, e)], _near(1 - z, 1 - z1, *laws.of_complement(e))
 
 
 def _convex() -> Built:
     z, a, b, m, n = _r("z a b m n")
     hypotheses = [_le(0, z), _le(z, 1), _at_most(a, m), _at_most(b, n)]
-    return hypotheses, _at_most((1 - z) * a + z * b, of_weighted_mean(m, n))
+    return hypotheses, _at_most((1 - z) * a + z * b, laws.of_weighted_mean(m, n))
 
 
 def _shares() -> Built:
@@ -219,67 +176,37 @@ def _shares() -> Built:
     return [_at_most(s, q * m), _le(0, p), _le(0, q), _at_most(k, m)], _at_most(s + p * k, (q + p) * m)
 
 
-def of_omission(p: FormulaLike, m: Formula, e: Formula) -> Pair:
-    """Of a + c with |c| <= p, where the device leaves c out."""
-    return m + p, e + p
-
-
 def _omission() -> Built:
     a, a1, c, m, e, p = _r("a a1 c m e p")
-    return [_near(a, a1, m, e), _at_most(c, p)], _near(a + c, a1, *of_omission(p, m, e))
+    return [_near(a, a1, m, e), _at_most(c, p)], _near(a + c, a1, *laws.of_omission(p, m, e))
 
 
 # -- primitives ------------------------------------------------------------------------------------------------
 
 
-def of_rounding(u: FormulaLike, e: Formula) -> Formula:
-    """Rounded down by less than u, or by at most u in either direction."""
-    return e + u
-
-
 def _rounding() -> Built:
     a, a1, r, e, u = _r("a a1 r e u")
-    return [_within(a1, a, e), _le(r, a1), _lt(a1, r + u)], _within(r, a, of_rounding(u, e))
+    return [_within(a1, a, e), _le(r, a1), _lt(a1, r + u)], _within(r, a, laws.of_rounding(u, e))
 
 
 def _nearest() -> Built:
     a, a1, r, e, u = _r("a a1 r e u")
-    return [_within(a1, a, e), _within(r, a1, u)], _within(r, a, of_rounding(u, e))
-
-
-def of_slope(s: FormulaLike, t: FormulaLike, e: Formula) -> Formula:
-    """A function of slope s, which the device has within t."""
-    return s * e + t
+    return [_within(a1, a, e), _within(r, a1, u)], _within(r, a, laws.of_rounding(u, e))
 
 
 def _slope() -> Built:
     f, f1, g, e, s, t = _r("f f1 g e s t")  # f = F(a), f1 = F(a1), g the primitive's result
-    return [_within(f1, f, s * e), _within(g, f1, t)], _within(g, f, of_slope(s, t, e))
-
-
-def of_cut(limit: FormulaLike, m: Formula, e: Formula) -> Formula:
-    """Cut at +-limit."""
-    return e + maximum(m - limit, 0)
+    return [_within(f1, f, s * e), _within(g, f1, t)], _within(g, f, laws.of_slope(s, t, e))
 
 
 def _cutting() -> Built:
     a, a1, e, m, limit = _r("a a1 e m limit")
-    return [_near(a, a1, m, e), _lt(0, limit)], _within(cut(a1, limit), a, of_cut(limit, m, e))
+    return [_near(a, a1, m, e), _lt(0, limit)], _within(cut(a1, limit), a, laws.of_cut(limit, m, e))
 
 
 def _cutting_nothing() -> Built:
     a, a1, e, m, limit = _r("a a1 e m limit")
     return [_near(a, a1, m, e), _lt(m, limit)], _within(cut(a1, limit), a, e)
-
-
-def of_code(largest: Formula, tiny: Formula, half: Formula, m: Formula, e: Formula) -> Formula:
-    """Converted to a code, where ``half`` is at least half a step of min(m + e, largest)."""
-    return of_cut(largest, m, e) + maximum(half, minimum(m + e, tiny))
-
-
-def of_any_code(largest: Formula, tiny: Formula, half: Formula, m: Formula, e: Formula) -> Formula:
-    """Likewise, where ``half`` is half a step of the largest number."""
-    return of_cut(largest, m, e) + maximum(half, tiny)
 
 
 def _code(law: Callable[..., Formula]) -> Built:
@@ -305,11 +232,6 @@ def _tanh_slope() -> Built:
     return [_at_most(t, constant(1))], smt.And(_le(slope, 1), _le(0, slope))
 
 
-def of_inverse_roots(e: Formula, r: Formula) -> Formula:
-    """Of 1/sqrt(a), where a and a' are at least m and r = 1/sqrt(m)."""
-    return Fraction(1, 2) * e * r * r * r
-
-
 def _root_difference() -> Built:
     """p = 1/sqrt(a), q = 1/sqrt(b), r = 1/sqrt(m) with a, b >= m: |p - q| <= |a - b| r^3 / 2.
 
@@ -317,29 +239,14 @@ def _root_difference() -> Built:
     """
     p, q, r = _r("p q r")
     hypotheses = [_lt(0, p), _lt(0, q), _le(p, r), _le(q, r)]
-    return hypotheses, _le(p * p * q * q, (p + q) * of_inverse_roots(constant(1), r))
-
-
-def of_relative(e: FormulaLike, n: Formula) -> Formula:
-    """A result with the relative error e of a number within n."""
-    return e * n
+    return hypotheses, _le(p * p * q * q, (p + q) * laws.of_inverse_roots(constant(1), r))
 
 
 def _relative() -> Built:
     """r = q (1 + d) with |d| <= e, where 0 < q <= n: |r - q| <= e n."""
     d, q, e, n = _r("d q e n")
     hypotheses = [_at_most(d, e), _lt(0, q), _le(q, n)]
-    return hypotheses, _within(q + q * d, q, of_relative(e, n))
-
-
-def _above(d: Formula, e: Formula, t: Formula) -> tuple[Formula, Formula]:
-    return d + e * t, t * (t - d)
-
-
-def of_quotient_above(d: Formula, e: Formula, s: Formula) -> Formula:
-    """How far p' / t' is above p / t at most, for p' <= p + e <= 1 + e and t' >= t - d, where t >= s > d."""
-    top, bottom = _above(d, e, s)
-    return top / bottom
+    return hypotheses, _within(q + q * d, q, laws.of_relative(e, n))
 
 
 def _quotient_above() -> Built:
@@ -347,17 +254,7 @@ def _quotient_above() -> Built:
     p, p1, t, t1, d, e = _r("p p1 t t1 d e")
     hypotheses = [_le(0, p), _le(p, 1), _le(0, p1), _le(p1, p + e), _le(0, e)]
     hypotheses += [_le(0, d), _lt(d, t), _le(t - d, t1)]
-    return hypotheses, smt.And(_le(p1 * (t - d), (p + e) * t1), _le(p * d + e * t, _above(d, e, t)[0]))
-
-
-def _below(d: Formula, e: Formula, t: Formula) -> tuple[Formula, Formula]:
-    return d + e * t, t * (t + d)
-
-
-def of_quotient_below(d: Formula, e: Formula, s: Formula) -> Formula:
-    """How far p' / t' is below p / t at most, for p' >= p - e, p <= 1, and t' <= t + d, where t >= s > 0."""
-    top, bottom = _below(d, e, s)
-    return top / bottom
+    return hypotheses, smt.And(_le(p1 * (t - d), (p + e) * t1), _le(p * d + e * t, laws.above(d, e, t)[0]))
 
 
 def _quotient_below() -> Built:
@@ -365,15 +262,15 @@ def _quotient_below() -> Built:
     p, p1, t, t1, d, e = _r("p p1 t t1 d e")
     hypotheses = [_le(0, p), _le(p, 1), _le(0, p1), _le(p - e, p1), _le(0, e)]
     hypotheses += [_le(0, d), _lt(0, t), _lt(0, t1), _le(t1, t + d)]
-    return hypotheses, smt.And(_le((p - e) * t1, p1 * (t + d)), _le(p * d + e * t, _below(d, e, t)[0]))
+    return hypotheses, smt.And(_le((p - e) * t1, p1 * (t + d)), _le(p * d + e * t, laws.below(d, e, t)[0]))
 
 
 def _decreasing() -> Built:
     """Times what is divided by, with s = d + g and t = s + h."""
     d, e, g, h = _r("d e g h")
     s, t = d + g, d + g + h
-    (a_top, a_bottom), (a_most, a_least) = _above(d, e, t), _above(d, e, s)
-    (b_top, b_bottom), (b_most, b_least) = _below(d, e, t), _below(d, e, s)
+    (a_top, a_bottom), (a_most, a_least) = laws.above(d, e, t), laws.above(d, e, s)
+    (b_top, b_bottom), (b_most, b_least) = laws.below(d, e, t), laws.below(d, e, s)
     goal = smt.And(_le(a_top * a_least, a_most * a_bottom), _le(b_top * b_least, b_most * b_bottom))
     return [_le(0, d), _le(0, e), _lt(0, g), _le(0, h)], goal
 
@@ -392,10 +289,14 @@ RULES: Mapping[str, RealRule] = {
         RealRule("magnitude of a product", "|a b| <= m n", _magnitudes),
         RealRule("product", "|a' b' - a b| <= m f + n e + e f", _product),
         RealRule(
-            "larger", "|max(a, b)| <= max(m, n), |max(a', b') - max(a, b)| <= max(e, f)", _binary(maximum, of_choice)
+            "larger",
+            "|max(a, b)| <= max(m, n), |max(a', b') - max(a, b)| <= max(e, f)",
+            _binary(maximum, laws.of_choice),
         ),
         RealRule(
-            "smaller", "|min(a, b)| <= max(m, n), |min(a', b') - min(a, b)| <= max(e, f)", _binary(minimum, of_choice)
+            "smaller",
+            "|min(a, b)| <= max(m, n), |min(a', b') - min(a, b)| <= max(e, f)",
+            _binary(minimum, laws.of_choice),
         ),
         RealRule("multiple", "|c a| <= c m, |c a' - c a| <= c e for c >= 0", _multiple),
         RealRule("one more term", "|s| <= k m, |s' - s| <= k e: s + a has k + 1 in the place of k", _one_more),
@@ -421,9 +322,9 @@ RULES: Mapping[str, RealRule] = {
             "code",
             "|r - a| <= e + max(m - l, 0) + max(H, min(m + e, t)) for c = cut(a', l), |r - c| <= |c| where |c| <= t, "
             "and |r - c| <= h <= H elsewhere",
-            lambda: _code(of_code),
+            lambda: _code(laws.of_code),
         ),
-        RealRule("any code", "likewise |r - a| <= e + max(m - l, 0) + max(H, t)", lambda: _code(of_any_code)),
+        RealRule("any code", "likewise |r - a| <= e + max(m - l, 0) + max(H, t)", lambda: _code(laws.of_any_code)),
         RealRule("slope of the logistic function", "s (1 - s) <= 1/4", _logistic_slope),
         RealRule("slope of tanh", "0 <= 1 - t^2 <= 1", _tanh_slope),
         RealRule(

@@ -13,7 +13,7 @@ import pytest
 from reports.binding import binding_problems
 from reports.certificate import certificate_of, certificate_text, parse_certificate
 from rewrites.codegen import bound_claims
-from rewrites.numerics import bound_runs
+from rewrites.numerics import bound_runs, laws
 from rewrites.numerics.calculus import Operator
 from rewrites.numerics.catalogue import OPERATORS
 from rewrites.numerics.formula import constant
@@ -108,9 +108,7 @@ def test_a_proof_whose_bound_is_too_small_is_an_error_with_data_that_replay(monk
 
 
 def test_a_law_that_is_wrong_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rewrites.numerics import real_rules
-
-    monkeypatch.setattr(real_rules, "of_rounding", lambda u, e: e)
+    monkeypatch.setattr(laws, "of_rounding", lambda u, e: e)
     steps = OPERATORS[LINEAR].steps
     operator = replace(OPERATORS[LINEAR], steps=(*steps,))
     verdict = BoundSubject("bound-wrong", operator).prove(Discharger(timeout=5))
