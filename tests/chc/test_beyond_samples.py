@@ -17,12 +17,14 @@ from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 from tests.chc.test_flow import CELL, flow
+from tests.chc.test_flow_revisits import claim as scattered
 from tests.chc.toy import M, copy_body, differs, mapping
 
 States = Mapping[str, Expr]
 Build = Callable[[int], TensorMapping]
 CLAIMS: dict[str, tuple[Build, str]] = {}
 OUT_OF_REACH = 300
+SIZES = (3, 4, 2), (101, 101, 2)
 ONE = const(1, 32)
 
 step = Function("step", {"acc": bv(8), "x": bv(8)}, bv(8), None)
@@ -125,6 +127,32 @@ def another_columns_state_goes_on(limit: int) -> TensorMapping:
     return flow(claim, recurrent=True)
 
 
+@fails_at("last, ")
+def sums_take_one_word_more(limit: int) -> TensorMapping:
+    """dst[o] = fold over so many words of src from o*s on; the device goes through src instead."""
+
+    def words(s: States, more: Expr | int = 0) -> Expr:
+        return (s["m"] * 3 + more) >> 1
+
+    def device(k: Kernel, s: States) -> None:
+        taps = words(s, ite(s["m"] > limit, const(2, 32), const(0, 32)))
+        with k.loop("r", (s["n"] - 1) * s["s"] + taps) as r, k.loop("t", taps) as t:
+            o = (r - t) // s["s"]
+            with k.when("inside", (t <= r) & ((r - t) % s["s"] == 0) & (o < s["n"])):
+                old = k.load("old", s["dst"], o)
+                k.store(s["dst"], o, step(ite(t == 0, const(0, 8), old), k.load("in", s["src"], r)))
+
+    def ir(k: Kernel, s: States) -> None:
+        with k.loop("o", s["n"]) as o:
+            acc = k.let("acc", const(0, 8))
+            with k.loop("x", words(s)) as x:
+                k.assign(acc, step(acc, k.load("word", s["src"], o * s["s"] + x)))
+            k.store(s["dst"], o, acc)
+
+    shapes = ((1, 2, 1), (1, 4, 2), (3, 5, 2), (4, 2, 3), (5, 4, 1), (6, 7, 3))
+    return replace(scattered(device, ir), sample_shapes=shapes)
+
+
 @pytest.mark.parametrize("name", CLAIMS)
 def test_what_fails_at_large_sizes_is_not_proved(name: str) -> None:
     build, obligation = CLAIMS[name]
@@ -133,7 +161,8 @@ def test_what_fails_at_large_sizes_is_not_proved(name: str) -> None:
     assert verdict.status is Status.UNKNOWN
     failed = verdict.obligations[-1]
     assert obligation in failed.name and not failed.discharged, verdict.reason
-    assert not differs(wrong, {"n": 3, "m": 4}, rounds=2) and differs(wrong, {"n": 101, "m": 101}, rounds=2)
+    few, many = ({x: k for x, k in zip("nms", at, strict=True) if x in wrong.parameters} for at in SIZES)
+    assert not differs(wrong, few, rounds=2) and differs(wrong, many, rounds=2)
     verdict = prove(right, discharger=Discharger(timeout=5.0), horn_timeout=3.0)
     assert verdict.status is Status.PROVED, verdict.reason
 

@@ -18,6 +18,7 @@ from smt_encodings.discharge import Discharger
 from tests.chc.toy import DOMAIN, M, N, differs, go, mapping, scaled
 
 States = Mapping[str, Expr]
+Body = Callable[[Kernel, States], None]
 S = var("s", bv(16))
 STRIDE = ("1 <= s <= 7", (const(1, 16) <= S) & (S <= 7))
 CELL = (var("cell_row", bv(32)), var("cell_column", bv(32)))
@@ -69,14 +70,14 @@ def scatter(
     return body
 
 
-def claim(body: Callable[[Kernel, States], None]) -> TensorMapping:
+def claim(body: Body, ir: Body = gather) -> TensorMapping:
     def program(p: Kernel, s: States) -> None:
         p.command("set", run=true, op=const(3, 4), s_in=S.zext(32))
         go(p)
 
     made = mapping(
         body,
-        gather,
+        ir,
         program=program,
         ir_program=program,
         domain=(*DOMAIN, STRIDE),
