@@ -83,6 +83,13 @@ def test_a_cell_that_is_updated_again_and_again_is_a_fold() -> None:
     assert {o.group for o in verdict.obligations} >= {"toy: accumulation", "values", "health"}
     names = [(o.group, o.name) for o in verdict.obligations]
     assert len(names) == len(set(names))
+    takes = verdict.details["takes"]
+    assert isinstance(takes, dict)
+    assert {what for level in takes.values() for what in level} >= {
+        "a cell is written exactly once",
+        "an iteration of the fold adds to a cell exactly once",
+        "both folds are at one iteration, and end, together",
+    }
 
 
 WRONG: dict[str, Body] = {
@@ -243,7 +250,8 @@ def test_one_loop_runs_in_step_with_two_whose_extents_are_sizes() -> None:
     verdict = prove(flow(mapping(whole(), whole_ir, abstract=frozenset({"step"}))))
     assert verdict.status is Status.PROVED, verdict.reason
     split = "toy toy_kernel, fold 1: toy.x with toy.y with ir.l"
-    assert dict(verdict.details["takes"])[split] == ("a split loop runs the same iterations",)
+    takes = verdict.details["takes"]
+    assert isinstance(takes, dict) and takes[split] == ("a split loop runs the same iterations",)
     assert "ir.l = (m * toy.x) + toy.y" in verdict.invariants[split]
     assert any("l_digit1" in level for level in verdict.invariants)
 
