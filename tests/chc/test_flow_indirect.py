@@ -117,6 +117,28 @@ def test_an_address_that_is_data_is_refused() -> None:
     assert "an address depends on tmp, where toy toy_kernel stores data (source.toy.0)" in verdict.reason
 
 
+@pytest.mark.parametrize("added,wanted", [(0, Status.PROVED), (1, Status.UNKNOWN)])
+def test_a_word_that_changes_between_two_uses_is_read_twice(added: int, wanted: Status) -> None:
+    """Row i goes to the output; one more than it goes behind the output, where a changed word says."""
+
+    def body(k: Kernel, s: States) -> None:
+        k.store(s["tmp"], const(7, 32), const(7, 8))
+        with k.loop("i", s["n"]) as i:
+            word = k.load("word", s["src"], i)
+            for block in range(2):
+                k.store(s["tmp"], const(0, 32), const(block, 8))
+                at = i + s["n"] * k.load(f"block{block}", s["tmp"], const(0, 32)).zext(32)
+                k.store(s["dst"], at, word + block)
+
+    def ir(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i:
+            k.store(s["dst"], i, k.load("word", s["src"], i) + added)
+
+    claim = flow(mapping(body, ir, columns=const(1, 32)))
+    assert differs(claim, {"n": 3, "m": 1}) is bool(added)
+    assert status(claim) is wanted
+
+
 # -- conditions from memory ---------------------------------------------------------------------------
 
 
