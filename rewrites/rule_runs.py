@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -16,13 +16,16 @@ from ir_semantics.scalars_machine import from_code, width_of
 from smt_encodings.claims import Runs
 from smt_encodings.runs import corners
 
+from .rule_enclosures import enclosed
 from .rule_search import holds_at, replay
-from .rules import ScalarRule
+from .rules import Counterexample, ScalarRule
 
 __all__ = ["survey"]
 
 MOST = 60
 """Points at which the rule says something."""
+MOST_ENCLOSED = 12
+"""Of these, points at which sides are computed in intervals, which takes longer."""
 MOST_TRIES = 300
 EXPONENTS = 70
 """Powers of two up to this are corners of integers and reals."""
@@ -31,25 +34,36 @@ SHOWN = 6
 
 def survey(rule: ScalarRule) -> Runs:
     """Evaluates both sides wherever the condition holds among corners together, alone, and in random combination."""
-    count, unknown = 0, ""
+    count, most, unknown = 0, MOST, ""
     at: list[str] = []
     for values in _points(rule):
         try:
-            if not holds_at(rule, values):
-                continue
-            found = replay(rule, values)
+            says, found, exact = _evaluated(rule, values)
         except NotInterpreted as error:
             unknown = str(error)
             continue
+        if not says:
+            continue
+        most = most if exact else MOST_ENCLOSED
         count += 1
         if len(at) < SHOWN:
             at.append(", ".join(f"{name} = {show_value(value)}" for name, value in values.items()) or "no variable")
         if found is not None:
             return Runs(count, tuple(at), difference=found)
-        if count >= MOST:
+        if count >= most:
             break
-    note = f"at other points there is no exact value: {unknown}" if unknown else ""
+    note = f"at other points there is no exact value, and no interval: {unknown}" if unknown else ""
     return Runs(count, (*at, "...") if count > len(at) else tuple(at), (note,) if note else ())
+
+
+def _evaluated(rule: ScalarRule, values: Mapping[str, Value]) -> tuple[bool, Counterexample | None, bool]:
+    """Whether the rule says something, the counterexample, and whether both are by exact values, not in intervals."""
+    try:
+        return holds_at(rule, values), replay(rule, values), True
+    except NotInterpreted:
+        if rule.number.family != "real":
+            raise
+        return *enclosed(rule, values), False
 
 
 def _points(rule: ScalarRule) -> Iterator[dict[str, Value]]:

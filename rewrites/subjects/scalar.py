@@ -12,9 +12,10 @@ from typing import Any
 from ir_semantics.scalars import NotInterpreted, Scalar, Value, postorder
 from reports.subjects import Mutant, Refutation, Required, Subject
 from rewrites import float_rules, hardware_rules, integer_rules
+from rewrites.rule_enclosures import replay_enclosed
 from rewrites.rule_mutants import drawn_mutants
 from rewrites.rule_prover import proof_of, prove_rule, require_rule
-from rewrites.rule_search import find_among_all, find_counterexample, points, refutes_change, replay
+from rewrites.rule_search import find_among_all, find_counterexample, points, refutes_change
 from rewrites.rules import Counterexample, ScalarRule
 from smt_encodings.claims import Claim, Verdict
 from smt_encodings.discharge import Discharger, Requirements
@@ -99,7 +100,7 @@ class ScalarSubject(Subject):
         if set(values) != set(self.rule.variables):
             raise ValueError(f"a counterexample to {self.name} must have values of its variables")
         try:
-            found = replay(self.rule, values)
+            found = replay_enclosed(self.rule, values)
         except NotInterpreted:
             return None
         return None if found is None else self._told(found)

@@ -1,0 +1,120 @@
+"""Both sides of a rule over the reals in intervals, where exponentials, logarithms and powers have no exact value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from ir_semantics.scalars import BOOLEAN, Format, Literal, NotInterpreted, Value, interpret
+
+from .numerics.intervals import Interval, exp, inverse_root, log, point
+from .rule_search import replay
+from .rules import Counterexample, ScalarRule
+
+__all__ = ["enclosed", "replay_enclosed"]
+
+Enclosed: TypeAlias = Interval | bool
+
+
+def replay_enclosed(rule: ScalarRule, values: Mapping[str, Value]) -> Counterexample | None:
+    """As :func:`.rule_search.replay`; where an operator has no exact value, in intervals (:func:`enclosed`)."""
+    try:
+        return replay(rule, values)
+    except NotInterpreted:
+        return enclosed(rule, values)[1]
+
+
+def enclosed(rule: ScalarRule, values: Mapping[str, Value]) -> tuple[bool, Counterexample | None]:
+    """Whether a rule over the reals says something at given values, and the counterexample, if they are one.
+
+    Sides are counted as equal where their intervals, some 2^-100 wide, have a number in common: a difference is one,
+    and none is no proof.  Raises NotInterpreted where the rule is about other numbers, or intervals do not decide.
+    """
+    if rule.number.family != "real":
+        raise NotInterpreted(f"{rule.number} has no intervals")
+    terms = [rule.condition, rule.left_has_value, rule.right_has_value]
+    try:
+        condition, defined, right_defined = interpret(terms, _Intervals(values), rule.number)
+        if not (condition and defined):
+            return False, None
+        left, right = interpret(rule.sides, _Intervals(values), rule.number)
+    except (ZeroDivisionError, OverflowError) as error:
+        raise NotInterpreted(f"no interval encloses a value: {error}") from error
+    assert isinstance(left, Interval) and isinstance(right, Interval)
+    apart = not right_defined or left.high < right.low or right.high < left.low
+    return True, Counterexample(dict(values), left.low, right.low if right_defined else None) if apart else None
+
+
+def _power(base: Interval, exponent: Interval) -> Interval:
+    return exp(exponent * log(base))
+
+
+def _root(x: Interval) -> Interval:
+    return x if x == point(0) else point(1) / inverse_root(x)
+
+
+def _largest(a: Interval, b: Interval) -> Interval:
+    return Interval(max(a.low, b.low), max(a.high, b.high))
+
+
+_OPERATORS: Mapping[str, Callable[..., Interval]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "neg": lambda a: -a,
+    "abs": lambda a: _largest(a, -a) if not a.low <= 0 <= a.high else Interval(Fraction(0), a.magnitude),
+    "maximum": _largest,
+    "minimum": lambda a, b: -_largest(-a, -b),
+    "exp": exp,
+    "log": log,
+    "pow": _power,
+    "sqrt": _root,
+}
+
+
+def _compared(op: str, a: Interval, b: Interval) -> bool:
+    """A comparison that holds, or does not, for all numbers of both intervals; raises NotInterpreted otherwise."""
+    if op in ("eq", "same"):
+        yes, no = a == b and a.low == a.high, a.high < b.low or b.high < a.low
+    elif op == "lt":
+        yes, no = a.high < b.low, b.high <= a.low
+    else:
+        yes, no = a.high <= b.low, b.high < a.low
+    if not (yes or no):
+        raise NotInterpreted("intervals do not decide a comparison")
+    return yes
+
+
+@dataclass(frozen=True)
+class _Intervals:
+    """The interpretation of real terms as intervals."""
+
+    values: Mapping[str, Value]
+
+    def variable(self, name: str, kind: Format) -> Enclosed:
+        """The given value."""
+        value = self.values[name]
+        return value if isinstance(value, bool) else point(Fraction(value))
+
+    def constant(self, value: Literal, kind: Format) -> Enclosed:
+        """A number."""
+        return bool(value) if kind == BOOLEAN else point(Fraction(value))
+
+    def apply(self, op: str, kind: Format, kinds: Sequence[Format], args: Sequence[Enclosed]) -> Enclosed:
+        """The operator's interval, or truth value."""
+        match op, *args:
+            case "and", bool(a), bool(b):
+                return a and b
+            case "or", bool(a), bool(b):
+                return a or b
+            case "not", bool(a):
+                return not a
+            case (("lt" | "le" | "eq" | "same"), Interval() as a, Interval() as b):
+                return _compared(op, a, b)
+        numbers = [a for a in args if isinstance(a, Interval)]
+        if op not in _OPERATORS or len(numbers) != len(args):
+            raise NotInterpreted(f"{op} has no value in intervals")
+        return _OPERATORS[op](*numbers)
