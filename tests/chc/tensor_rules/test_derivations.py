@@ -114,26 +114,54 @@ def test_a_reordered_derivation_is_rejected(name: str) -> None:
         required_obligations(rule_named(name), content)
 
 
+def smallest(*terms: Any) -> dict[str, Any]:
+    """A derivation of one step, with more terms; term 1 is 0 as an index, term 2 an element."""
+    return {"at": {}, "steps": [["chain", 0, 2, 2, [], []]], "terms": [["under"], ["index"], ["read", "x"], *terms]}
+
+
 @pytest.mark.parametrize(
     "term",
     [
         ["read", "q!1"],
-        ["reduce", "sum", "x y", 0, 0],
-        ["index", [1, [0, 0]]],
+        ["reduce", "sum", "x y", 1, 2],
+        ["truth", "m!", True],
+        ["truth", "m", 1],
+        ["index", [1, [1, 1]]],
+        ["index", [1, "x!"]],
+        ["index", [1.5]],
         ["number", "one"],
         ["read", "x", 99],
-        ["apply", "exp", 0],
+        ["read", "x", -3],
+        ["read", "x", True],
+        ["read", "x", 2],
+        ["apply", "exp", 1],
         ["hope"],
-        ["index", [1.5]],
-        ["truth", "m", 1],
     ],
 )
 def test_what_is_no_term_is_rejected(term: list[Any]) -> None:
-    content = certificate(RULES[0])["derivation"]
-    del content["example"]
-    content["terms"] = [["index"], term, *content["terms"]]
+    read_derivation(smallest(["reduce", "sum", "y", 1, 2], ["truth", "m", True], ["read", "x", 1]))
     with pytest.raises(Rejected, match="the derivation must be of the published form"):
-        read_derivation(content)
+        read_derivation(smallest(term))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"more": []},
+        {"steps": [["chain", 0, 2, 2, [-1], []]] * 2},
+        {"steps": [["chain", 0, 2, 2, [], []], ["chain", 0, 2, 2, [-1], []]]},
+        {"steps": [["chain", 0, 2, 2, [], []], ["chain", 0, 2, 2, [False], []]]},
+        {"steps": [["chain", 0, 2, 2, [0], []]]},
+        {"steps": [["chain", 0, -1, 2, [], []]]},
+        {"at": {"x!": 1}},
+        {"at": {"x": 2}},
+        {"terms": [["under"], ["index"], ["read", "x"], *[["read", "x"]] * 100_000]},
+    ],
+    ids=lambda change: str(change)[:60],
+)
+def test_what_is_no_derivation_is_rejected(change: dict[str, Any]) -> None:
+    with pytest.raises(Rejected, match="the derivation must be of the published form"):
+        read_derivation(smallest() | change)
 
 
 def test_a_term_that_is_too_large_is_rejected_at_once() -> None:
