@@ -11,8 +11,12 @@ import itertools
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ila_lang import BvSort, Expr, compile_terms, concat, const, free_variables, postorder, resize
 from ila_lang.mapping import TensorMapping
@@ -21,6 +25,8 @@ from .commands import Unsupported
 from .writes import Loops, Schedule, Write
 
 __all__ = ["END", "Point", "Trials", "Writers", "candidates", "digits", "interleaved", "sizes_of", "trials_of"]
+
+Words: TypeAlias = NDArray[Any]
 
 _FEW = 8
 """Literals tried as values, and as radices of digits (such as the gates of a cell)."""
@@ -248,31 +254,36 @@ def _addresses(
     write: Write, parameters: tuple[Expr, ...], sizes: tuple[int, ...]
 ) -> Iterable[tuple[tuple[int, ...], int]]:
     """Every iteration of a write at concrete sizes, in order, with the address it writes."""
-    known = [*parameters, *write.counters]
-    names = {v.name for v in known}
+    names = {v.name for v in (*parameters, *write.counters)}
     for name in free_variables(write.address, write.guard, *(e for _, e in write.loops)):
         if name not in names:
             raise Unsupported(f"{write.label} writes where {name} says, which the program does not determine")
-    extents: list[Callable[..., Any]] = [
-        compile_terms([*parameters, *write.counters[:level]], [extent]) for level, (_, extent) in enumerate(write.loops)
-    ]
-    both = compile_terms(known, [write.guard, write.address])
+    iterations: Words = np.zeros((1, 0), np.int64)  # a row for each, a column for each counter
+    for level, (_, extent) in enumerate(write.loops):
+        limits = _values((*parameters, *write.counters[:level]), extent, sizes, iterations)
+        outer = np.repeat(np.arange(len(iterations)), limits)
+        counter = np.arange(len(outer)) - np.repeat(np.cumsum(limits) - limits, limits)
+        iterations = np.column_stack([iterations[outer], counter])
+    known = (*parameters, *write.counters)
+    iterations = iterations[np.flatnonzero(_values(known, write.guard, sizes, iterations))]
+    addresses = _values(known, write.address, sizes, iterations)
+    return zip(map(tuple, iterations.tolist()), addresses.tolist(), strict=True)
 
-    def walk(iteration: tuple[int, ...], arguments: tuple[int, ...]) -> Iterable[tuple[tuple[int, ...], int]]:
-        (limit,) = extents[len(iteration)](*arguments)
-        if len(iteration) + 1 < len(extents):
-            for k in range(limit):
-                yield from walk((*iteration, k), (*arguments, k))
-            return
-        for k in range(limit):
-            holds, address = both(*arguments, k)
-            if holds:
-                yield (*iteration, k), address
 
-    if not extents:
-        holds, address = both(*sizes)
-        return [((), address)] if holds else []
-    return walk((), sizes)
+def _values(known: tuple[Expr, ...], term: Expr, sizes: tuple[int, ...], iterations: Words) -> Words:
+    """A term's values at concrete sizes, in each iteration."""
+    run, on_arrays = _compiled(known, term)
+    if not on_arrays:
+        return np.array([run(*sizes, *iteration)[0] for iteration in iterations.tolist()], np.object_)
+    (values,) = run(*(np.array([size]) for size in sizes), *iterations.T)
+    return np.broadcast_to(np.asarray(values), len(iterations))
+
+
+@lru_cache(maxsize=1000)
+def _compiled(known: tuple[Expr, ...], term: Expr) -> tuple[Callable[..., Any], bool]:
+    """A term as a function, and whether it is one on arrays: these have words of less than 63 bits."""
+    on_arrays = all(n.width < 63 for n in postorder([term]) if isinstance(n.sort, BvSort))
+    return compile_terms(known, [term], vector=on_arrays), on_arrays
 
 
 def candidates(

@@ -4,8 +4,9 @@ This module shares nothing with the provers.  It does not know what a nest or a 
 solver's own parser and compares answers.  That the obligations are the ones a claim needs is a separate question
 (:mod:`reports.binding`).
 
-Loops that are alike lead to obligations with the same text.  A run asks a solver each text once: the answers that it
-got in this run may be passed on from one certificate to the next, and nothing else is believed.
+Loops that are alike lead to obligations that are one text but for the names of symbols.  A run asks a solver one of
+these as it stands: the answers that it got in this run may be passed on from one certificate to the next, and nothing
+else is believed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 from smt_encodings import solver_cvc5, solver_z3
 from smt_encodings.claims import Answer
+from smt_encodings.renaming import numbered
 
 __all__ = ["SOLVERS", "Replay", "replay"]
 
@@ -35,7 +37,7 @@ class Replay:
 
     ``wrong`` are answers other than the expected ones, and questions that are none; ``undecided`` are obligations to
     which no answer came.  The solver was ``asked`` so many questions; the other obligations have the text of one that
-    was asked before.
+    was asked before, but for the names of symbols.
     """
 
     solver: str
@@ -75,8 +77,8 @@ def replay(
         if obligation["smtlib"].count("(check-sat)") != 1:
             wrong.append(f"{where}: the script must ask exactly one question")
             continue
-        question = _question(obligation["smtlib"]).encode("utf-8", "surrogatepass")
-        key = f"{solver} {hashlib.sha256(question).hexdigest()}"
+        question = numbered(_question(obligation["smtlib"]))
+        key = f"{solver} {hashlib.sha256(question.encode('utf-8', 'surrogatepass')).hexdigest()}"
         status = known.get(key)
         if status is None:
             asked += 1

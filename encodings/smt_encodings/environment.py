@@ -21,7 +21,7 @@ from pysmt.environment import Environment, get_env, pop_env, push_env
 from ila_lang import Expr, Sort
 from ila_lang.expr import private_var
 
-__all__ = ["entering", "fresh", "fresh_symbols", "plain", "symbol_text"]
+__all__ = ["entering", "fresh", "fresh_symbols", "is_solvers_own", "plain", "symbol_text"]
 
 _NUMBER = re.compile(r"![0-9]+")
 
@@ -50,7 +50,7 @@ class _Texts:
         """The text of an object that people call ``name``."""
         if key not in self.texts:
             base = text = plain(name)
-            while text in self.taken or _is_solvers_own(text):
+            while text in self.taken or is_solvers_own(text):
                 self.numbers[base] = number = self.numbers.get(base, 1) + 1
                 text = f"{base}!{number}"
             self.taken.add(text)
@@ -58,7 +58,8 @@ class _Texts:
         return self.texts[key]
 
 
-def _is_solvers_own(text: str) -> bool:
+def is_solvers_own(text: str) -> bool:
+    """Whether a text is a name of the solvers' own, which no symbol may have."""
     return text in _SOLVERS_OWN or ("." in text and text.partition(".")[0] in _SOLVERS_FAMILIES and "!" not in text)
 
 

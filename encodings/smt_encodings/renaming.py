@@ -1,0 +1,64 @@
+"""Scripts up to the names of their symbols: with all symbols numbered, scripts that differ in names only are one text.
+
+Loops that are alike, and claims that are, lead to many such scripts.  A symbol is renamed wherever it stands, and two
+symbols get two names, so the renamed script has a model if and only if the given one has.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import dropwhile
+
+from .environment import is_solvers_own
+
+__all__ = ["numbered"]
+
+_TOKEN = re.compile(r"[^\s()]+")
+_DECLARATION = re.compile(r"\(declare-fun ([^\s()]+) (\([^;]*\) [^;]*)\)")
+_ASSERTION = "(assert "
+_INDEXED = re.compile(r"\(_ ([^\s()]+)")
+_NAME = re.compile(r"[A-Za-z]")
+_OURS = re.compile(r"v[0-9]+")
+_SORTS = frozenset(("Array", "BitVec", "Bool", "Float16", "Float32", "Float64", "FloatingPoint", "Int", "Real"))
+
+
+@lru_cache(maxsize=100)
+def numbered(smtlib: str) -> str:
+    """The script with its symbols called ``v0``, ``v1``, ... as they first occur in assertions, and no comments before.
+
+    It is left as it is where it has anything but a line of ``set-logic``, and ones of ``declare-fun`` and ``assert``,
+    before ``check-sat``; where names or texts are quoted; and where a name is declared twice, has the form of the new
+    ones, or is that of a sort or an operator as well.
+    """
+    logic, *lines = [*dropwhile(lambda line: line.startswith(";"), smtlib.split("\n")), ""]
+    if not smtlib.replace("\n", "").isprintable() or any(c in smtlib for c in '|"'):
+        return smtlib
+    if not logic.startswith("(set-logic ") or lines[-3:] != ["(check-sat)", "", ""]:
+        return smtlib
+    sorts: dict[str, str] = {}
+    assertions: list[str] = []
+    for line in lines[:-3]:
+        declaration = _DECLARATION.fullmatch(line)
+        if declaration is not None and declaration[1] not in sorts:
+            sorts[declaration[1]] = declaration[2]
+        elif line.startswith(_ASSERTION) and ";" not in line:
+            assertions.append(line.removeprefix(_ASSERTION))
+        else:
+            return smtlib
+    body = "\n".join(assertions)
+    otherwise_used = _SORTS.union(_INDEXED.findall(body))
+    if any(is_solvers_own(s) or not _NAME.search(s) for s in sorts):
+        return smtlib
+    if not otherwise_used.isdisjoint(sorts) or any(map(_OURS.fullmatch, _TOKEN.findall(body))):
+        return smtlib
+    names: dict[str, str] = {}
+
+    def renamed(token: re.Match[str]) -> str:
+        return names.setdefault(token[0], f"v{len(names)}") if token[0] in sorts else token[0]
+
+    asserted = [_ASSERTION + line for line in _TOKEN.sub(renamed, body).split("\n") if line]
+    for symbol in sorts:  # those in no assertion
+        names.setdefault(symbol, f"v{len(names)}")
+    declared = [f"(declare-fun {new} {sorts[old]})" for old, new in names.items()]
+    return "\n".join([logic, *declared, *asserted, "(check-sat)"]) + "\n"
