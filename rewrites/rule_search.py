@@ -168,7 +168,7 @@ def _special(kind: Format, literals: Iterable[Fraction]) -> list[Value]:
             whole = [int(n) for n in numbers if n.denominator == 1]
             return _once([0, 1, -1, 2, -2, 3, -3, 7, -8, *whole, *(-n for n in whole)])
     width = width_of(kind)
-    codes = {c & ((1 << width) - 1) for e in (0, 1 << (width - 1), 1 << (width - 2)) for c in (e, e + 1, e - 1, e + 2)}
+    codes = {c & ((1 << width) - 1) for e in (0, 1 << (width - 1), (1 << width) >> 2) for c in (e, e + 1, e - 1, e + 2)}
     scale = 1 << int(kind.parameters[1]) if kind.family == "fixed" else 1
     codes |= {int(n * scale + d) & ((1 << width) - 1) for n in numbers for d in (0, 1, -1)}
     return [from_code(c, kind) for c in sorted(codes, key=lambda c: min(c, (1 << width) - c))]

@@ -32,6 +32,7 @@ from ir_semantics.scalars import (
 )
 from ir_semantics.scalars_concrete import Concrete
 from rewrites.rule_prover import interpretations_of, prove_rule, proved_by
+from rewrites.rule_search import _special
 from rewrites.rules import ScalarRule, has_value
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
@@ -166,3 +167,8 @@ def test_two_formats_are_two_sorts() -> None:
     sums = [encoding.apply("add", k, [k, k], [n, n]) for k, n in zip(formats, numbers, strict=True)]
     assert len({n.symbol_type() for n in numbers}) == 2
     assert len({s.function_name() for s in sums}) == 2
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_numbers_of_one_bit_are_searched(signed: bool) -> None:
+    assert set(map(int, _special(integer(1, signed=signed), []))) == ({0, -1} if signed else {0, 1})
