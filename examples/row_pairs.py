@@ -199,7 +199,11 @@ def mapping(fault: Fault = "none") -> TensorMapping:
 
 
 if __name__ == "__main__":
+    import signal
+
     from ilaverify.text import show_verdict
     from ilaverify.verify import verify
 
-    print(show_verdict(verify(mapping())))
+    verdict = verify(mapping())
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # where nobody reads to the end, it ends as other programs do
+    print(show_verdict(verdict))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from pathlib import Path
 
+from .cli import LEAST_MEMORY
 from .errors import UsageError
 
-__all__ = ["count", "require_writable", "seconds"]
+__all__ = ["count", "megabytes", "note_large", "require_writable", "seconds", "seed"]
 
 
 def seconds(text: str) -> float:
@@ -26,6 +28,32 @@ def count(text: str) -> int:
     """A positive integer; raises argparse.ArgumentTypeError on anything else."""
     if not (text.isascii() and text.isdigit()) or not 1 <= int(text) < 10**7:
         raise argparse.ArgumentTypeError(f"must be a positive integer, not '{text}'")
+    return int(text)
+
+
+def megabytes(text: str) -> int:
+    """A limit of address space that a process can begin with; raises argparse.ArgumentTypeError on anything else."""
+    value = count(text)
+    if value < LEAST_MEMORY:
+        raise argparse.ArgumentTypeError(f"must be at least {LEAST_MEMORY} MB, which loading takes, not {value} MB")
+    return value
+
+
+def note_large(path: Path) -> None:
+    """Says on standard error that a file is read which takes long."""
+    if path.is_file() and path.stat().st_size >= _LARGE:
+        size = path.stat().st_size >> 20
+        print(
+            f"ilaverify: reading {path}, {size} MB, which takes about a minute for each 200 MB",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def seed(text: str) -> int:
+    """A seed of random numbers: a natural number, 0 too; raises argparse.ArgumentTypeError on anything else."""
+    if not (text.isascii() and text.isdigit()) or len(text) > 40:
+        raise argparse.ArgumentTypeError(f"must be a seed, an integer of 0 or more, not '{text}'")
     return int(text)
 
 
@@ -51,6 +79,9 @@ def require_writable(option: str, path: Path, *, directory: bool = False) -> Non
             "make room there, or name another place"
         ) from error
 
+
+_LARGE = 1 << 24
+"""Bytes of a file that takes seconds to read, for its text is parsed and written again."""
 
 _BLOCK = 4096
 """Bytes; a file without any may be made on a full disk."""

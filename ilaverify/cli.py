@@ -1,7 +1,7 @@
 """The command line from outside: whatever fails is one line, and never has the exit code of a refutation.
 
 Exit codes: 0 everything proved (or done), 1 something refuted, 2 something unproved or broken, 64 bad usage,
-130 interrupted.
+130 interrupted, 141 the reader of the output went away before its end (as a process that SIGPIPE ends).
 
 Nothing is loaded before :func:`main` begins, so that Ctrl-C and a lack of memory are met there, while modules load too.
 """
@@ -25,6 +25,8 @@ LEAST_MEMORY = 512
 
 EXIT_BROKEN = 2
 EXIT_INTERRUPTED = 130
+EXIT_PIPE = 141
+"""128 and the number of SIGPIPE: no verdict, whatever was found, for it was not shown."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,13 +37,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _require_memory()
         from .commands import run
 
-        code = run(given)
+        try:
+            code = run(given)
+        except SystemExit:  # --help and --version
+            sys.stdout.flush()
+            raise
         sys.stdout.flush()  # here, where it is reported that there is no room
         return code
     except BrokenPipeError:
         # the reader of our output has gone; point the interpreter's last flush elsewhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_BROKEN
+        return EXIT_PIPE
     except KeyboardInterrupt:
         print("ilaverify: interrupted; nothing was written", file=sys.stderr)
         return EXIT_INTERRUPTED

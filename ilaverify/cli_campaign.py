@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .arguments import require_writable
-from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
+from .arguments import count, require_writable, seed
+from .errors import EXIT_INTERRUPTED, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
     from .campaigns.campaign import CampaignResult, Phase
@@ -33,25 +33,17 @@ def add_parser(verbs: Any) -> None:
         "campaign",
         help="test a mapping on random inputs: statistics of the error, violations of a property",
         description="Compares an accelerator's program with the tensor IR on random inputs.  Sampling is no proof.",
-        epilog="exit codes: 0 no violation, 1 violation found, 2 broken or interrupted, 64 bad usage",
+        epilog="exit codes: 0 no violation, 1 violation found, 2 broken or nothing checked, 64 bad usage, "
+        "130 interrupted (what was found is written and shown)",
     )
     parser.add_argument("name", metavar="NAME", nargs="?", help="the campaign; --list shows all")
     parser.add_argument("--list", action="store_true", help="list the campaigns")
-    parser.add_argument("--examples", type=_at_least(1), default=100, metavar="N", help="default: 100")
-    parser.add_argument("--seed", type=_at_least(0), default=0, metavar="S", help="default: 0")
+    parser.add_argument("--examples", type=count, default=100, metavar="N", help="default: 100")
+    parser.add_argument("--seed", type=seed, default=0, metavar="S", help="default: 0")
     parser.add_argument("-o", dest="directory", type=Path, metavar="DIR", help="write samples, picture and violation")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="run a violating example again")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     parser.set_defaults(run=_campaign)
-
-
-def _at_least(least: int) -> Any:
-    def number(text: str) -> int:
-        if not (text.isascii() and text.isdigit()) or int(text) < least:
-            raise argparse.ArgumentTypeError(f"must be an integer of at least {least}, not '{text}'")
-        return int(text)
-
-    return number
 
 
 def _campaign(options: argparse.Namespace) -> int:
@@ -116,9 +108,11 @@ def _run(campaign: Campaign, options: argparse.Namespace) -> int:
             print(f"written        {path}")
     if failure is not None:
         raise failure
+    if result.interrupted:
+        return EXIT_INTERRUPTED
     if result.finding is not None:
         return EXIT_REFUTED
-    return EXIT_PROVED if result.checked and not result.interrupted else EXIT_UNPROVED
+    return EXIT_PROVED if result.checked else EXIT_UNPROVED
 
 
 def _write(result: CampaignResult, directory: Path, written: list[Path]) -> None:
@@ -268,8 +262,8 @@ def _report(result: CampaignResult, directory: Path | None) -> str:
     if worst is not None and worst.error:
         sizes = ", ".join(f"{name} {value}" for name, value in worst.parameters.items())
         lines.append(f"worst at       {sizes}, {worst.distribution}, data seed {worst.seed}")
-    for reason, count in result.skipped.items():
-        lines.append(f"skipped        {count}: {reason}")
+    for reason, number in result.skipped.items():
+        lines.append(f"skipped        {number}: {reason}")
     lines.append(f"violations     {result.violating} of {result.checked} examples that were checked")
     if result.checked and result.covered < 1:
         lines.append(

@@ -2,8 +2,8 @@
 
 Exit codes: 0 all accepted, 1 one is rejected, 2 one is undecided and none rejected, 64 bad usage.
 
-REJECTED means that something is wrong with a certificate; UNDECIDED, that solvers gave no answer in time, that the
-process which asked them ended, or that there is no file to be read: then nothing is known.
+REJECTED means that something is wrong with a certificate; UNDECIDED, that solvers gave no answer in time, or that the
+process which asked them ended: then nothing is known.  A file that is named and cannot be read is bad usage.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from .arguments import count, seconds
+from .arguments import count, megabytes, note_large, seconds
 from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 __all__ = ["add_parser"]
@@ -30,15 +30,16 @@ def add_parser(verbs: Any) -> None:
         description="Generates the obligations of each certificate's claim anew, compares them, and has solvers answer "
         "them from their text.  Of a compiled model, the certificates that it rests on are checked likewise, and "
         "everything else is made again and compared.",
-        epilog="exit codes: 0 all accepted, 1 one is rejected, 2 one is undecided (no answer came), 64 bad usage",
+        epilog="exit codes: 0 all accepted, 1 one is rejected, 2 one is undecided (no answer came), 64 bad usage, a "
+        "file that cannot be read included: nothing is checked then",
     )
     parser.add_argument(
         "certificates",
         nargs="+",
         type=Path,
         metavar="CERT",
-        help="a certificate, a directory of them, the directory of a compiled model, or the data of a counterexample "
-        "(*.counterexample-data.json), which is replayed",
+        help="a certificate, the data of a counterexample (*.counterexample-data.json), which is replayed, a directory "
+        "of these, or the directory of a compiled model",
     )
     parser.add_argument(
         "--proofs",
@@ -50,7 +51,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--solver", default="both", choices=("cvc5", "z3", "both"))
     parser.add_argument("--timeout", type=seconds, default=60.0, metavar="S", help="seconds per obligation")
     parser.add_argument("--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="default: processors")
-    parser.add_argument("--memory", type=count, default=4096, metavar="MB", help="for each process; default: 4096")
+    parser.add_argument("--memory", type=megabytes, default=4096, metavar="MB", help="for each process; default: 4096")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     parser.set_defaults(run=_check)
 
@@ -94,15 +95,43 @@ def _word(result: dict[str, Any]) -> str:
 
 
 def _files(given: Sequence[Path]) -> Iterator[Path]:
-    """The files named, and the certificates of directories."""
+    """The files named, which can be read, and what directories hold of certificates and data of counterexamples."""
+    from .refutations import is_counterexample
+
     for path in given:
         if not path.is_dir():
+            _require_readable(path)
             yield path
             continue
-        found = sorted(path.glob("*.cert.json"))
+        found = [p for p in sorted(path.glob("*.json")) if p.name.endswith(".cert.json") or is_counterexample(p)]
         if not found:
-            raise UsageError(f"{path} must hold certificates (*.cert.json), and it holds none")
+            raise UsageError(
+                f"{path} must hold certificates (*.cert.json) or data of counterexamples "
+                "(*.counterexample-data.json), and it holds none"
+            )
         yield from found
+
+
+def _require_readable(path: Path) -> None:
+    """Raises UsageError where a file cannot be read, or is the program of a counterexample and not its data."""
+    from ila_lang.files import FileRefused, read_at_most
+    from reports.certificate import MOST_BYTES
+
+    from .refutations import data_of_program
+
+    data = data_of_program(path)
+    if data is not None:
+        raise UsageError(
+            f"{path} is the program of a counterexample, which ilaverify simulate MODEL {path} runs; to replay the "
+            f"counterexample: ilaverify check {data}"
+        )
+    if path.is_fifo():
+        return  # it can be read once
+    note_large(path)
+    try:
+        read_at_most(path, "a certificate", MOST_BYTES)
+    except FileRefused as error:
+        raise UsageError(str(error)) from error
 
 
 def _show(result: dict[str, Any]) -> None:
@@ -152,9 +181,6 @@ def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[tup
     Those whose proofs took longest begin first.  A process knows the answers that solvers gave in those that had ended
     before it began.
     """
-    if len(paths) == 1:
-        yield 0, _checked(paths[0], options.solver, options.timeout, {})
-        return
     from functools import partial
 
     from reports.binding import binding_problems
@@ -162,7 +188,8 @@ def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[tup
     from .catalogue import all_entries
     from .workers import Task, run_tasks
 
-    _ = all_entries(), binding_problems  # what all processes need is loaded once, before they begin
+    if len(paths) > 1:
+        _ = all_entries(), binding_problems  # what all processes need is loaded once, before they begin
     answered: dict[str, str] = {}
 
     def run(path: Path) -> str:
@@ -170,7 +197,9 @@ def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[tup
         result = _checked(path, options.solver, options.timeout, known)
         return json.dumps([result, {key: status for key, status in known.items() if key not in answered}])
 
-    longest = sorted(range(len(paths)), key=lambda number: -_seconds_of_proof(paths[number]))
+    longest = list(range(len(paths)))
+    if len(paths) > 1:
+        longest.sort(key=lambda number: -_seconds_of_proof(paths[number]))
     tasks = [Task(str(number), partial(run, paths[number])) for number in longest]
     with closing(run_tasks(tasks, jobs=options.jobs, timeout=3600.0, memory=options.memory)) as ends:
         for end in ends:
@@ -188,6 +217,8 @@ def _seconds_of_proof(path: Path) -> float:
     from ila_lang.files import read_at_most
     from reports.certificate import MOST_BYTES
 
+    if path.is_fifo():
+        return 0.0  # it can be read once
     try:
         seconds = json.loads(read_at_most(path, "a certificate", MOST_BYTES))["seconds"]
     except (ValueError, TypeError, KeyError, RecursionError):

@@ -160,8 +160,8 @@ def _compile(options: argparse.Namespace) -> int:
 
 def _show(compiled: Compiled, digest: str, directory: Path) -> None:
     from rewrites.artefact.summary import calibration_text, equality_text
+    from rewrites.offload.reasons import MOVEMENT_REASON
 
-    counts = compiled.graph.operators()
     on_device: dict[str, int] = {}
     for number in compiled.implementations:
         name = compiled.graph.nodes[number].operator
@@ -170,13 +170,14 @@ def _show(compiled: Compiled, digest: str, directory: Path) -> None:
     print(f"{compiled.source_name} for {', '.join(compiled.targets)}")
     told = ", ".join(f"{n} {name}" for name, n in sorted(on_device.items())) or "none"
     print(f"  accelerators  {told}; {calls} programs")
-    left = sum(counts.values()) - sum(on_device.values())
-    print(f"  host          {left} operators")
-    reasons = [h for h in compiled.host if h.reason != "data movement is the host's"]
+    reasons = [h for h in compiled.host if h.reason != MOVEMENT_REASON]
+    left, computing = sum(h.count for h in compiled.host), sum(h.count for h in reasons)
+    print(f"  host          {left} operators, {left - computing} of them data movement, {computing} others:")
     for host in reasons[:MOST_REASONS]:
         print(f"                {host.count} {host.operator}: {host.reason}")
     if len(reasons) > MOST_REASONS:
-        print(f"                and {len(reasons) - MOST_REASONS} more: see SUMMARY.md")
+        more = reasons[MOST_REASONS:]
+        print(f"                {sum(h.count for h in more)} more, for {len(more)} other reasons: see SUMMARY.md")
     print(f"  equality      {equality_text(compiled.equality)}")
     print(f"  rests on      {len(compiled.certificates)} certificates: {', '.join(compiled.certificates) or 'none'}")
     for name, reason in compiled.left_out.items():

@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from textwrap import shorten
@@ -20,9 +20,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from . import cli_report
-from .arguments import count, require_writable, seconds
+from .arguments import count, megabytes, require_writable, seconds, seed
 from .cli_compile import targets_of
-from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
+from .errors import EXIT_INTERRUPTED, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
     from reports.outcomes import ProofOutcome
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from .remembered import Files
 
 __all__ = [
-    "EXIT_INTERRUPTED",
     "RESULT_SCHEMA",
     "STATEMENT_FILE",
     "add_parser",
     "chosen_entries",
     "exit_code_of",
+    "name_width",
     "outcome_json",
     "run_entries",
     "show_outcome",
@@ -50,9 +50,6 @@ RESULT_SCHEMA = "ilaverify-prove-2"
 
 STATEMENT_FILE = "proofs.intoto.json"
 """The in-toto Statement over the certificates, in the directory of ``-o``."""
-
-EXIT_INTERRUPTED = 130
-"""The run was interrupted; what it had proved was kept."""
 
 
 def add_parser(verbs: Any) -> None:
@@ -76,7 +73,7 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="default: processors")
     parser.add_argument("--timeout", type=seconds, default=300.0, metavar="S", help="for each claim; default: 300")
-    parser.add_argument("--memory", type=count, default=4096, metavar="MB", help="for each process; default: 4096")
+    parser.add_argument("--memory", type=megabytes, default=4096, metavar="MB", help="for each process; default: 4096")
     parser.add_argument("--store", type=Path, metavar="FILE", help="proof store; default: in the user's cache")
     parser.add_argument("--no-store", action="store_true", help="prove everything anew and keep nothing")
     parser.add_argument("--recheck", action="store_true", help="put stored proofs to both solvers again")
@@ -86,7 +83,7 @@ def add_parser(verbs: Any) -> None:
         metavar="N",
         help="instead: claims with one place changed, which must not be proved",
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of --mutants; default: 0")
+    parser.add_argument("--seed", type=seed, default=0, metavar="S", help="of --mutants; default: 0")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     for name, what in _REPORTS.items():
         parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"write {what}")
@@ -144,8 +141,9 @@ def _prove(options: argparse.Namespace) -> int:
     else:
         outcomes, interrupted = known, False
         notes: set[str] = set()
+        width = name_width(outcome.name for outcome in outcomes)
         for outcome in outcomes:
-            _tell(outcome, notes, options)
+            _tell(outcome, width, notes, options)
             keep(outcome)
     try:
         if failure is None:
@@ -273,6 +271,7 @@ def run_entries(
     from .prove_all import prove_all
 
     progress = _Progress(list(entries))
+    width = name_width(entries)
     done: dict[str, ProofOutcome] = {}
     notes: set[str] = set()
     interrupted = False
@@ -303,7 +302,7 @@ def run_entries(
                 done[outcome.name] = outcome
                 progress.clear()
                 keep(outcome)
-                _tell(outcome, notes, options)
+                _tell(outcome, width, notes, options)
                 progress.ended(outcome.name)
                 if asked:
                     raise KeyboardInterrupt
@@ -323,21 +322,26 @@ def run_entries(
     return [done[name] for name in entries], interrupted
 
 
-def _tell(outcome: ProofOutcome, notes: set[str], options: argparse.Namespace) -> None:
+def _tell(outcome: ProofOutcome, width: int, notes: set[str], options: argparse.Namespace) -> None:
     """Prints an outcome, and those of its notes that were not printed yet; they are added to ``notes``."""
     for note in outcome.notes:
         if note not in notes:
             print(f"ilaverify: {outcome.name}: {note}", file=sys.stderr)
         notes.add(note)
     if not options.json:
-        print(show_outcome(outcome), flush=True)
+        print(show_outcome(outcome, width), flush=True)
 
 
-def show_outcome(outcome: ProofOutcome) -> str:
-    """One outcome as text."""
+def name_width(names: Iterable[str]) -> int:
+    """The width of a column of names."""
+    return max((len(name) for name in names), default=0)
+
+
+def show_outcome(outcome: ProofOutcome, width: int) -> str:
+    """One outcome as text, with names in a column of this width."""
     mark = "" if outcome.as_expected and outcome.status == "PROVED" else f"  expected {outcome.expected}"
     store = ", from store" if outcome.from_store else ""
-    lines = [f"{outcome.status:<8} {outcome.name:<28} {outcome.seconds:6.1f} s{store}{mark}"]
+    lines = [f"{outcome.status:<8} {outcome.name:<{width}} {outcome.seconds:6.1f} s{store}{mark}"]
     if outcome.kind != "mapping" and outcome.as_expected:
         return lines[0]  # there are hundreds of them
     if outcome.claim is not None and outcome.status == "PROVED":

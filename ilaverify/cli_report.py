@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 __all__ = ["PageInputs", "add_inputs", "add_parser", "page_of", "read_inputs", "stored_outcomes"]
 
 
+FEW = 3
+"""As many claims that are missing for one reason have lines of their own; more are counted."""
+
+
 def add_parser(verbs: Any) -> None:
     """Adds the verb to the subparsers of the command line; ``options.run`` runs it."""
     parser: argparse.ArgumentParser = verbs.add_parser(
@@ -83,7 +87,7 @@ def read_inputs(options: argparse.Namespace) -> PageInputs:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from .cli_prove import RESULT_SCHEMA, chosen_entries, exit_code_of, outcome_json, show_outcome
+    from .cli_prove import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, show_outcome
 
     entries = chosen_entries(options.names, every=not options.names)
     require_writable("-o", options.page)
@@ -92,7 +96,7 @@ def _report(options: argparse.Namespace) -> int:
     inputs = read_inputs(options)
 
     from reports.certificate import write_atomically
-    from reports.outcomes import tally
+    from reports.outcomes import NOT_RUN, tally
     from reports.store import ProofStore, StoreError, default_store
 
     store = ProofStore(options.store or default_store())
@@ -106,8 +110,14 @@ def _report(options: argparse.Namespace) -> int:
         found = {"schema": RESULT_SCHEMA, "claims": [outcome_json(o) for o in outcomes]}
         print(json.dumps(found | {"written": [str(options.page)]}, indent=2, sort_keys=True))
     else:
+        alike = Counter((o.status, o.reason) for o in outcomes if o.status == NOT_RUN)
+        width = name_width(o.name for o in outcomes)
         for outcome in outcomes:
-            print(show_outcome(outcome))
+            if alike[outcome.status, outcome.reason] <= FEW:
+                print(show_outcome(outcome, width))
+        for (status, reason), number in alike.items():
+            if number > FEW:
+                print(f"{status:<8} {number} claims: {reason}")
         print(f"written   {options.page}")
         print(tally(outcomes))
     return exit_code_of(outcomes)

@@ -35,9 +35,9 @@ def add_parser(verbs: Any) -> None:
 
 
 def _rule(options: argparse.Namespace) -> int:
-    from .catalogue import MAPPINGS, find_subject
+    from .catalogue import MAPPINGS, SHAPED_MAPPINGS, find_subject
 
-    if options.name in MAPPINGS:
+    if options.name in {**MAPPINGS, **SHAPED_MAPPINGS}:
         raise UsageError(f"{options.name} is a mapping; use ilaverify mapping {options.name}")
     if options.directory is not None:
         require_writable("-o", options.directory, directory=True)

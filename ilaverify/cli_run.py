@@ -1,7 +1,8 @@
 """The verb ``run``: a compiled model on the simulators, beside a reference and the proved bounds.
 
-Exit codes: 0 every operator within its bound, 1 one is beyond its bound, 2 an output is as far from the reference as
-that is large, 64 bad usage (a damaged directory included).
+Exit codes: 0 no operator is beyond its bound, 1 one is, 2 an operator got numbers that were cut because calibration
+did not foresee them, or an output is as far from the reference as that is large, 64 bad usage (a damaged directory
+included).
 
 What is computed here are results, errors and bounds.  Certificates and the equality are what the directory says.
 """
@@ -15,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .arguments import count, require_writable
+from .arguments import count, require_writable, seed
 from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
@@ -43,12 +44,14 @@ def add_parser(verbs: Any) -> None:
         "run",
         help="run a compiled model on the simulators, and compare it with a reference and with proved bounds",
         description="Runs accelerator operators by their programs on simulators, and the others on the host.",
-        epilog="exit codes: 0 every operator is within its proved bound, 1 one is beyond it, 2 an output is as far "
-        "from the reference as that is large, 64 bad usage",
+        epilog="exit codes: 0 no operator is beyond its proved bound, 1 one is, 2 inputs are beyond what calibration "
+        "foresaw and numbers were cut, or an output is as far from the reference as that is large, 64 bad usage",
     )
     parser.add_argument("directory", type=Path, metavar="DIR", help="as ilaverify compile writes it")
     parser.add_argument("--input", type=Path, metavar="X.npz", help="an array for each input, by name")
-    parser.add_argument("--random", type=count, metavar="SEED", help="random inputs in place of --input, from a seed")
+    parser.add_argument(
+        "--random", type=seed, metavar="SEED", help="one random input in place of --input, from this seed"
+    )
     parser.add_argument("--reference", default="host", choices=("host", "onnxruntime"), help="default: host")
     parser.add_argument(
         "--repeat", type=count, metavar="N", help="run N times more, for the time of a run when simulators are warm"
@@ -126,7 +129,7 @@ def _run(options: argparse.Namespace) -> int:
             print(f"written   {path}")
     if found.first_outside is not None:
         return EXIT_REFUTED
-    return EXIT_UNPROVED if found.unrelated else EXIT_PROVED
+    return EXIT_UNPROVED if found.unrelated or found.cut else EXIT_PROVED
 
 
 def _seconds(compiled: Compiled, inputs: Mapping[str, Array], devices: Devices) -> float:
@@ -168,11 +171,17 @@ def _lines(
     if outside is not None:
         yield f"BEYOND ITS BOUND: node {outside.number} ({outside.operator}) is the first operator that leaves it"
     else:
-        bounded = sum(n.inside is True for n in found.nodes)
-        others = len(found.nodes) - bounded
+        within = sum(n.inside is True and not n.cut for n in found.nodes)
+        others = sum(n.inside is None for n in found.nodes)
         yield (
-            f"{bounded} of {len(found.nodes)} operators are within their bounds, computed here; that bounds are proved "
+            f"{within} of {len(found.nodes)} operators are within their bounds, computed here; that bounds are proved "
             "rests on the certificates above" + (f"; for {others} there is none on these operands" if others else "")
+        )
+    if found.cut:
+        yield (
+            f"INPUTS BEYOND CALIBRATION: {len(found.cut)} of {len(found.nodes)} operators got numbers that were cut, "
+            f"the first is node {found.cut[0].number}; bounds in the table are about what was left of them; compile "
+            "with inputs like these (compile --calibrate)"
         )
     for output in found.unrelated:
         yield (

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .arguments import require_writable
+from .arguments import note_large, require_writable
 from .errors import EXIT_PROVED, UsageError
 
 __all__ = ["add_parser"]
@@ -112,6 +112,7 @@ def _simulate(options: argparse.Namespace) -> int:
         )
     if options.output is not None:
         require_writable("-o", options.output)
+    note_large(options.program)
     try:
         text = read_at_most(options.program, "a program", MOST_BYTES).decode()
     except FileRefused as error:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import cli_campaign, cli_check, cli_compile, cli_prove, cli_report, cli_rule, cli_run, cli_simulate
+from . import __version__, cli_campaign, cli_check, cli_compile, cli_prove, cli_report, cli_rule, cli_run, cli_simulate
 from .arguments import require_writable, seconds
 from .errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
@@ -28,6 +28,10 @@ __all__ = ["parser_of_commands", "run"]
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}\n{self.format_usage().strip()}")
+
+    def print_help(self, file: Any = None) -> None:
+        """Writes the help; argparse would leave out in silence what cannot be written."""
+        print(self.format_help(), end="", file=file)
 
 
 def run(arguments: Sequence[str] | None) -> int:
@@ -46,8 +50,11 @@ def parser_of_commands() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="ilaverify",
         description="Proves that accelerator programs compute what tensor-compiler fragments mean.",
-        epilog="exit codes: 0 all proved, 1 something refuted, 2 something unproved or broken, 64 bad usage",
+        epilog="exit codes: 0 all proved, accepted or done, 1 something refuted or rejected, 2 something unproved, "
+        "undecided or broken, 64 bad usage (a file that is named and cannot be read, too), 130 interrupted, 141 the "
+        "reader of the output went away before its end",
     )
+    parser.add_argument("--version", action="version", version=f"ilaverify {__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="COMMAND", parser_class=_Parser)
 
     listing = verbs.add_parser("list", help="names of models, and of mappings and all other claims")
@@ -66,9 +73,18 @@ def parser_of_commands() -> argparse.ArgumentParser:
     mapping.add_argument(
         "--method", default="auto", metavar="chc|bmc|hash|auto", help="default: auto (bmc with --shape)"
     )
-    mapping.add_argument("--shape", metavar="ROWSxCOLUMNS", help="input tensor of a bmc or hash proof, e.g. 16x64")
-    mapping.add_argument("--data", default="auto", choices=("auto", "uninterpreted", "bits"), help="bmc: data values")
-    mapping.add_argument("--memory", default="resolved", choices=("resolved", "arrays"), help="bmc: memory encoding")
+    mapping.add_argument(
+        "--shape",
+        metavar="NxM[xK...]",
+        help="bmc and hash: the shape; 16x64 (rows, columns) of a pooling, 1x32x16 (rows, "
+        "inputs, outputs) of a dense layer; a wrong one is told what its extents are",
+    )
+    mapping.add_argument(
+        "--data", choices=("auto", "uninterpreted", "bits"), help="bmc alone: data values; default: auto"
+    )
+    mapping.add_argument(
+        "--memory", choices=("resolved", "arrays"), help="bmc alone: memory encoding; default: resolved"
+    )
     mapping.add_argument("--timeout", type=seconds, default=60.0, metavar="S", help="seconds per question to a solver")
     mapping.add_argument("--full", action="store_true", help="a line for every obligation")
     mapping.add_argument("-o", dest="directory", type=Path, metavar="DIR", help="write certificate or counterexample")
@@ -83,8 +99,13 @@ def parser_of_commands() -> argparse.ArgumentParser:
     cli_compile.add_parser(verbs)
     cli_run.add_parser(verbs)
 
-    for verb in (listing, show, mapping):
+    for verb in (listing, mapping):
         verb.add_argument("--json", action="store_true", help="machine-readable output")
+    show.add_argument(
+        "--json",
+        action="store_true",
+        help="the model in the exchange format, whose keys python -m pydoc ila_lang.portable explains",
+    )
     return parser
 
 
@@ -113,7 +134,7 @@ def _list(options: argparse.Namespace) -> int:
         return EXIT_PROVED
     for kind, found in parts.items():
         print(f"{kind}s")
-        width = max(24, *(len(name) for name in found)) if len(found) < 50 else 24
+        width = max(24, *(len(name) for name in found))
         for name, summary in found.items():
             print(f"  {name:<{width}} {summary}")
     if options.kind is None:
@@ -156,8 +177,12 @@ def _well_formed(ila: Ila, as_json: bool) -> int:
 
 
 def _mapping(options: argparse.Namespace) -> int:
-    from .catalogue import find_mapping
+    from .catalogue import MAPPINGS, SHAPED_MAPPINGS, all_entries, find_mapping
 
+    if options.name not in {**MAPPINGS, **SHAPED_MAPPINGS}:
+        other = all_entries().get(options.name)
+        if other is not None:
+            raise UsageError(f"{options.name} is a {other.kind}; use ilaverify rule {options.name}")
     mapping = find_mapping(options.name)
 
     from ila_lang.mapping import SizeError
@@ -172,10 +197,14 @@ def _mapping(options: argparse.Namespace) -> int:
     shape = _shape(options.shape)
     if options.method in ("bmc", "hash") and shape is None:
         raise UsageError(f"--method {options.method} must be given a shape, e.g. --shape 16x64")
-    if options.method == "hash" and (options.data == "bits" or options.memory == "arrays"):
-        raise UsageError("--method hash keeps data uninterpreted and memories resolved; leave --data and --memory out")
     if options.method == "chc" and shape is not None:
         raise UsageError("--method chc proves every size; leave --shape out, or use --method bmc")
+    if options.method in ("chc", "hash") or shape is None:
+        for name in ("data", "memory"):
+            if getattr(options, name) is not None:
+                raise UsageError(
+                    f"--{name} must go with --method bmc, which alone has it; leave it out, or give a --shape"
+                )
     if options.directory is not None:
         require_writable("-o", options.directory, directory=True)
     progress = _Progress()
@@ -184,8 +213,8 @@ def _mapping(options: argparse.Namespace) -> int:
             mapping,
             options.method,
             shape=shape,
-            data=options.data,
-            memory=options.memory,
+            data=options.data or "auto",
+            memory=options.memory or "resolved",
             timeout=options.timeout,
             progress=progress,
         )
@@ -214,7 +243,7 @@ def _shape(text: str | None) -> tuple[int, ...] | None:
     if text is None:
         return None
     if re.fullmatch(r"\d{1,9}(x\d{1,9})+", text) is None:
-        raise UsageError(f"--shape must be ROWSxCOLUMNS, e.g. 16x64, not '{text}'")
+        raise UsageError(f"--shape must be extents with x in between, e.g. 16x64 or 1x32x16, not '{text}'")
     return tuple(int(part) for part in text.split("x"))
 
 
@@ -258,7 +287,7 @@ def _write(
             parameters, stem = {"shape": list(shape)}, f"{stem}.{'x'.join(map(str, shape))}"
             if verdict.method == "bmc":
                 bits = Interpretation.BITS in verdict.claim.interpretations
-                parameters |= {"data": "bits" if bits else "uninterpreted", "memory": options.memory}
+                parameters |= {"data": "bits" if bits else "uninterpreted", "memory": options.memory or "resolved"}
                 stem += f".{parameters['data']}"
         path = options.directory / f"{stem}.cert.json"
         prover = prover_identity(MappingSubject(mapping), verdict.method)

@@ -26,7 +26,20 @@ from rewrites.codegen import Bounds, Devices, Executed, Implementation, bound_cl
 
 from .references import in_double
 
-__all__ = ["Comparison", "NodeComparison", "OutputComparison", "compare", "distance", "finite", "lines_of"]
+__all__ = ["Comparison", "Cut", "NodeComparison", "OutputComparison", "compare", "distance", "finite", "lines_of"]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Numbers of an operand that lay beyond its format, and were cut to its end: ``count`` of ``of``.
+
+    Those of a ``constant`` were cut when the model was compiled, whatever the inputs are.
+    """
+
+    operand: str
+    count: int
+    of: int
+    constant: bool
 
 
 @dataclass(frozen=True)
@@ -35,7 +48,7 @@ class NodeComparison:
 
     Errors are the largest distances of elements: ``own`` on quantised operands and ``given`` on given ones, each with
     its bound (None where nothing is proved; ``reason`` says why), ``reference`` from the host's run, whose largest
-    magnitude is ``scale``.  ``saturated`` counts elements of operands that were cut to the end of their format.
+    magnitude is ``scale``.  ``cuts`` are operands with numbers beyond their format.
     """
 
     number: int
@@ -50,8 +63,13 @@ class NodeComparison:
     reason: str
     reference: float
     scale: float
-    saturated: Mapping[str, int]
+    cuts: tuple[Cut, ...]
     seconds: float
+
+    @property
+    def cut(self) -> bool:
+        """Whether numbers that calibration was to foresee were cut: those of operands that inputs decide."""
+        return any(not cut.constant for cut in self.cuts)
 
     @property
     def inside(self) -> bool | None:
@@ -75,7 +93,8 @@ class NodeComparison:
             "no_bound": self.reason,
             "error_against_reference": finite(self.reference),
             "largest_of_reference": finite(self.scale),
-            "saturated": dict(self.saturated),
+            "saturated": {cut.operand: cut.count for cut in self.cuts},
+            "beyond_calibration": self.cut,
             "inside": self.inside,
             "seconds": round(self.seconds, 4),
         }
@@ -121,6 +140,11 @@ class Comparison:
     def unrelated(self) -> tuple[OutputComparison, ...]:
         """The outputs that are as far off as the reference is large."""
         return tuple(output for output in self.outputs if output.unrelated)
+
+    @property
+    def cut(self) -> tuple[NodeComparison, ...]:
+        """The operators that got numbers beyond those that calibration foresaw."""
+        return tuple(n for n in self.nodes if n.cut)
 
     @property
     def first_outside(self) -> NodeComparison | None:
@@ -193,7 +217,15 @@ def _node(
         bounds.reason,
         distance(executed.value, host),
         _largest(host),
-        dict(executed.saturated),
+        tuple(
+            Cut(
+                name,
+                count,
+                executed.given[name].size,
+                graph.nodes[node.operands[names.index(name)]].operator == "constant",
+            )
+            for name, count in executed.saturated.items()
+        ),
         ran.seconds,
     )
 
@@ -240,4 +272,13 @@ def lines_of(nodes: Sequence[NodeComparison]) -> list[str]:
             f"{n.number:>5}  {n.operator:<20}{n.calls:>8}  {n.own:>9.3g}  {bound:>9}  {n.reference:>9.3g}  "
             f"{n.scale:>9.3g}  {n.seconds:>7.3f}  {n.origin}{mark}"
         )
+        for cut in n.cuts:
+            when = ", when the model was compiled" if cut.constant else ""
+            told.append(
+                f"{'':>7}{cut.count} of {cut.of} numbers of {cut.operand} were cut to the range of their format{when}"
+            )
+        if n.cuts:
+            bound = "no bound" if n.given_bound is None else f"the bound {n.given_bound:.3g}"
+            told.append(f"{'':>7}on the operands as they were given, the error is {n.given:.3g}, and there is {bound}")
+    told.append("error and bound are on the operands as the accelerator got them, rounded and cut to its formats")
     return told

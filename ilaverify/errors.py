@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from smt_encodings.claims import Status
 
-__all__ = ["EXIT_BAD_USAGE", "EXIT_PROVED", "EXIT_REFUTED", "EXIT_UNPROVED", "UsageError", "exit_code"]
+__all__ = [
+    "EXIT_BAD_USAGE",
+    "EXIT_INTERRUPTED",
+    "EXIT_PROVED",
+    "EXIT_REFUTED",
+    "EXIT_UNPROVED",
+    "UsageError",
+    "exit_code",
+]
 
 EXIT_PROVED = 0
 """Everything asked for was proved (or done)."""
@@ -14,6 +22,9 @@ EXIT_UNPROVED = 2
 """Something is unproved or broken."""
 EXIT_BAD_USAGE = 64
 """The command or its input is wrong; nothing was written."""
+
+EXIT_INTERRUPTED = 130
+"""Ctrl-C or SIGTERM came; what was found before was kept where the verb keeps something."""
 
 
 class UsageError(Exception):

@@ -14,7 +14,7 @@ from reports.subjects import Refutation
 from .catalogue import find_subject
 from .errors import UsageError
 
-__all__ = ["is_counterexample", "replayed_file", "write_refutation"]
+__all__ = ["data_of_program", "is_counterexample", "replayed_file", "write_refutation"]
 
 DATA, PROGRAM = "counterexample-data.json", "counterexample.json"
 
@@ -32,6 +32,12 @@ def write_refutation(found: Refutation, name: str, directory: Path | None) -> li
 def is_counterexample(path: Path) -> bool:
     """Whether a file is named as data of a counterexample."""
     return path.name.endswith(f".{DATA}")
+
+
+def data_of_program(path: Path) -> Path | None:
+    """Where the data of a counterexample lie whose program a file is named as; None for a file of another name."""
+    name = path.name.removesuffix(f".{PROGRAM}")
+    return None if name == path.name else path.with_name(f"{name}.{DATA}")
 
 
 def replayed_file(path: Path) -> Refutation | str:

@@ -26,6 +26,8 @@ __all__ = ["Ended", "Task", "note", "run_tasks"]
 
 _FORK = multiprocessing.get_context("fork")
 _MEGABYTE = 1 << 20
+_WITHOUT_MEMORY = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGTRAP, signal.SIGILL)
+"""How libraries end a process that gets no more memory; crashes for other reasons look the same from outside."""
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
@@ -172,6 +174,8 @@ def _finished(one: _Running, memory: int) -> Ended:
         failure = f"its process was ended by {_signal_name(-code)}"
         if "bad_alloc" in last or "memory" in last.lower() or -code == signal.SIGKILL:
             failure += f"; probably out of memory (limit {memory} MB, --memory)"
+        elif -code in _WITHOUT_MEMORY:
+            failure += f", as where memory ends (limit {memory} MB, --memory), or by a crash"
         elif -code == signal.SIGXCPU:
             failure += "; it used more processor time than --timeout allows"
     else:

@@ -61,6 +61,7 @@ def import_model(
     functions = {(f.domain, f.name): f for f in proto.functions}
     importer = _Importer(Builder(), functions, versions)
     names: Names = {}
+    _check_dimensions(proto, dimensions or {})
     given = dict(values or {})
     initial = {t.name for t in proto.graph.initializer}
     for value in proto.graph.input:
@@ -91,6 +92,18 @@ def _versions(given: Mapping[str, int], what: str) -> dict[str, int]:
             "convert it with onnx.version_converter.convert_version"
         )
     return versions
+
+
+def _check_dimensions(proto: ModelProto, dimensions: Mapping[str, int]) -> None:
+    """Raises GraphError where a symbolic extent is bound that no input has."""
+    known = {d.dim_param: None for v in proto.graph.input for d in v.type.tensor_type.shape.dim if d.dim_param}
+    unknown = [name for name in dimensions if name not in known]
+    if unknown:
+        there = f"({', '.join(known)})" if known else "(there are none)"
+        raise GraphError(
+            f"dimensions must be symbolic extents of the model's inputs {there}, not {', '.join(unknown)}; "
+            "correct the names, or leave them out"
+        )
 
 
 def _as_declared(output: ValueInfoProto, found: TensorType, with_shape: bool) -> None:
@@ -135,10 +148,11 @@ def _input_type(name: str, of: TypeProto, dimensions: Mapping[str, int], shape: 
         elif d.dim_param in dimensions:
             extents.append(dimensions[d.dim_param])
         else:
-            told = f"symbolic extent {d.dim_param}" if d.dim_param else "unknown extent"
-            raise GraphError(
-                f"the input {name} must have a static shape, but its axis {axis} has the {told}; bind it when importing"
-            )
+            told, how = "unknown extent", "write its extent into the model"
+            if d.dim_param:
+                told = f"symbolic extent {d.dim_param}"
+                how = f"bind it when importing (compile --dimension {d.dim_param}=N)"
+            raise GraphError(f"the input {name} must have a static shape, but its axis {axis} has the {told}; {how}")
     try:
         return TensorType(dtype, tuple(extents))
     except GraphError as error:

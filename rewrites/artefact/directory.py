@@ -6,6 +6,7 @@ directory with a file more or less, or with a byte that differs, is refused.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -197,4 +198,9 @@ def _bytes(path: Path, most: int) -> bytes:
                 raise ArtefactError(f"{path}: a compiled model's file must be a regular file of at most {most} bytes")
             return file.read(most)
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise ArtefactError(
+                f"{path}: a compiled model's file must be a file of its own, not a symbolic link, for links are not "
+                "followed; put the file itself there"
+            ) from error
         raise ArtefactError(f"{path}: a compiled model's file must be readable: {error.strerror}") from error

@@ -13,7 +13,10 @@ from ir_semantics.graph.types import TensorType
 from .costs import MOVEMENT, Implementable, reduction_steps
 from .operators import ACCELERATOR_OPERATORS, LAYER_OPTIONS, mappings_of
 
-__all__ = ["LeftOnHost", "left_on_host"]
+__all__ = ["MOVEMENT_REASON", "LeftOnHost", "left_on_host"]
+
+MOVEMENT_REASON: Final = "data movement is the host's"
+"""Why operators stay on the host that compute nothing."""
 
 _TAKERS: Final[Mapping[str, Mapping[str, str]]] = {
     "conv": {"flexasr": "flexasr.linear", "hlscnn": "hlscnn.conv2d", "vta": "vta.dense"},
@@ -26,6 +29,18 @@ _TAKERS: Final[Mapping[str, Mapping[str, str]]] = {
     **{name: {"flexasr": "flexasr.mean_pool"} for name in ("avg_pool", "mean")},
 }
 """By operator and target, the accelerator operator that could do its work."""
+
+
+_ACTIVATION = "flexasr.linear computes it as the activation of a dense layer, and compile uses nothing for it alone"
+_ALONE: Final[Mapping[str, str]] = {
+    "relu": f"{_ACTIVATION}: vta_relu and the relu of HLSCNN's convolution are proved, and compile does not use them",
+    "sigmoid": _ACTIVATION,
+    "tanh": _ACTIVATION,
+    "add": "compile does not use vta_add and vta_bias_add, which are proved, and has no accelerator operator for sums",
+    "maximum": "compile does not use vta_max and vta_max_imm, which are proved",
+    "minimum": "compile does not use vta_min and vta_min_imm, which are proved",
+}
+"""Why operators stay on the host that mappings of the catalogue compute: no accelerator operator stands for these."""
 
 
 _EVERY_MAPPING: Final = frozenset(name for operator in ACCELERATOR_OPERATORS.values() for name in operator.mappings)
@@ -70,9 +85,9 @@ def _reason(
     flexible: bool,
 ) -> str:
     if node.operator in MOVEMENT:
-        return "data movement is the host's"
+        return MOVEMENT_REASON
     if node.operator not in _TAKERS:
-        return "no accelerator operator computes it"
+        return _ALONE.get(node.operator, "no accelerator operator computes it")
     takers = {t: _TAKERS[node.operator][t] for t in targets if t in _TAKERS[node.operator]}
     if not takers:
         return f"no operator of {' or '.join(targets)} computes it"

@@ -107,7 +107,7 @@ def test_json_output(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("limit", "code", "files"),
-    [(1e9, 2, {"campaign.json", "histogram.svg"}), (2.0, 1, {"campaign.json", "histogram.svg", "violation.json"})],
+    [(1e9, 130, {"campaign.json", "histogram.svg"}), (2.0, 130, {"campaign.json", "histogram.svg", "violation.json"})],
 )
 def test_an_interrupt_on_the_command_line(
     capsys: pytest.CaptureFixture[str],
@@ -133,7 +133,7 @@ def test_a_signal_keeps_what_was_found(tmp_path: Path) -> None:
         assert process.stdout.readline() == "ten examples\n"
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (2, "")
+    assert (process.returncode, err) == (130, "")
     assert json.loads(out)["interrupted"] is True
     assert len(json.loads((tmp_path / "toy_slow.campaign.json").read_text())["samples"]) == 10
 
@@ -195,9 +195,9 @@ def test_bad_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], mes
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--examples", "0"], "argument --examples: must be an integer of at least 1, not '0'"),
-        (["--seed", "-1"], "argument --seed: must be an integer of at least 0, not '-1'"),
-        (["--seed", "1.5"], "argument --seed: must be an integer of at least 0, not '1.5'"),
+        (["--examples", "0"], "argument --examples: must be a positive integer, not '0'"),
+        (["--seed", "-1"], "argument --seed: must be a seed, an integer of 0 or more, not '-1'"),
+        (["--seed", "1.5"], "argument --seed: must be a seed, an integer of 0 or more, not '1.5'"),
     ],
 )
 def test_bad_numbers(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:

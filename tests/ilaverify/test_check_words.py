@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ilaverify.cli import main
@@ -107,3 +108,45 @@ def test_a_process_that_dies_decides_nothing(
     code, out = check(capsys, proved, other)
     assert code == 2 and out.endswith("0 accepted, 0 rejected, 2 undecided\n")
     assert "  its process ended with exit code 7\n" in out
+
+
+def test_the_limit_of_memory_is_that_of_a_single_certificate_too(
+    proved: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def grows(smtlib: str, timeout: float) -> Answer:
+        data = []
+        while True:
+            data.append(np.empty(1 << 28, np.uint8))
+
+    monkeypatch.setattr(checker, "SOLVERS", dict.fromkeys(checker.SOLVERS, grows))
+    code, out = check(capsys, proved, "--memory", "4000")
+    assert code == 2 and out == (
+        f"UNDECIDED {proved}\n  out of memory (limit 4000 MB, --memory)\n0 accepted, 0 rejected, 1 undecided\n"
+    )
+
+
+def test_a_certificate_through_a_pipe(proved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reading, writing = os.pipe()
+    if not os.fork():
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(proved.read_bytes())
+        os._exit(0)
+    os.close(writing)
+    code, out = check(capsys, f"/proc/self/fd/{reading}", "--solver", "z3")
+    os.close(reading)
+    os.wait()
+    assert code == 0 and out.endswith("1 accepted, 0 rejected\n")
+
+
+def test_a_directory_is_checked_with_its_counterexamples(
+    proved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / proved.name).write_bytes(proved.read_bytes())
+    assert main(["rule", "f1", "-o", str(tmp_path)]) == 1
+    data = tmp_path / "f1.counterexample-data.json"
+    code, out = check(capsys, tmp_path, "--solver", "z3")
+    assert code == 0 and out.endswith("2 accepted, 0 rejected\n")
+    assert f"ACCEPTED  {data}\n  the sides differ, replayed: " in out
+    data.write_text("{}")
+    code, out = check(capsys, tmp_path, "--solver", "z3")
+    assert code == 1 and f"REJECTED  {data}\n  {data}: a counterexample must name its claim" in out

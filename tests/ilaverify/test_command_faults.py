@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -73,6 +74,26 @@ def test_no_room_for_standard_output_is_named() -> None:
         err = process.communicate(timeout=60)[1]
     assert process.returncode == 2
     assert err == "ilaverify: list: writing standard output or a temporary file: No space left on device\n"
+
+
+@pytest.mark.parametrize("command", [["list"], ["show", "ir"], ["show", "flexasr", "--json"], ["--help"]])
+def test_a_reader_that_goes_away(command: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = start(*command, stdout=writing)
+    os.close(writing)
+    assert process.communicate(timeout=60)[1] == "" and process.returncode == 141
+
+
+def test_a_reader_of_the_example_goes_away() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "row_pairs.py")],
+        env=ENVIRONMENT, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (-signal.SIGPIPE, "")
 
 
 def test_closed_standard_streams() -> None:
@@ -193,7 +214,7 @@ def test_weights_that_are_no_numbers_stay_on_the_host(number: float, targets: tu
 @pytest.mark.parametrize(
     ("command", "code"),
     [
-        ("check /dev/zero", 2),
+        ("check /dev/zero", 64),
         ("simulate flexasr /dev/zero", 64),
         ("simulate vta /dev/zero", 64),
         ("campaign flexasr_linear --replay /dev/zero", 64),
@@ -222,6 +243,17 @@ def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
     with pytest.raises(input_files.FileRefused) as refused:
         input_files.read_at_most(Path("/dev/zero"), "a program", 4)
     assert str(refused.value) == "/dev/zero: a program must be a file or a pipe, not a device; name a file"
+
+
+@pytest.mark.parametrize("command", ["check", "simulate flexasr"])
+def test_a_large_file_is_announced(
+    command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(b"{" * (17 << 20))
+    code, err = run(capsys, *command.split(), path)
+    assert code in (1, 64)
+    assert err.startswith(f"ilaverify: reading {path}, 17 MB, which takes about a minute for each 200 MB\n")
 
 
 def test_a_pipe_is_read_up_to_the_limit() -> None:

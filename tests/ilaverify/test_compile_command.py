@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -35,7 +36,7 @@ from rewrites.artefact.directory import MODEL
 from rewrites.artefact.errors import ArtefactError
 from rewrites.artefact.model import Compiled, read_compiled, write_compiled
 from rewrites.artefact.summary import summary_text
-from rewrites.codegen import Devices, bound_claims, programs
+from rewrites.codegen import Devices, Options, bound_claims, programs
 from rewrites.flexasr_linear import linear_mapping
 from tests.ilaverify.compiled_models import TARGETS, image, pretended, small_model
 
@@ -103,7 +104,7 @@ def test_a_run_stays_within_its_bounds(place: Path) -> None:
     assert found.first_outside is None and [n.inside for n in found.nodes] == [True, True]
     for node in found.nodes:
         assert node.own_bound is not None and node.given_bound is not None
-        assert 0 < node.own <= node.own_bound <= node.given_bound and not node.saturated
+        assert 0 < node.own <= node.own_bound <= node.given_bound and not node.cuts
     (output,) = found.outputs
     assert 0 < output.error < 0.1 * output.scale
 
@@ -614,6 +615,86 @@ def test_outputs_as_far_off_as_the_reference_is_large_are_no_success(
     assert set(told["as_the_directory_says"]) == {"note", "equality", "certificates"}
 
 
+def test_inputs_beyond_calibration_are_no_success(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All 72 numbers are cut, so that bounds of the table are about other inputs than the user's."""
+    np.savez(tmp_path / "x.npz", image=np.full((1, 2, 6, 6), 1e6, "float32"))
+    code, out, _ = run(capsys, "run", place / "made", "--input", tmp_path / "x.npz")
+    assert code == 2
+    (node,) = re.findall(r"^ +(\d+)  hlscnn.conv2d", out, re.MULTILINE)
+    # the pad of zeros around each image is the host's, so that the accelerator's operand has 2 * 8 * 8 numbers
+    cut = "\n       72 of 128 numbers of x were cut to the range of their format\n"
+    assert f"{cut}       on the operands as they were given, the error is " in out
+    assert "\nerror and bound are on the operands as the accelerator got them, rounded and cut to its formats\n" in out
+    assert (
+        f"\nINPUTS BEYOND CALIBRATION: 2 of 2 operators got numbers that were cut, the first is node {node}; "
+        "bounds in the table are about what was left of them; compile with inputs like these (compile --calibrate)\n"
+    ) in out
+    assert "\n0 of 2 operators are within their bounds, computed here" in out
+    code, out, _ = run(capsys, "run", place / "made", "--input", tmp_path / "x.npz", "--json")
+    first = json.loads(out)["operators"][0]
+    assert code == 2 and first["saturated"] == {"x": 72} and first["beyond_calibration"] is True
+    assert first["error_on_given_operands"] > 1e4 * first["error_on_quantised_operands"]
+
+
+def test_numbers_that_were_cut_when_the_model_was_compiled_are_told(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Published formats have no scales, so that weights of 100 leave the 8 bits of HLSCNN: compile's choice."""
+    import onnx
+    from onnx import numpy_helper
+
+    model = onnx.load(place / "small.onnx")
+    (filters,) = (t for t in model.graph.initializer if t.name == "filters")
+    filters.CopyFrom(numpy_helper.from_array(np.full((4, 2, 3, 3), 100, "float32"), "filters"))
+    onnx.save(model, tmp_path / "m.onnx")
+    made = compiled_with(place / "proofs", tmp_path / "m.onnx", options=Options(as_published=True))
+    write_compiled(tmp_path / "made", made, summary_text(made))
+    np.savez(tmp_path / "x.npz", image=image()["image"] / 100)
+    code, out, _ = run(capsys, "run", tmp_path / "made", "--input", tmp_path / "x.npz")
+    assert "\n       72 of 72 numbers of w were cut to the range of their format, when the model was compiled\n" in out
+    assert code == 2 and "UNRELATED TO THE REFERENCE" in out and "INPUTS BEYOND CALIBRATION" not in out
+
+
+def test_seeds_of_random_inputs(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "run", place / "made", "--random", "0")[0] == 0
+    code, out, err = run(capsys, "run", place / "made", "--random", "-1")
+    assert (code, out) == (64, "")
+    code, out, err = run(capsys, "run", place / "made", "--random", "one")
+    assert (code, out) == (64, "")
+    assert err.startswith("ilaverify: argument --random: must be a seed, an integer of 0 or more, not 'one'\n")
+
+
+def test_what_stays_on_the_host_is_counted_as_listed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from ilaverify.cli_compile import _show
+
+    compiled = read_compiled(place / "made")
+    _show(compiled, compiled.digest, place / "made")
+    out = capsys.readouterr().out
+    on_host = [
+        n.operator for i, n in enumerate(compiled.graph.nodes)
+        if n.operator not in ("input", "constant") and i not in compiled.implementations
+    ]  # fmt: skip
+    head = r"\n  host          (\d+) operators, (\d+) of them data movement, (\d+) others:\n"
+    said = re.search(head + r"((?: {16}.*\n)*)", out)
+    assert said is not None
+    total, moved, others = map(int, said.groups()[:3])
+    assert total == len(on_host) == moved + others
+    assert sum(int(line.split()[0]) for line in said[4].splitlines()) == others == on_host.count("relu")
+
+
+def test_a_link_in_a_compiled_model_is_refused(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (made / "plan.json").rename(made.parent / "plan.json")
+    (made / "plan.json").symlink_to(made.parent / "plan.json")
+    code, out, err = run(capsys, "run", made, "--random", "1")
+    assert (code, out) == (64, "")
+    assert err == (
+        f"ilaverify: {made / 'plan.json'}: a compiled model's file must be a file of its own, not a symbolic link, for "
+        "links are not followed; put the file itself there\n"
+    )
+
+
 def test_bad_usage_of_run(place: Path, made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (made / "plan.json").write_bytes(b"")
     np.savez(tmp_path / "wrong.npz", image=np.zeros((1, 2, 6, 5), "float32"))
@@ -663,6 +744,11 @@ def test_bad_usage_of_compile(place: Path, tmp_path: Path, capsys: pytest.Captur
         (
             (model, "--target", "vta", "-o", out, "--dimension", "batch"),
             "--dimension must be NAME=N with a natural number N",
+        ),
+        (
+            (model, "--target", "vta", "-o", out, "--proofs", proofs, "--dimension", "foo=3"),
+            f"{model}: dimensions must be symbolic extents of the model's inputs (there are none), not foo; correct "
+            "the names, or leave them out\n",
         ),
         (
             (model, "--target", "vta", "-o", out, "--proofs", tmp_path / "none"),

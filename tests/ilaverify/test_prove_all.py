@@ -364,6 +364,8 @@ def command(*arguments: str | Path, cwd: Path) -> subprocess.Popen[str]:
         ("flexasr_maxpol", "there is no claim named 'flexasr_maxpol' (did you mean flexasr_maxpool?)"),
         ("--all --jobs 0", "must be a positive integer, not '0'"),
         ("--all --memory much", "must be a positive integer, not 'much'"),
+        ("--all --memory 50", "argument --memory: must be at least 512 MB, which loading takes, not 50 MB"),
+        ("--all --seed x", "argument --seed: must be a seed, an integer of 0 or more, not 'x'"),
         ("--all --timeout -1", "must be a positive number of seconds, not '-1'"),
         ("--all --timeout inf", "must be a positive number of seconds, not 'inf'"),
         ("--all --store .", "--store must name a file, not the directory ."),

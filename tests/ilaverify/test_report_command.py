@@ -233,6 +233,17 @@ def test_without_a_store_nothing_is_proved(tmp_path: Path) -> None:
     assert badges((tmp_path / "p.html").read_text()) == {TRUE: "NOTRUN"} and os.listdir(tmp_path) == ["p.html"]
 
 
+def test_claims_that_the_store_does_not_have_are_counted(tmp_path: Path) -> None:
+    names = [f"flexasr_{name}" for name in ("maxpool", "meanpool", "addpool", "linear")]
+    done = run("report", *names, "-o", "p.html", cwd=tmp_path)
+    assert done.returncode == 2 and done.stdout == (
+        "NOT RUN  4 claims: not proved with these semantics: the store holds nothing of this claim; prove it with "
+        "ilaverify prove\nwritten   p.html\n4 NOT RUN; 4 not as expected\n"
+    )
+    done = run("report", *names[:3], "-o", "p.html", cwd=tmp_path)
+    assert done.stdout.count("the store holds nothing of this claim") == 3
+
+
 def test_prove_writes_the_page(store: ProofStore, tmp_path: Path) -> None:
     (tmp_path / "times.json").write_text(json.dumps(TIMES))
     done = run("prove", TRUE, FALSE, "--store", "s", "--html", "p.html", "--scaling", "times.json", cwd=tmp_path)

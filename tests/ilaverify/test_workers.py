@@ -43,6 +43,12 @@ def abort() -> str:
     os.abort()
 
 
+def crash() -> str:
+    faulthandler.disable()
+    os.kill(os.getpid(), signal.SIGSEGV)
+    return "never"
+
+
 def leave() -> str:
     os._exit(7)
 
@@ -76,6 +82,8 @@ def run(*tasks: tuple[str, Callable[[], str]], **limits: Any) -> dict[str, Ended
         (quit_python, "SystemExit: 0"),
         (abort, "its process was ended by SIGABRT; probably out of memory (limit 4096 MB, --memory): terminate called "
          "after throwing an instance of 'std::bad_alloc'"),
+        (crash,
+         "its process was ended by SIGSEGV, as where memory ends (limit 4096 MB, --memory), or by a crash"),
         (lambda: os.kill(os.getpid(), signal.SIGSYS) or "", "its process was ended by SIGSYS"),
     ],
 )  # fmt: skip

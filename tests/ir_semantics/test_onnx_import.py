@@ -58,8 +58,17 @@ def test_symbolic_extents_are_bound_or_refused() -> None:
     with pytest.raises(GraphError) as caught:
         import_model(proto)
     assert str(caught.value) == (
-        "the input x must have a static shape, but its axis 0 has the symbolic extent batch; bind it when importing"
+        "the input x must have a static shape, but its axis 0 has the symbolic extent batch; bind it when importing "
+        "(compile --dimension batch=N)"
     )
+    with pytest.raises(GraphError) as caught:
+        import_model(proto, dimensions={"batch": 5, "foo": 3})
+    assert str(caught.value) == (
+        "dimensions must be symbolic extents of the model's inputs (batch), not foo; correct the names, or leave them "
+        "out"
+    )
+    with pytest.raises(GraphError, match=r"axis 0 has the unknown extent; write its extent into the model$"):
+        import_model(model([node("Relu", ["x"], ["y"])], {"x": [None, 3]}, {"y": [None, 3]}))
     assert import_model(proto, dimensions={"batch": 5}).nodes[0].type.shape == (5, 3)
     assert import_model(proto, shapes={"x": [2, 3]}).nodes[0].type.shape == (2, 3)
     with pytest.raises(GraphError, match=r"^the input x: the extents of a tensor must not be negative, not \[-1, 3\]$"):
