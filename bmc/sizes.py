@@ -15,7 +15,7 @@ from ila_lang import Expr, postorder
 from ila_lang.kernel import terms, walk
 from ila_lang.mapping import TensorMapping
 from smt_encodings import solver_z3
-from smt_encodings.bits import BitEncoding
+from smt_encodings.bits import BitEncoding, variable_text
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.printer import script
 from smt_encodings.runs import Point, Points, corners
@@ -45,6 +45,7 @@ class SizeSampler:
             # every size is declared, whether or not a condition speaks of it
             conditions.append(smt.And([smt.Equals(size, size) for size in sizes]))
             self._text = script(conditions).replace("(check-sat)\n", "")
+            self._symbols = {name: variable_text(v) for name, v in mapping.parameters.items()}
         self._questions = 0
 
     def _inside(self, sizes: Mapping[str, int]) -> bool:
@@ -71,14 +72,14 @@ class SizeSampler:
             self._questions += 1
             lines = []
             for name, variable in self.mapping.parameters.items():
-                symbol, width = quote(name), variable.width
+                symbol, width = quote(self._symbols[name]), variable.width
                 if name in fixed:
                     lines.append(f"(assert (= {symbol} (_ bv{fixed[name]} {width})))")
                 elif bound is not None:
                     lines.append(f"(assert (bvule {symbol} (_ bv{min(bound, (1 << width) - 1)} {width})))")
             answer = solver_z3.check("\n".join([self._text, *lines, "(check-sat)\n"]), SECONDS, PATIENCE, once=True)
             if answer.status == "sat":
-                found = {name: answer.model.get(name, 0) for name in self.mapping.parameters}
+                found = {name: answer.model.get(symbol, 0) for name, symbol in self._symbols.items()}
                 if self._inside(found):
                     return found
         return None

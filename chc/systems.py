@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ila_lang import Expr, all_of
-from smt_encodings.environment import plain
+from smt_encodings.environment import declarable, plain
 
 from .align import AlignedLevel
 from .exact import equal, less, product
@@ -46,12 +46,12 @@ class Names:
             text = index_text(term)
             if extent_of and len(text) > 16:
                 text = f"extent({extent_of})"
-            name = base = symbol_name(text if text[0].isalpha() else f"at_{text}")
+            name = base = declarable(symbol_name(text if text[0].isalpha() else f"at_{text}"))
             count = 1
             while name in self.texts:
                 count += 1
                 name = f"{base}_{count}"
-            self._symbols[term], self.texts[name] = name, text
+            self._symbols[term], self.texts[name] = name, text if count == 1 else name
         return self._symbols[term]
 
 

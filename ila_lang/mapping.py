@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from .compile import compile_terms
-from .expr import Expr, var, variables_of
+from .expr import Expr, private_var, variables_of
 from .fragment import Fragment
 from .function import Function
 from .sorts import BvSort, MemSort, bv
@@ -19,7 +19,8 @@ from .sorts import BvSort, MemSort, bv
 __all__ = ["Lemma", "Reduction", "SizeError", "TensorMapping"]
 
 
-_ROW, _COLUMN = var("row", bv(32)), var("column", bv(32))
+_ROW, _COLUMN = private_var("row!0", bv(32)), private_var("column!0", bv(32))
+"""The default coordinates.  Variables are what they are by name and sort, so no size must be able to have these."""
 _SHAPES = (
     *((1, 1), (1, 3), (2, 3), (3, 2), (4, 5), (5, 3), (6, 4), (8, 6)),
     *((2, 16), (3, 32), (4, 48), (6, 16), (18, 32), (34, 16)),

@@ -26,6 +26,7 @@ from ir_semantics.tensors.conditions import (
     negation,
 )
 from ir_semantics.tensors.index import Index, Quotient, product
+from smt_encodings.environment import declarable
 
 __all__ = ["Hypotheses", "assertions", "extended", "parts_of", "product_lemmas", "remaining"]
 
@@ -75,7 +76,7 @@ class _Terms:
         """An integer term."""
         terms = []
         for monomial, coefficient in value.terms:
-            factors = [smt.Symbol(a, INT) if isinstance(a, str) else self._quotients[a] for a in monomial]
+            factors = [smt.Symbol(declarable(a), INT) if isinstance(a, str) else self._quotients[a] for a in monomial]
             if coefficient != 1 or not factors:
                 factors.insert(0, smt.Int(coefficient))
             terms.append(smt.Times(factors) if len(factors) > 1 else factors[0])

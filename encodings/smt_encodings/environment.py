@@ -21,7 +21,7 @@ from pysmt.environment import Environment, get_env, pop_env, push_env
 from ila_lang import Expr, Sort
 from ila_lang.expr import private_var
 
-__all__ = ["entering", "fresh", "fresh_symbols", "is_solvers_own", "plain", "symbol_text"]
+__all__ = ["declarable", "entering", "fresh", "fresh_symbols", "is_solvers_own", "plain", "symbol_text"]
 
 _NUMBER = re.compile(r"![0-9]+")
 
@@ -30,11 +30,15 @@ _WORDS = (
     "_ as let par match exists forall lambda choice true false not and or xor ite distinct div mod rem abs exp sin cos "
     "tan csc sec cot arcsin arccos arctan arccsc arcsec arccot sqrt to_int to_real is_int select store concat bvnot "
     "bvneg bvand bvor bvxor bvnand bvnor bvxnor bvadd bvsub bvmul bvudiv bvurem bvsdiv bvsrem bvsmod bvshl bvlshr "
-    "bvashr bvult bvule bvugt bvuge bvslt bvsle bvsgt bvsge bvcomp bvredor bvredand bv2nat ubv_to_int sbv_to_int fp "
-    "RNE RNA RTP RTN RTZ tuple bag sep pto wand"
+    "bvashr bvult bvule bvugt bvuge bvslt bvsle bvsgt bvsge bvcomp bvredor bvredand bvnego bvuaddo bvsaddo bvumulo "
+    "bvsmulo bvusubo bvssubo bvsdivo bvite bv2nat ubv_to_int sbv_to_int piand eqrange fp RNE RNA RTP RTN RTZ "
+    "roundNearestTiesToEven roundNearestTiesToAway roundTowardPositive roundTowardNegative roundTowardZero tuple bag "
+    "sep pto wand"
 )
 _SOLVERS_OWN = frozenset(_WORDS.split())
-_SOLVERS_FAMILIES = frozenset(("bag", "ff", "fp", "int", "re", "rel", "seq", "set", "str", "table", "tuple"))
+_SOLVERS_FAMILIES = frozenset(
+    ("bag", "ff", "fp", "int", "nullable", "re", "real", "rel", "sep", "seq", "set", "str", "table", "tuple")
+)
 """What stands before the dot in names of functions of theirs, such as ``fp.add``."""
 
 
@@ -111,6 +115,15 @@ def entering(variable: Expr) -> Expr:
 def plain(name: str) -> str:
     """What a variable of a proof was called before it got a name of its own."""
     return _NUMBER.sub("", name)
+
+
+def declarable(name: str) -> str:
+    """``name``, or where solvers have a symbol of their own that is called so, a name that is nobody's.
+
+    >>> declarable("rows"), declarable("true")
+    ('rows', 'true!2')
+    """
+    return f"{name}!2" if is_solvers_own(name) else name
 
 
 def symbol_text(key: Hashable, name: str) -> str:

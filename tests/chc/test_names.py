@@ -16,8 +16,9 @@ import pytest
 
 import bmc.prove
 from bmc.counterexample import replays, search
+from bmc.sizes import SizeSampler
 from chc.prove import prove
-from ila_lang import BOOL, Expr, Fragment, Function, Ila, Kernel, bv, const, mem, true, var
+from ila_lang import BOOL, Expr, Fragment, Function, Ila, Kernel, bv, const, ite, mem, true, var
 from ila_lang.mapping import Lemma, TensorMapping
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
@@ -290,6 +291,46 @@ def test_a_size_does_not_stand_for_what_the_proof_gives_a_name(name: str) -> Non
     claim = with_a_size(name, False)
     assert differs(claim, claim.sizes_of(2, 3))
     assert prove(claim).status is Status.UNKNOWN
+
+
+EXTENTS = [("row", "column"), ("column", "row"), ("row", "m"), ("n", "column"), ("column", "m")]  # the coordinates'
+EXTENTS += [("true", "and"), ("select", "exists"), ("Inv", "bvsdivo")]  # SMT-LIB's
+
+
+@pytest.mark.parametrize("names", EXTENTS)
+def test_extents_may_be_called_like_default_coordinates_and_words_of_solvers(names: tuple[str, str]) -> None:
+    """Copies by the host; where the claim is wrong, elements of which the row is not below the column are 0."""
+    n, m = (var(name, bv(8)) for name in names)
+
+    def copy(target: str, source: str, right: bool) -> Body:
+        def program(p: Kernel, s: States) -> None:
+            with p.loop("u", n.zext(32)) as u, p.loop("v", m.zext(32)) as v:
+                word = s[source].load(u * m.zext(32) + v)
+                p.store(s[target], u * m.zext(32) + v, word if right else ite(u < v, word, const(0, 8)))
+
+        return program
+
+    def claim(right: bool) -> TensorMapping:
+        found = mapping(
+            None,
+            program=copy("dst", "src", right),
+            ir_program=copy("idst", "isrc", True),
+            parameters={n.name: n, m.name: m},
+            domain=(("sizes are not 0", (n >= 1) & (m >= 1)),),
+            rows=n.zext(32),
+            columns=m.zext(32),
+        )
+        return replace(found, sizes_of=lambda rows, columns: {n.name: rows, m.name: columns})
+
+    for right, wanted in ((True, Status.PROVED), (False, Status.UNKNOWN)):
+        verdict = prove(claim(right))
+        assert verdict.status is wanted, verdict.reason
+    assert bmc.prove.prove(claim(True), SHAPE, search_seconds=0).status is Status.PROVED
+    assert bmc.prove.prove(claim(False), SHAPE, search_seconds=2.0).status is Status.REFUTED
+    found = search(claim(False), shapes=[SHAPE], budget_seconds=2.0)
+    assert found is not None and replays(claim(False), found)
+    assert search(claim(True), budget_seconds=0.3) is None
+    assert SizeSampler(claim(True)).smallest() == {n.name: 1, m.name: 1}
 
 
 @pytest.mark.parametrize("names", [("row", "column"), ("n", "m"), ("toy.cell0", "i"), ("writes", "exp")])
