@@ -204,7 +204,6 @@ def search(
     for shape in (mapping.sample_shapes or _small_shapes()) if shapes is None else shapes:
         try:
             sizes = mapping.sizes_for(shape)
-            mapping.require(sizes)
         except SizeError:
             continue
         for varied in [dict(sizes), *_variations(mapping, sizes)]:

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 
 from pysmt.exceptions import PysmtException
 
-from ila_lang.mapping import TensorMapping
+from ila_lang.mapping import SizeError, TensorMapping
 from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols, plain
@@ -73,7 +73,7 @@ def _prove(proof: Proof) -> Verdict:
         if _precondition(proof):
             _run(proof)
             status, reason = proof.discharger.conclude()
-    except (NotDischarged, Unsupported, NotLinearizable) as error:
+    except (NotDischarged, Unsupported, NotLinearizable, SizeError) as error:
         status, reason = Status.UNKNOWN, plain(str(error))
     except (PysmtException, ValueError) as error:
         status, reason = Status.ERROR, str(error)

@@ -116,7 +116,7 @@ def trials_of(mapping: TensorMapping, coordinates: Loops, each: int = 5) -> Tria
             # the first iteration of the outermost loop is often a case of its own
             rows += [(*values, 0, *(random.randrange(n) for n in limits[1:])) for _ in range(each)]
     if not rows:
-        raise Unsupported("no sample shape lies in the size domain")
+        raise Unsupported("at the sample shapes the output has no element")
     return Trials(parameters, tuple(c for c, _ in coordinates), tuple(dict.fromkeys(rows)))
 
 

@@ -181,7 +181,7 @@ def mapping(fault: Fault = "none") -> TensorMapping:
         device=device_fragment(device(wraps), fault),
         parameters=PARAMETERS,
         domain=(
-            ("T even", T[0] == 0),
+            ("T is a multiple of 2", T[0] == 0),
             ("2 <= T <= 1024", (const(2, 32) <= T) & (T <= 1024)),
             ("1 <= N <= 512", (const(1, 32) <= N) & (N <= 512)),
             ("T*N <= 1024 words", T * N <= 1024),

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from random import Random
 
 from .compile import compile_terms
+from .conditions import condition_text
 from .expr import Expr, private_var, variables_of
 from .fragment import Fragment
 from .function import Function
-from .sorts import BvSort, MemSort, bv
+from .sorts import BOOL, BvSort, MemSort, bv
 
 __all__ = ["Lemma", "Reduction", "SizeError", "TensorMapping"]
 
@@ -86,8 +88,9 @@ class Reduction:
 class TensorMapping:
     """An IR fragment, a device fragment, and how their tensors and sizes correspond.
 
-    ``parameters`` are the size variables (bit-vectors), ``domain`` their constraints with a text each; ``rows`` and
-    ``columns`` the extents of the row-major output tensor (32 bits).  ``inputs`` and ``output`` pair tensors of the
+    ``parameters`` are the size variables (bit-vectors), ``domain`` their constraints with a text each, which is shown
+    as a note beside the constraint where it says more (:attr:`conditions`); ``rows`` and ``columns`` the extents of the
+    row-major output tensor (32 bits).  ``inputs`` and ``output`` pair tensors of the
     device's side with tensors of the IR (:meth:`Fragment.tensor`); a tensor of equal contents on the other side has one
     partner.  ``functions`` are the data functions of both sides by name.
     ``sizes_of`` gives parameter values for a shape and raises :class:`SizeError` where the shape is outside the domain.
@@ -149,6 +152,14 @@ class TensorMapping:
         self._extents = compile_terms(list(self.parameters.values()), [self.rows, self.columns])
 
     def _check_sizes(self) -> None:
+        for entry in self.domain if isinstance(self.domain, tuple) else (self.domain,):
+            text, condition = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, None)
+            if not isinstance(text, str) or not isinstance(condition, Expr) or condition.sort != BOOL:
+                given = f"a {type(entry).__name__}: {entry!r:.60}"
+                raise TypeError(
+                    f"Size domain of {self.name} must be a tuple of pairs of a text and a condition, also where there "
+                    f'is one: (("n <= 5", n <= 5),); not {given}'
+                )
         for name, size in self.parameters.items():
             if size.op != "var" or size.name != name:
                 raise ValueError(f"Size {name} of {self.name} must be the variable of this name, not {size.describe()}")
@@ -203,25 +214,40 @@ class TensorMapping:
                 f"not {len(self.cell)} in all"
             )
 
+    @cached_property
+    def conditions(self) -> tuple[str, ...]:
+        """The conditions of the size domain: what they say themselves, and in parentheses what their texts add."""
+        found = []
+        for text, condition in self.domain:
+            said = condition_text(condition)
+            note = text.removeprefix(said).removeprefix(" ")
+            found.append(f"{said} ({note})" if note else said)
+        return tuple(found)
+
     @property
     def size_domain(self) -> str:
         """The size domain in words, and what the sizes are where that is known."""
-        domain = ", ".join(text for text, _ in self.domain)
+        domain = ", ".join(self.conditions)
         texts = ", ".join(f"{name}: {text}" for name, text in self.parameter_texts.items())
         return f"{domain} ({texts})" if texts else domain
 
     def require(self, sizes: Mapping[str, int]) -> None:
         """Raises SizeError, naming the first violated constraint, if ``sizes`` lie outside the domain."""
+        self._require(sizes, "given")
+
+    def _require(self, sizes: Mapping[str, int], origin: str) -> None:
+        if set(sizes) != set(self.parameters):
+            wanted = ", ".join(self.parameters)
+            raise SizeError(f"Sizes of mapping {self.name} must be {wanted}; {origin} {', '.join(sizes) or 'none'}")
+        values = [sizes[n] for n in self.parameters]
+        shown = f"{origin} {', '.join(f'{n} = {value}' for n, value in zip(self.parameters, values, strict=True))}"
         for name, variable in self.parameters.items():
             if not 0 <= sizes[name] < 1 << variable.width:
-                raise SizeError(
-                    f"Size {name} of mapping {self.name} must fit in {variable.width} bits, not {sizes[name]}"
-                )
-        holds = self._check(*(sizes[n] for n in self.parameters))
-        for (text, _), ok in zip(self.domain, holds, strict=True):
-            if not ok:
-                given = ", ".join(f"{n} = {sizes[n]}" for n in self.parameters)
-                raise SizeError(f"Sizes of mapping {self.name} must satisfy: {text}; given {given}")
+                raise SizeError(f"Size {name} of mapping {self.name} must fit in {variable.width} bits; {shown}")
+        holds = self._check(*values)
+        if not all(holds):
+            text = self.conditions[holds.index(False)]
+            raise SizeError(f"Sizes of mapping {self.name} must satisfy: {text}; {shown}")
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
         """Whether ``sizes`` lie inside the domain."""
@@ -237,12 +263,14 @@ class TensorMapping:
         return int(rows), int(columns)
 
     def sizes_for(self, shape: tuple[int, ...]) -> dict[str, int]:
-        """The parameters for a shape; raises SizeError where it has another number of extents, or does not fit."""
+        """The parameters for a shape; SizeError where it has another number of extents or is outside the domain."""
         if len(shape) != len(self.shape_names):
             wanted = "x".join(name.upper() for name in self.shape_names)
             given = "x".join(map(str, shape))
             raise SizeError(f"Shape of mapping {self.name} must be {wanted}, not {given}; give one number for each")
-        return self.sizes_of(*shape)
+        sizes = self.sizes_of(*shape)
+        self._require(sizes, f"for {self.shape_text(shape)}, sizes_of gives")
+        return sizes
 
     def shape_text(self, shape: tuple[int, ...]) -> str:
         """A shape in words."""
@@ -251,18 +279,25 @@ class TensorMapping:
         return ", ".join(f"{name} {extent}" for name, extent in zip(self.shape_names, shape, strict=True))
 
     def sample_sizes(self, random: Random) -> list[dict[str, int]]:
-        """A few small sizes inside the domain, for trying things; other parameters than the shape are varied."""
+        """A few small sizes inside the domain, for trying things; other parameters than the shape are varied.
+
+        Raises SizeError, saying what is the matter with the first shape, where the domain has none of the shapes.
+        """
         found: list[dict[str, int]] = []
+        refused: list[SizeError] = []
         for shape in self.sample_shapes or _SHAPES:
             try:
                 sizes = self.sizes_for(shape)
-            except SizeError:
+            except SizeError as error:
+                refused.append(error)
                 continue
             for name in self.parameters:
                 other = sizes | {name: random.choice([sizes[name] + random.randrange(1, 40), random.randrange(1, 8)])}
                 if random.random() < 0.5 and name not in self.shape_parameters and self.holds(other):
                     sizes = other
             found.append(sizes)
+        if not found and refused:
+            raise SizeError(f"no sample shape lies in the size domain: {refused[0]}")
         return found
 
     @property

@@ -36,7 +36,7 @@ def trust_report(entries: Mapping[str, str]) -> str:
 def _lines(mapping: TensorMapping) -> Iterator[str]:
     yield f"{mapping.name}"
     yield f"  claim          {mapping.statement}"
-    yield from (f"  domain         {text}" for text, _ in mapping.domain)
+    yield from (f"  domain         {text}" for text in mapping.conditions)
     yield from _listed("assumption", mapping.assumptions)
     sides = (("device", mapping.device), ("ir", mapping.ir))
     yield from _listed("start", (f"{side}: {n} = {v:#x}" for side, f in sides for n, v in sorted(f.idle.items())))

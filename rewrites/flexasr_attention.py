@@ -51,7 +51,10 @@ ROWS = ((T + 15) >> 4) << 4
 DOMAIN = (
     ("1 <= T <= 1024", (const(1, 32) <= T) & (T <= MOST_TIMESTEPS)),
     *matrix_domain(T, "T")[1:],
-    ("base_query, base_scores <= 1023", (BASE_QUERY <= SMALL_VECTORS - 1) & (BASE_SCORES <= SMALL_VECTORS - 1)),
+    (
+        "base_query <= 1023 and base_scores <= 1023",
+        (BASE_QUERY <= SMALL_VECTORS - 1) & (BASE_SCORES <= SMALL_VECTORS - 1),
+    ),
     ("base_query + nv <= base_scores", BASE_QUERY + NV <= BASE_SCORES),
     (
         f"base_scores + 4*ceil(T/16) <= {SMALL_VECTORS} vectors",

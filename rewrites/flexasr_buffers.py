@@ -116,7 +116,7 @@ def matrix_domain(rows: Expr, name: str, least: int = 1) -> tuple[tuple[str, Exp
         (f"{least} <= {name} <= 65535", (const(least, 32) <= rows) & (rows <= 65535)),
         ("1 <= nv <= 255", (const(1, 32) <= NV) & (NV <= 255)),
         ("base <= 65535", BASE <= 65535),
-        (f"base + 16*nv*ceil({name}/16) <= 65536 vectors", BASE + (((rows + 15) >> 4) * NV) * 16 <= 65536),
+        (f"base + 16*ceil({name}/16)*nv <= 65536 vectors", BASE + (((rows + 15) >> 4) * NV) * 16 <= 65536),
     )
 
 

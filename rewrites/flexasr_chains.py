@@ -281,7 +281,7 @@ _PARTS = {
         (
             ("place <= 65535", PLACE <= 65535),
             (
-                "place < base or base + 16*nv*ceil(T/16) <= place",
+                "place < base or base + 16*ceil(T/16)*nv <= place",
                 (PLACE < BASE) | (BASE + (_TILES * NV) * 16 <= PLACE),
             ),
         ),

@@ -37,7 +37,7 @@ PARAMETER_TEXTS = {
 }
 DOMAIN = (
     *matrix_domain(T, "T"),
-    ("base_gamma, base_beta <= 1023", (BASE_GAMMA <= SMALL_VECTORS - 1) & (BASE_BETA <= SMALL_VECTORS - 1)),
+    ("base_gamma <= 1023 and base_beta <= 1023", (BASE_GAMMA <= SMALL_VECTORS - 1) & (BASE_BETA <= SMALL_VECTORS - 1)),
     ("base_gamma + nv <= base_beta", BASE_GAMMA + NV <= BASE_BETA),
     (f"base_beta + nv <= {SMALL_VECTORS} vectors", BASE_BETA + NV <= SMALL_VECTORS),
     *((f"{n} <= 7", v <= 7) for n, v in BIASES.items()),

@@ -54,8 +54,8 @@ DOMAIN: tuple[tuple[str, Expr], ...] = (
     ("ni + no <= 256 vectors of a PE's input buffer", NI + NO <= 256),
     ("16*no*ni <= 65536 vectors of a PE's weight buffer", NO * NI * 16 <= 65536),
     ("base <= 65535", BASE <= 65535),
-    ("16*ni*ceil(T/16) <= base", ((T + 15) >> 4) * NI * 16 <= BASE),
-    ("base + 64*no*ceil(T/16) <= 65536 vectors", BASE + (((T + 15) >> 4) * NO) * 64 <= 65536),
+    ("16*ceil(T/16)*ni <= base", ((T + 15) >> 4) * NI * 16 <= BASE),
+    ("base + 64*ceil(T/16)*no <= 65536 vectors", BASE + (((T + 15) >> 4) * NO) * 64 <= 65536),
     *((f"{n} <= 7", v <= 7) for n, v in BIASES.items()),
 )
 HOST_W, HOST_B = var("host_w", mem(32, 8)), var("host_b", mem(32, 8))

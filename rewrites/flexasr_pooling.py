@@ -51,11 +51,11 @@ PARAMETER_TEXTS = {
     "base": "first vector of the data in the large buffer",
 }
 DOMAIN: tuple[tuple[str, Expr], ...] = (
-    ("T even", T[0] == 0),
+    ("T is a multiple of 2", T[0] == 0),
     ("2 <= T <= 65534", (const(2, 32) <= T) & (T <= 65534)),
     ("1 <= nv <= 255", (const(1, 32) <= NV) & (NV <= 255)),
-    ("0 <= base <= 65535", BASE <= 65535),
-    ("base + 16*nv*ceil(T/16) <= 65536 vectors", BASE + (((T + 15) >> 4) * NV) * 16 <= 65536),
+    ("base <= 65535", BASE <= 65535),
+    ("base + 16*ceil(T/16)*nv <= 65536 vectors", BASE + (((T + 15) >> 4) * NV) * 16 <= 65536),
 )
 PAIR = (var("cell_pair", bv(32)), T >> 1)
 CELL_COLUMN = ((var("cell_vector", bv(32)), NV), (var("cell_lane", bv(32)), const(LANES, 32)))

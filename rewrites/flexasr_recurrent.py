@@ -137,7 +137,6 @@ def recurrent_fragment(kind: str, ila: Ila) -> Fragment:
 def domain_of(gates: int) -> tuple[tuple[str, Expr], ...]:
     """All sizes that FlexASR's registers and buffers admit."""
     most = min(32, 255 // gates)
-    g = "" if gates == 1 else f"{gates}*"
     return (
         ("1 <= T <= 65535", (const(1, 32) <= T) & (T <= 65535)),
         ("1 <= ni <= 255", (const(1, 32) <= NI) & (NI <= 255)),
@@ -147,12 +146,12 @@ def domain_of(gates: int) -> tuple[tuple[str, Expr], ...]:
             NI + NO * (2 * gates + 4) <= 256,
         ),
         (
-            f"16*{g}no*(ni + 4*no) <= 65536 vectors of a PE's weight buffer",
+            f"{16 * gates}*no*(ni + 4*no) <= 65536 vectors of a PE's weight buffer",
             (NO * gates) * (NI + NO * 4) * 16 <= 65536,
         ),
         ("base <= 65535", BASE <= 65535),
-        ("16*ni*ceil(T/16) <= base", ((T + 15) >> 4) * NI * 16 <= BASE),
-        ("base + 64*no*ceil(T/16) <= 65536 vectors", BASE + (((T + 15) >> 4) * NO) * 64 <= 65536),
+        ("16*ceil(T/16)*ni <= base", ((T + 15) >> 4) * NI * 16 <= BASE),
+        ("base + 64*ceil(T/16)*no <= 65536 vectors", BASE + (((T + 15) >> 4) * NO) * 64 <= 65536),
         *((f"{n} <= 7", v <= 7) for n, v in BIASES.items()),
     )
 

@@ -72,7 +72,7 @@ def test_shape_errors_come_through() -> None:
     with pytest.raises(SizeError) as theirs:
         mapping.sizes_of(3, 16)
     assert str(ours.value) == str(theirs.value)
-    with pytest.raises(SizeError, match="T even"):
+    with pytest.raises(SizeError, match="T is a multiple of 2"):
         prove(mapping, {"T": 3, "nv": 1, "base": 0})
     with pytest.raises(ValueError, match="data must be"):
         prove(mapping, (2, 16), data="guess")  # type: ignore[arg-type]

@@ -77,7 +77,7 @@ def proved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("PROVED  flexasr_maxpool  (chc, ")
     assert f"written   {directory}/certificates/flexasr_maxpool.chc.cert.json\n" in done.stdout
-    assert "T even, 2 <= T <= 65534, 1 <= nv <= 255" in done.stdout
+    assert "T is a multiple of 2, 2 <= T <= 65534, 1 <= nv <= 255" in done.stdout
     assert "NOT DISCHARGED" not in done.stdout and "not claimed" in done.stdout
     return directory / "certificates"
 

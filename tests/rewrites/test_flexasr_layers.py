@@ -71,7 +71,7 @@ def without(mapping: TensorMapping, text: str) -> TensorMapping:
     return replace(mapping, domain=domain, sizes_of=lambda *shape: mapping.sizes_of(*shape) | {"base": 0})
 
 
-OVERLAP = "16*ni*ceil(T/16) <= base"
+OVERLAP = "16*ceil(T/16)*ni <= base"
 FAULTS: dict[str, Callable[[], TensorMapping]] = {
     "linear: no relu": lambda: linear_program(micro_program="inpe r0; outgb r0"),
     "linear: another register is sent": lambda: linear_program(micro_program="inpe r0; relu r0; outgb r1"),

@@ -22,10 +22,10 @@ def test_every_size_has_a_text(name: str) -> None:
 def test_the_domain_in_words() -> None:
     mapping = pooling_mapping("max")
     assert mapping.size_domain == (
-        "T even, 2 <= T <= 65534, 1 <= nv <= 255, 0 <= base <= 65535, base + 16*nv*ceil(T/16) <= 65536 vectors "
-        "(T: rows, nv: vectors of 16 columns, base: first vector of the data in the large buffer)"
+        "T is a multiple of 2, 2 <= T <= 65534, 1 <= nv <= 255, base <= 65535, base + 16*ceil(T/16)*nv <= 65536 "
+        "(vectors) (T: rows, nv: vectors of 16 columns, base: first vector of the data in the large buffer)"
     )
-    assert replace(mapping, parameter_texts={}).size_domain.endswith("<= 65536 vectors")
+    assert replace(mapping, parameter_texts={}).size_domain.endswith("<= 65536 (vectors)")
 
 
 def test_texts_are_about_parameters() -> None:

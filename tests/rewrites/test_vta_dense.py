@@ -75,7 +75,7 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
     assert str(refused.value) == (
         "Input features of shape 2x17x16 of a VTA dense mapping must be a multiple of 16, not 17; pad them"
     )
-    with pytest.raises(SizeError, match=r"must satisfy: m\*inner <= 2048 input vectors"):
+    with pytest.raises(SizeError, match=r"must satisfy: m\*inner <= 2048 \(input vectors\)"):
         mapping.require(mapping.sizes_for((2000, 32, 16)))
 
 

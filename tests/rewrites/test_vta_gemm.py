@@ -68,7 +68,7 @@ def test_shapes_and_blocks_that_do_not_fit_are_refused() -> None:
     )
     with pytest.raises(SizeError, match=r"Outputs of a VTA GEMM of shape 3x32x30 in blocks of .* multiple of 16"):
         mapping.sizes_for((3, 32, 30, 1, 16, 16))
-    with pytest.raises(SizeError, match=r"must satisfy: block_m\*block_k <= 2048 input vectors"):
+    with pytest.raises(SizeError, match=r"must satisfy: block_m\*block_k <= 2048 \(input vectors\)"):
         mapping.require(mapping.sizes_for((2000, 32, 16, 2000, 32, 16)))
 
 
