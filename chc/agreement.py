@@ -26,6 +26,7 @@ from .context import Proof
 from .exact import equal, product
 from .induction import Goals
 from .layout import Reader
+from .names import index_text
 from .revisits import holds_fold
 from .scenes import Scene
 from .systems import LOCK_STEP, Nest, Track
@@ -247,7 +248,11 @@ class Agreement:
         label = f"{mine.fold.here.label}, {name}"
         levels = align(mine.loops, theirs.loops, scene.proves, by_sizes=True)
         if levels is None:
-            raise Unsupported(f"the loops of {label} and of {theirs.fold.here.label} do not correspond")
+            mine_runs, their_runs = (" x ".join(index_text(e) for _, e in use.loops) for use in (mine, theirs))
+            raise Unsupported(
+                f"the loops of {label} and of {theirs.fold.here.label} do not correspond: they run {mine_runs} times and "
+                f"{their_runs} times"
+            )
         for number, (a, b) in enumerate(zip(mine.initial, theirs.initial, strict=True)):
             self.values(scene, f"{name}, initial value {number}", a, b)
         inside, at_mine = self.iteration(scene, mine.loops, name)

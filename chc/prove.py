@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from random import Random
 
 from pysmt.exceptions import PysmtException
 
 from ila_lang.mapping import SizeError, TensorMapping
-from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
+from smt_encodings.claims import Claim, Equality, Interpretation, Obligation, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols, plain
 from smt_encodings.integers import NotLinearizable
@@ -59,8 +60,9 @@ def prove(
 ) -> Verdict:
     """Proves a mapping for every size of its domain.
 
-    The answer is PROVED, VACUOUS or UNKNOWN; this method does not search for counterexamples.  With ``invariants``
-    (SMT-LIB conjuncts by level) Spacer is not asked; what is given is checked like what is inferred.
+    The answer is PROVED, VACUOUS or UNKNOWN; this method does not search for counterexamples.  Where a solver has a
+    model of an obligation that fails, ``details["suspects"]`` has its sizes.  With ``invariants`` (SMT-LIB conjuncts by
+    level) Spacer is not asked; what is given is checked like what is inferred.
     """
     with fresh_symbols():
         return _prove(Proof(distinct(mapping), discharger or Discharger(), horn_timeout, invariants))
@@ -69,12 +71,16 @@ def prove(
 def _prove(proof: Proof) -> Verdict:
     start = time.perf_counter()
     status, reason = Status.VACUOUS, "no size satisfies the precondition"
+    suspects: list[dict[str, int]] = []
     try:
         if _precondition(proof):
             _run(proof)
             status, reason = proof.discharger.conclude()
     except (NotDischarged, Unsupported, NotLinearizable, SizeError) as error:
         status, reason = Status.UNKNOWN, plain(str(error))
+        if isinstance(error, NotDischarged) and (sizes := _sizes_in_model(proof, error.obligation)):
+            suspects.append(sizes)
+            reason += f", at {', '.join(f'{name} = {value}' for name, value in sizes.items())}"
     except (PysmtException, ValueError) as error:
         status, reason = Status.ERROR, str(error)
     finally:
@@ -87,8 +93,19 @@ def _prove(proof: Proof) -> Verdict:
         reason,
         proof.discharger.obligations,
         proof.invariants,
-        {"levels": proof.shown, "in_addition": ["health"], "takes": proof.takes},
+        {"levels": proof.shown, "in_addition": ["health"], "takes": proof.takes, "suspects": suspects},
     )
+
+
+def _sizes_in_model(proof: Proof, failed: Obligation) -> dict[str, int] | None:
+    """Sizes inside the domain at which a solver says that an obligation fails; those left open are of a sample."""
+    model = next((a.model for a in failed.answers if a.status == "sat" and a.model), None)
+    if model is None:
+        return None
+    sizes = proof.mapping.sample_sizes(Random(0))[0]
+    for name, variable in proof.mapping.parameters.items():
+        sizes[name] = model.get(proof.base.symbol(variable).symbol_name(), sizes[name])
+    return sizes if proof.mapping.holds(sizes) else None
 
 
 def _precondition(proof: Proof) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -147,8 +148,12 @@ class Writers:
         found = [instances[position - 1][1:] if position else None for instances, position in before]
         numbers = list(dict.fromkeys(f[0] if f else None for f in found))
         if len(numbers) > 1:
-            names = [self.schedule.writes[n].label if n is not None else "none" for n in numbers]
-            raise Unsupported(f"a cell of {memory.name} comes from one of: {', '.join(names)}")
+            labels = Counter("no write" if n is None else self.schedule.writes[n].label for n in numbers)
+            which = ", ".join(label if count == 1 else f"{label} ({count} writes)" for label, count in labels.items())
+            raise Unsupported(
+                f"which write gives a cell of {memory.name} its value differs between sizes or places: {which}; "
+                "it must be the same one everywhere, such as one store in a loop over all cells"
+            )
         if numbers[0] is None:
             return None
         return self.schedule.writes[numbers[0]], [f[1] for f in found if f is not None]

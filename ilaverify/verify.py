@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import bmc.prove
 import bmc.sums
 import chc.prove
-from bmc.counterexample import Counterexample, replays, search
+from bmc.counterexample import Counterexample, replays, search, search_at
 from bmc.prove import Data, Memory
 from bmc.runs import survey
 from ila_lang.mapping import TensorMapping
@@ -45,8 +45,9 @@ def verify(
 
     ``method`` is "chc" (every size), "bmc" (one ``shape``), "hash" (one ``shape``, sums in any order) or "auto": BMC
     where a shape is given, else CHC.  ``data`` and ``memory`` are for BMC.  What CHC leaves UNKNOWN is searched for a
-    counterexample at small shapes; REFUTED is said only after the counterexample was replayed.  PROVED is said only
-    after concrete runs of both sides (:func:`bmc.runs.survey`); one that differs makes it an ERROR.
+    counterexample at small shapes, at the sizes of a solver's model of what is not proved, and at sizes sampled from
+    the domain; REFUTED is said only after the counterexample was replayed.  PROVED is said only after concrete runs of
+    both sides (:func:`bmc.runs.survey`); one that differs makes it an ERROR.
 
     Raises ValueError on another method or a missing shape, SizeError on a shape outside the mapping's domain.
     """
@@ -70,7 +71,8 @@ def verify_with(
     if chosen == "chc":
         verdict = chc.prove.prove(mapping, discharger=discharger)
         if verdict.status is Status.UNKNOWN:
-            found = search(mapping, budget_seconds=10.0)
+            suspects: Any = verdict.details["suspects"]
+            found = _difference(mapping, suspects)
             if found is not None and replays(mapping, found):
                 verdict.details["counterexample"] = found
                 verdict.details["unproved"] = verdict.reason
@@ -84,6 +86,15 @@ def verify_with(
     else:
         verdict = bmc.prove.prove(mapping, shape, data=data, memory=memory, discharger=discharger, timeout=timeout)
     return surviving(verdict, lambda: survey(mapping, sizes))
+
+
+def _difference(mapping: TensorMapping, suspects: Sequence[Mapping[str, int]]) -> Counterexample | None:
+    """A run that shows a difference: at small shapes, at suspected sizes, or at sizes sampled from the whole domain."""
+    found = search(mapping, budget_seconds=10.0)
+    for sizes in suspects if found is None else ():
+        found = found or search_at(mapping, sizes, budget_seconds=10.0)
+    sampled = survey(mapping).difference if found is None else None
+    return sampled if isinstance(sampled, Counterexample) else found
 
 
 def counterexample_of(verdict: Verdict) -> Counterexample | None:

@@ -115,6 +115,20 @@ def test_a_memory_is_no_register_to_be_set_at_the_end() -> None:
     assert error(TypeError, lambda: ila.instruction("go").start(kernel)) == message
 
 
+def test_a_register_does_not_outlive_its_kernel() -> None:
+    kernel = Kernel("k")
+    total = kernel.let("total", FOUR)
+    with kernel.loop("i", FOUR) as i:
+        kernel.assign(total, total + i)
+    message = (
+        "State acc at the end of k must be set (done) to a term over states and inputs; total is a register or counter "
+        "of the kernel, which has ended: store it in a memory of one word"
+    )
+    assert error(ValueError, lambda: kernel.done(var("acc", FOUR.sort), total + 1)) == message
+    assert error(ValueError, lambda: kernel.done(var("acc", FOUR.sort), i)) == message.replace("total", "i")
+    assert not kernel.on_done
+
+
 # -- fragments and mappings ------------------------------------------------------------------------------
 
 

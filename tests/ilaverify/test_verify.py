@@ -1,0 +1,65 @@
+"""What a claim that is not proved says, and where a difference is then looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from bmc.counterexample import replays
+from chc.prove import prove
+from ila_lang import Expr, Kernel, const, true
+from ilaverify.verify import counterexample_of, verify
+from smt_encodings.claims import Status
+from tests.chc.toy import M, N, mapping
+
+
+def test_the_sizes_of_a_solvers_model_are_run() -> None:
+    """The rows go to a register of 7 bits, which no small shape shows."""
+
+    def program(p: Kernel, _: Mapping[str, Expr]) -> None:
+        p.command("go", run=true, op=const(0, 4), n_in=N[6:0].zext(32), m_in=M.zext(32))
+
+    claim = mapping(program=program)
+    alone = prove(claim)
+    assert alone.status is Status.UNKNOWN
+    [suspect] = alone.details["suspects"]  # type: ignore[misc, attr-defined]
+    assert alone.reason.endswith(f": sat, at n = {suspect['n']}, m = {suspect['m']}")
+    verdict = verify(claim, "chc")
+    found = counterexample_of(verdict)
+    assert verdict.status is Status.REFUTED and verdict.details["unproved"] == alone.reason
+    assert found is not None and found.sizes["n"] >= 128 and replays(claim, found)
+
+
+def test_sizes_of_the_whole_domain_are_run_where_the_solver_has_no_model() -> None:
+    """Both sides sum up a row; the device counts with 7 bits, and small shapes have up to 64 columns."""
+
+    def sums(bits: int) -> Callable[[Kernel, Mapping[str, Expr]], None]:
+        def body(k: Kernel, s: Mapping[str, Expr]) -> None:
+            with k.loop("i", s["n"]) as i:
+                total = k.let("total", const(0, 8))
+                with k.loop("q", s["m"][bits - 1 : 0]) as q:
+                    k.assign(total, total + k.load("word", s["src"], i * s["m"] + q.zext(32)))
+                k.store(s["dst"], i, total)
+
+        return body
+
+    claim = mapping(sums(7), sums(31), columns=const(1, 32))
+    verdict = verify(claim, "chc")
+    found = counterexample_of(verdict)
+    assert verdict.status is Status.REFUTED and found is not None and found.sizes["m"] >= 128
+    assert verdict.details["unproved"] == (
+        "the loops of toy toy_kernel, fold 1 and of toyir toyir_kernel do not correspond: they run m mod 128 times and "
+        "m times"
+    )
+
+
+def test_writes_of_one_label_are_counted() -> None:
+    def body(k: Kernel, s: Mapping[str, Expr]) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            for name, bit in (("even", 0), ("odd", 1)):
+                with k.when(name, j[0] == bit):
+                    k.store(s["dst"], i * s["m"] + j, k.load(f"{name}_word", s["src"], i * s["m"] + j))
+
+    assert prove(mapping(body)).reason == (
+        "which write gives a cell of dst its value differs between sizes or places: toy toy_kernel (2 writes); it must "
+        "be the same one everywhere, such as one store in a loop over all cells"
+    )
