@@ -250,8 +250,8 @@ class Agreement:
         if levels is None:
             mine_runs, their_runs = (" x ".join(index_text(e) for _, e in use.loops) for use in (mine, theirs))
             raise Unsupported(
-                f"the loops of {label} and of {theirs.fold.here.label} do not correspond: they run {mine_runs} times and "
-                f"{their_runs} times"
+                f"the loops of {label} and of {theirs.fold.here.label} do not correspond: they run "
+                f"{mine_runs} times and {their_runs} times"
             )
         for number, (a, b) in enumerate(zip(mine.initial, theirs.initial, strict=True)):
             self.values(scene, f"{name}, initial value {number}", a, b)

@@ -50,7 +50,7 @@ def test_lemmas_abstract_functions_and_domains_are_told() -> None:
     assert added(mapping, more) == {f"  lemma          strange: {left!r} = {left!r}"}
     assert added(mapping, replace(mapping, abstract=mapping.abstract | {"f"})) == {"  abstract       f"}
     assert added(mapping, replace(mapping, domain=(*mapping.domain, ("T small", mapping.domain[0][1])))) == {
-        "  domain         T small"
+        "  domain         T is a multiple of 2 (T small)"
     }
     assert added(mapping, replace(mapping, statement="other")) == {"  claim          other"}
 
