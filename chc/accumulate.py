@@ -168,7 +168,7 @@ def _one_fold(origins: Origins, name: str, write: Write, value: Expr, register: 
     added = schedule.folds[result]
     if any(n in schedule.folds or n in schedule.kept for n in postorder([*added.step, *added.initial])):
         return False
-    if not _one_moment(schedule, added.here, write, schedule.sources(*added.step)):
+    if not _one_moment(schedule, added.here, write, schedule.sources(value, *added.step, *added.initial)):
         return False
     (carried,), (step,), (start,) = added.registers, added.step, added.initial
     anything = fresh("any.sum", result.sort)

@@ -135,6 +135,36 @@ def test_a_sum_that_is_added_to_a_cell_is_the_one_from_before_the_change() -> No
     assert status(mapping(added(late=True), ir)) is not Status.PROVED
 
 
+def started(late: int | None) -> Body:
+    """A sum that begins with tmp[0], less tmp[0], is added to dst[i, j]; the word is overwritten in between, or not."""
+
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            cell = i * s["m"] + j
+            k.store(s["dst"], cell, const(0, 8))
+            with k.loop("again", s["m"]):
+                k.store(s["tmp"], ZERO, const(5, 8))
+                acc = total(k, s, lambda u: u, start=s["tmp"].load(ZERO))
+                if late is not None:
+                    k.store(s["tmp"], ZERO, const(late, 8))
+                k.store(s["dst"], cell, s["dst"].load(cell) + (acc - s["tmp"].load(ZERO)))
+
+    return body
+
+
+def test_a_sum_that_is_added_to_a_cell_begins_with_what_stood_there() -> None:
+    def ir(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            acc = k.let("acc", const(0, 8))
+            with k.loop("again", s["m"]), k.loop("t", s["m"]) as t:
+                k.assign(acc, acc + s["src"].load(t))
+            k.store(s["dst"], i * s["m"] + j, acc)
+
+    assert differs(mapping(started(1), ir), {"n": 2, "m": 3})
+    assert status(mapping(started(1), ir)) is not Status.PROVED
+    assert status(mapping(started(None), ir)) is Status.PROVED
+
+
 # -- counters and coordinates -----------------------------------------------------------------------------
 
 
