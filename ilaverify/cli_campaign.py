@@ -1,7 +1,7 @@
 """The verb ``campaign``: runs a property campaign, or replays a violating example.
 
-Exit codes: 0 no violation, 1 a violation found, 2 broken, interrupted without a violation, or nothing checked,
-64 bad usage.  Nothing is written without ``-o``.
+Exit codes: 0 no violation, 1 a violation found, 2 broken or nothing checked, 64 bad usage, 130 interrupted
+(what was found is shown and written).  Nothing is written without ``-o``.
 """
 
 from __future__ import annotations

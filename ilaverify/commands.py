@@ -77,7 +77,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
         "--shape",
         metavar="NxM[xK...]",
         help="bmc and hash: the shape; 16x64 (rows, columns) of a pooling, 1x32x16 (rows, "
-        "inputs, outputs) of a dense layer; a wrong one is told what its extents are",
+        "inputs, outputs) of a dense layer; the message about a wrong one names its extents",
     )
     mapping.add_argument(
         "--data", choices=("auto", "uninterpreted", "bits"), help="bmc alone: data values; default: auto"

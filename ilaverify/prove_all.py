@@ -22,7 +22,7 @@ from smt_encodings.discharge import Discharger
 
 from .identity import method_files, prover_identity, read_provers, sources_stamp
 from .stored import QUESTION_SECONDS, base_outcome, look_up
-from .workers import Ended, Task, note, run_tasks
+from .workers import Ended, Task, begun, note, run_tasks
 
 __all__ = ["Limits", "prove_all", "prove_entry"]
 
@@ -93,10 +93,9 @@ class _KeptAs:
 def _told(end: Ended, entry: Entry) -> tuple[ProofOutcome, _KeptAs]:
     """What a claim's process said, and how to keep it; a process that failed is an error of its claim."""
     if end.text is None:
-        broken = ProofOutcome(
-            end.name, Status.ERROR.value, entry.expected.value, entry.summary, end.failure, kind=entry.kind
-        )
-        return replace(broken, seconds=round(end.seconds, 3)), _KeptAs()
+        unbuilt = ProofOutcome(end.name, Status.ERROR.value, entry.expected.value, entry.summary, kind=entry.kind)
+        known = ProofOutcome.from_text(end.begun) if end.begun else unbuilt
+        return replace(known, reason=end.failure, seconds=round(end.seconds, 3)), _KeptAs()
     answer = json.loads(end.text)
     outcome = replace(ProofOutcome.from_json(answer["outcome"]), seconds=round(end.seconds, 3))
     return outcome, _KeptAs(answer["key"], answer["questions"], tuple(answer["files"]))
@@ -126,6 +125,7 @@ def prove_entry(name: str, entry: Entry, timeout: float) -> str:
     """Proves one claim: JSON with the ``outcome``, and what :class:`_KeptAs` has."""
     subject = entry.build()
     outcome = base_outcome(name, entry, subject)
+    begun(outcome.to_text())
     prover = prover_identity(subject)
     key = key_of(subject, prover)
     asking = Discharger(timeout=min(QUESTION_SECONDS, timeout), asking=lambda o: note(f"{o.group}: {o.name}"))

@@ -22,7 +22,7 @@ from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
 from typing import IO
 
-__all__ = ["Ended", "Task", "note", "run_tasks"]
+__all__ = ["Ended", "Task", "begun", "note", "run_tasks"]
 
 _FORK = multiprocessing.get_context("fork")
 _MEGABYTE = 1 << 20
@@ -41,12 +41,16 @@ class Task:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a task ended: with a ``text``, or with None and the ``failure`` in words."""
+    """How a task ended: with a ``text``, or with None and the ``failure`` in words.
+
+    ``begun`` is what the task gave to :func:`begun`, whatever came of it then.
+    """
 
     name: str
     text: str | None
     failure: str
     seconds: float
+    begun: str = ""
 
 
 @dataclass
@@ -56,6 +60,7 @@ class _Running:
     answer: IO[bytes]
     errors: IO[bytes]
     notes: IO[bytes]
+    known: IO[bytes]
     start: float
     last: bool
     """Whether the task was the last of those that waited."""
@@ -64,6 +69,15 @@ class _Running:
 _NOTE_BYTES = 200
 _notes: IO[bytes] | None = None
 """In a task's process: where it says what it is at."""
+_known: IO[bytes] | None = None
+"""Likewise: where it says what is known before it ends."""
+
+
+def begun(text: str) -> None:
+    """Keeps what a task knows already, for the case that its process dies.  Elsewhere, does nothing."""
+    if _known is not None:
+        _known.write(f"{text}\n".encode())
+        _known.flush()
 
 
 def note(text: str) -> None:
@@ -117,26 +131,33 @@ def run_tasks(
             for sentinel in [s for s, one in running.items() if now >= one.start + timeout]:
                 late = running.pop(sentinel)
                 failure = f"no answer within {timeout:g} s (--timeout)" + _noted(late)
+                known = _said_before(late)
                 _end(late)
-                yield Ended(late.task.name, None, failure, now - late.start)
+                yield Ended(late.task.name, None, failure, now - late.start, known)
     finally:
         for one in running.values():
             _end(one)
 
 
 def _start(task: Task, timeout: float, memory: int, last: bool) -> _Running:
-    answer, errors, notes = (tempfile.TemporaryFile() for _ in range(3))  # noqa: SIM115  closed by _end
+    answer, errors, notes, known = (tempfile.TemporaryFile() for _ in range(4))  # noqa: SIM115  closed by _end
     sys.stdout.flush()  # what is buffered would be written by the child again
     sys.stderr.flush()
-    process = _FORK.Process(target=_child, args=(task, (answer, errors, notes), timeout, memory))
+    process = _FORK.Process(target=_child, args=(task, (answer, errors, notes, known), timeout, memory))
     process.start()
-    return _Running(task, process, answer, errors, notes, time.monotonic(), last)
+    return _Running(task, process, answer, errors, notes, known, time.monotonic(), last)
 
 
 def _noted(one: _Running) -> str:
     """What a task said last that it was at."""
     said = os.pread(one.notes.fileno(), _NOTE_BYTES, 0).decode(errors="replace").strip()
     return f"; the last question was {said}" if said else ""
+
+
+def _said_before(one: _Running) -> str:
+    """What a task kept; empty where it was ended while it wrote that."""
+    text = os.pread(one.known.fileno(), os.fstat(one.known.fileno()).st_size, 0).decode(errors="replace")
+    return text[:-1] if text.endswith("\n") else ""
 
 
 def _end(one: _Running) -> None:
@@ -149,7 +170,7 @@ def _end(one: _Running) -> None:
         except ProcessLookupError:
             continue
     one.process.join()
-    for file in (one.answer, one.errors, one.notes):
+    for file in (one.answer, one.errors, one.notes, one.known):
         file.close()
 
 
@@ -159,17 +180,17 @@ def _finished(one: _Running, memory: int) -> Ended:
     one.answer.seek(0)
     one.errors.seek(0)
     written, said = one.answer.read(), one.errors.read().decode(errors="replace").split("\n")
-    code, noted = one.process.exitcode, _noted(one)
+    code, noted, known = one.process.exitcode, _noted(one), _said_before(one)
     _end(one)
     last = next((line.strip()[:200] for line in reversed(said) if line.strip()), "")
     if code == 0:
         try:
             kind, text = json.loads(written)
         except ValueError:
-            return Ended(one.task.name, None, "its process ended without an answer" + noted, seconds)
+            return Ended(one.task.name, None, "its process ended without an answer" + noted, seconds, known)
         if kind == "done":
             return Ended(one.task.name, text, "", seconds)
-        return Ended(one.task.name, None, text + noted, seconds)
+        return Ended(one.task.name, None, text + noted, seconds, known)
     if code is not None and code < 0:
         failure = f"its process was ended by {_signal_name(-code)}"
         if "bad_alloc" in last or "memory" in last.lower() or -code == signal.SIGKILL:
@@ -180,7 +201,7 @@ def _finished(one: _Running, memory: int) -> Ended:
             failure += "; it used more processor time than --timeout allows"
     else:
         failure = f"its process ended with exit code {code}"
-    return Ended(one.task.name, None, failure + noted + (f": {last}" if last else ""), seconds)
+    return Ended(one.task.name, None, failure + noted + (f": {last}" if last else ""), seconds, known)
 
 
 def _signal_name(number: int) -> str:
@@ -190,10 +211,10 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _child(task: Task, files: tuple[IO[bytes], IO[bytes], IO[bytes]], timeout: float, memory: int) -> None:
+def _child(task: Task, files: tuple[IO[bytes], IO[bytes], IO[bytes], IO[bytes]], timeout: float, memory: int) -> None:
     """The other process: limits, the task, its answer in a file, and out, whatever happened."""
-    global _notes
-    answer, errors, _notes = files
+    global _notes, _known
+    answer, errors, _notes, _known = files
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -33,12 +33,13 @@ _TAKERS: Final[Mapping[str, Mapping[str, str]]] = {
 
 _ACTIVATION = "flexasr.linear computes it as the activation of a dense layer, and compile uses nothing for it alone"
 _ALONE: Final[Mapping[str, str]] = {
-    "relu": f"{_ACTIVATION}: vta_relu and the relu of HLSCNN's convolution are proved, and compile does not use them",
+    "relu": f"{_ACTIVATION}: vta_relu and the relu of HLSCNN's convolution are in the catalogue, and compile does not "
+    "use them",
     "sigmoid": _ACTIVATION,
     "tanh": _ACTIVATION,
-    "add": "compile does not use vta_add and vta_bias_add, which are proved, and has no accelerator operator for sums",
-    "maximum": "compile does not use vta_max and vta_max_imm, which are proved",
-    "minimum": "compile does not use vta_min and vta_min_imm, which are proved",
+    "add": "compile has no accelerator operator for sums, and does not use vta_add and vta_bias_add of the catalogue",
+    "maximum": "compile does not use vta_max and vta_max_imm of the catalogue",
+    "minimum": "compile does not use vta_min and vta_min_imm of the catalogue",
 }
 """Why operators stay on the host that mappings of the catalogue compute: no accelerator operator stands for these."""
 

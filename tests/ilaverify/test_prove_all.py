@@ -274,6 +274,26 @@ def test_broken_entries_are_errors(asked: Callable[[], int], tmp_path: Path, kep
     assert not found["raises"].as_expected and exit_code_of(list(found.values())) == 2
 
 
+def test_a_proof_that_dies_leaves_the_place_of_its_claim(
+    asked: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from reports.junit import junit_text
+
+    def dies(*_: object) -> Verdict:
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError
+
+    known = outcomes(None, mapping_entries(["flexasr_maxpool"]))["flexasr_maxpool"]
+    monkeypatch.setattr(mapping_subject, "verify_with", dies)
+    found = outcomes(None, mapping_entries(["flexasr_maxpool"]))["flexasr_maxpool"]
+    assert found.status == "ERROR" and found.reason.startswith(
+        "its process was ended by SIGKILL; probably out of memory"
+    )
+    assert (found.file, found.line) == (known.file, known.line) and found.line > 0
+    case = junit_text([found])
+    assert f'file="rewrites/flexasr_pooling.py" line="{known.line}"' in case and '<error message="ERROR, ' in case
+
+
 def test_a_false_claim_is_fine_only_if_refuted(asked: Callable[[], int]) -> None:
     assert outcomes(None)["flexasr_maxpool_select"].as_expected
     other = {Status.PROVED: Status.REFUTED, Status.REFUTED: Status.PROVED}

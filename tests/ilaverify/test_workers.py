@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ilaverify.workers import Ended, Task, note, run_tasks
+from ilaverify import workers
+from ilaverify.workers import Ended, Task, begun, note, run_tasks
 
 
 def hang() -> str:
@@ -206,6 +207,25 @@ def test_what_runs_ends_with_its_supervisor(tmp_path: Path) -> None:
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not alive(pid)
+
+
+@pytest.mark.parametrize("end", [hang, leave, crash, fail])
+def test_what_a_task_knows_survives_it(end: Callable[[], str]) -> None:
+    def task() -> str:
+        begun("é" * 5000)
+        return end()
+
+    found = run(("bad", task), ("other", end), timeout=0.5)
+    assert (found["bad"].text, found["bad"].begun, found["other"].begun) == (None, "é" * 5000, "")
+
+
+def test_what_was_not_written_to_its_end_is_not_known() -> None:
+    def task() -> str:
+        assert workers._known is not None
+        os.write(workers._known.fileno(), b'{"half')
+        return leave()
+
+    assert run(("bad", task))["bad"].begun == ""
 
 
 def test_closing_ends_what_runs(tmp_path: Path) -> None:

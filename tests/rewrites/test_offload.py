@@ -198,7 +198,7 @@ def test_what_stays_on_the_host_has_a_reason() -> None:
     assert reasons(found)["pad"] == "data movement is the host's"
     assert reasons(found)["relu"] == (
         "flexasr.linear computes it as the activation of a dense layer, and compile uses nothing for it alone: "
-        "vta_relu and the relu of HLSCNN's convolution are proved, and compile does not use them"
+        "vta_relu and the relu of HLSCNN's convolution are in the catalogue, and compile does not use them"
     )
     b = Builder()
     x, y = b.input("x", f32(2, 3, 4)), b.input("y", f32(2, 4, 3))
