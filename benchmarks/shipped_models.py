@@ -32,7 +32,7 @@ def command(*arguments: str) -> tuple[float, dict[str, Any]]:
     start = time.perf_counter()
     whole = [sys.executable, "-m", "ilaverify", *arguments, "--json"]
     done = subprocess.run(whole, env=os.environ | SINGLE, capture_output=True, text=True, check=False)
-    if done.returncode:
+    if done.returncode not in (0, 2):  # 2 is a run, too: random inputs may be beyond what calibration foresaw
         raise RuntimeError(
             f"ilaverify {' '.join(arguments)} must succeed, not exit with {done.returncode}: {done.stderr}"
         )
