@@ -101,8 +101,10 @@ class Values:
         return self._cell(scene, memory, Reader(address, None, {}), END)
 
     def _cell(self, scene: Scene, memory: Expr, reader: Reader, point: Point) -> Expr:
-        key = (scene, memory, reader.there(), point.place, point.counters)
+        there = reader.there()
+        key = (scene, memory, there, point.place, point.counters)
         if key not in self._known:
+            scene.trials.require(there)
             origin = self.origins.of(scene, memory, reader, point)
             if origin is None:
                 self._known[key] = self._before_all(scene, memory, reader)

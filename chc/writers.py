@@ -63,14 +63,18 @@ class Trials:
         """Values of the terms at each sample."""
         new = [t for t in dict.fromkeys(terms) if t not in self._known]
         if new:
-            known = {v.name for v in (*self.parameters, *self.variables)}
-            for name in (n for n in free_variables(*new) if n not in known):
-                raise Unsupported(f"an address depends on {name}, which the program does not determine")
+            self.require(*new)
             function = compile_terms([*self.parameters, *self.variables], new)
             values = [function(*row) for row in self.rows]
             self._known.update(zip(new, zip(*values, strict=True) if values else [()] * len(new), strict=True))
         columns = [self._known[t] for t in terms]
         return list(zip(*columns, strict=True)) if columns else [() for _ in self.rows]
+
+    def require(self, *terms: Expr) -> None:
+        """Raises Unsupported where terms have other variables than the samples."""
+        known = {v.name for v in (*self.parameters, *self.variables)}
+        for name in (n for n in free_variables(*terms) if n not in known):
+            raise Unsupported(f"an address depends on {name}, which the program does not determine")
 
     def determine(self, term: Expr) -> bool:
         """Whether the samples give a term its value: it reads nothing, and has no other variables."""

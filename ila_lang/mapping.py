@@ -142,6 +142,9 @@ class TensorMapping:
     parameter_texts: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for fragment in (self.device, self.ir):
+            for instruction in fragment.ila.instructions.values():
+                instruction.check()
         self._check_sizes()
         self._check_tensors()
         self._check_cell()

@@ -63,6 +63,16 @@ class Instruction:
         if self.kernel is not None:
             raise ValueError(f"Instruction {self.name} must start at most one kernel, not two")
         self.ila._check_term(f"Start condition of {self.name}", when, BOOL)
+        self._check_kernel(kernel)
+        self.kernel, self.kernel_guard = kernel, when
+        return self
+
+    def check(self) -> None:
+        """Raises ValueError or TypeError where the kernel, which may have grown since, is not one of this ILA."""
+        if self.kernel is not None:
+            self._check_kernel(self.kernel)
+
+    def _check_kernel(self, kernel: Kernel) -> None:
         for name, variable in kernel.external_variables().items():
             if self.ila.states.get(name) is not variable:
                 raise ValueError(f"Kernel {kernel.name} must use only states of {self.ila.name}, not {name}")
@@ -74,8 +84,6 @@ class Instruction:
             if isinstance(term.sort, MemSort):
                 raise TypeError(f"State {name} at the end of {kernel.name} must be no memory; use store in the kernel")
             self.ila._check_term(f"End value of {name} in {kernel.name}", term, term.sort)
-        self.kernel, self.kernel_guard = kernel, when
-        return self
 
 
 class Ila:

@@ -198,3 +198,29 @@ def test_a_word_behind_a_word_is_that_of_its_own_iteration(shift: int, right: bo
     claim = with_tables(mapping(ir=lambda k, s: everywhere(k, s, lambda j: s["src"].load(j >> shift))), half)
     assert any(differs(claim, sizes) for sizes in SIZES) is not right
     assert (status(claim) is Status.PROVED) is right
+
+
+# -- values that are kept -----------------------------------------------------------------------------------
+
+
+def kept_addresses(entry: Callable[[Expr], Expr]) -> Body:
+    """src[entry(0)] ^ src[entry(1)], where a word of memory holds the entry for a moment."""
+
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            both = k.let("both", const(0, 8))
+            with k.loop("twice", const(2, 32)) as q:
+                k.store(s["tmp"], ZERO, entry(q)[7:0])
+                word = k.load("word", s["tmp"], ZERO)
+                k.store(s["tmp"], ZERO, const(7, 8))
+                k.assign(both, both ^ k.load("read", s["src"], word.zext(32)))
+            k.store(s["dst"], i * s["m"] + j, both)
+
+    return body
+
+
+def test_an_address_that_was_kept_is_that_of_its_own_iteration() -> None:
+    nothing = lambda k, s: everywhere(k, s, lambda j: const(0, 8))  # noqa: E731
+    assert differs(mapping(kept_addresses(lambda q: q), nothing), {"n": 1, "m": 1})
+    assert status(mapping(kept_addresses(lambda q: q), nothing)) is Status.UNKNOWN
+    assert not differs(mapping(kept_addresses(lambda q: q * 0), nothing), {"n": 2, "m": 3})

@@ -510,3 +510,18 @@ def test_a_proof_has_the_same_obligations_whenever_it_is_made() -> None:
     again = Discharger(timeout=20.0, second=False)
     second = prove(renamed(1, True), discharger=again, invariants=invariants)
     assert [o.smtlib for o in first.obligations] == [o.smtlib for o in second.obligations]
+
+
+def test_a_kernel_that_grew_after_it_was_started_is_checked_again() -> None:
+    """An input called like a size would be taken for it."""
+    claim = mapping()
+    ila = claim.device.ila
+    size, out = ila.input("n", 16), ila.states["out"]
+    kernel = ila.instructions["go"].kernel
+    assert kernel is not None
+    kernel.done(out, size[7:0])
+    message = "Kernel toy_kernel must use only states of toy, not n"
+    with pytest.raises(ValueError, match=message):
+        prove(claim)
+    with pytest.raises(ValueError, match=message):
+        replace(claim, statement="made again")
