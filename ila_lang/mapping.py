@@ -278,7 +278,7 @@ class TensorMapping:
     def shape_text(self, shape: tuple[int, ...]) -> str:
         """A shape in words."""
         if self.shape_names == ("rows", "columns"):
-            return f"input {shape[0]}x{shape[1]}"
+            return f"{'input' if len(self.inputs) == 1 else 'shape'} {shape[0]}x{shape[1]}"
         return ", ".join(f"{name} {extent}" for name, extent in zip(self.shape_names, shape, strict=True))
 
     def sample_sizes(self, random: Random) -> list[dict[str, int]]:

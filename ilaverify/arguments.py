@@ -75,8 +75,8 @@ def require_writable(option: str, path: Path, *, directory: bool = False) -> Non
             file.write(bytes(_BLOCK))
     except OSError as error:
         raise UsageError(
-            f"{option}: {path} must be a place that can be written, and {folder} is none: {error.strerror}; "
-            "make room there, or name another place"
+            f"{option}: {path} must be a place that can be written; {folder} cannot: {error.strerror}; "
+            "name another place"
         ) from error
 
 

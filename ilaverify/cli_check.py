@@ -234,6 +234,7 @@ def _checked(path: Path, solver: str, timeout: float, answered: MutableMapping[s
 
     from .catalogue import find_subject
     from .refutations import is_counterexample, replayed_file
+    from .text import counted
 
     result = _result(path)
     if is_counterexample(path):
@@ -265,8 +266,9 @@ def _checked(path: Path, solver: str, timeout: float, answered: MutableMapping[s
             problems += outcome.wrong
             result["undecided"] += outcome.undecided
         runs = certificate["runs"]
-        points = f" at {len(runs['at'])} points" if runs["at"] else ""
-        result["replays"].append(f"its proof survived {runs['count']} concrete runs{points} (not made again)")
+        points = f" at {counted(len(runs['at']), 'point')}" if runs["at"] else ""
+        survived = f"its proof survived {counted(runs['count'], 'concrete run')}{points}; check does not repeat them"
+        result["replays"].append(survived)
     result["problems"] = problems
     result["accepted"] = not problems and not result["undecided"]
     return result

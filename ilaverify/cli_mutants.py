@@ -40,7 +40,9 @@ def try_mutants(entries: Mapping[str, Entry], options: argparse.Namespace) -> in
 
     chosen = {n: e for n, e in entries.items() if e.kind in _KINDS and e.expected is Status.PROVED}
     others = [name for name in options.names if name not in chosen]
-    if others or not chosen:
+    if not entries or not (chosen or others):
+        raise UsageError("--mutants must have a mapping or a rule to change; none of these claims is one")
+    if others:
         raise UsageError(f"--mutants must be of mappings or rules that must be PROVED, not of {', '.join(others)}")
     subjects = [entry.build() for entry in chosen.values()]
     campaigns: list[Campaign] = []

@@ -77,4 +77,4 @@ def run_onnx(model: bytes | Path, inputs: Mapping[str, Array]) -> dict[str, Arra
         names = [output.name for output in session.get_outputs()]
         return dict(zip(names, session.run(names, dict(inputs)), strict=True))
     except Exception as error:  # the runtime's errors have no common class
-        raise UsageError(f"onnxruntime must be able to run the model, which it is not: {error}") from error
+        raise UsageError(f"onnxruntime must run the model, and fails: {error}") from error

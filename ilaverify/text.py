@@ -123,7 +123,8 @@ def _groups(groups: Mapping[str, list[Obligation]], solvers: list[str], full: bo
 def _runs(runs: Runs, full: bool) -> Iterator[str]:
     """How many concrete runs there were, and where."""
     yield f"{runs_text(runs)}, {runs.seconds:.1f} s"
-    yield from _wrapped("at " + "; ".join(runs.at if full else runs.at[:SIZES_SHOWN]) + _more(runs, full))
+    if runs.at:
+        yield from _wrapped("at " + "; ".join(runs.at if full else runs.at[:SIZES_SHOWN]) + _more(runs, full))
     yield from (f"  {line}" for note in runs.notes for line in wrap(note, WIDTH - 2))
 
 
@@ -135,9 +136,18 @@ def _more(runs: Runs, full: bool) -> str:
 def runs_text(runs: Runs) -> str:
     """Concrete runs in a few words."""
     if not runs.count:
-        return "no concrete run"
+        return "no concrete run was possible"
     agree = "the last one differs" if runs.difference is not None else "all agree"
-    return f"{runs.count} concrete runs of both sides at {len(runs.at)} points: {agree}"
+    return f"{counted(runs.count, 'concrete run')} of both sides at {counted(len(runs.at), 'point')}: {agree}"
+
+
+def counted(count: int, what: str) -> str:
+    """A number of things, in the singular where there is one.
+
+    >>> counted(1, "point"), counted(2, "point")
+    ('1 point', '2 points')
+    """
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def show_written(paths: Sequence[Path]) -> str:

@@ -35,6 +35,7 @@ from smt_encodings.interpretations import (
 from smt_encodings.runs import surviving
 
 from .number_formats import CODES
+from .rule_enclosures import replay_enclosed
 from .rule_mutants import mutants
 from .rule_runs import survey
 from .rule_search import find_among_all, find_counterexample, holds_at, points, refutes_change, replay
@@ -46,7 +47,7 @@ _SEARCHED = 5000
 """Values at which a rule is evaluated before solvers are asked."""
 _DISAGREE = "the solvers disagree"
 _KEPT = 300
-"""Values at which changed rules are evaluated."""
+"""Values at which changed rules are evaluated, and rules in intervals."""
 _VARIABLE = "v."
 """Stands before the names of a rule's variables in scripts.  No word of a solver and no symbol of an encoding begins
 with it, and names have no dots, so no name can be taken for another thing."""
@@ -184,10 +185,22 @@ class _Attempt:
                 return self._healthy(witness, tried)
             reasons.append(f"{interpretation.value}: {said}")
             self.details["ladder"] = list(reasons)
-        return Status.UNKNOWN, "; ".join(reasons)
+        enclosed = self._enclosed(tried) if self.rule.number.family == "real" else None
+        return (Status.UNKNOWN, "; ".join(reasons)) if enclosed is None else self._refuted(enclosed)
+
+    def _enclosed(self, tried: Sequence[Mapping[str, Value]]) -> Counterexample | None:
+        """Where the sides differ by intervals: roots, exponentials and logarithms have no exact value."""
+        for values in tried[:_KEPT]:
+            try:
+                found = replay_enclosed(self.rule, values)
+            except NotInterpreted:
+                continue
+            if found is not None:
+                return found
+        return None
 
     def _refuted(self, found: Counterexample) -> tuple[Status, str]:
-        again = replay(self.rule, found.values)
+        again = replay_enclosed(self.rule, found.values)
         if str(again) != str(found):
             return Status.ERROR, f"the counterexample must replay as {found}, not as {again}"
         self.details["counterexample"] = found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -242,8 +243,15 @@ class Counterexample:
 
     def __str__(self) -> str:
         at = ", ".join(f"{n} = {show_value(v)}" for n, v in self.values.items())
-        left, right = ("undefined" if v is None else show_value(v) for v in (self.left, self.right))
+        left, right = map(_side, (self.left, self.right))
         return f"{at}{': ' if at else ''}{left} vs {right}"
+
+
+def _side(value: Value | None) -> str:
+    """The value of a side; of a long fraction, such as the end of an interval, six digits."""
+    if isinstance(value, Fraction) and value.denominator > 10**9 and abs(value) < 10**300:
+        return f"about {float(value):.6g}"
+    return "undefined" if value is None else show_value(value)
 
 
 class Statement(Protocol):

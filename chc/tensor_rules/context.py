@@ -197,7 +197,10 @@ def _few(extent: int, proof: Proof) -> list[int]:
 
 
 def sizes_within(variables: Sequence[str], condition: Condition, most: int, largest: int) -> list[dict[str, int]]:
-    """Up to ``most`` assignments of sizes (0 to ``largest``) that satisfy a condition, small sums first."""
+    """Up to ``most`` assignments of sizes (0 to ``largest``) that satisfy a condition, small sums first.
+
+    A size of which the condition says that it is larger than that goes so far beyond its least value.
+    """
     least, checks = _plan(variables, condition)
     found: list[dict[str, int]] = []
 
@@ -208,7 +211,7 @@ def sizes_within(variables: Sequence[str], condition: Condition, most: int, larg
                 found.append(dict(point))
             return
         variable = variables[position]
-        for value in range(least[variable], min(largest, least[variable] + budget) + 1):
+        for value in range(least[variable], min(_top(least[variable], largest), least[variable] + budget) + 1):
             if len(found) >= most:
                 break
             point[variable] = value
@@ -223,18 +226,23 @@ def sizes_within(variables: Sequence[str], condition: Condition, most: int, larg
     return found
 
 
+def _top(least: int, largest: int) -> int:
+    return largest if least <= largest else least + largest
+
+
 def sizes_drawn(
     variables: Sequence[str], condition: Condition, most: int, largest: int, draw: random.Random
 ) -> list[dict[str, int]]:
-    """Up to ``most`` random assignments of sizes (0 to ``largest``, rarely 0) that satisfy a condition."""
+    """Up to ``most`` random assignments of sizes (rarely 0) that satisfy a condition; as large as in sizes_within."""
     least, checks = _plan(variables, condition)
     found: dict[tuple[int, ...], dict[str, int]] = {}
     for _ in range(6 * most):
         point: dict[str, int] = {}
         for position, variable in enumerate(variables):
             for _ in range(4):
-                start = least[variable] if draw.random() < 0.1 else 1
-                point[variable] = draw.randint(start, largest)
+                start = least[variable] if least[variable] > largest else 1
+                start = min(least[variable], start) if draw.random() < 0.1 else start
+                point[variable] = draw.randint(start, _top(least[variable], largest))
                 if _all_hold(checks[position], point):
                     break
             else:
@@ -253,4 +261,5 @@ def _plan(variables: Sequence[str], condition: Condition) -> tuple[dict[str, int
     for part in parts:
         if needed := [variables.index(v) for v in variables_of(part)]:
             checks[max(needed)].append(part)
-    return {v: 1 if AtLeastZero(_name(v) - 1) in parts else 0 for v in variables}, checks
+    bounds = [part.value for part in parts if isinstance(part, AtLeastZero)]
+    return {v: max([0, *(-c for b in bounds if (c := (b - _name(v)).constant) is not None)]) for v in variables}, checks

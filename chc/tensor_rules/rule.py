@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -14,6 +15,9 @@ from ir_semantics.tensors.terms import Shape, Tensor, element_of, operands_of, w
 from smt_encodings.claims import Claim, Equality, Interpretation
 
 __all__ = ["Kind", "TensorRule"]
+
+
+_QUOTIENT = re.compile(r"\(\(([^()]*)\) // \(([^()]*)\)\)")
 
 
 class Kind(Enum):
@@ -92,7 +96,8 @@ class TensorRule:
         shapes = ", ".join(f"{n}{_shape(t.shape)}" for n, t in sorted(self.inputs.items()))
         parts = dict.fromkeys([*_parts(self.domain), *_parts(well_formed(self.left))])
         well = All(tuple(p for p in parts if not _natural(p)))
-        return f"all natural numbers {', '.join(self.sizes) or '(none)'}; {shapes}; {well}"
+        conditions = f"; {well}" if well.parts else ""
+        return _floors(f"all natural numbers {', '.join(self.sizes) or '(none)'}; {shapes}{conditions}")
 
     @cached_property
     def claim(self) -> Claim:
@@ -115,11 +120,33 @@ def _any_element(side: Tensor) -> Element:
     return element_of(side, [Index({(names.fresh("o"),): 1}) for _ in side.shape], names)
 
 
+def _floors(text: str) -> str:
+    """A text with quotients as people write them.
+
+    >>> _floors("1 <= ((h - 1) // (s)) + 1 and ((((n) // (2)) + 1) // (2*k)) <= m")
+    '1 <= floor((h - 1)/s) + 1 and floor((floor(n/2) + 1)/(2*k)) <= m'
+    """
+
+    def quotient(found: re.Match[str]) -> str:
+        above, below = found.groups()
+        above = f"{{{above}}}" if " " in above else above
+        below = f"{{{below}}}" if " " in below or "*" in below else below
+        return f"floor{{{above}/{below}}}"
+
+    count = 1
+    while count:  # the innermost quotients have no parentheses inside
+        text, count = _QUOTIENT.subn(quotient, text)
+    return text.replace("{", "(").replace("}", ")")
+
+
 def _natural(condition: Condition) -> bool:
     """Whether a condition says no more than that natural numbers are at least 0."""
-    if not isinstance(condition, AtLeastZero) or condition.value.quotients:
-        return False
-    return all(coefficient >= 0 for _, coefficient in condition.value.terms)
+    return isinstance(condition, AtLeastZero) and _is_natural(condition.value)
+
+
+def _is_natural(value: Index) -> bool:
+    quotients = all(_is_natural(q.dividend) and q.divisor.constant is not None for q in value.quotients)
+    return quotients and all(coefficient >= 0 for _, coefficient in value.terms)
 
 
 def _orders(element: Element) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .conditions import All, AtLeastZero, Condition, IsZero, OneOf, TruthOf, holds
+from .conditions import FALSE, All, AtLeastZero, Condition, IsZero, OneOf, TruthOf, holds
 from .elements import Apply, Choice, Element, IndexValue, Number, Read, Reader, Reduce
 from .index import Index, Names
 from .numbers import Numbers, Reals
@@ -45,7 +45,9 @@ def evaluate(
     done: dict[int, NDArray[np.object_]] = {}
     for term in operands_of(tensor):
         if not _well_formed(term, sizes):
-            raise IllFormed(f"{term.operator} needs {term.requires}, which does not hold at {dict(sizes)}")
+            chosen = ", ".join(f"{name} = {value}" for name, value in sizes.items()) or "any sizes"
+            why = "" if term.requires == FALSE else f": it needs {term.requires}"
+            raise IllFormed(f"{term.operator} does not fit its operands at {chosen}{why}")
         extents = shape_at(term, sizes)
         if term.operator == "input":
             name = dict(term.attributes)["name"]

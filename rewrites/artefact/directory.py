@@ -134,7 +134,7 @@ def read_directory(directory: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     for name in sorted(set(named) - there):
         raise ArtefactError(f"{directory} must hold {name}, as its model says; it is missing; compile the model again")
     for name in sorted(there - set(named) - {MODEL}):
-        raise ArtefactError(f"{directory} must hold only the files that its model names; {name} is none; remove it")
+        raise ArtefactError(f"{directory} must hold only the files that its model names; remove {name}")
     left = MOST_BYTES
     files: dict[str, bytes] = {}
     for name in sorted(named):

@@ -25,7 +25,7 @@ CAVEATS = (
 _EQUALITY = {
     Equality.BIT_EXACT: "the same bits",
     Equality.UP_TO_REDUCTION_ORDER: "the same sums in another order",
-    Equality.OVER_REALS: "the same real numbers, computed by other roundings",
+    Equality.OVER_REALS: "the same real numbers; floating-point results may be rounded differently",
 }
 
 

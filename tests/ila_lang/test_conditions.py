@@ -116,3 +116,10 @@ def test_sizes_of_must_give_sizes_of_the_domain(sizes: dict[str, int], message: 
     with pytest.raises(SizeError) as none:
         claim.sample_sizes(Random(0))
     assert str(none.value) == f"no sample shape lies in the size domain: {message}"
+
+
+def test_a_shape_is_the_inputs_where_there_is_one_input() -> None:
+    claim = mapping()
+    assert claim.shape_text((4, 6)) == "input 4x6"
+    two = replace(claim, inputs=(*claim.inputs, ("dst", "idst")))
+    assert two.shape_text((4, 6)) == "shape 4x6"

@@ -336,8 +336,8 @@ def test_a_place_that_cannot_be_written_is_refused_before_work(
     code, err = run(capsys, *command.format(file).split())
     assert code == 64
     assert err == (
-        f"ilaverify: {option}: {place.format(file)} must be a place that can be written, and {file} is none: Not a "
-        "directory; make room there, or name another place\n"
+        f"ilaverify: {option}: {place.format(file)} must be a place that can be written; {file} cannot: Not a "
+        "directory; name another place\n"
     )
     assert os.listdir(tmp_path) == ["file"]
 
@@ -354,8 +354,8 @@ def test_a_full_disk_is_found_before_work(tmp_path: Path) -> None:
     err = process.communicate(timeout=60)[1]
     assert process.returncode == 64
     assert err == (
-        f"ilaverify: -o: {tmp_path / 'out'} must be a place that can be written, and {tmp_path} is none: File too "
-        "large; make room there, or name another place\n"
+        f"ilaverify: -o: {tmp_path / 'out'} must be a place that can be written; {tmp_path} cannot: File too large; "
+        "name another place\n"
     )
 
 

@@ -304,7 +304,7 @@ DIRECTORY_ATTACKS: dict[str, tuple[Callable[[Path], object], str]] = {
         "programs/0.npz: the file must have the digest",
     ),
     "a file less": (lambda d: (d / "SUMMARY.md").unlink(), "must hold SUMMARY.md, as its model says; it is missing"),
-    "a file more": (lambda d: (d / "more").write_text(""), "must hold only the files that its model names; more is"),
+    "a file more": (lambda d: (d / "more").write_text(""), "hold only the files that its model names; remove more"),
     "a directory more": (lambda d: (d / "more").mkdir(), "more is none"),
     "a link": (lambda d: linked(d / "plan.json"), "plan.json: a compiled model's file must be readable: Too many"),
     "a linked directory": (lambda d: (d / "more").symlink_to("/"), "more is none"),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
-from ir_semantics.scalars import NotInterpreted
+from ir_semantics.scalars import REALS, NotInterpreted, Scalar, abs_, exp, sqrt, variable
 from rewrites import scalar_rules
 from rewrites.rule_enclosures import enclosed, replay_enclosed
+from rewrites.rule_prover import prove_rule
 from rewrites.rule_runs import survey
-from rewrites.rules import ScalarRule
+from rewrites.rules import Counterexample, ScalarRule
+from smt_encodings.claims import Status
 
 ROWS = {row.row: row for row in scalar_rules.ROWS}
 ELEMENTARY = ("F9", "F11", "F19", "F27", "F29")
@@ -44,3 +47,31 @@ def test_what_intervals_do_not_decide_is_said() -> None:
     with pytest.raises(NotInterpreted, match="no interval encloses a value: the exponent must be at most 4096"):
         enclosed(rule("F9"), {"x": Fraction(1 << 20)})
     assert enclosed(rule("F19"), {"x": Fraction(-1)}) == (False, None)
+
+
+X = variable("x")
+
+
+@pytest.mark.parametrize(
+    "left, right, reason",
+    [
+        (sqrt(X * X), X, "x = -1: about 1 vs -1"),
+        (sqrt(X + 1), sqrt(X) + 1, "x = 1: about 1.41421 vs about 2"),
+        (exp(X) * exp(X), exp(X), "x = 1: about 7.38906 vs about 2.71828"),
+    ],
+)
+def test_a_wrong_rule_with_roots_or_exponentials_is_refuted_in_intervals(
+    left: Scalar, right: Scalar, reason: str
+) -> None:
+    verdict = prove_rule(ScalarRule("wrong", left, right, REALS))
+    assert (verdict.status, verdict.reason) == (Status.REFUTED, reason)
+    found = verdict.details["counterexample"]
+    assert isinstance(found, Counterexample)
+    size = float(found.values["x"])
+    values = (term.replace("X", repr(size)) for term in (str(left), str(right)))
+    one, other = (eval(v, {"x": size, "sqrt": math.sqrt, "exp": math.exp}) for v in values)
+    assert abs(one - other) > 0.5
+
+
+def test_the_right_rule_beside_it_is_proved() -> None:
+    assert prove_rule(ScalarRule("right", sqrt(X * X), abs_(X), REALS)).status is Status.PROVED

@@ -455,3 +455,21 @@ def test_subscripts_and_digits_have_names_of_their_own() -> None:
         assert prove_tensor_rule(wrong, Discharger(timeout=0.5), seconds=5.0).status is Status.UNKNOWN
         assert find_counterexample(wrong) is not None
     assert prove_tensor_rule(rule(reshape(merged, *halves), x, positive)).status is Status.PROVED
+
+
+def test_sizes_that_are_large_by_the_domain_are_tried() -> None:
+    """No small size is in the domain, so searches begin at the least ones."""
+    x, y, far = input_("x", N, M), input_("y", N, M), le(40, N)
+    assert decide_tensor_rule(rule(mul(x, y), mul(y, x), far)).status is Status.PROVED
+    wrong = decide_tensor_rule(rule(mul(x, y), mul(x, x), far))
+    assert wrong.status is Status.REFUTED and wrong.details["counterexample"].sizes == {"m": 1, "n": 40}  # type: ignore[attr-defined]
+    mended = concat(0, slice_(x, [0, 0], [39, M]), slice_(y, [39, 0], [N, M]))
+    assert decide_tensor_rule(rule(x, mended, far)).status is Status.REFUTED
+
+
+def test_sizes_and_inputs_may_be_called_like_words_of_solvers() -> None:
+    m, n = sizes("true and")
+    x = input_("select", m, n)
+    assert decide_tensor_rule(rule(transpose(transpose(x, [1, 0]), [1, 0]), x)).status is Status.PROVED
+    wrong = decide_tensor_rule(rule(transpose(x, [1, 0]), x, equal(m, n)))
+    assert wrong.status is Status.REFUTED

@@ -1,0 +1,60 @@
+"""What verdicts say of concrete runs, and tensor rules of their sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from chc.tensor_rules.rule import Kind, TensorRule
+from ilaverify import cli
+from ilaverify.text import runs_text, show_verdict
+from ir_semantics.scalars import REALS, variable
+from ir_semantics.tensors.evaluate import IllFormed, evaluate
+from ir_semantics.tensors.operators import slice_
+from ir_semantics.tensors.terms import input_
+from rewrites.rule_prover import prove_rule
+from rewrites.rules import ScalarRule
+from rewrites.tensor_words import sizes
+from smt_encodings.claims import Runs
+
+
+def test_one_point_is_singular() -> None:
+    assert runs_text(Runs(27, ("n = 1",))) == "27 concrete runs of both sides at 1 point: all agree"
+    assert runs_text(Runs(1, ("n = 1", "n = 2"))) == "1 concrete run of both sides at 2 points: all agree"
+    assert runs_text(Runs(0, ())) == "no concrete run was possible"
+
+
+def test_where_nothing_ran_no_points_are_listed() -> None:
+    x = variable("x")
+    verdict = prove_rule(ScalarRule("test", x + x, 2 * x, REALS))
+    verdict.runs = Runs(0, (), ("there is no exact value",))
+    lines = show_verdict(verdict).splitlines()
+    at = lines.index("no concrete run was possible, 0.0 s")
+    assert lines[at + 1] == "  there is no exact value"
+
+
+def test_mutants_of_what_cannot_be_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["prove", "--kind", "theorem", "--mutants", "3"]) == 64
+    assert capsys.readouterr().err == (
+        "ilaverify: --mutants must have a mapping or a rule to change; none of these claims is one\n"
+    )
+
+
+def test_sizes_of_tensor_rules_read_like_mathematics() -> None:
+    m, n = sizes("m n")
+    x = input_("x", m, n)
+    rule = TensorRule("t", "", slice_(x, [0, 0], [m // 2, n]), slice_(x, [0, 0], [m // 2, n]), Kind.VALID)
+    assert rule.size_domain == "all natural numbers m, n; x[m, n]; floor(m/2) <= m"
+    assert TensorRule("t", "", x, x, Kind.VALID).size_domain == "all natural numbers m, n; x[m, n]"
+
+
+def test_an_operator_that_does_not_fit_names_the_sizes() -> None:
+    m, n = sizes("m n")
+    at = {"m": 2, "n": 3}
+    data = {"x": np.zeros((2, 3), dtype=object)}
+    with pytest.raises(IllFormed) as wrong:
+        evaluate(slice_(input_("x", m, n), [0, 0], [m + 1, n]), at, data)
+    assert str(wrong.value) == "slice does not fit its operands at m = 2, n = 3"
+    with pytest.raises(IllFormed) as other:
+        evaluate(slice_(input_("x", m, n), [0, 0], [n, n]), at, data)
+    assert str(other.value) == "slice does not fit its operands at m = 2, n = 3: it needs 0 <= n and n <= m"
