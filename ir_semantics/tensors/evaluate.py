@@ -46,8 +46,9 @@ def evaluate(
     for term in operands_of(tensor):
         if not _well_formed(term, sizes):
             chosen = ", ".join(f"{name} = {value}" for name, value in sizes.items()) or "any sizes"
-            why = "" if term.requires == FALSE else f": it needs {term.requires}"
-            raise IllFormed(f"{term.operator} does not fit its operands at {chosen}{why}")
+            if term.requires == FALSE:
+                raise IllFormed(f"{term.operator} does not fit its operands at {chosen}")
+            raise IllFormed(f"{term.operator} needs {term.requires}, which is false at {chosen}")
         extents = shape_at(term, sizes)
         if term.operator == "input":
             name = dict(term.attributes)["name"]

@@ -57,4 +57,4 @@ def test_an_operator_that_does_not_fit_names_the_sizes() -> None:
     assert str(wrong.value) == "slice does not fit its operands at m = 2, n = 3"
     with pytest.raises(IllFormed) as other:
         evaluate(slice_(input_("x", m, n), [0, 0], [n, n]), at, data)
-    assert str(other.value) == "slice does not fit its operands at m = 2, n = 3: it needs 0 <= n and n <= m"
+    assert str(other.value) == "slice needs 0 <= n and n <= m, which is false at m = 2, n = 3"
