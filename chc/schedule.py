@@ -268,8 +268,11 @@ class _Builder:
             parts[part] = kept
         return substitute(value, parts)
 
-    def _unknown(self, like: Expr) -> Expr:
-        return fresh(f"unknown.{like.name}", like.sort)
+    def _unknown(self, like: Expr, loops: Loops) -> Expr:
+        """State that is not followed; another value in each iteration of the loops around."""
+        symbol = fresh(f"unknown.{like.name}", like.sort)
+        self.schedule.unknown[symbol] = tuple(c for c, _ in loops)
+        return symbol
 
     # -- loops --------------------------------------------------------------------------------------
 
@@ -342,7 +345,7 @@ class _Builder:
         if self.rehearsing and _commands(loop):
             return  # what its body changes is known
         for target in changed:
-            known[target] = self._unknown(target)
+            known[target] = self._unknown(target, (*scope.loops, (known[loop.counter], extent)))
         changing = {s.memory for s in walk(loop.body) if isinstance(s, Store)} | written
         self._keep(known, changing, scope)
         with self._apart():
@@ -350,7 +353,7 @@ class _Builder:
             if not (self.assigned <= changed and self.touched <= changing):
                 raise Unsupported(f"loop {loop.counter.name} changes state in a way that depends on itself")
         for target in changed:  # whether the loop ran, and what its last iteration left, is not followed
-            known[target] = self._unknown(target)
+            known[target] = self._unknown(target, scope.loops)
 
     @contextmanager
     def _apart(self) -> Iterator[None]:

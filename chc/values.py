@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, field
 
 from ila_lang import Expr, MemSort, all_of, const, free_variables, postorder, resize, substitute
-from smt_encodings.environment import fresh
+from smt_encodings.environment import fresh, plain
 
 from .accumulate import accumulation, wanders
 from .commands import Unsupported
@@ -225,8 +225,18 @@ class Values:
             elif node in self.origins.schedule.kept:
                 kept = self.origins.schedule.kept[node]
                 values[node] = self.term(scene, kept, {c: at[c] for c in kept.counters}, (), kept.value)
+            elif node in self.origins.schedule.unknown:
+                values[node] = self._unknown(scene, at, node)
         # at once: counters stand in the term, coordinates of the scene in what replaces its parts
         return substitute(term, {**here, **same, **values, **carried})
+
+    def _unknown(self, scene: Scene, at: At, symbol: Expr) -> Expr:
+        """What state that is not followed holds at an iteration: a symbol for this iteration alone."""
+        here = tuple(at[c] for c in self.origins.schedule.unknown[symbol])
+        key = (scene.smallest(here), symbol, here)
+        if key not in self._known:
+            self._known[key] = fresh(plain(symbol.name), symbol.sort)
+        return self._known[key]
 
     def _decided(self, scene: Scene, write: Write, term: Expr, here: At) -> tuple[Expr, dict[Expr, Expr]]:
         """``term`` with every choice replaced by its branch whose condition sizes, coordinates and counters decide.

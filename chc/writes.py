@@ -75,6 +75,8 @@ class Schedule:
     requires: list[tuple[str, Expr]] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
     """What must hold of sizes, counters and memories wherever a statement is reached."""
+    unknown: dict[Expr, tuple[Expr, ...]] = field(default_factory=dict)
+    """Symbols of state that is not followed, with the counters of the loops around: one for an arbitrary iteration."""
     kept: dict[Expr, Write] = field(default_factory=dict)
     """Values that were read before the memory changed, by symbol; as writes to nowhere, which say where and when."""
 

@@ -11,12 +11,12 @@ from dataclasses import replace
 import pytest
 
 from chc.prove import prove
-from ila_lang import Expr, Ila, Kernel, const, ite, mem
+from ila_lang import BOOL, Expr, Fragment, Ila, Kernel, bv, const, ite, mem, true
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 from tests.chc.test_flow import flow
-from tests.chc.toy import Body, differs, fragment, mapping
+from tests.chc.toy import PARAMETERS, Body, M, N, differs, fragment, mapping
 
 States = Mapping[str, Expr]
 ZERO = const(0, 32)
@@ -224,3 +224,55 @@ def test_an_address_that_was_kept_is_that_of_its_own_iteration() -> None:
     assert differs(mapping(kept_addresses(lambda q: q), nothing), {"n": 1, "m": 1})
     assert status(mapping(kept_addresses(lambda q: q), nothing)) is Status.UNKNOWN
     assert not differs(mapping(kept_addresses(lambda q: q * 0), nothing), {"n": 2, "m": 3})
+
+
+def addresses(k: Kernel, s: States) -> None:
+    """src[0] ^ src[1], at addresses that a register of the loop counts."""
+    with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+        both, pointer = k.let("both", const(0, 8)), k.let("pointer", ZERO)
+        with k.loop("twice", const(2, 32)):
+            k.assign(both, both ^ k.load("read", s["src"], pointer))
+            k.assign(pointer, pointer + 1)
+        k.store(s["dst"], i * s["m"] + j, both)
+
+
+def test_an_address_that_a_register_counts_is_another_one_in_each_iteration() -> None:
+    nothing = lambda k, s: everywhere(k, s, lambda j: const(0, 8))  # noqa: E731
+    assert differs(mapping(addresses, nothing), {"n": 1, "m": 1})
+    assert status(mapping(addresses, nothing)) is Status.UNKNOWN
+
+
+# -- state that commands change ---------------------------------------------------------------------------
+
+
+def put_and_set(later: int) -> TensorMapping:
+    """A host loop puts a register, 0 at first and ``later`` then, into words of tmp; the first two are combined."""
+
+    def side(name: str, prefix: str, *, puts: bool) -> Fragment:
+        ila = Ila(name)
+        run, op = ila.input("run", BOOL), ila.input("op", 4)
+        address, data = ila.input("a", 32), ila.input("d", 8)
+        src, dst, tmp = (ila.state(prefix + x, mem(32, 8)) for x in ("src", "dst", "tmp"))
+        x = ila.state(f"{prefix}x", bv(8))
+        out = tmp.load(ZERO) ^ tmp.load(const(1, 32)) if puts else const(0, 8)
+        for code, state, value in ((0, x, data), (1, tmp, tmp.store(address, x)), (2, dst, dst.store(address, out))):
+            ila.instruction(f"op{code}").set_decode(run & (op == code)).update(state, value)
+        ila.set_valid(run)
+        program = Kernel(f"{name}_program")
+        if puts:
+            program.command("set", run=true, op=const(0, 4), d=const(0, 8))
+            with program.loop("t", N.zext(32) + 1) as t:
+                program.command("put", run=true, op=const(1, 4), a=t)
+                program.command("set", run=true, op=const(0, 4), d=const(later, 8))
+        with program.loop("i", N.zext(32)) as i, program.loop("j", M.zext(32)) as j:
+            program.command("out", run=true, op=const(2, 4), a=i * M.zext(32) + j)
+        assert src.sort == tmp.sort
+        return Fragment(f"{name}_fragment", ila, dict(PARAMETERS), {}, program)
+
+    return replace(mapping(), device=side("toy", "", puts=True), ir=side("toyir", "i", puts=False))
+
+
+def test_state_that_is_not_followed_is_another_one_in_each_iteration() -> None:
+    assert differs(put_and_set(5), {"n": 1, "m": 1})
+    assert status(put_and_set(5)) is Status.UNKNOWN
+    assert not differs(put_and_set(0), {"n": 2, "m": 3})
