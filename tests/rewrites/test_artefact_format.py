@@ -306,7 +306,7 @@ DIRECTORY_ATTACKS: dict[str, tuple[Callable[[Path], object], str]] = {
     "a file less": (lambda d: (d / "SUMMARY.md").unlink(), "must hold SUMMARY.md, as its model says; it is missing"),
     "a file more": (lambda d: (d / "more").write_text(""), "hold only the files that its model names; remove more"),
     "a directory more": (lambda d: (d / "more").mkdir(), "remove more"),
-    "a link": (lambda d: linked(d / "plan.json"), "plan.json: a compiled model's file must be a file of its own, not a symbolic link"),
+    "a link": (lambda d: linked(d / "plan.json"), "plan.json: a compiled model's file must be a file of its own, not"),
     "a linked directory": (lambda d: (d / "more").symlink_to("/"), "remove more"),
     "a pipe": (lambda d: ((d / "plan.json").unlink(), os.mkfifo(d / "plan.json")), "must be a regular file"),
     "the model": (lambda d: edited(d, lambda c: c.update(name="you"), seal=False), "the digest must match the content"),
