@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any, NoReturn
 
 from ir_semantics.tensors.conditions import All, AtLeastZero, Condition, IsZero, OneOf, TruthOf
 from ir_semantics.tensors.elements import Apply, Choice, Element, IndexValue, Number, Read, Reduce
 from ir_semantics.tensors.index import Index, Quotient, index
+from ir_semantics.tensors.numbers import fraction_of
 
 from .kernel.replay import Derivation, in_order
 from .kernel.steps import Rejected, Step
@@ -177,7 +177,7 @@ class _Reader:
             case "read", (name, *at):
                 return Read(_name(name), tuple(self._get(i, Index) for i in at))
             case "number", (str() as text,):
-                return Number(FLOATS[text] if text in FLOATS else Fraction(text))
+                return Number(FLOATS[text] if text in FLOATS else fraction_of(text))
             case "size", (value,):
                 return IndexValue(self._get(value, Index))
             case "apply", (str() as op, *args):

@@ -8,6 +8,7 @@ by zero, inf - inf, 0 * inf) raises :class:`Undefined` instead of being some num
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,8 +26,24 @@ __all__ = [
     "Reals",
     "Undefined",
     "apart",
+    "fraction_of",
     "text_of",
 ]
+
+_FRACTION = re.compile(r"-?[0-9]{1,2000}(/[1-9][0-9]{0,1999})?")
+"""What ``str`` makes of fractions, with as many digits as take no time; no exponents, which a file may choose."""
+
+
+def fraction_of(text: str) -> Fraction:
+    """The fraction that ``str`` wrote; raises ValueError on any other text.
+
+    >>> fraction_of("-1/3")
+    Fraction(-1, 3)
+    """
+    if not _FRACTION.fullmatch(text):
+        raise ValueError(f"a number must be written as digits or digits/digits, not {text!r:.60}")
+    return Fraction(text)
+
 
 INFINITY = float("inf")
 DIGITS = 256

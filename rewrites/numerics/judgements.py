@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from ir_semantics.tensors.numbers import fraction_of
+
 from .formula import Formula, constant, maximum, symbol
 from .readings import ANY, Term
 
@@ -133,7 +135,7 @@ def need(met: bool, reason: str) -> None:
 def amount(text: str) -> Formula:
     """A number, a name, or a product of such."""
     parts = text.split("*")
-    numbers = [constant(Fraction(p)) if p[:1].isdigit() else symbol(p) for p in parts]
+    numbers = [constant(fraction_of(p)) if p[:1].isdigit() else symbol(p) for p in parts]
     product = numbers[0]
     for each in numbers[1:]:
         product = product * each

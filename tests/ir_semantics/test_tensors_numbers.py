@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir_semantics.tensors.numbers import Enclosure, Reals, Undefined, apart, text_of
+from ir_semantics.tensors.numbers import Enclosure, Reals, Undefined, apart, fraction_of, text_of
 
 REALS = Reals()
 INFINITY = float("inf")
@@ -92,3 +92,14 @@ def test_numbers_that_differ_by_little_are_shown_to_differ() -> None:
     b = Enclosure(1 - Fraction(1, 10**30), 1 - Fraction(1, 10**30))
     assert text_of(a, b) == ("1", "1 - 1e-30")
     assert text_of(Fraction(1), Fraction(2)) == ("1", "2")
+
+
+@pytest.mark.parametrize("text", ["1/0", "1e400000000", "0.5", " 1", "1/-2", "+1", "nan", "", "9" * 2001, "1_0", "٣"])
+def test_no_other_text_is_a_fraction(text: str) -> None:
+    with pytest.raises(ValueError, match=r"a number must be written as digits or digits/digits, not '"):
+        fraction_of(text)
+
+
+def test_fractions_are_read_as_they_are_written() -> None:
+    for number in (Fraction(0), Fraction(-7), Fraction(10**900, 3), Fraction(-1, 2**100)):
+        assert fraction_of(str(number)) == number
