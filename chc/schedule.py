@@ -390,7 +390,7 @@ class _Builder:
         if _commands(loop):
             raise Unsupported(f"loop {loop.counter.name} carries a register and commands a device")
         targets = [t for t in carried(loop) if t in known]
-        registers = tuple(fresh(f"register.{t.name}", t.sort) for t in targets)
+        registers = self._registers(targets)
         initial, here = tuple(known[t] for t in targets), self._here(scope, true)
         inside = {**known, **dict(zip(targets, registers, strict=True))}
         loops: list[tuple[Expr, Expr]] = []
@@ -429,7 +429,7 @@ class _Builder:
                 f"loop {loop.counter.name} inside a fold goes on from a register of a loop that writes memory"
             )
         targets = [t for t in carried(loop) if t in known]
-        registers = tuple(fresh(f"register.{t.name}", t.sort) for t in targets)
+        registers = self._registers(targets)
         changing = {s.memory for s in walk(loop.body) if isinstance(s, Store)}
         self._keep(known, changing, scope)
         initial, here = tuple(known[t] for t in targets), self._here(scope, true)
@@ -449,6 +449,11 @@ class _Builder:
         results = tuple(fresh(f"result.{t.name}", t.sort) for t in targets)
         fold = Fold(here, ((known[loop.counter], extent),), registers, initial, step, results)
         self._finish(self.schedule.flat(fold), targets, known)
+
+    def _registers(self, targets: Sequence[Expr]) -> tuple[Expr, ...]:
+        registers = tuple(fresh(f"register.{t.name}", t.sort) for t in targets)
+        self.schedule.registers |= set(registers)
+        return registers
 
     def _finish(self, fold: Fold, targets: Sequence[Expr], known: Known) -> None:
         for target, result in zip(targets, fold.results, strict=True):

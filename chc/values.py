@@ -228,7 +228,11 @@ class Values:
             elif node in self.origins.schedule.unknown:
                 values[node] = self._unknown(scene, at, node)
         # at once: counters stand in the term, coordinates of the scene in what replaces its parts
-        return substitute(term, {**here, **same, **values, **carried})
+        result = substitute(term, {**here, **same, **values, **carried})
+        stray = self.origins.schedule.moving(result)
+        if stray is not None:  # two values of it would be one symbol
+            raise Unsupported(f"the result depends on {plain(stray.name)}, which the program does not determine")
+        return result
 
     def _unknown(self, scene: Scene, at: At, symbol: Expr) -> Expr:
         """What state that is not followed holds at an iteration: a symbol for this iteration alone."""

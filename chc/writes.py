@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ila_lang import Expr, Fragment, false, free_variables, postorder, true
+from ila_lang.expr import variables_of
 
 from .commands import Unsupported
 
@@ -75,6 +76,8 @@ class Schedule:
     requires: list[tuple[str, Expr]] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
     """What must hold of sizes, counters and memories wherever a statement is reached."""
+    registers: set[Expr] = field(default_factory=set)
+    """What stands for registers in the steps of folds: another value in each iteration."""
     unknown: dict[Expr, tuple[Expr, ...]] = field(default_factory=dict)
     """Symbols of state that is not followed, with the counters of the loops around: one for an arbitrary iteration."""
     kept: dict[Expr, Write] = field(default_factory=dict)
@@ -99,6 +102,11 @@ class Schedule:
                 if any(self.mentions(t, registers) for t in terms):
                     return True
         return False
+
+    def moving(self, term: Expr) -> Expr | None:
+        """A symbol in a term that stands for another value in each iteration, and was not replaced by one; or None."""
+        apart = (self.registers, self.unknown, self.kept, self.folds)
+        return next((v for v in variables_of(term) if any(v in symbols for symbols in apart)), None)
 
     def names(self, fold: Fold) -> set[str]:
         """The variables that a fold depends on, by way of other folds and kept values, too; its own are among them."""
@@ -136,5 +144,7 @@ class Schedule:
         pairs = [*zip(fold.step, inner.results, strict=True), *zip(fold.registers, inner.initial, strict=True)]
         counters = {c.name for c, _ in fold.loops}
         if any(a is not b for a, b in pairs) or any(counters & set(free_variables(e)) for _, e in inner.loops):
+            return fold
+        if any(self.mentions(t, set(fold.registers)) for t in (*inner.step, *(e for _, e in inner.loops))):
             return fold
         return Fold(fold.here, (*fold.loops, *inner.loops), inner.registers, fold.initial, inner.step, fold.results)

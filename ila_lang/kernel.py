@@ -175,8 +175,8 @@ class Kernel:
     def done(self, state: Expr, value: Operand) -> None:
         """Sets a state variable when the kernel completes; a memory is written by stores.
 
-        The value is a term over states and the inputs of the command.  Registers are gone by then: what a kernel
-        computes leaves it in memories, of one word where it is a number.
+        The value is a term over states.  Registers are gone by then: what a kernel computes leaves it in memories, of
+        one word where it is a number.
         """
         if isinstance(state.sort, MemSort):
             raise TypeError(f"State {state.name} at the end of {self.name} must be no memory; use store in the kernel")
@@ -186,7 +186,7 @@ class Kernel:
         local = next((v.name for v in variables_of(term) if v.name in self._names), None)
         if local is not None:
             raise ValueError(
-                f"State {state.name} at the end of {self.name} must be set (done) to a term over states and inputs; "
+                f"State {state.name} at the end of {self.name} must be set (done) to a term over states; "
                 f"{local} is a register or counter of the kernel, which has ended: store it in a memory of one word"
             )
         self.on_done[state.name] = term

@@ -64,6 +64,31 @@ def test_a_fold_is_another_one_for_each_value_of_the_registers_it_depends_on() -
     assert status(mapping(differences(0), nothing)) is Status.PROVED
 
 
+def joined(step: int) -> Body:
+    """A loop whose inner one goes on from its registers, and takes one of them as it was before: y, less y."""
+
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            acc, p = k.let("acc", const(0, 8)), k.let("p", const(0, 8))
+            with k.loop("t", const(2, 32)) as t:
+                k.store(s["tmp"], t, k.load("z", s["src"], t))
+                y = k.let("y", p)
+                with k.loop("u", const(2, 32)) as u:
+                    k.load("w", s["src"], u)
+                    k.assign(acc, ite(t == 0, y, ite(u == 0, acc - y, acc)))
+                    k.assign(p, p + step)
+            k.store(s["dst"], i * s["m"] + j, acc)
+
+    return body
+
+
+def test_loops_are_no_single_one_where_the_inner_takes_what_the_outer_had() -> None:
+    nothing = lambda k, s: everywhere(k, s, lambda j: const(0, 8))  # noqa: E731
+    assert differs(mapping(joined(1), nothing), {"n": 1, "m": 1})
+    assert status(mapping(joined(1), nothing)) is Status.UNKNOWN
+    assert not differs(mapping(joined(0), nothing), {"n": 2, "m": 3})
+
+
 # -- a fold's own place -----------------------------------------------------------------------------------
 
 

@@ -121,7 +121,7 @@ def test_a_register_does_not_outlive_its_kernel() -> None:
     with kernel.loop("i", FOUR) as i:
         kernel.assign(total, total + i)
     message = (
-        "State acc at the end of k must be set (done) to a term over states and inputs; total is a register or counter "
+        "State acc at the end of k must be set (done) to a term over states; total is a register or counter "
         "of the kernel, which has ended: store it in a memory of one word"
     )
     assert error(ValueError, lambda: kernel.done(var("acc", FOUR.sort), total + 1)) == message
