@@ -73,12 +73,13 @@ def test_messages_of_a_kernel_under_construction() -> None:
     assert error(TypeError, lambda: kernel.assign(register, const(0, 9))) == (
         "Value of register r must have sort bv8, not bv9"
     )
-    kernel.done(a, register)
+    assert error(ValueError, lambda: kernel.done(a, register)) == (
+        "State a at the end of k must be set (done) to a term over states; r is a register or counter of the kernel, "
+        "which has ended: store it in a memory of one word"
+    )
+    kernel.done(a, b)
     assert error(ValueError, lambda: kernel.done(a, 1)) == "State a must be set at most once at the end of k"
     start = ila.instruction("start")
-    assert error(ValueError, lambda: start.start(kernel)) == (
-        "Name r in kernel k must be used inside of its scope only, not outside"
-    )
     outside = Kernel("k")
     outside.let("r", var("elsewhere", bv(8)))
     assert error(ValueError, lambda: start.start(outside)) == ("Kernel k must use only states of small, not elsewhere")
