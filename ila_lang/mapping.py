@@ -239,7 +239,7 @@ class TensorMapping:
         self._require(sizes, "given")
 
     def _require(self, sizes: Mapping[str, int], origin: str) -> None:
-        if set(sizes) != set(self.parameters):
+        if not set(self.parameters) <= set(sizes):
             wanted = ", ".join(self.parameters)
             raise SizeError(f"Sizes of mapping {self.name} must be {wanted}; {origin} {', '.join(sizes) or 'none'}")
         values = [sizes[n] for n in self.parameters]

@@ -125,6 +125,7 @@ def test_ctrl_c_while_modules_load() -> None:
     """The signal comes from within the import of NumPy's first module."""
     program = (
         "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may ignore it\n"
         "class Interrupting:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name == 'ilaverify.commands':\n"

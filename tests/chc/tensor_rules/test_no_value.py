@@ -184,7 +184,7 @@ def test_sizes_that_only_a_condition_on_subscripts_has_are_sizes() -> None:
 def test_a_reshape_that_no_size_allows_is_ill_formed_on_the_right_and_vacuous_on_the_left() -> None:
     empty = input_("x", 2, 0)
     assert decide_tensor_rule(rule(empty, reshape(reshape(empty, 2, 0), 2, 0))).reason.startswith(
-        "the right side is not well formed (reshape needs"
+        "the right side is not well formed (reshape does not fit its operands at any sizes)"
     )
     assert decide_tensor_rule(rule(reshape(empty, 2, 0), empty)).status is Status.VACUOUS
     flat = rule(reshape(input_("x", 0, 2), 2, 0), input_("y", 2, 0), both(le(0, size("n")), equal(size("n"), 3)))
