@@ -257,8 +257,7 @@ def check_structure(model: ModelProto) -> None:
     try:
         checker.check_model(model)
     except checker.ValidationError as error:
-        raise GraphError(
-            f"the model must pass the checker of the onnx package: {str(error).splitlines()[0]}"
-        ) from error
+        reason = next(iter(str(error).splitlines()), "it gives no reason")
+        raise GraphError(f"the model must pass the checker of the onnx package: {reason}") from error
     except ValueError as error:
         raise GraphError(f"the model must be smaller than 2 GiB to be checked: {error}") from error

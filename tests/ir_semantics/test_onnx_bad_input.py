@@ -406,3 +406,15 @@ def test_external_data_in_branches_is_found(folder: Path) -> None:
     del inner.input[:]
     proto = model([node("If", ["c"], ["y"], then_branch=inner, else_branch=inner)], {"x": [2]}, {"y": [2]})
     assert "must lie in the model's folder" in refusal(lambda: import_model(saved(folder, proto)))
+
+
+def test_a_checker_without_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    from onnx import checker
+
+    def silent(model: object) -> None:
+        raise checker.ValidationError("")
+
+    monkeypatch.setattr(checker, "check_model", silent)
+    message = "the model must pass the checker of the onnx package: it gives no reason"
+    with pytest.raises(GraphError, match=message):
+        import_model(convolutional())
