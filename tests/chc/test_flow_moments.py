@@ -16,7 +16,7 @@ from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 from tests.chc.test_flow import flow
-from tests.chc.toy import PARAMETERS, Body, M, N, differs, fragment, mapping
+from tests.chc.toy import PARAMETERS, Body, M, N, differs, mapping, with_tables
 
 States = Mapping[str, Expr]
 ZERO = const(0, 32)
@@ -40,6 +40,11 @@ def everywhere(k: Kernel, s: States, value: Callable[[Expr], Expr]) -> None:
         k.store(s["dst"], i * s["m"] + j, value(j))
 
 
+def nothing(k: Kernel, s: States) -> None:
+    """dst := 0."""
+    everywhere(k, s, lambda j: const(0, 8))
+
+
 # -- registers of a loop around a fold ------------------------------------------------------------------
 
 
@@ -58,7 +63,6 @@ def differences(step: int) -> Body:
 
 
 def test_a_fold_is_another_one_for_each_value_of_the_registers_it_depends_on() -> None:
-    nothing = lambda k, s: everywhere(k, s, lambda j: const(0, 8))  # noqa: E731
     assert differs(mapping(differences(1), nothing), {"n": 1, "m": 1})
     assert status(mapping(differences(1), nothing)) is not Status.PROVED
     assert status(mapping(differences(0), nothing)) is Status.PROVED
@@ -83,7 +87,6 @@ def joined(step: int) -> Body:
 
 
 def test_loops_are_no_single_one_where_the_inner_takes_what_the_outer_had() -> None:
-    nothing = lambda k, s: everywhere(k, s, lambda j: const(0, 8))  # noqa: E731
     assert differs(mapping(joined(1), nothing), {"n": 1, "m": 1})
     assert status(mapping(joined(1), nothing)) is Status.UNKNOWN
     assert not differs(mapping(joined(0), nothing), {"n": 2, "m": 3})
@@ -202,22 +205,6 @@ def half(k: Kernel, s: States) -> None:
     everywhere(k, s, lambda j: s["src"].load(s["t2"].load(j).zext(32)))
 
 
-def with_tables(claim: TensorMapping, device: Body) -> TensorMapping:
-    """The claim with a device that has three memories more."""
-    ila = Ila("tables")
-    run, op = ila.input("run", claim.device.ila.inputs["run"].sort), ila.input("op", 4)
-    s = {"n": ila.state("n_reg", 32), "m": ila.state("m_reg", 32)}
-    s |= {name: ila.state(name, mem(32, 8)) for name in ("src", "dst", "t0", "t1", "t2")}
-    start = ila.instruction("go").set_decode(run & (op == 0))
-    for what in ("n", "m"):
-        start.update(s[what], ila.input(f"{what}_in", 32))
-    kernel = Kernel("tables_kernel")
-    device(kernel, s)
-    start.start(kernel)
-    ila.set_valid(run)
-    return replace(claim, device=fragment(ila, ""))
-
-
 @pytest.mark.parametrize(("shift", "right"), [(1, True), (2, False), (3, False)])
 def test_a_word_behind_a_word_is_that_of_its_own_iteration(shift: int, right: bool) -> None:
     claim = with_tables(mapping(ir=lambda k, s: everywhere(k, s, lambda j: s["src"].load(j >> shift))), half)
@@ -245,7 +232,6 @@ def kept_addresses(entry: Callable[[Expr], Expr]) -> Body:
 
 
 def test_an_address_that_was_kept_is_that_of_its_own_iteration() -> None:
-    nothing = lambda k, s: everywhere(k, s, lambda j: const(0, 8))  # noqa: E731
     assert differs(mapping(kept_addresses(lambda q: q), nothing), {"n": 1, "m": 1})
     assert status(mapping(kept_addresses(lambda q: q), nothing)) is Status.UNKNOWN
     assert not differs(mapping(kept_addresses(lambda q: q * 0), nothing), {"n": 2, "m": 3})
@@ -262,7 +248,6 @@ def addresses(k: Kernel, s: States) -> None:
 
 
 def test_an_address_that_a_register_counts_is_another_one_in_each_iteration() -> None:
-    nothing = lambda k, s: everywhere(k, s, lambda j: const(0, 8))  # noqa: E731
     assert differs(mapping(addresses, nothing), {"n": 1, "m": 1})
     assert status(mapping(addresses, nothing)) is Status.UNKNOWN
 

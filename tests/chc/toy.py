@@ -7,6 +7,7 @@ Kernels and host programs are given by the test, so that a program which the met
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 
 from ila_lang import BOOL, Expr, Fragment, Function, Ila, Kernel, Machine, bv, const, mem, run_fragment, true, var
@@ -63,6 +64,25 @@ def fragment(
     else:
         program(text, ila.states)
     return Fragment(f"{ila.name}_fragment", ila, dict(parameters), {}, text)
+
+
+TABLES = ("t0", "t1", "t2")
+
+
+def with_tables(claim: TensorMapping, device: Body) -> TensorMapping:
+    """The claim with a device that runs ``device`` and has three memories more."""
+    ila = Ila("tables")
+    run, op = ila.input("run", BOOL), ila.input("op", 4)
+    s = {"n": ila.state("n_reg", 32), "m": ila.state("m_reg", 32)}
+    s |= {name: ila.state(name, mem(32, 8)) for name in ("src", "dst", *TABLES)}
+    start = ila.instruction("go").set_decode(run & (op == 0))
+    for what in ("n", "m"):
+        start.update(s[what], ila.input(f"{what}_in", 32))
+    kernel = Kernel("tables_kernel")
+    device(kernel, s)
+    start.start(kernel)
+    ila.set_valid(run)
+    return replace(claim, device=fragment(ila, ""))
 
 
 def go(program: Kernel) -> None:

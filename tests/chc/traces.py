@@ -11,7 +11,7 @@ import argparse
 import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 
 from chc.commands import Unsupported
@@ -24,14 +24,14 @@ from chc.scenes import Scene
 from chc.schedule import schedule_of
 from chc.values import FoldUse, Values
 from chc.writers import Trials, Writers, sizes_of, trials_of
-from ila_lang import BOOL, Expr, Ila, Kernel, Machine, compile_terms, const, free_variables, ite, mem, run_fragment
+from ila_lang import Expr, Kernel, Machine, compile_terms, const, free_variables, ite, run_fragment
 from ila_lang.expr import resize
 from ila_lang.mapping import TensorMapping
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh, fresh_symbols
 from smt_encodings.integers import NotLinearizable
 from smt_encodings.naming import distinct
-from tests.chc.toy import Body, fragment, mapping
+from tests.chc.toy import TABLES, Body, mapping, with_tables
 
 __all__ = ["difference", "random_body"]
 
@@ -134,7 +134,7 @@ def difference(claim: TensorMapping, seed: int = 0) -> str | None:
 # -- random programs --------------------------------------------------------------------------------------
 
 
-REGISTERS, TABLES = ("r0", "r1", "r2"), ("t0", "t1", "t2")
+REGISTERS = ("r0", "r1", "r2")
 
 
 @dataclass
@@ -252,28 +252,12 @@ def random_body(seed: int) -> Body:
     return body
 
 
-def claim_of(body: Body) -> TensorMapping:
-    """A claim, of no meaning, whose device runs a body and has tables."""
-    ila = Ila("traced")
-    run, op = ila.input("run", BOOL), ila.input("op", 4)
-    s = {"n": ila.state("n_reg", 32), "m": ila.state("m_reg", 32)}
-    s |= {name: ila.state(name, mem(32, 8)) for name in ("src", "dst", *TABLES)}
-    start = ila.instruction("go").set_decode(run & (op == 0))
-    for what in ("n", "m"):
-        start.update(s[what], ila.input(f"{what}_in", 32))
-    kernel = Kernel("traced_kernel")
-    body(kernel, s)
-    start.start(kernel)
-    ila.set_valid(run)
-    return replace(mapping(), device=fragment(ila, ""))
-
-
 def campaign(programs: int, seed: int, say: Callable[[str], None] = print) -> Counter[str]:
     """Traces so many programs; counts those with a trace that agrees, that differs, and those without."""
     counts: Counter[str] = Counter()
     for number in range(seed, seed + programs):
         try:
-            found = difference(claim_of(random_body(number)), number)
+            found = difference(with_tables(mapping(), random_body(number)), number)
         except NotTraced as error:
             counts["not traced"] += 1
             counts[f"  {' '.join(str(error).split()[:4])}"] += 1
