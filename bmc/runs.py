@@ -40,6 +40,8 @@ SHRINKING = 2.0
 """Seconds for making a difference small."""
 QUESTION = 3.0
 """Seconds for each question of the second opinion."""
+OPINION = 3_000
+"""Iterations and cells of a run at whose sizes the second opinion is asked, where one takes as few."""
 
 EXTREMES: tuple[Callable[[int], int], ...] = (
     lambda width: 0,
@@ -73,15 +75,16 @@ def draws(seed: int) -> Iterable[Draw]:
 
 
 class _Work:
-    """Iterations that a run may still make; counts loops that are not entered."""
+    """Iterations that a run may still make; counts loops that are not entered, and those that do not come again."""
 
     def __init__(self, most: int) -> None:
-        self.left, self.empty = most, 0
+        self.left, self.empty, self.single = most, 0, 0
 
     def steps(self, iterations: int) -> range:
         """The iterations of a loop; raises BudgetExceeded where they are too many."""
         self.left -= iterations + 1
         self.empty += not iterations
+        self.single += iterations == 1
         if self.left < 0:
             raise BudgetExceeded("the run makes more iterations than it may")
         return range(iterations)
@@ -108,8 +111,8 @@ class Survey:
     at: dict[str, None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     failed: tuple[dict[str, int], Outcome] | None = None
-    entered: tuple[int, int, dict[str, int]] | None = None
-    """Where the fewest loops were not entered, with the least work: that number, the work, and the sizes."""
+    telling: tuple[tuple[bool, int, int, int], dict[str, int]] | None = None
+    """The sizes that show the most at a bearable cost: most loops entered, most of them more than once, least work."""
 
     def __post_init__(self) -> None:
         self._runner = _CountingRunner(self.mapping)
@@ -137,7 +140,9 @@ class Survey:
         self.at[", ".join(f"{name} = {sizes[name]}" for name in self.mapping.parameters)] = None
         if outcome.failed:
             self.failed = dict(sizes), outcome
-        self.entered = min(filter(None, (self.entered, (work.empty, done, dict(sizes)))), key=lambda e: e[:2])
+        rank = done > OPINION, work.empty, work.single, done
+        if self.telling is None or rank < self.telling[0]:
+            self.telling = rank, dict(sizes)
         return done
 
     def difference(self) -> Counterexample | None:
@@ -221,10 +226,10 @@ def _sampled(made: Survey) -> None:
 
 
 def _second_opinion(made: Survey) -> None:
-    """Asks BMC at the small sizes where the fewest loops are left out; a difference that it shows is a failed run."""
-    if made.entered is None:
+    """Asks BMC at the sizes of these runs that show the most; a difference that it shows is a failed run."""
+    if made.telling is None:
         return
-    _, _, sizes = made.entered
+    _, sizes = made.telling
     verdict = prove.prove(made.mapping, sizes, discharger=Discharger(timeout=QUESTION), search_seconds=SHRINKING)
     made.notes.append(f"bmc at {_text(sizes)}: {verdict.status.value}")
     found = verdict.details.get("counterexample")

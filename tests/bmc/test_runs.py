@@ -143,4 +143,4 @@ def test_what_cannot_be_run_is_said() -> None:
 
 
 def test_a_second_opinion_by_bmc() -> None:
-    assert survey(mapping(copy_body, copy_body), opinion=True).notes == ("bmc at n = 1, m = 1: PROVED",)
+    assert survey(mapping(copy_body, copy_body), opinion=True).notes == ("bmc at n = 2, m = 2: PROVED",)
