@@ -280,7 +280,9 @@ class _Builder:
         if scope.label == _Scope.label:
             note = next((s.note for s in walk(loop.body) if isinstance(s, Command) and s.note), scope.label)
             scope = replace(scope, label=note)
+        # an extent is read once, before what the body writes
         extent = substitute(loop.extent, known)
+        extent = self._pinned(loop.counter.name, extent, self._written(loop, extent), scope)
         self._counted(loop.counter, extent, scope)
         known[loop.counter] = counter = self._own(loop.counter)
         condition = condition_of(extent)
@@ -311,6 +313,11 @@ class _Builder:
                 self.literal.pop(counter, None)
         else:
             self._repeat(loop, extent, known, scope)
+
+    def _written(self, loop: For, term: Expr) -> set[Expr]:
+        """The memories that a loop writes, of those that a term reads; what its commands write is not known yet."""
+        sources = self.schedule.sources(term)
+        return sources if _commands(loop) else sources & {s.memory for s in walk(loop.body) if isinstance(s, Store)}
 
     def _own(self, counter: Expr) -> Expr:
         """The counter of a loop that is entered: a loop that is entered again has another one."""

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from .build import coerce, true
 from .expr import Expr, Operand, var, variables_of
-from .kernel import Kernel
+from .kernel import Command, Kernel, walk
 from .sorts import BOOL, MemSort, Sort, bv, mem
 
 __all__ = ["Ila", "Instruction"]
@@ -73,6 +73,8 @@ class Instruction:
             self._check_kernel(self.kernel)
 
     def _check_kernel(self, kernel: Kernel) -> None:
+        if any(isinstance(s, Command) for s in walk(kernel.body)):
+            raise ValueError(f"Kernel {kernel.name} must issue no commands; put them in a program fragment")
         for name, variable in kernel.external_variables().items():
             if self.ila.states.get(name) is not variable:
                 raise ValueError(f"Kernel {kernel.name} must use only states of {self.ila.name}, not {name}")

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from chc.prove import prove
+from chc.schedule import schedule_of
 from ila_lang import BOOL, Expr, Fragment, Ila, Kernel, bv, const, ite, mem, true
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
@@ -286,3 +287,43 @@ def test_state_that_is_not_followed_is_another_one_in_each_iteration() -> None:
     assert differs(put_and_set(5), {"n": 1, "m": 1})
     assert status(put_and_set(5)) is Status.UNKNOWN
     assert not differs(put_and_set(0), {"n": 2, "m": 3})
+
+
+# -- conditions and extents ------------------------------------------------------------------------------
+
+
+def guarded(value: int) -> Body:
+    """dst := 0, then ``value`` by a block whose condition the block itself makes false."""
+
+    def body(k: Kernel, s: States) -> None:
+        k.store(s["tmp"], ZERO, const(0, 8))
+        nothing(k, s)
+        with k.when("c", k.load("flag", s["tmp"], ZERO) == 0):
+            k.store(s["tmp"], ZERO, const(1, 8))
+            with k.loop("v", s["n"]) as v, k.loop("w", s["m"]) as w:
+                k.store(s["dst"], v * s["m"] + w, const(value, 8))
+
+    return body
+
+
+def counted(value: int) -> Body:
+    """dst := 0, then ``value`` by a loop whose extent the loop itself makes 0."""
+
+    def body(k: Kernel, s: States) -> None:
+        k.store(s["tmp"], ZERO, const(200, 8))
+        nothing(k, s)
+        with k.loop("v", k.load("rows", s["tmp"], ZERO).zext(32)) as v:
+            k.store(s["tmp"], ZERO, const(0, 8))
+            k.store(s["dst"], v, const(value, 8))
+
+    return body
+
+
+@pytest.mark.parametrize("device", [guarded, counted])
+def test_conditions_and_extents_are_what_they_were_before_the_body_writes(device: Callable[[int], Body]) -> None:
+    claim = mapping(device(5), nothing)
+    assert differs(claim, {"n": 1, "m": 1})
+    assert status(claim) is not Status.PROVED
+    assert not differs(mapping(device(0), nothing), {"n": 2, "m": 3})
+    schedule = schedule_of(claim.device)
+    assert not any(schedule.sources(w.guard, *(e for _, e in w.loops)) for w in schedule.writes)

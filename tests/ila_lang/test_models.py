@@ -83,6 +83,11 @@ def test_messages_of_a_kernel_under_construction() -> None:
     outside = Kernel("k")
     outside.let("r", var("elsewhere", bv(8)))
     assert error(ValueError, lambda: start.start(outside)) == ("Kernel k must use only states of small, not elsewhere")
+    commanding = Kernel("k")
+    commanding.command(data=b)
+    assert error(ValueError, lambda: start.start(commanding)) == (
+        "Kernel k must issue no commands; put them in a program fragment"
+    )
     wrong = Kernel("k", on_done={"a": const(0, 9)})
     assert error(TypeError, lambda: start.start(wrong)) == "State a at the end of k must have sort bv8, not bv9"
     assert error(ValueError, lambda: ila.instructions["run"].start(wrong)) == (
