@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from .expr import Expr
 from .kernel import Command, Kernel, bound_names, walk
 from .model import Ila
-from .sorts import BOOL, MemSort
+from .sorts import BOOL, BvSort, MemSort
 
 __all__ = ["Fragment"]
 
@@ -81,6 +81,7 @@ class Fragment:
                 raise ValueError(
                     f"Fragment {self.name} must use only its parameters, tensors and device outputs, not {name}"
                 )
+        self._check_idle()
         for statement in walk(self.program.body):
             if isinstance(statement, Command):
                 for name, value in statement.inputs:
@@ -88,3 +89,17 @@ class Fragment:
                     if declared is None or declared.sort != value.sort:
                         want = declared.sort if declared is not None else "a declared input"
                         raise TypeError(f"Input {name} of {self.ila.name} must have sort {want}, not {value.sort}")
+
+    def _check_idle(self) -> None:
+        for name, value in self.idle.items():
+            state = self.ila.states.get(name)
+            if state is None:
+                raise ValueError(
+                    f"Idle value of fragment {self.name} must be of a state of {self.ila.name} "
+                    f"({', '.join(self.ila.states)}), not of {name}"
+                )
+            sort = state.sort
+            width = sort.data_width if isinstance(sort, MemSort) else sort.width if isinstance(sort, BvSort) else 1
+            if not 0 <= value < 1 << width:
+                most = (1 << width) - 1
+                raise ValueError(f"Idle value of {name} in fragment {self.name} must be from 0 to {most}, not {value}")

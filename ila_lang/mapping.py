@@ -180,6 +180,12 @@ class TensorMapping:
                     )
 
     def _check_tensors(self) -> None:
+        for fragment, names in zip((self.device, self.ir), zip(*self.inputs, strict=True), strict=False):
+            for name in names:
+                if name in fragment.idle and fragment.tensor(name) is fragment.ila.states[name]:
+                    raise ValueError(
+                        f"Inputs of {self.name} must be arbitrary; fragment {fragment.name} gives {name} an idle value"
+                    )
         for what, pairs in (("Inputs", self.inputs), ("Output", (self.output,))):
             for names in zip(*pairs, strict=True):
                 twice = next((name for name in names if names.count(name) > 1), None)

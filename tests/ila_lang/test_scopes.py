@@ -258,6 +258,28 @@ def test_mappings_that_are_malformed(change: dict[str, Any], message: str) -> No
     assert error((ValueError, TypeError), lambda: replace(claim, **change)) == message  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("idle", "message"),
+    [
+        ({"dts": 0}, "Idle value of fragment f must be of a state of m (dst, dst2, dst3), not of dts"),
+        ({"dst3": 1 << 16}, "Idle value of dst3 in fragment f must be from 0 to 65535, not 65536"),
+        ({"dst": -1}, "Idle value of dst in fragment f must be from 0 to 255, not -1"),
+    ],
+)
+def test_idle_values_that_are_malformed(idle: dict[str, int], message: str) -> None:
+    assert error(ValueError, lambda: replace(small_claim().device, idle=idle)) == message
+
+
+def test_an_input_has_no_idle_value() -> None:
+    """Otherwise both sides could begin with contradictory contents, and the claim would say nothing."""
+    claim = replace(small_claim(), inputs=(("dst2", "idst2"),))
+    message = "Inputs of claim must be arbitrary; fragment f gives dst2 an idle value"
+    assert error(ValueError, lambda: replace(claim, device=replace(claim.device, idle={"dst2": 0}))) == message
+    message = "Inputs of claim must be arbitrary; fragment f gives idst2 an idle value"
+    assert error(ValueError, lambda: replace(claim, ir=replace(claim.ir, idle={"idst2": 0}))) == message
+    replace(claim, ir=replace(claim.ir, idle={"idst": 255}))  # the output may have one
+
+
 # -- runs ------------------------------------------------------------------------------------------------
 
 
