@@ -10,7 +10,7 @@ theories Core, FixedSizeBitVectors and ArraysEx; division by zero gives all ones
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, KeysView, Mapping, Sequence
 from operator import is_
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from weakref import WeakValueDictionary
@@ -366,7 +366,7 @@ def rebuild(node: Expr, args: tuple[Expr, ...]) -> Expr:
 class _Untouched:
     """The nodes that have a replacement, or none of the variables of what is replaced: these stay as they are."""
 
-    def __init__(self, done: Mapping[Expr, Expr], moving: frozenset[Expr]) -> None:
+    def __init__(self, done: Mapping[Expr, Expr], moving: set[Expr] | KeysView[Expr]) -> None:
         self.done, self.moving = done, moving
 
     def __contains__(self, node: object) -> bool:
@@ -387,13 +387,16 @@ def substitute(root: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
 def substitute_all(roots: Sequence[Expr], mapping: Mapping[Expr, Expr]) -> list[Expr]:
     """What :func:`substitute` makes of each of several terms; parts that they share are visited once."""
     for old, new in mapping.items():
-        if old.sort != new.sort:
+        if old.sort is not new.sort and old.sort != new.sort:
             raise TypeError(f"{old.describe()} of sort {old.sort} cannot be replaced by a term of sort {new.sort}")
     done: dict[Expr, Expr] = dict(mapping)
-    found = [_variables(old) for old in mapping]
     known: Container[Expr] = done
-    if all(variables and variables is not MANY for variables in found):  # a key without variables may stand anywhere
-        known = _Untouched(done, frozenset(v for variables in found for v in variables))
+    if all(old.op == "var" for old in mapping):  # as nearly always, and of hundreds of variables few occur
+        known = _Untouched(done, mapping.keys())
+    else:
+        found = [_variables(old) for old in mapping]
+        if all(variables and variables is not MANY for variables in found):  # else a key may stand anywhere
+            known = _Untouched(done, {v for variables in found for v in variables})
     for node in postorder(roots, known):
         done[node] = rebuild(node, tuple([done.get(a, a) for a in node.args])) if node.args else node
     return [done.get(root, root) for root in roots]
