@@ -8,10 +8,10 @@ and imports no solver.  All other packages interpret what is written here.
 from . import simplify as _simplify  # noqa: F401  (registers itself with the constructors)
 from .build import all_of, any_of, concat, const, false, ite, load_bytes, store_bytes, true
 from .compile import Memory, compile_function, compile_kernel, compile_terms
-from .expr import Expr, free_variables, postorder, resize, substitute, substitute_all, var
+from .expr import Expr, Function, free_variables, postorder, resize, substitute, substitute_all, var
 from .flatten import child_differs, child_ila, run_child
 from .fragment import Fragment
-from .function import Function, inline, inline_all, primitive, uninterpreted
+from .function import inline, inline_all, primitive, uninterpreted
 from .kernel import Command, For, Kernel, Let, Load, Statement, Store, walk
 from .listing import show_expr, show_ila, show_kernel, show_statements
 from .machine import CommandError, Machine, run_fragment

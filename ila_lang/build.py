@@ -8,14 +8,10 @@ folding, selection from concatenations, and loads that meet the store they read.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
-from .expr import Expr, Operand, Param, _algebra, bool_const, bv_const
+from .expr import Expr, Function, Operand, Param, _algebra, bool_const, bv_const
 from .ops import fold_constants
 from .sorts import BOOL, BvSort, MemSort, Sort, bv
-
-if TYPE_CHECKING:
-    from .function import Function
 
 __all__ = ["all_of", "any_of", "concat", "const", "false", "ite", "load_bytes", "store_bytes", "true"]
 

@@ -13,8 +13,7 @@ from operator import getitem
 from typing import Any
 
 from . import build
-from .expr import Expr, postorder, rebuild, variables_of
-from .function import Function
+from .expr import Expr, Function, postorder, rebuild, variables_of
 from .kernel import Command, For, Kernel, Let, Load, Statement, Store, terms, walk
 from .ops import SCALAR, VECTOR, operator, template
 from .sorts import BvSort, MemSort

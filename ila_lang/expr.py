@@ -1,4 +1,4 @@
-"""Expressions: typed, width-checked when they are built, and hash-consed.
+"""Expressions: typed, width-checked when they are built, and hash-consed; and the functions that they apply.
 
 Two structurally equal expressions are the same object, so ``is`` decides syntactic equality and a
 dictionary may be keyed by expressions.  Operators are **unsigned by default** (``<``, ``>>``, ``/``);
@@ -12,16 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, KeysView, Mapping, Sequence
 from operator import is_
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 from weakref import WeakValueDictionary
 
 from .sorts import BOOL, BoolSort, BvSort, MemSort, Sort, bv
 
-if TYPE_CHECKING:
-    from .function import Function
-
 __all__ = [
     "Expr",
+    "Function",
     "Operand",
     "free_variables",
     "postorder",
@@ -263,6 +261,43 @@ class Expr:
 
 
 Operand = Expr | int | bool
+
+
+class Function:
+    """A named function from sorted parameters to one result.
+
+    ``body`` is an expression over :attr:`params`, or None for an uninterpreted function.
+    """
+
+    def __init__(self, name: str, params: Mapping[str, Sort], result: Sort, body: Expr | None, doc: str = "") -> None:
+        self.name = name
+        self.params = tuple(var(f"{name}.{p}", sort) for p, sort in params.items())
+        self.result = result
+        self.body = body
+        self.doc = doc
+
+    def __call__(self, *args: Operand) -> Expr:
+        """The application of this function; raises TypeError on a wrong number or sort of arguments."""
+        if len(args) != len(self.params):
+            raise TypeError(f"{self.name} must be given {len(self.params)} arguments, not {len(args)}")
+        checked = []
+        for param, arg in zip(self.params, args, strict=True):
+            value = _algebra.coerce(arg, param.sort, self.name)
+            if value.sort != param.sort:
+                raise TypeError(
+                    f"Argument {param.name} must have sort {param.sort}, not {value.sort} ({value.describe()})"
+                )
+            checked.append(value)
+        return _algebra.apply_op("apply", tuple(checked), (self.name,), self.result, self)
+
+    def unfold(self, args: tuple[Expr, ...]) -> Expr:
+        """The body with ``args`` in place of the parameters; raises ValueError where there is no body."""
+        if self.body is None:
+            raise ValueError(f"Function {self.name} is uninterpreted: it has no body to unfold")
+        return substitute(self.body, dict(zip(self.params, args, strict=True)))
+
+    def __repr__(self) -> str:
+        return f"<Function {self.name}/{len(self.params)}>"
 
 
 def var(name: str, sort: Sort) -> Expr:

@@ -1,4 +1,4 @@
-"""Functions: named numeric primitives, with or without a body.
+"""Functions as named numeric primitives, with or without a body, and expressions without applications.
 
 A function with a body is written once, as an expression over its parameters.  Interpreters inline it,
 bit-exact encodings inline it, and structural encodings treat its name as an uninterpreted symbol.
@@ -7,50 +7,12 @@ bit-exact encodings inline it, and structural encodings treat its name as an uni
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
-from .build import apply_op, coerce
-from .expr import Expr, Operand, free_variables, postorder, rebuild, substitute, var
+from .expr import Expr, Function, free_variables, postorder, rebuild, substitute
 from .sorts import Sort
 
-__all__ = ["Function", "inline", "inline_all", "primitive", "uninterpreted"]
-
-
-class Function:
-    """A named function from sorted parameters to one result.
-
-    ``body`` is an expression over :attr:`params`, or None for an uninterpreted function.
-    """
-
-    def __init__(self, name: str, params: Mapping[str, Sort], result: Sort, body: Expr | None, doc: str = "") -> None:
-        self.name = name
-        self.params = tuple(var(f"{name}.{p}", sort) for p, sort in params.items())
-        self.result = result
-        self.body = body
-        self.doc = doc
-
-    def __call__(self, *args: Operand) -> Expr:
-        """The application of this function; raises TypeError on a wrong number or sort of arguments."""
-        if len(args) != len(self.params):
-            raise TypeError(f"{self.name} must be given {len(self.params)} arguments, not {len(args)}")
-        checked = []
-        for param, arg in zip(self.params, args, strict=True):
-            value = coerce(arg, param.sort, self.name)
-            if value.sort != param.sort:
-                raise TypeError(
-                    f"Argument {param.name} must have sort {param.sort}, not {value.sort} ({value.describe()})"
-                )
-            checked.append(value)
-        return apply_op("apply", tuple(checked), (self.name,), self.result, self)
-
-    def unfold(self, args: tuple[Expr, ...]) -> Expr:
-        """The body with ``args`` in place of the parameters; raises ValueError where there is no body."""
-        if self.body is None:
-            raise ValueError(f"Function {self.name} is uninterpreted: it has no body to unfold")
-        return substitute(self.body, dict(zip(self.params, args, strict=True)))
-
-    def __repr__(self) -> str:
-        return f"<Function {self.name}/{len(self.params)}>"
+__all__ = ["inline", "inline_all", "primitive", "uninterpreted"]
 
 
 def primitive(result: Sort | None = None, *, name: str | None = None, **params: Sort) -> Callable[..., Function]:

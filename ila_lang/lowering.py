@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from .build import concat, const
 from .compile import compile_terms
-from .expr import Expr, postorder, rebuild, substitute, var
-from .function import Function
+from .expr import Expr, Function, postorder, rebuild, substitute, var
 from .ranges import Form, Lines, Operand, array_text, fits, literal, truth
 from .sorts import BOOL, BvSort, bv
 

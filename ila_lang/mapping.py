@@ -13,9 +13,8 @@ from random import Random
 
 from .compile import compile_terms
 from .conditions import condition_text
-from .expr import Expr, private_var, variables_of
+from .expr import Expr, Function, private_var, variables_of
 from .fragment import Fragment
-from .function import Function
 from .sorts import BOOL, BvSort, MemSort, bv
 
 __all__ = ["Lemma", "Reduction", "SizeError", "TensorMapping"]

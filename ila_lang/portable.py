@@ -33,9 +33,8 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from .expr import Expr, postorder
+from .expr import Expr, Function, postorder
 from .fragment import Fragment
-from .function import Function
 from .kernel import Command, For, Kernel, Let, Load, Statement, Store
 from .model import Ila, Instruction
 from .portable_read import (

@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from .build import BOOLEAN, COMPARISONS, SHIFTS
-from .expr import Expr, bool_const, bv_const, free_variables, var
+from .expr import Expr, Function, bool_const, bv_const, free_variables, var
 from .fragment import Fragment
-from .function import Function
 from .kernel import Command, For, Kernel, Let, Load, Statement, Store
 from .model import Ila
 from .sorts import BOOL, BvSort, MemSort, Sort, bv, mem

@@ -1,17 +1,24 @@
-"""Sums of products over axes of a grid, as products of matrices."""
+"""Sums of products over axes of a grid, as products of matrices.
+
+A function of two arguments whose table is an outer product of integers counts as a product, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from math import gcd
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .expr import Expr
+from .compile import compile_function
+from .expr import Expr, Function
 from .flow import Flow
-from .tables import factors
+from .sorts import BvSort
+from .tables import TABLE_BITS, argument_widths, values_at_all
 from .values import Value, value
 
 __all__ = ["EXACT", "Contraction", "Product", "product"]
@@ -37,7 +44,7 @@ def product(term: Expr, flow: Flow) -> Product | None:
     while inner.op == "sext":
         inner = inner.args[0]
     if inner.op == "apply" and inner.func is not None and inner.func.body is not None and len(inner.args) == 2:
-        found = factors(inner.func)
+        found = _factors(inner.func)
         if found is None:
             return None
         u, v = found
@@ -55,6 +62,30 @@ def product(term: Expr, flow: Flow) -> Product | None:
         as_left, as_right = (_signed(a.width) for a in inner.args)
         return Product(left, right, as_left, as_right, 1 << sum(bits) - 2)
     return None
+
+
+@cache
+def _factors(function: Function) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Integers u and v with function(a, b) = u[a] * v[b] for all a and b, the result read as signed; or None.
+
+    The equation is modulo nothing: it is checked of the signed values, at every pair of arguments.
+    """
+    widths = argument_widths(function)
+    if widths is None or len(widths) != 2 or sum(widths) > TABLE_BITS or not isinstance(function.result, BvSort):
+        return None
+    values = values_at_all(widths, compile_function(function, vector=True))
+    sign = 1 << function.result.width - 1
+    grid = ((values ^ sign) - sign).reshape(1 << widths[0], 1 << widths[1])
+    rows = np.flatnonzero(grid.any(axis=1))
+    if not rows.size:
+        return None
+    row = grid[rows[0]]
+    v = row // gcd(*(int(x) for x in row))
+    column = int(np.flatnonzero(v)[0])
+    u = grid[:, column] // v[column]
+    if not np.array_equal(np.multiply.outer(u, v), grid):
+        return None
+    return u.astype(np.float64), v.astype(np.float64)
 
 
 def _signed(width: int) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:

@@ -1,25 +1,21 @@
-"""Functions of few argument bits as tables, and tables that are products of two factors.
+"""Functions of few argument bits as tables.
 
 A table is the function's own body evaluated at every argument, so it is the same meaning; looking it up is
-what makes runs on arrays fast.  Where a table of two arguments is an outer product of integers (which is checked at
-every entry), a sum of its values over an index is a matrix product.
+what makes runs on arrays fast.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from math import gcd
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .expr import postorder
-from .function import Function
+from .expr import Function, postorder
 from .sorts import BvSort
 
-__all__ = ["TABLE_BITS", "factors", "table"]
+__all__ = ["TABLE_BITS", "argument_widths", "table", "values_at_all"]
 
 #: Functions of at most this many argument bits in all are tabulated.
 TABLE_BITS = 16
@@ -34,15 +30,16 @@ def table(function: Function, evaluate: Callable[..., Any]) -> Words | None:
 
     ``evaluate`` is the function's body on NumPy arrays.
     """
-    widths = _widths(function)
+    widths = argument_widths(function)
     if widths is None or sum(widths) > TABLE_BITS or function.body is None:
         return None
     if sum(1 for _ in postorder([function.body])) < WORTHWHILE:
         return None
-    return _values(widths, evaluate)
+    return values_at_all(widths, evaluate)
 
 
-def _values(widths: list[int], evaluate: Callable[..., Any]) -> Words:
+def values_at_all(widths: list[int], evaluate: Callable[..., Any]) -> Words:
+    """The values of a body on NumPy arrays, at all arguments of these widths."""
     index = np.arange(1 << sum(widths), dtype=np.int64)
     arguments, below = [], sum(widths)
     for width in widths:
@@ -51,33 +48,8 @@ def _values(widths: list[int], evaluate: Callable[..., Any]) -> Words:
     return np.broadcast_to(np.asarray(evaluate(*arguments), dtype=np.int64), index.shape).copy()
 
 
-@cache
-def factors(function: Function) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Integers u and v with function(a, b) = u[a] * v[b] for all a and b, the result read as signed; or None.
-
-    The equation is modulo nothing: it holds of the signed values, at every pair of arguments.
-    """
-    from .compile import compile_function
-
-    widths = _widths(function)
-    if widths is None or len(widths) != 2 or sum(widths) > TABLE_BITS or not isinstance(function.result, BvSort):
-        return None
-    values = _values(widths, compile_function(function, vector=True))
-    sign = 1 << function.result.width - 1
-    grid = ((values ^ sign) - sign).reshape(1 << widths[0], 1 << widths[1])
-    rows = np.flatnonzero(grid.any(axis=1))
-    if not rows.size:
-        return None
-    row = grid[rows[0]]
-    v = row // gcd(*(int(x) for x in row))
-    column = int(np.flatnonzero(v)[0])
-    u = grid[:, column] // v[column]
-    if not np.array_equal(np.multiply.outer(u, v), grid):
-        return None
-    return u.astype(np.float64), v.astype(np.float64)
-
-
-def _widths(function: Function) -> list[int] | None:
+def argument_widths(function: Function) -> list[int] | None:
+    """The widths of the arguments of a function on bit-vectors; None for another one."""
     if not isinstance(function.result, BvSort):
         return None
     widths = [p.sort.width for p in function.params if isinstance(p.sort, BvSort)]

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from .compile import compile_terms
-from .expr import Expr, free_variables, postorder, substitute, var
+from .expr import Expr, Function, free_variables, postorder, substitute, var
 from .flow import Flow, with_loads
-from .function import Function
 from .kernel import For, Kernel, Let, Load, terms, walk
 from .sorts import BvSort, MemSort
 
