@@ -20,9 +20,6 @@ __all__ = ["TRACEBACK", "main"]
 TRACEBACK = "ILAVERIFY_TRACEBACK"
 """The environment variable with which a failure is shown with its traceback."""
 
-LEAST_MEMORY = 512
-"""Megabytes of address space: about 300 are measured to be needed, with two processors."""
-
 EXIT_BROKEN = 2
 EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
@@ -34,7 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     try:
         _open_streams()
-        _require_memory()
+        from .memory import require_memory
+
+        require_memory()
         from .commands import run
 
         try:
@@ -77,20 +76,6 @@ def _open_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-
-
-def _require_memory() -> None:
-    """Raises MemoryError where the limit of address space is too low for loading NumPy and the solvers.
-
-    Their libraries end the process themselves, with any exit code, where they cannot get memory while they load.
-    """
-    from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
-
-    limit = getrlimit(RLIMIT_AS)[0]
-    if limit != RLIM_INFINITY and limit < LEAST_MEMORY << 20:
-        raise MemoryError(
-            f"the limit of address space must be at least {LEAST_MEMORY} MB, not {limit >> 20} MB; raise it (ulimit -v)"
-        )
 
 
 def _words(error: Exception, verb: str) -> str:

@@ -12,17 +12,17 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from textwrap import shorten
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from . import cli_report
 from .arguments import count, megabytes, require_writable, seconds, seed
 from .cli_compile import targets_of
-from .errors import EXIT_INTERRUPTED, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
+from .cli_outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, show_outcome
+from .errors import EXIT_INTERRUPTED, UsageError
 
 if TYPE_CHECKING:
     from reports.outcomes import ProofOutcome
@@ -32,21 +32,12 @@ if TYPE_CHECKING:
     from .remembered import Files
 
 __all__ = [
-    "RESULT_SCHEMA",
     "STATEMENT_FILE",
     "add_parser",
-    "chosen_entries",
-    "exit_code_of",
-    "name_width",
-    "outcome_json",
     "run_entries",
-    "show_outcome",
     "write_outcome",
     "write_reports",
 ]
-
-RESULT_SCHEMA = "ilaverify-prove-2"
-"""Version of the JSON that a run prints."""
 
 STATEMENT_FILE = "proofs.intoto.json"
 """The in-toto Statement over the certificates, in the directory of ``-o``."""
@@ -201,32 +192,6 @@ def _remember(
         print(f"ilaverify: the answers are not kept for the next run: {error}", file=sys.stderr)
 
 
-def chosen_entries(
-    names: Sequence[str], *, every: bool, kinds: Sequence[str] = (), targets: Sequence[str] = ()
-) -> dict[str, Entry]:
-    """The claims asked for, each once, in the catalogue's order; raises UsageError unless it is clear which."""
-    from difflib import get_close_matches
-
-    from .catalogue import MAPPINGS, all_entries, mapping_entries
-
-    if every + bool(names) + bool(kinds) + bool(targets) != 1:
-        raise UsageError("prove must be given either the names of claims, or --kind, or --target, or --all")
-    if targets:
-        from .compilation import claims_for
-
-        wanted = set(claims_for(targets))
-        return {name: entry for name, entry in all_entries().items() if name in wanted}
-    if names and all(name in MAPPINGS for name in names):
-        return mapping_entries(name for name in MAPPINGS if name in names)
-    known = mapping_entries() if set(kinds) == {"mapping"} else all_entries()
-    for name in names:
-        if name not in known:
-            close = get_close_matches(name, known, 1)
-            hint = f" (did you mean {close[0]}?)" if close else "; ilaverify list shows all names"
-            raise UsageError(f"there is no claim named '{name}'{hint}")
-    return {name: e for name, e in known.items() if every or name in names or e.kind in kinds}
-
-
 def _check_places(options: argparse.Namespace) -> None:
     """Refuses, before minutes of proving, places that cannot be written."""
     if options.directory is not None:
@@ -242,14 +207,6 @@ def _check_places(options: argparse.Namespace) -> None:
     for name in ("campaigns", "scaling"):
         if getattr(options, name) is not None and options.html is None:
             raise UsageError(f"--{name} is shown on the HTML page; give --html FILE as well")
-
-
-def exit_code_of(outcomes: Sequence[ProofOutcome]) -> int:
-    """0 all as expected, 1 something refuted that should hold, else 2."""
-    wrong = [o for o in outcomes if not o.as_expected]
-    if any(o.status == "REFUTED" and o.expected != "REFUTED" for o in wrong):
-        return EXIT_REFUTED
-    return EXIT_UNPROVED if wrong or not outcomes else EXIT_PROVED
 
 
 # -- running ------------------------------------------------------------------------------------------
@@ -330,25 +287,6 @@ def _tell(outcome: ProofOutcome, width: int, notes: set[str], options: argparse.
         notes.add(note)
     if not options.json:
         print(show_outcome(outcome, width), flush=True)
-
-
-def name_width(names: Iterable[str]) -> int:
-    """The width of a column of names."""
-    return max((len(name) for name in names), default=0)
-
-
-def show_outcome(outcome: ProofOutcome, width: int) -> str:
-    """One outcome as text, with names in a column of this width."""
-    mark = "" if outcome.as_expected and outcome.status == "PROVED" else f"  expected {outcome.expected}"
-    store = ", from store" if outcome.from_store else ""
-    lines = [f"{outcome.status:<8} {outcome.name:<{width}} {outcome.seconds:6.1f} s{store}{mark}"]
-    if outcome.kind != "mapping" and outcome.as_expected:
-        return lines[0]  # there are hundreds of them
-    if outcome.claim is not None and outcome.status == "PROVED":
-        lines.append(f"         {outcome.claim['size_domain']}")
-    if outcome.reason:
-        lines.append(f"         {shorten(outcome.reason, 300)}")
-    return "\n".join(lines)
 
 
 class _Progress:
@@ -441,25 +379,3 @@ def write_reports(
         path: Path | None = getattr(options, name)
         if path is not None:
             put(path, report())
-
-
-def outcome_json(outcome: ProofOutcome) -> dict[str, Any]:
-    """An outcome as it stands in the output; certificates are files of their own."""
-    return {
-        "name": outcome.name,
-        "kind": outcome.kind,
-        "status": outcome.status,
-        "expected": outcome.expected,
-        "as_expected": outcome.as_expected,
-        "origin": outcome.origin,
-        "reason": outcome.reason,
-        "seconds": outcome.seconds,
-        "method": outcome.method,
-        "claim": outcome.claim,
-        "obligations": outcome.obligations,
-        "runs": outcome.runs,
-        "solvers": list(outcome.solvers),
-        "counterexample": outcome.counterexample or None,
-        "location": {"file": outcome.file, "line": outcome.line},
-        "notes": list(outcome.notes),
-    }

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from .arguments import require_writable
 from .catalogue import MAPPINGS
+from .cli_outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, show_outcome
 from .errors import UsageError
 
 if TYPE_CHECKING:
@@ -87,8 +88,6 @@ def read_inputs(options: argparse.Namespace) -> PageInputs:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from .cli_prove import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, show_outcome
-
     entries = chosen_entries(options.names, every=not options.names)
     require_writable("-o", options.page)
     if options.store is not None and not options.store.is_file():

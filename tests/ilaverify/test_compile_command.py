@@ -21,7 +21,7 @@ from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import canonical_text
 from ilaverify import cli
 from ilaverify.catalogue import all_entries
-from ilaverify.cli_prove import chosen_entries
+from ilaverify.cli_outcomes import chosen_entries
 from ilaverify.comparison import compare, distance
 from ilaverify.compilation import Request, claims_for, compile_model
 from ilaverify.errors import UsageError

@@ -24,7 +24,7 @@ from ila_lang.mapping import TensorMapping
 from ilaverify import mapping_subject, stored
 from ilaverify import prove_all as module
 from ilaverify.catalogue import FALSE_CLAIMS, MAPPINGS, mapping_entries
-from ilaverify.cli_prove import exit_code_of
+from ilaverify.cli_outcomes import exit_code_of
 from ilaverify.counterexamples import counterexample_from_text, counterexample_text
 from ilaverify.identity import prover_identity, sources_stamp
 from ilaverify.mapping_subject import MappingSubject
