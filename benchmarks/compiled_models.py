@@ -54,7 +54,7 @@ def measure(model: Model, proofs: Path) -> dict[str, Any]:
     from examples.models import APPLICATIONS
     from ilaverify.catalogue import all_entries
     from ilaverify.compilation import Request, compile_model
-    from ir_semantics.graph.run import run_node
+    from ir_semantics.graph.build import run_node
     from rewrites.artefact.running import run_compiled
     from rewrites.codegen import Devices
 

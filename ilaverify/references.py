@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ir_semantics.graph.build import expansion
 from ir_semantics.graph.ir import Graph, Node, digest_of
-from ir_semantics.graph.run import expansion, run
+from ir_semantics.graph.run import run
 from ir_semantics.graph.types import Array, TensorType
 
 from .errors import UsageError

@@ -4,14 +4,14 @@
 operators stand in ``elementwise``, ``tensor_operators``, ``composites``, ``recurrent`` and ``host``.
 """
 
-from .build import Builder
+from .build import Builder, expansion, run_node
 from .composites import COMPOSITES
 from .elementwise import SCALAR_OPERATORS
 from .host import HOST
 from .ir import Graph, Node
 from .operator import OPERATORS, Operator, meaning
 from .recurrent import RECURRENT
-from .run import expansion, run, run_node, steps
+from .run import run, steps
 from .tensor_operators import TENSOR_OPERATORS
 from .terms import terms_of
 from .types import GraphError, TensorType

@@ -1,17 +1,33 @@
-"""Building graphs: types are inferred and checked at once, equal nodes are one, constants are computed on demand."""
+"""Building graphs: types are inferred and checked at once, equal nodes are one, constants are computed on demand.
+
+The values of nodes stand here as well: a graph's constants are computed while it is built, and a composite operator
+has the value of the graph that it builds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
 
+from ir_semantics.scalars_arrays import run_scalar
+
+from .comprehension import comprehend
 from .ir import Attribute, Graph, Node, attributes_of, digest_of
-from .operator import Operator, lookup, meaning
+from .operator import NAMES, Operator, lookup, meaning
 from .types import Array, GraphError, TensorType, type_of
 
-__all__ = ["MOST_COMPUTED", "MOST_FOLDED", "MOST_NODES", "Builder", "result_type"]
+__all__ = [
+    "MOST_COMPUTED",
+    "MOST_FOLDED",
+    "MOST_NODES",
+    "Builder",
+    "evaluate",
+    "expansion",
+    "result_type",
+    "run_node",
+]
 
 MOST_FOLDED = 1 << 24
 """Elements of the largest constant that is computed while a graph is built; larger ones are computed when it runs."""
@@ -123,8 +139,6 @@ class Builder:
 
     def value(self, number: int) -> Array | None:
         """The result of a node that depends on constants only; None for others and for very large ones."""
-        from .run import run_nodes
-
         needed = self._below(number)
         computed = 0
         for i in needed:
@@ -134,7 +148,7 @@ class Builder:
                 return None
         if computed > MOST_COMPUTED:
             return None
-        return run_nodes(self._nodes, needed, self._constants, {})[number]
+        return dict(evaluate(self._nodes, needed, self._constants, {}))[number]
 
     def inputs_below(self, number: int) -> list[str]:
         """The names of the inputs that a node depends on."""
@@ -209,3 +223,78 @@ class Builder:
             value = self.value(number)
             assert value is not None, "what depends on small constants only has a value"
             replaced[number] = result.constant(value)
+
+
+# -- values ---------------------------------------------------------------------------------------------
+
+
+def evaluate(
+    nodes: Sequence[Node],
+    needed: Sequence[int],
+    constants: Mapping[str, Array],
+    given: Mapping[int, Array],
+    *,
+    by_definition: bool = False,
+) -> Iterator[tuple[int, Array]]:
+    """The numbers and results of the needed nodes, of which all operands must be needed too, in their order.
+
+    ``given`` are the values of inputs; see :func:`ir_semantics.graph.run.run` for ``by_definition``.
+    """
+    last = {j: i for i in needed for j in nodes[i].operands}
+    values: dict[int, Array] = {}
+    for i in needed:
+        node = nodes[i]
+        if node.operator == "input":
+            values[i] = given[i]
+        elif node.operator == "constant":
+            values[i] = constants[str(node.attribute("digest"))]
+        else:
+            values[i] = run_node(node, [values[j] for j in node.operands], by_definition=by_definition)
+        yield i, values[i]
+        for j in node.operands:
+            if last[j] == i:
+                values.pop(j, None)
+
+
+def run_node(node: Node, operands: Sequence[Array], *, by_definition: bool = False) -> Array:
+    """The result of one node on its operands' values; see :func:`ir_semantics.graph.run.run`."""
+    operator = lookup(node.operator)
+    if operator.scalar is not None:
+        number = next((str(o.dtype) for o in operands if o.dtype.kind != "b"), "bool")
+        named = dict(zip(NAMES, operands, strict=False))
+        result = run_scalar(operator.scalar(dict(node.attributes)), named, number)
+        result = np.broadcast_to(result, node.type.shape)
+    elif operator.expand is not None:
+        result = _run_composite(operator, node, operands, by_definition)
+    elif operator.term is not None and (by_definition or operator.kernel is None):
+        types = [TensorType(str(o.dtype), o.shape) for o in operands]
+        result = comprehend(meaning(operator, types, dict(node.attributes)), operands, node.type.dtype)
+    else:
+        assert operator.kernel is not None, "an operator has a meaning"
+        with np.errstate(all="ignore"):
+            result = np.asarray(operator.kernel(operands, dict(node.attributes), node.type))
+    if (str(result.dtype), result.shape) != (node.type.dtype, node.type.shape):
+        raise GraphError(
+            f"{node.operator} must give {node.type}, not {result.dtype}{list(result.shape)}; this is a bug"
+        )
+    return result
+
+
+def _run_composite(operator: Operator, node: Node, operands: Sequence[Array], by_definition: bool) -> Array:
+    assert operator.expand is not None
+    types = tuple(TensorType(str(o.dtype), o.shape) for o in operands)
+    graph = expansion(node.operator, types, node.attributes)
+    given = {graph.inputs[f"x{i}"]: o for i, o in enumerate(operands)}
+    results = evaluate(graph.nodes, range(len(graph.nodes)), graph.constants, given, by_definition=by_definition)
+    return next(value for i, value in results if i == graph.outputs["y"])
+
+
+@lru_cache(maxsize=256)
+def expansion(name: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...]) -> Graph:
+    """What a composite operator stands for: a graph from inputs ``x0``, ``x1``, ... to the output ``y``."""
+    expand: Callable[..., int] | None = lookup(name).expand
+    if expand is None:
+        raise GraphError(f"{name} is no composite operator")
+    builder = Builder()
+    operands = [builder.input(f"x{i}", t) for i, t in enumerate(types)]
+    return builder.graph({"y": expand(builder, operands, dict(attributes))})

@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .build import Builder
 from .ir import Attributes, integer_of, integers_of, pairs_of
-from .operator import composite
+from .operator import Assembly, composite
 from .types import GraphError
 from .words import apply, expand, literal, move, reduce, reshape, take, transpose
 
@@ -24,24 +23,24 @@ def _float(attributes: Attributes, name: str) -> float:
     return float(value)
 
 
-def _shifted(b: Builder, x: int, axis: int) -> int:
+def _shifted(b: Assembly, x: int, axis: int) -> int:
     return apply(b, "sub", x, reduce(b, "reduce_max", x, [axis], True))
 
 
-def softmax(b: Builder, of: Sequence[int], a: Attributes) -> int:
+def softmax(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     """exp(x - m) / sum(exp(x - m)) along the axis, m its maximum: over the reals, exp(x) / sum(exp(x))."""
     powers = b.add("exp", _shifted(b, of[0], integer_of(a, "axis")))
     return apply(b, "div", powers, reduce(b, "reduce_sum", powers, [integer_of(a, "axis")], True))
 
 
-def log_softmax(b: Builder, of: Sequence[int], a: Attributes) -> int:
+def log_softmax(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     """The logarithm of softmax: x - m - log(sum(exp(x - m)))."""
     shifted = _shifted(b, of[0], integer_of(a, "axis"))
     total = reduce(b, "reduce_sum", b.add("exp", shifted), [integer_of(a, "axis")], True)
     return apply(b, "sub", shifted, b.add("log", total))
 
 
-def hardmax(b: Builder, of: Sequence[int], a: Attributes) -> int:
+def hardmax(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     """1 where the first maximum along the axis stands, else 0."""
     (x,), axis = of, integer_of(a, "axis")
     shape = b.shape(x)
@@ -51,12 +50,12 @@ def hardmax(b: Builder, of: Sequence[int], a: Attributes) -> int:
     return b.add("cast", apply(b, "equal", kept, positions), to=b.type(x).dtype)
 
 
-def _along(b: Builder, vector: int, rank: int, axis: int) -> int:
+def _along(b: Assembly, vector: int, rank: int, axis: int) -> int:
     """A vector as a tensor of that rank, along one axis."""
     return reshape(b, vector, [b.shape(vector)[0] if j == axis else 1 for j in range(rank)])
 
 
-def _spread(b: Builder, vector: int, like: int) -> int:
+def _spread(b: Assembly, vector: int, like: int) -> int:
     """A vector by channel (axis 1), repeated to the shape of a tensor."""
     shape = b.shape(like)
     if 0 in shape:
@@ -64,7 +63,7 @@ def _spread(b: Builder, vector: int, like: int) -> int:
     return b.add("broadcast", vector, axes=(1,), shape=shape)
 
 
-def batch_norm(b: Builder, of: Sequence[int], a: Attributes) -> int:
+def batch_norm(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     """(x - mean) / sqrt(variance + epsilon) * scale + bias, all given by channel (axis 1)."""
     x, scale, bias, mean, variance = of
     dtype = b.type(x).dtype
@@ -77,12 +76,12 @@ def batch_norm(b: Builder, of: Sequence[int], a: Attributes) -> int:
     return x
 
 
-def mean_of(b: Builder, x: int, axes: Sequence[int]) -> int:
+def mean_of(b: Assembly, x: int, axes: Sequence[int]) -> int:
     """The mean along axes, which are kept with extent 1."""
     return reduce(b, "mean", x, axes, True)
 
 
-def normalised(b: Builder, x: int, axes: Sequence[int], epsilon: float) -> int:
+def normalised(b: Assembly, x: int, axes: Sequence[int], epsilon: float) -> int:
     """(x - mean) / sqrt(variance + epsilon), statistics along axes."""
     centred = apply(b, "sub", x, mean_of(b, x, axes))
     variance = mean_of(b, b.add("mul", centred, centred), axes)
@@ -90,19 +89,19 @@ def normalised(b: Builder, x: int, axes: Sequence[int], epsilon: float) -> int:
     return apply(b, "div", centred, deviation)
 
 
-def _affine(b: Builder, x: int, of: Sequence[int]) -> int:
+def _affine(b: Assembly, x: int, of: Sequence[int]) -> int:
     """x * of[0] + of[1], as far as these are given."""
     for operator, operand in zip(("mul", "add"), of, strict=False):
         x = apply(b, operator, x, operand)
     return x
 
 
-def layer_norm(b: Builder, of: Sequence[int], a: Attributes) -> int:
+def layer_norm(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     """(x - mean) / sqrt(variance + epsilon) [* scale [+ bias]], statistics along axes."""
     return _affine(b, normalised(b, of[0], integers_of(a, "axes"), _float(a, "epsilon")), of[1:])
 
 
-def rms_norm(b: Builder, of: Sequence[int], a: Attributes) -> int:
+def rms_norm(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     """x / sqrt(mean of x^2 + epsilon) [* scale], the mean along axes."""
     x = of[0]
     squares = mean_of(b, b.add("mul", x, x), integers_of(a, "axes"))
@@ -110,7 +109,7 @@ def rms_norm(b: Builder, of: Sequence[int], a: Attributes) -> int:
     return _affine(b, apply(b, "div", x, root), of[1:])
 
 
-def group_norm(b: Builder, of: Sequence[int], a: Attributes) -> int:
+def group_norm(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     """Channels (axis 1) are cut into groups, statistics are taken by image and group; scale and bias by channel."""
     x, scale, bias = of
     groups, shape = integer_of(a, "groups"), b.shape(x)
@@ -122,7 +121,7 @@ def group_norm(b: Builder, of: Sequence[int], a: Attributes) -> int:
     return _affine(b, reshape(b, even, shape), [_along(b, scale, rank, 1), _along(b, bias, rank, 1)])
 
 
-def lrn(b: Builder, of: Sequence[int], a: Attributes) -> int:
+def lrn(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     """x / (bias + alpha / size * sum of squares of size neighbouring channels)^beta."""
     x, size = of[0], integer_of(a, "size")
     if not 1 <= size <= 2 * b.shape(x)[1] + 1:
@@ -141,7 +140,7 @@ def lrn(b: Builder, of: Sequence[int], a: Attributes) -> int:
     return b.add("div", x, apply(b, "pow", base, literal(b, _float(a, "beta"), dtype)))
 
 
-def reduce_prod(b: Builder, of: Sequence[int], a: Attributes) -> int:
+def reduce_prod(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     """The product along axes, which disappear; of nothing, 1.  Factors are multiplied by halves."""
     x = of[0]
     axes = sorted(integers_of(a, "axes"))
@@ -159,7 +158,7 @@ def reduce_prod(b: Builder, of: Sequence[int], a: Attributes) -> int:
     return reshape(b, x, shape)
 
 
-def cum_prod(b: Builder, of: Sequence[int], a: Attributes) -> int:
+def cum_prod(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     """The product of all elements up to and including this one along an axis, by doubling."""
     (x,), axis = of, integer_of(a, "axis")
     shape, one = b.shape(x), literal(b, 1, b.type(x).dtype)
@@ -172,7 +171,7 @@ def cum_prod(b: Builder, of: Sequence[int], a: Attributes) -> int:
     return x
 
 
-def conv_transpose(b: Builder, of: Sequence[int], a: Attributes) -> int:
+def conv_transpose(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     """The transposed convolution: strides put zeros between elements, then the kernel is reversed and slid over.
 
     ``pads`` are cut off the result (negative ones are zeros added to it); w is [channels, outputs / groups, ...].

@@ -10,26 +10,51 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from ir_semantics.scalars import BOOLEAN, NUMBER, Scalar, variables
 from ir_semantics.tensors.conditions import FALSE
 from ir_semantics.tensors.operators import map_
 from ir_semantics.tensors.terms import Tensor, input_, operands_of
 
-from .ir import Attributes
+from .ir import Attribute, Attributes
 from .types import Array, GraphError, TensorType
 
-if TYPE_CHECKING:
-    from .build import Builder
-
-__all__ = ["NAMES", "OPERATORS", "Operator", "composite", "host", "lookup", "meaning", "register", "scalar", "tensor"]
+__all__ = [
+    "NAMES",
+    "OPERATORS",
+    "Assembly",
+    "Operator",
+    "composite",
+    "host",
+    "lookup",
+    "meaning",
+    "register",
+    "scalar",
+    "tensor",
+]
 
 NAMES: Final = ("x", "y", "z")
 """Variables of scalar operators, in the order of the operands."""
 
 Types = Sequence[TensorType]
 Kernel = Callable[[Sequence[Array], Attributes, TensorType], Array]
+
+
+class Assembly(Protocol):
+    """What a composite operator is expanded in: nodes by their numbers, to which it adds others."""
+
+    def type(self, number: int) -> TensorType:
+        """The type of a node's result."""
+
+    def shape(self, number: int) -> tuple[int, ...]:
+        """The shape of a node's result."""
+
+    def constant(self, value: Array) -> int:
+        """A constant of an array's elements."""
+
+    def add(self, operator: str, *operands: int, **attributes: Attribute | Sequence[Attribute]) -> int:
+        """An operator on earlier nodes."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +73,7 @@ class Operator:
     dtype: Callable[[Types, Attributes], str]
     scalar: Callable[[Attributes], Scalar] | None = None
     term: Callable[[Sequence[Tensor], Attributes], Tensor] | None = None
-    expand: Callable[[Builder, Sequence[int], Attributes], int] | None = None
+    expand: Callable[[Assembly, Sequence[int], Attributes], int] | None = None
     shape: Callable[[Types, Attributes], Sequence[int]] | None = None
     kernel: Kernel | None = None
 
@@ -139,7 +164,7 @@ def tensor(
 
 def composite(
     name: str,
-    expand: Callable[[Builder, Sequence[int], Attributes], int],
+    expand: Callable[[Assembly, Sequence[int], Attributes], int],
     *,
     arity: int | range = 1,
     kinds: str = "float",

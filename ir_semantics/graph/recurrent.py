@@ -17,9 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .build import Builder
 from .ir import Attributes
-from .operator import composite
+from .operator import Assembly, composite
 from .words import apply, expand, literal, reshape, take, transpose
 
 __all__ = ["RECURRENT"]
@@ -29,7 +28,7 @@ __all__ = ["RECURRENT"]
 class _Layer:
     """What the three layers share: products of all timesteps, the parts of gates, activations, masks."""
 
-    b: Builder
+    b: Assembly
     of: Sequence[int]
     a: Attributes
     gates: int
@@ -126,7 +125,7 @@ class _Layer:
         return b.add("concat", *rows, axis=0)
 
 
-def _lstm(b: Builder, of: Sequence[int], a: Attributes) -> int:
+def _lstm(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     layer = _Layer(b, of, a, 4)
     h, c, p = of[4:7]
 
@@ -146,7 +145,7 @@ def _lstm(b: Builder, of: Sequence[int], a: Attributes) -> int:
     return layer.run([h, c], step)
 
 
-def _gru(b: Builder, of: Sequence[int], a: Attributes) -> int:
+def _gru(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     layer = _Layer(b, of, a, 3)
 
     def step(t: int, states: list[int]) -> list[int]:
@@ -165,7 +164,7 @@ def _gru(b: Builder, of: Sequence[int], a: Attributes) -> int:
     return layer.run([of[4]], step)
 
 
-def _rnn(b: Builder, of: Sequence[int], a: Attributes) -> int:
+def _rnn(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     layer = _Layer(b, of, a, 1)
 
     def step(t: int, states: list[int]) -> list[int]:

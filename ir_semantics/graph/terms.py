@@ -12,9 +12,9 @@ from ir_semantics.scalars import postorder
 from ir_semantics.tensors.operators import fill, map_
 from ir_semantics.tensors.terms import Tensor, input_
 
+from .build import expansion
 from .ir import Graph, Node
 from .operator import NAMES, lookup
-from .run import expansion
 from .types import GraphError
 
 __all__ = ["terms_of"]

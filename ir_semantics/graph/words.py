@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .build import Builder
 from .ir import Attribute
+from .operator import Assembly
 from .types import GraphError
 
 __all__ = ["apply", "common_shape", "expand", "literal", "move", "reduce", "reshape", "take", "transpose"]
 
 
-def literal(b: Builder, value: float | int | bool, dtype: str) -> int:
+def literal(b: Assembly, value: float | int | bool, dtype: str) -> int:
     """A scalar constant, rounded to the type."""
     return b.constant(np.asarray(value, dtype=dtype))
 
 
-def reshape(b: Builder, x: int, shape: Sequence[int]) -> int:
+def reshape(b: Assembly, x: int, shape: Sequence[int]) -> int:
     """The same elements under another shape."""
     if tuple(shape) == b.shape(x):
         return x
@@ -27,21 +27,21 @@ def reshape(b: Builder, x: int, shape: Sequence[int]) -> int:
     return b.add("reshape", x, shape=tuple(shape))
 
 
-def transpose(b: Builder, x: int, permutation: Sequence[int]) -> int:
+def transpose(b: Assembly, x: int, permutation: Sequence[int]) -> int:
     """Axes in another order."""
     if list(permutation) == list(range(len(b.shape(x)))):
         return x
     return b.add("transpose", x, permutation=tuple(permutation))
 
 
-def move(b: Builder, x: int, source: int, target: int) -> int:
+def move(b: Assembly, x: int, source: int, target: int) -> int:
     """One axis put elsewhere, the others in their order."""
     order = [j for j in range(len(b.shape(x))) if j != source]
     order.insert(target, source)
     return transpose(b, x, order)
 
 
-def take(b: Builder, x: int, axis: int, start: int, stop: int, stride: int = 1) -> int:
+def take(b: Assembly, x: int, axis: int, start: int, stop: int, stride: int = 1) -> int:
     """The elements start, start + stride, ... before stop along one axis."""
     shape = b.shape(x)
     if (start, stop, stride) == (0, shape[axis], 1):
@@ -64,7 +64,7 @@ def common_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
     return tuple(result)
 
 
-def expand(b: Builder, x: int, shape: Sequence[int]) -> int:
+def expand(b: Assembly, x: int, shape: Sequence[int]) -> int:
     """``x`` broadcast to a shape: axes are aligned at the last one, and extents of 1 are repeated."""
     given, wanted = b.shape(x), tuple(shape)
     if given == wanted:
@@ -78,13 +78,13 @@ def expand(b: Builder, x: int, shape: Sequence[int]) -> int:
     return b.add("broadcast", reshape(b, x, [given[j] for j in kept]), shape=wanted, axes=[j + offset for j in kept])
 
 
-def apply(b: Builder, operator: str, *operands: int, **attributes: Attribute) -> int:
+def apply(b: Assembly, operator: str, *operands: int, **attributes: Attribute) -> int:
     """A scalar operator on operands that are broadcast to a common shape."""
     shape = common_shape([b.shape(x) for x in operands])
     return b.add(operator, *(expand(b, x, shape) for x in operands), **attributes)
 
 
-def reduce(b: Builder, operator: str, x: int, axes: Sequence[int], keep: bool) -> int:
+def reduce(b: Assembly, operator: str, x: int, axes: Sequence[int], keep: bool) -> int:
     """A reduction along axes, which disappear or are kept with extent 1."""
     if not axes:
         return x

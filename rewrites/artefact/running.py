@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ir_semantics.graph.build import run_node
 from ir_semantics.graph.ir import Graph, Node
-from ir_semantics.graph.run import check_inputs, run_node
+from ir_semantics.graph.run import check_inputs
 from ir_semantics.graph.types import Array, GraphError
 from rewrites.codegen import Devices, Executed, Implementation
 

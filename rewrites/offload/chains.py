@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from ir_semantics.graph.run import expansion
+from ir_semantics.graph.build import expansion
 from ir_semantics.graph.types import GraphError, TensorType
 from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol, Term, term
 from rewrites.egraph.graphs import typing

@@ -11,9 +11,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, TypeAlias, cast
 
+from ir_semantics.graph.build import expansion
 from ir_semantics.graph.ir import Attribute, Node
 from ir_semantics.graph.operator import OPERATORS
-from ir_semantics.graph.run import expansion
 from ir_semantics.graph.types import TensorType
 from rewrites.egraph import Cost, EGraph, ENode, Symbol
 

@@ -35,9 +35,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ir_semantics.graph.build import Builder
 from ir_semantics.graph.ir import Attributes, integer_of
-from ir_semantics.graph.operator import Operator, composite
+from ir_semantics.graph.operator import Assembly, Operator, composite
 from ir_semantics.graph.types import GraphError
 from ir_semantics.graph.words import expand, literal, reshape, take, transpose
 
@@ -73,7 +72,7 @@ LAYER_OPTIONS: Final[Mapping[str, Attributes]] = {
 """The tensor IR's recurrent layers that FlexASR has: their attributes."""
 
 
-def _given(b: Builder, name: str, of: Sequence[int], *ranks: int) -> list[tuple[int, ...]]:
+def _given(b: Assembly, name: str, of: Sequence[int], *ranks: int) -> list[tuple[int, ...]]:
     """The shapes of operands; raises GraphError where their ranks or elements are not those of the operator."""
     types = [b.type(x) for x in of]
     if any(t.dtype != "float32" or t.rank != rank for t, rank in zip(types, ranks, strict=True)):
@@ -82,13 +81,13 @@ def _given(b: Builder, name: str, of: Sequence[int], *ranks: int) -> list[tuple[
     return [t.shape for t in types]
 
 
-def _agree(b: Builder, name: str, of: Sequence[int], fits: bool, wanted: str) -> None:
+def _agree(b: Assembly, name: str, of: Sequence[int], fits: bool, wanted: str) -> None:
     if not fits:
         told = ", ".join(str(b.type(x)) for x in of)
         raise GraphError(f"{name} must be given {wanted}, not {told}")
 
 
-def _linear(b: Builder, of: Sequence[int], a: Attributes) -> int:
+def _linear(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     """activation(x w^T + b)."""
     (rows, features), (outputs, inner), bias = _given(b, "flexasr.linear", of, 2, 2, 1)
     _agree(b, "flexasr.linear", of, inner == features and bias == (outputs,), "x [T, I], w [O, I] and b [O]")
@@ -102,11 +101,11 @@ def _linear(b: Builder, of: Sequence[int], a: Attributes) -> int:
     return total if activation == "none" else b.add(str(activation), total)
 
 
-def _recurrent(kind: str) -> Callable[[Builder, Sequence[int], Attributes], int]:
+def _recurrent(kind: str) -> Callable[[Assembly, Sequence[int], Attributes], int]:
     """The layer of the tensor IR with one sequence, gates in its order, and states of zeros."""
     order, name = GATES[kind], f"flexasr.{kind}"
 
-    def build(b: Builder, of: Sequence[int], a: Attributes) -> int:
+    def build(b: Assembly, of: Sequence[int], a: Attributes) -> int:
         (rows, features), w, u, bias, other = _given(b, name, of, 2, 2, 2, 1, 1)
         stacked, hidden = u
         fits = stacked == len(order) * hidden and w == (stacked, features) and bias == other == (stacked,)
@@ -130,10 +129,10 @@ def _recurrent(kind: str) -> Callable[[Builder, Sequence[int], Attributes], int]
     return build
 
 
-def _pool(operator: str, name: str) -> Callable[[Builder, Sequence[int], Attributes], int]:
+def _pool(operator: str, name: str) -> Callable[[Assembly, Sequence[int], Attributes], int]:
     """The rows 2 t and 2 t + 1, reduced to row t."""
 
-    def build(b: Builder, of: Sequence[int], a: Attributes) -> int:
+    def build(b: Assembly, of: Sequence[int], a: Attributes) -> int:
         ((rows, features),) = _given(b, name, of, 2)
         _agree(b, name, of, rows % 2 == 0, "an even number of rows")
         return b.add(operator, b.add("reshape", of[0], shape=(rows // 2, 2, features)), axes=(1,))
@@ -141,21 +140,21 @@ def _pool(operator: str, name: str) -> Callable[[Builder, Sequence[int], Attribu
     return build
 
 
-def _moved(name: str) -> Callable[[Builder, Sequence[int], Attributes], int]:
+def _moved(name: str) -> Callable[[Assembly, Sequence[int], Attributes], int]:
     """The operand itself, in another place."""
 
-    def build(b: Builder, of: Sequence[int], a: Attributes) -> int:
+    def build(b: Assembly, of: Sequence[int], a: Attributes) -> int:
         _given(b, name, of, 2)
         return of[0]
 
     return build
 
 
-def _pools(operator: str, name: str, steps: int) -> Callable[[Builder, Sequence[int], Attributes], int]:
+def _pools(operator: str, name: str, steps: int) -> Callable[[Assembly, Sequence[int], Attributes], int]:
     """The pooling of pairs of rows, ``steps`` times."""
     pool = _pool(operator, name)
 
-    def build(b: Builder, of: Sequence[int], a: Attributes) -> int:
+    def build(b: Assembly, of: Sequence[int], a: Attributes) -> int:
         ((rows, _),) = _given(b, name, of, 2)
         _agree(b, name, of, rows % (1 << steps) == 0, f"a multiple of {1 << steps} rows")
         x = of[0]
@@ -166,14 +165,14 @@ def _pools(operator: str, name: str, steps: int) -> Callable[[Builder, Sequence[
     return build
 
 
-def _layer_norm(b: Builder, of: Sequence[int], a: Attributes) -> int:
+def _layer_norm(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     """Every row with mean 0 and variance 1, times gamma, plus beta."""
     (_, features), gamma, beta = _given(b, "flexasr.layer_norm", of, 2, 1, 1)
     _agree(b, "flexasr.layer_norm", of, gamma == beta == (features,), "x [T, F], gamma [F] and beta [F]")
     return b.add("layer_norm", *of, axes=(1,), epsilon=a["epsilon"])
 
 
-def _conv2d(b: Builder, of: Sequence[int], a: Attributes) -> int:
+def _conv2d(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     """Cross-correlation of images with filters, without pads, dilations, groups and bias."""
     (_, channels, _, _), w = _given(b, "hlscnn.conv2d", of, 4, 4)
     _agree(b, "hlscnn.conv2d", of, w[1] == channels, "x [N, C, H, W] and w [F, C, kh, kw]")
@@ -181,7 +180,7 @@ def _conv2d(b: Builder, of: Sequence[int], a: Attributes) -> int:
     return b.add("conv", *of, strides=strides, pads=((0, 0), (0, 0)), dilations=(1, 1), groups=1)
 
 
-def _dense(b: Builder, of: Sequence[int], a: Attributes) -> int:
+def _dense(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     """x w^T."""
     x, w = _given(b, "vta.dense", of, 2, 2)
     _agree(b, "vta.dense", of, x[1] == w[1], "x [M, K] and w [N, K]")

@@ -12,8 +12,8 @@ from typing import TypeGuard, TypeVar
 
 import numpy as np
 
+from ir_semantics.graph.build import expansion
 from ir_semantics.graph.ir import Attribute, digest_of
-from ir_semantics.graph.run import expansion
 from ir_semantics.graph.types import GraphError, TensorType
 from rewrites.egraph import EGraph, EGraphError, ENode, Rule, Substitution, Symbol
 from rewrites.egraph.graphs import typing

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ir_semantics.graph import Builder, Graph, TensorType
-from ir_semantics.graph.run import expansion
+from ir_semantics.graph.build import expansion
 from rewrites.egraph import Bound, Computed, EGraphError, Operator, Rule, Substitution, extract, from_graph, operator
 from rewrites.egraph.graph_checker import check_graphs
 from rewrites.egraph.graphs import explain_outputs, to_graph, typing

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ir_semantics import reference
 from ir_semantics.graph import run
-from ir_semantics.graph.run import expansion
+from ir_semantics.graph.build import expansion
 from rewrites.codegen import Options
 from rewrites.codegen.flexasr_pools import POOLS
 from tests.rewrites.codegen.nodes import DEVICES, Case, case, normal
