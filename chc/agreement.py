@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import pysmt.shortcuts as smt
 
-from ila_lang import Expr, bv, const, free_variables, ite, postorder, resize, substitute
+from ila_lang import Expr, const, free_variables, ite, postorder, resize, substitute
 from ila_lang.expr import variables_of
 from smt_encodings.bits import BitEncoding
 from smt_encodings.discharge import NotDischarged
@@ -23,11 +22,12 @@ from smt_encodings.values import differ, differing_values, falsifying, lemma_ins
 from .align import AlignedLevel, align
 from .commands import Unsupported
 from .context import Proof
-from .exact import equal, product
+from .exact import equal
 from .induction import Goals
+from .iterations import Iterations
 from .layout import Reader
 from .names import index_text
-from .revisits import holds_fold
+from .revisits import Sides, holds_fold
 from .scenes import Scene
 from .systems import LOCK_STEP, Nest, Track
 from .values import FoldUse, Revisited, Source, Values
@@ -47,10 +47,13 @@ class Agreement:
     device: Values
     ir: Values
     goals: Goals
+    iterations: Iterations = field(init=False)
     _shared: dict[Expr, Expr] = field(default_factory=dict)
     """What stands for sources and folds that were paired, by their symbols on either side."""
     _count: int = 0
-    _digit_count: int = 0
+
+    def __post_init__(self) -> None:
+        self.iterations = Iterations(self.proof.mapping)
 
     def values(self, scene: Scene, name: str, left: Expr, right: Expr) -> None:
         """Proves that a value of the device is the value of the IR; both belong to ``scene``."""
@@ -72,10 +75,6 @@ class Agreement:
                 raise
             memory = next(iter(unpaired.values()))
             raise Unsupported(f"the result depends on {memory.name} as it was before the program") from error
-
-    def shares(self, symbol: Expr) -> None:
-        """Takes a symbol for one and the same value on both sides, whatever it is."""
-        self._shared[symbol] = symbol
 
     def _equal(self, scene: Scene, name: str, left: Expr, right: Expr) -> None:
         mapping = self.proof.mapping
@@ -232,7 +231,9 @@ class Agreement:
         scene = max(mine.scene, theirs.scene, key=lambda s: len(s.ranges))
         self._count += 1
         name, own = f"fold {self._count}", f"fold{self._count}"
-        holds_fold(self, scene, mine, theirs, name, own)
+        step = holds_fold(Sides(self.device, self.ir, self.iterations), scene, mine, theirs, name, own)
+        self._shared |= {symbol: symbol for symbol in step.shared}
+        self.values(step.scene, step.name, step.device, step.ir)
         symbols = mine.symbol, theirs.symbols[0]
         known = [self._shared[s] for s in reversed(symbols) if s in self._shared]
         shared = known[0] if known else fresh(f"total.{own}.0", mine.symbol.sort)
@@ -255,7 +256,7 @@ class Agreement:
             )
         for number, (a, b) in enumerate(zip(mine.initial, theirs.initial, strict=True)):
             self.values(scene, f"{name}, initial value {number}", a, b)
-        inside, at_mine = self.iteration(scene, mine.loops, name)
+        inside, at_mine = self.iterations.at(scene, mine.loops, name)
         at_theirs = _partner_counters(levels, mine.loops, theirs.loops, at_mine)
         here, there = (
             Track(side.origins.prefix, use.loops, tuple(at[c] for c, _ in use.loops))
@@ -277,45 +278,6 @@ class Agreement:
             known = [self._shared[s] for s in (b, a) if s in self._shared]
             shared = known[0] if known else fresh(f"total.{own}.{number}", a.sort)
             self._shared |= {a: shared, b: shared, shared: shared}
-
-    def iteration(self, scene: Scene, loops: Loops, name: str) -> tuple[Scene, dict[Expr, Expr]]:
-        """An arbitrary iteration of loops: the scene there, and the counters in its terms.
-
-        A loop over all vectors of the output is at a vector of some processing element: its counter is taken as the
-        number with the coordinates' digits, of which there are such for every number below the product of the radices.
-        """
-        prefix = name.replace(" ", "")
-        ranges: list[tuple[Expr, Expr]] = []
-        at: dict[Expr, Expr] = {}
-        for counter, extent in loops:
-            digits = self._digits(scene, extent)
-            if digits is None:
-                own = fresh(f"{prefix}.{counter.name}", counter.sort)
-                ranges.append((own, extent))
-                at[counter] = resize(own, 32)
-                continue
-            number = const(0, 32)
-            for k, radix in enumerate(digits):
-                digit = fresh(f"{prefix}.{counter.name}.digit{k}", bv(32))
-                ranges.append((digit, radix))
-                number = number * radix + digit
-            at[counter] = number
-        return scene.inside(tuple(ranges), name), at
-
-    def _digits(self, scene: Scene, extent: Expr) -> list[Expr] | None:
-        """Two consecutive radices of the output cell whose product is an extent, proved; None for other extents."""
-        if extent.is_const:
-            return None
-        radices = [e for _, e in self.proof.mapping.coordinates[1:]]
-        for pair in pairwise(radices):
-            same = equal(extent, product(pair))
-            likely = not all(e.is_const for e in pair) and all(v for (v,) in scene.trials.evaluate([same]))
-            if likely and scene.proves(same):
-                self._digit_count += 1
-                name = f"product {self._digit_count}"
-                scene.theorem("digits", name, same, "the extent is the product of the radices")
-                return list(pair)
-        return None
 
 
 def lock_step(

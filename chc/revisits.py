@@ -15,68 +15,84 @@ What the cell held before the first iteration must not matter.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 from ila_lang import Expr, all_of, any_of, ite, resize, substitute
 from smt_encodings.environment import fresh, plain
 
 from .commands import Unsupported
 from .exact import equal, less, number_of
+from .iterations import Iterations
 from .layout import Reader
 from .scenes import Scene, conjuncts_of
-from .values import FoldUse, Revisited
+from .values import FoldUse, Revisited, Values
 from .writers import Point, candidates
 from .writes import Loops
 
-if TYPE_CHECKING:
-    from .agreement import Agreement
-
-__all__ = ["holds_fold"]
+__all__ = ["Sides", "Step", "holds_fold"]
 
 
-def holds_fold(agreement: Agreement, scene: Scene, mine: Revisited, theirs: FoldUse, name: str, own: str) -> None:
-    """Proves that the cell of ``mine`` holds the result of the fold ``theirs``; both belong to ``scene``.
+@dataclass(frozen=True)
+class Sides:
+    """The values of both sides, and iterations of their loops."""
 
-    Raises Unsupported and NotDischarged where that is not proved.
+    device: Values
+    ir: Values
+    iterations: Iterations
+
+
+@dataclass(frozen=True)
+class Step:
+    """Values of both sides that must be equal in a scene, whatever the value of symbols that they share."""
+
+    scene: Scene
+    name: str
+    device: Expr
+    ir: Expr
+    shared: tuple[Expr, ...]
+
+
+def holds_fold(sides: Sides, scene: Scene, mine: Revisited, theirs: FoldUse, name: str, own: str) -> Step:
+    """Proves that the cell of ``mine`` holds the result of the fold ``theirs``, but for the step, which it returns.
+
+    Both belong to ``scene``.  Raises Unsupported and NotDischarged where that is not proved.
     """
-    write, origins = mine.origin.write, agreement.device.origins
+    write, origins = mine.origin.write, sides.device.origins
     if len(theirs.fold.registers) != 1 or theirs.fold.registers[0].sort != write.value.sort:
         raise Unsupported(f"what {write.label} adds up in {write.memory.name} is no single register of the other side")
     group = f"{origins.prefix}: accumulation"
-    inside, at_theirs = agreement.iteration(scene, theirs.loops, own)
+    inside, at_theirs = sides.iterations.at(scene, theirs.loops, own)
     counters = inside.ranges[len(scene.ranges) :]
     if len(counters) != len(theirs.loops) or not counters:
         raise Unsupported(f"the iterations of {name} are not numbered by its counters")
-    at = _iterations(agreement, inside, mine, counters)
+    at = _iterations(sides, inside, mine, counters)
     _exist(inside, mine, at, group, name)
     _ends(scene, mine, counters, at, group, name)
-    cases = _before(agreement, inside, mine, counters, at, group, name)
+    cases = _before(sides, inside, mine, counters, at, group, name)
     first = all_of([counter == 0 for counter, _ in counters])
     last = all_of([counter == resize(extent, counter.width) - 1 for counter, extent in counters])
     inside.theorem(group, f"{name}: cases", any_of([first, *cases]), "an iteration is the first one or follows another")
     step = replace(inside, conditions=(first, last))
     old, start = (fresh(f"{what}.{own}", write.value.sort) for what in ("old", "start"))
-    agreement.shares(old)
-    agreement.shares(start)
-    left = agreement.device.term(step, write, at, (), substitute(write.value, {mine.old: old}))
+    left = sides.device.term(step, write, at, (), substitute(write.value, {mine.old: old}))
     (initial,) = theirs.initial
-    (right,) = agreement.ir.step(theirs, step, (old,), at_theirs)
-    agreement.values(
+    (right,) = sides.ir.step(theirs, step, (old,), at_theirs)
+    return Step(
         step,
         f"{name}, step",
         substitute(left, {old: ite(first, start, old)}),
         substitute(right, {old: ite(first, initial, old)}),
+        (old, start),
     )
 
 
-def _iterations(agreement: Agreement, inside: Scene, mine: Revisited, counters: Loops) -> dict[Expr, Expr]:
+def _iterations(sides: Sides, inside: Scene, mine: Revisited, counters: Loops) -> dict[Expr, Expr]:
     """The iteration of the write for every iteration of the fold, as terms over coordinates and counters; a guess."""
     write, origin = mine.origin.write, mine.origin
     number, count = number_of(counters)
     last = [origin.at[c] for c in write.counters]
     address = substitute(write.address, _narrow(origin.at))
-    writers = agreement.device.origins.writers
+    writers = sides.device.origins.writers
     found = writers.run_up(inside.trials, write, address, last, count - 1 - number)
     table = candidates(inside.trials, inside.ranges, last, write)
     at: dict[Expr, Expr] = {}
@@ -111,7 +127,7 @@ def _ends(scene: Scene, mine: Revisited, counters: Loops, at: Mapping[Expr, Expr
 
 
 def _before(
-    agreement: Agreement,
+    sides: Sides,
     inside: Scene,
     mine: Revisited,
     counters: Loops,
@@ -120,7 +136,7 @@ def _before(
     name: str,
 ) -> list[Expr]:
     """What an iteration reads was stored by the one named for the fold's iteration before; the cases, which are all."""
-    write, origins = mine.origin.write, agreement.device.origins
+    write, origins = mine.origin.write, sides.device.origins
     reader = Reader(write.address, origins.layout.spot(write), at)
     point = Point(write.place, tuple(at[c] for c in write.counters))
     cases = []
