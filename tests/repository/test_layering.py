@@ -1,15 +1,16 @@
-"""The folders import each other only downwards, and solvers stay in their modules.
+"""Packages import each other only downwards, nothing is in a circle, and solvers stay in their modules.
 
-Between folders every import counts, wherever it stands in a module.  Cycles are sought among the imports
-that run while a module loads: not those in a function or under TYPE_CHECKING.
+Every import counts, wherever it stands: in a function or under TYPE_CHECKING, too.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from itertools import takewhile, zip_longest
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 BELOW_PROVERS = {"ila_lang", "ir_semantics", "accel_models", "smt_encodings"}
-MAY_IMPORT = {
+MAY_IMPORT: dict[str, set[str]] = {
     "ila_lang": set(),
     "ir_semantics": {"ila_lang"},
     "accel_models": {"ila_lang"},
@@ -27,7 +28,23 @@ MAY_IMPORT = {
     "reports": BELOW_PROVERS,
     "rewrites": BELOW_PROVERS | {"bmc", "chc", "reports"},
     "ilaverify": BELOW_PROVERS | {"bmc", "chc", "reports", "rewrites"},
+    # packages beside each other in one of these
+    "accel_models.flexasr": set(),
+    "accel_models.hlscnn": set(),
+    "accel_models.vta": set(),
+    "ir_semantics.tensors": set(),
+    "ir_semantics.graph": {"ir_semantics.tensors"},
+    "ir_semantics.onnx": {"ir_semantics.graph"},
+    "rewrites.egraph": set(),
+    "rewrites.numerics": set(),
+    "rewrites.findings": set(),
+    "rewrites.subjects": {"rewrites.numerics"},
+    "rewrites.offload": {"rewrites.egraph", "rewrites.subjects"},
+    "rewrites.codegen": {"rewrites.numerics", "rewrites.offload", "rewrites.subjects"},
+    "rewrites.artefact": {"rewrites.codegen", "rewrites.egraph", "rewrites.offload"},
 }
+"""What each package may import of those beside it."""
+FOLDERS = [name for name in MAY_IMPORT if "." not in name]
 NO_PART_OF_THE_PRODUCT = {"benchmarks", "docs", "encodings", "examples", "tests"}
 SOLVERS = ("cvc5", "z3")
 WITHOUT_SOLVER = ("accel_models", "ila_lang", "ir_semantics")
@@ -36,15 +53,15 @@ MOST_LINES = 500
 
 @dataclass(frozen=True)
 class Module:
-    """One source file of a package: its dotted name, all it imports, what it imports to load, its length."""
+    """One source file: its dotted name, whether it is a package's ``__init__``, what it imports, its length."""
 
     name: str
+    is_package: bool
     imports: frozenset[str]
-    imports_to_load: frozenset[str]
     lines: int
 
     @property
-    def package(self) -> str:
+    def folder(self) -> str:
         return top(self.name)
 
 
@@ -52,10 +69,17 @@ def top(name: str) -> str:
     return name.partition(".")[0]
 
 
+def apart(one: str, other: str) -> tuple[str, str]:
+    """The names that stand beside each other where two dotted names part."""
+    pairs = zip_longest(one.split("."), other.split("."), fillvalue="")
+    common = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+    return ".".join(one.split(".")[: common + 1]), ".".join(other.split(".")[: common + 1])
+
+
 def read_modules(root: Path) -> list[Module]:
     """Every module of the product under ``root``; imports of its own modules are named in full."""
     paths = {}
-    for package in MAY_IMPORT:
+    for package in FOLDERS:
         source_root = root / "encodings" if package == "smt_encodings" else root
         for path in sorted((source_root / package).rglob("*.py")):
             parts = path.relative_to(source_root).with_suffix("").parts
@@ -66,23 +90,8 @@ def read_modules(root: Path) -> list[Module]:
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         tree = ast.parse(text)
         imports = frozenset(imported_names(ast.walk(tree), package, paths.keys()))
-        imports_to_load = frozenset(imported_names(run_to_load([tree]), package, paths.keys()))
-        modules.append(Module(name, imports, imports_to_load, len(text.splitlines())))
+        modules.append(Module(name, path.name == "__init__.py", imports, len(text.splitlines())))
     return modules
-
-
-def run_to_load(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """``nodes`` and all below them, outside functions and TYPE_CHECKING blocks."""
-    for node in nodes:
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
-                continue
-            case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING")):
-                below: Iterable[ast.AST] = node.orelse
-            case _:
-                below = ast.iter_child_nodes(node)
-        yield node
-        yield from run_to_load(below)
 
 
 def imported_names(nodes: Iterable[ast.AST], package: str, known: Collection[str]) -> Iterator[str]:
@@ -104,23 +113,49 @@ def imported_names(nodes: Iterable[ast.AST], package: str, known: Collection[str
 
 
 def wrong_directions(modules: list[Module]) -> list[str]:
-    forbidden = MAY_IMPORT.keys() | NO_PART_OF_THE_PRODUCT
-    return [
-        f"{module.name} imports {name}"
-        for module in modules
-        for name in sorted(module.imports)
-        if top(name) in forbidden - MAY_IMPORT[module.package] - {module.package}
-    ]
+    packages = MAY_IMPORT.keys() | NO_PART_OF_THE_PRODUCT | {module.name for module in modules if module.is_package}
+    complaints = []
+    for module in modules:
+        for name in sorted(module.imports):
+            importer, imported = apart(module.name, name)
+            both = importer in packages and imported in packages and importer != imported
+            if both and imported not in MAY_IMPORT.get(importer, set()):
+                complaints.append(f"{module.name} imports {name}")
+    return complaints
 
 
-def import_cycle(modules: list[Module]) -> list[str]:
-    """The modules along one cycle of imports that run while modules load, or nothing."""
-    names = {module.name for module in modules}
+def unstated(modules: list[Module]) -> set[str]:
+    """Packages that stand beside others, for which MAY_IMPORT has no row, and rows of packages that are not there."""
+    packages = {module.name for module in modules if module.is_package}
+    parents = Counter(name.rpartition(".")[0] for name in packages)
+    return {name for name in packages if parents[name.rpartition(".")[0]] > 1} ^ MAY_IMPORT.keys()
+
+
+def circle(imports: Mapping[str, Iterable[str]]) -> list[str]:
+    """The names along one circle, or nothing."""
     try:
-        TopologicalSorter({module.name: module.imports_to_load & names for module in modules}).prepare()
+        TopologicalSorter(imports).prepare()
     except CycleError as error:
         return list(error.args[1])
     return []
+
+
+def circle_of_modules(modules: list[Module]) -> list[str]:
+    """The modules along one circle of imports, or nothing."""
+    names = {module.name for module in modules}
+    return circle({module.name: module.imports & names for module in modules})
+
+
+def circles_within_packages(modules: list[Module]) -> list[list[str]]:
+    """A circle among the modules and packages beside each other in a package, for each package that has one."""
+    beside: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for module in modules:
+        for name in module.imports:
+            importer, imported = apart(module.name, name)
+            package = importer.rpartition(".")[0]
+            if importer != imported and package == imported.rpartition(".")[0]:
+                beside[package][importer].add(imported)
+    return [found for package in sorted(beside) if (found := circle(beside[package]))]
 
 
 def importers(modules: list[Module], library: str) -> list[str]:
@@ -128,7 +163,7 @@ def importers(modules: list[Module], library: str) -> list[str]:
 
 
 def solvers_too_low(modules: list[Module]) -> list[str]:
-    low = [module for module in modules if module.package in WITHOUT_SOLVER]
+    low = [module for module in modules if module.folder in WITHOUT_SOLVER]
     return [f"{name} imports {library}" for library in (*SOLVERS, "pysmt") for name in importers(low, library)]
 
 
@@ -143,15 +178,18 @@ def product() -> list[Module]:
 
 def test_every_package_is_read(product: list[Module]) -> None:
     found = {path.parent.name for root in (ROOT, ROOT / "encodings") for path in root.glob("*/__init__.py")}
-    assert {module.package for module in product} == found - NO_PART_OF_THE_PRODUCT
+    assert found - NO_PART_OF_THE_PRODUCT == set(FOLDERS)
+    assert unstated(product) == set()
 
 
-def test_folders_import_only_what_stands_below_them(product: list[Module]) -> None:
+def test_packages_import_only_what_stands_below_them(product: list[Module]) -> None:
+    assert circle(MAY_IMPORT) == []
     assert wrong_directions(product) == []
 
 
-def test_no_import_cycles(product: list[Module]) -> None:
-    assert import_cycle(product) == []
+def test_no_circles(product: list[Module]) -> None:
+    assert circle_of_modules(product) == []
+    assert circles_within_packages(product) == []
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -192,6 +230,16 @@ def tree(root: Path, files: dict[str, str]) -> list[Module]:
         ("rewrites/a.py", "from ilaverify import cli", "rewrites.a imports ilaverify"),
         ("ilaverify/a.py", "import tests.conftest", "ilaverify.a imports tests.conftest"),
         ("bmc/b.py", "from encodings import smt_encodings", "bmc.b imports encodings.smt_encodings"),
+        (
+            "rewrites/egraph/a.py",
+            "def f():\n    from rewrites.offload import x",
+            "rewrites.egraph.a imports rewrites.offload",
+        ),
+        (
+            "ir_semantics/graph/__init__.py",
+            "if TYPE_CHECKING:\n    from ir_semantics.onnx.call import x",
+            "ir_semantics.graph imports ir_semantics.onnx.call",
+        ),
     ],
 )
 def test_a_wrong_direction_is_found(tmp_path: Path, path: str, text: str, complaint: str) -> None:
@@ -204,35 +252,48 @@ def test_right_directions_are_accepted(tmp_path: Path) -> None:
         "ila_lang/sorts.py": "import math",
         "encodings/smt_encodings/__init__.py": "import ila_lang",
         "chc/a.py": "import accel_models.flexasr, ir_semantics, smt_encodings, ila_lang, z3",
-        "rewrites/a.py": "import bmc, chc, reports",
+        "rewrites/a.py": "import bmc, chc, reports, rewrites.offload",
+        "rewrites/offload/__init__.py": "from rewrites.egraph.b import x",
+        "rewrites/egraph/__init__.py": "from .b import x",
+        "rewrites/egraph/b.py": "",
         "ilaverify/cli.py": "import rewrites, bmc",
     }
     modules = tree(tmp_path, files)
     assert wrong_directions(modules) == []
-    assert import_cycle(modules) == []
+    assert circle_of_modules(modules) == []
+    assert circles_within_packages(modules) == []
     assert solvers_too_low(modules) == []
 
 
-def test_a_cycle_is_found(tmp_path: Path) -> None:
+def test_a_circle_of_modules_is_found(tmp_path: Path) -> None:
     files = {
         "bmc/__init__.py": "from .a import f",
         "bmc/a.py": "from bmc.parts import b",
         "bmc/parts/__init__.py": "",
         "bmc/parts/b.py": "from .. import g",
     }
-    assert set(import_cycle(tree(tmp_path, files))) == {"bmc", "bmc.a", "bmc.parts.b"}
+    assert set(circle_of_modules(tree(tmp_path, files))) == {"bmc", "bmc.a", "bmc.parts.b"}
 
 
-def test_late_imports_make_no_cycle(tmp_path: Path) -> None:
+@pytest.mark.parametrize("late", ["if TYPE_CHECKING:\n    from bmc import a", "def f():\n    import bmc.a"])
+def test_a_circle_of_late_imports_is_found(tmp_path: Path, late: str) -> None:
+    modules = tree(tmp_path, {"bmc/a.py": "from bmc import b", "bmc/b.py": late})
+    assert set(circle_of_modules(modules)) == {"bmc.a", "bmc.b"}
+
+
+def test_a_circle_of_packages_is_found(tmp_path: Path) -> None:
     files = {
-        "bmc/a.py": "from bmc import b",
-        "bmc/b.py": "if TYPE_CHECKING:\n    from bmc import a\ndef f():\n    import bmc.a",
-        "chc/a.py": "try:\n    import chc.b\nexcept ImportError:\n    pass",
-        "chc/b.py": "if not TYPE_CHECKING:\n    import chc.a",
+        "chc/a/__init__.py": "",
+        "chc/a/below.py": "",
+        "chc/a/above.py": "from chc.b import c",
+        "chc/b/__init__.py": "",
+        "chc/b/c.py": "def f():\n    from chc.a import below",
+        "chc/d.py": "from chc.b import c",
     }
     modules = tree(tmp_path, files)
-    assert set(import_cycle(modules)) == {"chc.a", "chc.b"}
-    assert import_cycle([module for module in modules if module.package == "bmc"]) == []
+    assert circle_of_modules(modules) == []
+    assert [set(names) for names in circles_within_packages(modules)] == [{"chc.a", "chc.b"}]
+    assert {"chc.a", "chc.b"} <= unstated(modules)
 
 
 def test_solver_imports_are_found(tmp_path: Path) -> None:
