@@ -85,6 +85,16 @@ def a_row_is_written_again(limit: int) -> TensorMapping:
     return flow(mapping(device, copy_body))
 
 
+def sum_of_words(count: str) -> Callable[[Kernel, States], None]:
+    def body(k: Kernel, s: States) -> None:
+        acc = k.let("acc", const(0, 8))
+        with k.loop("x", s[count]) as x:
+            k.assign(acc, step(acc, k.load("word", s["src"], x)))
+        k.store(s["dst"], const(0, 32), acc)
+
+    return body
+
+
 @fails_at("only the fold's iterations")
 def a_sum_takes_words_twice(limit: int) -> TensorMapping:
     def device(k: Kernel, s: States) -> None:
@@ -96,13 +106,7 @@ def a_sum_takes_words_twice(limit: int) -> TensorMapping:
             with k.when("end", (x == s["n"] - 1) & (t == 0)):
                 k.store(s["dst"], const(0, 32), k.load("sum", s["tmp"], const(0, 32)))
 
-    def ir(k: Kernel, s: States) -> None:
-        acc = k.let("acc", const(0, 8))
-        with k.loop("x", s["n"]) as x:
-            k.assign(acc, step(acc, k.load("word", s["src"], x)))
-        k.store(s["dst"], const(0, 32), acc)
-
-    return flow(mapping(device, ir, rows=ONE, columns=ONE, abstract=frozenset({"step"})))
+    return flow(mapping(device, sum_of_words("n"), rows=ONE, columns=ONE, abstract=frozenset({"step"})))
 
 
 def state_of(column: Callable[[Expr, States], Expr]) -> Callable[[Kernel, States], None]:
@@ -116,6 +120,19 @@ def state_of(column: Callable[[Expr, States], Expr]) -> Callable[[Kernel, States
             k.store(s["dst"], i * s["m"] + j, step(state, k.load("word", s["src"], i * s["m"] + j)))
 
     return body
+
+
+@fails_at("does not come in between")
+def a_sum_begins_anew_after_its_first_word(limit: int) -> TensorMapping:
+    def device(k: Kernel, s: States) -> None:
+        k.store(s["dst"], const(0, 32), const(0, 8))
+        with k.loop("x", s["m"]) as x:
+            old = k.load("old", s["dst"], const(0, 32))
+            k.store(s["dst"], const(0, 32), step(old, k.load("word", s["src"], x)))
+            with k.when("again", (x == 0) & (s["m"] > limit)):
+                k.store(s["dst"], const(0, 32), const(0, 8))
+
+    return flow(mapping(device, sum_of_words("m"), rows=ONE, columns=ONE, abstract=frozenset({"step"})))
 
 
 @fails_at("an instance of the output")

@@ -218,6 +218,36 @@ def test_a_wrong_sum_is_not_proved(name: str) -> None:
     assert status(claim) is not Status.PROVED
 
 
+def rounds(words: Callable[[Expr, States], Expr]) -> Body:
+    """To every cell the sum of some words is added in each of m rounds."""
+
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("u", s["n"]) as u, k.loop("v", s["m"]) as v:
+            at = u * s["m"] + v
+            k.store(s["dst"], at, const(0, 8))
+            with k.loop("round", s["m"]) as r:
+                total = k.let("total", const(0, 8))
+                with k.loop("t", words(r, s)) as t:
+                    k.assign(total, total + k.load("word", s["src"], t))
+                k.store(s["dst"], at, k.load("old", s["dst"], at) + total)
+
+    return body
+
+
+@pytest.mark.parametrize("square", [True, False])
+def test_a_sum_that_grows_with_each_round_is_not_the_last_rounds(square: bool) -> None:
+    def ir(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            acc = k.let("acc", const(0, 8))
+            with k.loop("round", s["m"]), k.loop("t", s["m"]) as t:
+                k.assign(acc, acc + k.load("word", s["src"], t))
+            k.store(s["dst"], i * s["m"] + j, acc)
+
+    claim = flow(mapping(rounds(lambda r, s: s["m"] if square else r + 1), ir))
+    assert differs(claim, {"n": 2, "m": 3}) is not square
+    assert status(claim) is (Status.PROVED if square else Status.UNKNOWN)
+
+
 # -- one loop against loops whose extents are sizes, and rows of several coordinates -------------------
 
 

@@ -139,6 +139,29 @@ def test_a_word_that_changes_between_two_uses_is_read_twice(added: int, wanted: 
     assert status(claim) is wanted
 
 
+@pytest.mark.parametrize("moved", [0, 1, 2])
+def test_two_words_of_an_address_are_two(moved: int) -> None:
+    """An element is read as far away as two words say together: one holds 0, the other one 1."""
+
+    def body(k: Kernel, s: States) -> None:
+        places = const(0, 32), const(1, 32)
+        for value, place in enumerate(places):
+            k.store(s["tmp"], place, const(value, 8))
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            at = i * s["m"] + j
+            one, two = (k.load(f"word{n}", s["tmp"], place).zext(32) for n, place in enumerate(places))
+            k.store(s["dst"], at, k.load("word", s["src"], at + one + two))
+
+    def ir(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            at = i * s["m"] + j
+            k.store(s["dst"], at, k.load("word", s["src"], at + moved))
+
+    claim = flow(mapping(body, ir))
+    assert differs(claim, {"n": 2, "m": 3}) is (moved != 1)
+    assert status(claim) is (Status.PROVED if moved == 1 else Status.UNKNOWN)
+
+
 # -- conditions from memory ---------------------------------------------------------------------------
 
 

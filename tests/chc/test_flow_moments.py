@@ -133,6 +133,26 @@ def test_a_sum_is_over_what_stood_there_when_it_was_computed(device: Body) -> No
     assert status(mapping(device, sum_from(0))) is Status.PROVED
 
 
+@pytest.mark.parametrize("value,wanted", [(None, Status.PROVED), (7, Status.UNKNOWN)])
+def test_a_word_is_read_between_stores_that_are_alike(value: int | None, wanted: Status) -> None:
+    """Three words become 7, one after the other; the last one is read after the first store."""
+
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("t", const(3, 32)) as t:
+            k.store(s["tmp"], t, k.load("x", s["src"], t))
+        k.store(s["tmp"], ZERO, const(7, 8))
+        word = k.load("word", s["tmp"], ZERO + 2)
+        k.store(s["tmp"], ZERO + 1, const(7, 8))
+        k.store(s["tmp"], ZERO + 2, const(7, 8))
+        everywhere(k, s, lambda j: word)
+
+    def ir(k: Kernel, s: States) -> None:
+        everywhere(k, s, lambda j: s["src"].load(ZERO + 2) if value is None else const(value, 8))
+
+    assert differs(mapping(body, ir), {"n": 2, "m": 3}) is (value is not None)
+    assert status(mapping(body, ir)) is wanted
+
+
 def added(*, late: bool) -> Body:
     """To dst[i, j] a sum over tmp is added again and again; tmp is overwritten before the sum, or after it."""
 
