@@ -132,7 +132,7 @@ def _alone(scene: Scene, origins: Origins, name: str, last: Origin, first: Origi
     mine = [spot.encoding.term(c) for c in spot.counters]
     begin, end = ([scene.encoding.term(c) for c in _at(o)] for o in (first, last))
     where = dict(zip(write.counters, zip(mine, end, strict=True), strict=True))
-    known = [smt.Equals(*where[c]) for c in determined if c not in counters]
+    known = [smt.Equals(*where[c]) for c in determined]
     pairs = (mine, begin), (end, mine)
     within = [smt.Not(before(write.place, one, write.place, two)) for one, two in pairs]
     goal = smt.And([smt.Equals(*where[c]) for c in others])

@@ -1,4 +1,4 @@
-"""What the parts of one proof attempt share, and how theorems are asked."""
+"""What the parts of one proof attempt share, and how obligations are asked in steps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
-from ila_lang import Expr
 from ila_lang.mapping import TensorMapping
 from smt_encodings.discharge import Discharger, conjuncts, decide
 from smt_encodings.integers import IntegerEncoding, is_linear
@@ -54,15 +53,6 @@ class Proof:
         if not is_linear(goal) and self._steps(hypotheses, goal) is not None:
             return True
         return decide(hypotheses, goal)
-
-    def theorem(self, group: str, name: str, goal: Expr, meaning: str, given: Sequence[Expr] = ()) -> None:
-        """Proves ``goal`` over the integers for all sizes and coordinates, under extra range conditions ``given``."""
-        encoding = self.base.fork("goal")
-        for condition in given:
-            encoding.assume(condition)
-        term = encoding.term(goal)
-        self.fits(encoding, name)
-        self.discharger.follows(group, name, encoding.hypotheses, term, meaning)
 
     def fits(self, encoding: IntegerEncoding, name: str) -> None:
         """Adds the obligations that the operations translated by ``encoding`` stay within their widths."""

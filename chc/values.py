@@ -87,7 +87,6 @@ class Values:
     sources: dict[Expr, Source] = field(default_factory=dict)
     folds: dict[Expr, FoldUse] = field(default_factory=dict)
     """By the symbols that stand for the folds' results."""
-    wrote: list[tuple[Scene, Origin]] = field(default_factory=list)
     revisited: dict[Expr, Revisited] = field(default_factory=dict)
     earlier: dict[Expr, tuple[Scene, Origin]] = field(default_factory=dict)
     """By symbols, values stored in earlier iterations of the loop over time: what the induction is about."""
@@ -109,7 +108,6 @@ class Values:
             if origin is None:
                 self._known[key] = self._before_all(scene, memory, reader)
             else:
-                self.wrote.append((scene, origin))
                 self._known[key] = self._stored(scene, origin)
         return self._known[key]
 
@@ -183,7 +181,6 @@ class Values:
             origin = self.origins.of(scene, memory, reader, point)
             if origin is None:
                 return None
-            self.wrote.append((scene, origin))
             write = origin.write
             if write.value.op != "load" or write.value.args[0].op != "var":
                 return origin
