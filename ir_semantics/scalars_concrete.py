@@ -94,6 +94,8 @@ class Concrete:
         """A number as a value of the format; floats must have the number exactly."""
         if kind == BOOLEAN:
             return bool(value)
+        if kind.family != "float" and isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"a number of the format {kind} must be finite, not {value}")
         match kind.family:
             case "float":
                 return decode(encode(_exact_float(value, kind), kind), kind)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from ir_semantics.tensors.conditions import holds
 from ir_semantics.tensors.evaluate import IllFormed, evaluate, shape_at
 from ir_semantics.tensors.numbers import DivisionByZero, NoValue, Undefined, apart, text_of
+from smt_encodings.claims import Equality
 
 from .context import sizes_drawn, sizes_within
 from .rule import TensorRule
@@ -62,11 +64,15 @@ def replay(rule: TensorRule, sizes: Mapping[str, int], inputs: Mapping[str, NDAr
     """The counterexample that these sizes and data are, if they are one.
 
     Sizes outside the rule's premise, data outside its assumptions and data on which the left side has no value are
-    none, nor are data on which the right side's value is not known.
+    none, nor are data on which the right side's value is not known.  Raises ValueError on what are no inputs of the
+    rule at these sizes: arrays of fractions (and infinities, if it is not about reals), and of truth values for masks.
     """
-    if not _admitted(rule, sizes, inputs):
+    if not _admitted(rule, sizes):
         return None
     arrays = {name: np.asarray(a, dtype=object) for name, a in inputs.items()}
+    _require_inputs(rule, sizes, arrays)
+    if any(not value > 0 for name in rule.positive for value in arrays[name].ravel()):
+        return None
     try:
         left = evaluate(rule.left, sizes, arrays)
     except Undefined:
@@ -94,16 +100,26 @@ def replay(rule: TensorRule, sizes: Mapping[str, int], inputs: Mapping[str, NDAr
     return None
 
 
-def _admitted(rule: TensorRule, sizes: Mapping[str, int], inputs: Mapping[str, NDArray[Any]]) -> bool:
+def _admitted(rule: TensorRule, sizes: Mapping[str, int]) -> bool:
     try:
-        if not holds(rule.premise, sizes):
-            return False
+        return holds(rule.premise, sizes)
     except ZeroDivisionError:
         return False
-    for name in rule.positive:
-        if any(not value > 0 for value in np.asarray(inputs.get(name, []), dtype=object).ravel()):
-            return False
-    return True
+
+
+def _require_inputs(rule: TensorRule, sizes: Mapping[str, int], arrays: Arrays) -> None:
+    """Raises ValueError unless these are the rule's inputs at these sizes; over the reals, they are finite."""
+    shapes, masks = _shapes(rule, sizes), dict(rule.masks)
+    infinite = rule.equality is not Equality.OVER_REALS
+    if set(arrays) != set(shapes):
+        raise ValueError(f"inputs of {rule.name} must be {', '.join(sorted(shapes))}")
+    for name, shape in shapes.items():
+        if arrays[name].shape != shape:
+            raise ValueError(f"the input {name} of {rule.name} must have the shape {shape}, not {arrays[name].shape}")
+        kind, word = (bool, "truth values") if name in masks else (Fraction, f"fractions{' or infinities' * infinite}")
+        for value in arrays[name].ravel():
+            if type(value) is not kind and not (infinite and kind is Fraction and value in (inf, -inf)):
+                raise ValueError(f"the input {name} of {rule.name} must be of {word}, not {value}")
 
 
 def find_counterexample(rule: TensorRule, seconds: float = 4.0, seed: int = 0) -> Counterexample | None:
@@ -148,7 +164,7 @@ def _smaller(
         for name in sizes:
             point = {**sizes, name: sizes[name] - 1}
             for kind in range(4):
-                if point[name] < 0 or time.perf_counter() > end or not _admitted(rule, point, {}):
+                if point[name] < 0 or time.perf_counter() > end or not _admitted(rule, point):
                     break
                 shapes = _shapes(rule, point)
                 arrays = {n: _array(rule, n, s, (1, 2, 3, 9)[kind], kind, draw) for n, s in shapes.items()}

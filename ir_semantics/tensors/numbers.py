@@ -275,13 +275,13 @@ class Floats:
 
 
 def apart(left: RealNumber, right: RealNumber) -> bool:
-    """Whether two numbers differ for sure."""
+    """Whether two numbers differ for sure; NaN is NaN."""
     if isinstance(left, Enclosure) or isinstance(right, Enclosure):
         if isinstance(left, float) or isinstance(right, float):
             return True  # an enclosure is finite
         a, b = _enclosure(left), _enclosure(right)
         return a.high < b.low or b.high < a.low
-    return left != right
+    return left != right and (left == left or right == right)
 
 
 def text_of(left: RealNumber, right: RealNumber) -> tuple[str, str]:

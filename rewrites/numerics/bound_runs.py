@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from math import prod
 from typing import Any
 
 from accel_models.flexasr import numerics as flexasr_numerics
@@ -20,13 +21,14 @@ from smt_encodings.claims import Runs
 
 from .calculus import Operator
 from .intervals import Interval, exp, inverse_root, point
-from .judgements import Judgement, Theorem
+from .judgements import Judgement, Theorem, amount, text_of
 from .readings import READINGS, Term
 
-__all__ = ["Data", "beyond", "survey_bound"]
+__all__ = ["Data", "beyond", "require_data", "survey_bound"]
 
 RUNS, MOST_TRIES = 12, 60
 EXTENTS = (1, 2, 3)
+BIASES = 8
 STEPS = 3
 """Timesteps of a bound over time."""
 
@@ -83,17 +85,10 @@ def survey_bound(operator: Operator) -> Runs:
 
 
 def _drawn(theorem: Theorem, draw: random.Random, attempt: int) -> Data:
-    indices = dict.fromkeys(i for leaf in theorem.leaves for i in _indices(leaf))
-    extents = {i: draw.choice(EXTENTS) for i in indices}
-    result = theorem.result
-    if "x[v,i]" in theorem.leaves:
-        extents["i"] = 16  # a vector of FlexASR
-    if "x[t,c]" in theorem.leaves:
-        extents["c"] = 8  # channels of a word of HLSCNN
-    if isinstance(result.real, tuple) and result.real[0] == "steps":
-        extents["j"] = 1
+    fixed = _fixed(theorem)
+    extents = {i: fixed.get(i) or draw.choice(EXTENTS) for leaf in theorem.leaves for i in _indices(leaf)}
     biases = {b: draw.randrange(0, 4) for _, b, *_ in theorem.leaves.values() if b}
-    biases |= {b: draw.randrange(0, 8) for j in theorem.judgements for b in j.biases if b not in biases}
+    biases |= {b: draw.randrange(0, BIASES) for j in theorem.judgements for b in j.biases if b not in biases}
     data = Data(extents, biases)
     for leaf, (form, bias, error, *_) in theorem.leaves.items():
         if not form:
@@ -106,6 +101,64 @@ def _drawn(theorem: Theorem, draw: random.Random, attempt: int) -> Data:
             reals[place] = value if error == "0" else _near(value, leaf, draw)
         data.words[leaf], data.reals[leaf] = words, reals
     return data
+
+
+def _fixed(theorem: Theorem) -> dict[str, int]:
+    """Extents that are no sizes."""
+    vectors = {"i": 16} if "x[v,i]" in theorem.leaves else {}  # of FlexASR
+    channels = {"c": 8} if "x[t,c]" in theorem.leaves else {}  # of a word of HLSCNN
+    return {**vectors, **channels, **({"j": 1} if theorem.result.real[0] == "steps" else {})}
+
+
+def require_data(theorem: Theorem, data: Data) -> None:
+    """Raises ValueError unless the theorem speaks of these data: of their leaves, words, extents and signs.
+
+    Sizes, ranges and errors that are symbols are what the data have (:func:`beyond`); those that are numbers must hold.
+    """
+    leaves, fixed = theorem.leaves, _fixed(theorem)
+    biases = {b for j in theorem.judgements for b in j.biases} | {b for _, b, *_ in leaves.values() if b}
+    _need(set(data.extents) == {i for leaf in leaves for i in _indices(leaf)}, "extents must be of the leaves' indices")
+    for index, n in data.extents.items():
+        allowed = n == fixed.get(index, n) and n >= 1 if type(n) is int else False
+        _need(allowed, f"the extent of {index} must be {fixed.get(index, 'a positive integer')}, not {n!r:.60}")
+    _need(set(data.biases) == biases, f"biases must be {', '.join(sorted(biases)) or 'none'}")
+    for name, b in data.biases.items():
+        _need(type(b) is int and 0 <= b < BIASES, f"the bias {name} must be an integer below {BIASES}, not {b!r:.60}")
+    _need(set(data.words) == {n for n, (form, *_) in leaves.items() if form}, "words must be of the leaves with forms")
+    _need(set(data.reals) == set(leaves), "reals must be of the leaves")
+    for leaf in leaves:
+        _require_leaf(theorem, data, leaf)
+    real = _Real(theorem, data)
+    for how, term in (*theorem.ranges.get("0", ()), *theorem.alike.get("0", ())):
+        signs = all(v.low >= 0 if how == "at most" else v.high <= 0 for v in _values(real, term))
+        _need(signs, f"{text_of(term)} must be {'at least' if how == 'at most' else 'at most'} 0")
+
+
+def _need(met: bool, reason: str) -> None:
+    if not met:
+        raise ValueError(f"data of a bound: {reason}")
+
+
+def _require_leaf(theorem: Theorem, data: Data, leaf: str) -> None:
+    form, bias, error, magnitude, *_ = theorem.leaves[leaf]
+    shape = [data.extents[i] for i in _indices(leaf)]
+    words, reals = data.words.get(leaf, {}), data.reals[leaf]
+    for places in [set(words), set(reals)] if form else [set(reals)]:
+        complete = len(places) == prod(shape) and places == set(product(*map(range, shape)))
+        _need(complete, f"{leaf} must have a value at every index below its extents, and no others")
+    most, off = amount(magnitude), amount(error)
+    for place, real in reals.items():
+        _need(type(real) is Fraction, f"{leaf} must have fractions as real values, not {real!r:.60}")
+        if most.op == "constant":
+            _need(abs(real) <= most.value, f"{leaf} must be at most {magnitude} in magnitude, not {real}")
+        if not form:
+            continue
+        word = words[place]
+        fits = type(word) is int and 0 <= word < 1 << WIDTHS[form] and not (form == "byte weight" and word % 256)
+        _need(fits, f"{leaf} must have words of the form {form}, not {word!r:.60}")
+        stands = number(word, form, data.biases.get(bias, 0))
+        if off.op == "constant":
+            _need(abs(real - stands) <= off.value, f"{leaf} must be within {error} of its word's {stands}, not {real}")
 
 
 def _word(form: str, leaf: str, draw: random.Random, attempt: int) -> int:
@@ -332,7 +385,7 @@ def _measured(theorem: Theorem, data: Data) -> dict[str, Fraction]:
     for name, terms in theorem.ranges.items():
         if name == "0":  # signs, which the data have
             continue
-        for term in terms:
+        for term in (*terms, *theorem.alike.get(name, ())):
             least = isinstance(term, tuple) and term[0] == "at least"
             values = list(_values(real, term[1] if least else term))
             if least:

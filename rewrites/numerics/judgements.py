@@ -75,12 +75,14 @@ class Theorem:
 
     ``leaves`` have form, bias, error and magnitude, and the leaf that they are renamed from.
     ``ranges`` bound magnitudes of real terms by name; ``defaults`` are formulas that they never exceed (lower bounds
-    are never below them).  ``rules``, ``lemmas`` and ``axioms`` are what it rests on.
+    are never below them); ``alike`` has the terms of renamed leaves, to which ranges apply as well.  ``rules``,
+    ``lemmas`` and ``axioms`` are what it rests on.
     """
 
     judgements: list[Judgement] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
     ranges: dict[str, list[Term]] = field(default_factory=dict)
+    alike: dict[str, list[Term]] = field(default_factory=dict)
     defaults: dict[str, Formula] = field(default_factory=dict)
     leaves: dict[str, tuple[str, ...]] = field(default_factory=dict)
     rules: dict[str, None] = field(default_factory=dict)

@@ -216,6 +216,9 @@ def _again(t: Theorem, step: Step, a: Judgement) -> Judgement:
     for old, new in pairs.items():
         need(old in t.leaves, f"there is no leaf {old}")
         t.leaf(new, *t.leaves[old][:4], old)
+    for name, terms in t.ranges.items():
+        known = [*terms, *t.alike.get(name, ())]
+        t.alike.setdefault(name, []).extend(r for x in known if (r := renamed(x, pairs)) not in known)
     return replace(a, real=renamed(a.real, pairs), device=renamed(a.device, pairs))
 
 

@@ -103,20 +103,33 @@ def _operands(choices: list[list[int]], draw: random.Random) -> Iterator[tuple[i
 
 
 def operands_differ(lemma: Lemma, values: Mapping[str, int]) -> bool:
-    """Whether these are operands inside the lemma's domain at which it does not hold."""
+    """Whether these are operands inside the lemma's domain at which it does not hold.
+
+    Raises ValueError on others than its operands: integers, and of statements words of their variables' widths.
+    """
     proof = lemma.proof(lemma.function)
     if isinstance(proof, Statement):
-        if set(values) != {v.name for v in proof.variables}:
-            raise ValueError(f"operands of {lemma.name} must be {', '.join(v.name for v in proof.variables)}")
+        _require_operands(lemma.name, [v.name for v in proof.variables], values, int)
+        for v in proof.variables:
+            if not 0 <= values[v.name] < 1 << v.width:
+                raise ValueError(f"the operand {v.name} of {lemma.name} must fit {v.width} bits, not {values[v.name]}")
         roots = [inline(r) for r in (*proof.hypotheses, proof.goal)]
         *met, holds = compile_terms(proof.variables, roots)(*(values[v.name] for v in proof.variables))
         return all(met) and not holds
-    if set(values) != set(names_of(lemma.function)):
-        raise ValueError(f"operands of {lemma.name} must be {', '.join(names_of(lemma.function))}")
+    _require_operands(lemma.name, names_of(lemma.function), values, int)
     wanted = [values[name] for name in names_of(lemma.function)]
     inside = (np.all([a == n for a, n in zip(block, wanted, strict=True)], axis=0).any() for block in proof.arguments())
-    given = tuple(np.array([n], dtype=np.int64) for n in wanted)
-    return any(inside) and _wrong(lemma.function, proof, given) is not None
+    return any(inside) and _wrong(lemma.function, proof, tuple(np.array([n], np.int64) for n in wanted)) is not None
+
+
+def _require_operands(name: str, operands: Iterable[str], values: Mapping[str, object], kind: type) -> None:
+    """Raises ValueError unless there are values of exactly these operands, all of one type."""
+    if set(values) != set(operands):
+        raise ValueError(f"operands of {name} must be {', '.join(operands)}")
+    wrong = next((n for n, v in values.items() if type(v) is not kind), None)
+    if wrong is not None:
+        word = "an integer" if kind is int else "a fraction"
+        raise ValueError(f"the operand {wrong} of {name} must be {word}, not {values[wrong]}")
 
 
 # -- rules on real numbers ------------------------------------------------------------------------------------
@@ -128,7 +141,7 @@ def survey_rule(rule: RealRule) -> Runs:
     at: list[str] = []
     with fresh_symbols():
         hypotheses, goal = rule.build()
-        names = sorted({s.symbol_name() for t in (*hypotheses, goal) for s in t.get_free_variables()})
+        names = _names(hypotheses, goal)
         for _ in range(MOST_TRIES):
             values = {n: draw.choice(NUMBERS) if draw.random() < 0.8 else _random(draw) for n in names}
             if not _met(hypotheses, values):
@@ -144,10 +157,18 @@ def survey_rule(rule: RealRule) -> Runs:
 
 
 def values_differ(rule: RealRule, values: Mapping[str, Fraction]) -> bool:
-    """Whether the hypotheses hold at these values, and the goal does not."""
+    """Whether the hypotheses hold at these values, and the goal does not.
+
+    Raises ValueError unless there is a fraction for each variable.
+    """
     with fresh_symbols():
         hypotheses, goal = rule.build()
+        _require_operands(rule.name, _names(hypotheses, goal), values, Fraction)
         return all(value_of(h, values) for h in hypotheses) and not value_of(goal, values)
+
+
+def _names(hypotheses: Iterable[FNode], goal: FNode) -> list[str]:
+    return sorted({s.symbol_name() for t in (*hypotheses, goal) for s in t.get_free_variables()})
 
 
 def _shown(values: Mapping[str, Fraction]) -> str:

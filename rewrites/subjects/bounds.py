@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from typing import Any
 
 from ila_lang.portable import digest
 from reports.subjects import Refutation, Required, Subject
 from rewrites.numerics import flexasr, machines, norm
-from rewrites.numerics.bound_runs import Data, beyond, survey_bound
+from rewrites.numerics.bound_runs import Data, beyond, require_data, survey_bound
 from rewrites.numerics.calculus import Operator
 from rewrites.numerics.catalogue import LEMMAS, RULES
 from rewrites.numerics.judgements import Rejected, Step, Theorem, text_of
@@ -161,10 +160,8 @@ class BoundSubject(Subject):
         content = read_document(document, self.name, {"extents", "biases", "words", "reals"})
         values = {key: {leaf: _table(t) for leaf, t in content[key].items()} for key in ("words", "reals")}
         data = Data(content["extents"], content["biases"], values["words"], values["reals"])
-        try:
-            seen = beyond(self.operator, data)
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"a counterexample to {self.name} must have the data of its leaves: {error}") from error
+        require_data(self.operator.theorem, data)
+        seen = beyond(self.operator, data)
         return self._shown(data, seen) if seen else None
 
     def _shown(self, data: Data, seen: str) -> Refutation:
@@ -179,5 +176,6 @@ def _table(content: Any) -> dict[tuple[int, ...], Any]:
     """Values by index; raises ValueError on what is no such list."""
     if not isinstance(content, list) or not all(isinstance(row, list) and len(row) == 2 for row in content):
         raise ValueError("data of a counterexample must be pairs of an index and a value")
-    values = {tuple(int(n) for n in at): value_of(value) for at, value in content}
-    return {at: v if type(v) is int else Fraction(v) for at, v in values.items()}
+    if not all(isinstance(at, list) and all(type(n) is int for n in at) for at, _ in content):
+        raise ValueError("an index of data of a counterexample must be a list of integers")
+    return {tuple(at): value_of(value) for at, value in content}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from fractions import Fraction
@@ -43,14 +44,14 @@ def value_of(value: object) -> bool | int | Fraction | float:
     if isinstance(value, bool | int):
         return value
     if isinstance(value, str):
-        if _FRACTION.fullmatch(value):
-            try:
-                return Fraction(value)
-            except ZeroDivisionError:
-                pass
         found = _FLOAT.fullmatch(value)
-        if found:
-            return float.fromhex(found["text"])
+        try:
+            if _FRACTION.fullmatch(value):
+                return Fraction(value)
+            if found:
+                return float.fromhex(found["text"])
+        except (ZeroDivisionError, OverflowError):
+            pass
     raise ValueError(f"a counterexample's value must be a number, a fraction or a float, not {value!r:.60}")
 
 
@@ -66,6 +67,8 @@ def array_value(content: object) -> NDArray[np.object_]:
     shape, values = content["shape"], content["values"]
     if not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape) or not isinstance(values, list):
         raise ValueError("an array of a counterexample must have a shape of numbers and a list of values")
+    if math.prod(shape) != len(values):
+        raise ValueError(f"an array of the shape {shape} must have {math.prod(shape)} values, not {len(values)}")
     array = np.empty(len(values), dtype=object)
     for place, value in enumerate(values):
         array[place] = value_of(value)

@@ -150,3 +150,12 @@ def test_a_directory_is_checked_with_its_counterexamples(
     data.write_text("{}")
     code, out = check(capsys, tmp_path, "--solver", "z3")
     assert code == 1 and f"REJECTED  {data}\n  {data}: a counterexample must name its claim" in out
+
+
+def test_data_outside_of_a_true_claim_are_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = tmp_path / "l.counterexample-data.json"
+    data.write_text('{"operands":{"a":-1,"b":0},"subject":"lemma-vta-shift"}')
+    code, out = check(capsys, data)
+    assert code == 1 and out == (
+        f"REJECTED  {data}\n  {data}: the operand a of VTA shift must fit 32 bits, not -1\n0 accepted, 1 rejected\n"
+    )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -103,8 +105,91 @@ def test_a_proof_whose_bound_is_too_small_is_an_error_with_data_that_replay(monk
     assert subject().replayed(refutation.document) is None
     content = json.loads(refutation.document)
     del content["words"]["b"]
-    with pytest.raises(ValueError, match=r"^a counterexample to bound-flexasr-linear must have the data of its leaves"):
+    with pytest.raises(ValueError, match=r"^data of a bound: words must be of the leaves with forms$"):
         subject().replayed(json.dumps(content))
+
+
+OUTSIDE: dict[str, tuple[str, tuple[str | int, ...], Any, str]] = {
+    "a real that is not its word's": (
+        "VTA sum", ("reals", "a", 0, 1), "1/4", "a must be within 0 of its word's 28, not 1/4",
+    ),
+    "a float": ("VTA sum", ("reals", "a", 0, 1), "float inf", "a must have fractions as real values, not inf"),
+    "a word that is too wide": (
+        "VTA sum", ("words", "a", 0, 1), 1 << 32, "a must have words of the form accumulator, not 4294967296",
+    ),
+    "a truth value for a word": (
+        "VTA sum", ("words", "a", 0, 1), True, "a must have words of the form accumulator, not True",
+    ),
+    "a weight of more than a byte": (
+        "HLSCNN conv2d, weights of 8 bits", ("words", "w[t,c]", 0, 1), 255,
+        "w[t,c] must have words of the form byte weight, not 255",
+    ),
+    "a state above 1": (
+        "FlexASR RNN step", ("reals", "h[j]", 0, 1), "5/4", "h[j] must be at most 1 in magnitude, not 5/4",
+    ),
+    "a summand that is too large": (
+        "FlexASR layer norm", ("reals", "epsilon", 0, 1), "1/2",
+        "epsilon must be at most 1/99999 in magnitude, not 1/2",
+    ),
+    "a bias below 0": ("FlexASR linear", ("biases", "b_w"), -5, "the bias b_w must be an integer below 8, not -5"),
+    "a bias as text": ("FlexASR linear", ("biases", "b_w"), "1", "the bias b_w must be an integer below 8, not '1'"),
+    "no biases": ("FlexASR linear", ("biases",), {}, "biases must be b_b, b_w, b_x, b_y"),
+    "seven channels": ("HLSCNN conv2d, weights of 8 bits", ("extents", "c"), 7, "the extent of c must be 8, not 7"),
+    "no taps": (
+        "HLSCNN conv2d, weights of 8 bits", ("extents", "t"), 0, "the extent of t must be a positive integer, not 0",
+    ),
+    "an index of no leaf": ("FlexASR linear", ("extents", "k"), 1, "extents must be of the leaves' indices"),
+    "inputs that are missing": (
+        "FlexASR linear", ("words", "x[i]"), [],
+        "x[i] must have a value at every index below its extents, and no others",
+    ),
+    "reals of no leaf": ("FlexASR linear", ("reals", "z"), [], "reals must be of the leaves"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", OUTSIDE)
+def test_data_outside_of_a_bound_are_refused(what: str) -> None:
+    name, (*path, last), value, message = OUTSIDE[what]
+    data = bound_runs._drawn(OPERATORS[name].theorem, Random(0), 0)
+    content = json.loads(subject(name)._shown(data, "").document)
+    place = content
+    for key in path:
+        place = place[key]
+    place[last] = value
+    with pytest.raises(ValueError) as caught:
+        subject(name).replayed(json.dumps(content))
+    assert str(caught.value) == f"data of a bound: {message}"
+
+
+def test_a_shift_by_a_negative_number_is_outside_of_a_bound() -> None:
+    theorem = OPERATORS["VTA shift"].theorem
+    data = bound_runs._drawn(theorem, Random(0), 0)
+    data.words["by"], data.reals["by"] = {(): 0xFFFF}, {(): Fraction(-1)}
+    with pytest.raises(ValueError, match=r"^data of a bound: by must be at least 0$"):
+        bound_runs.require_data(theorem, data)
+
+
+@pytest.mark.parametrize("index", ["0", ["0"], [True], None])
+def test_an_index_that_is_none_is_refused(index: Any) -> None:
+    data = bound_runs._drawn(OPERATORS["VTA sum"].theorem, Random(0), 0)
+    content = json.loads(subject("VTA sum")._shown(data, "").document)
+    content["words"]["a"][0][0] = index
+    with pytest.raises(ValueError, match=r"^an index of data of a counterexample must be a list of integers$"):
+        subject("VTA sum").replayed(json.dumps(content))
+
+
+def test_ranges_are_those_of_all_gates() -> None:
+    """A gate's weights are like the first one's, ranges included: large ones do not contradict the bound."""
+    theorem = OPERATORS["FlexASR LSTM step, cell state"].theorem
+    data = bound_runs._drawn(theorem, Random(0), 0)
+    for leaf, (form, bias, *_) in theorem.leaves.items():
+        large = leaf in ("wi[i]", "wf[i]", "x[i]")
+        data.words[leaf] = dict.fromkeys(data.words[leaf], 0x7F if large else 0)
+        real = bound_runs.number(0x7F if large else 0, form, data.biases[bias])
+        data.reals[leaf] = dict.fromkeys(data.reals[leaf], real)
+    bound_runs.require_data(theorem, data)
+    found = bound_runs._measured(theorem, data)
+    assert found["S"] == found["W"] * found["X"] > 0
 
 
 def test_a_law_that_is_wrong_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:

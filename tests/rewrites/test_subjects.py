@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import astuple, replace
@@ -162,6 +163,102 @@ def test_a_tensor_document_of_another_form() -> None:
         assert old in found.document
         with pytest.raises(ValueError):
             subject.replayed(found.document.replace(old, new, 1))
+
+
+MASKED = {"m": [1, 1], "s": [], "x": [1, 1]}
+OUTSIDE: dict[str, tuple[str, dict[str, Any], str]] = {
+    "NaN": (
+        "maximum-commutes-and-is-idempotent",
+        {"sizes": {"c": 1, "n": 1}, "inputs": {n: {"shape": [1, 1], "values": ["float nan"]} for n in "xy"}},
+        "the input x of maximum commutes and is idempotent must be of fractions or infinities, not nan",
+    ),
+    "integers, of which a quotient would be rounded": (
+        "relu-twice",
+        {"sizes": {"n": 1, "c": 1}, "inputs": {"x": {"shape": [1, 1], "values": [1]}}},
+        "the input x of relu twice must be of fractions or infinities, not 1",
+    ),
+    "an infinity over the reals": (
+        "products-of-matrices-associate",
+        {
+            "sizes": dict.fromkeys("kmno", 1),
+            "inputs": {n: {"shape": [1, 1], "values": ["float inf"]} for n in "abc"},
+        },
+        "the input a of products of matrices associate must be of fractions, not inf",
+    ),
+    "a number for a truth value": (
+        "scale-after-masking-with-minus-inf",
+        {"sizes": {"m": 1, "n": 1}, "inputs": {n: {"shape": shape, "values": ["1/1"]} for n, shape in MASKED.items()}},
+        "the input m of scale after masking with -inf must be of truth values, not 1",
+    ),
+    "another shape": (
+        "relu-twice",
+        {"sizes": {"n": 1, "c": 2}, "inputs": {"x": {"shape": [1, 1], "values": ["1/1"]}}},
+        "the input x of relu twice must have the shape (1, 2), not (1, 1)",
+    ),
+    "fewer values than the shape has": (
+        "relu-twice",
+        {"sizes": {"n": 1, "c": 2}, "inputs": {"x": {"shape": [1, 2], "values": ["1/1"]}}},
+        "an array of the shape [1, 2] must have 2 values, not 1",
+    ),
+    "another input": (
+        "relu-twice",
+        {"sizes": {"n": 1, "c": 2}, "inputs": {"y": {"shape": [1, 2], "values": ["1/1", "1/1"]}}},
+        "inputs of relu twice must be x",
+    ),
+    "a word that is too wide": (
+        "lemma-vta-shift",
+        {"operands": {"a": -1, "b": 2**31}},
+        "the operand a of VTA shift must fit 32 bits, not -1",
+    ),
+    "a truth value for a word": (
+        "lemma-vta-shift-of-32-bits",
+        {"operands": {"a": True, "b": 0}},
+        "the operand a of VTA shift of 32 bits must be an integer, not True",
+    ),
+    "an infinity for a word": (
+        "lemma-vta-product",
+        {"operands": {"a": 255, "b": "float inf"}},
+        "the operand b of VTA product must be an integer, not inf",
+    ),
+    "a fraction for an argument": (
+        "lemma-decode",
+        {"operands": {"code": "1/3", "bias": 0}},
+        "the operand code of decode must be an integer, not 1/3",
+    ),
+    "a float for a real number": (
+        "error-slope-of-the-logistic-function",
+        {"operands": {"u": "float nan"}},
+        "the operand u of slope of the logistic function must be a fraction, not nan",
+    ),
+    "an operand that is none": (
+        "error-slope-of-the-logistic-function",
+        {"operands": {"u": "1/2", "v": "1/2"}},
+        "operands of slope of the logistic function must be u",
+    ),
+    "an infinity for an integer": (
+        "full-expansion-of-zero-points",
+        {"values": {"a": 1, "b": "float inf", "x": 3, "y": 1}},
+        "a number of the format the integers must be finite, not inf",
+    ),
+    "an infinity for a code": (
+        "adaptivfloat-maximum-x-x-x-repaired",
+        {"values": {"x": "float -inf", "y": 3}},
+        "a number of the format AdaptivFloat<8,3> must be finite, not -inf",
+    ),
+    "a float beyond floats": (
+        "f3-repaired",
+        {"values": {"x": "float 0x1.0p+99999"}},
+        "a counterexample's value must be a number, a fraction or a float, not 'float 0x1.0p+99999'",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OUTSIDE)
+def test_data_outside_of_a_true_claim_are_refused(what: str) -> None:
+    name, content, message = OUTSIDE[what]
+    with pytest.raises(ValueError) as caught:
+        entries()[name].build().replayed(json.dumps({"subject": name, **content}))
+    assert str(caught.value) == message
 
 
 def test_values_survive() -> None:
