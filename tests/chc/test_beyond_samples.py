@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from chc.prove import prove
-from ila_lang import Expr, Function, Kernel, bv, const, ite, var
+from ila_lang import Expr, Function, Kernel, bv, const, ite, true, var
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
@@ -43,6 +43,42 @@ def fails_at(obligation: str) -> Callable[[Build], Build]:
 
 def large(s: States, limit: int, then: Expr, otherwise: Expr) -> Expr:
     return ite(s["n"] > limit, then, otherwise)
+
+
+def words(
+    *,
+    count: Callable[[States], Expr] = lambda s: s["n"],
+    source: Callable[[Expr, States], Expr] = lambda i, s: i,
+    only: Callable[[Expr, States], Expr] = lambda i, s: true,
+) -> TensorMapping:
+    """A copy of n words."""
+
+    def ir(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i:
+            k.store(s["dst"], i, k.load("word", s["src"], i))
+
+    def device(k: Kernel, s: States) -> None:
+        with k.loop("i", count(s)) as i:
+            word = k.load("word", s["src"], source(i, s))
+            with k.when("only", only(i, s)):
+                k.store(s["dst"], i, word)
+
+    return flow(mapping(device, ir, columns=ONE))
+
+
+@fails_at("happens")
+def the_last_word_is_not_written(limit: int) -> TensorMapping:
+    return words(count=lambda s: s["n"] - large(s, limit, ONE, const(0, 32)))
+
+
+@fails_at("happens")
+def the_first_word_is_left_out(limit: int) -> TensorMapping:
+    return words(only=lambda i, s: (i != 0) | (s["n"] <= limit))
+
+
+@fails_at("src, ")
+def the_word_beside_it_is_read(limit: int) -> TensorMapping:
+    return words(source=lambda i, s: i + large(s, limit, ONE, const(0, 32)))
 
 
 @fails_at("same address")
