@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
@@ -11,6 +12,7 @@ from pysmt.fnode import FNode
 from . import solver_cvc5, solver_z3
 from .claims import Answer, Obligation, Status, conclude
 from .printer import script
+from .renaming import numbered
 
 __all__ = ["Discharger", "NotDischarged", "Requirement", "Requirements", "conjuncts", "decide"]
 
@@ -67,26 +69,36 @@ def _enough(hypotheses: list[FNode], goal: FNode) -> list[FNode]:
 
 
 _Check = Callable[[str, float, float], Answer]
-_ANSWERED: dict[tuple[_Check, str], tuple[Answer, float]] = {}
-"""Answers, with the seconds that the solver was given."""
+_ANSWERED: dict[tuple[_Check, str], tuple[str, Answer, float]] = {}
+"""By scripts with numbered symbols: the script that was asked, its answer, and the seconds that the solver had."""
 _MOST_ANSWERED = 40_000
 
 
 def _ask(check: _Check, smtlib: str, timeout: float, patience: float = 1.0) -> Answer:
-    """A solver's answer; one that it gave this process before, to the same text but for comments, is taken again.
+    """A solver's answer; one that it gave this process before, to the same text but for comments and the names of
+    symbols, is taken again.
 
-    The quick questions by which a proof finds its form come again as its obligations, and obligations of loops that are
-    alike have the same text.  What took longer than ``timeout`` is asked again, unless no more time was given then.
+    The quick questions by which a proof finds its form come again as its obligations, and so do obligations of loops
+    that are alike.  A model is of the very text.  What took longer than ``timeout`` is asked again, unless no more time
+    was given then.
     """
-    text = "\n".join(_lines(smtlib))
-    answer, given = _ANSWERED.get((check, text), (None, 0.0))
-    if answer is None or (answer.seconds > timeout and given > timeout):
+    text = "\n".join([*_lines(smtlib), ""])
+    key = check, numbered(text)
+    asked, answer, given = _ANSWERED.get(key, (text, None, 0.0))
+    if answer is None or (answer.status == "sat" and asked != text) or (answer.seconds > timeout and given > timeout):
         answer = check(smtlib, timeout, patience)
         if answer.status != "unknown":
             while len(_ANSWERED) >= _MOST_ANSWERED:
                 _ANSWERED.pop(next(iter(_ANSWERED)))  # the oldest
-            _ANSWERED[check, text] = answer, timeout
+            _ANSWERED[key] = text, answer, timeout
     return answer
+
+
+@lru_cache(maxsize=10_000)
+def _question(*assertions: FNode) -> str:
+    """The script of a question to which the answer is a status, which symbols' names have no part in: loops that are
+    alike ask one text."""
+    return numbered(script(assertions))
 
 
 def decide(hypotheses: list[FNode], goal: FNode, timeout: float = 8.0) -> bool:
@@ -95,7 +107,7 @@ def decide(hypotheses: list[FNode], goal: FNode, timeout: float = 8.0) -> bool:
     On the nonlinear questions of index arithmetic either solver may answer in milliseconds what the other one does not
     answer at all.  z3 begins, for a moment: it answers most of them, and what does not follow it refutes at once.
     """
-    text = script([smt.Not(goal), *hypotheses])
+    text = _question(smt.Not(goal), *hypotheses)
     for check, seconds in ((solver_z3.check, MOMENT), (solver_cvc5.check, 1.0), (solver_z3.check, timeout)):
         status = _ask(check, text, min(seconds, timeout), PATIENCE).status
         if status != "unknown":
