@@ -21,6 +21,9 @@ from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 __all__ = ["add_parser"]
 
+_MANY = 10
+"""From so many certificates on, all code is read once: each of them reading what its claim rests on takes longer."""
+
 
 def add_parser(verbs: Any) -> None:
     """Adds the verb to the subparsers of the command line; ``options.run`` runs it."""
@@ -186,10 +189,13 @@ def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[tup
     from reports.binding import binding_problems
 
     from .catalogue import all_entries
+    from .identity import read_provers
     from .workers import Task, run_tasks
 
     if len(paths) > 1:
         _ = all_entries(), binding_problems  # what all processes need is loaded once, before they begin
+    if len(paths) >= _MANY:
+        read_provers()
     answered: dict[str, str] = {}
 
     def run(path: Path) -> str:

@@ -30,10 +30,11 @@ GLUE = ("ilaverify", "reports", "rewrites.subjects")
 
 
 class Code:
-    """The modules below source folders, each file read once: ``roots`` are the folders of packages by name."""
+    """The modules below source folders, each found and read once: ``roots`` are the folders of packages by name."""
 
     def __init__(self, roots: Mapping[str, Path]) -> None:
         self._roots = dict(roots)
+        self._paths: dict[str, Path | None] = {}
         self._parsed: dict[str, tuple[str, frozenset[str]]] = {}
 
     def of_method(self, functions: Iterable[Callable[..., Any]], subject: type) -> frozenset[str]:
@@ -67,12 +68,14 @@ class Code:
 
     def path(self, name: str) -> Path | None:
         """The file of a module; None where it is no module of the packages."""
-        package, *rest = name.split(".")
-        if package not in self._roots:
-            return None
-        place = self._roots[package].joinpath(*rest)
-        paths = (place / "__init__.py", place.with_name(f"{place.name}.py"))
-        return next((path for path in paths if path.is_file()), None)
+        if name not in self._paths:
+            package, *rest = name.split(".")
+            paths: tuple[Path, ...] = ()
+            if package in self._roots:
+                place = self._roots[package].joinpath(*rest)
+                paths = (place / "__init__.py", place.with_name(f"{place.name}.py"))
+            self._paths[name] = next((path for path in paths if path.is_file()), None)
+        return self._paths[name]
 
     def _read(self, name: str) -> tuple[str, frozenset[str]]:
         """The digest of a module's text, and the names of modules that it imports."""
@@ -108,16 +111,17 @@ def _lies_in(name: str, packages: tuple[str, ...]) -> bool:
     return any(f"{name}.".startswith(f"{p}.") or p.startswith(f"{name}.") for p in packages)
 
 
-def _that_runs(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and those below it, without what is only for type checkers."""
-    match node:
-        case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING")):
-            below: Iterable[ast.AST] = node.orelse
-        case _:
-            yield node
-            below = ast.iter_child_nodes(node)
-    for part in below:
-        yield from _that_runs(part)
+def _that_runs(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a tree, without what is only for type checkers."""
+    left = [tree]
+    while left:
+        node = left.pop()
+        match node:
+            case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING")):
+                left += node.orelse
+            case _:
+                yield node
+                left += ast.iter_child_nodes(node)
 
 
 def parsed_text(node: object) -> str:
