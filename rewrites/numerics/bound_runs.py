@@ -21,7 +21,7 @@ from smt_encodings.claims import Runs
 
 from .calculus import Operator
 from .intervals import Interval, exp, inverse_root, point
-from .judgements import Judgement, Theorem, amount, text_of
+from .judgements import Judgement, Theorem, amount, indices_of, text_of
 from .readings import READINGS, Term
 
 __all__ = ["Data", "beyond", "require_data", "survey_bound"]
@@ -37,8 +37,7 @@ FRACTION_BITS = {
     "byte weight": 14, "bias": 14, "byte": 0, "accumulator": 0, "immediate": 0,
 }  # fmt: skip
 WIDTHS = {"code": 8, "word": 16, "weight": 16, "byte weight": 16, "bias": 16, "byte": 8, "accumulator": 32,
-          "immediate": 16}  # fmt: skip
-EXACT_COUNTS = {"I": "i", "H": "j", "n": "t", "T": "t", "V": "v", "K": "k", "F": "f"}
+          "immediate": 16, "fixed": 20}  # fmt: skip
 
 
 @dataclass
@@ -49,10 +48,6 @@ class Data:
     biases: dict[str, int]
     words: dict[str, dict[tuple[int, ...], int]] = field(default_factory=dict)
     reals: dict[str, dict[tuple[int, ...], Fraction]] = field(default_factory=dict)
-
-
-def _indices(leaf: str) -> tuple[str, ...]:
-    return tuple(leaf[leaf.index("[") + 1 : -1].split(",")) if "[" in leaf else ()
 
 
 def _signed(word: int, width: int) -> int:
@@ -85,8 +80,8 @@ def survey_bound(operator: Operator) -> Runs:
 
 
 def _drawn(theorem: Theorem, draw: random.Random, attempt: int) -> Data:
-    fixed = _fixed(theorem)
-    extents = {i: fixed.get(i) or draw.choice(EXTENTS) for leaf in theorem.leaves for i in _indices(leaf)}
+    fixed, sizes = _fixed(theorem), dict[str, int]()
+    extents = {i: fixed.get(i) or sizes.setdefault(n, draw.choice(EXTENTS)) for i, n in _sizes(theorem).items()}
     biases = {b: draw.randrange(0, 4) for _, b, *_ in theorem.leaves.values() if b}
     biases |= {b: draw.randrange(0, BIASES) for j in theorem.judgements for b in j.biases if b not in biases}
     data = Data(extents, biases)
@@ -95,7 +90,7 @@ def _drawn(theorem: Theorem, draw: random.Random, attempt: int) -> Data:
             data.reals[leaf] = {(): Fraction(1, 100_000)}
             continue
         words, reals = {}, {}
-        for place in product(*(range(extents[i]) for i in _indices(leaf))):
+        for place in product(*(range(extents[i]) for i in indices_of(leaf))):
             words[place] = _word(form, leaf, draw, attempt)
             value = number(words[place], form, biases.get(bias, 0))
             reals[place] = value if error == "0" else _near(value, leaf, draw)
@@ -103,11 +98,15 @@ def _drawn(theorem: Theorem, draw: random.Random, attempt: int) -> Data:
     return data
 
 
+def _sizes(theorem: Theorem) -> dict[str, str]:
+    """How many values each index has: a number or a name; where it has none, the index."""
+    return {i: i for i in theorem.indices} | theorem.counts
+
+
 def _fixed(theorem: Theorem) -> dict[str, int]:
-    """Extents that are no sizes."""
-    vectors = {"i": 16} if "x[v,i]" in theorem.leaves else {}  # of FlexASR
-    channels = {"c": 8} if "x[t,c]" in theorem.leaves else {}  # of a word of HLSCNN
-    return {**vectors, **channels, **({"j": 1} if theorem.result.real[0] == "steps" else {})}
+    """Extents that are no sizes; of a state over time, one feature is run."""
+    numbers = {i: int(n) for i, n in theorem.counts.items() if n.isdecimal()}
+    return {**numbers, **({"j": 1} if theorem.result.real[0] == "steps" else {})}
 
 
 def require_data(theorem: Theorem, data: Data) -> None:
@@ -115,12 +114,14 @@ def require_data(theorem: Theorem, data: Data) -> None:
 
     Sizes, ranges and errors that are symbols are what the data have (:func:`beyond`); those that are numbers must hold.
     """
-    leaves, fixed = theorem.leaves, _fixed(theorem)
+    leaves, fixed, sizes = theorem.leaves, _fixed(theorem), dict[str, int]()
     biases = {b for j in theorem.judgements for b in j.biases} | {b for _, b, *_ in leaves.values() if b}
-    _need(set(data.extents) == {i for leaf in leaves for i in _indices(leaf)}, "extents must be of the leaves' indices")
+    _need(set(data.extents) == set(_sizes(theorem)), "extents must be of the bound's indices")
     for index, n in data.extents.items():
         allowed = n == fixed.get(index, n) and n >= 1 if type(n) is int else False
         _need(allowed, f"the extent of {index} must be {fixed.get(index, 'a positive integer')}, not {n!r:.60}")
+    for index, size in _sizes(theorem).items():
+        _need(sizes.setdefault(size, data.extents[index]) == data.extents[index], f"{size} must be one number")
     _need(set(data.biases) == biases, f"biases must be {', '.join(sorted(biases)) or 'none'}")
     for name, b in data.biases.items():
         _need(type(b) is int and 0 <= b < BIASES, f"the bias {name} must be an integer below {BIASES}, not {b!r:.60}")
@@ -141,7 +142,7 @@ def _need(met: bool, reason: str) -> None:
 
 def _require_leaf(theorem: Theorem, data: Data, leaf: str) -> None:
     form, bias, error, magnitude, *_ = theorem.leaves[leaf]
-    shape = [data.extents[i] for i in _indices(leaf)]
+    shape = [data.extents[i] for i in indices_of(leaf)]
     words, reals = data.words.get(leaf, {}), data.reals[leaf]
     for places in [set(words), set(reals)] if form else [set(reals)]:
         complete = len(places) == prod(shape) and places == set(product(*map(range, shape)))
@@ -252,7 +253,7 @@ class _Real:
         if isinstance(term, str):
             if term[:1].isdigit():
                 return point(Fraction(term))
-            return point(self.data.reals[term][tuple(at[i] for i in _indices(term))])
+            return point(self.data.reals[term][tuple(at[i] for i in indices_of(term))])
         match term:
             case ("sum" | "average", str() as index, body):
                 at = {i: k for i, k in at.items() if i != index}
@@ -334,7 +335,7 @@ class _Device:
         """A term's word, its form, and the bias of a code."""
         if isinstance(term, str):
             form, bias, *_ = self.theorem.leaves[term]
-            word = self.data.words[term][tuple(at[i] for i in _indices(term))]
+            word = self.data.words[term][tuple(at[i] for i in indices_of(term))]
             return word, form, self.data.biases.get(bias, 0)
         match term:
             case ("sum", str() as index, body):
@@ -372,14 +373,17 @@ class _Device:
 def _measured(theorem: Theorem, data: Data) -> dict[str, Fraction]:
     """Sizes, biases, magnitudes and errors of leaves, and ranges, as the data have them."""
     found = {n: Fraction(v) for n, v in data.biases.items()}
-    found |= {n: Fraction(data.extents[i]) for n, i in EXACT_COUNTS.items() if i in data.extents}
+    found |= {n: Fraction(data.extents[i]) for i, n in theorem.counts.items()}
     for leaf, (form, bias, error, magnitude, *_) in theorem.leaves.items():
         if not form:
             continue
         most = max((abs(v) for v in data.reals[leaf].values()), default=Fraction(0))
         found[magnitude] = max(most, found[magnitude] if magnitude in found and not magnitude[:1].isdigit() else most)
         if error != "0":
-            off = (abs(v - number(data.words[leaf][k], form, data.biases[bias])) for k, v in data.reals[leaf].items())
+            off = (
+                abs(v - number(data.words[leaf][k], form, data.biases.get(bias, 0)))
+                for k, v in data.reals[leaf].items()
+            )
             found[error] = max([*off, found.get(error, Fraction(0))])
     real = _Real(theorem, data)
     for name, terms in theorem.ranges.items():
@@ -411,7 +415,7 @@ def _values(real: _Real, term: Term) -> Iterator[Interval]:
 
 def _free(term: Term) -> set[str]:
     if isinstance(term, str):
-        return set(_indices(term))
+        return set(indices_of(term))
     if term[0] in ("sum", "average", "max over", "zeros of"):
         return _free(term[2]) - {str(term[1])}
     if term[0] == "from the largest":

@@ -130,7 +130,8 @@ class Operator:
             for k, j in zip(step.of, (theorem.judgements[k - 1] for k in step.of), strict=True)
         ]
         ranges = dict(theorem.ranges) if step.law == "share" else {}
-        again = LAWS[step.law](Theorem(leaves=dict(theorem.leaves), ranges=ranges), step, *operands)
+        known = Theorem(leaves=dict(theorem.leaves), ranges=ranges, counts=dict(theorem.counts))
+        again = LAWS[step.law](known, step, *operands)
         return again.magnitude, again.error
 
     def __post_init__(self) -> None:

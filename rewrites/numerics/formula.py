@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,6 +15,7 @@ __all__ = [
     "MissingSymbol",
     "constant",
     "half_step",
+    "identifier",
     "inverse_root",
     "maximum",
     "minimum",
@@ -76,8 +78,15 @@ def constant(value: FormulaLike) -> Formula:
 
 
 def symbol(name: str) -> Formula:
-    """A named size, range or bias."""
-    return Formula("symbol", name=name)
+    """A named size, range or bias; raises ValueError on what is no identifier."""
+    return Formula("symbol", name=identifier(name))
+
+
+def identifier(name: str) -> str:
+    """The name; raises ValueError unless it is a letter or underscore with letters, digits and underscores behind."""
+    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+        raise ValueError(f"a name must be an identifier, not {name!r:.60}")
+    return name
 
 
 def _sum(*parts: Formula) -> Formula:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ir_semantics.tensors.numbers import fraction_of
 
-from .formula import Formula, constant, maximum, symbol
+from .formula import Formula, constant, identifier, maximum, symbol
 from .readings import ANY, Term
 
 __all__ = [
@@ -18,12 +19,16 @@ __all__ = [
     "Step",
     "Theorem",
     "amount",
+    "indices_of",
     "need",
     "operands_of",
     "put",
     "renamed",
     "text_of",
 ]
+
+
+_LEAF = re.compile(r"[A-Za-z_]\w*(\[[A-Za-z_]\w*(,[A-Za-z_]\w*)*\])?", re.ASCII)
 
 
 class Rejected(Exception):
@@ -73,7 +78,8 @@ class Judgement:
 class Theorem:
     """What a derivation proves: its last judgement, under the conditions.
 
-    ``leaves`` have form, bias, error and magnitude, and the leaf that they are renamed from.
+    ``leaves`` have form, bias, error and magnitude, and the leaf that they are renamed from; of
+    ``indices``, ``counts`` has how many values they have: a number, or the name of one.
     ``ranges`` bound magnitudes of real terms by name; ``defaults`` are formulas that they never exceed (lower bounds
     are never below them); ``alike`` has the terms of renamed leaves, to which ranges apply as well.  ``rules``,
     ``lemmas`` and ``axioms`` are what it rests on.
@@ -85,6 +91,8 @@ class Theorem:
     alike: dict[str, list[Term]] = field(default_factory=dict)
     defaults: dict[str, Formula] = field(default_factory=dict)
     leaves: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    indices: dict[str, None] = field(default_factory=dict)
+    counts: dict[str, str] = field(default_factory=dict)
     rules: dict[str, None] = field(default_factory=dict)
     lemmas: dict[str, None] = field(default_factory=dict)
     axioms: dict[str, None] = field(default_factory=dict)
@@ -95,10 +103,11 @@ class Theorem:
         return self.judgements[-1]
 
     def need(self, left: Formula, right: Formula | Fraction | int, reason: str) -> None:
-        """Adds a condition."""
+        """Adds a condition; raises Rejected where it never holds."""
         condition = Condition(left, constant(right), reason)
-        decided = left.op == condition.right.op == "constant" and left.value < condition.right.value
-        if condition not in self.conditions and not decided:
+        if left.op == condition.right.op == "constant":
+            need(left.value < condition.right.value, f"{condition} must hold, for otherwise {reason}")
+        elif condition not in self.conditions:
             self.conditions.append(condition)
 
     def rest(self, *rules: str, lemmas: Sequence[str] = (), axioms: Sequence[str] = ()) -> None:
@@ -118,14 +127,33 @@ class Theorem:
 
     def least(self, name: str, real: Term, default: Formula | None = None) -> None:
         """A symbol that is at most a real term."""
-        need(name not in self.ranges, f"{name} must be a lower bound only")
+        need(identifier(name) not in self.ranges, f"{name} must be a lower bound only")
         self.ranges[name] = [("at least", real)]
         if default is not None:
             self.defaults[name] = default
 
     def leaf(self, name: str, *known: str) -> None:
         """A leaf, with all that is known of it, which must be the same wherever it is."""
+        need(bool(_LEAF.fullmatch(name)), f"a leaf must be a name, or one with indices, not {name!r:.60}")
+        for each in indices_of(name):
+            self.index(each)
+        need(name not in self.indices, f"{name} must be a leaf or an index, not both")
         need(self.leaves.setdefault(name, known) == known, f"{name} must be one thing, not two")
+
+    def index(self, name: str) -> str:
+        """An index, which is no leaf."""
+        need(identifier(name) not in self.leaves, f"{name} must be a leaf or an index, not both")
+        self.indices[name] = None
+        return name
+
+    def count(self, index: str, count: str) -> Formula:
+        """How many values an index has, which must be one number."""
+        known = self.counts.setdefault(self.index(index), count)
+        need(known == count, f"{index} must have one number of values, not {known} and {count}")
+        found = amount(count)
+        whole = found.op == "constant" and found.value.denominator == 1 and found.value > 0
+        need(whole or found.op == "symbol", f"{index} must have a number of values, not {count}")
+        return found
 
 
 def need(met: bool, reason: str) -> None:
@@ -142,6 +170,15 @@ def amount(text: str) -> Formula:
     for each in numbers[1:]:
         product = product * each
     return product
+
+
+def indices_of(leaf: str) -> tuple[str, ...]:
+    """The indices of a leaf.
+
+    >>> indices_of("k[t,f]")
+    ('t', 'f')
+    """
+    return tuple(leaf[leaf.index("[") + 1 : -1].split(",")) if "[" in leaf else ()
 
 
 def renamed(term: Term, names: Mapping[str, str]) -> Term:

@@ -20,7 +20,17 @@ from ir_semantics.tensors.numbers import fraction_of
 
 from . import laws
 from .constants import EXP_VANISHES, INV_SQRT_ERROR, LEAST_RADICAND
-from .formula import Formula, constant, half_step, inverse_root, maximum, minimum, power_of_two, symbol, symbols_of
+from .formula import (
+    Formula,
+    constant,
+    half_step,
+    inverse_root,
+    maximum,
+    minimum,
+    power_of_two,
+    symbol,
+    symbols_of,
+)
 from .judgements import Judgement, Rejected, Step, Theorem, amount, need, operands_of, put, renamed
 from .readings import ANY, LARGEST_AT_0, READINGS, TINY_AT_0, UNIT, Reading, Term
 
@@ -45,6 +55,7 @@ def replay(steps: Sequence[Step]) -> Theorem:
             theorem.judgements.append(_applied(theorem, step, operands))
         except (ValueError, KeyError, IndexError, TypeError) as error:  # operands or names of another number or kind
             raise Rejected(f"step {number}: {step.law} does not apply: {error}") from error
+    need(_is_word(theorem.result.device), "a derivation must end with a word")
     theorem.judgements[-1] = _used(theorem, theorem.result)
     return theorem
 
@@ -53,11 +64,20 @@ def _applied(theorem: Theorem, step: Step, operands: list[Judgement]) -> Judgeme
     need(step.law in LAWS, f"there is no law {step.law!r}")
     if step.law not in _ON_REALS:
         operands = [_used(theorem, j) for j in operands]
+        words = step.law in _ON_OPERATIONS or all(_is_word(j.device) for j in operands)
+        need(words, "operands must be words, not operations that no primitive does")
     return LAWS[step.law](theorem, step, *operands)
 
 
 _ON_REALS = ("range", "again", "weighted mean", "clip", "mean by shares")
 """Laws that leave the device's word as it is, so that it is not used yet."""
+_ON_OPERATIONS = ("lemma", "half")
+_OPERATIONS = ("+", "*", "max", "min", "half", "rectify", "complement", "shift")
+"""What is a number on the device's side, too, until a lemma has a primitive for it."""
+
+
+def _is_word(device: Term) -> bool:
+    return isinstance(device, str) or device[0] not in _OPERATIONS
 
 
 def _used(theorem: Theorem, j: Judgement) -> Judgement:
@@ -73,6 +93,7 @@ def _used(theorem: Theorem, j: Judgement) -> Judgement:
 def _given(t: Theorem, step: Step) -> Judgement:
     """names: a leaf, its form, its magnitude, its error, its bias (or nothing, where it is no code)."""
     leaf, form, magnitude, error, bias = step.names
+    need(bool(bias) == (form == "code"), "codes must have a bias, and other forms none")
     t.leaf(leaf, form, bias, error, magnitude)
     return Judgement(leaf, leaf, amount(magnitude), amount(error), (form,), (bias,) if bias else ())
 
@@ -80,6 +101,7 @@ def _given(t: Theorem, step: Step) -> Judgement:
 def _binary(operation: str, law: Callable[..., laws.Pair], *rules: str) -> Callable[..., Judgement]:
     def apply(t: Theorem, step: Step, a: Judgement, b: Judgement) -> Judgement:
         t.rest(*rules)
+        need(operation != "-" or a.forms == b.forms == ("fixed",), "a difference must be of fixed-point numbers")
         other = ("negative", b.device) if operation == "-" else b.device
         device = ("+" if operation == "-" else operation, a.device, other)
         magnitude, error = law(a.magnitude, a.error, b.magnitude, b.error)
@@ -90,8 +112,9 @@ def _binary(operation: str, law: Callable[..., laws.Pair], *rules: str) -> Calla
 
 def _half(t: Theorem, step: Step, a: Judgement) -> Judgement:
     t.rest("multiple")
+    need(a.device[0] == "+", "a half must be of a sum")
     magnitude, error = laws.of_multiple(Fraction(1, 2), a.magnitude, a.error)
-    return Judgement(("*", "1/2", a.real), ("*", "1/2", a.device), magnitude, error, a.forms, a.biases)
+    return Judgement(("*", "1/2", a.real), ("half", a.device), magnitude, error, a.forms, a.biases)
 
 
 def _repeated(t: Theorem, step: Step, a: Judgement) -> Judgement:
@@ -101,7 +124,7 @@ def _repeated(t: Theorem, step: Step, a: Judgement) -> Judgement:
     """
     index, count = step.names
     t.rest("one more term", lemmas=step.lemmas, axioms=["induction", "residues"])
-    magnitude, error = laws.of_multiple(amount(count), a.magnitude, a.error)
+    magnitude, error = laws.of_multiple(t.count(index, count), a.magnitude, a.error)
     addition, form, limits = _ADDITIONS[step.lemmas]
     need(a.forms == (form,), f"terms of a sum must be of the form {form}")
     return Judgement(("sum", index, a.real), (addition, index, a.device), magnitude, error, a.forms, (), limits)
@@ -124,7 +147,7 @@ def _weighted(t: Theorem, step: Step, a: Judgement) -> Judgement:
     t.rest("one more weighted term", "one more term", lemmas=step.lemmas, axioms=["induction", "residues"])
     t.leaf(row, "code", bias, "0", weight)
     need(step.lemmas == ("multiply codes",) and a.forms == ("code",), "weighted sums must be of codes")
-    total = amount(f"{count}*{weight}")
+    total = t.count(index, count) * amount(weight)
     if norm:
         total = t.named(norm, ("sum", index, ("magnitude", row)), total)
     magnitude, error = laws.of_multiple(total, a.magnitude, a.error)
@@ -141,8 +164,9 @@ def _average(t: Theorem, step: Step, a: Judgement) -> Judgement:
     """names: index and number of the groups, of 16 terms each, with sums like a; the unit divides and rounds."""
     index, groups = step.names
     need(a.forms == ("fixed",) and a.device[0] == "eadd over", "an average must be of sums of fixed-point numbers")
+    need(t.counts[str(a.device[1])] == "16", "an average must be of sums of 16 numbers")
     t.rest("average", "multiple", "round to nearest", lemmas=["divide by a count"], axioms=["induction", "residues"])
-    t.need(amount(groups) * (a.magnitude + a.error), 512, "a timestep's sum wraps in 24 bits")
+    t.need(t.count(index, groups) * (a.magnitude + a.error), 512, "a timestep's sum wraps in 24 bits")
     magnitude, error = laws.of_multiple(Fraction(1, 16), a.magnitude, a.error)
     device = ("norm_divide", index, a.device)
     limits = ((constant(32), "a number of 20 bits wraps"),)
@@ -151,7 +175,7 @@ def _average(t: Theorem, step: Step, a: Judgement) -> Judgement:
 
 def _rectify(t: Theorem, step: Step, a: Judgement) -> Judgement:
     t.rest("rectify")
-    return replace(a, real=("relu", a.real), device=("relu", a.device))
+    return replace(a, real=("relu", a.real), device=("rectify", a.device))
 
 
 def _shift(t: Theorem, step: Step, a: Judgement, by: Judgement) -> Judgement:
@@ -231,6 +255,7 @@ def _lemma(t: Theorem, step: Step, a: Judgement) -> Judgement:
     r = READINGS[name]
     operands = operands_of(a.device, r.operation)
     need(operands is not None, f"lemma {name!r} must be applied to its operation")
+    need(all(map(_is_word, operands or ())), "operands must be words, not operations that no primitive does")
     assert operands is not None
     need(a.forms == r.takes, f"lemma {name!r} must be applied to {', '.join(r.takes)}, not {', '.join(a.forms)}")
     t.rest(lemmas=[name])
@@ -312,7 +337,7 @@ def _from_largest(t: Theorem, step: Step, a: Judgement) -> Judgement:
     """names: the index, a lower bound of the largest one, how many are exactly 0."""
     index, least, zeros = step.names
     need(a.forms == ("score",), "distances must be of scores")
-    t.least(least, ("max over", index, a.real), -1 * a.magnitude)
+    t.least(least, ("max over", t.index(index), a.real), -1 * a.magnitude)
     t.rest("sum", "larger", lemmas=["exponential vanishes"], axioms=["induction"])
     t.need(constant(MASKED + EXP_VANISHES) + a.error, symbol(least), "rows that fill the last block count in the sum")
     t.ranges.setdefault(zeros, []).append(("zeros of", index, a.real))
@@ -326,13 +351,17 @@ def _from_largest(t: Theorem, step: Step, a: Judgement) -> Judgement:
 def _total(t: Theorem, step: Step, a: Judgement) -> Judgement:
     """names: index and number of exponentials, an upper and a lower bound of their sum: one of them is e^0."""
     index, count, most, least = step.names
-    need(a.real[:1] == ("exp",) and a.real[1][1] == index, "a sum with a lower bound must be of exponentials")
+    scores = a.forms == ("score",)
+    need(
+        scores and a.real[:1] == ("exp",) and a.real[1][1] == index, "a sum with a lower bound must be of exponentials"
+    )
     t.rest("one more term", lemmas=["exponential is below 1"], axioms=["induction"])
-    magnitude, error = laws.of_multiple(amount(count), a.magnitude, a.error)
+    number = t.count(index, count)
+    magnitude, error = laws.of_multiple(number, a.magnitude, a.error)
     real = ("sum", index, a.real)
     t.least(least, real, constant(1))
     upper = t.named(most, real, magnitude)
-    reached = minimum(upper + error, symbol(count) * _LARGEST_POWER)
+    reached = minimum(upper + error, number * _LARGEST_POWER)
     t.need(reached, 4, "the divider takes its operands modulo 4")
     return Judgement(real, ("sum", index, a.device), upper, error, a.forms)
 
@@ -343,6 +372,7 @@ def _share(t: Theorem, step: Step, p: Judgement, total: Judgement) -> Judgement:
     real = ("/", p.real, total.real)
     need(t.ranges.get(least) == [("at least", total.real)], f"{least} must be a lower bound of the sum")
     need(total.real[0] == "sum" and total.real[2] == p.real, "a share must be of its own sum")
+    need(p.forms == total.forms == ("score",), "a share must be of scores")
     t.rest("quotient, above", "quotient, below", "quotients of larger sums", lemmas=["divide slices", "divide"])
     s, d = symbol(least), total.error
     t.need(constant(Fraction(1, 4)), s - d - SLICE, "a quotient may reach 4, and wrap")

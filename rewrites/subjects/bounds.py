@@ -61,6 +61,7 @@ def _assumptions(theorem: Theorem) -> list[str]:
     for leaf, (_, _, error, magnitude, *origin) in theorem.leaves.items():
         off = f", off by at most {error}" if error != "0" else ""
         found.append(f"{leaf}: like {origin[0]}, ranges included" if origin else f"{leaf}: |.| <= {magnitude}{off}")
+    found += (f"values of {index}: {count}" for index, count in theorem.counts.items())
     for name, terms in theorem.ranges.items():
         default = f"; by default {theorem.defaults[name]}" if name in theorem.defaults else ""
         found.append(f"{name} {'is' if name == '0' else 'bounds'} {' and '.join(map(text_of, terms))}{default}")
@@ -86,7 +87,10 @@ def prove_bound(operator: Operator, claim: Claim, discharger: Discharger) -> Ver
     details: dict[str, object] = {"derivation": {"steps": written_steps(operator.steps)}}
     seconds = time.perf_counter() - start
     verdict = Verdict(status, claim, BoundSubject.method, seconds, reason, discharger.obligations[mark:], {}, details)
-    return surviving(verdict, lambda: survey_bound(operator))
+    surviving(verdict, lambda: survey_bound(operator))
+    if verdict.status is Status.PROVED and verdict.runs is not None and not verdict.runs.count:
+        verdict.status, verdict.reason = Status.UNKNOWN, "; ".join(verdict.runs.notes)
+    return verdict
 
 
 class BoundSubject(Subject):

@@ -19,6 +19,7 @@ from rewrites.numerics import bound_runs, laws
 from rewrites.numerics.calculus import Operator
 from rewrites.numerics.catalogue import OPERATORS
 from rewrites.numerics.formula import constant
+from rewrites.numerics.judgements import Step
 from rewrites.subjects.bounds import BoundSubject
 from rewrites.subjects.names import bound_name
 from rewrites.subjects.registry import entries
@@ -138,7 +139,7 @@ OUTSIDE: dict[str, tuple[str, tuple[str | int, ...], Any, str]] = {
     "no taps": (
         "HLSCNN conv2d, weights of 8 bits", ("extents", "t"), 0, "the extent of t must be a positive integer, not 0",
     ),
-    "an index of no leaf": ("FlexASR linear", ("extents", "k"), 1, "extents must be of the leaves' indices"),
+    "an index of no leaf": ("FlexASR linear", ("extents", "k"), 1, "extents must be of the bound's indices"),
     "inputs that are missing": (
         "FlexASR linear", ("words", "x[i]"), [],
         "x[i] must have a value at every index below its extents, and no others",
@@ -190,6 +191,25 @@ def test_ranges_are_those_of_all_gates() -> None:
     bound_runs.require_data(theorem, data)
     found = bound_runs._measured(theorem, data)
     assert found["S"] == found["W"] * found["X"] > 0
+
+
+def test_a_bound_whose_conditions_no_data_meet_is_not_proved() -> None:
+    word = Step("given", names=("y[i]", "fixed", "Y", "0", ""))
+    large = replace(word, names=("z[i]", "fixed", "40", "0", ""))
+    steps = (word, large, Step("sum", (1, 2)), Step("lemma", (3,), ("sum",)))
+    operator = Operator("never", "", {"Y": ""}, steps, {})
+    verdict = BoundSubject("bound-never", operator).prove(Discharger())
+    assert (verdict.status, verdict.reason) == (Status.UNKNOWN, "no data that were tried meet the conditions")
+    assert verdict.claim.size_domain == "Y + 40 < 32"
+
+
+def test_a_bound_says_how_many_terms_a_sum_has() -> None:
+    assert "values of i: I" in subject().claim({}).assumptions
+    word = Step("given", names=("y[i]", "fixed", "Y", "e", ""))
+    operator = Operator("sum", "", {"Y": "", "e": ""}, (word, Step("repeated sum", (1,), ("sum",), ("i", "1"))), {})
+    claim = BoundSubject("bound-sum", operator).claim({})
+    assert claim.statement == "|eadd over(i, y[i]) - sum(i, y[i])| <= e"
+    assert "values of i: 1" in claim.assumptions
 
 
 def test_a_law_that_is_wrong_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:

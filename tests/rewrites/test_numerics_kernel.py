@@ -64,6 +64,9 @@ H = Step("given", names=("h[i]", "code", "1", "e_h", "b_h"))
 FIXED = Step("lemma", (1,), ("decode",))
 SIGMOID = Step("lemma", (2,), ("sigmoid",))
 ROW = ("i", "w[i]", "b_w", "W", "I", "w")
+PRODUCT = (Step("product", (2, 5)), Step("lemma", (6,), ("product",)))
+WORD = Step("given", names=("y[i]", "fixed", "Y", "e", ""))
+TERMS = Step("repeated sum", (1,), ("sum",), ("i", "2"))
 WRONG = {
     "no step": ([], "a derivation must have a step"),
     "a law that is none": ([Step("magic")], "there is no law 'magic'"),
@@ -105,14 +108,15 @@ WRONG = {
         None,
     ),
     "weights of two gates": (
-        [X, FIXED, SIGMOID, Step("complement", (3,)), Step("product", (2, 4)),
-         Step("again", (3,), (), ("x[i]", "z[i]")), Step("product", (2, 6)), Step("sum", (5, 7)),
-         Step("weighted mean", (8, 2, 2))],
+        [X, FIXED, SIGMOID, Step("complement", (3,)), Step("lemma", (4,), ("one less",)), *PRODUCT,
+         Step("again", (3,), (), ("x[i]", "z[i]")), Step("product", (2, 8)), Step("lemma", (9,), ("product",)),
+         Step("sum", (7, 10)), Step("lemma", (11,), ("sum",)), Step("weighted mean", (12, 2, 2))],
         "the weights must add up to 1",
     ),
     "a mean of other numbers": (
-        [X, FIXED, SIGMOID, Step("complement", (3,)), Step("product", (2, 4)), Step("product", (2, 3)),
-         Step("sum", (5, 6)), Y, Step("weighted mean", (7, 2, 8))],
+        [X, FIXED, SIGMOID, Step("complement", (3,)), Step("lemma", (4,), ("one less",)), *PRODUCT,
+         Step("product", (2, 3)), Step("lemma", (8,), ("product",)), Step("sum", (7, 9)),
+         Step("lemma", (10,), ("sum",)), Y, Step("weighted mean", (11, 2, 12))],
         "a weighted mean must be of the operands",
     ),
     "an inexact shift": ([H, Step("shift", (1, 1))], "a shift must be of exact integers"),
@@ -125,6 +129,67 @@ WRONG = {
         [X, Step("repeated sum", (1,), ("sum",), ("i", "I"))],
         "terms of a sum must be of the form fixed",
     ),
+    "two numbers of terms": (
+        [WORD, TERMS, replace(TERMS, names=("i", "1"))], "i must have one number of values, not 2 and 1",
+    ),
+    "half a term": ([WORD, replace(TERMS, names=("i", "1/2"))], "i must have a number of values, not 1/2"),
+    "no terms": ([WORD, replace(TERMS, names=("i", "0"))], "i must have a number of values, not 0"),
+    "a range of terms": ([WORD, replace(TERMS, names=("i", "2*n"))], "i must have a number of values, not 2*n"),
+    "an average of sums of 8 numbers": (
+        [WORD, replace(TERMS, names=("i", "8")), Step("average", (2,), (), ("v", "V"))],
+        "an average must be of sums of 16 numbers",
+    ),
+    "a condition that never holds": (
+        [replace(WORD, names=("y[i]", "fixed", "40", "0", "")), replace(TERMS, names=("i", "1"))],
+        "40 < 32 must hold, for otherwise a vector's sum wraps in 20 bits",
+    ),
+    "a negative magnitude": (
+        [replace(WORD, names=("y", "fixed", "-5", "0", ""))],
+        "step 1: given does not apply: a name must be an identifier, not '-5'",
+    ),
+    "a range called 0": (
+        [WORD, Step("range", (1,), (), ("0", "1"))],
+        "step 2: range does not apply: a name must be an identifier, not '0'",
+    ),
+    "an index that is a number": (
+        [WORD, replace(TERMS, names=("0", "2"))],
+        "step 2: repeated sum does not apply: a name must be an identifier, not '0'",
+    ),
+    "a leaf that is a number": (
+        [replace(WORD, names=("1/2", "fixed", "1", "0", ""))],
+        "a leaf must be a name, or one with indices, not '1/2'",
+    ),
+    "a leaf that is an index": (
+        [replace(WORD, names=("i", "fixed", "1", "0", "")), WORD], "i must be a leaf or an index, not both",
+    ),
+    "an index that is a leaf": (
+        [WORD, Step("again", (1,), (), ("y[i]", "i"))], "i must be a leaf or an index, not both",
+    ),
+    "an index of a sum that is a leaf": (
+        [replace(WORD, names=("k", "fixed", "1", "0", "")), replace(TERMS, names=("k", "2"))],
+        "k must be a leaf or an index, not both",
+    ),
+    "a leaf that is any operand": (
+        [replace(WORD, names=("?", "fixed", "1", "0", ""))], "a leaf must be a name, or one with indices, not '?'",
+    ),
+    "a code without a bias": (
+        [replace(X, names=("x", "code", "X", "0", ""))], "codes must have a bias, and other forms none",
+    ),
+    "half a word": ([WORD, Step("half", (1,))], "a half must be of a sum"),
+    "half a sum as operands of a product": (
+        [WORD, Step("sum", (1, 1)), Step("half", (2,)), Step("lemma", (3,), ("product",))],
+        "lemma 'product' must be applied to its operation",
+    ),
+    "an operation that nothing does": (
+        [WORD, Step("rectify", (1,)), Step("lemma", (2,), ("sigmoid",))],
+        "operands must be words, not operations that no primitive does",
+    ),
+    "an operation on one that nothing does": (
+        [WORD, Step("rectify", (1,)), Step("sum", (2, 2))],
+        "operands must be words, not operations that no primitive does",
+    ),
+    "an operation at the end": ([WORD, Step("sum", (1, 1))], "a derivation must end with a word"),
+    "a difference of codes": ([X, Step("difference", (1, 1))], "a difference must be of fixed-point numbers"),
     "growth of what does not grow so": (
         [H, Step("lemma", (1,), ("decode",)), Step("growth", (2,), (), ("e_h", "U", "G"))],
         "the error must be U e_h and what the step adds",
@@ -230,7 +295,8 @@ OPERATIONS: dict[str, Callable[..., Fraction]] = {
     "*": lambda a, b: a * b,
     "max": max,
     "min": min,
-    "relu": lambda a: max(a, Fraction(0)),
+    "half": lambda a: a / 2,
+    "rectify": lambda a: max(a, Fraction(0)),
     "complement": lambda a: 1 - a,
     "shift": lambda a, b: Fraction(a // 2 ** int(b)),
 }
