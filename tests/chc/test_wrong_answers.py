@@ -26,6 +26,7 @@ from smt_encodings.discharge import Discharger
 from tests.chc.test_beyond_samples import OUT_OF_REACH, large, step
 from tests.chc.test_flow import CELL, flow
 from tests.chc.test_flow_accumulate import blocks, blocks_ir
+from tests.chc.test_flow_revisits import claim as scattered
 from tests.chc.toy import Body, M, copy_body, mapping
 
 States = Mapping[str, Expr]
@@ -40,7 +41,9 @@ QUESTIONS = {
         (m, "quick") for m in (chc.between, chc.collisions, chc.context, chc.injectivity, chc.scenes)
     ),
 }
-CASES: dict[str, tuple[Build, str, str]] = {}
+CLAIMS: dict[str, Build] = {}
+CASES: list[tuple[str, str, str]] = []
+"""A claim, the question with a wrong answer, and the group of the obligation that fails."""
 ZERO, ONE = const(0, 32), const(1, 32)
 
 
@@ -48,7 +51,9 @@ def asks(question: str, obligation: str) -> Callable[[Build], Build]:
     """Notes a claim, right for True, and the group of the obligation that fails where a question has a wrong answer."""
 
     def note(build: Build) -> Build:
-        CASES[build.__name__.replace("_", " ")] = build, question, obligation
+        name = build.__name__.replace("_", " ")
+        CLAIMS[name] = build
+        CASES.append((name, question, obligation))
         return build
 
     return note
@@ -136,6 +141,44 @@ def the_last_iteration_is_at_no_cell(right: bool) -> TensorMapping:
     return replace(flow(claim), cell=cell, cell_column=quarter * 4 + lane)
 
 
+@asks("whether a condition holds", "branches")
+def sums_begin_anew_with_their_second_word(right: bool) -> TensorMapping:
+    """dst[o] = fold over some words of src from o*s on; the device goes through src instead."""
+
+    def words(s: States) -> Expr:
+        return (s["m"] * 3) >> 1
+
+    def device(k: Kernel, s: States) -> None:
+        taps = words(s)
+        with k.loop("r", (s["n"] - 1) * s["s"] + taps) as r, k.loop("t", taps) as t:
+            o = (r - t) // s["s"]
+            with k.when("inside", (t <= r) & ((r - t) % s["s"] == 0) & (o < s["n"])):
+                old = k.load("old", s["dst"], o)
+                anew = (t == 0) | ((t == 1) & (s["m"] > limit(right)))
+                k.store(s["dst"], o, step(ite(anew, const(0, 8), old), k.load("in", s["src"], r)))
+
+    def ir(k: Kernel, s: States) -> None:
+        with k.loop("o", s["n"]) as o:
+            acc = k.let("acc", const(0, 8))
+            with k.loop("x", words(s)) as x:
+                k.assign(acc, step(acc, k.load("word", s["src"], o * s["s"] + x)))
+            k.store(s["dst"], o, acc)
+
+    shapes = ((1, 2, 1), (1, 4, 2), (3, 5, 2), (4, 2, 3), (5, 4, 1), (6, 7, 3))
+    return replace(scattered(device, ir), sample_shapes=shapes)
+
+
+@asks("whether digits are equal", "toy: layout")
+@asks("whether a short attempt suffices", "toy: cells")
+def rows_are_written_again_as_their_neighbours(right: bool) -> TensorMapping:
+    def device(k: Kernel, s: States) -> None:
+        with k.loop("t", large(s, limit(right), ONE, ZERO) + 1) as t:
+            with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+                k.store(s["dst"], (i + t) * s["m"] + j, k.load("word", s["src"], i * s["m"] + j))
+
+    return flow(mapping(device))
+
+
 def narrow_product(i: Expr, s: States, right: bool) -> Expr:
     """i * m in 16 bits, which suffice, or in 14."""
     top = 15 if right else 13
@@ -181,15 +224,20 @@ def attempt(claim: TensorMapping) -> Verdict:
     return prove(claim, discharger=Discharger(timeout=5.0), horn_timeout=3.0)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_wrong_answer_proves_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    build, question, obligation = CASES[name]
-    verdict = attempt(build(True))
+@pytest.mark.parametrize("name", CLAIMS)
+def test_true_answers_prove_what_is_right(name: str) -> None:
+    verdict = attempt(CLAIMS[name](True))
     assert verdict.status is Status.PROVED, verdict.reason
-    assert attempt(build(False)).status is Status.UNKNOWN
+    assert attempt(CLAIMS[name](False)).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(("name", "question", "obligation"), CASES)
+def test_a_wrong_answer_proves_nothing(
+    name: str, question: str, obligation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for module, function in QUESTIONS[question]:
         monkeypatch.setattr(module, function, lambda *_: True)
-    verdict = attempt(build(False))
+    verdict = attempt(CLAIMS[name](False))
     assert verdict.status is Status.UNKNOWN, verdict.reason
     failed = verdict.obligations[-1]
     assert failed.group == obligation and not failed.discharged, verdict.reason
