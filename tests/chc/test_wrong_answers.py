@@ -176,9 +176,9 @@ def sums_begin_anew_with_their_second_word(right: bool) -> TensorMapping:
 @asks(SKIPPED, "toy: cells")
 def rows_are_written_again_as_their_neighbours(right: bool) -> TensorMapping:
     def device(k: Kernel, s: States) -> None:
-        with k.loop("t", large(s, limit(right), ONE, ZERO) + 1) as t:
-            with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
-                k.store(s["dst"], (i + t) * s["m"] + j, k.load("word", s["src"], i * s["m"] + j))
+        again = large(s, limit(right), ONE, ZERO)
+        with k.loop("t", again + 1) as t, k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            k.store(s["dst"], (i + t) * s["m"] + j, k.load("word", s["src"], i * s["m"] + j))
 
     return flow(mapping(device))
 
