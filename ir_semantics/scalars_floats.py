@@ -113,7 +113,9 @@ def float_value(op: str, kind: Format, args: list[float]) -> Value:
             return x
         exact = OPERATORS[op].exact
         assert exact is not None
-        return math.copysign(float(exact(Fraction(x))), x)
+        return math.copysign(
+            round_to(Fraction(exact(Fraction(x))), kind), x
+        )  # the next integer may be beyond the range
     return _FUNCTIONS[op](kind, *args)
 
 

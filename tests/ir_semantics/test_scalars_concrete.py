@@ -201,6 +201,15 @@ def test_ends_of_formats() -> None:
     assert len(values_of(SMALL)) == 2 * 56 + 2 + 1  # finite numbers, infinities, NaN
 
 
+def test_integers_beyond_a_format_are_infinite() -> None:
+    """15.5 is the largest number of float(3, 5); to nearest, the tie goes to the even 16."""
+    kind = float_format(3, 5)
+    assert largest(kind) == 15.5
+    ups = {op: float_value(op, kind, [15.5]) for op in ("floor", "ceil", "trunc", "round")}
+    assert ups == {"floor": 15.0, "ceil": INF, "trunc": 15.0, "round": INF}
+    assert float_value("floor", kind, [-15.5]) == -INF and same_value(float_value("ceil", kind, [-0.5]), -0.0)
+
+
 def test_numbers_that_a_format_lacks_are_refused() -> None:
     with pytest.raises(ValueError) as caught:
         encode(0.1, BINARY16)

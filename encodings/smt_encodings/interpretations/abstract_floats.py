@@ -294,11 +294,17 @@ class AbstractFloats(Generic[K]):
         return ite(self._is_nan(x, y, z) | clash, self._nan, self._canonical(found))
 
     def rounded(self, kind: DataFormat, x: Expr, op: str) -> Expr:
-        """floor, ceil or trunc: the magnitude is rounded up or down, the sign stays."""
+        """floor, ceil or trunc: the magnitude is rounded up or down, the sign stays.
+
+        Finite numbers are rounded up to infinity only where the format's largest number is no integer.
+        """
+        exponent_bits, significand_bits = _size(kind)
         a = self._magnitude(x)
         down, up = self._some_magnitude("down", kind, a), self._some_magnitude("up", kind, a)
         down = ite(a < down, a, down)
-        up = ite((up < a) | (up == self._infinite_magnitude), a, up)
+        up = ite(up < a, a, up)
+        if significand_bits <= 1 << exponent_bits - 1:
+            up = ite(up == self._infinite_magnitude, a, up)
         minus = self._sign(x) == 1
         magnitude = {"trunc": down, "floor": ite(minus, up, down), "ceil": ite(minus, down, up)}[op]
         return ite(self._is_nan(x) | self._is_infinite(x) | self._is_zero(x), x, self._join(self._sign(x), magnitude))

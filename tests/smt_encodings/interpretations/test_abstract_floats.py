@@ -137,19 +137,19 @@ ALL = [float(v) for v in values_of(SMALL) if not isinstance(v, bool)]
 SOME = [0.0, -0.0, 1.0, -1.0, 2.0**-5, -(2.0**-5), 15.0, -15.0, math.inf, -math.inf, math.nan, 0.5, -1.5, 3.25, 7.0]
 
 
-def check(term: Scalar, operands: Sequence[Sequence[float]]) -> None:
+def check(term: Scalar, operands: Sequence[Sequence[float]], numbers: Numbering = NUMBERS) -> None:
     """The abstract term with IEEE symbols equals the code of the concrete value, on all given operands."""
     names = sorted({str(t.payload) for t in [term, *term.args] if t.op == "variable"} or {"x"})
-    encoding = AbstractFloats(MachineExpressions(), NUMBERS.bits)
-    root = interpret([term], encoding, SMALL)[0]
-    grid = np.meshgrid(*[[NUMBERS.code(v) for v in o] for o in operands], indexing="ij")
+    encoding = AbstractFloats(MachineExpressions(), numbers.bits)
+    root = interpret([term], encoding, numbers.kind)[0]
+    grid = np.meshgrid(*[[numbers.code(v) for v in o] for o in operands], indexing="ij")
     codes = {n: g.ravel() for n, g in zip(names, grid, strict=True)}
-    codes |= {c.name: np.int64(NUMBERS.of[float(value)]) for value, c in encoding.constants.items()}
-    results = evaluated(root, codes, NUMBERS.meaning)
+    codes |= {c.name: np.int64(numbers.of[float(value)]) for value, c in encoding.constants.items()}
+    results = evaluated(root, codes, numbers.meaning)
     for i in range(grid[0].size):
-        values = {n: NUMBERS.number(int(codes[n][i])) for n in names}
-        wanted = evaluate(term, values, SMALL)
-        expected = int(wanted) if isinstance(wanted, bool) else NUMBERS.code(float(wanted))
+        values = {n: numbers.number(int(codes[n][i])) for n in names}
+        wanted = evaluate(term, values, numbers.kind)
+        expected = int(wanted) if isinstance(wanted, bool) else numbers.code(float(wanted))
         assert int(np.broadcast_to(results, grid[0].size)[i]) == expected, (str(term), values, wanted)
 
 
@@ -168,6 +168,21 @@ def test_binary_operators_on_special_operands(op: str) -> None:
 )
 def test_unary_operators_on_all_operands(op: str) -> None:
     check(apply(op, x), [ALL])
+
+
+@pytest.mark.parametrize("op", ["floor", "ceil", "trunc"])
+@pytest.mark.parametrize("size", [(3, 5), (2, 4), (2, 2)])
+def test_rounding_where_the_largest_number_may_be_no_integer(op: str, size: tuple[int, int]) -> None:
+    numbers = Numbering(float_format(*size), 7)
+    check(apply(op, x), [[float(v) for v in values_of(numbers.kind)]], numbers)
+
+
+def test_a_ceiling_may_be_infinite() -> None:
+    """15.5 is the largest number of float(3, 5), and its ceiling 16 is beyond the format."""
+    finite, ceiling = apply("is_finite", x), apply("is_finite", apply("ceil", x))
+    assert abstractly(ceiling, TRUE, finite, BINARY16) and abstractly(ceiling, TRUE, finite, SMALL)
+    assert not abstractly(ceiling, TRUE, finite, float_format(3, 5))
+    assert not abstractly(ceiling, TRUE, finite, float_format(5, 30))
 
 
 def test_fused_products() -> None:
