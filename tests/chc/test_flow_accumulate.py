@@ -199,6 +199,10 @@ def test_a_sum_that_is_added_to_a_cell_is_one_sum_with_it() -> None:
     verdict = prove(flow(mapping(blocks(), blocks_ir, abstract=frozenset({"weigh"}))))
     assert verdict.status is Status.PROVED, verdict.reason
     assert any("a step before or after" in o.name for o in verdict.obligations)
+    loops = ("four and l_mod_4", "x and l_div_4")
+    assert {o.name.partition(": ")[2] for o in verdict.obligations if o.group == "lock-step"} == {
+        f"{both} {what}" for both in loops for what in ("meet the index together", "run equally often")
+    }
 
 
 SUMS: dict[str, Body] = {

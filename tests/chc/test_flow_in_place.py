@@ -222,6 +222,8 @@ def cleared(ahead: int) -> TensorMapping:
 def test_a_row_is_read_in_an_iteration_before_the_one_that_clears_it() -> None:
     verdict = prove(cleared(1))
     assert verdict.status is Status.PROVED, verdict.reason
+    asked = {o.name.rpartition(": ")[2] for o in verdict.obligations if o.group == "toy: cells"}
+    assert asked >= {"iteration", "overwriting iteration", "read before"}
     takes = verdict.details["takes"]
     assert isinstance(takes, dict)
     assert [level for level, what in takes.items() if "a cell is read before it is overwritten" in what] == [

@@ -108,6 +108,22 @@ def test_a_scattered_sum_is_the_gathered_one() -> None:
     names = [(o.group, o.name) for o in verdict.obligations]
     assert len(names) == len(set(names)) and "toy: accumulation" in {group for group, _ in names}
     assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
+    assert {name for group, name in names if group == "toy: accumulation"} >= {
+        "fold 1: cases",
+        "fold 1: some iteration",
+        *(f"fold 1: happens, {number}" for number in range(1, 5)),
+    }
+    for facts in ("toy: cells", "toy: cells in fold 1, x goes on"):
+        asked = {name.rpartition(", ")[2] for group, name in names if group == facts and ": fact " in name}
+        assert asked >= {"equal numbers have equal quotients", "equal parts times a divisor"}
+        assert any(group == facts and name.endswith("does not come in between") for group, name in names)
+    assert {name.rpartition(": ")[2] for group, name in names if group == "toy: layout"} >= {
+        "the address, digit by digit",
+        "a counter below a quotient",
+        "a counter times a divisor",
+        "a quotient times its divisor",
+        "an exact quotient times its divisor",
+    }
 
 
 WRONG: dict[str, Callable[[Kernel, States], None]] = {

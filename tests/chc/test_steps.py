@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import zip_longest
@@ -13,10 +14,10 @@ from pysmt.typing import INT
 
 from chc.commands import Unsupported
 from chc.equalities import equality_steps
-from chc.injectivity import part_steps
-from chc.polynomials import corresponding
+from chc.injectivity import injectivity_steps, part_steps
+from chc.polynomials import Step, corresponding
 from chc.prove import prove
-from chc.ranges import quick, range_steps
+from chc.ranges import apart_steps, digit_steps, quick, range_steps
 from chc.statements import writes_apart
 from chc.writers import Trials, interleaved
 from ila_lang import For, Function, Kernel, bv, const, mem, var
@@ -113,6 +114,60 @@ def test_a_sum_that_may_go_beyond_the_plane_is_no_digit() -> None:
     fewer = [k for k in plane()[0] if not (k.is_lt() and h in k.get_free_variables())]
     assert len(fewer) == len(known) - 2
     assert range_steps(fewer, address, smt.Times(h, w), {*sizes}, quick, 1) is None
+
+
+BOUNDED = ["products", "distance", "factor", "sizes", "sum", "whole"]
+DIGIT = ["not negative", "below the radix"]
+
+
+def names(steps: list[Step] | None) -> list[str]:
+    """What the steps are called, without numbers."""
+    assert steps is not None and all(quick(given, goal) for _, given, goal in steps)
+    return list(dict.fromkeys(re.sub(r" ?\d+", "", name) for name, _, _ in steps))
+
+
+def test_every_step_to_a_bound_and_to_a_digit_is_there() -> None:
+    known, address, sizes, renamed = plane()
+    h, w, s, _, edge = sizes
+    assert names(range_steps(known, address, smt.Times(h, w), {*sizes}, quick, 1)) == BOUNDED
+    _, _, c, d = renamed
+    digit = [x for side in DIGIT for x in (*(f"{side}, {step}" for step in BOUNDED), side)]
+    assert names(digit_steps(known, digits(s, edge, c, d), w, {*sizes}, quick)) == digit
+    both = [f"digit{side}: {step}" for side in ("", ", other") for step in digit]
+    assert names(part_steps(known, address, renamed)[0]) == ["the address, digit by digit", "radix", "parts", *both]
+
+
+def test_every_step_to_an_address_of_its_own_is_there() -> None:
+    """16*(a*n + x) + lane determines a, x and the lane."""
+    a, b, x, y, lane, other, n = (smt.Symbol(name, INT) for name in ("a", "b", "x", "y", "lane", "other", "n"))
+    known = [smt.LE(smt.Int(1), n), smt.LE(n, smt.Int(99))]
+    for symbols_, limit in (((a, b), smt.Int(9)), ((x, y), n), ((lane, other), smt.Int(16))):
+        known += [smt.And(smt.LE(smt.Int(0), symbol), smt.LT(symbol, limit)) for symbol in symbols_]
+    address = smt.Plus(smt.Times(smt.Int(16), smt.Plus(smt.Times(a, n), x)), lane)
+    pairs = [(a, b), (x, y), (lane, other)]
+    assert names(injectivity_steps(known, address, dict(pairs), pairs)) == [
+        "the address, digit by digit",
+        *(f"digit lane{side} below" for side in ("", ", other")),
+        "digit lane of weight of",
+        "radix",
+        "parts",
+        *(f"digit{side}: {step}" for side in ("", ", other") for step in DIGIT),
+        "counters",
+    ]
+
+
+def test_every_step_to_addresses_that_differ_is_there() -> None:
+    a, b, d, e, n = (smt.Symbol(name, INT) for name in "abden")
+    known = [smt.LE(smt.Int(1), n), smt.LE(n, smt.Int(99)), smt.LT(d, e)]
+    known += [smt.And(smt.LE(smt.Int(0), x), smt.LT(x, n)) for x in (a, b)]
+    known += [smt.And(smt.LE(smt.Int(0), x), smt.LT(x, smt.Int(8))) for x in (d, e)]
+    assert names(apart_steps(known, smt.Times(a, n), smt.Times(n, n), {n}, quick)) == [*BOUNDED, "apart"]
+    left, right = (smt.Plus(smt.Times(smt.Int(8), high, n), low) for high, low in ((a, d), (b, e)))
+    sides = [
+        f"{side}{what}" for side in ("left", "right") for what in (", digit and rest", *(f" digit, {x}" for x in DIGIT))
+    ]
+    digits_ = [f"digits: {step}" for step in (*BOUNDED, "apart")]
+    assert names(apart_steps(known, left, right, {n}, quick)) == [*sides, *digits_, "radix"]
 
 
 SOURCE, TARGET = var("m", mem(8, 8)), var("o", mem(8, 8))
