@@ -116,6 +116,22 @@ def what_a_kernel_sets_at_its_end_is_gone_in_the_next_iteration(right: bool) -> 
     return flow(mapping(device, ir, program=program, columns=const(1, 32), extra=[("x", 8)]))
 
 
+@pair
+def two_registers_of_which_nothing_is_known_are_one(right: bool) -> TensorMapping:
+    def program(p: Kernel, s: States) -> None:
+        with p.loop("t", N.zext(32)) as t:
+            write(p, t, s["x"] ^ s["x" if right else "y"])
+            p.command("set x", run=true, op=const(3, 4), x_in=t[7:0])
+            p.command("set y", run=true, op=const(4, 4), y_in=const(7, 8))
+
+    def ir(k: Kernel, s: States) -> None:
+        with k.loop("t", s["n"]) as t:
+            k.store(s["dst"], t, const(0, 8))
+
+    registers = [("x", 8), ("y", 8)]
+    return flow(mapping(None, ir, program=program, columns=const(1, 32), extra=registers))
+
+
 @pytest.mark.parametrize("name", PAIRS)
 def test_commands_are_taken_at_their_moments(name: str) -> None:
     right, wrong = PAIRS[name](True), PAIRS[name](False)
