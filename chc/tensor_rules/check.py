@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ir_semantics.tensors.conditions import FALSE, TRUE, Condition, equal
-from ir_semantics.tensors.index import Index
+from ir_semantics.tensors.conditions import FALSE, TRUE, Condition, equal, indices_of, le
+from ir_semantics.tensors.index import Index, divisors
 from smt_encodings.claims import Equality, Obligation
 from smt_encodings.discharge import Discharger, NotDischarged, Requirement
 from smt_encodings.environment import fresh_symbols
@@ -41,7 +41,9 @@ class _Once:
     asked: set[Question] = field(default_factory=set)
 
     def __call__(self, hypotheses: Hypotheses, goal: Condition, meaning: str) -> None:
-        """Raises Rejected where the goal is not established."""
+        """Raises Rejected where the goal is not established, or where one of its divisors may be no positive number."""
+        for divisor in divisors(indices_of(goal)):
+            self(hypotheses, le(1, divisor), f"{divisor} is positive")
         goal = remaining(hypotheses, goal)
         question = frozenset(hypotheses), goal
         if goal != TRUE and question not in self.asked:

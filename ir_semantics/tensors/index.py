@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
 
-__all__ = ["Index", "IndexLike", "Names", "Quotient", "index", "product", "size"]
+__all__ = ["Index", "IndexLike", "Names", "Quotient", "divisors", "index", "product", "size"]
 
 
 @dataclass(frozen=True)
@@ -282,6 +282,11 @@ def _quotient(dividend: Index, divisor: Index) -> Index:
         others = rest - Index({(inner[0],): 1})
         return whole + _quotient(inner[0].dividend + others * inner[0].divisor, inner[0].divisor * divisor)
     return whole + Index({(Quotient(rest, divisor),): 1})
+
+
+def divisors(values: Iterable[Index]) -> list[Index]:
+    """What some indices divide by, each once, inner ones before those they stand in."""
+    return list(dict.fromkeys(q.divisor for value in values for q in value.quotients))
 
 
 class Names:

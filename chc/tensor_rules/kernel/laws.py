@@ -19,6 +19,7 @@ from ir_semantics.tensors.conditions import (
     both,
     either,
     equal,
+    indices_of,
     inside,
     le,
     negation,
@@ -26,7 +27,7 @@ from ir_semantics.tensors.conditions import (
     substitute_condition,
 )
 from ir_semantics.tensors.elements import Apply, Choice, Element, IndexValue, Number, Read, Reduce
-from ir_semantics.tensors.index import Index, Quotient
+from ir_semantics.tensors.index import Index, Quotient, divisors
 
 from .forms import BINARY, NOTHING, UNIT, Forms, Ranges, opened, within
 from .steps import Step, need, replaced, variable
@@ -276,9 +277,15 @@ def _ranges(bound: Ranges) -> list[Condition]:
 
 
 def divide(forms: Forms, at: Hypotheses, values: Iterable[Index]) -> None:
-    """Indices divide by positive numbers only; index arithmetic rests on that."""
-    for divisor in dict.fromkeys(q.divisor for value in values for q in value.quotients):
-        forms.ask(at, le(1, divisor), f"{divisor} is positive")
+    """Indices divide by positive numbers only; index arithmetic rests on that.
+
+    So do hypotheses, as those of them say that do not divide; otherwise they could say anything.
+    """
+    own = {h: divisors(indices_of(h)) for h in at}
+    plain = tuple(h for h, found in own.items() if not found)
+    for hypotheses, found in (*((plain, found) for found in own.values()), (at, divisors(values))):
+        for divisor in found:
+            forms.ask(hypotheses, le(1, divisor), f"{divisor} is positive")
 
 
 @law

@@ -46,6 +46,7 @@ def replay(forms: Forms, premise: Hypotheses, left: Tensor, right: Tensor, deriv
     element of the left side that has a value is equal to that of the right side.
     """
     need(len(left.shape) == len(right.shape), "both sides must have one rank")
+    divide(forms, premise, left.shape)
     forms.ask(premise, well_formed(right), "the right side is well formed")
     for axis, (a, b) in enumerate(zip(left.shape, right.shape, strict=True)):
         forms.ask(premise, equal(a, b), f"both sides have one size along axis {axis}")

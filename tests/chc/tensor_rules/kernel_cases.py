@@ -12,7 +12,7 @@ from chc.tensor_rules.kernel.steps import Step
 from chc.tensor_rules.obligations import extended
 from ir_semantics.tensors.conditions import Condition, both, either, equal, inside, le, lt, negation
 from ir_semantics.tensors.elements import Apply, Choice, Element, IndexValue, Number, Read, Reduce
-from ir_semantics.tensors.index import Index, index, size
+from ir_semantics.tensors.index import Index, Quotient, index, size
 from ir_semantics.tensors.operators import fill, where
 from ir_semantics.tensors.reductions import reduce
 from ir_semantics.tensors.terms import Tensor, input_, make
@@ -819,6 +819,10 @@ def _rule_cases() -> Iterator[RuleCase]:
     yield RuleCase("at digits to a base", True, (x, x), by, premise=(le(0, N), le(1, M)))
     zero = Derivation(same(at("x", o // high)), {"h.1": index(0)})
     yield RuleCase("at a quotient by 0", False, (x, x), zero)
+    backwards = Index({(Quotient(-5 * N - 5, -N - 1),): 1})
+    both_bounds = le(5, backwards), le(backwards, 3)  # as if -N-1 were positive: 0 <= 0 and 0 <= N
+    never = Derivation(Step("cases", both_bounds, here, there))
+    yield RuleCase("under hypotheses that divide by a negative number", False, (x, y), never, premise=(le(0, N),))
     yield RuleCase("no equation", False, (x, x), Derivation(Step("chain", (), here, None)))
     summed = reduce("sum", input_("x", N, M), [1])
     total = over("r.2", M, at("x", "o.1", "r.2"))
