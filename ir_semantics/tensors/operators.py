@@ -12,10 +12,10 @@ from fractions import Fraction
 from ir_semantics.scalars import Scalar, variables
 from ir_semantics.scalars import variable as scalar_variable
 
-from .conditions import Condition, equal, inside, le, lt
+from .conditions import Condition, equal, inside, le, lt, variables_of
 from .elements import Choice, Element, IndexValue, Reader, apply_scalar, literal
 from .index import Index, IndexLike, Names, index, product, size
-from .terms import Tensor, make
+from .terms import Tensor, make, require_axes
 
 __all__ = [
     "broadcast",
@@ -151,8 +151,9 @@ def slice_(
 
 def concat(axis: int, *parts: Tensor) -> Tensor:
     """The parts one after the other along ``axis``; other dimensions must agree."""
-    if not parts or any(p.rank != parts[0].rank for p in parts) or not 0 <= axis < parts[0].rank:
-        raise ValueError(f"concat must be given tensors of one rank with an axis {axis}, not {[str(p) for p in parts]}")
+    if not parts or any(p.rank != parts[0].rank for p in parts):
+        raise ValueError(f"concat must be given tensors of one rank, not {[str(p) for p in parts]}")
+    require_axes("concat", parts[0], [axis])
     ends = [parts[0].shape[axis]]
     for part in parts[1:]:
         ends.append(ends[-1] + part.shape[axis])
@@ -215,6 +216,7 @@ def transpose(x: Tensor, permutation: Sequence[int]) -> Tensor:
 
 def reverse(x: Tensor, *axes: int) -> Tensor:
     """The elements in opposite order along the axes."""
+    require_axes("reverse", x, axes)
     return make(
         "reverse",
         [x],
@@ -245,6 +247,10 @@ def where(condition: Callable[..., Condition], x: Tensor, y: Tensor) -> Tensor:
     def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
         return Choice(condition(*at), of[0](at), of[1](at))
 
-    shown = condition(*(size(f"i{j}") for j in range(x.rank)))
+    subscripts = [f"i{j}" for j in range(x.rank)]
+    apart = variables_of(condition(*(Index({(f"{i}.",): 1}) for i in subscripts))) & set(subscripts)
+    if apart:
+        raise ValueError(f"the size {min(apart)} must have another name: that of a subscript in this choice; rename it")
+    shown = condition(*map(size, subscripts))
     alike = [equal(a, b) for a, b in zip(x.shape, y.shape, strict=True)]
     return make("where", [x, y], x.shape, rule, requires=alike, condition=shown)

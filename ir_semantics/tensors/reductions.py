@@ -16,7 +16,7 @@ from .conditions import Condition, both, equal, inside, le
 from .elements import Apply, Choice, Element, IndexValue, Number, Reader, Reduce, literal
 from .index import Index, IndexLike, Names, index, product
 from .operators import broadcast, map_
-from .terms import Tensor, make
+from .terms import Tensor, make, require_axes
 
 __all__ = [
     "avg_pool",
@@ -38,9 +38,8 @@ _BINARY = {"sum": "add", "max": "maximum", "min": "minimum"}
 
 def reduce(op: str, x: Tensor, axes: Sequence[int], initial: Fraction | int | float | None = None) -> Tensor:
     """The sum, max or min along axes, which disappear; combined with the number ``initial`` where one is given."""
+    require_axes(f"the {op}", x, axes)
     kept = [j for j in range(x.rank) if j not in axes]
-    if any(not 0 <= a < x.rank for a in axes) or len(set(axes)) != len(axes):
-        raise ValueError(f"the axes of a reduction must be different axes of {x}, not {list(axes)}")
 
     def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
         bound = [names.fresh("r") for _ in axes]
@@ -82,6 +81,7 @@ def mean(x: Tensor, axes: Sequence[int]) -> Tensor:
 
 def cumsum(x: Tensor, axis: int) -> Tensor:
     """The sum of all elements up to and including this one along ``axis``."""
+    require_axes("cumsum", x, [axis])
 
     def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
         name = names.fresh("r")
@@ -290,6 +290,7 @@ def patches(
 
 def softmax(x: Tensor, axis: int) -> Tensor:
     """exp(x) divided by its sum along ``axis``: the function on real numbers, apart from how floats compute it."""
+    require_axes("softmax", x, [axis])
     powers = map_(exp(variable("x")), x=x)
     others = [j for j in range(x.rank) if j != axis]
     total = broadcast(reduce("sum", powers, [axis]), x.shape, others)

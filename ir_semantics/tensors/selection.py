@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from .conditions import le
 from .elements import Apply, Element, IndexValue, Number, Reader, Reduce
 from .index import Index, Names
-from .terms import Tensor, make
+from .terms import Tensor, make, require_axes
 
 __all__ = ["arg_extremum", "gather", "gather_elements"]
 
@@ -37,8 +37,7 @@ def gather(x: Tensor, indices: Tensor, axis: int) -> Tensor:
 
     An element at an index outside 0 <= index < extent is -inf.
     """
-    if not 0 <= axis < x.rank:
-        raise ValueError(f"the axis of gather must be an axis of {x}, not {axis}")
+    require_axes("gather", x, [axis])
 
     def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
         end = axis + indices.rank
@@ -53,8 +52,9 @@ def gather_elements(x: Tensor, indices: Tensor, axis: int) -> Tensor:
 
     ``indices`` must have the rank of ``x`` and be no larger along the other axes.
     """
-    if not 0 <= axis < x.rank or indices.rank != x.rank:
-        raise ValueError(f"gather_elements must be given tensors of one rank and one of their axes, not axis {axis}")
+    require_axes("gather_elements", x, [axis])
+    if indices.rank != x.rank:
+        raise ValueError(f"gather_elements must be given tensors of one rank, not {x.rank} and {indices.rank}")
 
     def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
         return _chosen(of[1](at), x.shape[axis], of[0], (at[:axis], at[axis + 1 :]), names)
@@ -68,8 +68,9 @@ def arg_extremum(op: str, x: Tensor, axis: int, last: bool = False) -> Tensor:
 
     Where elements are NaN the position is that extent (or -1); the axis must not be empty.
     """
-    if op not in ("max", "min") or not 0 <= axis < x.rank:
-        raise ValueError(f"arg_extremum must be given max or min and an axis of {x}, not {op} and {axis}")
+    if op not in ("max", "min"):
+        raise ValueError(f"arg_extremum must be given max or min, not {op}")
+    require_axes("arg_extremum", x, [axis])
     extent = x.shape[axis]
 
     def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:

@@ -15,7 +15,7 @@ from .conditions import FALSE, Condition, both, le
 from .elements import Element, Number, Read, Reader, Rule
 from .index import Index, IndexLike, Names, index
 
-__all__ = ["Shape", "Tensor", "element_of", "input_", "make", "operands_of", "shape", "well_formed"]
+__all__ = ["Shape", "Tensor", "element_of", "input_", "make", "operands_of", "require_axes", "shape", "well_formed"]
 
 Shape = tuple[Index, ...]
 
@@ -74,6 +74,13 @@ def _text(value: object) -> str:
     if isinstance(value, tuple | list):
         return "[" + ", ".join(map(_text, value)) + "]"
     return str(value)
+
+
+def require_axes(what: str, x: Tensor, axes: Sequence[int]) -> None:
+    """Raises ValueError unless ``axes`` are different numbers of axes of ``x``, counted from 0."""
+    if any(type(a) is not int or not 0 <= a < x.rank for a in axes) or len(set(axes)) != len(axes):
+        numbers = f"different numbers from 0 to {x.rank - 1}" if x.rank else "none"
+        raise ValueError(f"the axes of {what} of {x} must be {numbers}, not {', '.join(map(repr, axes))}")
 
 
 def input_(name: str, *dimensions: IndexLike) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -212,6 +212,29 @@ def test_reads_outside_a_tensor_are_no_elements() -> None:
     wild = Tensor("wild", (x,), (), x.shape, x.requires, lambda at, of, names: of[0]([at[0] - 1]))
     with pytest.raises(IndexError, match=r"operand 0 of wild has the shape \(2,\) and is read at \(-1,\)"):
         evaluate(wild, {"a": 2}, {"x": np.array([1, 2], dtype=object)})
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda x: reverse(x, -1), "the axes of reverse of x must be different numbers from 0 to 1, not -1"),
+        (lambda x: reverse(x, "0"), "the axes of reverse of x must be different numbers from 0 to 1, not '0'"),
+        (lambda x: reverse(x, 0, 0), "the axes of reverse of x must be different numbers from 0 to 1, not 0, 0"),
+        (lambda x: cumsum(x, 2), "the axes of cumsum of x must be different numbers from 0 to 1, not 2"),
+        (lambda x: softmax(x, -1), "the axes of softmax of x must be different numbers from 0 to 1, not -1"),
+        (lambda x: reduce("sum", x, [2]), "the axes of the sum of x must be different numbers from 0 to 1, not 2"),
+        (lambda x: concat(2, x, x), "the axes of concat of x must be different numbers from 0 to 1, not 2"),
+        (lambda x: reduce("max", reduce("max", x, [0, 1]), [0]), "the axes of the max of reduce_max(x, axes=[0, 1], "),
+        (
+            lambda x: where(lambda i, j: lt(i, size("i1")), x, x),
+            "the size i1 must have another name: that of a subscript in this choice; rename it",
+        ),
+    ],
+)
+def test_axes_and_subscripts_are_those_of_the_operand(build: Callable[[Tensor], Tensor], message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        build(input_("x", A, B))
+    assert str(caught.value).startswith(message)
 
 
 def test_bad_input_is_named() -> None:
