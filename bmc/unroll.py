@@ -14,6 +14,7 @@ import time
 from collections import ChainMap
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ila_lang import (
     Command,
@@ -30,6 +31,7 @@ from ila_lang import (
     Store,
     bv,
     const,
+    substitute,
 )
 from ila_lang.kernel import bound_names, map_statement
 from ila_lang.machine import StorePlan, store_plan
@@ -162,7 +164,7 @@ def unroll(side: Side, sizes: Mapping[str, int], abstract: frozenset[str], deadl
     """Executes a fragment at concrete sizes on the symbolic state ``side``, in place."""
     fragment = side.fragment
     parameters: dict[Expr, Expr] = {v: const(sizes[n], v.width) for n, v in fragment.parameters.items()}
-    body = [map_statement(s, parameters) for s in fragment.program.body]
+    body = [map_statement(s, partial(substitute, mapping=parameters)) for s in fragment.program.body]
     _Executor(side, abstract, deadline).program(body)
 
 
@@ -345,7 +347,7 @@ class _Executor:
         values = self.side.values
         own = set(bound_names(kernel))
         folded = {v: lift(x, v.sort) for v, x in values.items() if type(x) is int and v.name not in own}
-        body = [map_statement(s, folded) for s in kernel.body]
+        body = [map_statement(s, partial(substitute, mapping=folded)) for s in kernel.body]
         _run(self.prepare(body, self.side.memories), dict(values))
 
     def compile(self, instruction: Instruction) -> _Code:

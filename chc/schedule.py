@@ -17,6 +17,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ila_lang import (
     Command,
@@ -48,6 +49,7 @@ from .statements import (
     condition_of,
     loads_memory,
     own_memory,
+    require_words,
     writes_apart,
     writes_memory,
 )
@@ -68,6 +70,7 @@ def schedule_of(fragment: Fragment, sizes: Mapping[str, int] | None = None) -> S
     Scalar state has unknown initial values (fresh variables) but for what ``fragment.idle`` gives.
     Raises Unsupported where a command cannot be decoded or a loop has another shape than described above.
     """
+    require_words(fragment)
     builder = _Builder(fragment, sizes)
     builder.block(fragment.program.body, start_values(fragment), _Scope())
     builder.schedule.writes = _rolled_up(builder.schedule.writes)
@@ -150,7 +153,7 @@ class _Builder:
                     self._loop(statement, known, scope)
 
     def _command(self, command: Command, known: Known, scope: _Scope) -> None:
-        mapped = map_statement(command, known)
+        mapped = map_statement(command, partial(substitute, mapping=known))
         assert isinstance(mapped, Command)
         decoded = self._decode(mapped, known)
         scope = replace(scope, label=command.note or scope.label)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ila_lang import Command, Expr, For, Let, Load, Statement, Store, postorder
-from ila_lang.kernel import walk
+from ila_lang import Command, Expr, For, Fragment, Let, Load, Statement, Store, postorder
+from ila_lang.kernel import terms, walk
+from ila_lang.sorts import MemSort
 
 from .commands import Unsupported
 
@@ -15,6 +16,7 @@ __all__ = [
     "condition_of",
     "loads_memory",
     "own_memory",
+    "require_words",
     "writes_apart",
     "writes_memory",
 ]
@@ -25,6 +27,20 @@ def own_memory(memory: Expr) -> Expr:
     if memory.op != "var":
         raise Unsupported(f"{memory.describe()} is not a memory of its own")
     return memory
+
+
+def require_words(fragment: Fragment) -> None:
+    """Raises Unsupported where a term speaks of a memory other than by a word of it.
+
+    What reads a memory is known by its loads; a comparison or a function of a whole memory would be overlooked.
+    """
+    ila, kernels = fragment.ila, (fragment.program, *fragment.ila.kernels.values())
+    parts = [t for k in kernels for t in (*k.on_done.values(), *(t for s in walk(k.body) for t in terms(s)))]
+    parts += [t for i in ila.instructions.values() for t in (i.decode, i.kernel_guard, *i.updates.values())]
+    for node in postorder([ila.valid, *parts]):
+        whole = any(isinstance(a.sort, MemSort) for a in node.args) and node.op not in ("ite", "store")
+        if whole and not (node.op == "load" and node.args[0].op == "var"):
+            raise Unsupported(f"{node.describe()} takes a whole memory")
 
 
 def condition_of(extent: Expr) -> Expr | None:

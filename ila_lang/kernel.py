@@ -10,12 +10,12 @@ loop is entered; it may use state, parameters and locals, not counters of loops 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from .build import coerce, const, ite
-from .expr import Expr, Operand, substitute, var, variables_of
+from .expr import Expr, Operand, var, variables_of
 from .sorts import MemSort, bv
 
 __all__ = ["Command", "For", "Kernel", "Let", "Load", "Statement", "Store", "bound_names", "map_statement", "walk"]
@@ -287,15 +287,11 @@ def walk(body: list[Statement] | tuple[Statement, ...]) -> Iterator[Statement]:
             yield from walk(statement.body)
 
 
-def map_statement(statement: Statement, mapping: Mapping[Expr, Expr]) -> Statement:
-    """The statement with every expression substituted; bound counters and registers too if mapped."""
-
-    def go(term: Expr) -> Expr:
-        return substitute(term, mapping)
-
+def map_statement(statement: Statement, go: Callable[[Expr], Expr]) -> Statement:
+    """The statement with every expression replaced by what ``go`` makes of it; bound counters and registers, too."""
     match statement:
         case For(counter=counter, extent=extent, body=body):
-            return For(go(counter), go(extent), tuple(map_statement(s, mapping) for s in body))
+            return For(go(counter), go(extent), tuple(map_statement(s, go) for s in body))
         case Let(target=target, value=value, update=update):
             return Let(go(target), go(value), update)
         case Load(target=target, memory=memory, address=address):

@@ -3,15 +3,18 @@
 A variable of the language is its name and sort, and programs, models and claims are written apart: a size may be called
 like a register, a counter of a kernel like one of the host, a memory of the device like one of the IR.  Here each of
 them becomes a variable of its own, by the scopes that the language has: a program's own names hide the device's, a
-kernel's own names hide the states.  Whatever is proved of the result is proved of the mapping.
+kernel's own names hide the states.  A word of a memory that a term chooses or writes to is that of its parts: what
+remains are loads from memories themselves.  Whatever is proved of the result is proved of the mapping.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
-from ila_lang import Expr, For, Fragment, Ila, Instruction, Kernel, Let, Load, Statement, substitute
+from ila_lang import Expr, For, Fragment, Ila, Instruction, Kernel, Let, Load, Statement, ite, postorder, substitute
+from ila_lang.expr import rebuild
 from ila_lang.kernel import map_statement
 from ila_lang.mapping import TensorMapping
 
@@ -30,13 +33,32 @@ def distinct(mapping: TensorMapping) -> TensorMapping:
     for size in mapping.parameters.values():
         entering(size)
     at = {coordinate: entering(coordinate) for coordinate, _ in mapping.coordinates}
-    cell = tuple((at[coordinate], substitute(extent, at)) for coordinate, extent in mapping.coordinates)
-    column = substitute(mapping.column_at, at)
+    cell = tuple((at[coordinate], _entering(extent, at)) for coordinate, extent in mapping.coordinates)
+    column = _entering(mapping.column_at, at)
     device, mine = _fragment(mapping.device)
     ir, theirs = _fragment(mapping.ir)
     inputs = tuple((mine[a], theirs[b]) for a, b in mapping.inputs)
     output = mine[mapping.output[0]], theirs[mapping.output[1]]
     return replace(mapping, device=device, ir=ir, inputs=inputs, output=output, cell=cell, cell_column=column)
+
+
+def _entering(term: Expr, known: Renaming) -> Expr:
+    """The term with its variables renamed, and with loads from memories themselves."""
+    done: dict[Expr, Expr] = {}
+    for node in postorder([substitute(term, known)]):
+        args = tuple(done[a] for a in node.args)
+        done[node] = _word(*args) if node.op == "load" else rebuild(node, args) if args else node
+    return done[node]
+
+
+def _word(memory: Expr, address: Expr) -> Expr:
+    """The word at an address of a memory term."""
+    match memory.op, memory.args:
+        case "ite", (condition, then, otherwise):
+            return ite(condition, _word(then, address), _word(otherwise, address))
+        case "store", (before, written, word):
+            return ite(address == written, word, _word(before, address))
+    return memory.load(address)
 
 
 def _fragment(fragment: Fragment) -> tuple[Fragment, dict[str, str]]:
@@ -63,19 +85,19 @@ def _ila(ila: Ila, states: Renaming) -> Ila:
     new.states = {state.name: state for state in states.values()}
     new.inits = {names[name]: value for name, value in ila.inits.items()}
     new.state_docs = {names[name]: text for name, text in ila.state_docs.items()}
-    new.valid = substitute(ila.valid, states)
+    new.valid = _entering(ila.valid, states)
     for old in ila.instructions.values():
         new.instructions[old.name] = instruction = Instruction(new, old.name, old.doc)
         instruction.reserved = old.reserved
-        instruction.decode = substitute(old.decode, states)
-        instruction.updates = {names[name]: substitute(term, states) for name, term in old.updates.items()}
-        instruction.kernel_guard = substitute(old.kernel_guard, states)
+        instruction.decode = _entering(old.decode, states)
+        instruction.updates = {names[name]: _entering(term, states) for name, term in old.updates.items()}
+        instruction.kernel_guard = _entering(old.kernel_guard, states)
         instruction.kernel = None if old.kernel is None else _kernel(old.kernel, states, names)
     return new
 
 
 def _kernel(kernel: Kernel, known: Renaming, names: Mapping[str, str]) -> Kernel:
-    done = {names[name]: substitute(term, known) for name, term in kernel.on_done.items()}
+    done = {names[name]: _entering(term, known) for name, term in kernel.on_done.items()}
     return Kernel(kernel.name, kernel.doc, list(_block(kernel.body, known)), done)
 
 
@@ -86,9 +108,9 @@ def _block(body: Iterable[Statement], around: Renaming) -> Iterable[Statement]:
         match statement:
             case For(counter=counter, extent=extent, body=inner):
                 own = entering(counter)
-                yield For(own, substitute(extent, known), tuple(_block(inner, {**known, counter: own})))
+                yield For(own, _entering(extent, known), tuple(_block(inner, {**known, counter: own})))
             case Let(target=target, update=False) | Load(target=target):
                 known[target] = entering(target)
-                yield map_statement(statement, known)
+                yield map_statement(statement, partial(_entering, known=known))
             case _:
-                yield map_statement(statement, known)
+                yield map_statement(statement, partial(_entering, known=known))

@@ -12,7 +12,7 @@ import pytest
 
 from chc.prove import prove
 from chc.schedule import schedule_of
-from ila_lang import BOOL, Expr, Fragment, Ila, Kernel, bv, const, ite, mem, true
+from ila_lang import BOOL, Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, true
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
@@ -347,3 +347,56 @@ def test_conditions_and_extents_are_what_they_were_before_the_body_writes(device
     assert not differs(mapping(device(0), nothing), {"n": 2, "m": 3})
     schedule = schedule_of(claim.device)
     assert not any(schedule.sources(w.guard, *(e for _, e in w.loops)) for w in schedule.writes)
+
+
+# -- memories inside terms --------------------------------------------------------------------------------
+
+
+def late(word: Callable[[States], Expr]) -> Body:
+    """tmp[0] is 3, ``word`` of it is taken, tmp[0] becomes 7; dst := word."""
+
+    def body(k: Kernel, s: States) -> None:
+        k.store(s["tmp"], ZERO, const(3, 8))
+        x = k.let("x", word(s))
+        k.store(s["tmp"], ZERO, const(7, 8))
+        everywhere(k, s, lambda j: x)
+
+    return body
+
+
+def values(word: int) -> Body:
+    return lambda k, s: everywhere(k, s, lambda j: const(word, 8))
+
+
+def other(s: States) -> Expr:
+    """The address 1, which the domain decides."""
+    return ite(s["n"] >= 1, const(1, 32), ZERO)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        lambda s: s["tmp"].store(other(s), const(5, 8)).load(ZERO),
+        lambda s: ite(s["n"] >= 1, s["tmp"], s["src"]).load(ZERO),
+        lambda s: ite(
+            s["n"] >= 1, s["tmp"].store(other(s), s["src"].store(ZERO, const(9, 8)).load(ZERO)), s["src"]
+        ).load(ZERO),
+    ],
+    ids=["written to", "chosen", "both"],
+)
+def test_a_word_of_a_memory_that_a_term_makes_is_read_in_its_moment(word: Callable[[States], Expr]) -> None:
+    assert differs(mapping(late(word), values(7)), {"n": 1, "m": 1})
+    assert status(mapping(late(word), values(7))) is not Status.PROVED
+    assert status(mapping(late(word), values(3))) is Status.PROVED
+
+
+FIRST = primitive(bv(8), memory=mem(32, 8), name="first")(lambda memory: memory.load(ZERO))
+
+
+@pytest.mark.parametrize(
+    "word", [lambda s: FIRST(s["tmp"]), lambda s: ite(s["tmp"] == s["tmp"].store(ZERO, const(3, 8)), const(3, 8), 0)]
+)
+def test_a_function_of_a_whole_memory_is_refused(word: Callable[[States], Expr]) -> None:
+    for right in (3, 7):
+        verdict = prove(flow(mapping(late(word), values(right))), discharger=Discharger(timeout=5.0), horn_timeout=3.0)
+        assert verdict.status is Status.UNKNOWN and "takes a whole memory" in verdict.reason
