@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from ila_lang import BOOL, BvSort, Expr, MemSort, Sort, const, true
+from ila_lang import BOOL, BvSort, Expr, Function, MemSort, Sort, const, postorder, true
 from ila_lang.build import apply_op, false
 from ila_lang.compile import compile_function, loads_resolved
 from ila_lang.expr import variables_of
@@ -75,6 +75,7 @@ class Terms:
         self.scalars = [v for v in variables if not isinstance(v.sort, MemSort)]
         self.memories = [v for v in variables if isinstance(v.sort, MemSort)]
         self._codes: dict[tuple[bool, ...], Callable[..., tuple[Value, ...]]] = {}
+        self._opaque: dict[Function, bool] = {}
 
     def __call__(self, values: Mapping[Expr, Value], memories: Mapping[Expr, Words]) -> tuple[Value, ...]:
         """The roots' values."""
@@ -85,6 +86,14 @@ class Terms:
             unknown = {v for v, symbolic in zip(self.scalars, pattern, strict=True) if symbolic}
             code = self._codes[pattern] = _Compiler(self, unknown).compile()
         return code(*args, *[memories[m] for m in self.memories])
+
+    def opaque(self, function: Function) -> bool:
+        """Whether nothing is known of a function, or of one that it applies, but lemmas."""
+        if function not in self._opaque:
+            body = function.body
+            applied = [] if body is None else [n.func for n in postorder([body]) if n.func is not None]
+            self._opaque[function] = function.name in self.abstract or body is None or any(map(self.opaque, applied))
+        return self._opaque[function]
 
 
 class _Compiler:
@@ -142,7 +151,7 @@ class _Compiler:
             if symbolic:
                 address = f"known({address}, {self.constant(self.terms.what)})"
             return self.bind(node, f"{operands[0][0]}.read({address})", True)
-        abstract = node.func is not None and (node.func.name in self.terms.abstract or node.func.body is None)
+        abstract = node.func is not None and self.terms.opaque(node.func)
         if not abstract and not any(symbolic for _, symbolic in operands):
             return self.bind(node, self._integer(node, [text for text, _ in operands]), False)
         lifted = [f"lift({t}, {self.constant(a.sort)})" for (t, _), a in zip(operands, node.args, strict=True)]

@@ -51,6 +51,8 @@ class Indirect:
     values: Values
     _ready: set[Expr] = field(default_factory=set)
     _open: list[Expr] = field(default_factory=list)
+    _settled: set[Expr] = field(default_factory=set)
+    """Results of folds and kept values that are resolved."""
     _forms: dict[Write, Expr] = field(default_factory=dict)
     _words: dict[tuple[object, ...], Expr] = field(default_factory=dict)
     _iterations: dict[tuple[int, ...], _Iteration] = field(default_factory=dict)
@@ -119,9 +121,13 @@ class Indirect:
     def _value(self, write: Write, value: Expr) -> Expr:
         """A value with the addresses that it loads from resolved, in folds and kept values, too."""
         for node in postorder([value]):
+            if node in self._settled:
+                continue
             if node in self._schedule.folds:
+                self._settled.add(node)
                 self._fold(self._schedule.folds[node])
             elif node in self._schedule.kept:
+                self._settled.add(node)
                 kept = self._schedule.kept[node]
                 self._schedule.kept[node] = replace(kept, value=self._value(kept, kept.value))
         return self._direct(write, value, ())

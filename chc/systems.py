@@ -127,7 +127,7 @@ class Nest:
     def levels(self, names: Names) -> Iterator[Level]:
         """One level per loop, outermost first."""
         for k, (counter, extent) in enumerate(self.track.loops):
-            name = f"{self.track.name}.{plain(counter.name)}"
+            name = declarable(f"{self.track.name}.{plain(counter.name)}")
             limit = names.symbol(extent, name)
             at = () if self.track.at is None else (names.symbol(self.track.at[k]),)
             sides = [Side(name, limit, tuple(Event(f"{self.track.name}!writes", a) for a in at))]
@@ -148,13 +148,13 @@ class Nest:
         assert self.partner is not None
         levels, other = self.partner
         counter, extent = other.loops[number]
-        whole = f"{other.name}.{plain(counter.name)}"
+        whole = declarable(f"{other.name}.{plain(counter.name)}")
 
         def counted(name: str, limit: Expr) -> Counted:
             return Counted(name, int(limit.value) if limit.is_const else names.symbol(limit, name))
 
         parts = [self.track.loops[level.device] for level in levels if level.ir == number]
-        high, *lower = [counted(f"{self.track.name}.{plain(c.name)}", e) for c, e in parts]
+        high, *lower = [counted(declarable(f"{self.track.name}.{plain(c.name)}"), e) for c, e in parts]
         for k, low in enumerate(lower, 2):
             last = k == len(parts)
             both = counted(whole, extent) if last else counted(f"{whole}_digits{k}", product(e for _, e in parts[:k]))

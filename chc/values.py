@@ -124,6 +124,8 @@ class Values:
         idle = self.idle(memory)
         if idle is not None:
             return idle
+        if memory.sort.addr_width < reader.address.width:  # type: ignore[union-attr]
+            raise Unsupported(f"an element that {plain(memory.name)} has no word for may keep its value")
         key = (scene, memory, reader.there())
         if key not in self._known:
             symbol = fresh(f"source.{self.origins.prefix}.{len(self.sources)}", memory.load(reader.address).sort)

@@ -5,6 +5,7 @@ The text of :mod:`chc.schedule` says what they mean.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ila_lang import Expr, Fragment, false, free_variables, postorder, true
@@ -55,6 +56,11 @@ class Fold:
     step: tuple[Expr, ...]
     results: tuple[Expr, ...]
 
+    @property
+    def terms(self) -> tuple[Expr, ...]:
+        """What it begins with, does in each step, and how often."""
+        return (*self.initial, *self.step, *(e for _, e in self.loops))
+
 
 @dataclass(frozen=True, eq=False)
 class Condition:
@@ -93,15 +99,19 @@ class Schedule:
 
     def mentions(self, value: Expr, registers: set[Expr]) -> bool:
         """Whether a term depends on one of some registers, by way of folds and kept values, too."""
-        for node in postorder([value]):
-            if node in registers or (node in self.kept and self.mentions(self.kept[node].value, registers)):
-                return True
-            if node in self.folds:
-                fold = self.folds[node]
-                terms = (*fold.initial, *fold.step, *(e for _, e in fold.loops))
-                if any(self.mentions(t, registers) for t in terms):
-                    return True
-        return False
+        return any(node in registers for node in self._reached([value], {s: [w.value] for s, w in self.kept.items()}))
+
+    def _reached(self, terms: Iterable[Expr], more: Mapping[Expr, Sequence[Expr]]) -> Iterator[Expr]:
+        """The nodes of terms, of those that their folds consist of, and of ``more`` terms behind symbols, each once."""
+        seen: set[Expr] = set()
+        open_ = list(terms)
+        while open_:
+            for node in postorder([open_.pop()], seen):
+                seen.add(node)
+                yield node
+                open_ += more.get(node, ())
+                if node in self.folds:
+                    open_ += self.folds[node].terms
 
     def moving(self, term: Expr) -> Expr | None:
         """A symbol in a term that stands for another value in each iteration, and was not replaced by one; or None."""
@@ -110,31 +120,35 @@ class Schedule:
 
     def names(self, fold: Fold) -> set[str]:
         """The variables that a fold depends on, by way of other folds and kept values, too; its own are among them."""
-        found: set[str] = set()
-        for term in (*fold.initial, *fold.step, *(e for _, e in fold.loops)):
-            for node in postorder([term]):
-                if node.op == "var":
-                    found.add(node.name)
-                if node in self.folds:
-                    found |= self.names(self.folds[node])
-                if node in self.kept:
-                    found |= {c.name for c in self.kept[node].counters}
-        return found | {c.name for c in fold.here.counters}
+        found = {c.name for c in fold.here.counters}
+        for node in self._reached(fold.terms, {}):
+            if node.op == "var":
+                found.add(node.name)
+            here = self.folds[node].here if node in self.folds else self.kept.get(node)
+            found |= set() if here is None else {c.name for c in here.counters}
+        return found
 
     def parts(self, value: Expr, registers: set[Expr], memories: set[Expr]) -> list[Expr]:
         """The largest parts of a term that read some memories; none depends on ``registers``.
 
         Raises NotApart where what is read depends on them.
         """
-        if not memories & self.sources(value):
-            return []
-        if not self.mentions(value, registers):
-            return [value]
-        if value.op == "load":
-            raise Unsupported(
-                f"what is read from {' or '.join(sorted(m.name for m in memories))} depends on a register"
-            )
-        return list(dict.fromkeys(p for a in value.args for p in self.parts(a, registers, memories)))
+        found: dict[Expr, None] = {}
+        seen: set[Expr] = set()
+        open_ = [value]
+        while open_:
+            term = open_.pop()
+            if term in seen or not memories & self.sources(term):
+                continue
+            seen.add(term)
+            if not self.mentions(term, registers):
+                found[term] = None
+            elif term.op == "load":
+                names = " or ".join(sorted(m.name for m in memories))
+                raise Unsupported(f"what is read from {names} depends on a register")
+            else:
+                open_ += term.args[::-1]
+        return list(found)
 
     def flat(self, fold: Fold) -> Fold:
         """A fold whose step is a whole fold that goes on from its registers, as one over the loops of both."""

@@ -82,6 +82,8 @@ class Fragment:
                     f"Fragment {self.name} must use only its parameters, tensors and device outputs, not {name}"
                 )
         self._check_idle()
+        for name in self.program.on_done:
+            raise ValueError(f"Program of fragment {self.name} must set no state at its end, not {name}; kernels do")
         for statement in walk(self.program.body):
             if isinstance(statement, Command):
                 for name, value in statement.inputs:

@@ -185,6 +185,9 @@ class TensorMapping:
                     raise ValueError(
                         f"Inputs of {self.name} must be arbitrary; fragment {fragment.name} gives {name} an idle value"
                     )
+        for what, extent in (("Rows", self.rows), ("Columns", self.columns)):
+            if extent.sort != bv(32):
+                raise TypeError(f"{what} of {self.name} must have 32 bits, not {extent.sort}")
         for what, pairs in (("Inputs", self.inputs), ("Output", (self.output,))):
             for names in zip(*pairs, strict=True):
                 twice = next((name for name in names if names.count(name) > 1), None)
@@ -216,10 +219,11 @@ class TensorMapping:
         stray = next((v.name for v in variables_of(*terms) if v not in known), None)
         if stray is not None:
             raise ValueError(f"Cell of {self.name} must use only its coordinates and sizes, not {stray}")
-        if self.cell and len(self.cell) <= self.row_coordinates:
+        count = len(self.cell) or 2
+        if not 1 <= self.row_coordinates < count:
             raise ValueError(
-                f"Cell of {self.name} must have coordinates for its column beside {self.row_coordinates} for its row, "
-                f"not {len(self.cell)} in all"
+                f"Cell of {self.name} must have coordinates for its row and beside them for its column, not "
+                f"{self.row_coordinates} of {count} for its row"
             )
 
     @cached_property
@@ -256,6 +260,14 @@ class TensorMapping:
         if not all(holds):
             text = self.conditions[holds.index(False)]
             raise SizeError(f"Sizes of mapping {self.name} must satisfy: {text}; {shown}")
+        rows, columns = self.output_extents(sizes)
+        for fragment, name in zip((self.device, self.ir), self.output, strict=True):
+            sort = fragment.tensor(name).sort
+            if isinstance(sort, MemSort) and rows * columns > 1 << sort.addr_width:
+                raise SizeError(
+                    f"Output of mapping {self.name} must fit {name}, which has {1 << sort.addr_width} words; {shown}, "
+                    f"where it has {rows * columns}"
+                )
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
         """Whether ``sizes`` lie inside the domain."""

@@ -36,9 +36,9 @@ from pysmt.shortcuts import (
 from pysmt.typing import BOOL as SMT_BOOL
 from pysmt.typing import INT
 
-from ila_lang import BOOL, BvSort, Expr, postorder
+from ila_lang import BOOL, BvSort, Expr, MemSort, postorder
 
-from .environment import symbol_text
+from .environment import plain, symbol_text
 from .polynomials import Polynomial, expand, polynomial_term
 
 __all__ = ["IntegerEncoding", "NotLinearizable", "is_linear"]
@@ -104,7 +104,12 @@ class IntegerEncoding:
                 self._bounds[left] = min(self.upper(left), max(limit, 0))
 
     def symbol(self, variable: Expr) -> FNode:
-        """The integer (or Boolean) symbol of a variable; its range joins the hypotheses at first use."""
+        """The integer (or Boolean) symbol of a variable; its range joins the hypotheses at first use.
+
+        Raises NotLinearizable for a memory, which a load brings in that nothing has resolved.
+        """
+        if isinstance(variable.sort, MemSort):
+            raise NotLinearizable(f"an index must not depend on what {plain(variable.name)} holds")
         if variable not in self._memo:
             if variable.sort == BOOL:
                 self._memo[variable] = Symbol(symbol_text((variable, "truth"), variable.name), SMT_BOOL)

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from ila_lang import Expr, For, Fragment, Ila, Instruction, Kernel, Let, Load, Statement, ite, postorder, substitute
-from ila_lang.expr import rebuild
+from ila_lang import Expr, For, Fragment, Ila, Instruction, Kernel, Let, Load, Statement, substitute
+from ila_lang.compile import loads_resolved
 from ila_lang.kernel import map_statement
 from ila_lang.mapping import TensorMapping
 
@@ -44,21 +44,7 @@ def distinct(mapping: TensorMapping) -> TensorMapping:
 
 def _entering(term: Expr, known: Renaming) -> Expr:
     """The term with its variables renamed, and with loads from memories themselves."""
-    done: dict[Expr, Expr] = {}
-    for node in postorder([substitute(term, known)]):
-        args = tuple(done[a] for a in node.args)
-        done[node] = _word(*args) if node.op == "load" else rebuild(node, args) if args else node
-    return done[node]
-
-
-def _word(memory: Expr, address: Expr) -> Expr:
-    """The word at an address of a memory term."""
-    match memory.op, memory.args:
-        case "ite", (condition, then, otherwise):
-            return ite(condition, _word(then, address), _word(otherwise, address))
-        case "store", (before, written, word):
-            return ite(address == written, word, _word(before, address))
-    return memory.load(address)
+    return loads_resolved(substitute(term, known))
 
 
 def _fragment(fragment: Fragment) -> tuple[Fragment, dict[str, str]]:

@@ -14,7 +14,7 @@ import pytest
 from bmc.budget import CHUNK, MOST_WORDS, Budget, BudgetExceeded
 from bmc.counterexample import replays, search
 from bmc.prove import prove
-from ila_lang import Expr, Kernel, bv, const, mem, true, uninterpreted, var
+from ila_lang import Expr, Kernel, bv, const, mem, primitive, true, uninterpreted, var
 from ila_lang.fragment import Fragment
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
@@ -70,12 +70,13 @@ def test_loops_inside_of_loops_look_at_the_clock() -> None:
 
 def test_functions_without_a_body_cannot_be_run_and_are_proved_for_all_meanings() -> None:
     blur = uninterpreted("blur", bv(8), x=bv(8))
+    twice = primitive(bv(8), x=bv(8), name="twice")(lambda x: blur(blur(x)))
 
     def applied(change: int) -> Callable[[Kernel, Mapping[str, Expr]], None]:
         def body(kernel: Kernel, s: Mapping[str, Expr]) -> None:
             with kernel.loop("i", s["n"]) as i, kernel.loop("j", s["m"]) as j:
                 word = kernel.load("word", s["src"], i * s["m"] + j)
-                kernel.store(s["dst"], i * s["m"] + j, blur(word + change))
+                kernel.store(s["dst"], i * s["m"] + j, blur(word + change) ^ twice(const(3, 8)))
 
         return body
 

@@ -400,3 +400,51 @@ def test_a_function_of_a_whole_memory_is_refused(word: Callable[[States], Expr])
     for right in (3, 7):
         verdict = prove(flow(mapping(late(word), values(right))), discharger=Discharger(timeout=5.0), horn_timeout=3.0)
         assert verdict.status is Status.UNKNOWN and "takes a whole memory" in verdict.reason
+
+
+# -- how much there is to look at -----------------------------------------------------------------------
+
+
+def fibonacci(k: Kernel, s: States) -> None:
+    """Each of 32 kept values stands for two earlier ones; dst := 0."""
+    x, y = k.let("x", const(0, 8)), k.let("y", const(1, 8))
+    with k.loop("q", const(32, 32)) as q:
+        z = k.let("z", x + y + s["tmp"].load(q))
+        k.assign(x, y)
+        k.assign(y, z)
+        k.store(s["tmp"], q, y)
+    nothing(k, s)
+
+
+def doubled(k: Kernel, s: States) -> None:
+    """A term with 2^40 paths is taken apart, as it depends on a register, and reads what is written next; dst := 0."""
+    acc = k.let("acc", const(0, 8))
+    with k.loop("t", s["m"]) as t:
+        y = acc + s["tmp"].load(t)
+        for _ in range(40):
+            y = y + (y ^ 1)
+        k.store(s["tmp"], t, const(0, 8))
+        k.assign(acc, y)
+    nothing(k, s)
+
+
+@pytest.mark.parametrize("body", [fibonacci, doubled])
+def test_what_stands_at_many_places_is_looked_at_once(body: Body) -> None:
+    assert status(mapping(body, body)) is Status.PROVED
+
+
+# -- what memories say --------------------------------------------------------------------------------------
+
+
+def as_often(k: Kernel, s: States) -> None:
+    """A register counts how often a loop runs, as a memory says."""
+    k.store(s["tmp"], ZERO, const(2, 8))
+    acc = k.let("acc", const(0, 8))
+    with k.loop("u", s["tmp"].load(ZERO).zext(32)):
+        k.assign(acc, acc + 1)
+    everywhere(k, s, lambda j: acc)
+
+
+def test_a_fold_that_runs_as_often_as_a_memory_says_is_unknown() -> None:
+    assert status(mapping(as_often, values(2))) is Status.UNKNOWN
+    assert status(mapping(as_often, values(3))) is Status.UNKNOWN

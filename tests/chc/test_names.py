@@ -74,6 +74,16 @@ def row_number(number: int) -> Body:
     return body
 
 
+@pytest.mark.parametrize(("ila", "counter"), [("str", "len"), ("re", "all"), ("fp", "add")])
+def test_a_counter_may_have_the_name_of_a_function_of_the_solvers(ila: str, counter: str) -> None:
+    def body(k: Kernel, s: States) -> None:
+        with k.loop(counter, s["n"]) as i, k.loop("j", s["m"]) as j:
+            k.store(s["dst"], i * s["m"] + j, k.load("word", s["src"], i * s["m"] + j))
+
+    claim = replace(mapping(body, body), device=fragment(model(ila, "", body), ""))
+    assert prove(claim, discharger=Discharger(timeout=5.0), horn_timeout=3.0).status is Status.PROVED
+
+
 @pair
 def a_counter_of_the_kernel_and_a_register_of_the_host(right: bool) -> TensorMapping:
     def program(p: Kernel, _: States) -> None:

@@ -27,7 +27,7 @@ from ila_lang import (
     var,
 )
 from ila_lang.compile import Memory
-from ila_lang.mapping import TensorMapping
+from ila_lang.mapping import SizeError, TensorMapping
 
 SRC, DST = var("src", mem(8, 8)), var("dst", mem(8, 8))
 OUTER, INNER, WORD = (var(name, bv(8)) for name in "ijw")
@@ -251,6 +251,16 @@ ROW = var("row", bv(32))
             {"cell": ((ROW, N.zext(32)),), "cell_column": var("column", bv(32))},
             "Cell of claim must use only its coordinates and sizes, not column",
         ),
+        (
+            {"row_coordinates": 2},
+            "Cell of claim must have coordinates for its row and beside them for its column, not 2 of 2 for its row",
+        ),
+        (
+            {"row_coordinates": 0},
+            "Cell of claim must have coordinates for its row and beside them for its column, not 0 of 2 for its row",
+        ),
+        ({"rows": N}, "Rows of claim must have 32 bits, not bv8"),
+        ({"columns": N == 1}, "Columns of claim must have 32 bits, not bool"),
     ],
 )
 def test_mappings_that_are_malformed(change: dict[str, Any], message: str) -> None:
@@ -268,6 +278,22 @@ def test_mappings_that_are_malformed(change: dict[str, Any], message: str) -> No
 )
 def test_idle_values_that_are_malformed(idle: dict[str, int], message: str) -> None:
     assert error(ValueError, lambda: replace(small_claim().device, idle=idle)) == message
+
+
+def test_a_program_sets_no_state_at_its_end() -> None:
+    program = Kernel("host")
+    device = small_claim().device
+    program.done(device.ila.state("r", 8), 1)
+    message = "Program of fragment f must set no state at its end, not r; kernels do"
+    assert error(ValueError, lambda: replace(device, program=program)) == message
+
+
+def test_an_output_fits_its_memory() -> None:
+    claim = replace(small_claim(), columns=const(2, 32))
+    claim.require({"n": 128})
+    assert error(SizeError, lambda: claim.require({"n": 129})) == (
+        "Output of mapping claim must fit dst, which has 256 words; given n = 129, where it has 258"
+    )
 
 
 def test_an_input_has_no_idle_value() -> None:
