@@ -276,6 +276,23 @@ class Function:
         self.body = body
         self.doc = doc
 
+    @property
+    def body(self) -> Expr | None:
+        """What the function is, or None; ValueError or TypeError for a term that is no function of the parameters."""
+        return self._body
+
+    @body.setter
+    def body(self, body: Expr | None) -> None:
+        if body is not None:
+            if body.sort != self.result:
+                raise TypeError(f"Body of {self.name} must have sort {self.result}, not {body.sort}")
+            stray = [v.name for v in variables_of(body) if v not in set(self.params)]
+            if stray:
+                raise ValueError(f"Body of {self.name} must use only its parameters, not {', '.join(stray)}")
+            if self in _applied(body):
+                raise ValueError(f"Body of {self.name} must not apply {self.name} itself")
+        self._body = body
+
     def __call__(self, *args: Operand) -> Expr:
         """The application of this function; raises TypeError on a wrong number or sort of arguments."""
         if len(args) != len(self.params):
@@ -298,6 +315,17 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<Function {self.name}/{len(self.params)}>"
+
+
+def _applied(body: Expr) -> set[Function]:
+    """The functions that a term applies, by way of other functions, too."""
+    found: set[Function] = set()
+    terms = [body]
+    while terms:
+        for function in {n.func for n in postorder([terms.pop()]) if n.func is not None} - found:
+            found.add(function)
+            terms += [function.body] if function.body is not None else []
+    return found
 
 
 def var(name: str, sort: Sort) -> Expr:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 
-from .expr import Expr, Function, free_variables, postorder, rebuild, substitute
+from .expr import Expr, Function, postorder, rebuild, substitute
 from .sorts import Sort
 
 __all__ = ["inline", "inline_all", "primitive", "uninterpreted"]
@@ -35,12 +35,9 @@ def primitive(result: Sort | None = None, *, name: str | None = None, **params: 
         label = name or python.__name__
         shell = Function(label, params, result or next(iter(params.values())), None, inspect.getdoc(python) or "")
         body = python(*shell.params)
-        if result is not None and body.sort != result:
-            raise TypeError(f"Body of {label} must have sort {result}, not {body.sort}")
-        stray = [n for n in free_variables(body) if n not in {p.name for p in shell.params}]
-        if stray:
-            raise ValueError(f"Body of {label} must use only its parameters, not {', '.join(stray)}")
-        shell.body, shell.result = body, body.sort
+        if result is None:
+            shell.result = body.sort
+        shell.body = body
         return shell
 
     return wrap

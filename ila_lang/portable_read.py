@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from .build import BOOLEAN, COMPARISONS, SHIFTS
-from .expr import Expr, Function, bool_const, bv_const, free_variables, var
+from .expr import Expr, Function, bool_const, bv_const, var
 from .fragment import Fragment
 from .kernel import Command, For, Kernel, Let, Load, Statement, Store
 from .model import Ila
@@ -243,13 +243,9 @@ class _Reader:
             params[p["n"].text()] = self.sort(p["s"])
         body = None if item["b"].value is None else self.term(item["b"])
         with _at(item.path):
-            function = Function(item["n"].text(), params, self.sort(item["r"]), body, self.doc(item))
-        if body is not None:
-            if body.sort != function.result:
-                raise item["b"].fail(f"must have sort {function.result}, not {body.sort}")
-            for name in free_variables(body):
-                if name not in {p.name for p in function.params}:
-                    raise item["b"].fail(f"must use only the parameters of {function.name}, not {name}")
+            function = Function(item["n"].text(), params, self.sort(item["r"]), None, self.doc(item))
+        with _at(item["b"].path):
+            function.body = body
         return function
 
     def ila(self, item: _Item) -> Ila:

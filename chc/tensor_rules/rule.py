@@ -9,7 +9,7 @@ from enum import Enum
 from functools import cached_property
 
 from ir_semantics.tensors.conditions import TRUE, All, AtLeastZero, Condition, le, variables_of
-from ir_semantics.tensors.elements import Apply, Choice, Element, Reduce, indices_of_element
+from ir_semantics.tensors.elements import Apply, Choice, Element, Reduce, indices_of_element, truths_of_element
 from ir_semantics.tensors.index import Index, Names, size
 from ir_semantics.tensors.terms import Shape, Tensor, element_of, operands_of, well_formed
 from smt_encodings.claims import Claim, Equality, Interpretation
@@ -61,7 +61,7 @@ class TensorRule:
 
     @property
     def inputs(self) -> dict[str, Tensor]:
-        """The inputs by name; raises ValueError where one name has two shapes."""
+        """The inputs by name, without masks; ValueError where a name has two shapes, or is read as a mask and is none."""
         found: dict[str, Tensor] = {}
         for tensor in operands_of(self.left, self.right):
             if tensor.operator == "input":
@@ -71,6 +71,16 @@ class TensorRule:
                         f"the input {name} of the rule {self.name} must have one shape, not "
                         f"{_shape(found[name].shape)} and {_shape(tensor.shape)}; rename one of them"
                     )
+        masks = dict(self.masks)
+        for name in found.keys() & masks.keys():
+            raise ValueError(f"the mask {name} of the rule {self.name} must not be an input, too; rename one of them")
+        for name, rank in {(t.name, len(t.at)) for e in self.elements for t in truths_of_element(e)}:
+            if name not in masks or len(masks[name]) != rank:
+                known = ", ".join(f"{n}{_shape(s)}" for n, s in masks.items()) or "none"
+                raise ValueError(
+                    f"the Boolean tensor {name} of the rule {self.name}, read at {rank} subscripts, must be one of its "
+                    f"masks: {known}"
+                )
         return found
 
     @cached_property

@@ -35,6 +35,7 @@ __all__ = [
     "negation",
     "rebuild_condition",
     "substitute_condition",
+    "truths_of",
     "variables_of",
 ]
 
@@ -213,6 +214,16 @@ def indices_of(condition: Condition) -> list[Index]:
             return list(at)
         case All(parts) | OneOf(parts):
             return [i for p in parts for i in indices_of(p)]
+
+
+def truths_of(condition: Condition) -> list[TruthOf]:
+    """The elements of Boolean tensors that a condition reads."""
+    match condition:
+        case TruthOf():
+            return [condition]
+        case All(parts) | OneOf(parts):
+            return [t for p in parts for t in truths_of(p)]
+    return []
 
 
 def variables_of(condition: Condition) -> frozenset[str]:

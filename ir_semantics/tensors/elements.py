@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from ir_semantics.scalars import BOOLEAN, NUMBER, OPERATORS, Format, Literal, Scalar, interpret
 
-from .conditions import Condition, indices_of, substitute_condition
+from .conditions import Condition, TruthOf, indices_of, substitute_condition, truths_of
 from .index import Index, Names
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "indices_of_element",
     "literal",
     "substitute_element",
+    "truths_of_element",
 ]
 
 
@@ -162,6 +163,18 @@ def indices_of_element(element: Element) -> list[Index]:
             return [*indices_of(condition), *indices_of_element(yes), *indices_of_element(no)]
         case Reduce(_, _, extent, body):
             return [extent, *indices_of_element(body)]
+
+
+def truths_of_element(element: Element) -> list[TruthOf]:
+    """The elements of Boolean tensors that choices in an element read."""
+    match element:
+        case Apply(_, args):
+            return [t for a in args for t in truths_of_element(a)]
+        case Choice(condition, yes, no):
+            return [*truths_of(condition), *truths_of_element(yes), *truths_of_element(no)]
+        case Reduce(_, _, _, body):
+            return truths_of_element(body)
+    return []
 
 
 class _Elements:

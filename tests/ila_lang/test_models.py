@@ -107,6 +107,16 @@ def test_messages_of_functions() -> None:
     assert error(ValueError, lambda: il.primitive(a=bv(8), name="f")(lambda a: a + var("z", bv(8)))) == (
         "Body of f must use only its parameters, not z"
     )
+    shell = il.Function("shell", {"a": bv(8)}, bv(8), None)
+    other = il.Function("other", {"a": bv(8)}, bv(8), shell(const(1, 8)))
+    for wrong, message in (
+        (var("a", bv(8)), "Body of shell must use only its parameters, not a"),
+        (const(1, 9), "Body of shell must have sort bv8, not bv9"),
+        (other(shell.params[0]), "Body of shell must not apply shell itself"),
+    ):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            shell.body = wrong
+        assert str(caught.value) == message and shell.body is None
     unknown = il.uninterpreted("g", bv(8), a=bv(8))
     assert error(ValueError, lambda: il.compile_function(unknown)) == (
         "Function g must have a body to be run; give it one or run another model"

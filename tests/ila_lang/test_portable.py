@@ -288,11 +288,11 @@ def test_malformed_documents(path: list[Any], value: Any, message: str) -> None:
 def test_malformed_functions() -> None:
     document = il.function_to_json(mix)
     document["f"][0]["p"].pop()
-    with pytest.raises(PortableError, match=r"^f\[0\]\.b: must use only the parameters of mix, not mix\.b$"):
+    with pytest.raises(PortableError, match=r"^f\[0\]\.b: Body of mix must use only its parameters, not mix\.b$"):
         il.function_from_json(document)
     document = il.function_to_json(mix)
     document["f"][0]["r"]["w"] = 5
-    with pytest.raises(PortableError, match=r"^f\[0\]\.b: must have sort bv5, not bv4$"):
+    with pytest.raises(PortableError, match=r"^f\[0\]\.b: Body of mix must have sort bv5, not bv4$"):
         il.function_from_json(document)
     with pytest.raises(PortableError, match=r"^document: must be an object, not None$"):
         il.function_from_json(None)

@@ -13,8 +13,10 @@ from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.prove import prove_tensor_rule
 from chc.tensor_rules.refute import Counterexample, find_counterexample, replay
 from chc.tensor_rules.rule import Kind, TensorRule
+from ir_semantics.tensors.conditions import TruthOf
 from ir_semantics.tensors.evaluate import shape_at
-from ir_semantics.tensors.index import size
+from ir_semantics.tensors.index import Index, size
+from ir_semantics.tensors.operators import fill, where
 from ir_semantics.tensors.terms import input_
 from rewrites import tensor_rules, tensor_rules_layout
 from rewrites.tensor_rules import RULES, entries, rule_named
@@ -147,6 +149,26 @@ def test_one_name_has_one_shape() -> None:
     within = TensorRule("within", "", input_("x", n), input_("x", n), Kind.WRONG, equality=Equality.WITHIN)
     with pytest.raises(ValueError, match="the rule within must be claimed bit_exact"):
         prove_tensor_rule(within)
+
+
+def test_a_boolean_tensor_is_a_mask() -> None:
+    n = size("n")
+    x = input_("x", n)
+
+    def masked(name: str, *masks: tuple[str, tuple[Index, ...]], rank: int = 1) -> TensorRule:
+        left = where(lambda i: TruthOf(name, (i,) * rank), x, fill(0, n))
+        return TensorRule("masked", "", left, left, Kind.WRONG, masks=masks)
+
+    must = "the Boolean tensor q of the rule masked, read at {} subscripts, must be one of its masks: {}"
+    for rule, message in (
+        (masked("q"), must.format(1, "none")),
+        (masked("q", ("q", (n,)), rank=2), must.format(2, "q[n]")),
+        (masked("x", ("x", (n,))), "the mask x of the rule masked must not be an input, too; rename one of them"),
+    ):
+        with pytest.raises(ValueError) as caught:
+            prove_tensor_rule(rule)
+        assert str(caught.value) == message
+    assert prove_tensor_rule(masked("q", ("q", (n,)))).status is Status.PROVED
 
 
 def test_no_rule_is_only_about_empty_tensors() -> None:
