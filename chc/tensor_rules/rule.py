@@ -61,7 +61,7 @@ class TensorRule:
 
     @property
     def inputs(self) -> dict[str, Tensor]:
-        """The inputs by name, without masks; ValueError where a name has two shapes, or is read as a mask and is none."""
+        """The inputs by name, without masks; ValueError where a name has two shapes, or a mask is not declared."""
         found: dict[str, Tensor] = {}
         for tensor in operands_of(self.left, self.right):
             if tensor.operator == "input":
