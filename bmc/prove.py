@@ -107,6 +107,7 @@ def claim_at(
         equality=Equality.BIT_EXACT,
         interpretations=interpretations,
         assumptions=mapping.assumptions,
+        compared=mapping.compared,
     )
 
 

@@ -48,6 +48,7 @@ def claim_of(mapping: TensorMapping) -> Claim:
         equality=Equality.BIT_EXACT,
         interpretations=(Interpretation.UNINTERPRETED, Interpretation.BITS),
         assumptions=mapping.assumptions,
+        compared=plain(mapping.compared),
     )
 
 

@@ -10,7 +10,7 @@ from .build import const
 from .expr import Expr, postorder
 from .listing import show_expr
 
-__all__ = ["condition_text"]
+__all__ = ["condition_text", "size_text"]
 
 _SUM, _PRODUCT, _ATOM = 1, 2, 3
 """How tightly a text holds together: what is below _PRODUCT needs parentheses in a product."""
@@ -31,7 +31,7 @@ def condition_text(condition: Expr) -> str:
         left, right = (condition_text(part) for part in condition.args)
         shared = _larger_side(condition.args[0])
         if shared is not None and shared is _smaller_side(condition.args[1]):
-            return left + right.removeprefix(_term(shared))
+            return left + right.removeprefix(size_text(shared))
         return f"{left} and {right}"
     if condition.op == "or":
         return " or ".join(f"({t})" if " and " in t else t for t in map(condition_text, condition.args))
@@ -42,12 +42,12 @@ def condition_text(condition: Expr) -> str:
         and inner.args[0].op in ("extract", "bvurem")
         and inner.args[1] is const(0, inner.args[1].width)
     ):
-        dividend, _, divisor = _term(inner.args[0]).rpartition(" mod ")
+        dividend, _, divisor = size_text(inner.args[0]).rpartition(" mod ")
         if dividend and divisor.isalnum():
             return f"{dividend} is {'no' if negated else 'a'} multiple of {divisor}"
     if inner.op not in _RELATIONS or inner.args[0].sort == condition.sort:
         return show_expr(condition)
-    left, right = map(_term, inner.args)
+    left, right = map(size_text, inner.args)
     if inner.op == "eq" and inner.args[1].op == "var":
         left, right = right, left
     if not negated:
@@ -67,7 +67,13 @@ def _larger_side(comparison: Expr) -> Expr | None:
     return comparison.args[1] if comparison.op in _NEGATED else None
 
 
-def _term(root: Expr) -> str:
+def size_text(root: Expr) -> str:
+    """A term over sizes in words.
+
+    >>> from ila_lang import bv, var
+    >>> size_text(var("n", bv(16)).zext(32) * 2 + 1)
+    '2*n + 1'
+    """
     texts: dict[Expr, _Text] = {}
     for node in postorder([root]):
         texts[node] = _node(node, texts)

@@ -12,7 +12,7 @@ from functools import cached_property
 from random import Random
 
 from .compile import compile_terms
-from .conditions import condition_text
+from .conditions import condition_text, size_text
 from .expr import Expr, Function, private_var, variables_of
 from .fragment import Fragment
 from .sorts import BOOL, BvSort, MemSort, bv
@@ -242,6 +242,14 @@ class TensorMapping:
         domain = ", ".join(self.conditions)
         texts = ", ".join(f"{name}: {text}" for name, text in self.parameter_texts.items())
         return f"{domain} ({texts})" if texts else domain
+
+    @property
+    def compared(self) -> str:
+        """What a proof compares: the elements of the output, given equal inputs."""
+        ours, theirs = self.output
+        extents = f"{size_text(self.rows)} rows of {size_text(self.columns)}"
+        given = "; given " + ", ".join(f"{a} = {b}" for a, b in self.inputs) if self.inputs else ""
+        return f"{ours} of {self.device.ila.name} = {theirs} of {self.ir.ila.name}, {extents}{given}"
 
     def require(self, sizes: Mapping[str, int]) -> None:
         """Raises SizeError, naming the first violated constraint, if ``sizes`` lie outside the domain."""

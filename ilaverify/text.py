@@ -43,6 +43,8 @@ def _lines(verdict: Verdict, full: bool) -> Iterator[str]:
         yield from _field("reason", verdict.reason)
     yield from _field("claim", claim.statement)
     yield from _field("sizes", claim.size_domain)
+    if claim.compared:
+        yield from _field("compared", claim.compared)
     how = ", then ".join(_INTERPRETATION[i.value] for i in claim.interpretations)
     yield from _field("equality", claim.equality.value + (f"; data: {how}" if how else ""))
     yield ""

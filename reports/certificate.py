@@ -44,7 +44,7 @@ __all__ = [
 MOST_BYTES = 1 << 28
 """Bytes of a certificate's file, and of an entry of a store."""
 
-SCHEMA = "ilaverify-certificate-3"
+SCHEMA = "ilaverify-certificate-4"
 """Version of the format; the published schema is ``reports/certificate.schema.json``."""
 
 _TOP = {
@@ -55,7 +55,8 @@ _TOP = {
 _OBLIGATION = {"group": str, "name": str, "meaning": str, "expected": str, "smtlib": str, "answers": list}
 _ANSWER = {"solver": str, "status": str, "seconds": (int, float)}
 _CLAIM = {
-    "subject": str, "statement": str, "size_domain": str, "equality": str, "interpretations": list, "assumptions": list,
+    "subject": str, "statement": str, "size_domain": str, "compared": str, "equality": str, "interpretations": list,
+    "assumptions": list,
 }  # fmt: skip
 _ENUMERATION = {"name": str, "meaning": str, "arguments": int, "largest": (int, float)}
 _RUNS = {"count": int, "at": list, "notes": list}
@@ -141,6 +142,7 @@ def claim_json(claim: Claim) -> dict[str, Any]:
         "subject": claim.subject,
         "statement": claim.statement,
         "size_domain": claim.size_domain,
+        "compared": claim.compared,
         "equality": claim.equality.value,
         "interpretations": [i.value for i in claim.interpretations],
         "assumptions": list(claim.assumptions),

@@ -239,6 +239,7 @@ class ClaimView:
     reason: str
     statement: str
     size_domain: str
+    compared: str
     equality: tuple[str, str]
     data: tuple[tuple[str, str], ...]
     method: tuple[str, str]
@@ -291,6 +292,7 @@ def claim_view(
         reason=reason,
         statement=str(claim.get("statement", outcome.summary)),
         size_domain=str(claim.get("size_domain", "")),
+        compared=str(claim.get("compared", "")),
         equality=(equality, known[0]) if equality else ("", ""),
         data=tuple((str(name), meaning) for name, (meaning, _) in data),
         method=(outcome.method, method[0]),

@@ -37,6 +37,7 @@ def _lines(mapping: TensorMapping) -> Iterator[str]:
     yield f"{mapping.name}"
     yield f"  claim          {mapping.statement}"
     yield from (f"  domain         {text}" for text in mapping.conditions)
+    yield f"  compared       {mapping.compared}"
     yield from _listed("assumption", mapping.assumptions)
     sides = (("device", mapping.device), ("ir", mapping.ir))
     yield from _listed("start", (f"{side}: {n} = {v:#x}" for side, f in sides for n, v in sorted(f.idle.items())))

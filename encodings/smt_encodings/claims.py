@@ -100,6 +100,8 @@ class Claim:
     equality: Equality
     interpretations: tuple[Interpretation, ...]
     assumptions: tuple[str, ...]
+    compared: str = ""
+    """Of a mapping: which elements of which tensors are equal, given which equal inputs."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ HOSTILE = "a<b>&\"'|`*_[x](y) ]]> \x00\x1b[31m\ud800\ufffe é \u202e # $x$ \\ --
 
 def claim(subject: str, **changes: Any) -> dict[str, Any]:
     return {
-        "subject": subject, "statement": f"{subject} is right", "size_domain": "1 <= n <= 9", "equality": "bit_exact",
+        "subject": subject, "statement": f"{subject} is right", "size_domain": "1 <= n <= 9", "compared": "",
+        "equality": "bit_exact",
         "interpretations": ["bits"], "assumptions": ["the host waits"],
     } | changes  # fmt: skip
 

@@ -123,7 +123,7 @@ def test_an_equal_document_in_another_form_is_refused(certificate: Certificate, 
         '{"schema": NaN}',
         '"\\ud800"',
         "\x00",
-        '{"schema":"ilaverify-certificate-3"}',
+        '{"schema":"ilaverify-certificate-4"}',
     ],
     ids=range(10),
 )

@@ -29,7 +29,7 @@ from reports.store import (
 FORK = multiprocessing.get_context("fork")
 SEMANTICS = {"device": "d", "ir": "i", "relation": "r"}
 CLAIM = {
-    "subject": "toy", "statement": "a is a", "size_domain": "all", "equality": "bit_exact",
+    "subject": "toy", "statement": "a is a", "size_domain": "all", "compared": "", "equality": "bit_exact",
     "interpretations": ["bits"], "assumptions": [],
 }  # fmt: skip
 PROVER = {"tool": "1", "sources": "s", "solvers": "z"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from chc.prove import claim_of
 from ila_lang import Kernel, Let, bv, const, uninterpreted, var
 from ila_lang.mapping import Lemma, TensorMapping
 from ilaverify.catalogue import all_entries
@@ -41,6 +42,18 @@ def test_a_new_assumption_is_a_new_line() -> None:
     more = replace(mapping, assumptions=(*mapping.assumptions, "the moon is full"))
     assert added(mapping, more) == {"  assumption     the moon is full"}
     assert "  assumption     none" in trust_entry(replace(mapping, assumptions=()))
+
+
+def test_what_is_compared_is_told() -> None:
+    """A claim about fewer rows, or about the inputs, is true of less, and reads so."""
+    mapping = pooling_mapping("max")
+    assert claim_of(mapping).compared == (
+        "host_out of flexasr = tensor_out of ir, floor(T/2) rows of 16*nv; given host_in = tensor_in"
+    )
+    (less,) = added(mapping, replace(mapping, rows=const(1, 32)))
+    assert less.startswith("  compared       host_out of flexasr = tensor_out of ir, 1 rows of 16*nv;")
+    (other,) = added(mapping, replace(mapping, output=("host_in", "tensor_in"), inputs=()))
+    assert other == "  compared       host_in of flexasr = tensor_in of ir, floor(T/2) rows of 16*nv"
 
 
 def test_lemmas_abstract_functions_and_domains_are_told() -> None:
