@@ -113,7 +113,7 @@ def a_word_in_two_cases(right: bool) -> TensorMapping:
         return body
 
     own = side(lambda j: j)
-    return flow(mapping(own if right else side(lambda j: ite(j < 2, j, const(1, 32))), own))
+    return flow(mapping(own if right else side(lambda j: j % 2), own))
 
 
 @pair
@@ -131,7 +131,7 @@ def a_sum_in_two_cases(right: bool) -> TensorMapping:
         return body
 
     own = side(lambda j: j)
-    return flow(mapping(own if right else side(lambda j: ite(j < 2, j, const(1, 32))), own))
+    return flow(mapping(own if right else side(lambda j: j % 2), own))
 
 
 @pair
