@@ -300,7 +300,7 @@ def find_subject(name: str) -> Subject:
     if name not in known:
         close = get_close_matches(name, known, 3)
         hint = f"did you mean {' or '.join(close)}?" if close else "see ilaverify list"
-        raise UsageError(f"there is no claim named '{name}' ({hint})")
+        raise UsageError(f"there is no claim named {name!r:.100} ({hint})")
     return known[name].build()
 
 

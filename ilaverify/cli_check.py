@@ -138,11 +138,13 @@ def _require_readable(path: Path) -> None:
 
 
 def _show(result: dict[str, Any]) -> None:
-    print(f"{_word(result):<9} {result['file']}")
+    from rewrites.artefact.origins import printable
+
+    print(f"{_word(result):<9} {printable(result['file'])}")
     if "claim" in result:
-        print(f"  {result['claim']['statement']}: {result['claim']['size_domain']}")
+        print(printable(f"  {result['claim']['statement']}: {result['claim']['size_domain']}"))
     for line in (*result["replays"], *result["problems"], *result["undecided"]):
-        print(f"  {line}", flush=True)
+        print(printable(f"  {line}"), flush=True)
 
 
 def _model_checked(path: Path, proofs: Path) -> tuple[dict[str, Any], list[Path]]:
@@ -273,8 +275,8 @@ def _checked(path: Path, solver: str, timeout: float, answered: MutableMapping[s
             result["undecided"] += outcome.undecided
         runs = certificate["runs"]
         points = f" at {counted(len(runs['at']), 'point')}" if runs["at"] else ""
-        survived = f"its proof survived {counted(runs['count'], 'concrete run')}{points}; check does not repeat them"
-        result["replays"].append(survived)
+        told = f"it says that its proof survived {counted(runs['count'], 'concrete run')}{points}"
+        result["replays"].append(f"{told}; check does not repeat them")
     result["problems"] = problems
     result["accepted"] = not problems and not result["undecided"]
     return result

@@ -281,9 +281,11 @@ def run_entries(
 
 def _tell(outcome: ProofOutcome, width: int, notes: set[str], options: argparse.Namespace) -> None:
     """Prints an outcome, and those of its notes that were not printed yet; they are added to ``notes``."""
+    from rewrites.artefact.origins import printable
+
     for note in outcome.notes:
         if note not in notes:
-            print(f"ilaverify: {outcome.name}: {note}", file=sys.stderr)
+            print(printable(f"ilaverify: {outcome.name}: {note}"), file=sys.stderr)
         notes.add(note)
     if not options.json:
         print(show_outcome(outcome, width), flush=True)

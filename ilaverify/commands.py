@@ -41,7 +41,12 @@ def run(arguments: Sequence[str] | None) -> int:
         command: Callable[[argparse.Namespace], int] = options.run
         return command(options)
     except UsageError as error:
-        print(f"ilaverify: {error}", file=sys.stderr)
+        shown = str(error)
+        if not shown.replace("\n", "").isprintable():  # it quotes a file
+            from rewrites.artefact.origins import printable
+
+            shown = "\n".join(map(printable, shown.split("\n")))
+        print(f"ilaverify: {shown}", file=sys.stderr)
         return EXIT_BAD_USAGE
 
 

@@ -48,6 +48,8 @@ def binding_problems(certificate: Mapping[str, Any], subject: Subject) -> list[s
             problems.append(f"{where}: this obligation is missing")
         elif obligation["expected"] != needed.expected or not needed.met_by(obligation["smtlib"]):
             problems.append(f"{where}: this is not the obligation that the claim needs")
+        elif {a["status"] for a in obligation["answers"]} != {needed.expected}:
+            problems.append(f"{where}: its answers must be {needed.expected}, and there must be one")
         elif obligation["meaning"] != needed.meaning:
             problems.append(f"{where}: its meaning is not put in the words of the proof")
     problems += [f"{group}: {name}: the claim has no such obligation" for group, name in given]

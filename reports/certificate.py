@@ -41,6 +41,8 @@ __all__ = [
     "written_by",
 ]
 
+MOST = 10**12
+"""Numbers of a certificate, such as seconds, are at most this."""
 MOST_BYTES = 1 << 28
 """Bytes of a certificate's file, and of an entry of a store."""
 
@@ -247,8 +249,12 @@ def parse_certificate(text: str, where: Path, medium: str = "text") -> dict[str,
 
 
 def _check_form(path: Path, content: object) -> None:
+    def has(value: object, kind: Any) -> bool:
+        number = isinstance(value, int | float)
+        return isinstance(value, kind) and not (number and (isinstance(value, bool) or value < 0 or value > MOST))
+
     def need(what: str, value: object, kind: Any) -> None:
-        if not isinstance(value, kind) or isinstance(value, bool):
+        if not has(value, kind):
             raise CertificateError(f"{path}: {what} must be present and of the published form, not {value!r:.60}")
 
     def record(what: str, value: object, form: Mapping[str, Any]) -> None:
@@ -256,7 +262,7 @@ def _check_form(path: Path, content: object) -> None:
         assert isinstance(value, dict)
         for key, kind in form.items():
             part = value.get(key)
-            if not isinstance(part, kind) or isinstance(part, bool):  # asked here: there are thousands of parts
+            if not has(part, kind):  # asked here: there are thousands of parts
                 need(f"{what}: {key}", part, kind)
         if set(value) != set(form):
             raise CertificateError(f"{path}: keys of {what} must be exactly {', '.join(sorted(form))}")

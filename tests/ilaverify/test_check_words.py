@@ -96,6 +96,76 @@ def test_words_and_exit_codes(
     assert found["undecided"]
 
 
+def changed(path: Path, directory: Path, *keys: str | int, value: object) -> Path:
+    """The certificate with another value at a place, and the digest that it then has."""
+    content = json.loads(path.read_text())
+    place = content
+    for key in keys[:-1]:
+        place = place[key]
+    place[keys[-1]] = value
+    new = directory / "changed.cert.json"
+    new.write_text(certificate_text({**content, "digest": content_digest(content)}))
+    return new
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "message"),
+    [
+        (("runs", "count"), -5, "the runs: count must be present and of the published form, not -5"),
+        (("runs", "count"), 10**13, "the runs: count must be present and of the published form, not 10000000000000"),
+        (("seconds",), -1.0, "seconds must be present and of the published form, not -1.0"),
+        (("seconds",), 10**400, f"seconds must be present and of the published form, not 1{59 * '0'}"),
+        (("obligations", 0, "answers"), [], None),
+        (("obligations", 0, "answers"), [{"seconds": 0, "solver": "z3", "status": "maybe"}], None),
+    ],
+)
+def test_numbers_and_answers_that_are_invented_are_rejected(
+    proved: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    keys: tuple[str | int, ...],
+    value: object,
+    message: str | None,
+) -> None:
+    first = json.loads(proved.read_text())["obligations"][0]
+    asked = f"{first['group']}: {first['name']}: its answers must be {first['expected']}, and there must be one"
+    path = changed(proved, tmp_path, *keys, value=value)
+    code, out = check(capsys, path)
+    told = f"  {path}: {message}\n" if message else f"  {asked}\n"
+    assert code == 1 and out.startswith(f"REJECTED  {path}\n") and out.endswith(f"{told}0 accepted, 1 rejected\n")
+
+
+def test_runs_are_told_as_what_a_certificate_says(
+    proved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = changed(proved, tmp_path, "runs", value={"at": ["n = 1"], "count": 7, "notes": []})
+    code, out = check(capsys, path)
+    told = "  it says that its proof survived 7 concrete runs at 1 point; check does not repeat them\n"
+    assert code == 0 and told in out
+
+
+FORGED = "x\nACCEPTED  evil\n\x1b[2J"
+
+
+@pytest.mark.parametrize(
+    "keys", [("claim", "subject"), ("obligations", 0, "name"), ("method",), ("claim", "statement")]
+)
+def test_texts_of_certificates_are_shown_in_one_line_each(
+    proved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], keys: tuple[str | int, ...]
+) -> None:
+    code, out = check(capsys, changed(proved, tmp_path, *keys, value=FORGED))
+    assert code == 1 and out.endswith("\n0 accepted, 1 rejected\n")
+    assert not any(line.startswith("ACCEPTED") for line in out.splitlines())
+    assert out.replace("\n", "").isprintable()
+
+
+def test_the_subject_of_a_certificate_is_quoted_in_part(
+    proved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out = check(capsys, changed(proved, tmp_path, "claim", "subject", value="x" * 1_000_000))
+    assert code == 1 and len(out) < 1000 and f"there is no claim named '{'x' * 99} (see ilaverify list)" in out
+
+
 def test_a_process_that_dies_decides_nothing(
     proved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,3 +229,9 @@ def test_data_outside_of_a_true_claim_are_rejected(tmp_path: Path, capsys: pytes
     assert code == 1 and out == (
         f"REJECTED  {data}\n  {data}: the operand a of VTA shift must fit 32 bits, not -1\n0 accepted, 1 rejected\n"
     )
+
+
+def test_messages_have_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "a\x1b[2J"]) == 64
+    message = capsys.readouterr().err
+    assert message.startswith("ilaverify: a [2J") and message.endswith("\n") and message[:-1].isprintable()
