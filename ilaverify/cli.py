@@ -13,12 +13,18 @@ import sys
 
 TYPE_CHECKING = False  # typing itself takes time to load
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["TRACEBACK", "main"]
 
 TRACEBACK = "ILAVERIFY_TRACEBACK"
 """The environment variable with which a failure is shown with its traceback."""
+
+KEEPING = ("prove", "campaign")
+"""Verbs that keep what they have found at Ctrl-C, and end themselves."""
+
+GRACE = 0.5
+"""Seconds after Ctrl-C in which temporary files may be removed."""
 
 EXIT_BROKEN = 2
 EXIT_INTERRUPTED = 130
@@ -29,8 +35,11 @@ EXIT_PIPE = 141
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code; raises nothing but what ends the interpreter."""
     given = sys.argv[1:] if arguments is None else arguments
+    interrupt = _Interrupt()
     try:
         _open_streams()
+        if next(iter(given), "") not in KEEPING:
+            interrupt.watch()
         from .memory import require_memory
 
         require_memory()
@@ -41,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except SystemExit:  # --help and --version
             sys.stdout.flush()
             raise
+        if interrupt.came:
+            return interrupt.end()
         sys.stdout.flush()  # here, where it is reported that there is no room
         return code
     except BrokenPipeError:
@@ -48,15 +59,75 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE
     except KeyboardInterrupt:
-        print("ilaverify: interrupted; nothing was written", file=sys.stderr)
-        return EXIT_INTERRUPTED
+        return interrupt.end()
     except Exception as error:
+        if interrupt.came:  # ctypes makes an error of its own of it
+            return interrupt.end()
         print(f"ilaverify: {_words(error, next(iter(given), ''))}", file=sys.stderr)
         if os.environ.get(TRACEBACK):
             import traceback
 
             traceback.print_exc()
         return EXIT_BROKEN
+    finally:
+        interrupt.unwatch()
+
+
+class _Interrupt:
+    """Ctrl-C, which cannot be raised while a solver works, and is lost where it is raised while Python cleans up."""
+
+    def __init__(self) -> None:
+        self.came = False
+        self._undo: list[Callable[[], object]] = []
+
+    def watch(self) -> None:
+        """From now on the process ends a moment after Ctrl-C, whatever it is doing then."""
+        import signal
+        import threading
+
+        ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if not ours or threading.current_thread() is not threading.main_thread():
+            return
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        before = signal.set_wakeup_fd(writing)
+        ended = threading.Event()
+
+        def handle(*_: object) -> None:
+            self.came = True
+            sys.unraisablehook = lambda _: None  # objects that were half made then have nothing to say
+            raise KeyboardInterrupt
+
+        def wait() -> None:
+            with open(reading, "rb", buffering=0) as numbers:
+                while (number := numbers.read(1)) not in (b"", bytes([signal.SIGINT])):
+                    pass
+            if number and not ended.wait(GRACE):
+                os._exit(_interrupted())
+
+        signal.signal(signal.SIGINT, handle)
+        threading.Thread(target=wait, daemon=True).start()
+        self._undo = [
+            ended.set,
+            lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            lambda: signal.set_wakeup_fd(before),
+            lambda: os.close(writing),
+        ]
+
+    def unwatch(self) -> None:
+        """Lets Ctrl-C do again what it did before."""
+        while self._undo:
+            self._undo.pop(0)()
+
+    def end(self) -> int:
+        """The exit code of the command that Ctrl-C ended."""
+        self.unwatch()
+        return _interrupted()
+
+
+def _interrupted() -> int:
+    print("ilaverify: interrupted; nothing was written", file=sys.stderr)
+    return EXIT_INTERRUPTED
 
 
 def _open_streams() -> None:

@@ -53,7 +53,8 @@ def check(smtlib: str, timeout: float, patience: float = 1.0, *, once: bool = Fa
     return replace(answer, seconds=time.perf_counter() - start)
 
 
-def _limit(solver: z3.Solver, seconds: float, patience: float) -> None:
+def _limit(solver: z3.Solver, seconds: float, patience: float = 1.0) -> None:
+    solver.set("ctrl_c", False)  # else z3 takes a Ctrl-C for itself, and where it has its answer nobody hears of it
     solver.set("timeout", max(1, int(seconds * patience * 1000)))
     if patience > 1:
         solver.set("rlimit", max(1, int(seconds * STEPS)))
@@ -121,7 +122,7 @@ def solve_horn(smtlib: str, arguments: dict[str, list[str]], timeout: float) -> 
     """
     start = time.perf_counter()
     solver = z3.SolverFor("HORN")
-    solver.set("timeout", max(1, int(timeout * 1000)))
+    _limit(solver, timeout)
     solver.from_string(smtlib)
     result = str(solver.check())
     invariants: dict[str, list[str]] = {}

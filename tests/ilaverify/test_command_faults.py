@@ -141,6 +141,42 @@ def test_ctrl_c_while_modules_load() -> None:
     assert done.stderr == "ilaverify: interrupted; nothing was written\n"
 
 
+LOST = {
+    "half made": "class Half:\n  def __init__(self): os.kill(0, 2)\n  def __del__(self): self.owner\nHalf()",
+    "cleaning up": "class Last:\n  def __del__(self): os.kill(0, 2)\nLast(); time.sleep(20)",
+    "handed to C": "try: os.kill(0, 2)\nexcept KeyboardInterrupt: raise TypeError('argument 1')",
+    "at the end": "try: os.kill(0, 2)\nexcept KeyboardInterrupt: pass",
+    "a solver": "from smt_encodings import solver_z3; interrupt_later(); solver_z3.check(HARD, 20)",
+    "the other solver": "from smt_encodings import solver_cvc5; interrupt_later(); solver_cvc5.check(HARD, 20)",
+}
+"""What happens in a command when Ctrl-C comes."""
+
+
+@pytest.mark.parametrize("at", LOST)
+def test_ctrl_c_that_is_not_raised_ends_the_command_all_the_same(at: str) -> None:
+    program = (
+        "import os, signal, sys, threading, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may ignore it\n"
+        "from ilaverify import cli, commands\n"
+        "HARD = '(set-logic ALL)(declare-fun x () Int)(declare-fun y () Int)(declare-fun z () Int)'\n"
+        "HARD += '(assert (> x 1))(assert (> y 1))(assert (= (+ (* x x x) (* y y y)) (* z z z)))(check-sat)'\n"
+        "def interrupt_later():\n"
+        "    threading.Timer(0.5, lambda: os.kill(0, 2)).start()\n"
+        "def run(_):\n"
+        "    exec(sys.argv[1], globals())\n"
+        "    return 0\n"
+        "commands.run = run\n"
+        "sys.exit(cli.main(['mapping']))\n"
+    )
+    begun = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", program, LOST[at]],
+        env=ENVIRONMENT, capture_output=True, text=True, timeout=100, check=False, start_new_session=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (130, "ilaverify: interrupted; nothing was written\n")
+    assert time.monotonic() - begun < 15
+
+
 # -- numbers and types in files ---------------------------------------------------------------------------
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 
@@ -196,6 +199,23 @@ def test_a_background_process_that_fails_is_an_error() -> None:
     pending = solver_cvc5.start("(set-logic ALL)\n(assert nothing)\n(check-sat)\n", 5)
     with pytest.raises(RuntimeError, match="cvc5 process ended"):
         pending.wait()
+
+
+def test_ctrl_c_that_ends_a_background_process_is_no_failure() -> None:
+    script = "import os, signal; signal.signal(signal.SIGINT, signal.SIG_DFL); os.kill(os.getpid(), signal.SIGINT)"
+    with pytest.raises(KeyboardInterrupt):
+        solver_cvc5.Pending(subprocess.Popen([sys.executable, "-c", script], text=True)).wait()
+
+
+def test_what_takes_long_has_the_same_answer_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver_cvc5, "ALONE", 0.0)
+    monkeypatch.setattr(signal, "getsignal", lambda _: signal.default_int_handler)
+    asked: list[tuple[float, ...]] = []
+    begin = solver_cvc5.start
+    monkeypatch.setattr(solver_cvc5, "start", lambda text, *most: asked.append(most) or begin(text, *most))  # type: ignore[func-returns-value]
+    cubes = smt.Equals(smt.Plus(X * X * X, Y * Y * Y), smt.Times(smt.Symbol("z", INT), smt.Int(2)))
+    answer = solver_cvc5.check(script([cubes, X > 1, Y > X, smt.Equals(X * Y * Y, smt.Int(2023))]), 20.0, 2.0)
+    assert answer.status == "sat" and asked == [(20.0, 2.0)]
 
 
 def test_a_health_check_expects_sat() -> None:
