@@ -260,9 +260,13 @@ def _summary(directory: Path, files: Mapping[str, bytes]) -> str:
 
 def _parsed(path: Path, files: Mapping[str, bytes]) -> Any:
     try:
-        return json.loads(files[path.name].decode("ascii"))
+        found = json.loads(files[path.name].decode("ascii"))
+        canonical = _json(found)
     except (ValueError, RecursionError) as error:
         raise ArtefactError(f"{path} must be JSON text: {error}") from error
+    if canonical != files[path.name]:
+        raise ArtefactError(f"{path}: the text must be in canonical form; the file was edited or reformatted")
+    return found
 
 
 def _options(where: str, value: object) -> Options:

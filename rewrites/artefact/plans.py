@@ -89,7 +89,7 @@ def plans_value(
             buffers.append(Buffer(**buffer))
         except (TypeError, ValueError) as error:
             raise ArtefactError(f"{where}: {error}") from error
-    if told["minimality"] not in Minimality.__members__:
+    if text(f"{where}: minimality", told["minimality"]) not in Minimality.__members__:
         raise ArtefactError(f"{where}: minimality must be one of {', '.join(Minimality.__members__)}")
     try:
         problem = MemoryProblem(buffers)

@@ -294,6 +294,12 @@ def use_another_rule(content: dict[str, Any]) -> None:
     content["explanations"]["rules"][0][0] = "a rule that nobody proved"
 
 
+def with_a_key_twice(directory: Path, name: str) -> None:
+    data = (directory / name).read_bytes()
+    key = next(iter(json.loads(data)))
+    resealed(directory, **{name.replace(".", "_DOT_"): data.replace(b"{", f'{{"{key}":0,'.encode(), 1)})
+
+
 def swap_operator(content: dict[str, Any]) -> None:
     node = next(n for n in content["graph"]["nodes"] if n["operator"] == "relu")
     node["operator"] = "sigmoid"
@@ -477,6 +483,15 @@ READING: dict[str, tuple[Callable[[Path], None], str]] = {
     "a key more": (lambda d: resealed(d, lambda c: c.update(more=1)), "must have exactly the keys"),
     "a plan of another form": (
         lambda d: changed_file(d, "plan.json", lambda c: c["host"].pop("peak")), "must have exactly the keys",
+    ),
+    "no minimality": (
+        lambda d: changed_file(d, "plan.json", lambda c: c["host"].update(minimality={})), "minimality must be a text",
+    ),
+    "a chain with a key twice": (
+        lambda d: with_a_key_twice(d, "chain.json"), "chain.json: the text must be in canonical form",
+    ),
+    "a plan with a key twice": (
+        lambda d: with_a_key_twice(d, "plan.json"), "plan.json: the text must be in canonical form",
     ),
     "a fixed tensor": (lambda d: first_buffer(d, fixed=0), "must be None"),
     "another region": (
