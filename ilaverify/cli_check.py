@@ -142,7 +142,8 @@ def _show(result: dict[str, Any]) -> None:
 
     print(f"{_word(result):<9} {printable(result['file'])}")
     if "claim" in result:
-        print(printable(f"  {result['claim']['statement']}: {result['claim']['size_domain']}"))
+        subject, statement, domain = (result["claim"][key] for key in ("subject", "statement", "size_domain"))
+        print(printable(f"  {subject}: {statement}: {domain}"))
     for line in (*result["replays"], *result["problems"], *result["undecided"]):
         print(printable(f"  {line}"), flush=True)
 
@@ -249,7 +250,9 @@ def _checked(path: Path, solver: str, timeout: float, answered: MutableMapping[s
         found = replayed_file(path)
         if isinstance(found, str):
             return result | {"problems": [found]}
-        return result | {"accepted": True, "replays": [f"the sides differ, replayed: {found.summary}"]}
+        told = json.loads(found.document)
+        name = told.get("subject", told.get("mapping"))
+        return result | {"accepted": True, "replays": [f"{name}: the sides differ, replayed: {found.summary}"]}
     try:
         certificate = read_certificate(path)
         subject = find_subject(str(certificate["claim"].get("subject")))

@@ -26,10 +26,11 @@ def regenerate(certificate: Mapping[str, Any], mapping: TensorMapping, requireme
             verdict = chc.prove.prove(mapping, discharger=requirements, invariants=invariants)
         elif certificate["method"] == "bmc":
             parameters = certificate["parameters"]
-            shape = tuple(int(n) for n in parameters["shape"])
+            if set(parameters) != {"shape", "data", "memory"}:
+                return "a bmc proof has the parameters shape, data and memory"
             verdict = bmc.prove.prove(
                 mapping,
-                shape,
+                _shape(parameters["shape"]),
                 data=parameters["data"],
                 memory=parameters["memory"],
                 discharger=requirements,
@@ -38,10 +39,16 @@ def regenerate(certificate: Mapping[str, Any], mapping: TensorMapping, requireme
         elif certificate["method"] == "hash":
             if set(certificate["parameters"]) != {"shape"}:
                 return "a hash proof has one parameter, its shape"
-            shape = tuple(int(n) for n in certificate["parameters"]["shape"])
+            shape = _shape(certificate["parameters"]["shape"])
             verdict = bmc.sums.prove(mapping, shape, discharger=requirements, search_seconds=0)
         else:
             return f"method {certificate['method']!r} is not known"
     except (KeyError, TypeError, ValueError, SizeError) as error:
         return f"its parameters are malformed: {error}"
     return verdict if requirements.complete else verdict.reason
+
+
+def _shape(value: object) -> tuple[int, ...]:
+    if not isinstance(value, list) or not all(type(n) is int for n in value):
+        raise ValueError(f"a shape must be a list of integers, not {value!r:.60}")
+    return tuple(value)

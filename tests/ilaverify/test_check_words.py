@@ -166,6 +166,17 @@ def test_the_subject_of_a_certificate_is_quoted_in_part(
     assert code == 1 and len(out) < 1000 and f"there is no claim named '{'x' * 99} (see ilaverify list)" in out
 
 
+def test_an_accepted_file_is_shown_with_the_claim_that_it_is_of(
+    proved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "products-of-matrices-commute.tensor.cert.json"
+    other.write_bytes(proved.read_bytes())
+    code, out = check(capsys, other)
+    claim = json.loads(proved.read_text())["claim"]
+    told = f"  {RULE}: {claim['statement']}: {claim['size_domain']}\n"
+    assert code == 0 and out.startswith(f"ACCEPTED  {other}\n{told}")
+
+
 def test_a_process_that_dies_decides_nothing(
     proved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,7 +227,7 @@ def test_a_directory_is_checked_with_its_counterexamples(
     data = tmp_path / "f1.counterexample-data.json"
     code, out = check(capsys, tmp_path, "--solver", "z3")
     assert code == 0 and out.endswith("2 accepted, 0 rejected\n")
-    assert f"ACCEPTED  {data}\n  the sides differ, replayed: " in out
+    assert f"ACCEPTED  {data}\n  f1: the sides differ, replayed: " in out
     data.write_text("{}")
     code, out = check(capsys, tmp_path, "--solver", "z3")
     assert code == 1 and f"REJECTED  {data}\n  {data}: a counterexample must name its claim" in out
