@@ -62,6 +62,11 @@ def add_parser(verbs: Any) -> None:
 def _check(options: argparse.Namespace) -> int:
     results: list[dict[str, Any]] = []
     models = [path for path in options.certificates if (path / "model.json").exists()]
+    if models and not options.proofs.is_dir():
+        raise UsageError(
+            f"--proofs must be a directory of certificates, and {options.proofs} is none; name the one that the model "
+            "was compiled with"
+        )
     files = list(_files([path for path in options.certificates if path not in models]))
     needed = []
     for path in models:

@@ -566,6 +566,7 @@ def test_run_and_check_as_commands(place: Path, tmp_path: Path) -> None:
         assert name in done.stdout
     with np.load(tmp_path / "y.npz") as results:
         assert results["scores"].shape == (1, 5)
+    (tmp_path / "none").mkdir()
     done = call("check", place / "made", "--proofs", tmp_path / "none")
     assert done.returncode == 1 and done.stdout.startswith(f"REJECTED  {place / 'made'}\n")
     assert (
@@ -573,6 +574,25 @@ def test_run_and_check_as_commands(place: Path, tmp_path: Path) -> None:
         in done.stdout
     )
     assert "  programs: 2 programs of" in done.stdout and done.stdout.endswith("0 accepted, 1 rejected\n")
+
+
+@pytest.mark.parametrize("model", ["made", "without certificates"])
+def test_proofs_that_are_no_directory(
+    model: str, place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = place / "made"
+    if model != "made":
+        path, empty = tmp_path / "m", tmp_path / "empty"
+        empty.mkdir()
+        request = ("--target", "vta", "-o", path, "--proofs", empty, "--no-store")
+        assert run(capsys, "compile", place / "small.onnx", *request)[0] == 0
+    for proofs in (tmp_path / "nosuch", path / "model.json"):
+        assert run(capsys, "check", path, "--proofs", proofs) == (
+            64,
+            "",
+            f"ilaverify: --proofs must be a directory of certificates, and {proofs} is none; name the one that the "
+            "model was compiled with\n",
+        )
 
 
 @pytest.mark.slow
