@@ -20,7 +20,7 @@ from ila_lang.mapping import SizeError, TensorMapping
 from .budget import Budget, BudgetExceeded
 from .unroll import Cell
 
-__all__ = ["Counterexample", "Initial", "Outcome", "Runner", "replays", "search", "search_at"]
+__all__ = ["Counterexample", "Initial", "Outcome", "Runner", "placed", "replays", "search", "search_at"]
 
 Initial = Mapping[Cell, int]
 """Initial contents of cells; every cell that is not named holds its reset value, or 0."""
@@ -38,7 +38,7 @@ class Counterexample:
     ``initial`` holds input elements (cells of side "input") and initial state.  ``row``, ``column``, ``device`` and
     ``ir`` describe the first differing output element (values as codes), ``shown`` both values for people.
     ``error`` is the interpreter's message where one side does not accept its program; then there are no
-    values.
+    values.  ``shape``, and ``where`` in words, is the one that ``sizes`` belong to, if there is one.
     """
 
     mapping: str
@@ -53,6 +53,7 @@ class Counterexample:
     differing: int
     elements: int
     error: str = ""
+    where: str = ""
 
     @property
     def inputs(self) -> dict[str, dict[int, int]]:
@@ -65,7 +66,7 @@ class Counterexample:
 
     def summary(self) -> str:
         """One line for people."""
-        where = f"input {self.shape[0]}x{self.shape[1]}" if self.shape else "sizes"
+        where = self.where or "sizes"
         values = ", ".join(f"{n} = {v}" for n, v in self.sizes.items())
         if self.error:
             return f"{where} ({values}): {self.error}"
@@ -242,6 +243,18 @@ def replays(mapping: TensorMapping, found: Counterexample) -> bool:
     )
 
 
+def placed(mapping: TensorMapping, found: Counterexample) -> Counterexample:
+    """The counterexample with its shape in words, and with none where its sizes are not those of the shape."""
+    if found.shape is not None:
+        try:
+            sizes = mapping.sizes_for(found.shape)
+            if all(found.sizes[name] == sizes[name] for name in mapping.shape_parameters or sizes):
+                return replace(found, where=mapping.shape_text(found.shape))
+        except (SizeError, ArithmeticError):
+            pass
+    return replace(found, shape=None, where="")
+
+
 # -- where to look ------------------------------------------------------------------------------------
 
 
@@ -397,6 +410,7 @@ def _describe(
         len(outcome.ir),
         outcome.error,
     )
+    plain = placed(mapping, plain)
     if outcome.error or not differing:
         return plain
     first = differing[0]

@@ -36,7 +36,7 @@ def counterexample_from_text(text: str) -> Counterexample:
     try:
         content["initial"] = {Cell(side, owner, address): int(v) for side, owner, address, v in content["initial"]}
         content["sizes"] = {str(name): int(value) for name, value in content["sizes"].items()}
-        content["shape"] = None if content["shape"] is None else tuple(content["shape"])
+        content["shape"] = None if content["shape"] is None else tuple(map(int, content["shape"]))
         content["shown"] = tuple(content["shown"])
     except TypeError as error:
         raise ValueError(f"a counterexample must have its form: {error}") from error

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any, Self
 
 import bmc.sums
-from bmc.counterexample import Counterexample, replays, search
+from bmc.counterexample import Counterexample, placed, replays, search
 from bmc.mutants import mutants
 from bmc.programs import write_program_file
 from bmc.runs import survey
@@ -124,7 +124,7 @@ class MappingSubject(Subject):
         if not replays(mapping, found) or not (found.error or found.shown == codes):
             return None
         sizes = {name: found.sizes[name] for name in mapping.parameters}  # in the order of words
-        return self._told(replace(found, sizes=sizes))
+        return self._told(placed(mapping, replace(found, sizes=sizes)))
 
     def _told(self, found: Counterexample) -> Refutation:
         program, notes = "", tuple[str, ...]()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bmc.budget import CHUNK, MOST_WORDS, Budget, BudgetExceeded
-from bmc.counterexample import replays, search
+from bmc.counterexample import placed, replays, search
 from bmc.prove import prove
 from ila_lang import Expr, Kernel, bv, const, mem, primitive, true, uninterpreted, var
 from ila_lang.fragment import Fragment
@@ -166,3 +166,26 @@ def test_a_memory_of_the_device_with_the_name_of_a_host_tensor_holds_contents_of
     found = search(wrong, budget_seconds=5.0)
     assert found is not None and replays(wrong, found)
     assert {cell.side for cell in found.initial} <= {"input", "device", "host"}
+
+
+def test_a_counterexample_names_the_shape_that_its_sizes_belong_to() -> None:
+    def device(kernel: Kernel, s: Mapping[str, Expr]) -> None:
+        copy_body(kernel, s)
+        with kernel.when("third", s["m"] == 3):
+            kernel.store(s["dst"], const(0, 32), kernel.load("first", s["src"], const(0, 32)) + 1)
+
+    one = replace(mapping(device), rows=const(1, 32), columns=const(1, 32))
+    says = "output element (0, 0) is 0x1 on the device and 0x0 in the IR; 1 of 1 elements differ"
+    even = replace(one, sizes_of=lambda rows, columns: {"n": rows, "m": 2 * columns})
+    found = search(even)
+    assert found is not None and found.shape is None
+    assert found.summary() == f"sizes (n = 1, m = 3): {says}"
+    found = search(replace(even, shape_parameters=frozenset({"n"})))
+    assert found is not None and found.summary() == f"input 1x1 (n = 1, m = 3): {says}"
+    names = ("rows", "inner", "columns")
+    three = replace(one, sizes_of=lambda r, _, c: {"n": r, "m": c}, shape_names=names, sample_shapes=((1, 2, 3),))
+    found = search(three)
+    assert found is not None and replays(three, found)
+    assert found.summary() == f"rows 1, inner 2, columns 3 (n = 1, m = 3): {says}"
+    beside = replace(found, shape=(1, 2, 4))
+    assert placed(three, beside).summary() == f"sizes (n = 1, m = 3): {says}"
