@@ -6,11 +6,10 @@ and the solvers as they are now, and the answer stands up to checking.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -119,17 +118,6 @@ def _told(end: Ended, names: Sequence[str]) -> Iterator[LookedUp]:
         yield LookedUp(name, read[0], read[1], note)
 
 
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Garbage is not collected meanwhile: a tenth of the time, in a process that soon ends."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
-@_without_collection()
 def _answers(
     names: Sequence[str],
     entries: Mapping[str, Entry],
