@@ -101,6 +101,20 @@ def words_of_two_iterations(right: bool) -> TensorMapping:
 
 
 @pair
+def a_condition_and_one_inside_it(right: bool) -> TensorMapping:
+    """Words are copied under two conditions, of which the outer one leaves out the last row."""
+
+    def device(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            at = i * s["m"] + j
+            word = k.load("word", s["src"], at)
+            with k.when("outer", i < s["n"] - (0 if right else 1)), k.when("inner", j < s["m"]):
+                k.store(s["dst"], at, word)
+
+    return flow(mapping(device, everywhere(source)))
+
+
+@pair
 def a_word_in_two_cases(right: bool) -> TensorMapping:
     """Of columns 0 and 1 the words are taken as they are; of the others something is added to a word."""
 
