@@ -51,7 +51,7 @@ def measure(model: Model, proofs: Path) -> dict[str, Any]:
     """One row of the table."""
     import onnx
 
-    from examples.models import APPLICATIONS
+    from examples.models.applications import APPLICATIONS
     from ilaverify.catalogue import all_entries
     from ilaverify.compilation import Request, compile_model
     from ir_semantics.graph.build import run_node

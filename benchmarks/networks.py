@@ -19,7 +19,7 @@ import numpy as np
 import onnx
 
 from benchmarks.table3 import RESULTS, machine
-from examples.models import APPLICATIONS
+from examples.models.applications import APPLICATIONS
 from examples.models.shipped import SHIPPED, shipped
 from ir_semantics.graph import Graph, run
 from ir_semantics.onnx import import_model

@@ -65,7 +65,7 @@ PAPER: Mapping[str, Mapping[str, tuple[int, int]]] = {
 
 def measure(application: str, proofs: Path) -> dict[str, Any]:
     """What compiling an application gives, for each accelerator alone and for all of them."""
-    from examples.models import APPLICATIONS
+    from examples.models.applications import APPLICATIONS
     from ilaverify.catalogue import MAPPINGS, mapping_entries
     from ir_semantics.onnx import import_model
     from rewrites.codegen import implementable

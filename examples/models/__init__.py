@@ -3,7 +3,3 @@
 ``python -m examples.models NAME -o FILE`` writes one.  Sizes are the paper's; weights are random, drawn such that
 activations keep their size, since the paper's trained weights are not public.
 """
-
-from .applications import APPLICATIONS, Application
-
-__all__ = ["APPLICATIONS", "Application"]

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from functools import partial
 from pathlib import Path
 
-from . import APPLICATIONS
-from .shipped import SHIPPED, shipped
-
 
 def main() -> None:
-    """Parses the command line and writes the file."""
+    """Parses the command line and writes the file; exits by 64 where onnx is not installed."""
+    try:
+        from .applications import APPLICATIONS
+        from .shipped import SHIPPED, shipped
+    except ModuleNotFoundError as error:
+        needs = f"needs the package {error.name}, which is not installed; pip install ilaverify[onnx]"
+        print(f"python -m examples.models {needs}", file=sys.stderr)
+        sys.exit(64)
     parser = argparse.ArgumentParser(prog="python -m examples.models", description=__doc__)
     parser.add_argument("name", choices=[*sorted(APPLICATIONS), *SHIPPED])
     parser.add_argument("-o", "--output", type=Path, required=True, help="the file to write")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from examples.models import APPLICATIONS
+from examples.models.applications import APPLICATIONS
 from ilaverify.catalogue import all_entries
 from ilaverify.comparison import Comparison, compare
 from ilaverify.compilation import Request, claims_for, compile_model

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from examples.models import APPLICATIONS
+from examples.models.applications import APPLICATIONS
 from ir_semantics.graph import Graph, run
 from ir_semantics.onnx import import_model
 
+ROOT = Path(__file__).parents[2]
 OUTPUTS = {
     "efficientnet": (1, 1000),
     "lstm_wlm": (35, 33_278),
@@ -83,3 +86,15 @@ def test_results_are_those_of_onnxruntime(name: str) -> None:
     # at most 90 layers of sums of at most 1,536 products; see test_onnx_networks.py for the form of the bound
     bound = 2 * np.sqrt(90 * 1_536) * 2.0**-24
     assert np.abs(found - expected).max() <= bound * np.abs(expected).max()
+
+
+def test_without_onnx_the_command_names_the_extra() -> None:
+    program = (
+        "import runpy, sys; sys.modules['onnx'] = None; sys.argv = ['models', 'resnet20', '-o', 'r.onnx']; "
+        "runpy.run_module('examples.models', run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        64,
+        "python -m examples.models needs the package onnx, which is not installed; pip install ilaverify[onnx]\n",
+    )

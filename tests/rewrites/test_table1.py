@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.table1 import MARKERS, PAGE, PAPER, RESULTS, table
-from examples.models import APPLICATIONS
+from examples.models.applications import APPLICATIONS
 from ir_semantics.graph import run
 from ir_semantics.onnx import import_model
 from rewrites.codegen import implementable
