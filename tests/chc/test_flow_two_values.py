@@ -6,6 +6,7 @@ Each device combines two values, or has two cases; the wrong claim takes them fo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -61,6 +62,19 @@ def words_of_two_memories(right: bool) -> TensorMapping:
 def a_word_that_nobody_wrote(right: bool) -> TensorMapping:
     device = everywhere(lambda k, s, at: s["src"].load(at) ^ s["src" if right else "tmp"].load(at))
     return flow(mapping(device, everywhere(literal(0))))
+
+
+@pair
+def a_word_that_is_chosen_of_another_memory(right: bool) -> TensorMapping:
+    """Words come in pairs, of which one is chosen; or the second one of a pair comes from elsewhere."""
+
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            first = i * s["m"] + j // 2 * 2
+            one, two = s["src"].load(first), s["src" if right else "tmp"].load(first + 1)
+            k.store(s["dst"], i * s["m"] + j, ite(j % 2 == 0, one, two))
+
+    return flow(mapping(body, everywhere(source)))
 
 
 @pair
@@ -196,3 +210,12 @@ def test_two_values_are_not_one(name: str) -> None:
     assert differs(wrong, {"n": 2, "m": 4}) and not differs(right, {"n": 2, "m": 4})
     assert status(wrong) is Status.UNKNOWN
     assert status(right) is Status.PROVED
+
+
+def test_a_word_of_another_input_is_another_word() -> None:
+    def taken(name: str) -> TensorMapping:
+        claim = mapping(everywhere(lambda k, s, at: s[name].load(at)), everywhere(source))
+        return flow(replace(claim, inputs=(("src", "isrc"), ("tmp", "itmp"))))
+
+    assert status(taken("tmp")) is Status.UNKNOWN
+    assert status(taken("src")) is Status.PROVED
