@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ila_lang import BvSort, Expr, compile_terms, concat, const, free_variables, postorder, resize
 from ila_lang.mapping import TensorMapping
+from smt_encodings.environment import plain
 
 from .commands import Unsupported
 from .writes import Loops, Schedule, Write
@@ -34,6 +35,9 @@ _FEW = 8
 
 MOST_CANDIDATES = 4000
 """Terms among which a component of a witness is looked up."""
+
+MOST_ITERATIONS = 1 << 17
+"""Iterations of one write that are tried at a sample: seconds, and some 50 MB."""
 
 
 @dataclass(frozen=True)
@@ -270,6 +274,11 @@ def _addresses(
     iterations: Words = np.zeros((1, 0), np.int64)  # a row for each, a column for each counter
     for level, (_, extent) in enumerate(write.loops):
         limits = _values((*parameters, *write.counters[:level]), extent, sizes, iterations)
+        if sum(limits.tolist()) > MOST_ITERATIONS:
+            raise Unsupported(
+                f"{write.label} writes {plain(write.memory.name)} more than {MOST_ITERATIONS} times at sample "
+                "sizes, too often to be tried; give smaller sample shapes or shorter loops"
+            )
         outer = np.repeat(np.arange(len(iterations)), limits)
         counter = np.arange(len(outer)) - np.repeat(np.cumsum(limits) - limits, limits)
         iterations = np.column_stack([iterations[outer], counter])

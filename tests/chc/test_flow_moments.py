@@ -393,12 +393,10 @@ def test_a_word_of_a_memory_that_a_term_makes_is_read_in_its_moment(word: Callab
 FIRST = primitive(bv(8), memory=mem(32, 8), name="first")(lambda memory: memory.load(ZERO))
 
 
-@pytest.mark.parametrize(
-    "word", [lambda s: FIRST(s["tmp"]), lambda s: ite(s["tmp"] == s["tmp"].store(ZERO, const(3, 8)), const(3, 8), 0)]
-)
-def test_a_function_of_a_whole_memory_is_refused(word: Callable[[States], Expr]) -> None:
+def test_a_function_of_a_whole_memory_is_refused() -> None:
     for right in (3, 7):
-        verdict = prove(flow(mapping(late(word), values(right))), discharger=Discharger(timeout=5.0), horn_timeout=3.0)
+        claim = flow(mapping(late(lambda s: FIRST(s["tmp"])), values(right)))
+        verdict = prove(claim, discharger=Discharger(timeout=5.0), horn_timeout=3.0)
         assert verdict.status is Status.UNKNOWN and "takes a whole memory" in verdict.reason
 
 

@@ -125,3 +125,30 @@ def test_a_sum_that_leaves_out_an_iteration_far_away() -> None:
     claim = mapping(device, ir, rows=const(1, 32), columns=const(1, 32), abstract=frozenset({"step"}))
     assert not differs(claim, {"n": 50, "m": 1}, rounds=2) and differs(claim, {"n": 110, "m": 1}, rounds=2)
     refused(flow(claim), "accumulates over x, on which its address or a loop depends")
+
+
+def cleared(bits: int) -> TensorMapping:
+    """The device first clears 2^bits words of a memory that nobody reads."""
+
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("z", const(1 << bits, 32)) as z:
+            k.store(s["tmp"], z, const(0, 8))
+        with k.loop("t", s["m"]) as t:
+            k.store(s["tmp"], t, const(1, 8))
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            k.store(s["dst"], i * s["m"] + j, k.load("x", s["tmp"], j))
+
+    def ones(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            k.store(s["dst"], i * s["m"] + j, const(1, 8))
+
+    return flow(mapping(body, ones))
+
+
+def test_a_loop_that_is_too_long_to_be_tried() -> None:
+    assert prove(cleared(9), discharger=Discharger(timeout=5.0), horn_timeout=3.0).status is Status.PROVED
+    refused(
+        cleared(18),
+        "toy toy_kernel writes tmp more than 131072 times at sample sizes, too often to be tried; give smaller sample "
+        "shapes or shorter loops",
+    )

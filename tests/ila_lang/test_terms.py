@@ -260,6 +260,11 @@ F = il.uninterpreted("f", bv(8), x=bv(8), y=bv(9))
         (TypeError, "Operands of 'bvadd' must have the same sort, not bv8 (a) and bv9 (b)", lambda: A8 + B9),
         (TypeError, "Operands of 'eq' must have the same sort, not bv8 (a) and bool (t)", lambda: A8 == T),
         (TypeError, "Operands of 'bvadd' must be bit-vectors, not bool (t)", lambda: T + T),
+        (
+            TypeError,
+            "Operands of 'eq' must be bit-vectors, not mem8x8 (m)",
+            lambda: var("m", mem(8, 8)) == var("k", mem(8, 8)),
+        ),
         (TypeError, "Operand of 'bvadd' must be an expression of sort bv8, not 'one'", lambda: A8 + "one"),
         (TypeError, "Operand of 'bvadd' must be an expression of sort bv8, not True", lambda: A8 + True),
         (ValueError, "Constant must fit in 8 bits unsigned, not 256", lambda: A8 + 256),
