@@ -156,7 +156,15 @@ class Writer:
         return i * self.side.columns + j
 
     def word(self, memory: Expr, address: Expr) -> Expr:
-        return self.k.load(self.names.new(), memory, address)
+        """A word, in some cases of a memory that a term chooses or writes beside it."""
+        form = self.names.random.random()
+        if form < 0.06:
+            memory = memory.store(address + ite(self.side.rows >= 1, const(1, 32), const(2, 32)), const(5, 8))
+        elif form < 0.12:
+            memory = ite(self.side.rows >= 1, memory, self.side.scratch[0])
+        else:
+            return self.k.load(self.names.new(), memory, address)
+        return self.k.let(self.names.new(), memory.load(address))
 
 
 def _plain(w: Writer, stage: Stage, source: Expr, target: Expr) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ila_lang as il
-from ila_lang import BOOL, BvSort, Expr, MemSort, bv, const, var
+from ila_lang import BOOL, BvSort, Expr, MemSort, bv, const, mem, var
 from ila_lang.compile import loads_resolved
 from tests.ila_lang.oracle import (
     ARITHMETIC,
