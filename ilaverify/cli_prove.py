@@ -200,10 +200,14 @@ def _check_places(options: argparse.Namespace) -> None:
         raise UsageError("--store and --no-store exclude each other; leave one of them out")
     if options.store is not None and options.store.is_dir():
         raise UsageError(f"--store must name a file, not the directory {options.store}")
+    named: dict[Path, str] = {} if options.store is None else {options.store.resolve(): "store"}
     for name in _REPORTS:
         path: Path | None = getattr(options, name)
         if path is not None:
             require_writable(f"--{name}", path)
+            other = named.setdefault(path.resolve(), name)
+            if other != name:
+                raise UsageError(f"--{other} and --{name} must name different files, not both {path}")
     for name in ("campaigns", "scaling"):
         if getattr(options, name) is not None and options.html is None:
             raise UsageError(f"--{name} is shown on the HTML page; give --html FILE as well")

@@ -182,6 +182,12 @@ def samples_of(graph: Graph, arrays: Mapping[str, Array]) -> list[dict[str, Arra
             raise UsageError(
                 f"calibration data of {name} must be {of} or several of these, not {given.dtype}{list(given.shape)}"
             )
+        missing = np.count_nonzero(given != given)
+        if missing:
+            raise UsageError(
+                f"calibration data of {name} must be numbers, and {missing} of {given.size} are NaN; leave these "
+                "samples out"
+            )
         stacked[name], counts[name] = given, len(given)
     unknown = sorted(set(arrays) - set(graph.inputs))
     if unknown:

@@ -62,7 +62,7 @@ def calibrate(graph: Graph, inputs: Iterable[Mapping[str, Array]] | None = None,
                 seen = OPERATORS[node.operator].observe(node, operands, np.asarray(value, np.float64))
                 known = ranges.setdefault(i, {})
                 for name, magnitude in seen.items():
-                    known[name] = max(known.get(name, 0.0), magnitude)
+                    known[name] = float(np.maximum(known.get(name, 0.0), magnitude))  # NaN, where either is
             for j in node.operands:
                 if last[j] == i:
                     values.pop(j, None)

@@ -37,6 +37,7 @@ from rewrites.artefact.errors import ArtefactError
 from rewrites.artefact.model import Compiled, read_compiled, write_compiled
 from rewrites.artefact.summary import summary_text
 from rewrites.codegen import Devices, Options, bound_claims, programs
+from rewrites.codegen.calibration import calibrate
 from rewrites.flexasr_linear import linear_mapping
 from tests.ilaverify.compiled_models import TARGETS, image, pretended, small_model
 
@@ -876,6 +877,25 @@ def test_calibration_data_must_fit(place: Path) -> None:
             samples_of(graph, arrays)
     with pytest.raises(UsageError, match="must be of inputs \\(image\\), not of more"):
         samples_of(graph, {"image": one, "more": one})
+
+
+def test_calibration_data_must_be_numbers(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, out = image()["image"], tmp_path / "out"
+    one[0, 1, 2, 3] = np.nan
+    np.savez(tmp_path / "x.npz", image=np.stack([image()["image"], one]))
+    request = ("--target", "hlscnn", "-o", out, "--proofs", place / "proofs", "--calibrate", tmp_path / "x.npz")
+    code, _, err = run(capsys, "compile", place / "small.onnx", *request)
+    says = "\nilaverify: calibration data of image must be numbers, and 1 of 144 are NaN; leave these samples out\n"
+    assert code == 64 and err.endswith(says) and not out.exists()
+
+
+def test_a_range_that_is_no_number_in_one_sample_is_none(place: Path) -> None:
+    graph = read_compiled(place / "made").graph
+    huge = {"image": np.full((1, 2, 6, 6), np.nan, "float32")}  # as infinities within the network give
+    for samples in ([huge, image()], [image(), huge]):
+        with np.errstate(all="ignore"):
+            ranges = calibrate(graph, samples).ranges
+        assert all(np.isnan(r["x"]) for r in ranges.values())
 
 
 def test_ranges_that_are_not_finite_stay_on_the_host_and_are_told(place: Path) -> None:

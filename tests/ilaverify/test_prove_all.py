@@ -392,6 +392,8 @@ def command(*arguments: str | Path, cwd: Path) -> subprocess.Popen[str]:
         ("--all --trust .", "--trust must name a file, not the directory ."),
         ("--all --store s --no-store", "--store and --no-store exclude each other"),
         ("--all -o file", "-o must name a directory, not the file file"),
+        ("--all --junit r.xml --sarif ./r.xml", "--junit and --sarif must name different files, not both r.xml"),
+        ("--all --store r.html --html r.html", "--store and --html must name different files, not both r.html"),
     ],
 )
 def test_bad_usage(line: str, message: str, tmp_path: Path) -> None:
