@@ -238,3 +238,26 @@ def test_coordinates_that_do_not_reach_all_columns_are_not_enough(every: int, wa
     assert differs(claim, {"n": 2, "m": 3}, rounds=2) is (wanted is Status.UNKNOWN)
     if wanted is Status.UNKNOWN:
         assert verdict.obligations[-1].name == "the column has the coordinates as its digits"
+
+
+@pytest.mark.parametrize("fewer,wanted", [(0, Status.PROVED), (1, Status.UNKNOWN)])
+def test_columns_that_no_coordinates_reach_are_not_proved(fewer: int, wanted: Status) -> None:
+    """The device copies as many blocks of four columns as there are coordinates, which may be one less than the IR."""
+
+    def body(blocks: int) -> Callable[[Kernel, States], None]:
+        def side(k: Kernel, s: States) -> None:
+            with k.loop("i", s["n"]) as i, k.loop("q", s["m"] - blocks) as q, k.loop("l", const(4, 32)) as x:
+                at = (i * s["m"] + q) * 4 + x
+                k.store(s["dst"], at, k.load("word", s["src"], at))
+
+        return side
+
+    claim = mapping(body(fewer), body(0), columns=M.zext(32) * 4)
+    block, lane = var("block", bv(32)), var("lane", bv(32))
+    cell = (CELL[0], claim.rows), (block, M.zext(32) - fewer), (lane, const(4, 32))
+    claim = replace(flow(claim), cell=cell, cell_column=block * 4 + lane)
+    verdict = prove(claim, discharger=Discharger(timeout=5.0), horn_timeout=3.0)
+    assert verdict.status is wanted, verdict.reason
+    assert differs(claim, {"n": 2, "m": 3}, rounds=2) is (wanted is Status.UNKNOWN)
+    if wanted is Status.UNKNOWN:
+        assert verdict.obligations[-1].name == "as many columns as coordinates"

@@ -155,6 +155,7 @@ def test_a_state_is_followed_over_any_number_of_timesteps() -> None:
     claim = flow(mapping(running(), running_ir, abstract=frozenset({"step"})), recurrent=True)
     verdict = prove(claim)
     assert verdict.status is Status.PROVED, verdict.reason
+    assert {"toy toy_kernel: toy.t with ir.i", "toy toy_kernel: toy.o with ir.j"} <= set(verdict.invariants)
     assert {o.name for o in verdict.obligations if o.group == "induction"} >= {
         "cases",
         "earlier.toy.0: an instance of the output",

@@ -286,6 +286,9 @@ def test_stores_that_may_meet_are_not_put_in_another_order() -> None:
     assert rolled_apart(byte_stores([*range(15), 0], FIELDS)) is None
     scattered = [Store(MEMORY, var(f"at{k}", bv(16)), WORDS[8 * k + 7 : 8 * k]) for k in range(16)]
     assert rolled_apart(scattered) is None
+    places = [k - k // 2 for k in range(16)]  # 0, 1, 1, 2, 2, ...: of two stores to one place the later one counts
+    met = [Store(MEMORY, concat(AT[15:4], const(place, 4)), const(7 + k % 2, 8)) for k, place in enumerate(places)]
+    assert rolled_apart(met) is None
 
 
 # -- addresses that differ by a residue ---------------------------------------------------------------
