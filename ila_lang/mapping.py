@@ -311,6 +311,11 @@ class TensorMapping:
 
         Raises SizeError, saying what is the matter with the first shape, where the domain has none of the shapes.
         """
+        if not self.sample_shapes and len(self.shape_names) != len(_SHAPES[0]):
+            raise SizeError(
+                f"mapping {self.name} must have sample_shapes, for its shapes are of {', '.join(self.shape_names)}; "
+                f"give it some small ones, such as sample_shapes=({tuple(range(1, len(self.shape_names) + 1))},)"
+            )
         found: list[dict[str, int]] = []
         refused: list[SizeError] = []
         for shape in self.sample_shapes or _SHAPES:

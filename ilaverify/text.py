@@ -178,6 +178,8 @@ def _assumptions(verdict: Verdict) -> Iterator[str]:
     lemmas = [o for o in verdict.obligations if o.group == "lemmas"]
     for lemma in lemmas:
         state = "proved above for all operand codes" if lemma.discharged else "NOT PROVED"
+        if lemma.discharged and len(lemma.answers) == 1 and verdict.status is not Status.PROVED:
+            state = f"by {lemma.answers[0].solver} alone; the other solver was not waited for"
         yield f"  lemma: {lemma.name} ({state})"
     if verdict.status is Status.PROVED:
         yield "not claimed"

@@ -118,6 +118,18 @@ def test_sizes_of_must_give_sizes_of_the_domain(sizes: dict[str, int], message: 
     assert str(none.value) == f"no sample shape lies in the size domain: {message}"
 
 
+def test_sample_shapes_must_be_given_where_shapes_are_not_of_two_extents() -> None:
+    names = ("rows", "inner", "columns")
+    claim = replace(mapping(domain=DOMAIN), sizes_of=lambda r, _, c: {"n": r, "m": c}, shape_names=names)
+    with pytest.raises(SizeError) as wrong:
+        claim.sample_sizes(Random(0))
+    assert str(wrong.value) == (
+        "mapping toy must have sample_shapes, for its shapes are of rows, inner, columns; give it some small ones, such "
+        "as sample_shapes=((1, 2, 3),)"
+    )
+    assert len(replace(claim, sample_shapes=((1, 2, 3),)).sample_sizes(Random(0))) == 1
+
+
 def test_a_shape_is_the_inputs_where_there_is_one_input() -> None:
     claim = mapping()
     assert claim.shape_text((4, 6)) == "input 4x6"

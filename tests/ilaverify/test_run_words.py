@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ from ir_semantics.tensors.terms import input_
 from rewrites.rule_prover import prove_rule
 from rewrites.rules import ScalarRule
 from rewrites.tensor_words import sizes
-from smt_encodings.claims import Runs
+from smt_encodings.claims import Answer, Obligation, Runs, Status
 
 
 def test_one_point_is_singular() -> None:
@@ -31,6 +33,20 @@ def test_where_nothing_ran_no_points_are_listed() -> None:
     lines = show_verdict(verdict).splitlines()
     at = lines.index("no concrete run was possible, 0.0 s")
     assert lines[at + 1] == "  there is no exact value"
+
+
+def test_a_lemma_that_one_solver_answered_is_not_told_as_proved() -> None:
+    x = variable("x")
+    verdict = prove_rule(ScalarRule("test", x + x, 2 * x, REALS))
+    z3, cvc5 = (Answer("unsat", 0.0, solver) for solver in ("z3 1", "cvc5 1"))
+    lemma = Obligation("sums are sums", "lemmas", "(check-sat)", "unsat", "m")
+    verdict.obligations = [replace(lemma, answers=(z3, cvc5)), replace(lemma, answers=(z3,)), lemma]
+    verdict.status = Status.UNKNOWN
+    assert [line for line in show_verdict(verdict).splitlines() if line.startswith("  lemma:")] == [
+        "  lemma: sums are sums (proved above for all operand codes)",
+        "  lemma: sums are sums (by z3 1 alone; the other solver was not waited for)",
+        "  lemma: sums are sums (NOT PROVED)",
+    ]
 
 
 def test_mutants_of_what_cannot_be_changed(capsys: pytest.CaptureFixture[str]) -> None:
