@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from bmc.counterexample import Counterexample
@@ -31,13 +31,27 @@ def counterexample_from_text(text: str) -> Counterexample:
     if not isinstance(content, dict) or set(content) != set(_FIELDS):
         raise ValueError(f"keys of a counterexample must be exactly {', '.join(_FIELDS)}")
     for name, kind in _FIELDS.items():
-        if not isinstance(content[name], kind):
+        if not isinstance(content[name], kind) or not _IS_FORM.get(name, _no_truth)(content[name]):
             raise ValueError(f"{name} of a counterexample must have its form, not {content[name]!r:.60}")
-    try:
-        content["initial"] = {Cell(side, owner, address): int(v) for side, owner, address, v in content["initial"]}
-        content["sizes"] = {str(name): int(value) for name, value in content["sizes"].items()}
-        content["shape"] = None if content["shape"] is None else tuple(map(int, content["shape"]))
-        content["shown"] = tuple(content["shown"])
-    except TypeError as error:
-        raise ValueError(f"a counterexample must have its form: {error}") from error
+    content["initial"] = {Cell(side, owner, address): v for side, owner, address, v in content["initial"]}
+    content["shape"] = None if content["shape"] is None else tuple(content["shape"])
+    content["shown"] = tuple(content["shown"])
     return Counterexample(**content)
+
+
+def _no_truth(value: object) -> bool:
+    return not isinstance(value, bool)
+
+
+def _is_cell(value: object) -> bool:
+    """Whether it is a side, an owner, an address (none of a register) and a value."""
+    kinds = [type(part) for part in value] if isinstance(value, list) else []
+    return kinds in ([str, str, int, int], [str, str, type(None), int])
+
+
+_IS_FORM: Mapping[str, Callable[[Any], bool]] = {
+    "sizes": lambda value: all(type(n) is int for n in value.values()),
+    "shape": lambda value: all(type(n) is int for n in value or ()),
+    "initial": lambda value: all(map(_is_cell, value)),
+    "shown": lambda value: all(isinstance(v, str) for v in value),
+}

@@ -83,7 +83,10 @@ class TokenSubject(Subject):
         if not (0 < made["blocks"] <= MOST_BLOCKS and 0 < made["rounds"] <= MOST_BLOCKS):
             raise ValueError(f"a counterexample to {self.name} must have 1 to {MOST_BLOCKS} blocks and rounds")
         program = blocked_product(self.rules, made["blocks"], made["rounds"], bias=made["bias"])
-        found = compare(program, [int(n) for n in made["schedule"]], HLS, made["contents"])
+        last = len(program.words)
+        if not all(type(n) is int and 1 <= n <= last for n in made["schedule"]):
+            raise ValueError(f"a schedule of the counterexample to {self.name} must be of numbers from 1 to {last}")
+        found = compare(program, made["schedule"], HLS, made["contents"])
         return None if found is None else self._told(ProductRun(made["blocks"], made["rounds"], made["bias"], found))
 
     def _told(self, run: ProductRun) -> Refutation:

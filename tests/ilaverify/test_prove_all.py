@@ -352,6 +352,23 @@ def test_counterexamples_survive_as_text() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("sizes", {"T": "2"}), ("sizes", {"T": 2.5}), ("sizes", {"T": True}), ("shape", ["2", 16]), ("row", True),
+        ("initial", [["input", "x", 0]]), ("initial", ["word"]), ("initial", [["input", "x", 0, "7"]]),
+        ("initial", [["input", "x", "0", 7]]), ("initial", [["input", [], 0, 7]]),
+        ("initial", [["input", "x", 0, 1e400]]), ("shown", [[], []]), ("initial", 7),
+    ],
+)  # fmt: skip
+def test_parts_of_counterexamples_of_another_form_are_refused(name: str, value: Any) -> None:
+    found = Counterexample("m", {"T": 2}, (2, 16), {}, 0, 1, 2, 3, ("a", "b"), 1, 16)
+    content = json.loads(counterexample_text(found)) | {name: value}
+    with pytest.raises(ValueError) as caught:
+        counterexample_from_text(json.dumps(content))
+    assert str(caught.value) == f"{name} of a counterexample must have its form, not {value!r}"
+
+
+@pytest.mark.parametrize(
     ("build", "code"),
     [(lambda: pooling_mapping("max"), "    return TensorMapping("), (selection_mapping, "    return replace(")],
 )

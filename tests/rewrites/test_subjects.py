@@ -165,6 +165,8 @@ def test_a_tensor_document_of_another_form() -> None:
             subject.replayed(found.document.replace(old, new, 1))
 
 
+SCHEDULED = 10
+"""Instructions of the product of one block in one round."""
 MASKED = {"m": [1, 1], "s": [], "x": [1, 1]}
 OUTSIDE: dict[str, tuple[str, dict[str, Any], str]] = {
     "NaN": (
@@ -245,6 +247,14 @@ OUTSIDE: dict[str, tuple[str, dict[str, Any], str]] = {
         {"values": {"x": "float -inf", "y": 3}},
         "a number of the format AdaptivFloat<8,3> must be finite, not -inf",
     ),
+    **{
+        f"a schedule with {number}": (
+            "vta_token_order",
+            {"product": {"blocks": 1, "rounds": 1, "bias": False, "schedule": [number], "contents": 0}},
+            f"a schedule of the counterexample to vta_token_order must be of numbers from 1 to {SCHEDULED}",
+        )
+        for number in (0, 99, True, None, "1", 1.0)
+    },
     "a float beyond floats": (
         "f3-repaired",
         {"values": {"x": "float 0x1.0p+99999"}},
