@@ -124,8 +124,8 @@ def test_sample_shapes_must_be_given_where_shapes_are_not_of_two_extents() -> No
     with pytest.raises(SizeError) as wrong:
         claim.sample_sizes(Random(0))
     assert str(wrong.value) == (
-        "mapping toy must have sample_shapes, for its shapes are of rows, inner, columns; give it some small ones, such "
-        "as sample_shapes=((1, 2, 3),)"
+        "mapping toy must have sample_shapes, for its shapes are of rows, inner, columns; give it some small ones, "
+        "such as sample_shapes=((1, 2, 3),)"
     )
     assert len(replace(claim, sample_shapes=((1, 2, 3),)).sample_sizes(Random(0))) == 1
 
