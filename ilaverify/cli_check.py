@@ -106,7 +106,12 @@ def _files(given: Sequence[Path]) -> Iterator[Path]:
     """The files named, which can be read, and what directories hold of certificates and data of counterexamples."""
     from .refutations import is_counterexample
 
+    statements = [path for path in given if path.name.endswith(".intoto.json")]
+    if statements and len(statements) == len(given):
+        raise UsageError(f"{given[0]} is a statement about certificates, which proves nothing; check their directory")
     for path in given:
+        if path in statements:
+            continue  # DIR/*.json names it, too
         if not path.is_dir():
             _require_readable(path)
             yield path

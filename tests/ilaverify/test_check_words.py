@@ -219,6 +219,15 @@ def test_a_certificate_through_a_pipe(proved: Path, capsys: pytest.CaptureFixtur
     assert code == 0 and out.endswith("1 accepted, 0 rejected\n")
 
 
+def test_a_statement_about_certificates_is_left_out(
+    proved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``check DIR/*.json`` names it beside the certificates."""
+    statement = tmp_path / "proofs.intoto.json"
+    code, out = check(capsys, proved, statement, "--solver", "z3")
+    assert code == 0 and out.endswith("1 accepted, 0 rejected\n")
+
+
 def test_a_directory_is_checked_with_its_counterexamples(
     proved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -265,6 +265,10 @@ BAD: list[tuple[str, str]] = [
     ("check x --solver yices", "invalid choice: 'yices'"),
     ("prove everything", "there is no claim named 'everything'; ilaverify list shows all names"),
     (
+        "check proofs/proofs.intoto.json",
+        "proofs/proofs.intoto.json is a statement about certificates, which proves nothing; check their directory",
+    ),
+    (
         "check .",
         "ilaverify: . must hold certificates (*.cert.json) or data of counterexamples (*.counterexample-data.json), "
         "and it holds none\n",
