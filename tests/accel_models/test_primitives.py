@@ -18,8 +18,8 @@ from ila_lang.compile import compile_function
 from ila_lang.expr import postorder
 from ila_lang.kernel import terms, walk
 from ila_lang.lowering import lower
+from ila_lang.products import factors
 from ila_lang.ranges import Form
-from ila_lang.tables import factors
 
 
 def primitives(ila: Ila) -> dict[str, Function]:
