@@ -46,6 +46,8 @@ def fraction_of(text: str) -> Fraction:
 
 
 INFINITY = float("inf")
+LARGEST_POWER = 1 << 16
+"""Exponentials of larger numbers would have too many digits."""
 DIGITS = 256
 """Bits after the binary point that enclosures keep."""
 
@@ -232,6 +234,8 @@ def _exp(value: RealNumber) -> RealNumber:
 
 def _exp_of(power: Fraction) -> Enclosure:
     """e^power: Taylor's series at power / 2^m of at most 1/2, remainder below twice the next term."""
+    if abs(power) > LARGEST_POWER:
+        raise Undefined(f"exp of a number beyond {LARGEST_POWER} in magnitude")
     halvings = max(0, math.ceil(abs(power)).bit_length() + 1)
     x = power / (1 << halvings)
     total, term = Fraction(0), Fraction(1)

@@ -103,3 +103,10 @@ def test_no_other_text_is_a_fraction(text: str) -> None:
 def test_fractions_are_read_as_they_are_written() -> None:
     for number in (Fraction(0), Fraction(-7), Fraction(10**900, 3), Fraction(-1, 2**100)):
         assert fraction_of(str(number)) == number
+
+
+@pytest.mark.parametrize("power", [Fraction(10**100), Fraction(-(10**100)), Fraction((1 << 16) + 1)])
+def test_exponentials_of_enormous_numbers_are_not_written_out(power: Fraction) -> None:
+    with pytest.raises(Undefined, match=r"^exp of a number beyond 65536 in magnitude$"):
+        REALS.apply("exp", [power])
+    assert isinstance(REALS.apply("exp", [Fraction(1 << 16)]), Enclosure)
