@@ -14,7 +14,7 @@ import numpy as np
 from ir_semantics.scalars_arrays import run_scalar
 
 from .comprehension import comprehend
-from .ir import Attribute, Graph, Node, attributes_of, digest_of
+from .ir import Attribute, Attributes, Graph, Node, attributes_of, digest_of, integer_of, integers_of
 from .operator import NAMES, Operator, lookup, meaning
 from .types import Array, GraphError, TensorType, type_of
 
@@ -45,6 +45,7 @@ def _result_type(name: str, types: tuple[TensorType, ...], attributes: tuple[tup
         wanted = operator.arity.start if len(operator.arity) == 1 else f"{operator.arity.start} or more"
         raise GraphError(f"{name} must be given {wanted} operands, not {len(types)}")
     named = dict(attributes)
+    _check_axes(name, types, named)
     if operator.expand is not None:
         builder = Builder()
         operands = [builder.input(f"x{i}", t) for i, t in enumerate(types)]
@@ -56,6 +57,18 @@ def _result_type(name: str, types: tuple[TensorType, ...], attributes: tuple[tup
     extents = [d.constant for d in meaning(operator, types, named).shape]
     assert None not in extents, "static operands have results of static shape"
     return TensorType(dtype, tuple(d for d in extents if d is not None))
+
+
+def _check_axes(name: str, types: Sequence[TensorType], named: Attributes) -> None:
+    if name == "broadcast" or not named.keys() & {"axis", "axes"}:
+        return  # the axes of a broadcast are those of its result
+    axes = integers_of(named, "axes") if "axes" in named else (integer_of(named, "axis"),)
+    rank = len(types[0].shape)
+    if len(set(axes)) < len(axes) or not all(0 <= axis < rank for axis in axes):
+        wanted = f"different numbers from 0 to {rank - 1}" if rank else "none"
+        raise GraphError(
+            f"the axes of {name} must be {wanted} where its operand is {types[0]}, not {', '.join(map(str, axes))}"
+        )
 
 
 def _check_kinds(operator: Operator, types: Sequence[TensorType]) -> None:

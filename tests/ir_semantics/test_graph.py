@@ -255,3 +255,35 @@ def test_host_operators() -> None:
         evaluate("top_k", x, output=0, k=5, axis=1, largest=True)
     with pytest.raises(GraphError, match=r"^the indices of scatter_nd must be in -4 \.\. 3"):
         evaluate("scatter_nd", data, np.array([[4], [1]]), new, reduction="none")
+
+
+WITH_AXES: dict[str, tuple[int, dict[str, object]]] = {
+    **dict.fromkeys(("softmax", "log_softmax", "hardmax", "cumsum"), (1, {"axis": 0})),
+    **dict.fromkeys(("reverse", "mean", "reduce_sum", "reduce_max", "reduce_min", "reduce_prod"), (1, {"axes": (0,)})),
+    **dict.fromkeys(("concat", "gather", "gather_elements"), (2, {"axis": 0})),
+    **dict.fromkeys(("layer_norm", "rms_norm"), (1, {"axes": (0,), "epsilon": 1.0})),
+    "arg_max": (1, {"axis": 0, "last": False}),
+    "top_k": (1, {"axis": 0, "k": 1, "largest": True, "output": 0}),
+    "scatter_elements": (3, {"axis": 0, "reduction": "none"}),
+}
+
+
+@pytest.mark.parametrize("operator", WITH_AXES)
+def test_axes_of_any_operator_are_axes_of_its_operand(operator: str) -> None:
+    count, attributes = WITH_AXES[operator]
+    builder = Builder()
+    operands = [builder.input(f"x{i}", TensorType("int64" if i == 1 else "float32", (2, 3))) for i in range(count)]
+    many = "axes" in attributes
+    for wrong, told in (((-1,), "-1"), ((2,), "2"), *([((1, 1), "1, 1")] if many else [])):
+        given: Any = {**attributes, ("axes" if many else "axis"): wrong if many else wrong[0]}
+        with pytest.raises(GraphError) as error:
+            builder.add(operator, *operands, **given)
+        assert str(error.value) == (
+            f"the axes of {operator} must be different numbers from 0 to 1 where its operand is float32[2, 3], "
+            f"not {told}"
+        )
+    scalar: Any = {**attributes, ("axes" if many else "axis"): (0,) if many else 0}
+    operands = [builder.input(f"s{i}", TensorType("float32", ())) for i in range(count)]
+    with pytest.raises(GraphError) as error:
+        builder.add(operator, *operands, **scalar)
+    assert str(error.value) == f"the axes of {operator} must be none where its operand is float32[], not 0"
