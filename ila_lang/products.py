@@ -21,7 +21,7 @@ from .sorts import BvSort
 from .tables import TABLE_BITS, argument_widths, values_at_all
 from .values import Value, value
 
-__all__ = ["EXACT", "Contraction", "Product", "product"]
+__all__ = ["EXACT", "Contraction", "Product", "factors", "product"]
 
 #: Integers of at most this magnitude are exact in float64, and so are sums that stay below it.
 EXACT = 1 << 53
@@ -44,7 +44,7 @@ def product(term: Expr, flow: Flow) -> Product | None:
     while inner.op == "sext":
         inner = inner.args[0]
     if inner.op == "apply" and inner.func is not None and inner.func.body is not None and len(inner.args) == 2:
-        found = _factors(inner.func)
+        found = factors(inner.func)
         if found is None:
             return None
         u, v = found
@@ -65,7 +65,7 @@ def product(term: Expr, flow: Flow) -> Product | None:
 
 
 @cache
-def _factors(function: Function) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+def factors(function: Function) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Integers u and v with function(a, b) = u[a] * v[b] for all a and b, the result read as signed; or None.
 
     The equation is modulo nothing: it is checked of the signed values, at every pair of arguments.
