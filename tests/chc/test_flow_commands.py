@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from ila_lang import BOOL, Expr, Fragment, Ila, Kernel, const, mem, true
+from chc.commands import Decoded, Unsupported, generalised
+from ila_lang import BOOL, Expr, Fragment, Ila, Kernel, Store, bv, const, mem, true, var
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from tests.chc.test_flow import flow, status
@@ -138,3 +139,41 @@ def test_commands_are_taken_at_their_moments(name: str) -> None:
     assert differs(wrong, {"n": 2, "m": 3}) and not differs(right, {"n": 2, "m": 3})
     assert status(wrong) is Status.UNKNOWN
     assert status(right) is Status.PROVED
+
+
+# -- what decoding refuses ----------------------------------------------------------------------------
+
+
+def test_commands_that_do_different_things_have_no_form_in_common() -> None:
+    counter, a, b, x, y = var("p", bv(2)), var("a", mem(8, 8)), var("b", mem(8, 8)), var("x", bv(8)), var("y", bv(8))
+
+    def case(p: int, memory: Expr = a, **more: Kernel) -> Decoded:
+        return Decoded([Store(memory, const(p, 8), const(5, 8))], {x: const(p, 8)}, **more)
+
+    form = generalised([case(0), case(1)], counter, "it")
+    assert [s.memory for s in form.stores] == [a] and set(form.updates) == {x}
+    beside = Decoded(case(1).stores, {x: const(1, 8), y: const(1, 8)})
+    for other in (case(1, b), case(1, kernel=Kernel("k")), beside, Decoded([], {x: const(1, 8)})):
+        with pytest.raises(Unsupported, match="it does not do the same for every value of p"):
+            generalised([case(0), other], counter, "it")
+    with pytest.raises(Unsupported):
+        generalised([case(0), case(1), case(2), case(0)], counter, "it")
+
+
+@pytest.mark.parametrize("what", ["another instruction may be meant, too", "a memory becomes another one"])
+def test_what_a_command_does_must_be_known(what: str) -> None:
+    def program(p: Kernel, s: States) -> None:
+        go(p)
+        write(p, FAR, const(1, 8))
+
+    claim = flow(mapping(program=program))
+    assert status(claim) is Status.PROVED
+    ila = claim.device.ila
+    s, inputs = ila.states, ila.inputs
+    if what.startswith("another"):
+        ila.instruction("other").set_decode(ila.instructions["go"].decode & (inputs["n_in"] > 254))
+    else:
+        stored = s["tmp"].store(inputs["address"], inputs["data"])
+        ila.instructions["write"].updates["dst"] = stored
+        assert differs(claim, {"n": 2, "m": 3})
+    assert status(claim) is Status.UNKNOWN
