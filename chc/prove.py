@@ -101,7 +101,7 @@ def _prove(proof: Proof) -> Verdict:
 def _sizes_in_model(proof: Proof, failed: Obligation) -> dict[str, int] | None:
     """Sizes inside the domain at which a solver says that an obligation fails; those left open are of a sample."""
     model = next((a.model for a in failed.answers if a.status == "sat" and a.model), None)
-    if model is None:
+    if model is None or failed.group == "lemmas":  # lemmas are not of sizes
         return None
     sizes = proof.mapping.sample_sizes(Random(0))[0]
     for name, variable in proof.mapping.parameters.items():

@@ -49,8 +49,12 @@ def verify(
     the domain; REFUTED is said only after the counterexample was replayed.  PROVED is said only after concrete runs of
     both sides (:func:`bmc.runs.survey`); one that differs makes it an ERROR.
 
-    Raises ValueError on another method or a missing shape, SizeError on a shape outside the mapping's domain.
+    Raises ValueError on another method, a missing shape, or one for CHC, SizeError on one outside the mapping's domain.
     """
+    if not isinstance(mapping, TensorMapping):
+        raise TypeError(f"what is verified must be a TensorMapping, not {mapping!r:.60}")
+    if method == "chc" and shape is not None:
+        raise ValueError("method chc proves every size; leave the shape out, or use method bmc")
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
     discharger = Discharger(timeout=timeout, progress=progress)

@@ -18,13 +18,14 @@ __all__ = ["Discharger", "NotDischarged", "Requirement", "Requirements", "conjun
 
 
 class NotDischarged(Exception):
-    """An obligation that did not get its expected answer; carries it."""
+    """An obligation that did not get its expected answer; carries it, and words on where it is false."""
 
-    def __init__(self, obligation: Obligation) -> None:
+    def __init__(self, obligation: Obligation, where: str = "") -> None:
         self.obligation = obligation
         answers = ", ".join(f"{a.solver}: {a.status}{' ' + a.reason if a.reason else ''}" for a in obligation.answers)
         super().__init__(
-            f"obligation '{obligation.name}' ({obligation.group}) needs the answer {obligation.expected}; {answers}"
+            f"obligation '{obligation.name}' ({obligation.group}) needs the answer {obligation.expected}; "
+            f"{answers}{where}"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from random import Random
 
 import pysmt.shortcuts as smt
@@ -12,9 +13,9 @@ from ila_lang import BOOL, Expr, compile_terms, const, false, free_variables, po
 from ila_lang.compile import NoBodyError
 from ila_lang.mapping import Lemma
 
-from .bits import BitEncoding
+from .bits import BitEncoding, variable_text
 from .claims import Obligation
-from .discharge import Discharger
+from .discharge import Discharger, NotDischarged
 from .printer import script
 
 __all__ = ["differ", "differing_values", "falsifying", "lemma_instances", "prove_lemmas"]
@@ -31,10 +32,26 @@ def prove_lemmas(discharger: Discharger, lemmas: Iterable[Lemma], *, background:
         meaning = lemma.doc or lemma.name
         text = script([differ(BitEncoding(), lemma.left, lemma.right)], comment=f"lemmas: {lemma.name}\n{meaning}")
         obligation = Obligation(lemma.name, "lemmas", text, "unsat", meaning)
-        if background:
-            discharger.ask_in_background(obligation)
-        else:
-            discharger.ask_text(obligation)
+        try:
+            if background:
+                discharger.ask_in_background(obligation)
+            else:
+                discharger.ask_text(obligation)
+        except NotDischarged as error:
+            raise NotDischarged(error.obligation, _where_false(lemma, error.obligation)) from None
+
+
+def _where_false(lemma: Lemma, failed: Obligation) -> str:
+    """Operands of a solver's model at which both sides of a lemma differ, in words; empty where there are none."""
+    variables = list(free_variables(lemma.left, lemma.right).values())
+    for model in (a.model for a in failed.answers if a.status == "sat"):
+        values = [model.get(variable_text(v), 0) for v in variables]
+        with suppress(NoBodyError):
+            left, right = compile_terms(variables, [lemma.left, lemma.right])(*values)
+            if left != right:
+                operands = ", ".join(f"{v.name} = {value:#x}" for v, value in zip(variables, values, strict=True))
+                return f", at {operands}, where the left side is {left:#x} and the right side {right:#x}"
+    return ""
 
 
 def differ(encoding: BitEncoding, left: Expr, right: Expr) -> FNode:

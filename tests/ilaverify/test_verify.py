@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import pytest
+
 from bmc.counterexample import replays
 from chc.prove import prove
-from ila_lang import Expr, Kernel, const, true
+from ila_lang import Expr, Kernel, bv, const, ite, primitive, true, var
+from ila_lang.mapping import Lemma
 from ilaverify.verify import counterexample_of, verify
+from smt_encodings import solver_z3
 from smt_encodings.claims import Status
-from tests.chc.toy import M, N, mapping
+from tests.chc.toy import M, N, copy_body, mapping
 
 
 def test_the_sizes_of_a_solvers_model_are_run() -> None:
@@ -50,6 +54,30 @@ def test_sizes_of_the_whole_domain_are_run_where_the_solver_has_no_model() -> No
         "the loops of toy toy_kernel, fold 1 and of toyir toyir_kernel do not correspond: they run m mod 128 times and "
         "m times"
     )
+
+
+def test_a_false_lemma_is_told_with_its_operands() -> None:
+    same = primitive(bv(8), x=bv(8), y=bv(8), name="same")(lambda x, y: x + y)
+    other = primitive(bv(8), x=bv(8), y=bv(8), name="other")(lambda x, y: ite((x == 5) & (y == 7), const(1, 8), x + y))
+    x, y = var("x", bv(8)), var("y", bv(8))
+    false = Lemma("the same", same(x, y), other(x, y))
+    claim = mapping(copy_body, copy_body, lemmas=(false,), abstract=frozenset({"same", "other"}))
+    says = "at x = 0x5, y = 0x7, where the left side is 0xc and the right side 0x1"
+    asked = f"obligation 'the same' (lemmas) needs the answer unsat; {solver_z3.version()}: sat"
+    alone = prove(claim)
+    assert (alone.status, alone.reason) == (Status.UNKNOWN, f"{asked}, {says}")
+    assert alone.details["suspects"] == []
+    bounded = verify(claim, "bmc", shape=(2, 2), data="uninterpreted")
+    assert bounded.status is Status.UNKNOWN and bounded.reason.endswith(f": sat, {says}")
+
+
+def test_what_cannot_be_verified() -> None:
+    with pytest.raises(TypeError) as wrong:
+        verify(None)  # type: ignore[arg-type]
+    assert str(wrong.value) == "what is verified must be a TensorMapping, not None"
+    with pytest.raises(ValueError) as shaped:
+        verify(mapping(), "chc", shape=(4, 8))
+    assert str(shaped.value) == "method chc proves every size; leave the shape out, or use method bmc"
 
 
 def test_writes_of_one_label_are_counted() -> None:
