@@ -269,8 +269,12 @@ def _checked(path: Path, solver: str, timeout: float, answered: MutableMapping[s
     except FileRefused as error:
         result["undecided"].append(str(error))
         return result
-    except (CertificateError, UsageError) as error:
+    except CertificateError as error:
         result["problems"].append(str(error))
+        return result
+    except UsageError as error:
+        own = "a certificate of a claim of your own is checked from Python (docs/tutorial.md, section 10)"
+        result["problems"].append(f"{error}; {own}")
         return result
     result["claim"] = certificate["claim"]
     problems = binding_problems(certificate, subject)

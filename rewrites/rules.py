@@ -79,6 +79,14 @@ class ScalarRule:
     lemmas: tuple[ScalarRule, ...] = ()
 
     def __post_init__(self) -> None:
+        for what in ("left", "right", "condition", "left_defined", "right_defined"):
+            if not isinstance(getattr(self, what), Scalar):
+                raise TypeError(
+                    f"{what} of the rule {self.name} must be a scalar term, not {getattr(self, what)!r}; a number is "
+                    "written constant(...)"
+                )
+        if not isinstance(self.number, Format):
+            raise TypeError(f"number of the rule {self.name} must be a format, such as BINARY32, not {self.number!r}")
         if self.left.format != self.right.format:
             raise TypeError(
                 f"the sides of the rule {self.name} must have one format, not {self.left.format} and "

@@ -272,6 +272,18 @@ def test_changed_rules_over_the_reals_are_compared_in_binary64() -> None:
     ("build", "message"),
     [
         (
+            lambda: ScalarRule("r", x, 3, BINARY32),  # type: ignore[arg-type]
+            "right of the rule r must be a scalar term, not 3; a number is written constant(...)",
+        ),
+        (
+            lambda: ScalarRule("r", x, x, BINARY32, condition=True),  # type: ignore[arg-type]
+            "condition of the rule r must be a scalar term, not True; a number is written constant(...)",
+        ),
+        (
+            lambda: ScalarRule("r", x, x, "binary32"),  # type: ignore[arg-type]
+            "number of the rule r must be a format, such as BINARY32, not 'binary32'",
+        ),
+        (
             lambda: ScalarRule("r", x < y, x, BINARY32),
             "the sides of the rule r must have one format, not boolean and number; cast one of them",
         ),
