@@ -71,6 +71,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_BROKEN
     finally:
         interrupt.unwatch()
+        if arguments is None:
+            import signal
+
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # everything is said; what remains is the interpreter's end
 
 
 class _Interrupt:

@@ -177,6 +177,24 @@ def test_ctrl_c_that_is_not_raised_ends_the_command_all_the_same(at: str) -> Non
     assert time.monotonic() - begun < 15
 
 
+def test_ctrl_c_after_the_end_of_a_command_changes_nothing() -> None:
+    program = (
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may ignore it\n"
+        "from ilaverify import cli, commands\n"
+        "commands.run = lambda _: 1\n"
+        "sys.argv = ['ilaverify', 'mapping']\n"
+        "code = cli.main()\n"
+        "os.kill(0, signal.SIGINT)\n"
+        "sys.exit(code)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False, start_new_session=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "")
+
+
 # -- numbers and types in files ---------------------------------------------------------------------------
 
 
