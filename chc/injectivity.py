@@ -62,7 +62,7 @@ def part_steps(
     in common is left aside, unless it is part of a digit, as the K/2 of an output row ``r + K/2 - k`` below the height.
     """
     whole = expand(address)
-    common = {m: c for m, c in whole.items() if not any(s in renamed for a in m for s in a.get_free_variables())}
+    common = {m: c for m, c in whole.items() if all(_common(a, renamed) for a in m)}
     found = _digits(hypotheses, address, renamed, common)
     if common and found[2] and not is_linear(found[2][-1]):
         other = _digits(hypotheses, address, renamed, {})
@@ -165,8 +165,9 @@ def _parts(
         equation = smt.Equals(smt.Plus(smt.Times(base, h), d), smt.Plus(smt.Times(base, other_h), other_d))
         lemma = smt.And(smt.Equals(d, other_d), smt.Equals(h, other_h))
         steps.append((f"radix {number}", [*ranges, equation], lemma))
-        parts = smt.Plus(smt.Times(modulus, polynomial_term(high)), term)
-        steps.append((f"parts {number}", [], smt.Equals(polynomial_term(whole), parts)))
+        for side, names in (("", {}), (", other", renamed)):  # of one modulus
+            parts = smt.Plus(smt.Times(modulus, polynomial_term(high).substitute(names)), term.substitute(names))
+            steps.append((f"parts {number}{side}", [], smt.Equals(polynomial_term(whole).substitute(names), parts)))
         for side, group in zip(("", ", other"), below, strict=True):
             steps.extend((f"digit {number}{side}: {name}", given, goal) for name, given, goal in group)
         return [*_parts(known, low, renamed, steps), *_parts(known, high, renamed, steps)]
@@ -177,9 +178,9 @@ def _splits(whole: Polynomial, renamed: dict[FNode, FNode]) -> list[tuple[FNode,
     """Ways to write a sum as ``n*high + low``, where n is the factor of a counter, or of a sum of products of counters:
     a literal, sizes, or both."""
     factors: dict[tuple[int, tuple[FNode, ...]], None] = {}
-    multiples = [{a for a in m if a not in renamed} for m in whole if len(m) > 1]
+    multiples = [{a for a in m if _common(a, renamed)} for m in whole if len(m) > 1]
     for monomial, coefficient in whole.items():
-        sizes = tuple(a for a in monomial if a not in renamed)
+        sizes = tuple(a for a in monomial if _common(a, renamed))
         for factor in ((coefficient, sizes), (coefficient, ()), (1, sizes)):
             if factor[0] > 1 or factor[1]:
                 factors[factor] = None
@@ -198,6 +199,11 @@ def _splits(whole: Polynomial, renamed: dict[FNode, FNode]) -> list[tuple[FNode,
         if low and high:
             found.append((polynomial_term({sizes: literal}), low, high))
     return found
+
+
+def _common(factor: FNode, renamed: dict[FNode, FNode]) -> bool:
+    """Whether a factor, which may be a choice, is the same on both sides."""
+    return renamed.keys().isdisjoint(factor.get_free_variables())
 
 
 def _without(monomial: tuple[FNode, ...], factors: tuple[FNode, ...]) -> tuple[FNode, ...] | None:

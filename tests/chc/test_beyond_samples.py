@@ -206,6 +206,27 @@ def sums_take_one_word_more(limit: int) -> TensorMapping:
     return replace(scattered(device, ir), sample_shapes=shapes)
 
 
+@fails_at("does not come in between")
+def rows_lie_closer_from_a_row_on(limit: int) -> TensorMapping:
+    """Row 50, with 8 words a row, lies where row 100 does, with 4."""
+    four = const(4, 32)
+
+    def ir(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("d", four) as d:
+            k.store(s["dst"], i * 4 + d, k.load("word", s["src"], i * 4 + d))
+
+    def device(k: Kernel, s: States) -> None:
+        def at(i: Expr, d: Expr) -> Expr:
+            return ite(i < limit, const(8, 32), four) * i + d
+
+        with k.loop("i", s["n"]) as i, k.loop("d", four) as d:
+            k.store(s["tmp"], at(i, d), k.load("word", s["src"], i * 4 + d))
+        with k.loop("r", s["n"]) as r, k.loop("c", four) as c:
+            k.store(s["dst"], r * 4 + c, k.load("kept", s["tmp"], at(r, c)))
+
+    return flow(mapping(device, ir, columns=four))
+
+
 @pytest.mark.parametrize("name", CLAIMS)
 def test_what_fails_at_large_sizes_is_not_proved(name: str) -> None:
     build, obligation = CLAIMS[name]

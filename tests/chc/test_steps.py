@@ -134,7 +134,13 @@ def test_every_step_to_a_bound_and_to_a_digit_is_there() -> None:
     digit = [x for side in DIGIT for x in (*(f"{side}, {step}" for step in BOUNDED), side)]
     assert names(digit_steps(known, digits(s, edge, c, d), w, {*sizes}, quick)) == digit
     both = [f"digit{side}: {step}" for side in ("", ", other") for step in digit]
-    assert names(part_steps(known, address, renamed)[0]) == ["the address, digit by digit", "radix", "parts", *both]
+    assert names(part_steps(known, address, renamed)[0]) == [
+        "the address, digit by digit",
+        "radix",
+        "parts",
+        "parts, other",
+        *both,
+    ]
 
 
 def test_every_step_to_an_address_of_its_own_is_there() -> None:
@@ -151,6 +157,7 @@ def test_every_step_to_an_address_of_its_own_is_there() -> None:
         "digit lane of weight of",
         "radix",
         "parts",
+        "parts, other",
         *(f"digit{side}: {step}" for side in ("", ", other") for step in DIGIT),
         "counters",
     ]
