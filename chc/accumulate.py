@@ -30,11 +30,11 @@ from smt_encodings.discharge import decide
 from smt_encodings.environment import fresh, plain
 from smt_encodings.values import differ
 
-from .commands import Unsupported
 from .exact import equal, successor
 from .layout import Origin, Reader
 from .origins import Origins
 from .scenes import Scene, before
+from .unsupported import Unsupported
 from .writers import Point
 from .writes import Fold, Loops, Schedule, Write
 

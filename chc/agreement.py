@@ -20,7 +20,6 @@ from smt_encodings.environment import fresh, plain
 from smt_encodings.values import differ, differing_values, falsifying, lemma_instances
 
 from .align import AlignedLevel, align
-from .commands import Unsupported
 from .context import Proof
 from .exact import equal
 from .induction import Goals
@@ -30,6 +29,7 @@ from .names import index_text
 from .revisits import Sides, holds_fold
 from .scenes import Scene
 from .systems import LOCK_STEP, Nest, Track
+from .unsupported import Unsupported
 from .values import FoldUse, Revisited, Source, Values
 from .writes import Loops
 

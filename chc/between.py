@@ -18,13 +18,13 @@ from ila_lang import Expr, all_of, resize
 from smt_encodings.discharge import conjuncts
 from smt_encodings.integers import is_linear
 
-from .commands import Unsupported
 from .injectivity import injectivity_steps
 from .layout import Layout, Origin, Reader
 from .polynomials import Step, corresponding, linearised
 from .ranges import quick
 from .scenes import Scene, Spot, before
 from .systems import Order
+from .unsupported import Unsupported
 from .writers import Point, Writers, candidates
 from .writes import Write
 

@@ -38,11 +38,9 @@ from ila_lang.expr import bv_const, rebuild, resize
 from ila_lang.machine import store_plan
 from smt_encodings.environment import fresh
 
-__all__ = ["Decoded", "Unsupported", "decode", "generalised", "instances", "rolled", "rolled_apart", "start_values"]
+from .unsupported import Unsupported
 
-
-class Unsupported(Exception):
-    """A program shape that this method does not cover; the answer is UNKNOWN, never PROVED."""
+__all__ = ["Decoded", "decode", "generalised", "instances", "rolled", "rolled_apart", "start_values"]
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from ila_lang import Expr, false, postorder, substitute, true
 from ila_lang.expr import free_variables, resize
 from smt_encodings.environment import fresh, plain
 
-from .commands import Unsupported
 from .exact import less
 from .layout import Origin, Reader
 from .scenes import Scene
+from .unsupported import Unsupported
 from .values import Values
 from .writers import Point, Trials, sizes_of
 from .writes import Condition, Fold, Loops, Schedule, Write

@@ -25,9 +25,9 @@ from pysmt.typing import INT
 from smt_encodings.discharge import conjuncts, decide
 from smt_encodings.integers import is_linear
 
-from .commands import Unsupported
 from .polynomials import Polynomial, Step, expand, polynomial_term
 from .ranges import digit_steps, quick
+from .unsupported import Unsupported
 
 __all__ = ["injectivity_steps", "part_steps"]
 

@@ -22,9 +22,9 @@ from ila_lang import BvSort, Expr, free_variables, postorder, resize
 from smt_encodings.environment import plain
 
 from .between import Between
-from .commands import Unsupported
 from .layout import At, Layout, Origin, Reader
 from .scenes import Scene, before
+from .unsupported import Unsupported
 from .writers import Point, Writers, candidates, digits
 from .writes import Schedule, Write
 

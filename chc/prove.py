@@ -29,12 +29,12 @@ from smt_encodings.naming import distinct
 from smt_encodings.printer import term_text
 from smt_encodings.values import prove_lemmas
 
-from .commands import Unsupported
 from .context import Proof
 from .flow import prove_by_origins
 from .invariants import Inferred, infer, parse_term, show_invariant
 from .levels import System
 from .systems import Level
+from .unsupported import Unsupported
 
 __all__ = ["claim_of", "prove"]
 

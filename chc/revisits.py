@@ -20,11 +20,11 @@ from dataclasses import dataclass, replace
 from ila_lang import Expr, all_of, any_of, ite, resize, substitute
 from smt_encodings.environment import fresh, plain
 
-from .commands import Unsupported
 from .exact import equal, less, number_of
 from .iterations import Iterations
 from .layout import Reader
 from .scenes import Scene, conjuncts_of
+from .unsupported import Unsupported
 from .values import FoldUse, Revisited, Values
 from .writers import Point, candidates
 from .writes import Loops

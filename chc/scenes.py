@@ -19,12 +19,12 @@ from smt_encodings.discharge import conjuncts, decide
 from smt_encodings.environment import fresh
 from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
 
-from .commands import Unsupported
 from .context import Proof
 from .exact import less
 from .injectivity import injectivity_steps, part_steps
 from .polynomials import Step
 from .ranges import quick
+from .unsupported import Unsupported
 from .writers import Trials
 from .writes import Loops, Write
 

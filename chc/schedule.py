@@ -41,7 +41,7 @@ from ila_lang.expr import bv_const, private_var, resize
 from ila_lang.kernel import map_statement, walk
 from smt_encodings.environment import fresh, plain
 
-from .commands import Decoded, Unsupported, decode, generalised, instances, rolled, rolled_apart, start_values
+from .commands import Decoded, decode, generalised, instances, rolled, rolled_apart, start_values
 from .multiples import with_multiples
 from .statements import (
     carried,
@@ -53,6 +53,7 @@ from .statements import (
     writes_apart,
     writes_memory,
 )
+from .unsupported import Unsupported
 from .writes import Condition, Fold, Loops, NotApart, Schedule, Write
 
 __all__ = ["schedule_of"]

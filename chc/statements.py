@@ -8,7 +8,7 @@ from ila_lang import Command, Expr, For, Fragment, Let, Load, Statement, Store, 
 from ila_lang.kernel import terms, walk
 from ila_lang.sorts import MemSort
 
-from .commands import Unsupported
+from .unsupported import Unsupported
 
 __all__ = [
     "carried",

@@ -15,11 +15,11 @@ from ila_lang import Expr, MemSort, all_of, const, free_variables, postorder, re
 from smt_encodings.environment import fresh, plain
 
 from .accumulate import accumulation, wanders
-from .commands import Unsupported
 from .exact import less
 from .layout import At, Origin, Reader
 from .origins import Origins
 from .scenes import Scene, conjuncts_of
+from .unsupported import Unsupported
 from .writers import END, Point
 from .writes import Fold, Loops, Write
 

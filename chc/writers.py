@@ -23,7 +23,7 @@ from ila_lang import BvSort, Expr, compile_terms, concat, const, free_variables,
 from ila_lang.mapping import TensorMapping
 from smt_encodings.environment import plain
 
-from .commands import Unsupported
+from .unsupported import Unsupported
 from .writes import Loops, Schedule, Write
 
 __all__ = ["END", "Point", "Trials", "Writers", "candidates", "digits", "interleaved", "sizes_of", "trials_of"]

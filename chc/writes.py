@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ila_lang import Expr, Fragment, false, free_variables, postorder, true
 from ila_lang.expr import variables_of
 
-from .commands import Unsupported
+from .unsupported import Unsupported
 
 __all__ = ["Condition", "Fold", "Loops", "NotApart", "Schedule", "Write"]
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from chc.commands import Decoded, Unsupported, generalised
+from chc.commands import Decoded, generalised
+from chc.unsupported import Unsupported
 from ila_lang import BOOL, Expr, Fragment, Ila, Kernel, Store, bv, const, mem, true, var
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status

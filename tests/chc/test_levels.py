@@ -14,7 +14,7 @@ from pysmt.exceptions import PysmtException
 from pysmt.fnode import FNode
 from pysmt.typing import BOOL, INT
 
-from chc.commands import Unsupported, rolled
+from chc.commands import rolled
 from chc.injectivity import injectivity_steps
 from chc.invariants import Inferred, infer, parse_term, show_invariant
 from chc.levels import Event, Hazard, LevelSystem, Side, System
@@ -22,6 +22,7 @@ from chc.polynomials import expand, polynomial_term
 from chc.schedule import schedule_of
 from chc.splits import Counted, SplitSystem
 from chc.systems import Order
+from chc.unsupported import Unsupported
 from ila_lang import Store, all_of, bv, const, mem, var
 from smt_encodings.discharge import decide
 from smt_encodings.environment import plain

@@ -12,13 +12,13 @@ import pytest
 from pysmt.fnode import FNode
 from pysmt.typing import INT
 
-from chc.commands import Unsupported
 from chc.equalities import equality_steps
 from chc.injectivity import injectivity_steps, part_steps
 from chc.polynomials import Step, corresponding
 from chc.prove import prove
 from chc.ranges import apart_steps, digit_steps, quick, range_steps
 from chc.statements import writes_apart
+from chc.unsupported import Unsupported
 from chc.writers import Trials, interleaved
 from ila_lang import For, Function, Kernel, bv, const, mem, var
 from smt_encodings.claims import Status

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from chc.commands import Unsupported
 from chc.context import Proof
 from chc.indirect import Indirect
 from chc.layout import Layout
@@ -22,6 +21,7 @@ from chc.origins import Origins
 from chc.prove import _precondition
 from chc.scenes import Scene
 from chc.schedule import schedule_of
+from chc.unsupported import Unsupported
 from chc.values import FoldUse, Values
 from chc.writers import Trials, Writers, sizes_of, trials_of
 from ila_lang import Expr, Kernel, Machine, compile_terms, const, free_variables, ite, run_fragment
