@@ -60,7 +60,7 @@ def fixed(shape: str) -> int:
     """Proves the mapping by CHC with its size domain cut down to one shape; the exit code says PROVED or not."""
     from dataclasses import replace
 
-    from chc.prove import prove
+    from chc.mapping.prove import prove
     from ilaverify.catalogue import find_mapping
     from ilaverify.errors import exit_code
 

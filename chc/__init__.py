@@ -1,7 +1,5 @@
-"""Unbounded proofs: constrained Horn clauses with inferred relational invariants.
+"""Unbounded proofs: mappings, and rules on tensors, for every size.
 
 The package trusts the step from kernels to clauses, the distinguished-cell abstraction, the
-encodings of ``smt_encodings``, and the solvers' answers; an inferred invariant is not trusted but
-checked again. It proves that an IR fragment and an accelerator fragment agree at every size of a
-stated domain.
+encodings of ``smt_encodings``, and the solvers' answers.
 """

@@ -254,7 +254,7 @@ def _invariants(document: str) -> dict[str, list[str]]:
     from pysmt.environment import pop_env, push_env
     from pysmt.exceptions import PysmtException
 
-    from chc.invariants import parse_term, show_invariant
+    from chc.mapping.horn.invariants import parse_term, show_invariant
     from reports.certificate import CertificateError, parse_certificate
 
     try:

@@ -17,7 +17,7 @@ from bmc.counterexample import Counterexample, placed, replays, search
 from bmc.mutants import mutants
 from bmc.programs import write_program_file
 from bmc.runs import survey
-from chc.prove import claim_of
+from chc.mapping.prove import claim_of
 from ila_lang.mapping import TensorMapping
 from reports.certificate import semantics_of
 from reports.subjects import Mutant, Refutation, Required, Subject

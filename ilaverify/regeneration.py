@@ -7,7 +7,7 @@ from typing import Any
 
 import bmc.prove
 import bmc.sums
-import chc.prove
+import chc.mapping.prove
 from ila_lang.mapping import SizeError, TensorMapping
 from smt_encodings.claims import Verdict
 from smt_encodings.discharge import Requirements
@@ -23,7 +23,7 @@ def regenerate(certificate: Mapping[str, Any], mapping: TensorMapping, requireme
                 return "a proof of every size has no parameters"
             levels = certificate["invariants"]
             invariants = {name: [str(t) for t in level["invariant"]] for name, level in levels.items()}
-            verdict = chc.prove.prove(mapping, discharger=requirements, invariants=invariants)
+            verdict = chc.mapping.prove.prove(mapping, discharger=requirements, invariants=invariants)
         elif certificate["method"] == "bmc":
             parameters = certificate["parameters"]
             if set(parameters) != {"shape", "data", "memory"}:

@@ -7,7 +7,7 @@ from typing import Any
 
 import bmc.prove
 import bmc.sums
-import chc.prove
+import chc.mapping.prove
 from bmc.counterexample import Counterexample, replays, search, search_at
 from bmc.prove import Data, Memory
 from bmc.runs import survey
@@ -22,7 +22,7 @@ METHODS = ("auto", "chc", "bmc", "hash")
 """Proof methods by name."""
 
 PROVERS: Mapping[str, Callable[..., Verdict]] = {
-    "chc": chc.prove.prove,
+    "chc": chc.mapping.prove.prove,
     "bmc": bmc.prove.prove,
     "hash": bmc.sums.prove,
 }
@@ -73,7 +73,7 @@ def verify_with(
     """As :func:`verify`, with a discharger that is given."""
     chosen = method if method != "auto" else "bmc" if shape is not None else "chc"
     if chosen == "chc":
-        verdict = chc.prove.prove(mapping, discharger=discharger)
+        verdict = chc.mapping.prove.prove(mapping, discharger=discharger)
         if verdict.status is Status.UNKNOWN:
             suspects: Any = verdict.details["suspects"]
             found = _difference(mapping, suspects)

@@ -14,7 +14,7 @@ from bmc import budget, counterexample
 from bmc.counterexample import Counterexample, replays, search
 from bmc.programs import program_of, write_program_file
 from bmc.prove import prove
-from chc.prove import prove as prove_chc
+from chc.mapping.prove import prove as prove_chc
 from ila_lang import Kernel, Machine, bv, const, mem, var
 from ila_lang.mapping import TensorMapping
 from rewrites.flexasr_pooling import pooling_mapping

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 import bmc.prove
-import chc.prove
+import chc.mapping.prove
 from bmc.counterexample import search
 from bmc.mutants import Mutant, changes, mutants, statement_changes
 from ila_lang import BOOL, Expr, For, Kernel, bv, concat, const, ite, mem, primitive, var
@@ -18,7 +18,7 @@ from ila_lang.mapping import TensorMapping
 from reports.certificate import semantics_of
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
-from tests.chc.toy import copy_body, mapping
+from tests.chc.mapping.toy import copy_body, mapping
 
 A, B, C, D = var("a", bv(8)), var("b", bv(8)), var("c", BOOL), var("d", bv(4))
 M = var("m", mem(8, 8))
@@ -119,10 +119,10 @@ def test_mutants_that_differ_are_not_proved() -> None:
         if search(mutant.mapping, budget_seconds=0.3) is None:
             continue
         different += 1
-        verdict = chc.prove.prove(mutant.mapping, discharger=Discharger(timeout=1.0))
+        verdict = chc.mapping.prove.prove(mutant.mapping, discharger=Discharger(timeout=1.0))
         assert verdict.status is not Status.PROVED, mutant.what
         verdict = bmc.prove.prove(mutant.mapping, (2, 3), discharger=Discharger(timeout=1.0), search_seconds=0)
         if search(mutant.mapping, shapes=[(2, 3)], budget_seconds=0.3) is not None:
             assert verdict.status is not Status.PROVED, mutant.what
     assert different >= 12
-    assert chc.prove.prove(claim, discharger=Discharger(timeout=10.0)).status is Status.PROVED
+    assert chc.mapping.prove.prove(claim, discharger=Discharger(timeout=10.0)).status is Status.PROVED

@@ -24,7 +24,7 @@ from smt_encodings.direct import miter_script
 from smt_encodings.discharge import Discharger
 from smt_encodings.environment import fresh_symbols, plain
 from smt_encodings.printer import script
-from tests.chc.toy import copy_body, go, mapping
+from tests.chc.mapping.toy import copy_body, go, mapping
 
 pytestmark = pytest.mark.proof
 SHAPES = [(2, 16), (4, 32)]

@@ -15,7 +15,7 @@ from bmc.unroll import Cell
 from ila_lang import Function, bv, const, ite
 from ila_lang.mapping import TensorMapping
 from smt_encodings.runs import Points, corners
-from tests.chc.toy import DOMAIN, M, N, copy_body, mapping
+from tests.chc.mapping.toy import DOMAIN, M, N, copy_body, mapping
 
 
 def wrong_where(condition: Any, idle: int = 0) -> TensorMapping:

@@ -18,7 +18,7 @@ from ila_lang import Expr, Kernel, bv, const, mem, primitive, true, uninterprete
 from ila_lang.fragment import Fragment
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
-from tests.chc.toy import PARAMETERS, M, N, copy_body, go, mapping
+from tests.chc.mapping.toy import PARAMETERS, M, N, copy_body, go, mapping
 
 ROOT = Path(__file__).parents[2]
 

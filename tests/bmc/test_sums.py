@@ -19,7 +19,7 @@ from reports.certificate import certificate_of, semantics_of
 from smt_encodings import solver_z3
 from smt_encodings.claims import Equality, Interpretation, Runs, Status
 from smt_encodings.discharge import Requirements
-from tests.chc.toy import Body, mapping
+from tests.chc.mapping.toy import Body, mapping
 
 BYTE = bv(8)
 

@@ -14,7 +14,7 @@ import pytest
 from ila_lang import Expr, bv, compile_terms, const, var
 from ila_lang.conditions import condition_text
 from ila_lang.mapping import SizeError
-from tests.chc.toy import DOMAIN, M, N, mapping
+from tests.chc.mapping.toy import DOMAIN, M, N, mapping
 
 X, Y, Z = (var(name, bv(32)) for name in "xyz")
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import ilaverify.verify
-from chc.prove import claim_of
+from chc.mapping.prove import claim_of
 from ilaverify import cli
 from ilaverify.fault_campaign import Tried, run_campaign
 from ilaverify.mapping_subject import MappingSubject, ShapedMappingSubject
@@ -21,7 +21,7 @@ from reports.subjects import Mutant
 from smt_encodings.claims import Answer, Obligation, Status, Verdict
 from smt_encodings.discharge import Discharger
 from tests.bmc.test_sums import RIGHT, SHAPE
-from tests.chc.toy import copy_body, mapping
+from tests.chc.mapping.toy import copy_body, mapping
 
 Proof = Callable[[Discharger], tuple[Status, str]]
 

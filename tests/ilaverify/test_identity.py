@@ -21,7 +21,7 @@ from reports.subjects import Subject
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
 from tests.bmc.test_sums import RIGHT, SHAPE
-from tests.chc.toy import copy_body, mapping
+from tests.chc.mapping.toy import copy_body, mapping
 
 CODE = installed()
 
@@ -120,7 +120,7 @@ BESIDE = (
 """What no proof consists of: modules whose names begin so."""
 
 METHODS = {
-    "chc": "chc.prove", "bmc": "bmc.", "hash": "bmc.sums", "rule on tensors": "chc.tensor_rules",
+    "chc": "chc.mapping", "bmc": "bmc.", "hash": "bmc.sums", "rule on tensors": "chc.tensor_rules",
     "rule on scalars": "rewrites.rule_prover", "token order": "rewrites.vta_token",
 }  # fmt: skip
 SECOND_OPINION = "bmc."

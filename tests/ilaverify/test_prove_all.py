@@ -19,7 +19,7 @@ import pytest
 
 from bmc.counterexample import Counterexample, replays, search, search_at
 from bmc.unroll import Cell
-from chc.prove import claim_of
+from chc.mapping.prove import claim_of
 from ila_lang.mapping import TensorMapping
 from ilaverify import mapping_subject, stored
 from ilaverify import prove_all as module
@@ -116,7 +116,7 @@ def test_a_proof_is_not_kept_where_its_prover_changed_meanwhile(
 ) -> None:
     """Another file may change: it is no part of the proof."""
     before = sources_stamp()
-    prover, compiler = (next(p for p in before if p.match(name)) for name in ("chc/prove.py", "compiler.py"))
+    prover, compiler = (next(p for p in before if p.match(name)) for name in ("chc/mapping/prove.py", "compiler.py"))
     for path, kept in ((prover, False), (compiler, True)):
         store = ProofStore(tmp_path / path.name)
         stamps = iter([before])

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from bmc.counterexample import replays, search
-from chc.prove import claim_of
+from chc.mapping.prove import claim_of
 from ilaverify.campaigns.campaign import run_campaign
 from ilaverify.catalogue import MAPPINGS, mapping_entries
 from ilaverify.cli import main

@@ -40,7 +40,7 @@ from rewrites.vta_token_program import prove_program
 from rewrites.vta_token_replay import Counterexample
 from smt_encodings.claims import Answer, Obligation, Status, Verdict, conclude
 from smt_encodings.discharge import Discharger
-from tests.chc import toy
+from tests.chc.mapping import toy
 
 
 @pytest.fixture

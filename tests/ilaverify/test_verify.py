@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from bmc.counterexample import replays
-from chc.prove import prove
+from chc.mapping.prove import prove
 from ila_lang import Expr, Kernel, bv, const, ite, primitive, true, var
 from ila_lang.mapping import Lemma
 from ilaverify.verify import counterexample_of, verify
 from smt_encodings import solver_z3
 from smt_encodings.claims import Status
-from tests.chc.toy import M, N, copy_body, mapping
+from tests.chc.mapping.toy import M, N, copy_body, mapping
 
 
 def test_the_sizes_of_a_solvers_model_are_run() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-import chc.prove
+import chc.mapping.prove
 from accel_models.flexasr.model import FlexAsrOptions, _build
 from ila_lang import Expr, bv, const, primitive, var
 from ila_lang.files import FileRefused
@@ -43,7 +43,9 @@ SCHEMA = json.loads((Path(module.__file__).parent / "certificate.schema.json").r
 
 @pytest.fixture(scope="module")
 def proved() -> Verdict:
-    return replace(chc.prove.prove(pooling_mapping("max")), runs=Runs(3, ("T = 2, nv = 1, base = 0",), ("no more",)))
+    return replace(
+        chc.mapping.prove.prove(pooling_mapping("max")), runs=Runs(3, ("T = 2, nv = 1, base = 0",), ("no more",))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +165,7 @@ def test_only_a_proof_gets_a_certificate(proved: Verdict, status: Status) -> Non
 @pytest.mark.proof
 def test_a_proof_without_answers_gets_no_certificate(proved: Verdict) -> None:
     mapping = pooling_mapping("max")
-    unasked = chc.prove.prove(mapping, discharger=Requirements())
+    unasked = chc.mapping.prove.prove(mapping, discharger=Requirements())
     for verdict in (
         unasked,
         replace(proved, obligations=[]),

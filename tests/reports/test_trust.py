@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from chc.prove import claim_of
+from chc.mapping.prove import claim_of
 from ila_lang import Kernel, Let, bv, const, uninterpreted, var
 from ila_lang.mapping import Lemma, TensorMapping
 from ilaverify.catalogue import all_entries

@@ -42,6 +42,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rewrites.offload": {"rewrites.egraph", "rewrites.subjects"},
     "rewrites.codegen": {"rewrites.numerics", "rewrites.offload", "rewrites.subjects"},
     "rewrites.artefact": {"rewrites.codegen", "rewrites.egraph", "rewrites.offload"},
+    "chc.mapping": set(),
+    "chc.tensor_rules": set(),
+    "chc.mapping.arithmetic": set(),
+    "chc.mapping.program": set(),
+    "chc.mapping.horn": {"chc.mapping.arithmetic", "chc.mapping.program"},
+    "chc.mapping.memory": {"chc.mapping.arithmetic", "chc.mapping.horn", "chc.mapping.program"},
+    "chc.mapping.relate": {"chc.mapping.arithmetic", "chc.mapping.horn", "chc.mapping.memory", "chc.mapping.program"},
 }
 """What each package may import of those beside it."""
 FOLDERS = [name for name in MAY_IMPORT if "." not in name]

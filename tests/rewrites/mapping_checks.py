@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import chc.prove
+import chc.mapping.prove
 from bmc.counterexample import replays, search
 from ila_lang import Command, For, Fragment, Kernel, Statement
 from ila_lang.mapping import TensorMapping
@@ -32,13 +32,13 @@ def require_refuted(
 
 def require_unproved(mapping: TensorMapping) -> None:
     """CHC tries and says that it does not know."""
-    verdict = chc.prove.prove(mapping, discharger=Discharger(timeout=10.0), horn_timeout=3.0)
+    verdict = chc.mapping.prove.prove(mapping, discharger=Discharger(timeout=10.0), horn_timeout=3.0)
     assert verdict.status is Status.UNKNOWN, verdict.reason
 
 
 def require_proved(mapping: TensorMapping) -> Verdict:
     """CHC proves it for every size, by obligations with names of their own, each answered by both solvers."""
-    verdict = chc.prove.prove(mapping)
+    verdict = chc.mapping.prove.prove(mapping)
     assert verdict.status is Status.PROVED, verdict.reason
     names = [(o.group, o.name) for o in verdict.obligations]
     assert len(names) == len(set(names))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bmc.prove
-import chc.prove
+import chc.mapping.prove
 from accel_models.flexasr.assembler import attention, layer_norm, zero_padding
 from accel_models.flexasr.attention import SOFTMAX
 from accel_models.flexasr.layer_norm import BETA, GAMMA
@@ -218,7 +218,7 @@ def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
     ids=["zeropad", "layernorm", "attention"],
 )
 def test_strides_of_the_unit_are_right_where_the_program_configures_both_alike(mapping: TensorMapping) -> None:
-    verdict = chc.prove.prove(mapping)
+    verdict = chc.mapping.prove.prove(mapping)
     assert verdict.status is Status.PROVED, verdict.reason
 
 

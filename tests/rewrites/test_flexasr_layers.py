@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bmc.prove
-import chc.prove
+import chc.mapping.prove
 from accel_models.flexasr.assembler import activation as programs
 from accel_models.flexasr.assembler import gru, linear, lstm, rnn
 from accel_models.flexasr.model import flexasr
@@ -121,7 +121,7 @@ def test_a_dense_layer_is_proved_for_every_size() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", CELLS)
 def test_a_recurrent_layer_is_proved_for_every_size(kind: str) -> None:
-    verdict = chc.prove.prove(recurrent_mapping(kind))
+    verdict = chc.mapping.prove.prove(recurrent_mapping(kind))
     assert verdict.status is Status.PROVED, verdict.reason
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import bmc.prove
 import bmc.sums
-import chc.prove
+import chc.mapping.prove
 from accel_models.flexasr.functions import adpfloat_mul
 from bmc.counterexample import Counterexample, replays
 from ila_lang import Expr, Function, Kernel, Machine, bv, const, ite, primitive, walk
@@ -55,7 +55,7 @@ def test_the_other_methods_do_not_prove_another_order() -> None:
     mapping = linear_mapping(order=Order.BACKWARD)
     unrolled = bmc.prove.prove(mapping, SHAPE, discharger=Discharger(timeout=10.0), search_seconds=0)
     assert unrolled.status is Status.UNKNOWN and "cvc5 1.4.2: unknown" in unrolled.reason
-    assert chc.prove.prove(mapping, discharger=Discharger(timeout=5.0)).status is Status.UNKNOWN
+    assert chc.mapping.prove.prove(mapping, discharger=Discharger(timeout=5.0)).status is Status.UNKNOWN
 
 
 # -- wrong twins ------------------------------------------------------------------------------------------------

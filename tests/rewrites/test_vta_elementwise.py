@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bmc.prove
-import chc.prove
+import chc.mapping.prove
 from accel_models.vta.assembler import Step, elementwise
 from accel_models.vta.isa import AluOp
 from accel_models.vta.model import vta
@@ -97,7 +97,7 @@ def test_an_operator_is_proved_at_a_shape(name: str) -> None:
 def test_without_knowing_that_there_is_no_fault_nothing_is_proved() -> None:
     mapping = elementwise_mapping("relu")
     unknown = replace(mapping, device=replace(mapping.device, idle={}))
-    verdict = chc.prove.prove(unknown, discharger=Discharger(timeout=2.0), horn_timeout=2.0)
+    verdict = chc.mapping.prove.prove(unknown, discharger=Discharger(timeout=2.0), horn_timeout=2.0)
     assert verdict.status is Status.UNKNOWN
     assert "depends on fault as it was before the program" in verdict.reason
 
@@ -107,7 +107,9 @@ def test_sizes_that_do_not_fit_are_not_proved(text: str) -> None:
     mapping = elementwise_mapping("relu")
     domain = tuple(c for c in mapping.domain if not c[0].startswith(text))
     assert len(domain) == len(mapping.domain) - 1
-    verdict = chc.prove.prove(replace(mapping, domain=domain), discharger=Discharger(timeout=2.0), horn_timeout=2.0)
+    verdict = chc.mapping.prove.prove(
+        replace(mapping, domain=domain), discharger=Discharger(timeout=2.0), horn_timeout=2.0
+    )
     assert verdict.status is Status.UNKNOWN
 
 

@@ -1,0 +1,1 @@
+"""Arithmetic on integers of symbolic size: exact words, sums of products, their ranges, and injectivity."""

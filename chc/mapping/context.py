@@ -1,0 +1,149 @@
+"""What the parts of one proof attempt share, and how obligations are asked in steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pysmt.shortcuts as smt
+from pysmt.fnode import FNode
+
+from ila_lang.mapping import TensorMapping
+from smt_encodings.discharge import Discharger, conjuncts, decide
+from smt_encodings.integers import IntegerEncoding, is_linear
+
+from .arithmetic.equalities import equality_steps
+from .arithmetic.polynomials import Step
+from .arithmetic.ranges import apart_steps, quick, range_steps
+from .horn.invariants import Inferred
+from .horn.systems import Levels
+
+__all__ = ["Proof"]
+
+_FITS = "exact results fit their bit widths, and branches are decided, so integer arithmetic is exact here"
+
+
+@dataclass
+class Proof:
+    """Shared context of one proof attempt."""
+
+    mapping: TensorMapping
+    discharger: Discharger
+    horn_timeout: float
+    given: Mapping[str, Sequence[str]] | None
+    base: IntegerEncoding = field(init=False)
+    """The size domain, and that there is an output cell: what is only about values of the output."""
+    domain: IntegerEncoding = field(init=False)
+    """The size domain alone: what programs do at every size."""
+    levels: Levels = field(default_factory=Levels)
+    inferred: dict[str, Inferred] = field(default_factory=dict)
+    """Invariants found so far, by the Horn clauses of their systems without names."""
+    invariants: dict[str, list[str]] = field(default_factory=dict)
+    shown: dict[str, dict[str, object]] = field(default_factory=dict)
+    """What verdicts and certificates show of the levels, by their keys."""
+    takes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """What the theorem takes from the invariants of loop levels, by their keys."""
+    fits_seen: set[tuple[object, ...]] = field(default_factory=set)
+    fits_numbers: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.base = self.domain = IntegerEncoding(self._decide, "size")
+
+    def _decide(self, hypotheses: list[FNode], goal: FNode) -> bool:
+        if not is_linear(goal) and self._steps(hypotheses, goal) is not None:
+            return True
+        return decide(hypotheses, goal)
+
+    def fits(self, encoding: IntegerEncoding, name: str) -> None:
+        """Adds the obligations that the operations translated by ``encoding`` stay within their widths."""
+        new: dict[tuple[FNode, ...], list[FNode]] = {}
+        for assumed, condition in encoding.fits:
+            key = (assumed, condition, encoding.meaning(condition))
+            if key not in self.fits_seen:
+                self.fits_seen.add(key)
+                new.setdefault(assumed, []).append(condition)
+        for assumed, conditions in new.items():
+            # literal bounds are theorems of their own; sums of products are asked one by one
+            general = [c for c in conditions if not c.is_implies()]
+            products = [c for c in general if not is_linear(c)]
+            literal = [c for c in conditions if c.is_implies()]
+            for group in (literal, [c for c in general if is_linear(c)], *([p] for p in products)):
+                if group:
+                    self.fits_numbers[name] = number = self.fits_numbers.get(name, 0) + 1
+                    count = "1 operation" if len(group) == 1 else f"{len(group)} operations"
+                    known = [] if group is literal else [*encoding.definitions, *assumed]
+                    ask = self.discharger.follows if group is literal else self.follows
+                    ask("no overflow", f"{name} ({number}: {count})", known, smt.And(group), _FITS)
+
+    @property
+    def sizes(self) -> set[FNode]:
+        """The symbols of the mapping's parameters and of quotients and remainders of them."""
+        found = {self.base.symbol(p) for p in self.mapping.parameters.values()}
+        for value, _, symbols in self.base.quotients():
+            if value.get_free_variables() <= found:
+                found |= set(symbols)
+        return found
+
+    def follows(self, group: str, name: str, hypotheses: Sequence[FNode], goal: FNode, meaning: str) -> None:
+        """Proves that ``goal`` follows from ``hypotheses``; bounds on sums of products and their equality in steps,
+        if these are found."""
+        steps = None if is_linear(goal) else self._steps(hypotheses, goal)
+        if steps is None:
+            helped = self._bounded_quotients(group, name, hypotheses, goal) if is_linear(goal) else hypotheses
+            self.discharger.follows(group, name, helped, goal, meaning)
+            return
+        for step, given, stone in steps:
+            self.discharger.follows(group, f"{name}: {step}", given, stone, meaning)
+        if not goal.is_not():  # two numbers are different by the last step, or by what it is an instance of
+            self.discharger.follows(group, name, [steps[-1][2]], goal, meaning)
+
+    def _bounded_quotients(self, group: str, name: str, hypotheses: Sequence[FNode], goal: FNode) -> Sequence[FNode]:
+        """The hypotheses, and bounds by sizes on sums of products that ``goal`` has quotients of, as far as found.
+
+        Solvers find what follows from such a bound, and rarely the bound itself.
+        """
+        found: list[FNode] = []
+        for fact in conjuncts(hypotheses):
+            symbols = goal.get_free_variables() & fact.get_free_variables()
+            if not fact.is_equals() or is_linear(fact.arg(0)) or not any("!div" in s.symbol_name() for s in symbols):
+                continue
+            for bound in _products_of_sizes(hypotheses, self.sizes):
+                steps = range_steps(hypotheses, fact.arg(0), bound, self.sizes, quick, 1)
+                if steps is not None:
+                    for step, given, stone in steps:
+                        meaning = "a sum of products stays below a product of sizes"
+                        self.discharger.follows(group, f"{name}, dividend {len(found)}: {step}", given, stone, meaning)
+                    found.append(steps[-1][2])
+                    break
+        return [*hypotheses, *found]
+
+    def _steps(self, hypotheses: Sequence[FNode], goal: FNode) -> list[Step] | None:
+        if goal.is_not() and goal.arg(0).is_equals():
+            left, right = goal.arg(0).args()
+            return apart_steps(hypotheses, left, right, self.sizes, quick)
+        if goal.is_equals():
+            return equality_steps(hypotheses, goal.arg(0), goal.arg(1), quick)
+        for smaller, larger, gap in _comparisons(goal):
+            steps = range_steps(hypotheses, smaller, larger, self.sizes, quick, gap)
+            if steps is not None:
+                return steps
+        return None
+
+
+def _products_of_sizes(hypotheses: Sequence[FNode], sizes: set[FNode]) -> list[FNode]:
+    """Products that facts about sizes alone bound by literals."""
+    found = (f.arg(0) for f in conjuncts(hypotheses) if f.is_le() and f.arg(1).is_constant())
+    return [t for t in found if not is_linear(t) and t.get_free_variables() <= sizes]
+
+
+def _comparisons(goal: FNode) -> list[tuple[FNode, FNode, int]]:
+    """Inequalities ``smaller + gap <= larger`` of which any one implies the goal, where it has such a form."""
+    if goal.is_and() and goal.args():
+        lower = [a for a in goal.args() if a.is_le() and a.arg(0).is_int_constant(0)]
+        upper = [a for a in goal.args() if not any(a is b for b in lower)]
+        return _comparisons(upper[0]) if len(upper) == 1 else []
+    if goal.is_or():
+        return [c for part in goal.args() for c in _comparisons(part)]
+    if goal.is_lt() or goal.is_le():
+        return [(goal.arg(0), goal.arg(1), int(goal.is_lt()))]
+    return []

@@ -1,0 +1,1 @@
+"""Horn systems: loops in lock-step, one system for each loop level, and invariants."""

@@ -1,0 +1,209 @@
+"""Accumulation in memory: a cell that one write updates again and again, as a fold.
+
+A write whose value reads the very cell that it writes, such as ``acc[i] := acc[i] + x[k]``, is found to have written a
+cell in several iterations, one after the other.  The counters in which these iterations differ are those of a *fold*:
+it begins with what the cell held before the first of them, and one step is the write's value with a register in place
+of the cell.  The obligations that make it so, for all sizes:
+
+* the iteration that wrote the cell last is the last one of these counters;
+* an iteration of the write between the first and the last one that writes the cell differs in no other counter;
+* no other write writes the cell in between.
+
+The address, the condition and all extents must not depend on the counters of the fold, so that all its iterations exist
+and write the cell.
+
+Where the value adds a sum of its own to the cell, both are one fold if it makes no difference whether the cell is added
+at the end or at the beginning: the value with nothing summed up is the cell, and a step of the sum may be done before
+or after the addition.  These are obligations about any numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pysmt.shortcuts as smt
+
+from chc.mapping.arithmetic.exact import equal, successor
+from chc.mapping.program.writes import Fold, Loops, Schedule, Write
+from chc.mapping.unsupported import Unsupported
+from ila_lang import Expr, free_variables, postorder, resize, substitute
+from smt_encodings.bits import BitEncoding
+from smt_encodings.discharge import decide
+from smt_encodings.environment import fresh, plain
+from smt_encodings.values import differ
+
+from .layout import Origin, Reader
+from .origins import Origins
+from .scenes import Scene, before
+from .writers import Point
+
+__all__ = ["Accumulation", "accumulation", "wanders"]
+
+
+@dataclass(frozen=True)
+class Accumulation:
+    """A fold, and where the cell is read that it begins with."""
+
+    fold: Fold
+    reader: Reader
+    start: Point
+
+
+def accumulation(origins: Origins, scene: Scene, origin: Origin) -> Accumulation | None:
+    """The fold that a cell's last write is the end of; None where the write does not accumulate.
+
+    Raises Unsupported where it does in a way that is not described above.
+    """
+    write = origin.write
+    counters = _repeated(origins, scene, origin)
+    if not counters:
+        return None
+    own = write.memory.load(write.address)
+    name = f"{write.label} {origins.schedule.writes.index(write)}, {origins.numbered()}"
+    loops = tuple(loop for loop in write.loops if loop[0] in counters)
+    _require_independent(write, counters)
+    first = Origin(write, {c: resize(t, 32) * 0 if c in counters else t for c, t in origin.at.items()})
+    _last(scene, origins, name, origin, loops)
+    spot = origins.layout.spot(write)
+    reader = Reader(write.address, spot, first.at)
+    _alone(scene, origins, name, origin, first, counters)
+    origins.nothing_between(scene, name, write, reader, Point(write.place, _at(origin)), first)
+    fold = _fold(origins, name, write, own, loops)
+    return Accumulation(fold, reader, Point(write.place, _at(first)))
+
+
+def wanders(origins: Origins, scene: Scene, origin: Origin) -> bool:
+    """Whether a write accumulates over counters that its address depends on, such as a row and a tap of a kernel."""
+    used = set(free_variables(origin.write.address).values())
+    return any(c in used for c in _repeated(origins, scene, origin))
+
+
+def _at(origin: Origin) -> tuple[Expr, ...]:
+    return tuple(origin.at[c] for c in origin.write.counters)
+
+
+def _repeated(origins: Origins, scene: Scene, origin: Origin) -> set[Expr]:
+    """The counters in which iterations that wrote the cell, and nothing else in between, differ, as samples tell.
+
+    None for a write whose value does not read the cell that it writes.
+    """
+    write = origin.write
+    own = write.memory.load(write.address)
+    if not any(n is own for n in postorder([write.value])):
+        return set()
+    here = Reader(write.address, None, origin.at).there()
+    runs = origins.writers.runs(scene.trials, write, here, Point(write.place, _at(origin)))
+    counters: set[Expr] = set()
+    for run, values in zip(runs, scene.trials.evaluate(_at(origin)), strict=True):
+        for earlier in run:
+            counters |= {c for c, a, b in zip(write.counters, earlier, values, strict=True) if a != b}
+    return counters
+
+
+def _require_independent(write: Write, counters: set[Expr]) -> None:
+    used = set(free_variables(write.address, write.guard, *(e for _, e in write.loops)).values())
+    clash = next((c for c in write.counters if c in counters and c in used), None)
+    if clash is not None:
+        raise Unsupported(f"{write.label} accumulates over {clash.name}, on which its address or a loop depends")
+
+
+def _last(scene: Scene, origins: Origins, name: str, origin: Origin, loops: Loops) -> None:
+    here = {c: resize(t, c.width) for c, t in origin.at.items()}
+    for counter, extent in loops:
+        end = equal(successor(origin.at[counter]), substitute(extent, here))
+        meaning = "the last iteration that writes the cell is the last one of the loop"
+        scene.theorem(f"{origins.prefix}: accumulation", f"{name}: {plain(counter.name)} ends", end, meaning)
+
+
+def _alone(scene: Scene, origins: Origins, name: str, last: Origin, first: Origin, counters: set[Expr]) -> None:
+    """The write's own iterations in between that write the cell are those of the fold.
+
+    Where the address determines all other counters, an iteration of the fold writes the cell exactly once: by the
+    invariants of the loops of these counters.
+    """
+    write = last.write
+    others = [c for c in write.counters if c not in counters]
+    determined = origins.layout.determined(write) or []
+    if all(c in set(determined) for c in others):
+        origins.layout.accumulated.setdefault(write, (last, others))
+        return
+    spot = origins.layout.spot(write)
+    mine = [spot.encoding.term(c) for c in spot.counters]
+    begin, end = ([scene.encoding.term(c) for c in _at(o)] for o in (first, last))
+    where = dict(zip(write.counters, zip(mine, end, strict=True), strict=True))
+    known = [smt.Equals(*where[c]) for c in determined]
+    pairs = (mine, begin), (end, mine)
+    within = [smt.Not(before(write.place, one, write.place, two)) for one, two in pairs]
+    goal = smt.And([smt.Equals(*where[c]) for c in others])
+    hypotheses = [*scene.encoding.hypotheses, *spot.encoding.hypotheses, *within, *known]
+    scene.proof.follows(
+        f"{origins.prefix}: accumulation",
+        f"{name}: only the fold's iterations",
+        hypotheses,
+        goal,
+        "iterations of the write from the first to the last one that write the cell are those of the fold",
+    )
+
+
+def _fold(origins: Origins, name: str, write: Write, own: Expr, loops: Loops) -> Fold:
+    register = fresh(f"cell.{origins.prefix}.{origins.numbered()}", own.sort)
+    value = substitute(write.value, {own: register})
+    schedule = origins.schedule
+    inner = {n for n in postorder([value]) if n in schedule.folds}
+    if len(inner) == 1:
+        (result,) = inner
+        added = schedule.folds[result]
+        here = set(free_variables(*(e for _, e in added.loops)).values())
+        fixed = not any(c in here for c, _ in loops)
+        if fixed and len(added.registers) == 1 and _one_fold(origins, name, write, value, register, result):
+            step = substitute(added.step[0], {added.registers[0]: register})
+            loops, value = (*loops, *added.loops), step
+    return Fold(write, loops, (register,), (own,), (value,), (fresh(f"{register.name}.result", own.sort),))
+
+
+def _one_fold(origins: Origins, name: str, write: Write, value: Expr, register: Expr, result: Expr) -> bool:
+    """Whether the cell may be added before the sum instead of after it; proved if so."""
+    schedule = origins.schedule
+    added = schedule.folds[result]
+    if any(n in schedule.folds or n in schedule.kept for n in postorder([*added.step, *added.initial])):
+        return False
+    if not _one_moment(schedule, added.here, write, schedule.sources(value, *added.step, *added.initial)):
+        return False
+    (carried,), (step,), (start,) = added.registers, added.step, added.initial
+    anything = fresh("any.sum", result.sort)
+
+    def plus(total: Expr) -> Expr:
+        return substitute(value, {result: total})
+
+    equations = {
+        "nothing is added": (plus(start), register),
+        "a step before or after": (
+            plus(substitute(step, {carried: anything})),
+            substitute(step, {carried: plus(anything)}),
+        ),
+    }
+    data = _data([*(t for pair in equations.values() for t in pair)])
+    questions = {}
+    for text, (left, right) in equations.items():
+        encoding = BitEncoding(origins.layout.proof.mapping.abstract)
+        questions[text] = differ(encoding, substitute(left, data), substitute(right, data))
+    if not all(decide([], smt.Not(q)) for q in questions.values()):
+        return False
+    for text, question in questions.items():
+        meaning = "a sum that is added to a cell is the sum that begins with the cell"
+        origins.layout.proof.discharger.ask(f"{origins.prefix}: accumulation", f"{name}: {text}", [question], meaning)
+    return True
+
+
+def _one_moment(schedule: Schedule, here: Write, write: Write, memories: set[Expr]) -> bool:
+    """Whether a write reads from memories what is read before, at ``here``, in the same iteration of the same loops."""
+    if here.place[:-1] != write.place[:-1]:
+        return False
+    return not any(here.place < w.place < write.place for m in memories for w in schedule.writes_to(m))
+
+
+def _data(terms: list[Expr]) -> Mapping[Expr, Expr]:
+    """Names for what terms load, which may be anything here."""
+    loads = dict.fromkeys(n for n in postorder(terms) if n.op == "load")
+    return {n: fresh(f"any.word{k}", n.sort) for k, n in enumerate(loads)}

@@ -1,0 +1,145 @@
+"""Which iterations write a cell: addresses as they stand in a program, and what a write's address determines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pysmt.fnode import FNode
+
+from chc.mapping.arithmetic.exact import less
+from chc.mapping.context import Proof
+from chc.mapping.horn.systems import Order, Track
+from chc.mapping.program.writes import Loops, Schedule, Write
+from ila_lang import Expr, all_of, resize, substitute
+from smt_encodings.environment import plain
+from smt_encodings.integers import NotLinearizable
+
+from .collisions import Collisions
+from .scenes import Scene, Spot
+
+__all__ = ["At", "Layout", "Origin", "Reader"]
+
+At = Mapping[Expr, Expr]
+"""An iteration: a term for each counter."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """An address as it stands in a program: an expression over the counters of a spot, at the iteration ``at``.
+
+    Without a spot the address is over the coordinates of the scene.
+    """
+
+    address: Expr
+    spot: Spot | None
+    at: At
+
+    def there(self) -> Expr:
+        """The address over the coordinates of the scene."""
+        return substitute(self.address, {c: resize(self.at[c], c.width) for c in self.at})
+
+    def term(self, scene: Scene) -> FNode:
+        """The address as an integer term of the scene."""
+        if self.spot is None:
+            term = scene.encoding.term(self.address)
+            scene.proof.fits(scene.encoding, f"a cell in {scene.name}" if scene.name else "the output cell")
+            return term
+        # What holds at every iteration may not suffice, such as for "the timestep before"; here more is known.  Where
+        # iterations divide by sizes, it is simpler here, too.
+        forms = [self._instance, self._direct]
+        for form in reversed(forms) if self.spot.quotients() else forms:
+            try:
+                return form(scene, self.spot)
+            except NotLinearizable as error:
+                problem = error
+        raise problem
+
+    def _instance(self, scene: Scene, spot: Spot) -> FNode:
+        return spot.instance(scene, self.address, self.at)
+
+    def _direct(self, scene: Scene, spot: Spot) -> FNode:
+        term = scene.encoding.term(self.there())
+        scene.proof.fits(scene.encoding, f"{spot.write.label} in {scene.name or 'the cell'}")
+        return term
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The write that gave a cell its value, and its iteration."""
+
+    write: Write
+    at: At
+
+    def exists(self) -> Expr:
+        """The condition that the iteration is in the write's loops, and the write's own condition holds there."""
+        at = {c: resize(w, c.width) for c, w in self.at.items()}
+        # components are compared before they are cut to the counters' widths
+        conditions = [less(self.at[c], substitute(e, at)) for c, e in self.write.loops]
+        return all_of([*conditions, substitute(self.write.guard, at)])
+
+    def track(self, name: str) -> Track:
+        """The write's loops, called ``name``, at this iteration."""
+        here = {c: resize(t, c.width) for c, t in self.at.items()}
+        loops = tuple((c, substitute(e, here)) for c, e in self.write.loops)
+        return Track(name, loops, tuple(self.at[c] for c, _ in loops))
+
+
+@dataclass
+class Layout:
+    """What the addresses of one side's writes determine, each proved once."""
+
+    proof: Proof
+    prefix: str
+    schedule: Schedule
+    spots: dict[tuple[Write, Loops], Spot] = field(default_factory=dict)
+    injective: dict[Write, list[Expr] | None] = field(default_factory=dict)
+    collisions: dict[Write, Collisions] = field(default_factory=dict)
+    written_once: dict[Write, Origin] = field(default_factory=dict)
+    """Writes of which a proof takes that they write a cell exactly once, each with one iteration."""
+    overwritten: dict[Write, list[Order]] = field(default_factory=dict)
+    """By write: where a proof takes that a cell is read before it is overwritten."""
+    accumulated: dict[Write, tuple[Origin, list[Expr]]] = field(default_factory=dict)
+    """Writes that add to a cell: of which loops a proof takes that the cell is written once, with an iteration."""
+
+    def spot(self, write: Write, inner: Loops = ()) -> Spot:
+        """An arbitrary iteration of a write; the same one for the same arguments."""
+        key = (write, inner)
+        if key not in self.spots:
+            kept = not any(w is write for w in self.schedule.writes)
+            number = f".kept{len(self.spots)}" if kept else self.schedule.writes.index(write)
+            space = f"at.{self.prefix}{number}{f'.in{len(self.spots)}' if inner else ''}"
+            self.spots[key] = Spot(self.proof, space, write, inner)
+        return self.spots[key]
+
+    def once(self, write: Write) -> bool:
+        """Whether a write's address determines all its counters: no two iterations write one cell."""
+        determined = self.determined(write)
+        return determined is not None and len(determined) == len(write.counters)
+
+    def determined(self, write: Write) -> list[Expr] | None:
+        """Counters of a write that its address determines, proved once; None where that was not found."""
+        if write not in self.injective:
+            found = self.spot(write).injectivity()
+            if found is None:
+                self.injective[write] = None
+            else:
+                used, steps = found
+                self.spot(write).fits()
+                for step, hypotheses, goal in steps:
+                    self.proof.follows(
+                        f"{self.prefix}: layout",
+                        f"{write.label} {self.schedule.writes.index(write)} writes {plain(write.memory.name)} "
+                        f"injectively: {step}",
+                        hypotheses,
+                        goal,
+                        "two iterations that write the same address agree in the counters that it depends on",
+                    )
+                self.injective[write] = used
+        return self.injective[write]
+
+    def colliding(self, write: Write) -> Collisions:
+        """What is known of iterations of a write that write the same cell."""
+        if write not in self.collisions:
+            self.collisions[write] = Collisions(f"{self.prefix}: layout", self.spot(write))
+        return self.collisions[write]

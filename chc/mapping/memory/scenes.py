@@ -1,0 +1,230 @@
+"""Where a proof about one cell takes place: coordinates and counters at arbitrary values, and iterations of writes.
+
+A *scene* has the coordinates of the distinguished cell and, inside folds, the counters of an arbitrary iteration; its
+hypotheses are the size domain and the ranges of these.  A *spot* is an arbitrary iteration of a write.  Its terms are
+translated once, under nothing but the ranges of its counters, so that "stays within its width" is proved for every
+iteration at once; at a particular iteration they are instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pysmt.shortcuts as smt
+from pysmt.fnode import FNode
+
+from chc.mapping.arithmetic.exact import less
+from chc.mapping.arithmetic.injectivity import injectivity_steps, part_steps
+from chc.mapping.arithmetic.polynomials import Step
+from chc.mapping.arithmetic.ranges import quick
+from chc.mapping.context import Proof
+from chc.mapping.program.writes import Loops, Write
+from chc.mapping.unsupported import Unsupported
+from ila_lang import Expr, free_variables, substitute, true
+from smt_encodings.discharge import conjuncts, decide
+from smt_encodings.environment import fresh
+from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
+
+from .writers import Trials
+
+__all__ = ["Scene", "Spot", "conjuncts_of", "in_range"]
+
+
+def in_range(loops: Loops, at: Mapping[Expr, Expr]) -> list[Expr]:
+    """The conditions that iteration ``at`` of loops exists, outermost first."""
+    return [less(substitute(counter, at), substitute(extent, at)) for counter, extent in loops]
+
+
+def conjuncts_of(condition: Expr) -> list[Expr]:
+    """The parts of a conjunction, in order."""
+    if condition.op == "and":
+        return [part for argument in condition.args for part in conjuncts_of(argument)]
+    return [condition]
+
+
+@dataclass(eq=False)
+class Scene:
+    """Coordinates and counters (``ranges``) at arbitrary values, with samples of them."""
+
+    proof: Proof
+    encoding: IntegerEncoding
+    ranges: Loops
+    trials: Trials
+    name: str = ""
+    now: Expr | None = None
+    """The coordinate that counts timesteps, where values of earlier ones are known by induction."""
+    outer: Scene | None = None
+    """The scene of which this one is an iteration of loops; what holds there holds here."""
+    conditions: tuple[Expr, ...] = ()
+    """Conditions over coordinates by which choices are made here; those of programs are compared with them."""
+
+    def inside(self, loops: Loops, name: str) -> Scene:
+        """The scene at an arbitrary iteration of loops; their counters must have names of their own."""
+        encoding = self.encoding.fork(name)
+        for counter, extent in loops:
+            encoding.assume(less(counter, extent))
+        self.proof.fits(encoding, f"{name}: extents")
+        trials = self.trials.extend(loops, seed=len(self.ranges))
+        if not trials.rows:
+            raise Unsupported(f"{name} has no iteration at any sample")
+        ranges = (*self.ranges, *loops)
+        return replace(self, encoding=encoding, ranges=ranges, trials=trials, name=name, outer=self)
+
+    def smallest(self, terms: Iterable[Expr]) -> Scene:
+        """The outermost scene around this one whose coordinates and counters determine some terms."""
+        names, scene = set(free_variables(*terms)), self
+        while scene.outer is not None:
+            own = scene.ranges[len(scene.outer.ranges) :]
+            if any(c.name in names for c, _ in own):
+                break
+            scene = scene.outer
+        return scene
+
+    def where(self, condition: Expr, name: str) -> Scene:
+        """The scene under a further condition; raises Unsupported where no sample satisfies it."""
+        encoding = self.encoding.fork(name)
+        encoding.assume(condition)
+        self.proof.fits(encoding, f"{name}: condition")
+        trials = self.trials.where(condition)
+        if not trials.rows:
+            raise Unsupported(f"no sample satisfies the condition of {name}")
+        return replace(self, encoding=encoding, trials=trials, name=name, outer=None)
+
+    def theorem(self, group: str, name: str, goal: Expr, meaning: str) -> None:
+        """Proves ``goal`` for all sizes, coordinates and counters of the scene."""
+        if goal is true:
+            return
+        encoding = self.encoding.fork("goal")
+        term = encoding.term(goal)
+        self.proof.fits(encoding, name)
+        parts = list(dict.fromkeys(conjuncts([term])))
+        if len(parts) == 1 or is_linear(term):
+            known = conjuncts(encoding.hypotheses)
+            linear = [h for h in known if is_linear(h)]
+            if len(linear) < len(known) and is_linear(term) and quick(linear, term):
+                # a product that has nothing to do with the goal can be all that keeps solvers busy, and cvc5 replaces a
+                # symbol only where an equation such as "T mod 16 = 0" comes before its use
+                known = sorted(linear, key=lambda h: not (h.is_equals() and h.arg(1).is_constant()))
+            self.proof.follows(group, name, known, term, meaning)
+            return
+        for number, part in enumerate(parts, 1):  # products are asked about one by one
+            self.proof.follows(group, f"{name}, part {number}", encoding.hypotheses, part, meaning)
+
+    def proves(self, condition: Expr) -> bool:
+        """Whether a condition is a theorem here (to choose a form of proof; not recorded)."""
+        encoding = self.encoding.fork("goal")
+        try:
+            term = encoding.term(condition)
+        except NotLinearizable:
+            return False
+        return decide(encoding.hypotheses, term)
+
+
+class Spot:
+    """An arbitrary iteration of a write, and of ``inner`` loops in its value."""
+
+    def __init__(self, proof: Proof, space: str, write: Write, inner: Loops = ()) -> None:
+        self.proof, self.space, self.write = proof, space, write
+        self.loops = (*write.loops, *inner)
+        self.encoding = proof.domain.fork(space)
+        self._rename: dict[Expr, Expr] = {}
+        for counter, extent in self.loops:
+            bound = substitute(extent, self._rename)
+            self._rename[counter] = fresh(f"{space}.{counter.name}", counter.sort)
+            self.encoding.assume(less(self._rename[counter], bound))
+        if write.guard is not true:
+            self.encoding.assume(substitute(write.guard, self._rename))
+        self.counters = [self._rename[c] for c, _ in self.loops]
+
+    def term(self, expression: Expr) -> FNode:
+        """An expression over the write's counters, at this iteration."""
+        return self.encoding.term(substitute(expression, self._rename))
+
+    def fits(self) -> None:
+        """Adds the obligations that what was translated here stays within its widths."""
+        self.proof.fits(self.encoding, f"{self.write.label}: {self.space}")
+
+    def instance(self, scene: Scene, expression: Expr, at: Mapping[Expr, Expr]) -> FNode:
+        """An expression over the write's counters at the iteration ``at``, a map from counters to terms of a scene.
+
+        It is exact where that iteration exists and the write's condition holds there; to prove so is the caller's
+        business.
+        """
+        generic = self.term(expression)
+        self.fits()
+        point = {
+            self.encoding.term(self._rename[counter]): scene.encoding.term(at[counter]) for counter, _ in self.loops
+        }
+        term = scene.encoding.instance(self.encoding, generic, point)
+        scene.proof.fits(scene.encoding, f"{self.write.label} in {scene.name or 'the cell'}")
+        return term
+
+    def injectivity(self) -> tuple[list[Expr], list[Step]] | None:
+        """Counters that the write's address determines, and the steps that prove it; None where none are found.
+
+        Two iterations that write one address then agree in these counters.
+        """
+        names = set(free_variables(self.write.address))
+        used = [c for c, _ in self.loops if c.name in names]
+        hypotheses, mine, renamed, pairs = self._twice()
+        wanted = [p for p, (c, _) in zip(pairs, self.loops, strict=True) if c in set(used)]
+        try:
+            return used, injectivity_steps(hypotheses, mine, renamed, wanted)
+        except Unsupported:
+            return None
+
+    def parts(self) -> tuple[list[FNode], list[Step]]:
+        """Terms that the write's address determines, such as a sum of counters, and the steps that prove it."""
+        hypotheses, mine, renamed, _ = self._twice(guarded=True)
+        steps, _, parts = part_steps(hypotheses, mine, renamed)
+        return parts, steps
+
+    def _twice(self, guarded: bool = False) -> tuple[list[FNode], FNode, dict[FNode, FNode], list[tuple[FNode, FNode]]]:
+        """Two iterations: what is known, one's address, what becomes of its symbols in the other, and counters."""
+        mine = self.term(self.write.address)
+        other = self.encoding.fork(f"{self.space}.other")
+        there: dict[Expr, Expr] = {}
+        for counter, extent in self.loops:
+            bound = substitute(extent, there)
+            there[counter] = fresh(f"{self.space}.other.{counter.name}", counter.sort)
+            other.assume(less(there[counter], bound))
+        if guarded and self.write.guard is not true:
+            other.assume(substitute(self.write.guard, there))
+        # what was translated here fits: it is what was translated for the first iteration, with other names
+        pairs = [(self.encoding.term(self._rename[c]), other.term(there[c])) for c, _ in self.loops]
+        renamed = other.renaming(self.encoding, dict(pairs))
+        return other.hypotheses, mine, renamed, pairs
+
+    def limits(self) -> list[tuple[FNode, FNode]]:
+        """The counters of this iteration, each with its extent."""
+        return [
+            (self.encoding.term(self._rename[c]), self.encoding.term(substitute(e, self._rename)))
+            for c, e in self.loops
+        ]
+
+    def quotients(self) -> list[tuple[FNode, FNode, FNode]]:
+        """What this iteration divides by sizes: dividend, divisor and quotient."""
+        known = {s for _, _, symbols in self.proof.domain.quotients() for s in symbols}
+        return [
+            (value, divisor, symbols[0])
+            for value, divisor, symbols in self.encoding.quotients()
+            if not isinstance(divisor, int) and symbols[0] not in known
+        ]
+
+    def point(self, scene: Scene, at: Mapping[Expr, Expr]) -> dict[FNode, FNode]:
+        """What the symbols of this iteration are at the iteration ``at`` of a scene, quotients included."""
+        point = {
+            self.encoding.term(self._rename[counter]): scene.encoding.term(at[counter]) for counter, _ in self.loops
+        }
+        return scene.encoding.renaming(self.encoding, point)
+
+
+def before(place: Sequence[int], values: Sequence[FNode], other: Sequence[int], others: Sequence[FNode]) -> FNode:
+    """The condition that the instance (place, values) comes strictly before the instance (other, others)."""
+    if place[0] != other[0]:
+        return smt.Bool(place[0] < other[0])
+    if not values or not others:
+        return smt.FALSE()  # one and the same instance
+    rest = before(place[1:], values[1:], other[1:], others[1:])
+    return smt.Or(smt.LT(values[0], others[0]), smt.And(smt.Equals(values[0], others[0]), rest))

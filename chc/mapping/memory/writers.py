@@ -1,0 +1,380 @@
+"""Which instance of which write gave a cell its value: found by trying small sizes, to be proved for all.
+
+At sample sizes every write is executed on its addresses only.  The last instance that wrote a cell before a given
+point is looked up there, and its iteration is expressed by terms over the distinguished cell that agree with it at all
+samples.  Nothing here is trusted: :mod:`chc.mapping.memory.origins` proves what is proposed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from random import Random
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chc.mapping.program.writes import Loops, Schedule, Write
+from chc.mapping.unsupported import Unsupported
+from ila_lang import BvSort, Expr, compile_terms, concat, const, free_variables, postorder, resize
+from ila_lang.mapping import TensorMapping
+from smt_encodings.environment import plain
+
+__all__ = ["END", "Point", "Trials", "Writers", "candidates", "digits", "interleaved", "sizes_of", "trials_of"]
+
+Words: TypeAlias = NDArray[Any]
+
+_FEW = 8
+"""Literals tried as values, and as radices of digits (such as the gates of a cell)."""
+
+MOST_CANDIDATES = 4000
+"""Terms among which a component of a witness is looked up."""
+
+MOST_ITERATIONS = 1 << 17
+"""Iterations of one write that are tried at a sample: seconds, and some 50 MB."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A moment of a program: just before the instance of a statement at ``place`` in iteration ``counters``."""
+
+    place: tuple[int, ...]
+    counters: tuple[Expr, ...] = ()
+
+
+END = Point((1 << 30,))
+"""After the program."""
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Values of parameters, coordinates and counters at which witnesses are tried."""
+
+    parameters: tuple[Expr, ...]
+    variables: tuple[Expr, ...]
+    rows: tuple[tuple[int, ...], ...]
+    """Values of parameters and variables, in this order."""
+    _known: dict[Expr, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
+    """Values of terms that were evaluated before, at each sample."""
+
+    def evaluate(self, terms: Sequence[Expr]) -> list[tuple[int, ...]]:
+        """Values of the terms at each sample."""
+        new = [t for t in dict.fromkeys(terms) if t not in self._known]
+        if new:
+            self.require(*new)
+            function = compile_terms([*self.parameters, *self.variables], new)
+            values = [function(*row) for row in self.rows]
+            self._known.update(zip(new, zip(*values, strict=True) if values else [()] * len(new), strict=True))
+        columns = [self._known[t] for t in terms]
+        return list(zip(*columns, strict=True)) if columns else [() for _ in self.rows]
+
+    def require(self, *terms: Expr) -> None:
+        """Raises Unsupported where terms have other variables than the samples."""
+        known = {v.name for v in (*self.parameters, *self.variables)}
+        for name in (n for n in free_variables(*terms) if n not in known):
+            raise Unsupported(f"an address depends on {name}, which the program does not determine")
+
+    def determine(self, term: Expr) -> bool:
+        """Whether the samples give a term its value: it reads nothing, and has no other variables."""
+        known = {v.name for v in (*self.parameters, *self.variables)}
+        return set(free_variables(term)) <= known and all(n.op != "load" for n in postorder([term]))
+
+    def sizes(self, row: tuple[int, ...]) -> tuple[int, ...]:
+        """The parameters of a sample."""
+        return row[: len(self.parameters)]
+
+    def extend(self, loops: Loops, seed: int, copies: int = 2) -> Trials:
+        """Samples with the counters of loops, at arbitrary iterations."""
+        random = Random(seed)
+        extents = self.evaluate([e for _, e in loops])
+        rows = []
+        for row, limits in zip(self.rows, extents, strict=True):
+            if all(limits):
+                rows += [(*row, *(random.randrange(n) for n in limits)) for _ in range(copies)]
+        return Trials(self.parameters, (*self.variables, *(c for c, _ in loops)), tuple(rows))
+
+    def where(self, condition: Expr) -> Trials:
+        """The samples at which a condition holds."""
+        values = self.evaluate([condition])
+        return Trials(self.parameters, self.variables, tuple(r for r, (v,) in zip(self.rows, values, strict=True) if v))
+
+
+def sizes_of(mapping: TensorMapping) -> tuple[tuple[int, ...], ...]:
+    """Deterministic samples of parameters inside a mapping's size domain."""
+    rows = (tuple(sizes[n] for n in mapping.parameters) for sizes in mapping.sample_sizes(Random(0)))
+    return tuple(dict.fromkeys(rows))
+
+
+def trials_of(mapping: TensorMapping, coordinates: Loops, each: int = 5) -> Trials:
+    """Deterministic samples inside a mapping's size domain, with coordinates of an output cell."""
+    random = Random(0)
+    parameters = tuple(mapping.parameters.values())
+    extents = compile_terms(parameters, [e for _, e in coordinates])
+    rows = []
+    for sizes in mapping.sample_sizes(random):
+        values = tuple(sizes[n] for n in mapping.parameters)
+        limits = extents(*values)
+        if all(limits):
+            rows += [(*values, *(random.randrange(n) for n in limits)) for _ in range(each)]
+            # the first iteration of the outermost loop is often a case of its own
+            rows += [(*values, 0, *(random.randrange(n) for n in limits[1:])) for _ in range(each)]
+    if not rows:
+        raise Unsupported("at the sample shapes the output has no element")
+    return Trials(parameters, tuple(c for c, _ in coordinates), tuple(dict.fromkeys(rows)))
+
+
+Instance = tuple[tuple[int, ...], int, tuple[int, ...]]
+"""The place in time of an instance, the number of its write, and its iteration."""
+
+
+@dataclass
+class Writers:
+    """The writes of one side, executed at samples on demand."""
+
+    schedule: Schedule
+    _tables: dict[tuple[Expr, tuple[int, ...]], dict[int, list[tuple[int, tuple[int, ...]]]]] = field(
+        default_factory=dict
+    )
+    _sorted: dict[tuple[Expr, tuple[int, ...], int], list[Instance]] = field(default_factory=dict)
+
+    def last(
+        self, trials: Trials, memory: Expr, address: Expr, point: Point
+    ) -> tuple[Write, list[tuple[int, ...]]] | None:
+        """The write that wrote a cell last before a point, and its iteration at each sample; None if there is none.
+
+        Raises Unsupported where samples disagree on which write it is.
+        """
+        if not self.schedule.writes_to(memory):
+            return None
+        before = self._before(trials, memory, address, point)
+        found = [instances[position - 1][1:] if position else None for instances, position in before]
+        numbers = list(dict.fromkeys(f[0] if f else None for f in found))
+        if len(numbers) > 1:
+            labels = Counter("no write" if n is None else self.schedule.writes[n].label for n in numbers)
+            which = ", ".join(label if count == 1 else f"{label} ({count} writes)" for label, count in labels.items())
+            raise Unsupported(
+                f"which write gives a cell of {memory.name} its value differs between sizes or places: {which}; "
+                "it must be the same one everywhere, such as one store in a loop over all cells"
+            )
+        if numbers[0] is None:
+            return None
+        return self.schedule.writes[numbers[0]], [f[1] for f in found if f is not None]
+
+    def meeting(self, trials: Trials, write: Write, address: Expr) -> list[tuple[int, ...]]:
+        """The one iteration of a write that writes a cell, whenever that is, at each sample.
+
+        Empty where there is none at some sample, or more than one.
+        """
+        number = self.schedule.writes.index(write)
+        found: list[tuple[int, ...]] = []
+        for row, (cell,) in zip(trials.rows, trials.evaluate([address]), strict=True):
+            instances = self._instances(write.memory, trials, row, cell)
+            mine = [i for _, n, i in instances if n == number]
+            if len(mine) != 1:
+                return []
+            found += mine
+        return found
+
+    def overwriting(self, trials: Trials, write: Write, address: Expr) -> list[tuple[int, ...] | None]:
+        """The iteration of a write that writes a cell, whenever that is, at each sample; None where there is none.
+
+        Empty where there is more than one at some sample.
+        """
+        number = self.schedule.writes.index(write)
+        found: list[tuple[int, ...] | None] = []
+        for row, (cell,) in zip(trials.rows, trials.evaluate([address]), strict=True):
+            mine = [i for _, n, i in self._instances(write.memory, trials, row, cell) if n == number]
+            if len(mine) > 1:
+                return []
+            found.append(mine[0] if mine else None)
+        return found
+
+    def runs(self, trials: Trials, write: Write, address: Expr, point: Point) -> list[list[tuple[int, ...]]]:
+        """At each sample, the iterations of a write that wrote a cell before a point, with no other write since."""
+        number = self.schedule.writes.index(write)
+        found: list[list[tuple[int, ...]]] = []
+        for instances, position in self._before(trials, write.memory, address, point):
+            earlier = reversed(instances[:position])
+            found.append([i for _, _, i in itertools.takewhile(lambda instance: instance[1] == number, earlier)])
+        return found
+
+    def _before(
+        self, trials: Trials, memory: Expr, address: Expr, point: Point
+    ) -> Iterable[tuple[list[Instance], int]]:
+        """At each sample, all instances that write a cell, and how many of them come before a point."""
+        values = trials.evaluate([address, *point.counters])
+        for row, (cell, *counters) in zip(trials.rows, values, strict=True):
+            key = interleaved(point.place, tuple(counters))
+            instances = self._instances(memory, trials, row, cell)
+            yield instances, bisect_left(instances, key, key=lambda i: i[0])
+
+    def run_up(
+        self, trials: Trials, write: Write, address: Expr, last: Sequence[Expr], back: Expr
+    ) -> list[tuple[int, ...]]:
+        """The iteration of a write that wrote a cell ``back`` times before the iteration ``last``, at each sample.
+
+        Raises Unsupported where there is none.
+        """
+        number = self.schedule.writes.index(write)
+        found = []
+        for row, (cell, steps, *end) in zip(trials.rows, trials.evaluate([address, back, *last]), strict=True):
+            mine = [i for _, n, i in self._instances(write.memory, trials, row, cell) if n == number]
+            position = mine.index(tuple(end)) - steps if tuple(end) in mine else -1
+            if position < 0:
+                raise Unsupported(f"{write.label} does not write a cell of {write.memory.name} often enough")
+            found.append(mine[position])
+        return found
+
+    def _instances(self, memory: Expr, trials: Trials, row: tuple[int, ...], cell: int) -> list[Instance]:
+        """All instances that write a cell, at the sizes of a sample, in the order in which they do."""
+        key = (memory, trials.sizes(row))
+        if key not in self._tables:
+            self._tables[key] = self._table(memory, trials.parameters, key[1])
+        if (*key, cell) not in self._sorted:
+            writes = self.schedule.writes
+            found = [(interleaved(writes[n].place, i), n, i) for n, i in self._tables[key].get(cell, [])]
+            self._sorted[*key, cell] = sorted(found)
+        return self._sorted[*key, cell]
+
+    def _table(
+        self, memory: Expr, parameters: tuple[Expr, ...], sizes: tuple[int, ...]
+    ) -> dict[int, list[tuple[int, tuple[int, ...]]]]:
+        """Numbers and iterations of writes, by the address that they write."""
+        table: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
+        for number, write in enumerate(self.schedule.writes):
+            if write.memory is memory:
+                for iteration, address in _addresses(write, parameters, sizes):
+                    table.setdefault(address, []).append((number, iteration))
+        return table
+
+
+def interleaved(place: tuple[int, ...], counters: tuple[int, ...]) -> tuple[int, ...]:
+    """Places and counters in turns, outermost first; -1 where one of them has ended."""
+    length = len(place) + len(counters)
+    both = [-1] * (2 * max(len(place), len(counters)))
+    both[0 : 2 * len(place) : 2] = place
+    both[1 : 2 * len(counters) + 1 : 2] = counters
+    return tuple(both[:length])
+
+
+def _addresses(
+    write: Write, parameters: tuple[Expr, ...], sizes: tuple[int, ...]
+) -> Iterable[tuple[tuple[int, ...], int]]:
+    """Every iteration of a write at concrete sizes, in order, with the address it writes."""
+    names = {v.name for v in (*parameters, *write.counters)}
+    for name in free_variables(write.address, write.guard, *(e for _, e in write.loops)):
+        if name not in names:
+            raise Unsupported(f"{write.label} writes where {name} says, which the program does not determine")
+    iterations: Words = np.zeros((1, 0), np.int64)  # a row for each, a column for each counter
+    for level, (_, extent) in enumerate(write.loops):
+        limits = _values((*parameters, *write.counters[:level]), extent, sizes, iterations)
+        if sum(limits.tolist()) > MOST_ITERATIONS:
+            raise Unsupported(
+                f"{write.label} writes {plain(write.memory.name)} more than {MOST_ITERATIONS} times at sample "
+                "sizes, too often to be tried; give smaller sample shapes or shorter loops"
+            )
+        outer = np.repeat(np.arange(len(iterations)), limits)
+        counter = np.arange(len(outer)) - np.repeat(np.cumsum(limits) - limits, limits)
+        iterations = np.column_stack([iterations[outer], counter])
+    known = (*parameters, *write.counters)
+    iterations = iterations[np.flatnonzero(_values(known, write.guard, sizes, iterations))]
+    addresses = _values(known, write.address, sizes, iterations)
+    return zip(map(tuple, iterations.tolist()), addresses.tolist(), strict=True)
+
+
+def _values(known: tuple[Expr, ...], term: Expr, sizes: tuple[int, ...], iterations: Words) -> Words:
+    """A term's values at concrete sizes, in each iteration."""
+    run, on_arrays = _compiled(known, term)
+    if not on_arrays:
+        return np.array([run(*sizes, *iteration)[0] for iteration in iterations.tolist()], np.object_)
+    (values,) = run(*(np.array([size]) for size in sizes), *iterations.T)
+    return np.broadcast_to(np.asarray(values), len(iterations))
+
+
+@lru_cache(maxsize=1000)
+def _compiled(known: tuple[Expr, ...], term: Expr) -> tuple[Callable[..., Any], bool]:
+    """A term as a function, and whether it is one on arrays: these have words of less than 63 bits."""
+    on_arrays = all(n.width < 63 for n in postorder([term]) if isinstance(n.sort, BvSort))
+    return compile_terms(known, [term], vector=on_arrays), on_arrays
+
+
+def candidates(
+    trials: Trials, ranges: Loops, hints: Sequence[Expr], write: Write | None = None
+) -> dict[tuple[int, ...], Expr]:
+    """Terms over coordinates and counters by their values at the samples; the simplest term for each value.
+
+    ``ranges`` are the coordinates and counters with their extents; ``hints`` are terms whose parts are tried, too, and
+    ``write`` is one by whose extents, and by what it divides by, numbers are taken apart.
+    """
+    atoms = [resize(c, 32) for c, _ in ranges]
+    extents = [resize(e, 32) for _, e in ranges]
+    found: list[Expr] = [*atoms, *(const(k, 32) for k in range(_FEW))]
+    found += [a - 1 for a in (*atoms, *extents)]
+    # loops that begin at a size or at a literal
+    found += [a - begin for a in atoms for begin in (*(resize(p, 32) for p in trials.parameters), *range(2, _FEW))]
+    for hint in hints:
+        for node in postorder([hint]):
+            if isinstance(node.sort, BvSort) and node.args and node.width <= 32 and node.op not in ("load", "apply"):
+                found.append(resize(node, 32))
+    literals = {e.value for e in extents if e.is_const and e.value > 1} | {2, 16}
+    if write is not None:
+        literals |= {e.value for _, e in write.loops if e.is_const and e.value > 1}
+        known = {p.name for p in trials.parameters}
+        limits = [resize(e, 32) - 1 for _, e in write.loops if set(free_variables(e)) <= known]
+        sizes = [resize(p, 32) for p in trials.parameters]
+        ends = [*atoms, *(a - 1 for a in atoms), *(e - 1 for e in (*extents, *sizes)), *limits]
+        found += [*limits, *(resize(h, 32) - 1 for h in hints if isinstance(h.sort, BvSort) and h.width <= 32)]
+        for size in _divisors(write, trials):
+            found += [t for a in ends for t in (a // size, a % size)]
+            found += [a * size + b for a in atoms for b in ends if a is not b]
+    for k in sorted(literals):
+        for atom in list(atoms):
+            found += [atom // const(k, 32), atom % const(k, 32), atom * k]
+    found += [a * k + r for a in atoms for k in range(2, _FEW + 1) for r in range(k)]
+    pairs = [(a * e + b, f) for a in atoms for b, e, f in zip(atoms, extents, extents, strict=True) if a is not b]
+    found += [p for p, _ in pairs]
+    found += [p * e + c for p, _ in pairs for c, e in zip(atoms, extents, strict=True)]
+    found = list(dict.fromkeys(found))[:MOST_CANDIDATES]
+    table: dict[tuple[int, ...], Expr] = {}
+    for term, values in zip(found, zip(*trials.evaluate(found), strict=True), strict=True):
+        table.setdefault(tuple(values), term)
+    return table
+
+
+def digits(trials: Trials, address: Expr, write: Write) -> dict[tuple[int, ...], Expr]:
+    """The digits of an address where a write's inner loops have literal extents, by their values at the samples.
+
+    They are what its counters must be if the write goes through words in order, and others address them in other
+    units.
+    """
+    found: list[Expr] = []
+    rest = address
+    for _, extent in reversed(write.loops):
+        if not extent.is_const or extent.value < 2:
+            break
+        rest, digit = _divided(rest, extent.value)
+        found += [digit, rest]
+    return {tuple(v): t for t, v in zip(found, zip(*trials.evaluate(found), strict=True), strict=True)} if found else {}
+
+
+def _divided(number: Expr, by: int) -> tuple[Expr, Expr]:
+    """Quotient and remainder (32 bits); lower parts of a concatenation stay as they are."""
+    if number.op == "concat" and by & (by - 1) == 0 and 1 << number.args[-1].width <= by:
+        low = number.args[-1]
+        high, digit = _divided(concat(*number.args[:-1]), by >> low.width)
+        return high, (digit << low.width) + resize(low, 32)
+    wide = resize(number, 32)
+    return (wide // const(by, 32), wide % const(by, 32)) if by > 1 else (wide, const(0, 32))
+
+
+def _divisors(write: Write, trials: Trials) -> list[Expr]:
+    """The sizes that a write divides by."""
+    known = {p.name for p in trials.parameters}
+    terms = postorder([write.address, write.guard, *(e for _, e in write.loops)])
+    found = [n.args[1] for n in terms if n.op in ("bvudiv", "bvurem") and set(free_variables(n.args[1])) <= known]
+    return list(dict.fromkeys(resize(d, 32) for d in found if not d.is_const))

@@ -1,0 +1,163 @@
+"""What is left of a program that has been decoded: writes, folds, and values that are kept.
+
+The text of :mod:`chc.mapping.program.schedule` says what they mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from chc.mapping.unsupported import Unsupported
+from ila_lang import Expr, Fragment, false, free_variables, postorder, true
+from ila_lang.expr import variables_of
+
+__all__ = ["Condition", "Fold", "Loops", "NotApart", "Schedule", "Write"]
+
+Loops = tuple[tuple[Expr, Expr], ...]
+"""Counters and extents, outermost first."""
+
+
+class NotApart(Unsupported):
+    """A loop carries registers and writes memories, and these depend on each other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Write:
+    """One store: in iteration ``counters`` of ``loops``, if ``guard`` holds, ``memory[address] := value``."""
+
+    label: str
+    loops: Loops
+    place: tuple[int, ...]
+    memory: Expr
+    address: Expr
+    value: Expr
+    guard: Expr = true
+
+    @property
+    def counters(self) -> tuple[Expr, ...]:
+        """The loop counters, outermost first."""
+        return tuple(c for c, _ in self.loops)
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """``registers := initial; for loops: registers := step``; ``results`` stand for the final values.
+
+    ``step`` speaks of the registers and counters, and of what holds around the fold.
+    """
+
+    here: Write
+    """Where and when it runs, as a write to nowhere (the write itself, where the register is a cell of a memory)."""
+    loops: Loops
+    registers: tuple[Expr, ...]
+    initial: tuple[Expr, ...]
+    step: tuple[Expr, ...]
+    results: tuple[Expr, ...]
+
+    @property
+    def terms(self) -> tuple[Expr, ...]:
+        """What it begins with, does in each step, and how often."""
+        return (*self.initial, *self.step, *(e for _, e in self.loops))
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """``here.value`` must hold wherever ``here``, a write to nowhere, is reached; ``meaning`` says what it is for."""
+
+    group: str
+    name: str
+    meaning: str
+    here: Write
+
+
+@dataclass(eq=False)
+class Schedule:
+    """All writes of a fragment, its folds by result, and conditions that its decoding relies on, with a text each."""
+
+    fragment: Fragment
+    writes: list[Write] = field(default_factory=list)
+    folds: dict[Expr, Fold] = field(default_factory=dict)
+    requires: list[tuple[str, Expr]] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
+    """What must hold of sizes, counters and memories wherever a statement is reached."""
+    registers: set[Expr] = field(default_factory=set)
+    """What stands for registers in the steps of folds: another value in each iteration."""
+    unknown: dict[Expr, tuple[Expr, ...]] = field(default_factory=dict)
+    """Symbols of state that is not followed, with the counters of the loops around: one for an arbitrary iteration."""
+    kept: dict[Expr, Write] = field(default_factory=dict)
+    """Values that were read before the memory changed, by symbol; as writes to nowhere, which say where and when."""
+
+    def writes_to(self, memory: Expr) -> list[Write]:
+        """The writes to one memory, in textual order; none that never happen."""
+        return [w for w in self.writes if w.memory is memory and w.guard is not false]
+
+    def sources(self, *values: Expr) -> set[Expr]:
+        """The memories that a term loads from; what folds and kept values read, they read earlier."""
+        return {node.args[0] for node in postorder(values) if node.op == "load"}
+
+    def mentions(self, value: Expr, registers: set[Expr]) -> bool:
+        """Whether a term depends on one of some registers, by way of folds and kept values, too."""
+        return any(node in registers for node in self._reached([value], {s: [w.value] for s, w in self.kept.items()}))
+
+    def _reached(self, terms: Iterable[Expr], more: Mapping[Expr, Sequence[Expr]]) -> Iterator[Expr]:
+        """The nodes of terms, of those that their folds consist of, and of ``more`` terms behind symbols, each once."""
+        seen: set[Expr] = set()
+        open_ = list(terms)
+        while open_:
+            for node in postorder([open_.pop()], seen):
+                seen.add(node)
+                yield node
+                open_ += more.get(node, ())
+                if node in self.folds:
+                    open_ += self.folds[node].terms
+
+    def moving(self, term: Expr) -> Expr | None:
+        """A symbol in a term that stands for another value in each iteration, and was not replaced by one; or None."""
+        apart = (self.registers, self.unknown, self.kept, self.folds)
+        return next((v for v in variables_of(term) if any(v in symbols for symbols in apart)), None)
+
+    def names(self, fold: Fold) -> set[str]:
+        """The variables that a fold depends on, by way of other folds and kept values, too; its own are among them."""
+        found = {c.name for c in fold.here.counters}
+        for node in self._reached(fold.terms, {}):
+            if node.op == "var":
+                found.add(node.name)
+            here = self.folds[node].here if node in self.folds else self.kept.get(node)
+            found |= set() if here is None else {c.name for c in here.counters}
+        return found
+
+    def parts(self, value: Expr, registers: set[Expr], memories: set[Expr]) -> list[Expr]:
+        """The largest parts of a term that read some memories; none depends on ``registers``.
+
+        Raises NotApart where what is read depends on them.
+        """
+        found: dict[Expr, None] = {}
+        seen: set[Expr] = set()
+        open_ = [value]
+        while open_:
+            term = open_.pop()
+            if term in seen or not memories & self.sources(term):
+                continue
+            seen.add(term)
+            if not self.mentions(term, registers):
+                found[term] = None
+            elif term.op == "load":
+                names = " or ".join(sorted(m.name for m in memories))
+                raise Unsupported(f"what is read from {names} depends on a register")
+            else:
+                open_ += term.args[::-1]
+        return list(found)
+
+    def flat(self, fold: Fold) -> Fold:
+        """A fold whose step is a whole fold that goes on from its registers, as one over the loops of both."""
+        inner = self.folds.get(fold.step[0]) if fold.step else None
+        if inner is None or len(inner.registers) != len(fold.registers):
+            return fold
+        pairs = [*zip(fold.step, inner.results, strict=True), *zip(fold.registers, inner.initial, strict=True)]
+        counters = {c.name for c, _ in fold.loops}
+        if any(a is not b for a, b in pairs) or any(counters & set(free_variables(e)) for _, e in inner.loops):
+            return fold
+        if any(self.mentions(t, set(fold.registers)) for t in (*inner.step, *(e for _, e in inner.loops))):
+            return fold
+        return Fold(fold.here, (*fold.loops, *inner.loops), inner.registers, fold.initial, inner.step, fold.results)

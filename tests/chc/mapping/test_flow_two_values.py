@@ -1,0 +1,221 @@
+"""Two values that differ in one thing are two: the memory, the address, the moment, the iteration, or the case.
+
+Each device combines two values, or has two cases; the wrong claim takes them for one, as two concrete runs show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+
+from ila_lang import Expr, Kernel, const, ite
+from ila_lang.mapping import TensorMapping
+from smt_encodings.claims import Status
+from tests.chc.mapping.test_flow import flow, status
+from tests.chc.mapping.toy import Body, differs, mapping
+
+States = Mapping[str, Expr]
+Value = Callable[[Kernel, States, Expr], Expr]
+ZERO = const(0, 32)
+PAIRS: dict[str, Callable[[bool], TensorMapping]] = {}
+
+
+def pair(build: Callable[[bool], TensorMapping]) -> Callable[[bool], TensorMapping]:
+    """Notes a pair of claims, of which the one for True is right."""
+    PAIRS[build.__name__.replace("_", " ")] = build
+    return build
+
+
+def everywhere(value: Value, before: Body = lambda k, s: None) -> Body:
+    """dst[i, j] := value, at i*m + j."""
+
+    def body(k: Kernel, s: States) -> None:
+        before(k, s)
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            at = i * s["m"] + j
+            k.store(s["dst"], at, value(k, s, at))
+
+    return body
+
+
+def source(k: Kernel, s: States, at: Expr) -> Expr:
+    return s["src"].load(at)
+
+
+def literal(value: int) -> Value:
+    return lambda k, s, at: const(value, 8)
+
+
+@pair
+def words_of_two_memories(right: bool) -> TensorMapping:
+    def clear(k: Kernel, s: States) -> None:
+        with k.loop("x", s["n"] * s["m"]) as x:
+            k.store(s["tmp"], x, const(0, 8))
+
+    device = everywhere(lambda k, s, at: s["src"].load(at) ^ s["tmp"].load(at), clear)
+    return flow(mapping(device, everywhere(source if right else literal(0))))
+
+
+@pair
+def a_word_that_nobody_wrote(right: bool) -> TensorMapping:
+    device = everywhere(lambda k, s, at: s["src"].load(at) ^ s["src" if right else "tmp"].load(at))
+    return flow(mapping(device, everywhere(literal(0))))
+
+
+@pair
+def a_word_that_is_chosen_of_another_memory(right: bool) -> TensorMapping:
+    """Words come in pairs, of which one is chosen; or the second one of a pair comes from elsewhere."""
+
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            first = i * s["m"] + j // 2 * 2
+            one, two = s["src"].load(first), s["src" if right else "tmp"].load(first + 1)
+            k.store(s["dst"], i * s["m"] + j, ite(j % 2 == 0, one, two))
+
+    return flow(mapping(body, everywhere(source)))
+
+
+@pair
+def words_beside_each_other(right: bool) -> TensorMapping:
+    def both(k: Kernel, s: States, at: Expr) -> Expr:
+        return s["src"].load(at) ^ s["src"].load(at + 1)
+
+    return flow(mapping(everywhere(both), everywhere(both if right else literal(0))))
+
+
+@pair
+def a_word_before_and_after_it_changes(right: bool) -> TensorMapping:
+    def changing(k: Kernel, s: States) -> None:
+        for value in (2, 7):
+            k.store(s["tmp"], ZERO, const(value, 8))
+            k.store(s["tmp"], const(value, 32), k.load(f"word{value}", s["tmp"], ZERO))
+        k.store(s["tmp"], ZERO, const(0, 8))
+
+    def both(k: Kernel, s: States, at: Expr) -> Expr:
+        one, two = (s["tmp"].load(const(value, 32)) for value in (2, 7))
+        return one ^ two
+
+    return flow(mapping(everywhere(both, changing), everywhere(literal(5 if right else 0))))
+
+
+@pair
+def words_of_two_iterations(right: bool) -> TensorMapping:
+    def both(k: Kernel, s: States, at: Expr) -> Expr:
+        acc = k.let("acc", const(0, 8))
+        with k.loop("t", const(2, 32)) as t:
+            k.store(s["tmp"], ZERO, t[7:0])
+            word = k.load("word", s["tmp"], ZERO)
+            k.store(s["tmp"], ZERO, const(9, 8))
+            k.assign(acc, acc ^ word)
+        return acc
+
+    return flow(mapping(everywhere(both), everywhere(literal(1 if right else 0))))
+
+
+@pair
+def a_condition_and_one_inside_it(right: bool) -> TensorMapping:
+    """Words are copied under two conditions, of which the outer one leaves out the last row."""
+
+    def device(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            at = i * s["m"] + j
+            word = k.load("word", s["src"], at)
+            with k.when("outer", i < s["n"] - (0 if right else 1)), k.when("inner", j < s["m"]):
+                k.store(s["dst"], at, word)
+
+    return flow(mapping(device, everywhere(source)))
+
+
+@pair
+def a_word_in_two_cases(right: bool) -> TensorMapping:
+    """Of columns 0 and 1 the words are taken as they are; of the others something is added to a word."""
+
+    def side(column: Callable[[Expr], Expr]) -> Body:
+        def body(k: Kernel, s: States) -> None:
+            with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+                word = k.load("word", s["src"], i * s["m"] + column(j))
+                k.store(s["dst"], i * s["m"] + j, word + ite(j < 2, const(0, 8), const(1, 8)))
+
+        return body
+
+    own = side(lambda j: j)
+    return flow(mapping(own if right else side(lambda j: j % 2), own))
+
+
+@pair
+def a_sum_in_two_cases(right: bool) -> TensorMapping:
+    """As above, with sums of as many words as there are columns."""
+
+    def side(column: Callable[[Expr], Expr]) -> Body:
+        def body(k: Kernel, s: States) -> None:
+            with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+                total = k.let("total", const(0, 8))
+                with k.loop("t", s["m"]) as t:
+                    k.assign(total, total + k.load("word", s["src"], i * s["m"] + column(j) + t))
+                k.store(s["dst"], i * s["m"] + j, total + ite(j < 2, const(0, 8), const(1, 8)))
+
+        return body
+
+    own = side(lambda j: j)
+    return flow(mapping(own if right else side(lambda j: j % 2), own))
+
+
+@pair
+def sums_of_two_loops(right: bool) -> TensorMapping:
+    def both(k: Kernel, s: States, at: Expr) -> Expr:
+        totals = []
+        for first in range(2):
+            total = k.let(f"total{first}", const(0, 8))
+            with k.loop(f"t{first}", s["m"]) as t:
+                k.assign(total, total + k.load(f"word{first}", s["src"], t + first))
+            totals.append(total)
+        return totals[0] ^ totals[1]
+
+    return flow(mapping(everywhere(both), everywhere(both if right else literal(0))))
+
+
+def sums(right: bool, begin: Callable[[Expr], Expr], first: Callable[[Expr], Expr]) -> TensorMapping:
+    """Two sums of the first row, which differ where they begin or which words they take."""
+
+    def both(k: Kernel, s: States, at: Expr) -> Expr:
+        acc = k.let("acc", const(0, 8))
+        with k.loop("twice", const(2, 32)) as q:
+            total = k.let("total", begin(q))
+            with k.loop("t", s["m"]) as t:
+                k.assign(total, total + k.load("word", s["src"], t + first(q)))
+            k.assign(acc, acc ^ total)
+        return acc
+
+    def ir(k: Kernel, s: States, at: Expr) -> Expr:
+        return both(k, s, at) if right else const(0, 8)
+
+    return flow(mapping(everywhere(both), everywhere(ir)))
+
+
+@pair
+def sums_that_begin_with_two_values(right: bool) -> TensorMapping:
+    return sums(right, lambda q: q[7:0], lambda q: ZERO)
+
+
+@pair
+def sums_of_two_ranges(right: bool) -> TensorMapping:
+    return sums(right, lambda q: const(0, 8), lambda q: q)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_two_values_are_not_one(name: str) -> None:
+    right, wrong = PAIRS[name](True), PAIRS[name](False)
+    assert differs(wrong, {"n": 2, "m": 4}) and not differs(right, {"n": 2, "m": 4})
+    assert status(wrong) is Status.UNKNOWN
+    assert status(right) is Status.PROVED
+
+
+def test_a_word_of_another_input_is_another_word() -> None:
+    def taken(name: str) -> TensorMapping:
+        claim = mapping(everywhere(lambda k, s, at: s[name].load(at)), everywhere(source))
+        return flow(replace(claim, inputs=(("src", "isrc"), ("tmp", "itmp"))))
+
+    assert status(taken("tmp")) is Status.UNKNOWN
+    assert status(taken("src")) is Status.PROVED
