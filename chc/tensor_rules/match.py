@@ -27,11 +27,11 @@ from ir_semantics.tensors.elements import Apply, Read, Reduce, substitute_elemen
 from ir_semantics.tensors.index import Index, index
 
 from .context import Context
-from .derive import chain, congruence, joined, joined_steps, parts, same, split, step
-from .extrema import Normaliser
 from .kernel.forms import NOTHING
 from .kernel.steps import Step
-from .normal import (
+from .normal_forms.derive import chain, congruence, joined, joined_steps, parts, same, split, step
+from .normal_forms.extrema import Normaliser
+from .normal_forms.normal import (
     Atom,
     Extremum,
     Family,

@@ -1,7 +1,7 @@
 """Proofs of rewrite rules between tensor terms, for every size of the rule's domain.
 
 One arbitrary element of the result stands for all: its subscripts are integer variables within the shape.  The
-normal forms of both sides' elements (:mod:`.normalise`) are compared (:mod:`.match`), and every fact on
+normal forms of both sides' elements (:mod:`.normal_forms.normalise`) are compared (:mod:`.match`), and every fact on
 indices that this needs is put to the solvers.  See docs/tensor_rules.md.
 """
 
@@ -20,14 +20,14 @@ from smt_encodings.environment import fresh_symbols
 
 from .check import EXAMPLE, Asking, example_script, replay_rule, written
 from .context import Context, OutOfTime, Proof, sizes_drawn, sizes_within
-from .derive import chain
-from .extrema import Normaliser
 from .kernel.replay import Derivation, opening
 from .kernel.steps import Rejected, variable
 from .match import Matcher
-from .normal import Laws, indices_in
+from .normal_forms.derive import chain
+from .normal_forms.extrema import Normaliser
+from .normal_forms.normal import Laws, indices_in
+from .normal_forms.simplify import Digits, Indices
 from .rule import TensorRule
-from .simplify import Digits, Indices
 
 __all__ = ["METHOD", "prove_tensor_rule"]
 

@@ -13,7 +13,7 @@ from ir_semantics.tensors.conditions import All, AtLeastZero, Condition
 from ir_semantics.tensors.elements import Read
 from ir_semantics.tensors.index import Index, index
 
-from .normal import (
+from .normal_forms.normal import (
     Atom,
     Extremum,
     Family,

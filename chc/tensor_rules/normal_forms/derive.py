@@ -9,28 +9,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from chc.tensor_rules.kernel.forms import BINARY, NOTHING, UNIT
+from chc.tensor_rules.kernel.steps import Step, variable
+from chc.tensor_rules.obligations import Hypotheses, extended
 from ir_semantics.tensors.conditions import TRUE, Condition, negation
 from ir_semantics.tensors.conditions import inside as within
 from ir_semantics.tensors.elements import Apply, Choice, Element, IndexValue, Number, Read, Reduce
 from ir_semantics.tensors.index import Index
 
-from .kernel.forms import BINARY, NOTHING, UNIT
-from .kernel.steps import Step, variable
-from .normal import (
-    Atom,
-    Extremum,
-    Family,
-    Group,
-    IntegerAtom,
-    Laws,
-    Literal,
-    Member,
-    Opaque,
-    OrderedSum,
-    Powers,
-    Value,
-)
-from .obligations import Hypotheses, extended
+from .normal import Atom, Extremum, Family, Group, IntegerAtom, Laws, Literal, Member, Opaque, OrderedSum, Powers, Value
 
 __all__ = [
     "Elements",

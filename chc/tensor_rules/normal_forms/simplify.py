@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from chc.tensor_rules.context import Context
 from ir_semantics.tensors.conditions import TRUE, Condition, both, inside, le, rebuild_condition
 from ir_semantics.tensors.index import Index, Quotient, index
 
-from .context import Context
 from .normal import Laws
 
 __all__ = ["Digits", "Indices", "Replaced", "split_of"]

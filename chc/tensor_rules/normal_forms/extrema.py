@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from chc.tensor_rules.context import Context
+from chc.tensor_rules.kernel.forms import UNIT as UNIT_ELEMENT
+from chc.tensor_rules.kernel.laws import each_candidate
+from chc.tensor_rules.kernel.steps import Step
+from chc.tensor_rules.obligations import Hypotheses
 from ir_semantics.tensors.conditions import TRUE, both, le, negation
 from ir_semantics.tensors.elements import Apply, Choice, Element, Reduce, indices_of_element
 from ir_semantics.tensors.index import Index, index
 
-from .context import Context
 from .derive import chain, joined, joined_steps, lifted, parts, same, step
-from .kernel.forms import UNIT as UNIT_ELEMENT
-from .kernel.laws import each_candidate
-from .kernel.steps import Step
 from .normal import (
     Atom,
     Extremum,
@@ -26,7 +27,6 @@ from .normal import (
     variables_in,
 )
 from .normalise import MOST_GUARDS, UNIT, Normal, Values
-from .obligations import Hypotheses
 
 __all__ = ["Normaliser"]
 

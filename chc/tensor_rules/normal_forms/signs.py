@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from chc.tensor_rules.context import Context
 from ir_semantics.tensors.conditions import TRUE, le
 from ir_semantics.tensors.elements import Read
 
-from .context import Context
 from .normal import Atom, Extremum, Group, IntegerAtom, Literal, Member, Opaque, Value
 from .simplify import Indices
 

@@ -13,6 +13,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
 
+from chc.tensor_rules.context import Context
+from chc.tensor_rules.kernel.forms import UNIT as UNIT_ELEMENT
+from chc.tensor_rules.kernel.forms import opened
+from chc.tensor_rules.kernel.steps import Step
+from chc.tensor_rules.obligations import extended
 from ir_semantics.tensors.conditions import TRUE, Condition, both, le, negation
 from ir_semantics.tensors.elements import (
     Apply,
@@ -27,11 +32,7 @@ from ir_semantics.tensors.elements import (
 )
 from ir_semantics.tensors.index import Index
 
-from .context import Context
 from .derive import Elements, chain, exponentials, joined, joined_steps, parts, same, settled, split, step
-from .kernel.forms import UNIT as UNIT_ELEMENT
-from .kernel.forms import opened
-from .kernel.steps import Step
 from .normal import (
     Atom,
     Family,
@@ -49,7 +50,6 @@ from .normal import (
     times,
     variables_in,
 )
-from .obligations import extended
 from .signs import Signs
 from .simplify import Replaced
 
