@@ -1,4 +1,4 @@
-"""Unbounded proofs: mappings, and rules on tensors, for every size.
+"""Unbounded proofs: mappings and rules on tensors for every size, rules on scalars for every value.
 
 The package trusts the step from kernels to clauses, the distinguished-cell abstraction, the
 encodings of ``smt_encodings``, and the solvers' answers.

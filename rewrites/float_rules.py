@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from chc.scalar_rules.rule import RuleRow, ScalarRule, Unstated, control, row, rules_on
 from ir_semantics.scalars import (
     BINARY16,
     BINARY32,
@@ -39,8 +40,6 @@ from ir_semantics.scalars import (
     variable,
 )
 from ir_semantics.scalars_concrete import evaluate
-
-from .rules import RuleRow, ScalarRule, Unstated, control, row, rules_on
 
 __all__ = ["ROWS", "UNSTATED"]
 

@@ -8,10 +8,9 @@ searched in :mod:`rewrites.findings`.
 from __future__ import annotations
 
 from accel_models.hlscnn.options import HlscnnOptions
+from chc.scalar_rules.formats import hlscnn_output, hlscnn_product
+from chc.scalar_rules.rule import RuleRow, ScalarRule, Unstated, row, rules_on
 from ir_semantics.scalars import INTEGERS, Scalar, all_of, cast, clamp, constant, divide_floor, integer, variable
-
-from .number_formats import hlscnn_output, hlscnn_product
-from .rules import RuleRow, ScalarRule, Unstated, row, rules_on
 
 __all__ = ["ROWS", "UNSTATED"]
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from accel_models.hlscnn.options import HlscnnOptions
+from chc.scalar_rules.formats import ADAPTIVFLOAT, hlscnn_output, hlscnn_psum
+from chc.scalar_rules.rule import RuleRow, ScalarRule, Unstated, control, row, rules_on
 from ir_semantics.scalars import (
     INTEGERS,
     REALS,
@@ -27,9 +29,6 @@ from ir_semantics.scalars import (
     minimum,
     variable,
 )
-
-from .number_formats import ADAPTIVFLOAT, hlscnn_output, hlscnn_psum
-from .rules import RuleRow, ScalarRule, Unstated, control, row, rules_on
 
 __all__ = ["ROWS", "UNSTATED"]
 

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 
+from chc.scalar_rules.rule import TableEntry
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
-
-from .rules import TableEntry
 
 __all__ = ["DOCUMENT", "SOURCES", "entries", "expected", "line", "main", "with_table"]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from chc.scalar_rules.prove import prove_rule
+from chc.scalar_rules.rule import RuleRow, ScalarRule, TableEntry, Unstated
+
 from . import float_rules, hardware_rules, integer_rules
-from .rule_prover import prove_rule
-from .rules import RuleRow, ScalarRule, TableEntry, Unstated
 
 __all__ = ["ROWS", "UNSTATED", "entries"]
 

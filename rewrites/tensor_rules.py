@@ -5,6 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from functools import partial
 
+from chc.scalar_rules.rule import TableEntry, Unstated
 from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.rule import Kind, TensorRule
 
@@ -19,7 +20,6 @@ from . import (
     tensor_rules_splitting,
     tensor_rules_windows,
 )
-from .rules import TableEntry, Unstated
 
 __all__ = ["MODULES", "RULES", "UNSTATED", "entries", "rule_named"]
 

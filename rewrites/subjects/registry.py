@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 
+from chc.scalar_rules.rule import ScalarRule
 from chc.tensor_rules.rule import Kind
 from reports.subjects import Entry, Subject
 from rewrites import scalar_rules, tensor_rules
 from rewrites.numerics.catalogue import LEMMAS, OPERATORS
 from rewrites.numerics.catalogue import RULES as ERROR_RULES
-from rewrites.rules import ScalarRule
 from rewrites.vta_token_family import DOUBLE, SINGLE
 from smt_encodings.claims import Status
 

@@ -9,14 +9,14 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from chc.scalar_rules.enclosures import replay_enclosed
+from chc.scalar_rules.mutants import drawn_mutants
+from chc.scalar_rules.prove import proof_of, prove_rule, require_rule
+from chc.scalar_rules.rule import Counterexample, ScalarRule
+from chc.scalar_rules.search import find_among_all, find_counterexample, points, refutes_change
 from ir_semantics.scalars import NotInterpreted, Scalar, Value, postorder
 from reports.subjects import Mutant, Refutation, Required, Subject
 from rewrites import float_rules, hardware_rules, integer_rules
-from rewrites.rule_enclosures import replay_enclosed
-from rewrites.rule_mutants import drawn_mutants
-from rewrites.rule_prover import proof_of, prove_rule, require_rule
-from rewrites.rule_search import find_among_all, find_counterexample, points, refutes_change
-from rewrites.rules import Counterexample, ScalarRule
 from smt_encodings.claims import Claim, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 
@@ -26,7 +26,7 @@ from .words import named, trust_lines, with_name
 
 __all__ = ["ScalarSubject"]
 
-_LANGUAGES = ("ir_semantics", "accel_models", "ila_lang", "rewrites.number_formats")
+_LANGUAGES = ("ir_semantics", "accel_models", "ila_lang", "chc.scalar_rules.formats")
 """What says what operators and formats mean."""
 
 
@@ -69,7 +69,7 @@ class ScalarSubject(Subject):
         return trust_lines(claim, [lemma.text for lemma in self.rule.lemmas])
 
     def prove(self, discharger: Discharger) -> Verdict:
-        """As :func:`rewrites.rule_prover.prove_rule`."""
+        """As :func:`chc.scalar_rules.prove.prove_rule`."""
         return with_name(prove_rule(self.rule, discharger), self.name)
 
     def parameters(self, verdict: Verdict) -> dict[str, Any]:

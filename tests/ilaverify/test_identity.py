@@ -121,7 +121,7 @@ BESIDE = (
 
 METHODS = {
     "chc": "chc.mapping", "bmc": "bmc.", "hash": "bmc.sums", "rule on tensors": "chc.tensor_rules",
-    "rule on scalars": "rewrites.rule_prover", "token order": "rewrites.vta_token",
+    "rule on scalars": "chc.scalar_rules", "token order": "rewrites.vta_token",
 }  # fmt: skip
 SECOND_OPINION = "bmc."
 """What a PROVED of CHC survives: runs, and BMC at one small shape."""
@@ -144,7 +144,7 @@ def test_identities_differ_by_method_and_name_versions() -> None:
     assert len({identity["method"] for identity in found}) == 4
     assert prover_identity(toy_claim) == found[0]
     assert found[0]["solvers"].startswith("z3 ") and "cvc5 " in found[0]["solvers"]
-    assert named(method_files(rule), "rule_prover.py") and not named(method_files(rule), "levels.py")
+    assert named(method_files(rule), "enclosures.py") and not named(method_files(rule), "levels.py")
 
 
 def named(paths: Iterable[Path], name: str) -> list[Path]:

@@ -160,8 +160,8 @@ def test_a_changed_store_is_looked_up(change: str, proved: tuple[Path, Path], st
 @pytest.mark.parametrize(
     ("meanwhile", "first"),
     [
-        ("path = Path('rewrites/rules.py'); path.write_text(path.read_text() + '# later')", ""),
-        slow("Path('rewrites/rules.py').touch()", ""),
+        ("path = Path('chc/scalar_rules/rule.py'); path.write_text(path.read_text() + '# later')", ""),
+        slow("Path('chc/scalar_rules/rule.py').touch()", ""),
         ("pass", "import rewrites\n"),  # it may be older than the files
     ],
 )

@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from chc.scalar_rules.prove import prove_rule
+from chc.scalar_rules.rule import ScalarRule
 from chc.tensor_rules.rule import Kind, TensorRule
 from ilaverify import cli
 from ilaverify.text import runs_text, show_verdict
@@ -14,8 +16,6 @@ from ir_semantics.scalars import REALS, variable
 from ir_semantics.tensors.evaluate import IllFormed, evaluate
 from ir_semantics.tensors.operators import slice_
 from ir_semantics.tensors.terms import input_
-from rewrites.rule_prover import prove_rule
-from rewrites.rules import ScalarRule
 from rewrites.tensor_words import sizes
 from smt_encodings.claims import Answer, Obligation, Runs, Status
 

@@ -13,10 +13,11 @@ import pysmt.shortcuts as smt
 import pytest
 from pysmt.typing import REAL
 
+import chc.scalar_rules.prove
 import rewrites.numerics.lemma
-import rewrites.rule_prover
 from accel_models.vta.assembly import assemble
 from accel_models.vta.program import Program
+from chc.scalar_rules.rule import ScalarRule
 from chc.tensor_rules.rule import Kind, TensorRule
 from ila_lang import Expr, bv, ite, primitive
 from ilaverify import refutations
@@ -30,7 +31,6 @@ from ir_semantics.tensors.terms import input_
 from reports.subjects import Refutation, Subject
 from rewrites.numerics.lemma import Every, Lemma, Statement, Words, blocks
 from rewrites.numerics.real_rules import RealRule
-from rewrites.rules import ScalarRule
 from rewrites.subjects.numerics import ErrorRuleSubject, LemmaSubject
 from rewrites.subjects.scalar import ScalarSubject
 from rewrites.subjects.tensor import TensorSubject
@@ -124,7 +124,7 @@ def test_a_wrong_rule_on_scalars(believing: Discharger, tmp_path: Path, monkeypa
     rule = ScalarRule(
         "wrong at the sign bit alone", apply("maximum", x, constant(1 - 2**31, integer(32))), x, integer(32)
     )
-    monkeypatch.setattr(rewrites.rule_prover, "find_counterexample", lambda *_: None)
+    monkeypatch.setattr(chc.scalar_rules.prove, "find_counterexample", lambda *_: None)
     subject = ScalarSubject("wrong", rule)
     content = replays(subject, subject.prove(believing), tmp_path, monkeypatch)
     assert content["values"] == {"x": -(2**31)}

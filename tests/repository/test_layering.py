@@ -51,6 +51,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "chc.mapping.relate": {"chc.mapping.arithmetic", "chc.mapping.horn", "chc.mapping.memory", "chc.mapping.program"},
     "chc.tensor_rules.kernel": set(),
     "chc.tensor_rules.normal_forms": {"chc.tensor_rules.kernel"},
+    "chc.scalar_rules": set(),
 }
 """What each package may import of those beside it."""
 FOLDERS = [name for name in MAY_IMPORT if "." not in name]

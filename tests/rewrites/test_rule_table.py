@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from chc.scalar_rules.prove import prove_rule
+from chc.scalar_rules.rule import ScalarRule, TableEntry
 from ir_semantics.scalars import BINARY32, exp, integer, log, variable
 from rewrites import rule_table
-from rewrites.rule_prover import prove_rule
-from rewrites.rules import ScalarRule, TableEntry
 from smt_encodings.claims import Interpretation, Status
 from smt_encodings.discharge import Discharger
 

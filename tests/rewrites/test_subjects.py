@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from chc.scalar_rules.rule import ScalarRule
 from ir_semantics.scalars import variable
 from reports.binding import binding_problems
 from reports.certificate import certificate_of, certificate_text, claim_json, parse_certificate
 from reports.checker import replay
 from reports.subjects import KINDS, Subject
-from rewrites.rules import ScalarRule
 from rewrites.subjects.documents import array_json, array_value, value_json, value_of
 from rewrites.subjects.registry import entries, slug
 from rewrites.subjects.scalar import ScalarSubject

@@ -17,6 +17,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from chc.scalar_rules.prove import proved_by
+from chc.scalar_rules.rule import ScalarRule
+from chc.scalar_rules.search import find_counterexample, points
 from ila_lang import BvSort, Expr, postorder
 from ila_lang.ops import VECTOR, template
 from ir_semantics.scalars import (
@@ -40,9 +43,6 @@ from ir_semantics.scalars import (
 from ir_semantics.scalars_concrete import evaluate, same_value, values_of
 from ir_semantics.scalars_floats import float_value
 from ir_semantics.scalars_machine import MachineExpressions
-from rewrites.rule_prover import proved_by
-from rewrites.rule_search import find_counterexample, points
-from rewrites.rules import ScalarRule
 from rewrites.scalar_rules import ROWS
 from smt_encodings import solver_z3
 from smt_encodings.claims import Interpretation

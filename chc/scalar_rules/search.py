@@ -32,8 +32,8 @@ from ir_semantics.scalars_concrete import Concrete, same_value, values_of
 from ir_semantics.scalars_floats import decode, largest, round_to, smallest
 from ir_semantics.scalars_machine import MACHINE_FAMILIES, MachineExpressions, from_code, width_of
 
-from .number_formats import CODES
-from .rules import Counterexample, ScalarRule
+from .formats import CODES
+from .rule import Counterexample, ScalarRule
 
 __all__ = ["find_among_all", "find_counterexample", "holds_at", "points", "refutes_change", "replay"]
 

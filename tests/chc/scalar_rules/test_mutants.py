@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
+from chc.scalar_rules.mutants import drawn_mutants, mutants
+from chc.scalar_rules.rule import ScalarRule
 from ir_semantics.scalars import REALS, apply, variable
-from rewrites.rule_mutants import drawn_mutants, mutants
-from rewrites.rules import ScalarRule
 
 X, Y = variable("x"), variable("y")
 RULE = ScalarRule("twice", X - Y + X, X * 2 - Y, REALS, condition=X < Y)

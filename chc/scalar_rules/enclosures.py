@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from ir_semantics.scalars import BOOLEAN, Format, Literal, NotInterpreted, Value, interpret
+from ir_semantics.scalars_intervals import Interval, exp, inverse_root, log, point
 
-from .numerics.intervals import Interval, exp, inverse_root, log, point
-from .rule_search import replay
-from .rules import Counterexample, ScalarRule
+from .rule import Counterexample, ScalarRule
+from .search import replay
 
 __all__ = ["enclosed", "replay_enclosed"]
 
@@ -19,7 +19,7 @@ Enclosed: TypeAlias = Interval | bool
 
 
 def replay_enclosed(rule: ScalarRule, values: Mapping[str, Value]) -> Counterexample | None:
-    """As :func:`.rule_search.replay`; where an operator has no exact value, in intervals (:func:`enclosed`)."""
+    """As :func:`.search.replay`; where an operator has no exact value, in intervals (:func:`enclosed`)."""
     try:
         return replay(rule, values)
     except NotInterpreted:

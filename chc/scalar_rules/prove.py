@@ -7,7 +7,7 @@ prove the rule:
 * for floats, abstract floats, then IEEE arithmetic; for machine numbers, bits; for exact numbers, their arithmetic.
 
 All of them are sound: what one proves holds for the values themselves.  Only the finest can refute, by a model, and
-only if its values are evaluated (:func:`rewrites.rule_search.replay`) and the sides differ.
+only if its values are evaluated (:func:`chc.scalar_rules.search.replay`) and the sides differ.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from smt_encodings.interpretations import (
 )
 from smt_encodings.runs import surviving
 
-from .number_formats import CODES
-from .rule_enclosures import replay_enclosed
-from .rule_mutants import mutants
-from .rule_runs import survey
-from .rule_search import find_among_all, find_counterexample, holds_at, points, refutes_change, replay
-from .rules import Counterexample, ScalarRule
+from .enclosures import replay_enclosed
+from .formats import CODES
+from .mutants import mutants
+from .rule import Counterexample, ScalarRule
+from .runs import survey
+from .search import find_among_all, find_counterexample, holds_at, points, refutes_change, replay
 
 __all__ = ["LADDERS", "interpretations_of", "proof_of", "prove_rule", "proved_by", "require_rule"]
 

@@ -1,7 +1,7 @@
 """Rewrite rules as data: what a rule on scalars says, and rows of rules that belong together.
 
 A rule claims that its right side may replace its left side wherever the condition holds.  Nothing here decides it;
-:mod:`rewrites.rule_prover` does.
+:mod:`chc.scalar_rules.prove` does.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from random import Random
 
 from ir_semantics.scalars import BOOLEAN, OPERATORS, Scalar, apply, constant, not_, postorder, substitute, variable
 
-from .rules import ScalarRule
+from .rule import ScalarRule
 
 __all__ = ["drawn_mutants", "mutants"]
 

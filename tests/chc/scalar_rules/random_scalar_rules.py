@@ -1,7 +1,8 @@
 """Random rules on scalars over small formats, decided by all their values, against the prover.
 
-``python -m tests.rewrites.random_scalar_rules 3000 --seed 0`` prints a table.  Each rule is put to the prover as users
-put it, and to each interpretation alone, where no value is tried before: what one proves must hold for all values.
+``python -m tests.chc.scalar_rules.random_scalar_rules 3000 --seed 0`` prints a table.  Each rule is put to the prover
+as users put it, and to each interpretation alone, where no value is tried before: what one proves must hold for all
+values.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from chc.scalar_rules.prove import interpretations_of, prove_rule, proved_by
+from chc.scalar_rules.rule import ScalarRule
 from ir_semantics.scalars import (
     BOOLEAN,
     TRUE,
@@ -28,11 +31,9 @@ from ir_semantics.scalars import (
     select,
     variable,
 )
-from rewrites.rule_prover import interpretations_of, prove_rule, proved_by
-from rewrites.rules import ScalarRule
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
-from tests.rewrites.scalar_evaluator import NoValue, all_values, assignments, evaluate
+from tests.chc.scalar_rules.scalar_evaluator import NoValue, all_values, assignments, evaluate
 
 NAMES = ("x", "y", "nan", "fp", "RNE", "add_2_3", "real_quotient", "to_real", "sec", "bvadd", "round_2_2", "match")
 """Few names, among them words of solvers and names that an encoding might use for itself."""

@@ -8,6 +8,9 @@ from fractions import Fraction
 
 import pytest
 
+from chc.scalar_rules.prove import interpretations_of, prove_rule, proved_by
+from chc.scalar_rules.rule import ScalarRule, has_value
+from chc.scalar_rules.search import _special
 from ir_semantics.scalars import (
     BINARY32,
     INTEGERS,
@@ -31,13 +34,10 @@ from ir_semantics.scalars import (
     variable,
 )
 from ir_semantics.scalars_concrete import Concrete
-from rewrites.rule_prover import interpretations_of, prove_rule, proved_by
-from rewrites.rule_search import _special
-from rewrites.rules import ScalarRule, has_value
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 from smt_encodings.interpretations import Symbols
-from tests.rewrites.random_scalar_rules import holds, random_rule, wrong_answers
+from tests.chc.scalar_rules.random_scalar_rules import holds, random_rule, wrong_answers
 
 x, y = variable("x"), variable("y")
 

@@ -16,9 +16,9 @@ from ir_semantics.scalars_machine import from_code, width_of
 from smt_encodings.claims import Runs
 from smt_encodings.runs import corners
 
-from .rule_enclosures import enclosed
-from .rule_search import holds_at, replay
-from .rules import Counterexample, ScalarRule
+from .enclosures import enclosed
+from .rule import Counterexample, ScalarRule
+from .search import holds_at, replay
 
 __all__ = ["survey"]
 

@@ -8,12 +8,12 @@ from fractions import Fraction
 
 import pytest
 
+from chc.scalar_rules.enclosures import enclosed, replay_enclosed
+from chc.scalar_rules.prove import prove_rule
+from chc.scalar_rules.rule import Counterexample, ScalarRule
+from chc.scalar_rules.runs import survey
 from ir_semantics.scalars import REALS, NotInterpreted, Scalar, abs_, exp, sqrt, variable
 from rewrites import scalar_rules
-from rewrites.rule_enclosures import enclosed, replay_enclosed
-from rewrites.rule_prover import prove_rule
-from rewrites.rule_runs import survey
-from rewrites.rules import Counterexample, ScalarRule
 from smt_encodings.claims import Status
 
 ROWS = {row.row: row for row in scalar_rules.ROWS}

@@ -7,6 +7,11 @@ from fractions import Fraction
 
 import pytest
 
+from chc.scalar_rules import prove as rule_prover
+from chc.scalar_rules.mutants import mutants
+from chc.scalar_rules.prove import prove_rule
+from chc.scalar_rules.rule import Counterexample, ScalarRule
+from chc.scalar_rules.search import find_among_all, points, refutes_change, replay
 from ir_semantics.scalars import (
     BINARY16,
     BINARY32,
@@ -26,11 +31,6 @@ from ir_semantics.scalars import (
     sqrt,
     variable,
 )
-from rewrites import rule_prover
-from rewrites.rule_mutants import mutants
-from rewrites.rule_prover import prove_rule
-from rewrites.rule_search import find_among_all, points, refutes_change, replay
-from rewrites.rules import Counterexample, ScalarRule
 from smt_encodings import solver_cvc5
 from smt_encodings.claims import Answer, Equality, Interpretation, Status
 from smt_encodings.discharge import Discharger
