@@ -7,11 +7,11 @@ from functools import cache, partial
 
 from chc.scalar_rules.rule import ScalarRule
 from chc.tensor_rules.rule import Kind
+from chc.token_order.family import DOUBLE, SINGLE
 from reports.subjects import Entry, Subject
 from rewrites import scalar_rules, tensor_rules
 from rewrites.numerics.catalogue import LEMMAS, OPERATORS
 from rewrites.numerics.catalogue import RULES as ERROR_RULES
-from rewrites.vta_token_family import DOUBLE, SINGLE
 from smt_encodings.claims import Status
 
 from .bounds import BoundSubject

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from accel_models.vta.options import HLS
+from chc.token_order import family as vta_token_family
+from chc.token_order import theorem as vta_tokens
+from chc.token_order.family import TokenRules
+from chc.token_order.replay import compare
+from chc.token_order.runs import ProductRun
+from chc.token_order.theorem import blocked_product, prove_token_order, semantics, token_order_claim
 from reports.subjects import Refutation, Required, Subject
-from rewrites import vta_token_family, vta_tokens
-from rewrites.vta_token_family import TokenRules
-from rewrites.vta_token_replay import compare
-from rewrites.vta_token_runs import ProductRun
-from rewrites.vta_tokens import blocked_product, prove_token_order, semantics, token_order_claim
 from smt_encodings.claims import Claim, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 
@@ -57,7 +58,7 @@ class TokenSubject(Subject):
         return trust_lines(claim)
 
     def prove(self, discharger: Discharger) -> Verdict:
-        """As :func:`rewrites.vta_tokens.prove_token_order`."""
+        """As :func:`chc.token_order.theorem.prove_token_order`."""
         return with_name(prove_token_order(self.rules, discharger=discharger), self.name)
 
     def required(self, certificate: Mapping[str, Any]) -> Required | str:

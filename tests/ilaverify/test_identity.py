@@ -121,7 +121,7 @@ BESIDE = (
 
 METHODS = {
     "chc": "chc.mapping", "bmc": "bmc.", "hash": "bmc.sums", "rule on tensors": "chc.tensor_rules",
-    "rule on scalars": "chc.scalar_rules", "token order": "rewrites.vta_token",
+    "rule on scalars": "chc.scalar_rules", "token order": "chc.token_order",
 }  # fmt: skip
 SECOND_OPINION = "bmc."
 """What a PROVED of CHC survives: runs, and BMC at one small shape."""

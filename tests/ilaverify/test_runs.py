@@ -19,6 +19,9 @@ from accel_models.vta.assembly import assemble
 from accel_models.vta.program import Program
 from chc.scalar_rules.rule import ScalarRule
 from chc.tensor_rules.rule import Kind, TensorRule
+from chc.token_order.family import DOUBLE
+from chc.token_order.program import prove_program
+from chc.token_order.replay import Counterexample
 from ila_lang import Expr, bv, ite, primitive
 from ilaverify import refutations
 from ilaverify.cli import main
@@ -35,9 +38,6 @@ from rewrites.subjects.numerics import ErrorRuleSubject, LemmaSubject
 from rewrites.subjects.scalar import ScalarSubject
 from rewrites.subjects.tensor import TensorSubject
 from rewrites.subjects.tokens import TokenSubject
-from rewrites.vta_token_family import DOUBLE
-from rewrites.vta_token_program import prove_program
-from rewrites.vta_token_replay import Counterexample
 from smt_encodings.claims import Answer, Obligation, Status, Verdict, conclude
 from smt_encodings.discharge import Discharger
 from tests.chc.mapping import toy

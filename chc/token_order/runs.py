@@ -14,7 +14,7 @@ from accel_models.vta.program import Program
 from accel_models.vta.schedule import Policy, decode_program, fixed, shuffled, waits
 from smt_encodings.claims import Runs
 
-from .vta_token_replay import Counterexample, compare
+from .replay import Counterexample, compare
 
 __all__ = ["PRODUCTS", "ProductRun", "survey_products", "survey_program"]
 

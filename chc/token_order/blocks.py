@@ -4,7 +4,7 @@ Each kind of instruction that :mod:`accel_models.vta.assembler` emits for a roun
 its word, over the sizes of the block and of the tensors.  From its kernel's text follows, for every size in the domain
 and every iteration: its accesses to INP and WGT stay in the round's half, those to OUT in the block's half, those to
 DRAM in the tensor's region; and no iteration is undefined.  So instructions of different modules meet only in one half
-of a scratchpad, which is what the rules of tokens order (:mod:`rewrites.vta_token_family`).
+of a scratchpad, which is what the rules of tokens order (:mod:`chc.token_order.family`).
 
 Index arithmetic is over the integers, with the conditions under which that is exact as obligations.
 """
@@ -25,7 +25,7 @@ from ila_lang import Expr, bv, concat, const, false, inline, substitute, true, v
 from smt_encodings.discharge import Discharger, decide
 from smt_encodings.integers import IntegerEncoding
 
-from .vta_token_accesses import Access, Accesses, Unsupported, accesses_of
+from .accesses import Access, Accesses, Unsupported, accesses_of
 
 __all__ = ["DOMAIN", "Kind", "kinds", "prove_footprints", "shared_memories"]
 

@@ -38,10 +38,10 @@ from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.runs import surviving
 
-from .vta_token_accesses import Accesses, Unsupported, accesses_of, meetings, self_contained, words_of
-from .vta_token_lemmas import ASSUMPTIONS, prove_lemmas
-from .vta_token_replay import Counterexample, deadlock, race, replays
-from .vta_token_runs import survey_program
+from .accesses import Accesses, Unsupported, accesses_of, meetings, self_contained, words_of
+from .lemmas import ASSUMPTIONS, prove_lemmas
+from .replay import Counterexample, deadlock, race, replays
+from .runs import survey_program
 
 __all__ = ["claim_of", "prove_program"]
 
@@ -76,7 +76,7 @@ def prove_program(
     """Proves token order of a program, or refutes it by a schedule that is replayed.
 
     The answer is REFUTED where a replayed schedule ends in another memory, in a deadlock or with instructions left
-    behind FINISH, with the :class:`~rewrites.vta_token_replay.Counterexample` as detail "counterexample"; UNKNOWN where
+    behind FINISH, with the :class:`~chc.token_order.replay.Counterexample` as detail "counterexample"; UNKNOWN where
     two instructions may meet in either order, but no difference shows with the program's data.  Raises ProgramError
     where the program has no FINISH at its end, or a word that is no instruction.
     """

@@ -4,7 +4,7 @@ Two theorems, with one argument (docs/vta_tokens.md):
 
 * :func:`prove_token_order` is about the blocked matrix product of :mod:`accel_models.vta.assembler`, with any number of
   blocks and rounds, of any sizes that fit: an inductive invariant of the three modules, and footprints for every size;
-* :func:`~rewrites.vta_token_program.prove_program` is about one program.
+* :func:`~chc.token_order.program.prove_program` is about one program.
 
 A wrong rule of tokens is refuted by a small product with these tokens, whose schedule is replayed.
 """
@@ -36,13 +36,13 @@ from smt_encodings.integers import NotLinearizable
 from smt_encodings.printer import term_text
 from smt_encodings.runs import surviving
 
-from .vta_token_accesses import Unsupported, self_contained
-from .vta_token_blocks import DOMAIN, kinds, prove_footprints, shared_memories
-from .vta_token_family import DOUBLE, SINGLE, Rule, System, TokenRules
-from .vta_token_lemmas import ASSUMPTIONS, prove_lemmas
-from .vta_token_program import STATEMENT, prove_program
-from .vta_token_replay import Counterexample
-from .vta_token_runs import survey_products
+from .accesses import Unsupported, self_contained
+from .blocks import DOMAIN, kinds, prove_footprints, shared_memories
+from .family import DOUBLE, SINGLE, Rule, System, TokenRules
+from .lemmas import ASSUMPTIONS, prove_lemmas
+from .program import STATEMENT, prove_program
+from .replay import Counterexample
+from .runs import survey_products
 
 __all__ = ["blocked_product", "prove_program", "prove_token_order", "retoken", "semantics", "token_order_claim"]
 
@@ -77,7 +77,8 @@ def token_order_claim(rules: TokenRules = DOUBLE) -> Claim:
         interpretations=(Interpretation.UNINTERPRETED,),
         assumptions=(
             *ASSUMPTIONS,
-            "the assembler's programs have these tokens and fields (tests/rewrites/test_vta_tokens.py compares them)",
+            "the assembler's programs have these tokens and fields (tests/chc/token_order/test_theorem.py compares "
+            "them)",
         ),
     )
 
@@ -99,7 +100,7 @@ def prove_token_order(
     """Proves token order of the blocked product with ``rules`` for any number of blocks and rounds.
 
     The answer is REFUTED where a small product with these tokens has a schedule that ends in another memory or in a
-    deadlock, with the :class:`~rewrites.vta_token_replay.Counterexample`, replayed, as detail "counterexample".
+    deadlock, with the :class:`~chc.token_order.replay.Counterexample`, replayed, as detail "counterexample".
     """
     start = time.perf_counter()
     asked = discharger or Discharger()

@@ -18,12 +18,12 @@ from accel_models.vta.model import QUEUES, vta
 from accel_models.vta.options import CHISEL, FSIM, HLS, PRESETS, VtaOptions
 from accel_models.vta.schedule import shuffled
 from accel_models.vta.tiling import Blocks, blocks_of
+from chc.token_order import blocks as fields
+from chc.token_order.accesses import Accesses, Unsupported, accesses_of, meetings, self_contained, words_of
+from chc.token_order.family import DOUBLE, SINGLE, System, TokenRules
+from chc.token_order.replay import Counterexample, replays, run_schedule
+from chc.token_order.theorem import blocked_product
 from ila_lang import Expr, Ila, Kernel, Machine, any_of, compile_terms, const, free_variables, substitute
-from rewrites import vta_token_blocks as fields
-from rewrites.vta_token_accesses import Accesses, Unsupported, accesses_of, meetings, self_contained, words_of
-from rewrites.vta_token_family import DOUBLE, SINGLE, System, TokenRules
-from rewrites.vta_token_replay import Counterexample, replays, run_schedule
-from rewrites.vta_tokens import blocked_product
 from smt_encodings import solver_z3
 from smt_encodings.bits import BitEncoding
 from smt_encodings.environment import fresh_symbols

@@ -20,10 +20,17 @@ from accel_models.vta.isa import AluOp, Instruction, encode
 from accel_models.vta.options import CHISEL, FSIM, HLS, VTA_ILA
 from accel_models.vta.program import Program
 from accel_models.vta.tiling import Blocks
-from rewrites.vta_token_blocks import kinds
-from rewrites.vta_token_family import DOUBLE, SINGLE, Span, TokenRules, between
-from rewrites.vta_token_replay import Counterexample, replays, run_in_order, run_schedule
-from rewrites.vta_tokens import blocked_product, prove_program, prove_token_order, retoken, semantics, token_order_claim
+from chc.token_order.blocks import kinds
+from chc.token_order.family import DOUBLE, SINGLE, Span, TokenRules, between
+from chc.token_order.replay import Counterexample, replays, run_in_order, run_schedule
+from chc.token_order.theorem import (
+    blocked_product,
+    prove_program,
+    prove_token_order,
+    retoken,
+    semantics,
+    token_order_claim,
+)
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 
@@ -378,7 +385,7 @@ def test_rules_as_data() -> None:
 
 
 def test_the_document_shows_what_happens() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "vta_tokens.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "vta_tokens.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     session = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "tokens", "docs/vta_tokens.md", 0)
     report: list[str] = []
@@ -388,6 +395,6 @@ def test_the_document_shows_what_happens() -> None:
 
 
 def test_the_document_shows_the_invariant(proved: Verdict) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "vta_tokens.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "vta_tokens.md").read_text(encoding="utf-8")
     for line in proved.invariants["blocked product"]:
         assert line in text

@@ -17,7 +17,7 @@ ASSUMPTIONS = (
     "an instruction executes at once: schedules interleave whole instructions",
     "induction over the length of a schedule (docs/vta_tokens.md); what its step needs are obligations",
     "there are no tokens when the program starts, the machine has not finished, and has no fault",
-    "what a kernel reads and writes is what its text says (rewrites.vta_token_accesses)",
+    "what a kernel reads and writes is what its text says (chc.token_order.accesses)",
 )
 
 

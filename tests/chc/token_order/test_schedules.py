@@ -16,8 +16,8 @@ from accel_models.vta.hazards import check_tokens
 from accel_models.vta.isa import Instruction, decode, encode
 from accel_models.vta.options import HLS
 from accel_models.vta.program import Program
-from rewrites.vta_token_program import prove_program
-from rewrites.vta_token_replay import Counterexample, replays
+from chc.token_order.program import prove_program
+from chc.token_order.replay import Counterexample, replays
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 from tests.accel_models.vta.oracle import Oracle
@@ -109,7 +109,7 @@ def test_work_left_behind_finish_is_refuted(text: str) -> None:
 
 
 def test_a_deadlock_that_does_not_replay_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rewrites.vta_token_program.replays", lambda *_: False)
+    monkeypatch.setattr("chc.token_order.program.replays", lambda *_: False)
     verdict = prove_program(Program((), tuple(assemble("load.inp size=1x1 pop=g2l\nfinish"))))
     assert verdict.status is Status.UNKNOWN and not verdict.obligations
     assert verdict.reason.startswith("Program must not deadlock, but after 1 of 2 instructions no module can go on:")
