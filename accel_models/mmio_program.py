@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
 from ila_lang import BOOL, CommandError, CommandStream, Expr, Machine, Simulator, const, false, substitute, true
-from ila_lang.sorts import BvSort
+from ila_lang.language.sorts import BvSort
 
 __all__ = [
     "Mode",

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ila_lang import BvSort, CommandError, Expr, Fragment, Machine, MemSort, run_fragment
-from ila_lang.compile import Memory, NoBodyError
+from ila_lang.interpreter.compile import Memory, NoBodyError
 from ila_lang.mapping import SizeError, TensorMapping
 
 from .budget import Budget, BudgetExceeded

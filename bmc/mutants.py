@@ -17,13 +17,13 @@ from itertools import product
 from random import Random
 
 from ila_lang import Expr, Fragment, Ila, Instruction, Kernel, const, ite, postorder, show_expr, substitute
-from ila_lang.build import apply_op, binary, extend
-from ila_lang.compile import NoBodyError
-from ila_lang.expr import variables_of
-from ila_lang.kernel import Command, For, Let, Load, Statement, Store
-from ila_lang.listing import show_statements
+from ila_lang.interpreter.compile import NoBodyError
+from ila_lang.language.build import apply_op, binary, extend
+from ila_lang.language.expr import variables_of
+from ila_lang.language.kernel import Command, For, Let, Load, Statement, Store
+from ila_lang.language.sorts import BOOL, BvSort, MemSort
 from ila_lang.mapping import SizeError, TensorMapping
-from ila_lang.sorts import BOOL, BvSort, MemSort
+from ila_lang.text.listing import show_statements
 
 from .counterexample import Runner
 

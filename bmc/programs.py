@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ila_lang import Machine, run_fragment
-from ila_lang.compile import Memory
+from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import TensorMapping
 
 from .counterexample import Counterexample, Initial

@@ -22,7 +22,7 @@ from typing import ClassVar, Literal
 import pysmt.shortcuts as smt
 
 from ila_lang import Expr, inline, inline_all, postorder, substitute
-from ila_lang.expr import variables_of
+from ila_lang.language.expr import variables_of
 from ila_lang.mapping import TensorMapping
 from smt_encodings import solver_z3
 from smt_encodings.bits import BitEncoding, variable_text

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import count, cycle
 from random import Random
 
-from ila_lang.compile import Memory, NoBodyError
+from ila_lang.interpreter.compile import Memory, NoBodyError
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Runs, Status
 from smt_encodings.discharge import Discharger

@@ -12,7 +12,7 @@ import pysmt.shortcuts as smt
 from pysmt.utils import quote
 
 from ila_lang import Expr, postorder
-from ila_lang.kernel import terms, walk
+from ila_lang.language.kernel import terms, walk
 from ila_lang.mapping import TensorMapping
 from smt_encodings import solver_z3
 from smt_encodings.bits import BitEncoding, variable_text

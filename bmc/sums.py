@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from ila_lang import Expr, postorder, substitute
-from ila_lang.expr import variables_of
+from ila_lang.language.expr import variables_of
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Claim, Interpretation, Obligation, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged

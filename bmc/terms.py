@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from ila_lang import BOOL, BvSort, Expr, Function, MemSort, Sort, const, postorder, true
-from ila_lang.build import apply_op, false
-from ila_lang.compile import compile_function, loads_resolved
-from ila_lang.expr import variables_of
-from ila_lang.ops import SCALAR, template
+from ila_lang.interpreter.compile import compile_function, loads_resolved
+from ila_lang.language.build import apply_op, false
+from ila_lang.language.expr import variables_of
+from ila_lang.language.ops import SCALAR, template
 
 __all__ = ["Terms", "Unsupported", "Value", "Words", "known", "lift", "lower"]
 

@@ -4,7 +4,7 @@ Addresses, counters and configuration are integers; what lies in memories is sym
 words by address; a word never written is a variable of its own.  Words are built by substitution into
 hash-consed expressions, so where both sides of a mapping do the same they end with the same expression.
 
-The statements are executed one after the other in the order of :func:`ila_lang.machine.run_fragment`, with
+The statements are executed one after the other in the order of :func:`ila_lang.interpreter.machine.run_fragment`, with
 the same checks: a command must be valid, and exactly one instruction must decode it.
 """
 
@@ -33,8 +33,8 @@ from ila_lang import (
     const,
     substitute,
 )
-from ila_lang.kernel import bound_names, map_statement
-from ila_lang.machine import StorePlan, store_plan
+from ila_lang.interpreter.machine import StorePlan, store_plan
+from ila_lang.language.kernel import bound_names, map_statement
 from ila_lang.mapping import TensorMapping
 from smt_encodings.environment import fresh
 

@@ -5,18 +5,20 @@ scalar interpreter that gives them meaning.  This package trusts only Python and
 and imports no solver.  All other packages interpret what is written here.
 """
 
-from . import simplify as _simplify  # noqa: F401  (registers itself with the constructors)
-from .build import all_of, any_of, concat, const, false, ite, load_bytes, store_bytes, true
-from .compile import Memory, compile_function, compile_kernel, compile_terms
-from .expr import Expr, Function, free_variables, postorder, resize, substitute, substitute_all, var
-from .flatten import child_differs, child_ila, run_child
-from .fragment import Fragment
-from .function import inline, inline_all, primitive, uninterpreted
-from .kernel import Command, For, Kernel, Let, Load, Statement, Store, walk
-from .listing import show_expr, show_ila, show_kernel, show_statements
-from .machine import CommandError, Machine, run_fragment
-from .model import Ila, Instruction
-from .portable import (
+from .interpreter.compile import Memory, compile_function, compile_kernel, compile_terms
+from .interpreter.flatten import child_differs, child_ila, run_child
+from .interpreter.machine import CommandError, Machine, run_fragment
+from .language import simplify as _simplify  # noqa: F401  (registers itself with the constructors)
+from .language.build import all_of, any_of, concat, const, false, ite, load_bytes, store_bytes, true
+from .language.expr import Expr, Function, free_variables, postorder, resize, substitute, substitute_all, var
+from .language.fragment import Fragment
+from .language.function import inline, inline_all, primitive, uninterpreted
+from .language.kernel import Command, For, Kernel, Let, Load, Statement, Store, walk
+from .language.model import Ila, Instruction
+from .language.sorts import BOOL, BoolSort, BvSort, MemSort, Sort, bv, mem
+from .simulator import ArrayMemory, CommandStream, Simulator
+from .text.listing import show_expr, show_ila, show_kernel, show_statements
+from .text.portable import (
     PortableError,
     canonical_text,
     digest,
@@ -29,8 +31,6 @@ from .portable import (
     kernel_from_json,
     kernel_to_json,
 )
-from .simulator import ArrayMemory, CommandStream, Simulator
-from .sorts import BOOL, BoolSort, BvSort, MemSort, Sort, bv, mem
 from .vectorise import run_vectorised
 
 __all__ = [

@@ -9,12 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .compile import compile_terms, loads_resolved
-from .expr import Expr, free_variables, postorder, substitute
-from .machine import store_plan
-from .model import Instruction
+from .interpreter.compile import compile_terms, loads_resolved
+from .interpreter.machine import store_plan
+from .language.expr import Expr, free_variables, postorder, substitute
+from .language.model import Instruction
+from .language.sorts import BvSort, MemSort
 from .rows import Row, row_load, row_store
-from .sorts import BvSort, MemSort
 from .values import WIDEST
 
 __all__ = ["Bulk", "bulk_of", "compiled", "row_bytes", "too_wide"]

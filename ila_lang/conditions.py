@@ -6,9 +6,9 @@ the condition wherever no operation leaves its width, which provers for all size
 
 from __future__ import annotations
 
-from .build import const
-from .expr import Expr, postorder
-from .listing import show_expr
+from .language.build import const
+from .language.expr import Expr, postorder
+from .text.listing import show_expr
 
 __all__ = ["condition_text", "size_text"]
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from .clock import Clock, Layout
 from .flow import Flow
+from .language.sorts import MemSort, Sort
 from .plan import Add, Assign, Block, Loop, Node, Put
 from .products import EXACT, Contraction, Product
 from .regions import MOST_BYTES, Axis, NotParallel, Region, read_pieces, words_of
-from .sorts import MemSort, Sort
 from .values import Value
 
 __all__ = ["Compiled", "Configuration", "Ref", "Run", "actual"]

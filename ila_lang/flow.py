@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from .compile import loads_resolved
-from .expr import Expr, free_variables, postorder
-from .function import inline
-from .kernel import Command, For, Kernel, Let, Load, Statement, Store, walk
-from .sorts import MemSort
+from .interpreter.compile import loads_resolved
+from .language.expr import Expr, free_variables, postorder
+from .language.function import inline
+from .language.kernel import Command, For, Kernel, Let, Load, Statement, Store, walk
+from .language.sorts import MemSort
 
 __all__ = ["Access", "Flow", "with_loads"]
 

@@ -4,8 +4,8 @@ A :class:`Template` is a fragment whose sizes are given and whose host tensors a
 in them each element of each tensor goes.  Tensors are put in as arrays, and the words that the device returns are taken
 apart in the same way.  Nothing is said here about what the commands do; that is the model's and the mapping's.
 
-Beside what :class:`~ila_lang.fragment.Fragment` asks for, commands must be known before the program runs, but for whole
-elements of host tensors: :class:`InstanceError` says what is not.
+Beside what :class:`~ila_lang.language.fragment.Fragment` asks for, commands must be known before the program runs, but
+for whole elements of host tensors: :class:`InstanceError` says what is not.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .fragment import Fragment
 from .instance_arrays import fields_of, named_arrays
 from .instance_build import Gather, Scatter, gathers_of, scatters_of
 from .instance_sites import InstanceError, sites_of
+from .language.fragment import Fragment
+from .language.sorts import MemSort
 from .simulator import CommandStream, Simulator
-from .sorts import MemSort
 
 __all__ = ["Gather", "InstanceError", "Scatter", "Template", "run_columns", "run_template"]
 

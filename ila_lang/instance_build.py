@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .expr import Expr
-from .fragment import Fragment
 from .instance_sites import InstanceError, Site, evaluate, refuse
 from .instance_words import ELEMENT_BITS, Elements, row_of_input, words_of
-from .kernel import Command, Store
-from .sorts import BOOL, BvSort, MemSort
+from .language.expr import Expr
+from .language.fragment import Fragment
+from .language.kernel import Command, Store
+from .language.sorts import BOOL, BvSort, MemSort
 from .values import WIDEST
 
 __all__ = ["Gather", "Scatter", "gathers_of", "scatters_of"]

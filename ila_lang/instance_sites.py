@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .build import const
-from .compile import compile_terms
-from .expr import Expr, postorder, substitute, variables_of
-from .fragment import Fragment
-from .kernel import Command, For, Let, Load, Statement, Store
-from .sorts import BOOL, BvSort, MemSort
+from .interpreter.compile import compile_terms
+from .language.build import const
+from .language.expr import Expr, postorder, substitute, variables_of
+from .language.fragment import Fragment
+from .language.kernel import Command, For, Let, Load, Statement, Store
+from .language.sorts import BOOL, BvSort, MemSort
 from .values import WIDEST
 
 __all__ = ["MOST_ITERATIONS", "InstanceError", "Site", "evaluate", "refuse", "sites_of"]

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .build import true
-from .expr import Expr, postorder
-from .fragment import Fragment
 from .instance_sites import Site, evaluate, refuse
-from .sorts import BOOL, BvSort, MemSort
+from .language.build import true
+from .language.expr import Expr, postorder
+from .language.fragment import Fragment
+from .language.sorts import BOOL, BvSort, MemSort
 from .values import WIDEST
 
 __all__ = ["Elements", "row_of_input", "words_of"]

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .build import concat, const
-from .compile import compile_terms
-from .expr import Expr, Function, postorder, rebuild, substitute, var
+from .interpreter.compile import compile_terms
+from .language.build import concat, const
+from .language.expr import Expr, Function, postorder, rebuild, substitute, var
+from .language.sorts import BOOL, BvSort, bv
 from .ranges import Form, Lines, Operand, array_text, fits, literal, truth
-from .sorts import BOOL, BvSort, bv
 
 __all__ = ["MANY", "Lowered", "lower", "unfolded_size"]
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
 
-from .compile import compile_terms
 from .conditions import condition_text, size_text
-from .expr import Expr, Function, private_var, variables_of
-from .fragment import Fragment
-from .sorts import BOOL, BvSort, MemSort, bv
+from .interpreter.compile import compile_terms
+from .language.expr import Expr, Function, private_var, variables_of
+from .language.fragment import Fragment
+from .language.sorts import BOOL, BvSort, MemSort, bv
 
 __all__ = ["Lemma", "Reduction", "SizeError", "TensorMapping"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .flow import Flow, addend
-from .kernel import For, Kernel, Let, Load, Statement, Store
+from .language.kernel import For, Kernel, Let, Load, Statement, Store
 from .products import Product, product
 from .values import Value, check_widths, value
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .compile import compile_function
-from .expr import Expr, Function
 from .flow import Flow
-from .sorts import BvSort
-from .tables import TABLE_BITS, argument_widths, values_at_all
+from .interpreter.compile import compile_function
+from .interpreter.tables import TABLE_BITS, argument_widths, values_at_all
+from .language.expr import Expr, Function
+from .language.sorts import BvSort
 from .values import Value, value
 
 __all__ = ["EXACT", "Contraction", "Product", "factors", "product"]

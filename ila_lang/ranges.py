@@ -1,10 +1,10 @@
 """Operations on arrays of integers that are congruent to bit-vectors, with the ranges in which they lie.
 
-The operator table (:mod:`ila_lang.ops`) cuts every result to its width.  Here a bit-vector of w bits may be any integer
-that is *congruent* to it modulo 2^w, and its *range* is kept beside it.  Sums, products, complements, shifts to the
-left and bits from the right need no more than congruent operands.  An operator that needs the number itself, read as
-unsigned or as signed, gets it: for nothing where the range says that it is that number already, else by cutting it to
-the width.
+The operator table (:mod:`ila_lang.language.ops`) cuts every result to its width.  Here a bit-vector of w bits may be
+any integer that is *congruent* to it modulo 2^w, and its *range* is kept beside it.  Sums, products, complements,
+shifts to the left and bits from the right need no more than congruent operands.  An operator that needs the number
+itself, read as unsigned or as signed, gets it: for nothing where the range says that it is that number already, else by
+cutting it to the width.
 
 Integers are of 32 bits where the range of a result fits, or where its width does: arithmetic modulo 2^32 is congruent
 modulo 2^w for every w up to 32.  All others are of 64 bits, which are enough for the same reason, since no width is

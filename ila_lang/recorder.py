@@ -16,14 +16,14 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from .build import ite
-from .compile import compile_terms
 from .execution import Ref, Run, actual, sum_over
-from .expr import Expr, bool_const, bv_const, free_variables, postorder, substitute, var
+from .interpreter.compile import compile_terms
+from .language.build import ite
+from .language.expr import Expr, bool_const, bv_const, free_variables, postorder, substitute, var
+from .language.sorts import BOOL, Sort, bv
 from .products import Product
 from .ranges import Form, known_form
 from .regions import read_pieces, words_of
-from .sorts import BOOL, Sort, bv
 from .trace import Action, OtherStep, Steps, TermStep, Trace
 from .values import Value
 from .windows import Window, Write, narrowed

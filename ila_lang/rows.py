@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .expr import Expr
-from .machine import store_plan
-from .sorts import BvSort, MemSort
+from .interpreter.machine import store_plan
+from .language.expr import Expr
+from .language.sorts import BvSort, MemSort
 
 __all__ = ["Row", "row_load", "row_store"]
 

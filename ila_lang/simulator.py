@@ -1,7 +1,7 @@
 """The fast simulator: an ILA's commands in bulk, its memories as NumPy arrays, its kernels on whole arrays.
 
-The meaning is the scalar interpreter's (:class:`~ila_lang.machine.Machine`), from the same expressions and kernels:
-runs of commands of one instruction that only move data are evaluated as columns, and kernels run with
+The meaning is the scalar interpreter's (:class:`~ila_lang.interpreter.machine.Machine`), from the same expressions and
+kernels: runs of commands of one instruction that only move data are evaluated as columns, and kernels run with
 :mod:`ila_lang.vectorise`.  What cannot be done so is done one by one.
 """
 
@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .build import any_of, concat, true
 from .bulk import Bulk, bulk_of, compiled, row_bytes, too_wide
-from .compile import Memory
 from .decoding import DecodeTable, selection
-from .expr import Expr, free_variables, substitute, var
-from .kernel import Kernel
-from .machine import CommandError, Machine
-from .model import Ila, Instruction
-from .sorts import BOOL, MemSort, bv
+from .interpreter.compile import Memory
+from .interpreter.machine import CommandError, Machine
+from .language.build import any_of, concat, true
+from .language.expr import Expr, free_variables, substitute, var
+from .language.kernel import Kernel
+from .language.model import Ila, Instruction
+from .language.sorts import BOOL, MemSort, bv
 from .vectorise import VERSIONS, Plan, plan_of
 
 __all__ = ["ArrayMemory", "CommandStream", "Simulator"]
@@ -185,7 +185,7 @@ def _selection(roots: Sequence[Expr], quick: Sequence[int]) -> tuple[list[str], 
 
 
 class Simulator(Machine):
-    """A device like :class:`~ila_lang.machine.Machine`, fast on long programs and large kernels."""
+    """A device like :class:`~ila_lang.interpreter.machine.Machine`, fast on long programs and large kernels."""
 
     memories: dict[str, ArrayMemory]  # type: ignore[assignment]
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .expr import Expr, free_variables, substitute, var
+from .language.expr import Expr, free_variables, substitute, var
 from .lowering import MANY, Lowered, lower, unfolded_size
 from .ranges import Form
 

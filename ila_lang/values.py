@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .compile import compile_terms
-from .expr import Expr, Function, free_variables, postorder, substitute, var
 from .flow import Flow, with_loads
-from .kernel import For, Kernel, Let, Load, terms, walk
-from .sorts import BvSort, MemSort
+from .interpreter.compile import compile_terms
+from .language.expr import Expr, Function, free_variables, postorder, substitute, var
+from .language.kernel import For, Kernel, Let, Load, terms, walk
+from .language.sorts import BvSort, MemSort
 
 __all__ = ["WIDEST", "Value", "check_widths", "value"]
 

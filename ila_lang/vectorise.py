@@ -26,12 +26,12 @@ from numpy.typing import NDArray
 
 from .clock import Restart, joined, without
 from .execution import Configuration, Run
-from .expr import free_variables
-from .kernel import Kernel, terms, walk
+from .language.expr import free_variables
+from .language.kernel import Kernel, terms, walk
+from .language.sorts import MemSort
 from .plan import CompiledKernel
 from .recorder import Recorder
 from .regions import NotParallel
-from .sorts import MemSort
 from .trace import Trace
 
 __all__ = ["VERSIONS", "Plan", "plan_of", "run_vectorised"]

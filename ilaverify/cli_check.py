@@ -127,7 +127,7 @@ def _files(given: Sequence[Path]) -> Iterator[Path]:
 
 def _require_readable(path: Path) -> None:
     """Raises UsageError where a file cannot be read, or is the program of a counterexample and not its data."""
-    from ila_lang.files import FileRefused, read_at_most
+    from ila_lang.text.files import FileRefused, read_at_most
     from reports.certificate import MOST_BYTES
 
     from .refutations import data_of_program
@@ -233,7 +233,7 @@ def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[tup
 
 def _seconds_of_proof(path: Path) -> float:
     """How long a certificate says that its proof took: unchecked, and a hint only; 0 where it says nothing."""
-    from ila_lang.files import read_at_most
+    from ila_lang.text.files import read_at_most
     from reports.certificate import MOST_BYTES
 
     if path.is_fifo():
@@ -246,7 +246,7 @@ def _seconds_of_proof(path: Path) -> float:
 
 
 def _checked(path: Path, solver: str, timeout: float, answered: MutableMapping[str, str]) -> dict[str, Any]:
-    from ila_lang.files import FileRefused
+    from ila_lang.text.files import FileRefused
     from reports.binding import binding_problems
     from reports.certificate import CertificateError, read_certificate
     from reports.checker import SOLVERS, replay

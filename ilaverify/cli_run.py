@@ -63,7 +63,7 @@ def add_parser(verbs: Any) -> None:
 
 def read_arrays(path: Path, what: str) -> dict[str, Array]:
     """The arrays in a file; raises UsageError where it is none."""
-    from ila_lang.files import FileRefused, read_at_most
+    from ila_lang.text.files import FileRefused, read_at_most
     from rewrites.artefact.arrays import arrays_of
     from rewrites.artefact.errors import ArtefactError
 

@@ -99,7 +99,7 @@ def add_parser(verbs: Any) -> None:
 
 def _simulate(options: argparse.Namespace) -> int:
     from accel_models.mmio_program import ProgramError, format_reads
-    from ila_lang.files import FileRefused, read_at_most
+    from ila_lang.text.files import FileRefused, read_at_most
     from reports.certificate import write_atomically
 
     target = _TARGETS.get(options.model)

@@ -109,7 +109,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     show.add_argument(
         "--json",
         action="store_true",
-        help="the model in the exchange format, whose keys python -m pydoc ila_lang.portable explains",
+        help="the model in the exchange format, whose keys python -m pydoc ila_lang.text.portable explains",
     )
     return parser
 

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ila_lang.files import FileRefused, read_at_most
+from ila_lang.text.files import FileRefused, read_at_most
 from reports.certificate import MOST_BYTES, write_atomically
 from reports.subjects import Refutation
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from ila_lang import Expr, Function, canonical_text, digest, free_variables, substitute
-from ila_lang.files import read_at_most
 from ila_lang.mapping import TensorMapping
+from ila_lang.text.files import read_at_most
 from smt_encodings.claims import Claim, Obligation, Runs, Status, Verdict
 
 __all__ = [

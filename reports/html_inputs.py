@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ila_lang.files import FileRefused, read_at_most
+from ila_lang.text.files import FileRefused, read_at_most
 
 __all__ = [
     "CAMPAIGN_FILES",

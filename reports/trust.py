@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from ila_lang.mapping import TensorMapping
-from ila_lang.portable import functions_of
+from ila_lang.text.portable import functions_of
 
 __all__ = ["trust_entry", "trust_report"]
 

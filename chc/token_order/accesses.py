@@ -28,7 +28,7 @@ from ila_lang import (
     walk,
 )
 from ila_lang import Instruction as IlaInstruction
-from ila_lang.kernel import Statement
+from ila_lang.language.kernel import Statement
 
 __all__ = [
     "Access",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pysmt.utils import quote
 
 from ila_lang import BOOL, BvSort, Expr, Function, MemSort, Sort, postorder
-from ila_lang.expr import variables_of
+from ila_lang.language.expr import variables_of
 from ila_lang.mapping import Lemma
 
 from .bits import function_text, variable_text

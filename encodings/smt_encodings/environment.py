@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 from pysmt.environment import Environment, get_env, pop_env, push_env
 
 from ila_lang import Expr, Sort
-from ila_lang.expr import private_var
+from ila_lang.language.expr import private_var
 
 __all__ = ["declarable", "entering", "fresh", "fresh_symbols", "is_solvers_own", "plain", "symbol_text"]
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 from functools import partial
 
 from ila_lang import Expr, For, Fragment, Ila, Instruction, Kernel, Let, Load, Statement, substitute
-from ila_lang.compile import loads_resolved
-from ila_lang.kernel import map_statement
+from ila_lang.interpreter.compile import loads_resolved
+from ila_lang.language.kernel import map_statement
 from ila_lang.mapping import TensorMapping
 
 from .environment import entering

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ila_lang import Expr, Function, Sort, compile_terms, const, inline, postorder, var
-from ila_lang.expr import rebuild, variables_of
+from ila_lang.language.expr import rebuild, variables_of
 from ila_lang.mapping import Lemma, Reduction
 
 from .bits import BitEncoding, variable_text

@@ -10,7 +10,7 @@ import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
 from ila_lang import BOOL, Expr, compile_terms, const, false, free_variables, postorder, substitute, true
-from ila_lang.compile import NoBodyError
+from ila_lang.interpreter.compile import NoBodyError
 from ila_lang.mapping import Lemma
 
 from .bits import BitEncoding, variable_text

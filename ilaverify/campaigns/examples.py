@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ila_lang.files import FileRefused, read_at_most
+from ila_lang.text.files import FileRefused, read_at_most
 from reports.certificate import write_atomically
 
 from .campaign import Finding

@@ -16,7 +16,7 @@ from math import prod
 from typing import Any
 
 from accel_models.flexasr import numerics as flexasr_numerics
-from ila_lang.compile import compile_function
+from ila_lang.interpreter.compile import compile_function
 from ir_semantics.scalars_intervals import Interval, exp, inverse_root, point
 from smt_encodings.claims import Runs
 

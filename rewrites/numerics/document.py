@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 
-from ila_lang.portable import digest
+from ila_lang.text.portable import digest
 
 from .calculus import Operator
 from .catalogue import LEMMAS, OPERATORS, RULES

@@ -21,7 +21,7 @@ import pysmt.shortcuts as smt
 from numpy.typing import NDArray
 
 from ila_lang import Expr, Function, compile_terms, inline
-from ila_lang.portable import digest
+from ila_lang.text.portable import digest
 from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Claim, Equality, Interpretation, Obligation, Status, Verdict, conclude
 from smt_encodings.discharge import Discharger, NotDischarged

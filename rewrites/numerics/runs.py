@@ -12,7 +12,7 @@ import numpy as np
 from pysmt.fnode import FNode
 
 from ila_lang import Function, compile_terms, inline, postorder
-from ila_lang.compile import compile_function
+from ila_lang.interpreter.compile import compile_function
 from smt_encodings.claims import Runs
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.runs import corners

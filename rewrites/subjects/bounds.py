@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ila_lang.portable import digest
+from ila_lang.text.portable import digest
 from reports.subjects import Refutation, Required, Subject
 from rewrites.numerics import flexasr, machines, norm
 from rewrites.numerics.bound_runs import Data, beyond, require_data, survey_bound

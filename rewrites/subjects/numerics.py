@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ila_lang.portable import digest
+from ila_lang.text.portable import digest
 from reports.subjects import Refutation, Required, Subject
 from rewrites.numerics import activations, codes, machine, real_rules
 from rewrites.numerics.lemma import EVERY_ARGUMENT, Lemma, lemma_claim, prove_lemma

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bmc.mutants import term_places
 from ila_lang import Expr, For, Fragment, Instruction, Kernel, Statement, postorder
-from ila_lang.expr import rebuild
+from ila_lang.language.expr import rebuild
 
 Target = Kernel | Instruction | Fragment
 OnExpr = Callable[[Expr], bool]

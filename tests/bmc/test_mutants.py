@@ -13,7 +13,7 @@ import chc.mapping.prove
 from bmc.counterexample import search
 from bmc.mutants import Mutant, changes, mutants, statement_changes
 from ila_lang import BOOL, Expr, For, Kernel, bv, concat, const, ite, mem, primitive, var
-from ila_lang.kernel import Let, Store
+from ila_lang.language.kernel import Let, Store
 from ila_lang.mapping import TensorMapping
 from reports.certificate import semantics_of
 from smt_encodings.claims import Status

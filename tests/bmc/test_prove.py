@@ -14,7 +14,7 @@ from bmc.counterexample import search
 from bmc.prove import classes, prove
 from bmc.unroll import unroll_mapping
 from ila_lang import Expr, Kernel, bv, const, ite, true, var
-from ila_lang.compile import compile_function
+from ila_lang.interpreter.compile import compile_function
 from ila_lang.mapping import SizeError, TensorMapping
 from rewrites.flexasr_pooling import pooling_mapping
 from smt_encodings import solver_cvc5, solver_z3

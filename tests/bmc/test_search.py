@@ -15,7 +15,7 @@ from bmc.budget import CHUNK, MOST_WORDS, Budget, BudgetExceeded
 from bmc.counterexample import placed, replays, search
 from bmc.prove import prove
 from ila_lang import Expr, Kernel, bv, const, mem, primitive, true, uninterpreted, var
-from ila_lang.fragment import Fragment
+from ila_lang.language.fragment import Fragment
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from tests.chc.mapping.toy import PARAMETERS, M, N, copy_body, go, mapping

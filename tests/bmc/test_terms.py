@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bmc.terms import Terms, Unsupported, known
 from ila_lang import BOOL, Expr, MemSort, bv, const, ite, mem, primitive, var
-from ila_lang.expr import variables_of
+from ila_lang.language.expr import variables_of
 from tests.ila_lang.oracle import build_raw, environments, evaluate, raw_terms
 
 A, B, C = var("a", bv(8)), var("b", bv(8)), var("c", BOOL)

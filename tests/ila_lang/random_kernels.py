@@ -15,7 +15,7 @@ import numpy as np
 
 import ila_lang as il
 from ila_lang import BOOL, Expr, Kernel, bv, const, ite, mem, resize, var
-from ila_lang.expr import free_variables
+from ila_lang.language.expr import free_variables
 from ila_lang.vectorise import plan_of
 from tests.ila_lang.oracle import run_kernel
 

@@ -18,7 +18,7 @@ import pytest
 from onnx import numpy_helper
 
 from ila_lang import PortableError, ila_from_json, ila_to_json
-from ila_lang import files as input_files
+from ila_lang.text import files as input_files
 from ilaverify import cli, commands
 from ilaverify.catalogue import find_model
 from reports import certificate

@@ -177,7 +177,7 @@ def test_simulate(tmp_path: Path) -> None:
 def test_simulate_pools(tmp_path: Path) -> None:
     """A generated program of a max-pooling mapping, run as a file."""
     from ila_lang import run_fragment
-    from ila_lang.compile import Memory
+    from ila_lang.interpreter.compile import Memory
     from rewrites.flexasr_pooling import pooling_mapping
 
     mapping, commands = pooling_mapping("max"), []

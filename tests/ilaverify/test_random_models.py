@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onnx.shape_inference import infer_shapes
 
 from ila_lang import Machine, run_fragment
-from ila_lang.sorts import MemSort
+from ila_lang.language.sorts import MemSort
 from ilaverify.comparison import compare
 from ir_semantics.graph import Graph, run
 from ir_semantics.graph.types import Array

@@ -18,8 +18,8 @@ import pytest
 import chc.mapping.prove
 from accel_models.flexasr.model import FlexAsrOptions, _build
 from ila_lang import Expr, bv, const, primitive, var
-from ila_lang.files import FileRefused
 from ila_lang.mapping import Reduction
+from ila_lang.text.files import FileRefused
 from ilaverify.mapping_subject import MappingSubject
 from reports import certificate as module
 from reports.binding import binding_problems

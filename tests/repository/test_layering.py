@@ -53,6 +53,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "chc.tensor_rules.normal_forms": {"chc.tensor_rules.kernel"},
     "chc.scalar_rules": set(),
     "chc.token_order": set(),
+    "ila_lang.language": set(),
+    "ila_lang.text": {"ila_lang.language"},
+    "ila_lang.interpreter": {"ila_lang.language"},
 }
 """What each package may import of those beside it."""
 FOLDERS = [name for name in MAY_IMPORT if "." not in name]

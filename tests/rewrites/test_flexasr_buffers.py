@@ -19,7 +19,7 @@ from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.program import run
 from accel_models.flexasr.quantise import Quantised
 from ila_lang import Expr, Fragment, Kernel, Machine, const, run_fragment
-from ila_lang.compile import Memory
+from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
 from rewrites import flexasr_attention, flexasr_layer_norm
 from rewrites.flexasr_attention import attention_mapping

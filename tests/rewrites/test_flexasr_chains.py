@@ -13,7 +13,7 @@ import bmc.prove
 from accel_models.flexasr.layout import LANES, large_axi_address, vector_address
 from accel_models.flexasr.model import FlexAsrOptions
 from ila_lang import Expr, Fragment, Kernel, Machine, const, load_bytes, run_fragment
-from ila_lang.compile import Memory
+from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
 from ilaverify.catalogue import MAPPINGS
 from rewrites.flexasr_buffers import BASE, HOST_X, HOST_Y, NV, T, UnitProgram

@@ -17,7 +17,7 @@ from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.program import run
 from accel_models.flexasr.quantise import Quantised
 from ila_lang import Fragment, Kernel, Machine, run_fragment
-from ila_lang.compile import Memory
+from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
 from rewrites import flexasr_layers, flexasr_linear, flexasr_recurrent
 from rewrites.flexasr_linear import linear_mapping

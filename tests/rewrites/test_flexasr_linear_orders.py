@@ -14,7 +14,7 @@ import chc.mapping.prove
 from accel_models.flexasr.functions import adpfloat_mul
 from bmc.counterexample import Counterexample, replays
 from ila_lang import Expr, Function, Kernel, Machine, bv, const, ite, primitive, walk
-from ila_lang.kernel import Load, Statement
+from ila_lang.language.kernel import Load, Statement
 from ila_lang.mapping import TensorMapping
 from ilaverify.catalogue import MAPPINGS, SHAPED_MAPPINGS, find_mapping, find_subject, mapping_entries
 from ilaverify.mapping_subject import ShapedMappingSubject

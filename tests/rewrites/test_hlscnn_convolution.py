@@ -18,7 +18,7 @@ from accel_models.hlscnn.program import parse_program, run
 from bmc.counterexample import search
 from bmc.programs import write_program_file
 from ila_lang import Command, Expr, Kernel, Machine, concat, const, ite, run_fragment
-from ila_lang.compile import Memory
+from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
 from rewrites import hlscnn_convolution as hc
 from rewrites.hlscnn_convolution import convolution_mapping

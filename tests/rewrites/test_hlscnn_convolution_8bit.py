@@ -14,7 +14,7 @@ from accel_models.hlscnn.config import INPUT_SIZE
 from accel_models.hlscnn.layout import Register
 from accel_models.hlscnn.program import run
 from ila_lang import Command, Expr, Kernel, Machine, concat, run_fragment
-from ila_lang.compile import Memory
+from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
 from rewrites import hlscnn_convolution as wide
 from rewrites.hlscnn_convolution_8bit import ENTRIES, OPTIONS, narrow_mapping

@@ -21,7 +21,7 @@ from accel_models.hlscnn.quantise import convolution_error
 from accel_models.vta.assembler import Step, elementwise
 from accel_models.vta.isa import AluOp
 from accel_models.vta.model import vta
-from ila_lang.portable import kernel_to_json
+from ila_lang.text.portable import kernel_to_json
 from ilaverify.campaigns.campaign import CampaignResult, run_campaign
 from ilaverify.campaigns.definition import Campaign
 from ilaverify.campaigns.device import quantise_fitting, run_flexasr, run_hlscnn, run_vta

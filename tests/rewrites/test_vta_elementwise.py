@@ -15,7 +15,7 @@ from accel_models.vta.isa import AluOp
 from accel_models.vta.model import vta
 from accel_models.vta.program import run
 from ila_lang import Machine, run_fragment
-from ila_lang.compile import Memory
+from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
 from rewrites.vta_elementwise import IMM, OPERATIONS, Details, elementwise_mapping
 from rewrites.vta_programs import COLUMNS, micro_op

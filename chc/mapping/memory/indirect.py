@@ -17,7 +17,7 @@ from chc.mapping.arithmetic.exact import less
 from chc.mapping.program.writes import Condition, Fold, Loops, Schedule, Write
 from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, false, postorder, substitute, true
-from ila_lang.expr import free_variables, resize
+from ila_lang.language.expr import free_variables, resize
 from smt_encodings.environment import fresh, plain
 
 from .layout import Origin, Reader

@@ -34,9 +34,9 @@ from ila_lang import (
     substitute_all,
     true,
 )
-from ila_lang.build import coerce
-from ila_lang.expr import bv_const, rebuild, resize
-from ila_lang.machine import store_plan
+from ila_lang.interpreter.machine import store_plan
+from ila_lang.language.build import coerce
+from ila_lang.language.expr import bv_const, rebuild, resize
 from smt_encodings.environment import fresh
 
 __all__ = ["Decoded", "decode", "generalised", "instances", "rolled", "rolled_apart", "start_values"]

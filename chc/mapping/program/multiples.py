@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ila_lang import BOOL, Expr, free_variables, postorder, substitute
-from ila_lang.expr import bv_const, resize
+from ila_lang.language.expr import bv_const, resize
 from smt_encodings.environment import plain
 
 __all__ = ["Requirement", "with_multiples"]

@@ -38,8 +38,8 @@ from ila_lang import (
     substitute,
     true,
 )
-from ila_lang.expr import bv_const, private_var, resize
-from ila_lang.kernel import map_statement, walk
+from ila_lang.language.expr import bv_const, private_var, resize
+from ila_lang.language.kernel import map_statement, walk
 from smt_encodings.environment import fresh, plain
 
 from .commands import Decoded, decode, generalised, instances, rolled, rolled_apart, start_values

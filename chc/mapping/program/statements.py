@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from chc.mapping.unsupported import Unsupported
 from ila_lang import Command, Expr, For, Fragment, Let, Load, Statement, Store, postorder
-from ila_lang.kernel import terms, walk
-from ila_lang.sorts import MemSort
+from ila_lang.language.kernel import terms, walk
+from ila_lang.language.sorts import MemSort
 
 __all__ = [
     "carried",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, Fragment, false, free_variables, postorder, true
-from ila_lang.expr import variables_of
+from ila_lang.language.expr import variables_of
 
 __all__ = ["Condition", "Fold", "Loops", "NotApart", "Schedule", "Write"]
 

@@ -23,7 +23,7 @@ from chc.mapping.memory.values import FoldUse, Revisited, Source, Values
 from chc.mapping.program.writes import Loops
 from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, const, free_variables, ite, postorder, resize, substitute
-from ila_lang.expr import variables_of
+from ila_lang.language.expr import variables_of
 from smt_encodings.bits import BitEncoding
 from smt_encodings.discharge import NotDischarged
 from smt_encodings.environment import fresh, plain

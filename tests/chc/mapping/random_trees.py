@@ -11,7 +11,7 @@ from random import Random
 from typing import Protocol
 
 from ila_lang import Expr, Kernel, const, ite
-from ila_lang.expr import resize
+from ila_lang.language.expr import resize
 
 __all__ = ["Place", "Tree"]
 

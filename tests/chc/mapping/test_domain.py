@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from ila_lang import Expr, Kernel, Machine, const, ite, run_fragment, true
-from ila_lang.machine import CommandError
+from ila_lang.interpreter.machine import CommandError
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from tests.chc.mapping.test_flow import flow, status

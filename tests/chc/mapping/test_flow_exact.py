@@ -12,7 +12,7 @@ import pytest
 
 from chc.mapping.prove import prove
 from ila_lang import Expr, Kernel, bv, const, ite, true, var
-from ila_lang.kernel import For, Let, Load, Store
+from ila_lang.language.kernel import For, Let, Load, Store
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger

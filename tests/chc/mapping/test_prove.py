@@ -11,7 +11,7 @@ from accel_models.flexasr.model import FlexAsrOptions
 from chc.mapping.horn import invariants as module
 from chc.mapping.prove import prove
 from ila_lang import Expr, Fragment, Kernel, const, load_bytes, true
-from ila_lang.kernel import Command, For
+from ila_lang.language.kernel import Command, For
 from ila_lang.mapping import TensorMapping
 from rewrites import flexasr_pooling as rewrite
 from rewrites.flexasr_pooling import pooling_mapping

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from ila_lang import CommandError, Machine, const, run_fragment
-from ila_lang.compile import Memory
+from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from tests.chc.mapping import random_campaign

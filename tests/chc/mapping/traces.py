@@ -25,7 +25,7 @@ from chc.mapping.program.schedule import schedule_of
 from chc.mapping.prove import _precondition
 from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, Kernel, Machine, compile_terms, const, free_variables, ite, run_fragment
-from ila_lang.expr import resize
+from ila_lang.language.expr import resize
 from ila_lang.mapping import TensorMapping
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh, fresh_symbols

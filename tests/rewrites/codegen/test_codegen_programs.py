@@ -16,7 +16,7 @@ from accel_models.hlscnn.assembler import conv2d
 from accel_models.hlscnn.options import WGT_16BITS, HlscnnOptions
 from accel_models.hlscnn.quantise import activation_format, result_format
 from accel_models.hlscnn.tiling import Tiling
-from ila_lang.portable import digest, functions_of
+from ila_lang.text.portable import digest, functions_of
 from ilaverify.campaigns.device import run_flexasr, run_hlscnn
 from ilaverify.catalogue import all_entries
 from rewrites.codegen import (

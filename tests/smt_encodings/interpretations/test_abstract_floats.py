@@ -21,7 +21,7 @@ from chc.scalar_rules.prove import proved_by
 from chc.scalar_rules.rule import ScalarRule
 from chc.scalar_rules.search import find_counterexample, points
 from ila_lang import BvSort, Expr, postorder
-from ila_lang.ops import VECTOR, template
+from ila_lang.language.ops import VECTOR, template
 from ir_semantics.scalars import (
     BINARY16,
     BINARY32,

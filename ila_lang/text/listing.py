@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .build import const
-from .expr import Expr, _algebra, postorder
-from .kernel import Command, For, Kernel, Let, Load, Statement, Store
-from .model import Ila
+from ila_lang.language.build import const
+from ila_lang.language.expr import Expr, _algebra, postorder
+from ila_lang.language.kernel import Command, For, Kernel, Let, Load, Statement, Store
+from ila_lang.language.model import Ila
 
 __all__ = ["show_expr", "show_ila", "show_kernel", "show_statements"]
 

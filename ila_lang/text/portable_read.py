@@ -1,4 +1,4 @@
-"""Reading the JSON documents of :mod:`ila_lang.portable`, with every sort checked again.
+"""Reading the JSON documents of :mod:`ila_lang.text.portable`, with every sort checked again.
 
 A document is not trusted: each name, reference, width and sort is checked, and what does not fit raises
 :class:`PortableError` with the place in the document, such as ``a[12].s.w``.  Nodes are taken as they are
@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from .build import BOOLEAN, COMPARISONS, SHIFTS
-from .expr import Expr, Function, bool_const, bv_const, var
-from .fragment import Fragment
-from .kernel import Command, For, Kernel, Let, Load, Statement, Store
-from .model import Ila
-from .sorts import BOOL, BvSort, MemSort, Sort, bv, mem
+from ila_lang.language.build import BOOLEAN, COMPARISONS, SHIFTS
+from ila_lang.language.expr import Expr, Function, bool_const, bv_const, var
+from ila_lang.language.fragment import Fragment
+from ila_lang.language.kernel import Command, For, Kernel, Let, Load, Statement, Store
+from ila_lang.language.model import Ila
+from ila_lang.language.sorts import BOOL, BvSort, MemSort, Sort, bv, mem
 
 __all__ = ["PortableError", "fragment_from_json", "function_from_json", "ila_from_json", "kernel_from_json"]
 

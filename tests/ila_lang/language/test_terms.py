@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import ila_lang as il
 from ila_lang import BOOL, BvSort, Expr, MemSort, bv, const, mem, var
-from ila_lang.compile import loads_resolved
+from ila_lang.interpreter.compile import loads_resolved
 from tests.ila_lang.oracle import (
     ARITHMETIC,
     COMPARISONS,

@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given, settings
 
 import ila_lang as il
-from ila_lang import BOOL, Ila, Kernel, PortableError, bv, const, portable
-from ila_lang.portable import functions_of
-from ila_lang.portable_read import result_sort
+from ila_lang import BOOL, Ila, Kernel, PortableError, bv, const
+from ila_lang.text import portable
+from ila_lang.text.portable import functions_of
+from ila_lang.text.portable_read import result_sort
+from tests.ila_lang.language.test_models import small, store_and_load
 from tests.ila_lang.oracle import Raw, build_raw, kernels, mix, raw_any
 
-from .test_models import small, store_and_load
-
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @given(raw_any())
@@ -214,7 +214,7 @@ def test_reserved_instructions_round_trip() -> None:
 def test_documents_do_not_depend_on_the_process() -> None:
     code = (
         "import ila_lang as il\n"
-        "from tests.ila_lang.test_models import small, store_and_load\n"
+        "from tests.ila_lang.language.test_models import small, store_and_load\n"
         "print(il.digest(small(), store_and_load()))"
     )
     for seed in ("1", "2"):

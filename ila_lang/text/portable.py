@@ -33,10 +33,12 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from .expr import Expr, Function, postorder
-from .fragment import Fragment
-from .kernel import Command, For, Kernel, Let, Load, Statement, Store
-from .model import Ila, Instruction
+from ila_lang.language.expr import Expr, Function, postorder
+from ila_lang.language.fragment import Fragment
+from ila_lang.language.kernel import Command, For, Kernel, Let, Load, Statement, Store
+from ila_lang.language.model import Ila, Instruction
+from ila_lang.language.sorts import BoolSort, BvSort, Sort
+
 from .portable_read import (
     BOOL_KIND,
     BV_KIND,
@@ -50,7 +52,6 @@ from .portable_read import (
     ila_from_json,
     kernel_from_json,
 )
-from .sorts import BoolSort, BvSort, Sort
 
 __all__ = [
     "PortableError",

@@ -195,7 +195,7 @@ _simplifier: list[Simplifier] = []
 
 
 def use_simplifier(simplifier: Simplifier) -> None:
-    """Makes constructors simplify with a function that stands above this module (:mod:`ila_lang.simplify`)."""
+    """Makes constructors simplify with a function that stands above this module (:mod:`ila_lang.language.simplify`)."""
     _simplifier[:] = [simplifier]
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .expr import Function, postorder
-from .sorts import BvSort
+from ila_lang.language.expr import Function, postorder
+from ila_lang.language.sorts import BvSort
 
 __all__ = ["TABLE_BITS", "argument_widths", "table", "values_at_all"]
 

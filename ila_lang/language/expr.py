@@ -37,8 +37,8 @@ _Key = tuple[object, ...]
 class Algebra:
     """What operators on expressions build with.
 
-    The constructors stand above this module (:mod:`ila_lang.build`) and register themselves here, so that expressions
-    can have Python operators without this module importing what imports it.
+    The constructors stand above this module (:mod:`ila_lang.language.build`) and register themselves here, so that
+    expressions can have Python operators without this module importing what imports it.
     """
 
     binary: Callable[[str, Expr, Operand], Expr]
@@ -148,7 +148,7 @@ class Expr:
     def __iter__(self) -> Iterator[Expr]:
         raise TypeError(f"{self.describe()} is not iterable; use x[hi:lo] for bits and memory.load(address)")
 
-    # -- operators (built in ila_lang.build) -----------------------------------------------------
+    # -- operators (built in ila_lang.language.build) -----------------------------------------------------
 
     def _bin(self, op: str, other: Operand) -> Expr:
         return _algebra.binary(op, self, other)

@@ -26,7 +26,7 @@ from ila_lang import (
     true,
     var,
 )
-from ila_lang.compile import Memory
+from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
 
 SRC, DST = var("src", mem(8, 8)), var("dst", mem(8, 8))

@@ -2,8 +2,8 @@
 
 An :class:`Ila` describes a device at its software-visible interface.  Each command at the interface is
 one instruction: a decode condition over inputs and state, and next-state expressions.  State that an
-instruction does not mention is unchanged.  An instruction may start a :class:`~ila_lang.kernel.Kernel`,
-the structured body of a multi-step operation; its flat form is a child-ILA (:mod:`ila_lang.flatten`).
+instruction does not mention is unchanged.  An instruction may start a :class:`~ila_lang.language.kernel.Kernel`,
+the structured body of a multi-step operation; its flat form is a child-ILA (:mod:`ila_lang.interpreter.flatten`).
 
 Source of the concept: Huang et al., "Instruction-Level Abstraction (ILA)", TODAES 2018, and ILAng.
 """

@@ -298,7 +298,7 @@ def test_differences_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     real = il.child_ila(ila, "run")
     segment = real.instructions["segment_0"]
     segment.updates["dst"] = DST.store(1, 7)
-    monkeypatch.setattr("ila_lang.flatten.child_ila", lambda *_: real)
+    monkeypatch.setattr("ila_lang.interpreter.flatten.child_ila", lambda *_: real)
     assert il.child_differs(ila, "run", {"go": 1, "more": 2}) == "dst[0x1]: kernel 0x0, child 0x7"
 
 

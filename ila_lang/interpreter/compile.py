@@ -1,6 +1,6 @@
 """Expressions and kernels as Python functions on integers.
 
-The generated source applies the operator table of :mod:`ila_lang.ops` node by node, so running a model and
+The generated source applies the operator table of :mod:`ila_lang.language.ops` node by node, so running a model and
 folding its constants are the same meaning.  Loop-invariant index arithmetic is computed once, outside the loop.
 """
 
@@ -12,11 +12,12 @@ from functools import cache
 from operator import getitem
 from typing import Any
 
-from . import build
-from .expr import Expr, Function, postorder, rebuild, variables_of
-from .kernel import Command, For, Kernel, Let, Load, Statement, Store, terms, walk
-from .ops import SCALAR, VECTOR, operator, template
-from .sorts import BvSort, MemSort
+from ila_lang.language import build
+from ila_lang.language.expr import Expr, Function, postorder, rebuild, variables_of
+from ila_lang.language.kernel import Command, For, Kernel, Let, Load, Statement, Store, terms, walk
+from ila_lang.language.ops import SCALAR, VECTOR, operator, template
+from ila_lang.language.sorts import BvSort, MemSort
+
 from .tables import table
 
 __all__ = ["Memory", "NoBodyError", "compile_function", "compile_kernel", "compile_terms", "loads_resolved"]

@@ -25,12 +25,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .build import const, false, ite, true
-from .expr import Expr, substitute
-from .kernel import Command, For, Kernel, Let, Load, Statement, Store, walk
+from ila_lang.language.build import const, false, ite, true
+from ila_lang.language.expr import Expr, substitute
+from ila_lang.language.kernel import Command, For, Kernel, Let, Load, Statement, Store, walk
+from ila_lang.language.model import Ila, Instruction
+from ila_lang.language.sorts import BOOL, MemSort
+
 from .machine import Machine
-from .model import Ila, Instruction
-from .sorts import BOOL, MemSort
 
 __all__ = ["child_differs", "child_ila", "run_child"]
 
@@ -223,7 +224,7 @@ def run_child(machine: Machine, kernel_name: str, inputs: Mapping[str, int], lim
     """Starts the kernel of a child-ILA's machine with the parent's ``inputs`` and steps it to its end.
 
     Returns the number of micro-instructions executed.  Raises RuntimeError after ``limit`` of them, and
-    :class:`~ila_lang.machine.CommandError` if the start is not accepted.
+    :class:`~ila_lang.interpreter.machine.CommandError` if the start is not accepted.
     """
     machine.step({**inputs, "step": 0})
     count = 0

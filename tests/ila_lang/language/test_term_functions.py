@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ila_lang import Expr, bv, compile_terms, const, ite, mem, var
-from ila_lang import compile as compiling
-from ila_lang.compile import Memory
-from ila_lang.expr import MOST_VARIABLES, free_variables, postorder, substitute
+from ila_lang.interpreter import compile as compiling
+from ila_lang.interpreter.compile import Memory
+from ila_lang.language.expr import MOST_VARIABLES, free_variables, postorder, substitute
 
 X, Y, Z = (var(name, bv(8)) for name in "xyz")
 

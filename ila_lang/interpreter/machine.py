@@ -13,13 +13,14 @@ from operator import is_not
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from .build import true
+from ila_lang.language.build import true
+from ila_lang.language.expr import Expr, variables_of
+from ila_lang.language.fragment import Fragment
+from ila_lang.language.kernel import Kernel
+from ila_lang.language.model import Ila, Instruction
+from ila_lang.language.sorts import MemSort
+
 from .compile import Memory, compile_kernel, compile_terms
-from .expr import Expr, variables_of
-from .fragment import Fragment
-from .kernel import Kernel
-from .model import Ila, Instruction
-from .sorts import MemSort
 
 __all__ = ["CommandError", "Machine", "run_fragment", "store_plan"]
 

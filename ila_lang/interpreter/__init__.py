@@ -1,0 +1,1 @@
+"""The reference meaning: kernels and terms as Python functions, machines, and the flat child-ILA."""

@@ -1,0 +1,1 @@
+"""What people write: sorts, expressions, functions, kernels, models, and fragments of programs."""

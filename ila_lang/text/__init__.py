@@ -1,0 +1,1 @@
+"""Texts of what people wrote: listings, and JSON with digests."""
