@@ -5,6 +5,7 @@ scalar interpreter that gives them meaning.  This package trusts only Python and
 and imports no solver.  All other packages interpret what is written here.
 """
 
+from .arrays.vectorise import run_vectorised
 from .interpreter.compile import Memory, compile_function, compile_kernel, compile_terms
 from .interpreter.flatten import child_differs, child_ila, run_child
 from .interpreter.machine import CommandError, Machine, run_fragment
@@ -16,7 +17,7 @@ from .language.function import inline, inline_all, primitive, uninterpreted
 from .language.kernel import Command, For, Kernel, Let, Load, Statement, Store, walk
 from .language.model import Ila, Instruction
 from .language.sorts import BOOL, BoolSort, BvSort, MemSort, Sort, bv, mem
-from .simulator import ArrayMemory, CommandStream, Simulator
+from .streams.simulator import ArrayMemory, CommandStream, Simulator
 from .text.listing import show_expr, show_ila, show_kernel, show_statements
 from .text.portable import (
     PortableError,
@@ -31,7 +32,6 @@ from .text.portable import (
     kernel_from_json,
     kernel_to_json,
 )
-from .vectorise import run_vectorised
 
 __all__ = [
     "BOOL",

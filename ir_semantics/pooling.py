@@ -123,7 +123,7 @@ def pool2d_reference(
         "tensor_in": tensor.astype(np.int64).ravel(),
         "tensor_out": np.zeros(rows * columns, np.int64),
     }
-    from ila_lang.vectorise import run_vectorised
+    from ila_lang.arrays.vectorise import run_vectorised
 
     run_vectorised(ila.kernels[name], values, memories)
     return memories["tensor_out"].astype(tensor.dtype).reshape(rows, columns)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ila_lang.instance import Template
+from ila_lang.templates.instance import Template
 from rewrites.codegen import host_problem
 from rewrites.memory_plan_checker import PlanError, check_memory_plan
 

@@ -4,11 +4,11 @@
 ``model.json``     the compiled graph; calls of proved mappings; certificates by digest; what was left out; all digests
 ``chain.json``     why the compiled graph equals the model: the rewritten graph and every output's explanation
 ``constants.npz``  data of constants by digest, each once: those of the rewritten graph, and of the model's tensors
-``programs/``      the commands of every call as columns, and where run-time elements go: see ``ila_lang.instance``
-``plan.json``      places of the host's tensors in one memory, and the regions that each program has in its device's
-``source.onnx``    the model that was compiled; its large tensors are in ``constants.npz``
-``SUMMARY.md``     for people
-=================  =====================================================================================================
+``programs/``      the commands of every call as columns, and where run-time elements go: see
+``ila_lang.templates.instance`` ``plan.json``      places of the host's tensors in one memory, and the regions that each
+program has in its device's ``source.onnx``    the model that was compiled; its large tensors are in ``constants.npz``
+``SUMMARY.md``     for people =================
+=====================================================================================================
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ila_lang import canonical_text
-from ila_lang.instance import InstanceError, Template
+from ila_lang.templates.instance import InstanceError, Template
 from ir_semantics.graph.ir import Graph, digest_of
 from rewrites.codegen import Implementation, Options, constants_of, implement
 from rewrites.memory_plan import DoesNotFit

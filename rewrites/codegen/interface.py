@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ila_lang.instance import InstanceError, Template, run_columns
+from ila_lang.templates.instance import InstanceError, Template, run_columns
 from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.types import Array
 

@@ -1,7 +1,7 @@
 """Programs of proved mappings at concrete sizes, and the simulators on which they run.
 
 What is proved is what is sent: a program is the device fragment of the mapping itself, at sizes that its domain admits
-(:class:`~ila_lang.instance.Template`).
+(:class:`~ila_lang.templates.instance.Template`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ila_lang import Ila, Simulator
-from ila_lang.instance import Template
 from ila_lang.mapping import TensorMapping
+from ila_lang.templates.instance import Template
 from reports.certificate import semantics_of
 from rewrites.flexasr_chains import chain_mapping
 from rewrites.flexasr_layer_norm import layer_norm_mapping
@@ -29,7 +29,7 @@ from rewrites.vta_gemm import gemm_mapping
 __all__ = ["MAPPINGS", "Columns", "Devices", "is_program_of", "mapping_of", "template_of"]
 
 Columns = Mapping[str, NDArray[Any]]
-"""Commands as columns, for :class:`~ila_lang.simulator.CommandStream`."""
+"""Commands as columns, for :class:`~ila_lang.streams.simulator.CommandStream`."""
 
 MAPPINGS: Mapping[str, Callable[[], TensorMapping]] = {
     "flexasr_linear": linear_mapping,

@@ -14,12 +14,12 @@ from accel_models.hlscnn.model import MASTER, hlscnn
 from accel_models.vta.model import vta
 from accel_models.vta.options import PRESETS
 from ila_lang import Expr, Function, Ila, const, var
+from ila_lang.arrays.lowering import lower
+from ila_lang.arrays.products import factors
+from ila_lang.arrays.ranges import Form
 from ila_lang.interpreter.compile import compile_function
 from ila_lang.language.expr import postorder
 from ila_lang.language.kernel import terms, walk
-from ila_lang.lowering import lower
-from ila_lang.products import factors
-from ila_lang.ranges import Form
 
 
 def primitives(ila: Ila) -> dict[str, Function]:

@@ -15,8 +15,8 @@ import numpy as np
 
 import ila_lang as il
 from ila_lang import BOOL, Expr, Kernel, bv, const, ite, mem, resize, var
+from ila_lang.arrays.vectorise import plan_of
 from ila_lang.language.expr import free_variables
-from ila_lang.vectorise import plan_of
 from tests.ila_lang.oracle import run_kernel
 
 BYTE = bv(8)

@@ -56,6 +56,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ila_lang.language": set(),
     "ila_lang.text": {"ila_lang.language"},
     "ila_lang.interpreter": {"ila_lang.language"},
+    "ila_lang.arrays": {"ila_lang.interpreter", "ila_lang.language"},
+    "ila_lang.streams": {"ila_lang.arrays", "ila_lang.interpreter", "ila_lang.language"},
+    "ila_lang.templates": {"ila_lang.arrays", "ila_lang.interpreter", "ila_lang.language", "ila_lang.streams"},
 }
 """What each package may import of those beside it."""
 FOLDERS = [name for name in MAY_IMPORT if "." not in name]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import ila_lang as il
 from ila_lang import BOOL, Expr, Ila, Kernel, Memory, bv, const, var
-from ila_lang.vectorise import plan_of
+from ila_lang.arrays.vectorise import plan_of
 from tests.ila_lang.oracle import COUNT, DST, SCALE, SRC, kernels, run_kernel, scalars, words
 
 LARGE = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=150)

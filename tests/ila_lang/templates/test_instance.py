@@ -34,8 +34,8 @@ from ila_lang import (
     true,
     var,
 )
-from ila_lang.instance import InstanceError, Template, run_template
 from ila_lang.mapping import TensorMapping
+from ila_lang.templates.instance import InstanceError, Template, run_template
 from ilaverify.catalogue import MAPPINGS, SHAPED_MAPPINGS, find_mapping
 
 Tensors = dict[str, NDArray[Any]]

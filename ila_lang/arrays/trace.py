@@ -2,9 +2,9 @@
 
 A step is a term over the results of steps before it (:class:`TermStep`), a load or a store, or any other function
 (:class:`OtherStep`).  Terms that are used once become part of the term that uses them, and what is left is lowered
-(:mod:`ila_lang.lowering`): its results are congruent to the values that they stand for, and are these values only where
-a step needs them.  Steps whose values depend only on memories that the kernel does not store to are taken again only
-when these have changed.
+(:mod:`ila_lang.arrays.lowering`): its results are congruent to the values that they stand for, and are these values
+only where a step needs them.  Steps whose values depend only on memories that the kernel does not store to are taken
+again only when these have changed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .language.expr import Expr, free_variables, substitute, var
+from ila_lang.language.expr import Expr, free_variables, substitute, var
+
 from .lowering import MANY, Lowered, lower, unfolded_size
 from .ranges import Form
 

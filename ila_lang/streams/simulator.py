@@ -2,7 +2,7 @@
 
 The meaning is the scalar interpreter's (:class:`~ila_lang.interpreter.machine.Machine`), from the same expressions and
 kernels: runs of commands of one instruction that only move data are evaluated as columns, and kernels run with
-:mod:`ila_lang.vectorise`.  What cannot be done so is done one by one.
+:mod:`ila_lang.arrays.vectorise`.  What cannot be done so is done one by one.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ila_lang.arrays.vectorise import VERSIONS, Plan, plan_of
+from ila_lang.interpreter.compile import Memory
+from ila_lang.interpreter.machine import CommandError, Machine
+from ila_lang.language.build import any_of, concat, true
+from ila_lang.language.expr import Expr, free_variables, substitute, var
+from ila_lang.language.kernel import Kernel
+from ila_lang.language.model import Ila, Instruction
+from ila_lang.language.sorts import BOOL, MemSort, bv
+
 from .bulk import Bulk, bulk_of, compiled, row_bytes, too_wide
 from .decoding import DecodeTable, selection
-from .interpreter.compile import Memory
-from .interpreter.machine import CommandError, Machine
-from .language.build import any_of, concat, true
-from .language.expr import Expr, free_variables, substitute, var
-from .language.kernel import Kernel
-from .language.model import Ila, Instruction
-from .language.sorts import BOOL, MemSort, bv
-from .vectorise import VERSIONS, Plan, plan_of
 
 __all__ = ["ArrayMemory", "CommandStream", "Simulator"]
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ila_lang.interpreter.compile import compile_terms
+from ila_lang.language.expr import Expr, Function, free_variables, postorder, substitute, var
+from ila_lang.language.kernel import For, Kernel, Let, Load, terms, walk
+from ila_lang.language.sorts import BvSort, MemSort
+
 from .flow import Flow, with_loads
-from .interpreter.compile import compile_terms
-from .language.expr import Expr, Function, free_variables, postorder, substitute, var
-from .language.kernel import For, Kernel, Let, Load, terms, walk
-from .language.sorts import BvSort, MemSort
 
 __all__ = ["WIDEST", "Value", "check_widths", "value"]
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import ila_lang as il
 from ila_lang import BOOL, Expr, bv, compile_terms, concat, const, ite, resize, var
-from ila_lang.lowering import lower
-from ila_lang.ranges import Form, known_form
+from ila_lang.arrays.lowering import lower
+from ila_lang.arrays.ranges import Form, known_form
 
 #: On both sides of where integers of 32 bits, and of 64, end, and of the types of memories.
 WIDTHS = [1, 2, 3, 7, 8, 9, 15, 16, 17, 20, 30, 31, 32, 33, 34, 47, 48, 61, 62]

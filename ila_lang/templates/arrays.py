@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .instance_build import Gather, Scatter
-from .instance_sites import InstanceError
-from .instance_words import ELEMENT_BITS
+from .build import Gather, Scatter
+from .sites import InstanceError
+from .words import ELEMENT_BITS
 
 __all__ = ["fields_of", "named_arrays"]
 

@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .instance_arrays import fields_of, named_arrays
-from .instance_build import Gather, Scatter, gathers_of, scatters_of
-from .instance_sites import InstanceError, sites_of
-from .language.fragment import Fragment
-from .language.sorts import MemSort
-from .simulator import CommandStream, Simulator
+from ila_lang.language.fragment import Fragment
+from ila_lang.language.sorts import MemSort
+from ila_lang.streams.simulator import CommandStream, Simulator
+
+from .arrays import fields_of, named_arrays
+from .build import Gather, Scatter, gathers_of, scatters_of
+from .sites import InstanceError, sites_of
 
 __all__ = ["Gather", "InstanceError", "Scatter", "Template", "run_columns", "run_template"]
 
@@ -36,8 +37,8 @@ class Template:
 
     ``fragment`` and ``device`` are names, ``sizes`` its parameters, ``idle`` what the device must hold when it starts.
     ``tensors`` are the host tensors of the fragment with the width of their elements in bits.  ``constants`` has the
-    columns of commands in issue order as for :class:`~ila_lang.simulator.CommandStream`, 0 where elements of host
-    tensors go, and ``gathers`` says where these are.  ``scatters`` says where the elements of the tensors that the
+    columns of commands in issue order as for :class:`~ila_lang.streams.simulator.CommandStream`, 0 where elements of
+    host tensors go, and ``gathers`` says where these are.  ``scatters`` says where the elements of the tensors that the
     program writes come from: after each of the commands with the numbers ``reads`` the host takes the state ``output``
     of the device, of ``output_bytes`` bytes.
     """

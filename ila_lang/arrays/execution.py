@@ -10,9 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ila_lang.language.sorts import MemSort, Sort
+
 from .clock import Clock, Layout
 from .flow import Flow
-from .language.sorts import MemSort, Sort
 from .plan import Add, Assign, Block, Loop, Node, Put
 from .products import EXACT, Contraction, Product
 from .regions import MOST_BYTES, Axis, NotParallel, Region, read_pieces, words_of
@@ -54,11 +55,11 @@ class Compiled(Protocol):
 class Configuration:
     """What is known of a kernel for one tuple of scalars.
 
-    ``serial`` are the counters of loops that are no axes, ``layout`` the digits of times (:mod:`ila_lang.clock`).  For
-    loops in ``phases`` (by their counters, which are in ``serial``) each iteration is run several times, for every n-th
-    iteration of an axis around it, from the first, the second, ... on: ``phases`` has that axis's counter and n.
-    ``ordered`` says that the order of accesses is known to be right; ``kept`` has values that depend on nothing else
-    than the counters and versions of memories in their keys.
+    ``serial`` are the counters of loops that are no axes, ``layout`` the digits of times
+    (:mod:`ila_lang.arrays.clock`).  For loops in ``phases`` (by their counters, which are in ``serial``) each iteration
+    is run several times, for every n-th iteration of an axis around it, from the first, the second, ... on: ``phases``
+    has that axis's counter and n.  ``ordered`` says that the order of accesses is known to be right; ``kept`` has
+    values that depend on nothing else than the counters and versions of memories in their keys.
     """
 
     serial: set[str]

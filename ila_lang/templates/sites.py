@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .interpreter.compile import compile_terms
-from .language.build import const
-from .language.expr import Expr, postorder, substitute, variables_of
-from .language.fragment import Fragment
-from .language.kernel import Command, For, Let, Load, Statement, Store
-from .language.sorts import BOOL, BvSort, MemSort
-from .values import WIDEST
+from ila_lang.arrays.values import WIDEST
+from ila_lang.interpreter.compile import compile_terms
+from ila_lang.language.build import const
+from ila_lang.language.expr import Expr, postorder, substitute, variables_of
+from ila_lang.language.fragment import Fragment
+from ila_lang.language.kernel import Command, For, Let, Load, Statement, Store
+from ila_lang.language.sorts import BOOL, BvSort, MemSort
 
 __all__ = ["MOST_ITERATIONS", "InstanceError", "Site", "evaluate", "refuse", "sites_of"]
 

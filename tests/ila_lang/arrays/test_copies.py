@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ila_lang import Kernel, const, execution, mem, var
-from ila_lang.vectorise import plan_of
-from tests.ila_lang.test_fast_simulation import same_as_the_walk
+from ila_lang import Kernel, const, mem, var
+from ila_lang.arrays import execution
+from ila_lang.arrays.vectorise import plan_of
+from tests.ila_lang.arrays.test_fast_simulation import same_as_the_walk
 
 SOURCE, TARGET, SCRATCH = var("source", mem(8, 8)), var("target", mem(8, 8)), var("scratch", mem(4, 8))
 CONTENTS = {"source": {i: 37 * i % 251 for i in range(256)}, "scratch": {i: 200 + i for i in range(16)}}

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ila_lang as il
-from ila_lang import Kernel, concat, const, execution, ite, lowering, mem, ranges, trace, var
-from ila_lang.vectorise import plan_of
-from ila_lang.windows import Window, Write, narrowed
-from tests.ila_lang.test_fast_simulation import same_as_the_walk
+from ila_lang import Kernel, concat, const, ite, mem, var
+from ila_lang.arrays import execution, lowering, ranges, trace
+from ila_lang.arrays.vectorise import plan_of
+from ila_lang.arrays.windows import Window, Write, narrowed
+from tests.ila_lang.arrays.test_fast_simulation import same_as_the_walk
 
 RANDOMS = st.integers(0, 1 << 32).map(Random)
 

@@ -9,13 +9,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .interpreter.compile import compile_terms, loads_resolved
-from .interpreter.machine import store_plan
-from .language.expr import Expr, free_variables, postorder, substitute
-from .language.model import Instruction
-from .language.sorts import BvSort, MemSort
+from ila_lang.arrays.values import WIDEST
+from ila_lang.interpreter.compile import compile_terms, loads_resolved
+from ila_lang.interpreter.machine import store_plan
+from ila_lang.language.expr import Expr, free_variables, postorder, substitute
+from ila_lang.language.model import Instruction
+from ila_lang.language.sorts import BvSort, MemSort
+
 from .rows import Row, row_load, row_store
-from .values import WIDEST
 
 __all__ = ["Bulk", "bulk_of", "compiled", "row_bytes", "too_wide"]
 

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ila_lang.interpreter.compile import compile_function
+from ila_lang.interpreter.tables import TABLE_BITS, argument_widths, values_at_all
+from ila_lang.language.expr import Expr, Function
+from ila_lang.language.sorts import BvSort
+
 from .flow import Flow
-from .interpreter.compile import compile_function
-from .interpreter.tables import TABLE_BITS, argument_widths, values_at_all
-from .language.expr import Expr, Function
-from .language.sorts import BvSort
 from .values import Value, value
 
 __all__ = ["EXACT", "Contraction", "Product", "factors", "product"]

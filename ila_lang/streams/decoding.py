@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .interpreter.compile import compile_terms
-from .language.expr import Expr, free_variables, postorder, substitute, var
-from .language.sorts import BOOL
+from ila_lang.interpreter.compile import compile_terms
+from ila_lang.language.expr import Expr, free_variables, postorder, substitute, var
+from ila_lang.language.sorts import BOOL
 
 __all__ = ["DecodeTable", "selection"]
 

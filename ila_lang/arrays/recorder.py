@@ -16,11 +16,12 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from ila_lang.interpreter.compile import compile_terms
+from ila_lang.language.build import ite
+from ila_lang.language.expr import Expr, bool_const, bv_const, free_variables, postorder, substitute, var
+from ila_lang.language.sorts import BOOL, Sort, bv
+
 from .execution import Ref, Run, actual, sum_over
-from .interpreter.compile import compile_terms
-from .language.build import ite
-from .language.expr import Expr, bool_const, bv_const, free_variables, postorder, substitute, var
-from .language.sorts import BOOL, Sort, bv
 from .products import Product
 from .ranges import Form, known_form
 from .regions import read_pieces, words_of

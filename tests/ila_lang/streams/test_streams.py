@@ -11,24 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ila_lang import (
-    BOOL,
-    CommandStream,
-    Expr,
-    Ila,
-    Simulator,
-    all_of,
-    bv,
-    compile_terms,
-    concat,
-    const,
-    decoding,
-    ite,
-    var,
-)
-from ila_lang.decoding import DecodeTable, selection
-from ila_lang.rows import row_load, row_store
-from tests.ila_lang.test_fast_simulation import same_as_steps
+from ila_lang import BOOL, CommandStream, Expr, Ila, Simulator, all_of, bv, compile_terms, concat, const, ite, var
+from ila_lang.streams import decoding
+from ila_lang.streams.decoding import DecodeTable, selection
+from ila_lang.streams.rows import row_load, row_store
+from tests.ila_lang.arrays.test_fast_simulation import same_as_steps
 
 RANDOMS = st.integers(0, 1 << 32).map(Random)
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import ila_lang as il
 from ila_lang import Expr, Kernel, const, mem, var
-from ila_lang.flow import Flow
-from ila_lang.instance import Template, run_columns
-from ila_lang.vectorise import plan_of
+from ila_lang.arrays.flow import Flow
+from ila_lang.arrays.vectorise import plan_of
+from ila_lang.templates.instance import Template, run_columns
 from ilaverify.catalogue import find_mapping
-from tests.ila_lang.test_fast_simulation import same_as_the_walk
+from tests.ila_lang.arrays.test_fast_simulation import same_as_the_walk
 
 SOURCE, TARGET, STRIDE = var("source", mem(8, 8)), var("target", mem(8, 8)), var("stride", il.bv(8))
 CONTENTS = {"source": {i: 37 * i % 251 for i in range(256)}, "target": {i: 91 * i % 241 for i in range(256)}}

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .instance_sites import Site, evaluate, refuse
-from .language.build import true
-from .language.expr import Expr, postorder
-from .language.fragment import Fragment
-from .language.sorts import BOOL, BvSort, MemSort
-from .values import WIDEST
+from ila_lang.arrays.values import WIDEST
+from ila_lang.language.build import true
+from ila_lang.language.expr import Expr, postorder
+from ila_lang.language.fragment import Fragment
+from ila_lang.language.sorts import BOOL, BvSort, MemSort
+
+from .sites import Site, evaluate, refuse
 
 __all__ = ["Elements", "row_of_input", "words_of"]
 

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .instance_sites import InstanceError, Site, evaluate, refuse
-from .instance_words import ELEMENT_BITS, Elements, row_of_input, words_of
-from .language.expr import Expr
-from .language.fragment import Fragment
-from .language.kernel import Command, Store
-from .language.sorts import BOOL, BvSort, MemSort
-from .values import WIDEST
+from ila_lang.arrays.values import WIDEST
+from ila_lang.language.expr import Expr
+from ila_lang.language.fragment import Fragment
+from ila_lang.language.kernel import Command, Store
+from ila_lang.language.sorts import BOOL, BvSort, MemSort
+
+from .sites import InstanceError, Site, evaluate, refuse
+from .words import ELEMENT_BITS, Elements, row_of_input, words_of
 
 __all__ = ["Gather", "Scatter", "gathers_of", "scatters_of"]
 

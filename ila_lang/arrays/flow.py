@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from .interpreter.compile import loads_resolved
-from .language.expr import Expr, free_variables, postorder
-from .language.function import inline
-from .language.kernel import Command, For, Kernel, Let, Load, Statement, Store, walk
-from .language.sorts import MemSort
+from ila_lang.interpreter.compile import loads_resolved
+from ila_lang.language.expr import Expr, free_variables, postorder
+from ila_lang.language.function import inline
+from ila_lang.language.kernel import Command, For, Kernel, Let, Load, Statement, Store, walk
+from ila_lang.language.sorts import MemSort
 
 __all__ = ["Access", "Flow", "with_loads"]
 

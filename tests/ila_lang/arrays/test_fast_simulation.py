@@ -20,17 +20,13 @@ from ila_lang import (
     Kernel,
     Machine,
     Simulator,
-    clock,
     concat,
     const,
-    execution,
     mem,
-    plan,
-    recorder,
     show_kernel,
     var,
-    vectorise,
 )
+from ila_lang.arrays import clock, execution, plan, recorder, vectorise
 from tests.ila_lang.oracle import COUNT, DST, SRC, run_kernel
 from tests.ila_lang.random_kernels import (
     MEMORIES,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ila_lang.language.kernel import For, Kernel, Let, Load, Statement, Store
+
 from .flow import Flow, addend
-from .language.kernel import For, Kernel, Let, Load, Statement, Store
 from .products import Product, product
 from .values import Value, check_widths, value
 

@@ -1,7 +1,7 @@
 """Terms as few and narrow operations on arrays, by what is known of the ranges of their values.
 
-Nodes of a term become operations of :mod:`ila_lang.ranges`, each in the form that its users need.  Choices that are a
-minimum, a maximum, a magnitude or a shift without loss are recognised.  A part of a term that depends on a single
+Nodes of a term become operations of :mod:`ila_lang.arrays.ranges`, each in the form that its users need.  Choices that
+are a minimum, a maximum, a magnitude or a shift without loss are recognised.  A part of a term that depends on a single
 narrow part is looked up in a table of all its values.
 """
 
@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .interpreter.compile import compile_terms
-from .language.build import concat, const
-from .language.expr import Expr, Function, postorder, rebuild, substitute, var
-from .language.sorts import BOOL, BvSort, bv
+from ila_lang.interpreter.compile import compile_terms
+from ila_lang.language.build import concat, const
+from ila_lang.language.expr import Expr, Function, postorder, rebuild, substitute, var
+from ila_lang.language.sorts import BOOL, BvSort, bv
+
 from .ranges import Form, Lines, Operand, array_text, fits, literal, truth
 
 __all__ = ["MANY", "Lowered", "lower", "unfolded_size"]

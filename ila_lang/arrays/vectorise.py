@@ -1,9 +1,9 @@
 """Kernels on whole NumPy arrays: loops become axes of index grids.
 
-Every loop is taken for an axis at first.  One that carries a register from iteration to iteration runs one iteration
-at a time, on the whole arrays of the loops around it, unless the register is only added to: then its addends are
-summed over the axis (by a matrix product where they are products).  Iterations that an extent leaves out are masked.
-All stores and loads of a stored memory are checked to be in the scalar order (:mod:`ila_lang.regions`); where they
+Every loop is taken for an axis at first.  One that carries a register from iteration to iteration runs one iteration at
+a time, on the whole arrays of the loops around it, unless the register is only added to: then its addends are summed
+over the axis (by a matrix product where they are products).  Iterations that an extent leaves out are masked.  All
+stores and loads of a stored memory are checked to be in the scalar order (:mod:`ila_lang.arrays.regions`); where they
 are not, the run starts again with one loop less as an axis.  So the result is that of the scalar interpreter, bit for
 bit.
 
@@ -24,11 +24,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from ila_lang.language.expr import free_variables
+from ila_lang.language.kernel import Kernel, terms, walk
+from ila_lang.language.sorts import MemSort
+
 from .clock import Restart, joined, without
 from .execution import Configuration, Run
-from .language.expr import free_variables
-from .language.kernel import Kernel, terms, walk
-from .language.sorts import MemSort
 from .plan import CompiledKernel
 from .recorder import Recorder
 from .regions import NotParallel

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .interpreter.machine import store_plan
-from .language.expr import Expr
-from .language.sorts import BvSort, MemSort
+from ila_lang.interpreter.machine import store_plan
+from ila_lang.language.expr import Expr
+from ila_lang.language.sorts import BvSort, MemSort
 
 __all__ = ["Row", "row_load", "row_store"]
 

@@ -1,0 +1,1 @@
+"""Runs of kernels on arrays: terms compiled, iterations ordered, and runs recorded."""
