@@ -15,7 +15,7 @@ import numpy as np
 
 from ir_semantics.graph.operator import NAMES, OPERATORS
 from ir_semantics.graph.types import TensorType
-from ir_semantics.scalars import BOOLEAN, Scalar, variables
+from ir_semantics.scalars.terms import BOOLEAN, Scalar, variables
 
 from .egraph import EGraph, EGraphError, Rule, Substitution, Symbol
 from .egraph.graphs import typing

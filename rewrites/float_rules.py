@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 
 from chc.scalar_rules.rule import RuleRow, ScalarRule, Unstated, control, row, rules_on
-from ir_semantics.scalars import (
+from ir_semantics.scalars.concrete import evaluate
+from ir_semantics.scalars.terms import (
     BINARY16,
     BINARY32,
     INTEGERS,
@@ -39,7 +40,6 @@ from ir_semantics.scalars import (
     trunc,
     variable,
 )
-from ir_semantics.scalars_concrete import evaluate
 
 __all__ = ["ROWS", "UNSTATED"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from accel_models.hlscnn.options import HlscnnOptions
 from chc.scalar_rules.formats import hlscnn_output, hlscnn_product
 from chc.scalar_rules.rule import RuleRow, ScalarRule, Unstated, row, rules_on
-from ir_semantics.scalars import INTEGERS, Scalar, all_of, cast, clamp, constant, divide_floor, integer, variable
+from ir_semantics.scalars.terms import INTEGERS, Scalar, all_of, cast, clamp, constant, divide_floor, integer, variable
 
 __all__ = ["ROWS", "UNSTATED"]
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from accel_models.hlscnn.options import HlscnnOptions
 from chc.scalar_rules.formats import ADAPTIVFLOAT, hlscnn_output, hlscnn_psum
 from chc.scalar_rules.rule import RuleRow, ScalarRule, Unstated, control, row, rules_on
-from ir_semantics.scalars import (
+from ir_semantics.scalars.terms import (
     INTEGERS,
     REALS,
     TRUE,

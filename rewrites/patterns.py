@@ -22,7 +22,7 @@ from chc.tensor_rules.rule import TensorRule
 from ir_semantics.graph.ir import Attribute
 from ir_semantics.graph.operator import NAMES, OPERATORS
 from ir_semantics.graph.types import Array, TensorType
-from ir_semantics.scalars import Scalar
+from ir_semantics.scalars.terms import Scalar
 from ir_semantics.tensors.conditions import holds
 from ir_semantics.tensors.index import Index, index
 from ir_semantics.tensors.terms import Shape, Tensor

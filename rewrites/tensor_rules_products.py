@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chc.tensor_rules.rule import Kind, TensorRule
-from ir_semantics.scalars import exp, variable
+from ir_semantics.scalars.terms import exp, variable
 from ir_semantics.tensors.conditions import le
 from ir_semantics.tensors.operators import (
     broadcast,

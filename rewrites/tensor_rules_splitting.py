@@ -7,7 +7,7 @@ matrices in ``tensor_rules_products``.
 from __future__ import annotations
 
 from chc.tensor_rules.rule import Kind, TensorRule
-from ir_semantics.scalars import exp, relu, variable
+from ir_semantics.scalars.terms import exp, relu, variable
 from ir_semantics.tensors.conditions import both, le
 from ir_semantics.tensors.index import Index, IndexLike
 from ir_semantics.tensors.operators import concat, map_, reshape, slice_, transpose

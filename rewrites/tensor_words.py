@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ir_semantics.scalars import clamp, maximum, variable
-from ir_semantics.scalars import relu as scalar_relu
+from ir_semantics.scalars.terms import clamp, maximum, variable
+from ir_semantics.scalars.terms import relu as scalar_relu
 from ir_semantics.tensors.conditions import Condition, both, le
 from ir_semantics.tensors.index import Index, size
 from ir_semantics.tensors.operators import broadcast, map_

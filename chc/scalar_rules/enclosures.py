@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from ir_semantics.scalars import BOOLEAN, Format, Literal, NotInterpreted, Value, interpret
-from ir_semantics.scalars_intervals import Interval, exp, inverse_root, log, point
+from ir_semantics.scalars.intervals import Interval, exp, inverse_root, log, point
+from ir_semantics.scalars.terms import BOOLEAN, Format, Literal, NotInterpreted, Value, interpret
 
 from .rule import Counterexample, ScalarRule
 from .search import replay

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from accel_models.flexasr.numerics import adpfloat_add, adpfloat_max, adpfloat_to_fixed
 from accel_models.hlscnn.options import HlscnnOptions
 from ila_lang import BOOL, Expr, bv, const, primitive
-from ir_semantics.scalars import Format, code_format, fixed_point
-from ir_semantics.scalars_machine import CodeOperators
+from ir_semantics.scalars.machine import CodeOperators
+from ir_semantics.scalars.terms import Format, code_format, fixed_point
 
 __all__ = ["ADAPTIVFLOAT", "CODES", "FLEXASR_FIXED", "hlscnn_output", "hlscnn_product", "hlscnn_psum"]
 

@@ -7,7 +7,17 @@ from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
-from ir_semantics.scalars import BOOLEAN, OPERATORS, Scalar, apply, constant, not_, postorder, substitute, variable
+from ir_semantics.scalars.terms import (
+    BOOLEAN,
+    OPERATORS,
+    Scalar,
+    apply,
+    constant,
+    not_,
+    postorder,
+    substitute,
+    variable,
+)
 
 from .rule import ScalarRule
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeAlias
 
-from ir_semantics.scalars import BOOLEAN, NUMBER, Format, NotInterpreted, Scalar, Value, interpret, postorder
-from ir_semantics.scalars_floats import decode
-from ir_semantics.scalars_machine import MACHINE_FAMILIES, MachineExpressions, from_code
+from ir_semantics.scalars.floats import decode
+from ir_semantics.scalars.machine import MACHINE_FAMILIES, MachineExpressions, from_code
+from ir_semantics.scalars.terms import BOOLEAN, NUMBER, Format, NotInterpreted, Scalar, Value, interpret, postorder
 from smt_encodings.claims import Claim, Interpretation, Obligation, Status, Verdict, conclude
 from smt_encodings.discharge import Discharger, NotDischarged, Requirements
 from smt_encodings.environment import fresh_symbols

@@ -12,7 +12,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
-from ir_semantics.scalars import (
+from ir_semantics.scalars.concrete import show_value
+from ir_semantics.scalars.terms import (
     BOOLEAN,
     FALSE,
     NUMBER,
@@ -27,8 +28,7 @@ from ir_semantics.scalars import (
     postorder,
     variables,
 )
-from ir_semantics.scalars import unsigned_zero as _unsigned_zero
-from ir_semantics.scalars_concrete import show_value
+from ir_semantics.scalars.terms import unsigned_zero as _unsigned_zero
 from smt_encodings.claims import Equality, Interpretation, Verdict
 from smt_encodings.discharge import Discharger
 

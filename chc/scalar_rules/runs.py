@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ir_semantics.scalars import BOOLEAN, Format, NotInterpreted, Value, postorder
-from ir_semantics.scalars_concrete import show_value
-from ir_semantics.scalars_floats import decode, encode, largest, round_to
-from ir_semantics.scalars_machine import from_code, width_of
+from ir_semantics.scalars.concrete import show_value
+from ir_semantics.scalars.floats import decode, encode, largest, round_to
+from ir_semantics.scalars.machine import from_code, width_of
+from ir_semantics.scalars.terms import BOOLEAN, Format, NotInterpreted, Value, postorder
 from smt_encodings.claims import Runs
 from smt_encodings.runs import corners
 

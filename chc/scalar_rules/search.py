@@ -17,7 +17,10 @@ import numpy as np
 
 from ila_lang import BvSort, compile_terms, inline
 from ila_lang import postorder as expressions
-from ir_semantics.scalars import (
+from ir_semantics.scalars.concrete import Concrete, same_value, values_of
+from ir_semantics.scalars.floats import decode, largest, round_to, smallest
+from ir_semantics.scalars.machine import MACHINE_FAMILIES, MachineExpressions, from_code, width_of
+from ir_semantics.scalars.terms import (
     BINARY64,
     BOOLEAN,
     NUMBER,
@@ -28,9 +31,6 @@ from ir_semantics.scalars import (
     interpret,
     postorder,
 )
-from ir_semantics.scalars_concrete import Concrete, same_value, values_of
-from ir_semantics.scalars_floats import decode, largest, round_to, smallest
-from ir_semantics.scalars_machine import MACHINE_FAMILIES, MachineExpressions, from_code, width_of
 
 from .formats import CODES
 from .rule import Counterexample, ScalarRule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from ir_semantics.scalars import variable
+from ir_semantics.scalars.terms import variable
 from ir_semantics.tensors.operators import map_, reverse
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ir_semantics.scalars_arrays import run_scalar
+from ir_semantics.scalars.arrays import run_scalar
 
 from .comprehension import comprehend
 from .ir import Attribute, Attributes, Graph, Node, attributes_of, digest_of, integer_of, integers_of

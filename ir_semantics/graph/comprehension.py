@@ -2,7 +2,7 @@
 
 Subscripts become arrays, one axis each; the variable of a sum or an extremum runs in a loop, in increasing order, as
 the expression says.  So the result is the definition's, bit for bit, given the arithmetic of
-:mod:`ir_semantics.scalars_arrays`.  A subscript outside of an operand is an error unless a choice excludes it.
+:mod:`ir_semantics.scalars.arrays`.  A subscript outside of an operand is an error unless a choice excludes it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ir_semantics.scalars_arrays import apply_to_arrays, literal_of
+from ir_semantics.scalars.arrays import apply_to_arrays, literal_of
 from ir_semantics.tensors.conditions import All, AtLeastZero, Condition, IsZero, OneOf, TruthOf
 from ir_semantics.tensors.elements import Apply, Choice, Element, IndexValue, Number, Read, Reader, Reduce
 from ir_semantics.tensors.index import Index, Names

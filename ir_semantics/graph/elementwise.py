@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from ir_semantics.scalars import (
+from ir_semantics.scalars.arrays import DTYPES
+from ir_semantics.scalars.terms import (
     BOOLEAN,
     Scalar,
     abs_,
@@ -31,7 +32,6 @@ from ir_semantics.scalars import (
     sqrt,
     variable,
 )
-from ir_semantics.scalars_arrays import DTYPES
 
 from .ir import Attributes
 from .operator import Operator, Types, register, scalar

@@ -1,9 +1,9 @@
 """What an operator of the graph IR is: its types and its meaning, each said once.
 
-A **scalar** operator is a term over its operands' elements (:mod:`ir_semantics.scalars`), on tensors of one shape.  A
-**tensor** operator is a term of :mod:`ir_semantics.tensors`: an index comprehension, from which its shape follows.  A
-**composite** operator is a graph of other operators.  A **host** operator has no meaning but a NumPy function: its
-result depends on the data in ways that comprehensions do not express (sorting, writing at indices).
+A **scalar** operator is a term over its operands' elements (:mod:`ir_semantics.scalars.terms`), on tensors of one
+shape.  A **tensor** operator is a term of :mod:`ir_semantics.tensors`: an index comprehension, from which its shape
+follows.  A **composite** operator is a graph of other operators.  A **host** operator has no meaning but a NumPy
+function: its result depends on the data in ways that comprehensions do not express (sorting, writing at indices).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from ir_semantics.scalars import BOOLEAN, NUMBER, Scalar, variables
+from ir_semantics.scalars.terms import BOOLEAN, NUMBER, Scalar, variables
 from ir_semantics.tensors.conditions import FALSE
 from ir_semantics.tensors.operators import map_
 from ir_semantics.tensors.terms import Tensor, input_, operands_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from ir_semantics.scalars import postorder
+from ir_semantics.scalars.terms import postorder
 from ir_semantics.tensors.operators import fill, map_
 from ir_semantics.tensors.terms import Tensor, input_
 

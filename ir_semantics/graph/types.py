@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_semantics.scalars_arrays import DTYPES
+from ir_semantics.scalars.arrays import DTYPES
 
 __all__ = ["MOST_ELEMENTS", "MOST_RANK", "Array", "GraphError", "TensorType", "type_of"]
 

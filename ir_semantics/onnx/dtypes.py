@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ir_semantics.scalars_arrays import DTYPES
+from ir_semantics.scalars.arrays import DTYPES
 
 __all__ = ["dtype_of", "name_of"]
 

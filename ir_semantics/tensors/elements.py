@@ -1,8 +1,8 @@
 """Element expressions: the value of one element of a tensor, as a function of its subscripts.
 
 An element is a number that is read from an input, a literal, an index as a number, a scalar operator of
-:data:`ir_semantics.scalars.OPERATORS` on elements, a choice by a condition on indices, or a big operator over an index
-range.  Nothing else exists; what an operator on tensors means is said by one such expression.
+:data:`ir_semantics.scalars.terms.OPERATORS` on elements, a choice by a condition on indices, or a big operator over an
+index range.  Nothing else exists; what an operator on tensors means is said by one such expression.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
-from ir_semantics.scalars import BOOLEAN, NUMBER, OPERATORS, Format, Literal, Scalar, interpret
+from ir_semantics.scalars.terms import BOOLEAN, NUMBER, OPERATORS, Format, Literal, Scalar, interpret
 
 from .conditions import Condition, TruthOf, indices_of, substitute_condition, truths_of
 from .index import Index, Names

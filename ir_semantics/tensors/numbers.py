@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, TypeAlias
 
-from ir_semantics.scalars import OPERATORS, Literal
+from ir_semantics.scalars.terms import OPERATORS, Literal
 
 __all__ = [
     "DivisionByZero",

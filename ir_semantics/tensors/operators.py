@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from ir_semantics.scalars import Scalar, variables
-from ir_semantics.scalars import variable as scalar_variable
+from ir_semantics.scalars.terms import Scalar, variables
+from ir_semantics.scalars.terms import variable as scalar_variable
 
 from .conditions import Condition, equal, inside, le, lt, variables_of
 from .elements import Choice, Element, IndexValue, Reader, apply_scalar, literal

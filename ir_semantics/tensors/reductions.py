@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ir_semantics.scalars import exp, variable
+from ir_semantics.scalars.terms import exp, variable
 
 from .conditions import Condition, both, equal, inside, le
 from .elements import Apply, Choice, Element, IndexValue, Number, Reader, Reduce, literal

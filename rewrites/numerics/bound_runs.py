@@ -1,7 +1,7 @@
 """Runs that PROVED bounds survive: both sides of a theorem on random words, and their distance against the bound.
 
 The device's side is run primitive by primitive on the scalar interpreter, the real one in intervals of exact
-fractions (:mod:`ir_semantics.scalars_intervals`).  Ranges are measured on the data, or left to their defaults.
+fractions (:mod:`ir_semantics.scalars.intervals`).  Ranges are measured on the data, or left to their defaults.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from accel_models.flexasr import numerics as flexasr_numerics
 from ila_lang.interpreter.compile import compile_function
-from ir_semantics.scalars_intervals import Interval, exp, inverse_root, point
+from ir_semantics.scalars.intervals import Interval, exp, inverse_root, point
 from smt_encodings.claims import Runs
 
 from .calculus import Operator

@@ -14,7 +14,7 @@ from chc.scalar_rules.mutants import drawn_mutants
 from chc.scalar_rules.prove import proof_of, prove_rule, require_rule
 from chc.scalar_rules.rule import Counterexample, ScalarRule
 from chc.scalar_rules.search import find_among_all, find_counterexample, points, refutes_change
-from ir_semantics.scalars import NotInterpreted, Scalar, Value, postorder
+from ir_semantics.scalars.terms import NotInterpreted, Scalar, Value, postorder
 from reports.subjects import Mutant, Refutation, Required, Subject
 from rewrites import float_rules, hardware_rules, integer_rules
 from smt_encodings.claims import Claim, Verdict

@@ -12,7 +12,7 @@ from chc.scalar_rules.rule import ScalarRule
 from chc.tensor_rules.rule import Kind, TensorRule
 from ilaverify import cli
 from ilaverify.text import runs_text, show_verdict
-from ir_semantics.scalars import REALS, variable
+from ir_semantics.scalars.terms import REALS, variable
 from ir_semantics.tensors.evaluate import IllFormed, evaluate
 from ir_semantics.tensors.operators import slice_
 from ir_semantics.tensors.terms import input_

@@ -27,7 +27,7 @@ from ilaverify import refutations
 from ilaverify.cli import main
 from ilaverify.mapping_subject import MappingSubject
 from ilaverify.verify import verify
-from ir_semantics.scalars import apply, constant, integer, variable
+from ir_semantics.scalars.terms import apply, constant, integer, variable
 from ir_semantics.tensors.index import size
 from ir_semantics.tensors.operators import slice_
 from ir_semantics.tensors.terms import input_

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ir_semantics.scalars import is_finite, variable
+from ir_semantics.scalars.terms import is_finite, variable
 from reports.certificate import certificate_name, certificate_of, certificate_text, content_digest, questions_digest
 from reports.store import CERTIFICATE, ProofStore, key_of
 from reports.subjects import Entry, Subject

@@ -19,7 +19,7 @@ from accel_models.flexasr import numerics as flexasr_numerics
 from accel_models.flexasr.assembler import linear as assemble_linear
 from ila_lang import compile_terms
 from ilaverify.campaigns.device import quantise_fitting, run_flexasr
-from ir_semantics import scalars_intervals as intervals
+from ir_semantics.scalars import intervals
 from rewrites.numerics import kernel, laws, real_rules
 from rewrites.numerics.bound_runs import FRACTION_BITS, WIDTHS, Data, _Device, beyond, survey_bound
 from rewrites.numerics.calculus import Operator

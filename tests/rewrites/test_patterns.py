@@ -13,7 +13,7 @@ from chc.tensor_rules.rule import Kind, TensorRule
 from ir_semantics.graph.build import Builder
 from ir_semantics.graph.run import run
 from ir_semantics.graph.types import Array, GraphError, TensorType
-from ir_semantics.scalars import variable
+from ir_semantics.scalars.terms import variable
 from ir_semantics.tensors.index import size
 from ir_semantics.tensors.operators import map_
 from ir_semantics.tensors.terms import input_

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from chc.scalar_rules.rule import ScalarRule
-from ir_semantics.scalars import variable
+from ir_semantics.scalars.terms import variable
 from reports.binding import binding_problems
 from reports.certificate import certificate_of, certificate_text, claim_json, parse_certificate
 from reports.checker import replay

@@ -17,7 +17,7 @@ from typing import Any
 
 from chc.scalar_rules.prove import interpretations_of, prove_rule, proved_by
 from chc.scalar_rules.rule import ScalarRule
-from ir_semantics.scalars import (
+from ir_semantics.scalars.terms import (
     BOOLEAN,
     TRUE,
     Format,

@@ -14,9 +14,9 @@ from accel_models.hlscnn.numerics import arithmetic
 from accel_models.hlscnn.options import HlscnnOptions
 from chc.scalar_rules.formats import ADAPTIVFLOAT, CODES, FLEXASR_FIXED, hlscnn_output, hlscnn_product, hlscnn_psum
 from ila_lang import compile_function
-from ir_semantics.scalars import cast, maximum, variable
-from ir_semantics.scalars_concrete import evaluate
-from ir_semantics.scalars_machine import from_code, to_code
+from ir_semantics.scalars.concrete import evaluate
+from ir_semantics.scalars.machine import from_code, to_code
+from ir_semantics.scalars.terms import cast, maximum, variable
 
 ROUNDINGS = ("truncate", "toward_zero", "half_up", "half_even")
 a, b = variable("a", ADAPTIVFLOAT), variable("b", ADAPTIVFLOAT)

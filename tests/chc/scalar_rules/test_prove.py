@@ -12,7 +12,7 @@ from chc.scalar_rules.mutants import mutants
 from chc.scalar_rules.prove import prove_rule
 from chc.scalar_rules.rule import Counterexample, ScalarRule
 from chc.scalar_rules.search import find_among_all, points, refutes_change, replay
-from ir_semantics.scalars import (
+from ir_semantics.scalars.terms import (
     BINARY16,
     BINARY32,
     BOOLEAN,

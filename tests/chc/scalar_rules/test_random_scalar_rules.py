@@ -11,7 +11,8 @@ import pytest
 from chc.scalar_rules.prove import interpretations_of, prove_rule, proved_by
 from chc.scalar_rules.rule import ScalarRule, has_value
 from chc.scalar_rules.search import _special
-from ir_semantics.scalars import (
+from ir_semantics.scalars.concrete import Concrete
+from ir_semantics.scalars.terms import (
     BINARY32,
     INTEGERS,
     OPERATORS,
@@ -33,7 +34,6 @@ from ir_semantics.scalars import (
     sqrt,
     variable,
 )
-from ir_semantics.scalars_concrete import Concrete
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 from smt_encodings.interpretations import Symbols

@@ -19,7 +19,7 @@ from chc.tensor_rules.mutants import mutant
 from chc.tensor_rules.prove import prove_tensor_rule
 from chc.tensor_rules.refute import Counterexample, find_counterexample, replay
 from chc.tensor_rules.rule import Kind, TensorRule
-from ir_semantics.scalars import exp, variable
+from ir_semantics.scalars.terms import exp, variable
 from ir_semantics.tensors.conditions import TRUE, Condition, both, equal, le, lt
 from ir_semantics.tensors.index import Index
 from ir_semantics.tensors.operators import (

@@ -16,9 +16,9 @@ from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.prove import prove_tensor_rule
 from chc.tensor_rules.refute import find_counterexample, replay
 from chc.tensor_rules.rule import Kind, TensorRule
-from ir_semantics.scalars import exp, maximum, select, variable
-from ir_semantics.scalars import log as logarithm
-from ir_semantics.scalars import sqrt as square_root
+from ir_semantics.scalars.terms import exp, maximum, select, variable
+from ir_semantics.scalars.terms import log as logarithm
+from ir_semantics.scalars.terms import sqrt as square_root
 from ir_semantics.tensors.conditions import TRUE, Condition, both, equal, le, lt
 from ir_semantics.tensors.index import Index, size
 from ir_semantics.tensors.operators import broadcast, concat, fill, map_, reshape, slice_, where

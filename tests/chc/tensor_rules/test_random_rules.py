@@ -15,7 +15,7 @@ from chc.tensor_rules.mutants import mutants
 from chc.tensor_rules.prove import prove_tensor_rule
 from chc.tensor_rules.refute import find_counterexample
 from chc.tensor_rules.rule import Kind, TensorRule
-from ir_semantics.scalars import exp, log, maximum, minimum, sqrt, variable
+from ir_semantics.scalars.terms import exp, log, maximum, minimum, sqrt, variable
 from ir_semantics.tensors.conditions import TRUE, Condition, both, equal, le, lt
 from ir_semantics.tensors.index import Index, size
 from ir_semantics.tensors.operators import broadcast, concat, fill, map_, pad, reshape, reverse, slice_, upsample, where

@@ -22,7 +22,10 @@ from chc.scalar_rules.rule import ScalarRule
 from chc.scalar_rules.search import find_counterexample, points
 from ila_lang import BvSort, Expr, postorder
 from ila_lang.language.ops import VECTOR, template
-from ir_semantics.scalars import (
+from ir_semantics.scalars.concrete import evaluate, same_value, values_of
+from ir_semantics.scalars.floats import float_value
+from ir_semantics.scalars.machine import MachineExpressions
+from ir_semantics.scalars.terms import (
     BINARY16,
     BINARY32,
     BINARY64,
@@ -40,9 +43,6 @@ from ir_semantics.scalars import (
     interpret,
     variable,
 )
-from ir_semantics.scalars_concrete import evaluate, same_value, values_of
-from ir_semantics.scalars_floats import float_value
-from ir_semantics.scalars_machine import MachineExpressions
 from rewrites.scalar_rules import ROWS
 from smt_encodings import solver_z3
 from smt_encodings.claims import Interpretation

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from ir_semantics.scalars import (
+from ir_semantics.scalars.concrete import evaluate
+from ir_semantics.scalars.terms import (
     INTEGERS,
     REALS,
     Format,
@@ -29,7 +30,6 @@ from ir_semantics.scalars import (
     trunc,
     variable,
 )
-from ir_semantics.scalars_concrete import evaluate
 from smt_encodings import solver_cvc5, solver_z3
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.interpretations import CannotInterpret, ExactNumbers

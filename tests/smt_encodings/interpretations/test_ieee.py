@@ -11,7 +11,10 @@ from fractions import Fraction
 
 import pytest
 
-from ir_semantics.scalars import (
+from ir_semantics.scalars.concrete import evaluate, values_of
+from ir_semantics.scalars.floats import decode, float_value, round_to
+from ir_semantics.scalars.machine import MachineExpressions
+from ir_semantics.scalars.terms import (
     BINARY16,
     BINARY32,
     BINARY64,
@@ -30,9 +33,6 @@ from ir_semantics.scalars import (
     pow_,
     variable,
 )
-from ir_semantics.scalars_concrete import evaluate, values_of
-from ir_semantics.scalars_floats import decode, float_value, round_to
-from ir_semantics.scalars_machine import MachineExpressions
 from smt_encodings import solver_cvc5, solver_z3
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.interpretations import AbstractFloats, CannotInterpret, IeeeFloats

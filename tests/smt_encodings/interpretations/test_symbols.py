@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ir_semantics.scalars import (
+from ir_semantics.scalars.concrete import evaluate, values_of
+from ir_semantics.scalars.machine import MachineExpressions
+from ir_semantics.scalars.terms import (
     BINARY32,
     REALS,
     Format,
@@ -17,8 +19,6 @@ from ir_semantics.scalars import (
     select,
     variable,
 )
-from ir_semantics.scalars_concrete import evaluate, values_of
-from ir_semantics.scalars_machine import MachineExpressions
 from smt_encodings import solver_cvc5, solver_z3
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.interpretations import CannotInterpret, MachineBits, Symbols

@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from .scalars_formats import Format, Value
-from .scalars_operators import OPERATORS
+from .formats import Format, Value
+from .operators import OPERATORS
 
 __all__ = ["decode", "encode", "float_value", "largest", "smallest"]
 

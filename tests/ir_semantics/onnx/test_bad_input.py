@@ -18,8 +18,7 @@ from ir_semantics.graph import GraphError
 from ir_semantics.graph.build import MOST_COMPUTED
 from ir_semantics.onnx import import_model, read_model
 from ir_semantics.onnx.conformance import cases, run_case
-
-from .onnx_models import convolutional, model, node, tensor
+from tests.ir_semantics.onnx.onnx_models import convolutional, model, node, tensor
 
 
 def refusal(action: Callable[[], object]) -> str:

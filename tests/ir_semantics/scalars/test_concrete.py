@@ -13,7 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ila_lang import compile_terms
-from ir_semantics.scalars import (
+from ir_semantics.scalars.concrete import evaluate, same_value, show_value, values_of
+from ir_semantics.scalars.floats import decode, encode, float_value, largest, round_to, smallest
+from ir_semantics.scalars.machine import MachineExpressions
+from ir_semantics.scalars.terms import (
     BINARY16,
     BINARY32,
     BINARY64,
@@ -29,9 +32,6 @@ from ir_semantics.scalars import (
     integer,
     variable,
 )
-from ir_semantics.scalars_concrete import evaluate, same_value, show_value, values_of
-from ir_semantics.scalars_floats import decode, encode, float_value, largest, round_to, smallest
-from ir_semantics.scalars_machine import MachineExpressions
 
 SMALL = float_format(3, 4)
 TYPES = {BINARY16: np.float16, BINARY32: np.float32, BINARY64: np.float64}

@@ -13,8 +13,7 @@ from ir_semantics.onnx import import_model
 from ir_semantics.tensors.evaluate import evaluate
 from ir_semantics.tensors.numbers import Floats
 from ir_semantics.tensors.terms import operands_of
-
-from .onnx_models import model, node, tensor
+from tests.ir_semantics.onnx.onnx_models import model, node, tensor
 
 
 def layers() -> Graph:

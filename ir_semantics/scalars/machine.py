@@ -1,7 +1,7 @@
 """Machine numbers as expressions of :mod:`ila_lang`: integers, fixed point, and words with named primitives.
 
 An operator computes the exact result in as many bits as it needs, and then rounds and wraps or saturates as the format
-says.  The expressions run (:mod:`ir_semantics.scalars_concrete`) and become bit-vector terms; there is no other text of
+says.  The expressions run (:mod:`ir_semantics.scalars.concrete`) and become bit-vector terms; there is no other text of
 their meaning.
 """
 
@@ -15,8 +15,8 @@ from functools import cache
 
 from ila_lang import BOOL, Expr, Function, bv, concat, const, false, ite, true, var
 
-from .scalars import NotInterpreted
-from .scalars_formats import BOOLEAN, Format, Literal, Value
+from .formats import BOOLEAN, Format, Literal, Value
+from .terms import NotInterpreted
 
 __all__ = ["MACHINE_FAMILIES", "CodeOperators", "MachineExpressions", "from_code", "to_code", "width_of"]
 

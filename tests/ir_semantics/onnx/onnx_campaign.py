@@ -1,7 +1,7 @@
 """Random ONNX models, run by us, by onnxruntime and by onnx's reference evaluator: each difference is of a known class.
 
-``python -m tests.ir_semantics.onnx_campaign --models 10000`` prints a table.  Where we differ from one of the others
-(or refuse what it runs), the difference must be in ``KNOWN`` with its reason, or it is reported as new.
+``python -m tests.ir_semantics.onnx.onnx_campaign --models 10000`` prints a table.  Where we differ from one of the
+others (or refuse what it runs), the difference must be in ``KNOWN`` with its reason, or it is reported as new.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from onnx.reference import ReferenceEvaluator
 
 from ir_semantics.graph import GraphError, run
 from ir_semantics.onnx import import_model
-
-from .random_onnx import Case, random_case
+from tests.ir_semantics.onnx.random_onnx import Case, random_case
 
 __all__ = ["KNOWN", "Class", "compared", "main"]
 

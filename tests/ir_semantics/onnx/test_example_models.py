@@ -14,7 +14,7 @@ from examples.models.applications import APPLICATIONS
 from ir_semantics.graph import Graph, run
 from ir_semantics.onnx import import_model
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 OUTPUTS = {
     "efficientnet": (1, 1000),
     "lstm_wlm": (35, 33_278),
@@ -83,7 +83,7 @@ def test_results_are_those_of_onnxruntime(name: str) -> None:
     session = runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     (expected,) = session.run(None, inputs)
     (found,) = run(graph, inputs).values()
-    # at most 90 layers of sums of at most 1,536 products; see test_onnx_networks.py for the form of the bound
+    # at most 90 layers of sums of at most 1,536 products; see test_networks.py for the form of the bound
     bound = 2 * np.sqrt(90 * 1_536) * 2.0**-24
     assert np.abs(found - expected).max() <= bound * np.abs(expected).max()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from . import onnx_campaign
-from .onnx_campaign import by_reference, compared, ours, same
-from .random_onnx import FAMILIES, pooling, random_case
+from tests.ir_semantics.onnx import onnx_campaign
+from tests.ir_semantics.onnx.onnx_campaign import by_reference, compared, ours, same
+from tests.ir_semantics.onnx.random_onnx import FAMILIES, pooling, random_case
 
 pytest.importorskip("onnxruntime")
 

@@ -2,7 +2,7 @@
 
 A term says *what* is computed; an interpretation says on which values (:func:`interpret`).  An operator's meaning is
 one sentence in :data:`OPERATORS`: the exact function of the operands' values, then the rounding and overflow of the
-result's format.  Concrete values stand in :mod:`ir_semantics.scalars_concrete`, SMT terms in
+result's format.  Concrete values stand in :mod:`ir_semantics.scalars.concrete`, SMT terms in
 ``smt_encodings.interpretations``.
 
 Most terms are written over the format :data:`NUMBER`, which stands for any one format; an interpretation, or the
@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Protocol, TypeVar
 from weakref import WeakValueDictionary
 
-from .scalars_formats import (
+from .formats import (
     BINARY16,
     BINARY32,
     BINARY64,
@@ -33,7 +33,7 @@ from .scalars_formats import (
     float_format,
     integer,
 )
-from .scalars_operators import OPERATORS, ScalarOp
+from .operators import OPERATORS, ScalarOp
 
 __all__ = [
     "BINARY16",

@@ -1,7 +1,7 @@
 """Terms on concrete values: exact rationals, integers, machine numbers and IEEE floats.
 
 A counterexample counts only where this evaluation says that both sides differ.  Machine numbers are evaluated by the
-expressions of :mod:`ir_semantics.scalars_machine`, floats by :mod:`ir_semantics.scalars_floats`, reals and integers by
+expressions of :mod:`ir_semantics.scalars.machine`, floats by :mod:`ir_semantics.scalars.floats`, reals and integers by
 the operators' exact functions.
 """
 
@@ -16,11 +16,11 @@ from typing import Any
 
 from ila_lang import Function, compile_terms, inline
 
-from .scalars import NotInterpreted, Scalar, interpret
-from .scalars_floats import decode, encode, float_value, largest, round_to
-from .scalars_formats import BOOLEAN, NUMBER, Format, Literal, Value
-from .scalars_machine import MACHINE_FAMILIES, CodeOperators, MachineExpressions, from_code, to_code, width_of
-from .scalars_operators import OPERATORS
+from .floats import decode, encode, float_value, largest, round_to
+from .formats import BOOLEAN, NUMBER, Format, Literal, Value
+from .machine import MACHINE_FAMILIES, CodeOperators, MachineExpressions, from_code, to_code, width_of
+from .operators import OPERATORS
+from .terms import NotInterpreted, Scalar, interpret
 
 __all__ = ["Concrete", "evaluate", "same_value", "show_value", "values_of"]
 
@@ -38,7 +38,7 @@ def evaluate(
     Raises KeyError for a variable without a value, ValueError for a value that its format does not have, and
     NotInterpreted for an operator that a format does not have.
 
-    >>> from ir_semantics.scalars import BINARY16, integer, variable
+    >>> from ir_semantics.scalars.terms import BINARY16, integer, variable
     >>> x = variable("x")
     >>> evaluate(x * 2, {"x": 100}, integer(8))
     -56

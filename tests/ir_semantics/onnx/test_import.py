@@ -11,8 +11,7 @@ from onnx import TensorProto, helper
 
 from ir_semantics.graph import GraphError, run
 from ir_semantics.onnx import NeedsConstant, Unsupported, import_model
-
-from .onnx_models import convolutional, model, node, tensor
+from tests.ir_semantics.onnx.onnx_models import convolutional, model, node, tensor
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ir_semantics.scalars import INTEGERS as INTEGERS_ALL
-from ir_semantics.scalars import OPERATORS, REALS, NotInterpreted, apply, cast, constant, variable
-from ir_semantics.scalars_arrays import DTYPES, apply_to_arrays, format_of, literal_of, run_scalar
-from ir_semantics.scalars_concrete import evaluate, same_value
+from ir_semantics.scalars.arrays import DTYPES, apply_to_arrays, format_of, literal_of, run_scalar
+from ir_semantics.scalars.concrete import evaluate, same_value
+from ir_semantics.scalars.terms import INTEGERS as INTEGERS_ALL
+from ir_semantics.scalars.terms import OPERATORS, REALS, NotInterpreted, apply, cast, constant, variable
 
 X, Y = variable("x"), variable("y")
 

@@ -1,6 +1,6 @@
 """Scalar terms on NumPy arrays, element by element: machine integers of 8 to 64 bits, IEEE floats, Booleans.
 
-Integers wrap, and casts, divisions by zero, signed zeros and NaN are as :mod:`ir_semantics.scalars_operators` says.
+Integers wrap, and casts, divisions by zero, signed zeros and NaN are as :mod:`ir_semantics.scalars.operators` says.
 Basic arithmetic of floats is correctly rounded, as NumPy's is.  exp, log, pow and the other elementary functions are
 those of NumPy and of Python's math library, which may differ from the correctly rounded result in the last places; fma
 is not offered.
@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .scalars import NotInterpreted, Scalar, interpret
-from .scalars_formats import BINARY16, BINARY32, BINARY64, BOOLEAN, NUMBER, Format, Literal
+from .formats import BINARY16, BINARY32, BINARY64, BOOLEAN, NUMBER, Format, Literal
+from .terms import NotInterpreted, Scalar, interpret
 
 __all__ = ["DTYPES", "Arrays", "apply_to_arrays", "format_of", "literal_of", "run_scalar"]
 
@@ -65,7 +65,7 @@ def literal_of(value: Literal, dtype: str) -> Any:
 def run_scalar(term: Scalar, operands: Mapping[str, Array], number: str) -> Array:
     """A term on arrays of one shape (or that broadcast); NUMBER is the dtype ``number``.
 
-    >>> from ir_semantics.scalars import variable
+    >>> from ir_semantics.scalars.terms import variable
     >>> print(run_scalar(variable("x") * 2 + 1, {"x": np.array([1, 100], np.int8)}, "int8"))
     [  3 -55]
     """

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from ir_semantics.scalars import (
+from ir_semantics.scalars.concrete import Concrete, evaluate
+from ir_semantics.scalars.terms import (
     BINARY16,
     BINARY32,
     BOOLEAN,
@@ -40,7 +41,6 @@ from ir_semantics.scalars import (
     variable,
     variables,
 )
-from ir_semantics.scalars_concrete import Concrete, evaluate
 
 x, y = variable("x"), variable("y")
 

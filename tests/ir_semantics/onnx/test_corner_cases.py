@@ -8,8 +8,7 @@ import pytest
 from ir_semantics.graph import run
 from ir_semantics.graph.types import Array
 from ir_semantics.onnx import import_model
-
-from .onnx_models import model, node, tensor
+from tests.ir_semantics.onnx.onnx_models import model, node, tensor
 
 NAN = float("nan")
 
