@@ -66,7 +66,7 @@ def _linear(activation: str | None) -> Callable[[], TensorMapping]:
 
 def _reordered(accelerator: str, order: str) -> Callable[[], TensorMapping]:
     def build() -> TensorMapping:
-        from ir_semantics.dense import Order
+        from ir_semantics.layers.dense import Order
         from rewrites.flexasr_linear import linear_mapping
         from rewrites.vta_dense import dense_mapping
 

@@ -23,7 +23,7 @@ from accel_models.flexasr.model import FlexAsrOptions, flexasr
 from accel_models.flexasr.numerics import describe_code
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, true, var
 from ila_lang.mapping import SizeError, TensorMapping
-from ir_semantics.attention import ATTENTION_CODE, AttentionOperator, attention_ir
+from ir_semantics.layers.attention import ATTENTION_CODE, AttentionOperator, attention_ir
 
 from .flexasr_buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
 from .flexasr_linear import multiply_add

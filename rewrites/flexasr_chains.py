@@ -23,8 +23,8 @@ from accel_models.flexasr.model import FlexAsrOptions, flexasr
 from accel_models.flexasr.numerics import describe_code
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, true, var
 from ila_lang.mapping import SizeError, TensorMapping
-from ir_semantics.copying import COPY_CODE, copy_ir
-from ir_semantics.pooling import POOL_CODES, tensor_ir
+from ir_semantics.layers.copying import COPY_CODE, copy_ir
+from ir_semantics.layers.pooling import POOL_CODES, tensor_ir
 
 from .flexasr_buffers import BASE, HOST_X, HOST_Y, NV, T, UnitProgram, matrix_domain, matrix_within
 from .flexasr_pooling import CELL_COLUMN, KINDS, pooling_lemma

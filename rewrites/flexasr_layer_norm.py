@@ -15,7 +15,7 @@ from accel_models.flexasr.model import FlexAsrOptions, flexasr
 from accel_models.flexasr.numerics import adpfloat_to_fixed, describe_code, fixed_to_adpfloat
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, primitive, true, var
 from ila_lang.mapping import TensorMapping
-from ir_semantics.normalisation import NORM_CODE, NormOperator, layer_norm_ir
+from ir_semantics.layers.normalisation import NORM_CODE, NormOperator, layer_norm_ir
 
 from .flexasr_buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
 

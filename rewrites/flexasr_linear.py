@@ -29,7 +29,7 @@ from ila_lang import (
     var,
 )
 from ila_lang.mapping import Reduction, TensorMapping
-from ir_semantics.dense import DENSE_CODE, DenseOperator, Order, dense_ir
+from ir_semantics.layers.dense import DENSE_CODE, DenseOperator, Order, dense_ir
 
 from .flexasr_layers import BASE, CELL, CELL_COLUMN, HOST_X, HOST_Y, NI, NO, Matrix, T, emit_layer, sizes_within
 

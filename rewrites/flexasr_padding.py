@@ -12,7 +12,7 @@ from accel_models.flexasr.model import FlexAsrOptions, flexasr
 from accel_models.flexasr.numerics import describe_code
 from ila_lang import Fragment, Ila, Kernel, bv, const, true, var
 from ila_lang.mapping import SizeError, TensorMapping
-from ir_semantics.padding import PADDING_CODE, padding_ir
+from ir_semantics.layers.padding import PADDING_CODE, padding_ir
 
 from .flexasr_buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
 

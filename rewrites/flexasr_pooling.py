@@ -30,7 +30,7 @@ from accel_models.flexasr.numerics import (
 )
 from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, const, false, ite, load_bytes, mem, primitive, true, var
 from ila_lang.mapping import Lemma, SizeError, TensorMapping
-from ir_semantics.pooling import POOL_CODES, PoolOperator, tensor_ir
+from ir_semantics.layers.pooling import POOL_CODES, PoolOperator, tensor_ir
 
 __all__ = [
     "KINDS",

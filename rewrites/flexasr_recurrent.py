@@ -16,7 +16,7 @@ from accel_models.flexasr.model import FlexAsrOptions, flexasr
 from accel_models.flexasr.numerics import adpfloat_to_fixed, describe_code, fixed_to_adpfloat
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, primitive, true, var
 from ila_lang.mapping import TensorMapping
-from ir_semantics.recurrent import RECURRENT_CODE, RecurrentCell, recurrent_ir
+from ir_semantics.layers.recurrent import RECURRENT_CODE, RecurrentCell, recurrent_ir
 
 from .flexasr_layers import BASE, CELL, CELL_COLUMN, HOST_X, HOST_Y, NI, NO, Matrix, T, emit_layer, sizes_within
 from .flexasr_linear import SUMS, multiply_add

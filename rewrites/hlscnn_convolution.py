@@ -31,7 +31,7 @@ from accel_models.hlscnn.numerics import arithmetic
 from accel_models.hlscnn.options import BY_WEIGHT_BITS, WGT_16BITS, HlscnnOptions
 from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, concat, const, false, ite, mem, primitive, true, var
 from ila_lang.mapping import Lemma, SizeError, TensorMapping
-from ir_semantics.convolution import CONVOLUTION_CODE, ConvolutionOperator, convolution_ir
+from ir_semantics.layers.convolution import CONVOLUTION_CODE, ConvolutionOperator, convolution_ir
 
 __all__ = [
     "configure_start",

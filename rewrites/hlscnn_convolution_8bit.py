@@ -17,7 +17,7 @@ from accel_models.hlscnn.numerics import arithmetic
 from accel_models.hlscnn.options import HlscnnOptions
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, concat, const, load_bytes, mem, primitive, true, var
 from ila_lang.mapping import TensorMapping
-from ir_semantics.convolution import ConvolutionOperator, convolution_ir
+from ir_semantics.layers.convolution import ConvolutionOperator, convolution_ir
 
 from . import hlscnn_convolution as wide
 from .hlscnn_convolution import BLOCKS, GROUPS, HOST_X, HOST_Y, PARAMETERS, PIXELS, WEIGHTS, H, W

@@ -17,7 +17,7 @@ from accel_models.vta.numerics import multiply
 from accel_models.vta.options import VtaOptions
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, true, var
 from ila_lang.mapping import Reduction, SizeError, TensorMapping
-from ir_semantics.dense import DENSE_CODE, DenseOperator, Order, dense_ir
+from ir_semantics.layers.dense import DENSE_CODE, DenseOperator, Order, dense_ir
 
 from .vta_programs import ASSUMPTIONS, COLUMNS, DRAM_VECTORS, HOST_Y, IDLE, ROWS, Program, micro_op
 

@@ -16,7 +16,7 @@ from accel_models.vta.model import vta
 from accel_models.vta.options import VtaOptions
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, true, var
 from ila_lang.mapping import SizeError, TensorMapping
-from ir_semantics.elementwise import ELEMENTWISE_CODE, ElementwiseOperator, elementwise_ir
+from ir_semantics.layers.elementwise import ELEMENTWISE_CODE, ElementwiseOperator, elementwise_ir
 
 from .vta_programs import ASSUMPTIONS, COLUMNS, DRAM_VECTORS, HOST_Y, IDLE, ROWS, SHAPE, Program, micro_op
 
@@ -41,8 +41,8 @@ Step = tuple[AluOp, Expr | int | None]
 class Operation:
     """An operator: what it computes, from what, and the device's steps.
 
-    ``combine`` is as in :class:`~ir_semantics.elementwise.ElementwiseOperator`.  ``most`` is the largest value of the
-    operator's immediate, the parameter ``imm``, where it has one.
+    ``combine`` is as in :class:`~ir_semantics.layers.elementwise.ElementwiseOperator`.  ``most`` is the largest value
+    of the operator's immediate, the parameter ``imm``, where it has one.
     """
 
     text: str

@@ -19,7 +19,7 @@ from accel_models.vta.numerics import multiply
 from accel_models.vta.options import VtaOptions
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, true, var
 from ila_lang.mapping import SizeError, TensorMapping
-from ir_semantics.dense import DENSE_CODE, dense_ir
+from ir_semantics.layers.dense import DENSE_CODE, dense_ir
 
 from .vta_dense import DENSE, SUMS
 from .vta_programs import ASSUMPTIONS, DRAM_VECTORS, HOST_Y, IDLE, Program, micro_op

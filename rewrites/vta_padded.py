@@ -15,7 +15,7 @@ from accel_models.vta.numerics import multiply
 from accel_models.vta.options import VtaOptions
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, true, var
 from ila_lang.mapping import TensorMapping
-from ir_semantics.dense import DENSE_CODE, dense_ir
+from ir_semantics.layers.dense import DENSE_CODE, dense_ir
 
 from .vta_dense import DENSE, DEPTH, HOST_B, HOST_W, HOST_X, ROOM, SHIFT, require_vectors, write_operands
 from .vta_programs import ASSUMPTIONS, COLUMNS, HOST_Y, IDLE, ROWS, Program, micro_op

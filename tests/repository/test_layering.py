@@ -60,6 +60,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ila_lang.streams": {"ila_lang.arrays", "ila_lang.interpreter", "ila_lang.language"},
     "ila_lang.templates": {"ila_lang.arrays", "ila_lang.interpreter", "ila_lang.language", "ila_lang.streams"},
     "ir_semantics.scalars": set(),
+    "ir_semantics.layers": set(),
 }
 """What each package may import of those beside it."""
 FOLDERS = [name for name in MAY_IMPORT if "." not in name]

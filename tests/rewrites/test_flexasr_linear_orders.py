@@ -18,8 +18,8 @@ from ila_lang.language.kernel import Load, Statement
 from ila_lang.mapping import TensorMapping
 from ilaverify.catalogue import MAPPINGS, SHAPED_MAPPINGS, find_mapping, find_subject, mapping_entries
 from ilaverify.mapping_subject import ShapedMappingSubject
-from ir_semantics import dense
-from ir_semantics.dense import DenseOperator, Order, dense_ir
+from ir_semantics.layers import dense
+from ir_semantics.layers.dense import DenseOperator, Order, dense_ir
 from reports.binding import binding_problems
 from reports.certificate import certificate_of
 from rewrites.flexasr_linear import accumulate, finish_of, linear_mapping, operator_of

@@ -7,7 +7,7 @@ import pytest
 import bmc.sums
 from bmc.counterexample import Counterexample, replays
 from ila_lang import const
-from ir_semantics.dense import Order
+from ir_semantics.layers.dense import Order
 from rewrites.vta_dense import DenseDetails, dense_mapping
 from smt_encodings.claims import Equality, Status
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from accel_models.flexasr.numerics import value_of
 from ila_lang import Machine
-from ir_semantics.pooling import POOL_CODES, pool2d_reference
+from ir_semantics.layers.pooling import POOL_CODES, pool2d_reference
 from rewrites.flexasr_pooling import ir_model
 
 VALUES = {code: value_of(code) for code in range(256)}

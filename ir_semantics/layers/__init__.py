@@ -1,0 +1,1 @@
+"""Kernels of the layers that mappings implement, for every size, and the IR as an ILA."""
