@@ -30,7 +30,7 @@ __all__ = [
 
 def _pooling(kind: str) -> Callable[[], TensorMapping]:
     def build() -> TensorMapping:
-        from rewrites.flexasr_pooling import pooling_mapping
+        from rewrites.mappings.flexasr.pooling import pooling_mapping
 
         return pooling_mapping(kind)
 
@@ -39,7 +39,7 @@ def _pooling(kind: str) -> Callable[[], TensorMapping]:
 
 def _chain(kind: str, steps: int, reloaded: bool = False) -> Callable[[], TensorMapping]:
     def build() -> TensorMapping:
-        from rewrites.flexasr_chains import chain_mapping
+        from rewrites.mappings.flexasr.chains import chain_mapping
 
         return chain_mapping(kind, steps, reloaded=reloaded)
 
@@ -48,7 +48,7 @@ def _chain(kind: str, steps: int, reloaded: bool = False) -> Callable[[], Tensor
 
 def _reload(what: str) -> Callable[[], TensorMapping]:
     def build() -> TensorMapping:
-        from rewrites.flexasr_chains import reload_mapping
+        from rewrites.mappings.flexasr.chains import reload_mapping
 
         return reload_mapping(what)
 
@@ -57,7 +57,7 @@ def _reload(what: str) -> Callable[[], TensorMapping]:
 
 def _linear(activation: str | None) -> Callable[[], TensorMapping]:
     def build() -> TensorMapping:
-        from rewrites.flexasr_linear import linear_mapping
+        from rewrites.mappings.flexasr.linear import linear_mapping
 
         return linear_mapping(activation)
 
@@ -67,8 +67,8 @@ def _linear(activation: str | None) -> Callable[[], TensorMapping]:
 def _reordered(accelerator: str, order: str) -> Callable[[], TensorMapping]:
     def build() -> TensorMapping:
         from ir_semantics.layers.dense import Order
-        from rewrites.flexasr_linear import linear_mapping
-        from rewrites.vta_dense import dense_mapping
+        from rewrites.mappings.flexasr.linear import linear_mapping
+        from rewrites.mappings.vta.dense import dense_mapping
 
         build = linear_mapping if accelerator == "flexasr_linear" else dense_mapping
         return build(order=Order(order))
@@ -78,7 +78,7 @@ def _reordered(accelerator: str, order: str) -> Callable[[], TensorMapping]:
 
 def _recurrent(kind: str) -> Callable[[], TensorMapping]:
     def build() -> TensorMapping:
-        from rewrites.flexasr_recurrent import recurrent_mapping
+        from rewrites.mappings.flexasr.recurrent import recurrent_mapping
 
         return recurrent_mapping(kind)
 
@@ -86,20 +86,20 @@ def _recurrent(kind: str) -> Callable[[], TensorMapping]:
 
 
 def _padding() -> TensorMapping:
-    from rewrites.flexasr_padding import padding_mapping
+    from rewrites.mappings.flexasr.padding import padding_mapping
 
     return padding_mapping()
 
 
 def _layer_norm() -> TensorMapping:
-    from rewrites.flexasr_layer_norm import layer_norm_mapping
+    from rewrites.mappings.flexasr.layer_norm import layer_norm_mapping
 
     return layer_norm_mapping()
 
 
 def _vta_elementwise(name: str) -> Callable[[], TensorMapping]:
     def build() -> TensorMapping:
-        from rewrites.vta_elementwise import elementwise_mapping
+        from rewrites.mappings.vta.elementwise import elementwise_mapping
 
         return elementwise_mapping(name)
 
@@ -107,43 +107,43 @@ def _vta_elementwise(name: str) -> Callable[[], TensorMapping]:
 
 
 def _vta_dense() -> TensorMapping:
-    from rewrites.vta_dense import dense_mapping
+    from rewrites.mappings.vta.dense import dense_mapping
 
     return dense_mapping()
 
 
 def _vta_gemm() -> TensorMapping:
-    from rewrites.vta_gemm import gemm_mapping
+    from rewrites.mappings.vta.gemm import gemm_mapping
 
     return gemm_mapping()
 
 
 def _attention() -> TensorMapping:
-    from rewrites.flexasr_attention import attention_mapping
+    from rewrites.mappings.flexasr.attention import attention_mapping
 
     return attention_mapping()
 
 
 def _convolution() -> TensorMapping:
-    from rewrites.hlscnn_convolution import convolution_mapping
+    from rewrites.mappings.hlscnn.convolution import convolution_mapping
 
     return convolution_mapping()
 
 
 def _narrow_convolution() -> TensorMapping:
-    from rewrites.hlscnn_convolution_8bit import narrow_mapping
+    from rewrites.mappings.hlscnn.convolution_8bit import narrow_mapping
 
     return narrow_mapping()
 
 
 def _vta_padded() -> TensorMapping:
-    from rewrites.vta_padded import padded_mapping
+    from rewrites.mappings.vta.padded import padded_mapping
 
     return padded_mapping()
 
 
 def _selection() -> TensorMapping:
-    from rewrites.flexasr_pooling import selection_mapping
+    from rewrites.mappings.flexasr.pooling import selection_mapping
 
     return selection_mapping()
 
@@ -167,7 +167,7 @@ def _vta() -> Ila:
 
 
 def _ir() -> Ila:
-    from rewrites.flexasr_pooling import ir_model
+    from rewrites.mappings.flexasr.pooling import ir_model
 
     return ir_model()
 

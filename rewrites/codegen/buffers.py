@@ -17,10 +17,10 @@ from accel_models.flexasr.layout import LANES, LARGE_VECTORS, SMALL_VECTORS
 from accel_models.hlscnn.layout import LANES as CHANNELS
 from accel_models.hlscnn.layout import SOC_ENTRIES, SPAD_ENTRIES
 from ir_semantics.graph import Graph
+from rewrites.mappings.vta.gemm import ROOM, WEIGHTS
 from rewrites.memory_liveness import Step, live_intervals
 from rewrites.memory_plan import plan_memory
 from rewrites.memory_problem import Buffer, MemoryPlan, MemoryProblem
-from rewrites.vta_gemm import ROOM, WEIGHTS
 
 from .interface import Call
 

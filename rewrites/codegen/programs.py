@@ -16,15 +16,15 @@ from ila_lang import Ila, Simulator
 from ila_lang.mapping import TensorMapping
 from ila_lang.templates.instance import Template
 from reports.certificate import semantics_of
-from rewrites.flexasr_chains import chain_mapping
-from rewrites.flexasr_layer_norm import layer_norm_mapping
-from rewrites.flexasr_linear import linear_mapping
-from rewrites.flexasr_pooling import pooling_mapping
-from rewrites.flexasr_recurrent import recurrent_mapping
-from rewrites.hlscnn_convolution import convolution_mapping
-from rewrites.hlscnn_convolution_8bit import narrow_mapping
+from rewrites.mappings.flexasr.chains import chain_mapping
+from rewrites.mappings.flexasr.layer_norm import layer_norm_mapping
+from rewrites.mappings.flexasr.linear import linear_mapping
+from rewrites.mappings.flexasr.pooling import pooling_mapping
+from rewrites.mappings.flexasr.recurrent import recurrent_mapping
+from rewrites.mappings.hlscnn.convolution import convolution_mapping
+from rewrites.mappings.hlscnn.convolution_8bit import narrow_mapping
+from rewrites.mappings.vta.gemm import gemm_mapping
 from rewrites.offload.operators import CHAINS
-from rewrites.vta_gemm import gemm_mapping
 
 __all__ = ["MAPPINGS", "Columns", "Devices", "is_program_of", "mapping_of", "template_of"]
 

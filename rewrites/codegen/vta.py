@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_semantics.graph import Node, TensorType
-from rewrites.vta_gemm import ROOM
+from rewrites.mappings.vta.gemm import ROOM
 
 from .bounding import linear_change
 from .formats import check_scale, greatest, power_above, range_of, rounded_up, unscale

@@ -11,7 +11,7 @@ from accel_models.flexasr.numerics import adpfloat_max
 from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, concat, const, free_variables, ite, substitute
 from ila_lang.language.kernel import Command, For, Statement, Store
 from ila_lang.mapping import SizeError, TensorMapping
-from rewrites import flexasr_pooling as rewrite
+from rewrites.mappings.flexasr import pooling as rewrite
 from tests.bmc.mutation import mutate, mutate_statements
 
 LARGE = "gb_core_large_buffer"

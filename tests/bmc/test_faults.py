@@ -17,7 +17,7 @@ from bmc.prove import prove
 from chc.mapping.prove import prove as prove_chc
 from ila_lang import Kernel, Machine, bv, const, mem, var
 from ila_lang.mapping import TensorMapping
-from rewrites.flexasr_pooling import pooling_mapping
+from rewrites.mappings.flexasr.pooling import pooling_mapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 from tests.bmc.faults import FAULTS, LARGE_FAULTS

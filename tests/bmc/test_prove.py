@@ -16,7 +16,7 @@ from bmc.unroll import unroll_mapping
 from ila_lang import Expr, Kernel, bv, const, ite, true, var
 from ila_lang.interpreter.compile import compile_function
 from ila_lang.mapping import SizeError, TensorMapping
-from rewrites.flexasr_pooling import pooling_mapping
+from rewrites.mappings.flexasr.pooling import pooling_mapping
 from smt_encodings import solver_cvc5, solver_z3
 from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Interpretation, Status

@@ -178,7 +178,7 @@ def test_simulate_pools(tmp_path: Path) -> None:
     """A generated program of a max-pooling mapping, run as a file."""
     from ila_lang import run_fragment
     from ila_lang.interpreter.compile import Memory
-    from rewrites.flexasr_pooling import pooling_mapping
+    from rewrites.mappings.flexasr.pooling import pooling_mapping
 
     mapping, commands = pooling_mapping("max"), []
     host = Memory(0, {i: i for i in range(32)})

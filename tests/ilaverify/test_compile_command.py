@@ -38,7 +38,7 @@ from rewrites.artefact.model import Compiled, read_compiled, write_compiled
 from rewrites.artefact.summary import summary_text
 from rewrites.codegen import Devices, Options, bound_claims, programs
 from rewrites.codegen.calibration import calibrate
-from rewrites.flexasr_linear import linear_mapping
+from rewrites.mappings.flexasr.linear import linear_mapping
 from tests.ilaverify.compiled_models import TARGETS, image, pretended, small_model
 
 ROOT = Path(__file__).parents[2]

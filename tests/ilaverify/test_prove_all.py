@@ -34,7 +34,7 @@ from reports.certificate import certificate_text, content_digest
 from reports.outcomes import NOT_RUN, ProofOutcome, tally
 from reports.store import CERTIFICATE, COUNTEREXAMPLE, ProofStore
 from reports.subjects import Entry
-from rewrites.flexasr_pooling import pooling_mapping, selection_mapping
+from rewrites.mappings.flexasr.pooling import pooling_mapping, selection_mapping
 from smt_encodings.claims import Answer, Obligation, Runs, Status, Verdict
 from smt_encodings.discharge import Discharger
 
@@ -291,7 +291,9 @@ def test_a_proof_that_dies_leaves_the_place_of_its_claim(
     )
     assert (found.file, found.line) == (known.file, known.line) and found.line > 0
     case = junit_text([found])
-    assert f'file="rewrites/flexasr_pooling.py" line="{known.line}"' in case and '<error message="ERROR, ' in case
+    assert (
+        f'file="rewrites/mappings/flexasr/pooling.py" line="{known.line}"' in case and '<error message="ERROR, ' in case
+    )
 
 
 def test_a_false_claim_is_fine_only_if_refuted(asked: Callable[[], int]) -> None:
@@ -374,7 +376,7 @@ def test_parts_of_counterexamples_of_another_form_are_refused(name: str, value: 
 )
 def test_a_mapping_is_located_where_it_is_made(build: Callable[[], TensorMapping], code: str) -> None:
     file, line = MappingSubject.built(build).place()
-    assert file == "rewrites/flexasr_pooling.py"
+    assert file == "rewrites/mappings/flexasr/pooling.py"
     assert (ROOT / file).read_text().splitlines()[line - 1] == code
 
 
@@ -447,7 +449,7 @@ def test_end_to_end(tmp_path: Path) -> None:
     assert (process.returncode, errors) == (0, ""), output
     (mapping,) = json.loads(output)["claims"]
     assert (mapping["status"], mapping["as_expected"], mapping["origin"]) == ("PROVED", True, "this run")
-    assert mapping["location"]["file"] == "rewrites/flexasr_pooling.py" and mapping["obligations"] > 50
+    assert mapping["location"]["file"] == "rewrites/mappings/flexasr/pooling.py" and mapping["obligations"] > 50
     asked_for = ["--junit", "j.xml", "--sarif", "s.sarif", "--markdown", "deep/m.md", "--trust", "t.txt"]
     process = command("flexasr_maxpool", "-o", "again", *asked_for, cwd=tmp_path)
     output, errors = process.communicate(timeout=60)

@@ -31,7 +31,7 @@ from reports.html_inputs import InputError, read_campaign, read_campaigns, read_
 from reports.outcomes import NOT_RUN, ProofOutcome
 from reports.store import CERTIFICATE, COUNTEREXAMPLE, ProofStore, proof_key
 from reports.subjects import Entry
-from rewrites.flexasr_pooling import pooling_mapping, selection_mapping
+from rewrites.mappings.flexasr.pooling import pooling_mapping, selection_mapping
 from smt_encodings.claims import Answer, Obligation, Runs, Status, Verdict
 from tests.ilaverify.toy_campaigns import CAMPAIGNS
 from tests.reports.html_examples import CAMPAIGN, TIMES, certificate, proved
@@ -97,7 +97,7 @@ def test_what_the_store_holds(store: ProofStore) -> None:
     assert {n: (o.status, o.expected) for n, o in found.items()} == {
         TRUE: ("PROVED", "PROVED"), "flexasr_meanpool": (NOT_RUN, "PROVED"), FALSE: ("REFUTED", "REFUTED"),
     }  # fmt: skip
-    assert found[TRUE].from_store and found[TRUE].file == "rewrites/flexasr_pooling.py"
+    assert found[TRUE].from_store and found[TRUE].file == "rewrites/mappings/flexasr/pooling.py"
     assert found[TRUE].summary == MAPPINGS[TRUE][0] and "assumption" in found[TRUE].trust
     assert found["flexasr_meanpool"].reason == (
         "not proved with these semantics: the store holds nothing of this claim; prove it with ilaverify prove"

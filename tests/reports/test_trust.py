@@ -10,7 +10,7 @@ from ila_lang import Kernel, Let, bv, const, uninterpreted, var
 from ila_lang.mapping import Lemma, TensorMapping
 from ilaverify.catalogue import all_entries
 from reports.trust import trust_entry, trust_report
-from rewrites.flexasr_pooling import pooling_mapping
+from rewrites.mappings.flexasr.pooling import pooling_mapping
 from smt_encodings.claims import Status
 
 GOLDEN = Path(__file__).parent / "trust_golden.txt"

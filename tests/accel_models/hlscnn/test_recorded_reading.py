@@ -29,8 +29,8 @@ from ila_lang import Machine
 from ila_lang.mapping import TensorMapping
 from ilaverify.campaigns.hlscnn import CAMPAIGNS
 from ilaverify.cli import main
-from rewrites.hlscnn_convolution import convolution_mapping
-from rewrites.hlscnn_convolution_8bit import narrow_mapping
+from rewrites.mappings.hlscnn.convolution import convolution_mapping
+from rewrites.mappings.hlscnn.convolution_8bit import narrow_mapping
 from rewrites.numerics.machines import OPERATORS
 
 SOC, SPAD0, SPAD1 = 0x32050000, 0x32004000, 0x32024000

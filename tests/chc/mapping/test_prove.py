@@ -13,8 +13,8 @@ from chc.mapping.prove import prove
 from ila_lang import Expr, Fragment, Kernel, const, load_bytes, true
 from ila_lang.language.kernel import Command, For
 from ila_lang.mapping import TensorMapping
-from rewrites import flexasr_pooling as rewrite
-from rewrites.flexasr_pooling import pooling_mapping
+from rewrites.mappings.flexasr import pooling as rewrite
+from rewrites.mappings.flexasr.pooling import pooling_mapping
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
 from smt_encodings.solver_z3 import HornAnswer

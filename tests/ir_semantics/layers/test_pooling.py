@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from accel_models.flexasr.numerics import value_of
 from ila_lang import Machine
 from ir_semantics.layers.pooling import POOL_CODES, pool2d_reference
-from rewrites.flexasr_pooling import ir_model
+from rewrites.mappings.flexasr.pooling import ir_model
 
 VALUES = {code: value_of(code) for code in range(256)}
 CANONICAL = [c for c in range(256) if c != 0x80]

@@ -8,11 +8,11 @@ import pytest
 import bmc.prove
 from ila_lang import const
 from ila_lang.mapping import SizeError
-from rewrites.vta_padded import BOTTOM, TOP, PaddedDetails, padded_mapping
-from rewrites.vta_programs import ROWS
+from rewrites.mappings.vta.padded import BOTTOM, TOP, PaddedDetails, padded_mapping
+from rewrites.mappings.vta.programs import ROWS
 from smt_encodings.claims import Status
-from tests.rewrites.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
-from tests.rewrites.test_vta_elementwise import ran
+from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.vta.test_elementwise import ran
 
 NONE = const(0, 32)
 FAULTS = {

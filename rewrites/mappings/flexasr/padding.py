@@ -14,7 +14,7 @@ from ila_lang import Fragment, Ila, Kernel, bv, const, true, var
 from ila_lang.mapping import SizeError, TensorMapping
 from ir_semantics.layers.padding import PADDING_CODE, padding_ir
 
-from .flexasr_buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
+from .buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
 
 __all__ = ["padding_fragment", "padding_mapping", "sizes_of"]
 

@@ -12,11 +12,11 @@ from accel_models.vta.model import vta
 from accel_models.vta.program import run
 from ila_lang import Machine, const
 from ila_lang.mapping import SizeError
-from rewrites.vta_dense import DEPTH, SHIFT, DenseDetails, dense_mapping
-from rewrites.vta_programs import ROWS, micro_op
+from rewrites.mappings.vta.dense import DEPTH, SHIFT, DenseDetails, dense_mapping
+from rewrites.mappings.vta.programs import ROWS, micro_op
 from smt_encodings.claims import Status
-from tests.rewrites.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
-from tests.rewrites.test_vta_elementwise import ran
+from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.vta.test_elementwise import ran
 
 SHIFTED = (AluOp.SHR, SHIFT)
 FAULTS = {

@@ -1,9 +1,9 @@
 """The mapping of a two-dimensional convolution to HLSCNN as it was recorded, with weights of 8 bits.
 
-As :mod:`rewrites.hlscnn_convolution`, for the default reading of the hardware: a byte is the high half of a weight of
-16 bits, and an entry of SPAD0 holds two taps of eight channels.  The host gives weights packed, a tap's eight channels
-beside each other, and both tensors for whole blocks of channels.  A plane of outputs is as large as the input; the host
-reads those that all taps reach.
+As :mod:`rewrites.mappings.hlscnn.convolution`, for the default reading of the hardware: a byte is the high half of a
+weight of 16 bits, and an entry of SPAD0 holds two taps of eight channels.  The host gives weights packed, a tap's eight
+channels beside each other, and both tensors for whole blocks of channels.  A plane of outputs is as large as the input;
+the host reads those that all taps reach.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ila_lang import Expr, Fragment, Ila, Kernel, bv, concat, const, load_bytes,
 from ila_lang.mapping import TensorMapping
 from ir_semantics.layers.convolution import ConvolutionOperator, convolution_ir
 
-from . import hlscnn_convolution as wide
-from .hlscnn_convolution import BLOCKS, GROUPS, HOST_X, HOST_Y, PARAMETERS, PIXELS, WEIGHTS, H, W
+from . import convolution as wide
+from .convolution import BLOCKS, GROUPS, HOST_X, HOST_Y, PARAMETERS, PIXELS, WEIGHTS, H, W
 
 __all__ = ["narrow_fragment", "narrow_mapping"]
 

@@ -22,7 +22,7 @@ from ir_semantics.layers import dense
 from ir_semantics.layers.dense import DenseOperator, Order, dense_ir
 from reports.binding import binding_problems
 from reports.certificate import certificate_of
-from rewrites.flexasr_linear import accumulate, finish_of, linear_mapping, operator_of
+from rewrites.mappings.flexasr.linear import accumulate, finish_of, linear_mapping, operator_of
 from smt_encodings.claims import Equality, Status
 from smt_encodings.discharge import Discharger
 from tests.bmc.mutation import mutate_statements
@@ -178,7 +178,7 @@ def test_the_catalogue_has_all_orders() -> None:
 def test_the_claim_that_is_kept_is_of_one_shape() -> None:
     subject = find_subject("flexasr_linear_blocked")
     assert isinstance(subject, ShapedMappingSubject)
-    assert subject.method == "hash" and subject.place()[0] == "rewrites/flexasr_linear.py"
+    assert subject.method == "hash" and subject.place()[0] == "rewrites/mappings/flexasr/linear.py"
     words = subject.words()
     assert words.size_domain.startswith("rows 2, features_in 32, features_out 64 only (T = 2, ni = 2, ")
     assert subject.trust(words).splitlines()[-2:] == [

@@ -19,11 +19,13 @@ from accel_models.flexasr.quantise import Quantised
 from ila_lang import Fragment, Kernel, Machine, run_fragment
 from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
-from rewrites import flexasr_layers, flexasr_linear, flexasr_recurrent
-from rewrites.flexasr_linear import linear_mapping
-from rewrites.flexasr_recurrent import CELLS, recurrent_mapping
+from rewrites.mappings.flexasr import layers as flexasr_layers
+from rewrites.mappings.flexasr import linear as flexasr_linear
+from rewrites.mappings.flexasr import recurrent as flexasr_recurrent
+from rewrites.mappings.flexasr.linear import linear_mapping
+from rewrites.mappings.flexasr.recurrent import CELLS, recurrent_mapping
 from smt_encodings.claims import Status
-from tests.rewrites.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
 
 LINEAR, RNN = linear_mapping("relu"), recurrent_mapping("rnn")
 

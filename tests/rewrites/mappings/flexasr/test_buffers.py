@@ -21,13 +21,14 @@ from accel_models.flexasr.quantise import Quantised
 from ila_lang import Expr, Fragment, Kernel, Machine, const, run_fragment
 from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
-from rewrites import flexasr_attention, flexasr_layer_norm
-from rewrites.flexasr_attention import attention_mapping
-from rewrites.flexasr_buffers import NV, T, UnitProgram
-from rewrites.flexasr_layer_norm import layer_norm_mapping
-from rewrites.flexasr_padding import P, padding_mapping
+from rewrites.mappings.flexasr import attention as flexasr_attention
+from rewrites.mappings.flexasr import layer_norm as flexasr_layer_norm
+from rewrites.mappings.flexasr.attention import attention_mapping
+from rewrites.mappings.flexasr.buffers import NV, T, UnitProgram
+from rewrites.mappings.flexasr.layer_norm import layer_norm_mapping
+from rewrites.mappings.flexasr.padding import P, padding_mapping
 from smt_encodings.claims import Status
-from tests.rewrites.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
 
 PAD, NORM, ATTENTION = padding_mapping(), layer_norm_mapping(), attention_mapping()
 

@@ -31,7 +31,7 @@ from ila_lang import (
 from ila_lang.mapping import Reduction, TensorMapping
 from ir_semantics.layers.dense import DENSE_CODE, DenseOperator, Order, dense_ir
 
-from .flexasr_layers import BASE, CELL, CELL_COLUMN, HOST_X, HOST_Y, NI, NO, Matrix, T, emit_layer, sizes_within
+from .layers import BASE, CELL, CELL_COLUMN, HOST_X, HOST_Y, NI, NO, Matrix, T, emit_layer, sizes_within
 
 __all__ = ["ACTIVATIONS", "linear_fragment", "linear_mapping", "sizes_of"]
 

@@ -16,8 +16,8 @@ from ila_lang import Expr, Fragment, Kernel, Machine, const, load_bytes, run_fra
 from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
 from ilaverify.catalogue import MAPPINGS
-from rewrites.flexasr_buffers import BASE, HOST_X, HOST_Y, NV, T, UnitProgram
-from rewrites.flexasr_chains import (
+from rewrites.mappings.flexasr.buffers import BASE, HOST_X, HOST_Y, NV, T, UnitProgram
+from rewrites.mappings.flexasr.chains import (
     HOST_MID,
     PLACE,
     ROW_APART,
@@ -26,10 +26,10 @@ from rewrites.flexasr_chains import (
     ir_chain,
     reload_mapping,
 )
-from rewrites.flexasr_pooling import KINDS, pooling_mapping
+from rewrites.mappings.flexasr.pooling import KINDS, pooling_mapping
 from rewrites.offload.operators import CHAINS as PAIRS
 from smt_encodings.claims import Status
-from tests.rewrites.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
 
 RELOAD, REST, APART = (reload_mapping(what) for what in ("matrix", "rest", "apart"))
 CHAINS = {f"{kind} x{n}": chain_mapping(kind, n) for kind, n in PAIRS}

@@ -18,7 +18,7 @@ from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive
 from ila_lang.mapping import SizeError, TensorMapping
 from ir_semantics.layers.elementwise import ELEMENTWISE_CODE, ElementwiseOperator, elementwise_ir
 
-from .vta_programs import ASSUMPTIONS, COLUMNS, DRAM_VECTORS, HOST_Y, IDLE, ROWS, SHAPE, Program, micro_op
+from .programs import ASSUMPTIONS, COLUMNS, DRAM_VECTORS, HOST_Y, IDLE, ROWS, SHAPE, Program, micro_op
 
 __all__ = ["OPERATIONS", "Operation", "elementwise_mapping", "elementwise_program"]
 

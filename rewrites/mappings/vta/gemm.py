@@ -21,8 +21,8 @@ from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, true, var
 from ila_lang.mapping import SizeError, TensorMapping
 from ir_semantics.layers.dense import DENSE_CODE, dense_ir
 
-from .vta_dense import DENSE, SUMS
-from .vta_programs import ASSUMPTIONS, DRAM_VECTORS, HOST_Y, IDLE, Program, micro_op
+from .dense import DENSE, SUMS
+from .programs import ASSUMPTIONS, DRAM_VECTORS, HOST_Y, IDLE, Program, micro_op
 
 __all__ = ["GemmDetails", "gemm_fragment", "gemm_mapping"]
 

@@ -4,7 +4,7 @@ IR side: one conv2d instruction on x [channels, height, width] and w [filters, c
 Device side: one start of the convolution, with the layouts of the published drivers.  The host writes activations and
 weights in blocks of 8 channels to SoC memory, lets the accelerator copy the weights to SPAD0, configures and starts the
 convolution, and reads the outputs from SPAD1, 8 filters in an entry.  The hardware is that of the published branch
-wgt_16bits; for the recorded one, with weights of 8 bits, there is :mod:`rewrites.hlscnn_convolution_8bit`.
+wgt_16bits; for the recorded one, with weights of 8 bits, there is :mod:`rewrites.mappings.hlscnn.convolution_8bit`.
 
 Both sides compute the quantised convolution: eight channels of a tap are added exactly and their sum is converted to 16
 bits before it joins the element.  How far that is from real numbers is a theorem of :mod:`rewrites.numerics`.

@@ -17,11 +17,11 @@ from accel_models.vta.program import run
 from ila_lang import Machine, run_fragment
 from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
-from rewrites.vta_elementwise import IMM, OPERATIONS, Details, elementwise_mapping
-from rewrites.vta_programs import COLUMNS, micro_op
+from rewrites.mappings.vta.elementwise import IMM, OPERATIONS, Details, elementwise_mapping
+from rewrites.mappings.vta.programs import COLUMNS, micro_op
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
-from tests.rewrites.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
 
 WRONG_STEPS: dict[str, tuple[tuple[AluOp, object], ...]] = {
     "relu": ((AluOp.MAX, 1),),

@@ -16,10 +16,10 @@ from accel_models.hlscnn.program import run
 from ila_lang import Command, Expr, Kernel, Machine, concat, run_fragment
 from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
-from rewrites import hlscnn_convolution as wide
-from rewrites.hlscnn_convolution_8bit import ENTRIES, OPTIONS, narrow_mapping
+from rewrites.mappings.hlscnn import convolution as wide
+from rewrites.mappings.hlscnn.convolution_8bit import ENTRIES, OPTIONS, narrow_mapping
 from smt_encodings.claims import Status
-from tests.rewrites.mapping_checks import edited, require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.mapping_checks import edited, require_proved, require_refuted, require_unproved, slow_but
 
 NARROW = narrow_mapping()
 

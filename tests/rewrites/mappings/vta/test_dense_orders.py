@@ -8,7 +8,7 @@ import bmc.sums
 from bmc.counterexample import Counterexample, replays
 from ila_lang import const
 from ir_semantics.layers.dense import Order
-from rewrites.vta_dense import DenseDetails, dense_mapping
+from rewrites.mappings.vta.dense import DenseDetails, dense_mapping
 from smt_encodings.claims import Equality, Status
 
 SHAPE = (1, 32, 16)

@@ -26,8 +26,8 @@ from ila_lang.mapping import SizeError, TensorMapping
 from ir_semantics.layers.copying import COPY_CODE, copy_ir
 from ir_semantics.layers.pooling import POOL_CODES, tensor_ir
 
-from .flexasr_buffers import BASE, HOST_X, HOST_Y, NV, T, UnitProgram, matrix_domain, matrix_within
-from .flexasr_pooling import CELL_COLUMN, KINDS, pooling_lemma
+from .buffers import BASE, HOST_X, HOST_Y, NV, T, UnitProgram, matrix_domain, matrix_within
+from .pooling import CELL_COLUMN, KINDS, pooling_lemma
 
 __all__ = [
     "HOST_MID",

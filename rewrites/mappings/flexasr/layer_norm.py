@@ -17,7 +17,7 @@ from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, primitive, tru
 from ila_lang.mapping import TensorMapping
 from ir_semantics.layers.normalisation import NORM_CODE, NormOperator, layer_norm_ir
 
-from .flexasr_buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
+from .buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
 
 __all__ = ["BIASES", "layer_norm_fragment", "layer_norm_mapping", "sizes_of"]
 

@@ -20,10 +20,10 @@ from bmc.programs import write_program_file
 from ila_lang import Command, Expr, Kernel, Machine, concat, const, ite, run_fragment
 from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
-from rewrites import hlscnn_convolution as hc
-from rewrites.hlscnn_convolution import convolution_mapping
+from rewrites.mappings.hlscnn import convolution as hc
+from rewrites.mappings.hlscnn.convolution import convolution_mapping
 from smt_encodings.claims import Status
-from tests.rewrites.mapping_checks import edited, require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.mapping_checks import edited, require_proved, require_refuted, require_unproved, slow_but
 
 CONV = convolution_mapping()
 Change = Callable[[Command], Command]

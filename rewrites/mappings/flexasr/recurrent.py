@@ -1,8 +1,8 @@
 """The mappings of recurrent layers (RNN, GRU, LSTM) to FlexASR's processing elements, from a state of zeros.
 
 IR side: one recurrent instruction.  Device side: the program of the published drivers; see
-:mod:`rewrites.flexasr_layers`.  After every timestep GBControl sends the output back to all PEs as the hidden state;
-the activation units keep the cells' states.  At the first timestep cores skip products with the hidden state.
+:mod:`rewrites.mappings.flexasr.layers`.  After every timestep GBControl sends the output back to all PEs as the hidden
+state; the activation units keep the cells' states.  At the first timestep cores skip products with the hidden state.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, primitive, tru
 from ila_lang.mapping import TensorMapping
 from ir_semantics.layers.recurrent import RECURRENT_CODE, RecurrentCell, recurrent_ir
 
-from .flexasr_layers import BASE, CELL, CELL_COLUMN, HOST_X, HOST_Y, NI, NO, Matrix, T, emit_layer, sizes_within
-from .flexasr_linear import SUMS, multiply_add
+from .layers import BASE, CELL, CELL_COLUMN, HOST_X, HOST_Y, NI, NO, Matrix, T, emit_layer, sizes_within
+from .linear import SUMS, multiply_add
 
 __all__ = ["CELLS", "recurrent_mapping"]
 

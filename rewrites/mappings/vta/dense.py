@@ -19,7 +19,7 @@ from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive
 from ila_lang.mapping import Reduction, SizeError, TensorMapping
 from ir_semantics.layers.dense import DENSE_CODE, DenseOperator, Order, dense_ir
 
-from .vta_programs import ASSUMPTIONS, COLUMNS, DRAM_VECTORS, HOST_Y, IDLE, ROWS, Program, micro_op
+from .programs import ASSUMPTIONS, COLUMNS, DRAM_VECTORS, HOST_Y, IDLE, ROWS, Program, micro_op
 
 __all__ = ["DENSE", "DenseDetails", "dense_fragment", "dense_mapping"]
 

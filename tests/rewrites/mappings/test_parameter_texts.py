@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ilaverify.catalogue import MAPPINGS, SHAPED_MAPPINGS, find_mapping
-from rewrites.flexasr_pooling import pooling_mapping
+from rewrites.mappings.flexasr.pooling import pooling_mapping
 
 NAMES = [n for n in (*MAPPINGS, *SHAPED_MAPPINGS) if n.startswith(("flexasr", "vta"))]
 

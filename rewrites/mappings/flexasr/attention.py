@@ -25,8 +25,8 @@ from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive
 from ila_lang.mapping import SizeError, TensorMapping
 from ir_semantics.layers.attention import ATTENTION_CODE, AttentionOperator, attention_ir
 
-from .flexasr_buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
-from .flexasr_linear import multiply_add
+from .buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
+from .linear import multiply_add
 
 __all__ = ["BIASES", "MOST_TIMESTEPS", "attention_fragment", "attention_mapping", "sizes_of"]
 

@@ -2,7 +2,7 @@
 
 IR side: ``top`` rows of zeros, x [m, 16*inner] and ``bottom`` rows of zeros are multiplied with weights [16*n,
 16*inner]; a bias is added, and results are shifted right and saturated to bytes.  Device side: as in
-:mod:`rewrites.vta_dense`, but only x lies in DRAM; LOAD pads it on its way to the input scratchpad.
+:mod:`rewrites.mappings.vta.dense`, but only x lies in DRAM; LOAD pads it on its way to the input scratchpad.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, true, var
 from ila_lang.mapping import TensorMapping
 from ir_semantics.layers.dense import DENSE_CODE, dense_ir
 
-from .vta_dense import DENSE, DEPTH, HOST_B, HOST_W, HOST_X, ROOM, SHIFT, require_vectors, write_operands
-from .vta_programs import ASSUMPTIONS, COLUMNS, HOST_Y, IDLE, ROWS, Program, micro_op
+from .dense import DENSE, DEPTH, HOST_B, HOST_W, HOST_X, ROOM, SHIFT, require_vectors, write_operands
+from .programs import ASSUMPTIONS, COLUMNS, HOST_Y, IDLE, ROWS, Program, micro_op
 
 __all__ = ["PaddedDetails", "padded_fragment", "padded_mapping"]
 

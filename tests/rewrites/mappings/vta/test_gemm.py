@@ -7,11 +7,11 @@ import pytest
 
 import bmc.prove
 from ila_lang.mapping import SizeError
-from rewrites.vta_gemm import INPUT_BLOCKS, INPUTS, OUTPUTS, ROWS, GemmDetails, gemm_mapping
-from rewrites.vta_programs import micro_op
+from rewrites.mappings.vta.gemm import INPUT_BLOCKS, INPUTS, OUTPUTS, ROWS, GemmDetails, gemm_mapping
+from rewrites.mappings.vta.programs import micro_op
 from smt_encodings.claims import Status
-from tests.rewrites.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
-from tests.rewrites.test_vta_elementwise import ran
+from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.vta.test_elementwise import ran
 
 FAULTS = {
     "accumulators are never cleared": GemmDetails(clear=""),
