@@ -20,9 +20,9 @@ from .egraph.graphs import explain_outputs, from_graph, to_graph
 from .egraph.rewrite import Rewrite, sides_of
 from .egraph.saturation import Limits, Saturation, saturate
 from .gate import Admission
+from .rules.tensor.matching import RULES as MATCHING
 from .subjects.names import slug
 from .tensor_rewrites import Constants, rewrites_of
-from .tensor_rules_matching import RULES as MATCHING
 
 __all__ = ["Optimised", "computed_elements", "optimise"]
 
@@ -73,7 +73,7 @@ def optimise(
 ) -> Optimised:
     """The cheapest equal graph that was found, by admitted rules of these equality notions and by definitions.
 
-    Rules of :mod:`rewrites.tensor_rules_matching` are not used: they make graphs longer, for accelerators.
+    Rules of :mod:`rewrites.rules.tensor.matching` are not used: they make graphs longer, for accelerators.
     The equality to the original is that of the weakest rule in use.  Raises ValueError for a notion that is not one of
     STRENGTH, and EGraphError where an output's explanation does not convince the checker, which is a bug.
     """

@@ -13,9 +13,9 @@ from pathlib import Path
 from chc.tensor_rules.rule import Kind
 from smt_encodings.claims import Status
 
-from . import tensor_rules
 from .offload.chains import CHAIN_RULES
 from .offload.rules import RULES
+from .rules.tensor import catalogue as tensor_rules
 from .subjects.registry import entries
 
 __all__ = ["DOCUMENT", "Count", "counts", "main", "table", "with_table"]
@@ -57,7 +57,7 @@ ABOUT: Mapping[str, str] = {
 def _tensors() -> Iterator[Count]:
     for module in tensor_rules.MODULES:
         wrong = sum(rule.kind is Kind.WRONG for rule in module.RULES)
-        about = ABOUT[module.__name__.rpartition("tensor_rules_")[2]]
+        about = ABOUT[module.__name__.rpartition(".")[2]]
         yield Count("IR to IR", about, len(module.RULES) - wrong, wrong, "every size, ranks as written")
 
 

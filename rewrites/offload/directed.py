@@ -296,4 +296,4 @@ PLACES: Final[Mapping[str, Place]] = {
     "biases of the first two of three gates exchanged and back": _at("gru", _gates_of_biases(3), backwards=True),
     "a vector in two parts": Place(_LAYERS, _both_biases, backwards=True),
 }
-"""Where rules are applied, by their names in :mod:`rewrites.tensor_rules`."""
+"""Where rules are applied, by their names in :mod:`rewrites.rules.tensor.catalogue`."""

@@ -16,7 +16,9 @@ from chc.scalar_rules.rule import Counterexample, ScalarRule
 from chc.scalar_rules.search import find_among_all, find_counterexample, points, refutes_change
 from ir_semantics.scalars.terms import NotInterpreted, Scalar, Value, postorder
 from reports.subjects import Mutant, Refutation, Required, Subject
-from rewrites import float_rules, hardware_rules, integer_rules
+from rewrites.rules.scalar import floats as float_rules
+from rewrites.rules.scalar import hardware as hardware_rules
+from rewrites.rules.scalar import integers as integer_rules
 from smt_encodings.claims import Claim, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 

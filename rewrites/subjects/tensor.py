@@ -18,7 +18,7 @@ from chc.tensor_rules.prove import METHOD, prove_tensor_rule
 from chc.tensor_rules.refute import Counterexample, find_counterexample, replay
 from chc.tensor_rules.rule import TensorRule
 from reports.subjects import Mutant, Refutation, Required, Subject
-from rewrites.tensor_rules import MODULES
+from rewrites.rules.tensor.catalogue import MODULES
 from smt_encodings.claims import Claim, Status, Verdict
 from smt_encodings.discharge import Discharger
 

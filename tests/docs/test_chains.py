@@ -12,7 +12,7 @@ from chc.tensor_rules.rule import Kind
 from ilaverify.catalogue import MAPPINGS
 from rewrites import rule_kinds
 from rewrites.offload.chains import CHAIN_RULES
-from rewrites.tensor_rules import rule_named
+from rewrites.rules.tensor.catalogue import rule_named
 
 
 def test_the_example_runs_as_shown() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import doctest
 from pathlib import Path
 
-from rewrites.tensor_rules import RULES
+from rewrites.rules.tensor.catalogue import RULES
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "tensor_rules.md"
 

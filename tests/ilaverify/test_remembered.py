@@ -117,7 +117,7 @@ def test_an_unchanged_run_says_what_looking_everything_up_says(proved: tuple[Pat
 @pytest.mark.parametrize(
     "name",
     [
-        "rewrites/float_rules.py",
+        "rewrites/rules/scalar/floats.py",
         slow("reports/templates/style.css"),
         slow("encodings/smt_encodings/new.py"),
     ],

@@ -16,7 +16,7 @@ from ir_semantics.scalars.terms import REALS, variable
 from ir_semantics.tensors.evaluate import IllFormed, evaluate
 from ir_semantics.tensors.operators import slice_
 from ir_semantics.tensors.terms import input_
-from rewrites.tensor_words import sizes
+from rewrites.rules.tensor.words import sizes
 from smt_encodings.claims import Answer, Obligation, Runs, Status
 
 

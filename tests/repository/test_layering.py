@@ -58,13 +58,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rewrites.findings": set(),
     "rewrites.mappings": set(),
     "rewrites.numerics": set(),
-    "rewrites.subjects": {"rewrites.numerics"},
+    "rewrites.rules": set(),
     "rewrites.offload": {"rewrites.egraph", "rewrites.subjects"},
+    "rewrites.subjects": {"rewrites.numerics", "rewrites.rules"},
     "rewrites.artefact": {"rewrites.codegen", "rewrites.egraph", "rewrites.offload"},
     "rewrites.codegen": {"rewrites.mappings", "rewrites.numerics", "rewrites.offload", "rewrites.subjects"},
     "rewrites.mappings.flexasr": set(),
     "rewrites.mappings.hlscnn": set(),
     "rewrites.mappings.vta": set(),
+    "rewrites.rules.scalar": set(),
+    "rewrites.rules.tensor": set(),
 }
 """What each package may import of those beside it."""
 FOLDERS = [name for name in MAY_IMPORT if "." not in name]

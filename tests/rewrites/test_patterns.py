@@ -18,7 +18,7 @@ from ir_semantics.tensors.index import size
 from ir_semantics.tensors.operators import map_
 from ir_semantics.tensors.terms import input_
 from rewrites.patterns import Found, Instance, NoPattern, Pattern, build, instances, pattern_of, sides_of
-from rewrites.tensor_rules import RULES, rule_named
+from rewrites.rules.tensor.catalogue import RULES, rule_named
 
 LARGEST = (4, 6, 9, 16)
 

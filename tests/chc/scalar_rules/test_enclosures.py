@@ -13,7 +13,7 @@ from chc.scalar_rules.prove import prove_rule
 from chc.scalar_rules.rule import Counterexample, ScalarRule
 from chc.scalar_rules.runs import survey
 from ir_semantics.scalars.terms import REALS, NotInterpreted, Scalar, abs_, exp, sqrt, variable
-from rewrites import scalar_rules
+from rewrites.rules.scalar import catalogue as scalar_rules
 from smt_encodings.claims import Status
 
 ROWS = {row.row: row for row in scalar_rules.ROWS}

@@ -49,8 +49,8 @@ from ir_semantics.tensors.reductions import (
     softmax,
 )
 from ir_semantics.tensors.terms import Tensor, input_
-from rewrites import tensor_rules
-from rewrites.tensor_words import add, at_least, bias, clip, div, largest, mul, relu, scale, sizes, sub
+from rewrites.rules.tensor import catalogue as tensor_rules
+from rewrites.rules.tensor.words import add, at_least, bias, clip, div, largest, mul, relu, scale, sizes, sub
 from smt_encodings.claims import Equality, Status
 from smt_encodings.discharge import Discharger
 

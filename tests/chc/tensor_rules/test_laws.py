@@ -24,7 +24,7 @@ from chc.tensor_rules.prove import prove_tensor_rule
 from chc.tensor_rules.rule import Kind, TensorRule
 from ir_semantics.tensors.conditions import Condition, TruthOf, holds, variables_of
 from ir_semantics.tensors.elements import Apply, Choice, Element, IndexValue, Number, Read, Reduce
-from rewrites.tensor_rules import RULES
+from rewrites.rules.tensor.catalogue import RULES
 from smt_encodings.claims import Equality, Status
 from tests.chc.tensor_rules.kernel_cases import BITS, CASES, REALS, Case
 

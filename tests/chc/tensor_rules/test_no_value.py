@@ -24,7 +24,7 @@ from ir_semantics.tensors.index import Index, size
 from ir_semantics.tensors.operators import broadcast, concat, fill, map_, reshape, slice_, where
 from ir_semantics.tensors.reductions import max_pool, reduce
 from ir_semantics.tensors.terms import Tensor, input_
-from rewrites.tensor_words import add, at_least, div, mul, sizes, sub
+from rewrites.rules.tensor.words import add, at_least, div, mul, sizes, sub
 from smt_encodings.claims import Equality, Status
 from smt_encodings.discharge import Discharger
 

@@ -43,7 +43,7 @@ from ir_semantics.scalars.terms import (
     interpret,
     variable,
 )
-from rewrites.scalar_rules import ROWS
+from rewrites.rules.scalar.catalogue import ROWS
 from smt_encodings import solver_z3
 from smt_encodings.claims import Interpretation
 from smt_encodings.discharge import Discharger

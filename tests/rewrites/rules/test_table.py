@@ -9,7 +9,7 @@ import pytest
 from chc.scalar_rules.prove import prove_rule
 from chc.scalar_rules.rule import ScalarRule, TableEntry
 from ir_semantics.scalars.terms import BINARY32, exp, integer, log, variable
-from rewrites import rule_table
+from rewrites.rules import table as rule_table
 from smt_encodings.claims import Interpretation, Status
 from smt_encodings.discharge import Discharger
 

@@ -18,7 +18,7 @@ from ir_semantics.tensors.reductions import conv, matmul, patches
 from ir_semantics.tensors.terms import Tensor, input_
 from smt_encodings.claims import Equality
 
-from .tensor_words import add, div, mul, sizes, sub
+from .words import add, div, mul, sizes, sub
 
 __all__ = [
     "FIRST",

@@ -1,4 +1,4 @@
-"""Tables of rules with their verdicts: ``python -m rewrites.rule_table [--write] [scalars] [tensors]``.
+"""Tables of rules with their verdicts: ``python -m rewrites.rules.table [--write] [scalars] [tensors]``.
 
 Each module named in :data:`SOURCES` has a function ``entries()`` that lists its rules.  With ``--write`` the tables go
 into ``docs/rules.md``.  The exit code is 1 where a wrong rule is not refuted or another one not proved.
@@ -18,11 +18,14 @@ from smt_encodings.discharge import Discharger
 
 __all__ = ["DOCUMENT", "SOURCES", "entries", "expected", "line", "main", "with_table"]
 
-SOURCES: Mapping[str, str] = {"scalars": "rewrites.scalar_rules", "tensors": "rewrites.tensor_rules"}
+SOURCES: Mapping[str, str] = {
+    "scalars": "rewrites.rules.scalar.catalogue",
+    "tensors": "rewrites.rules.tensor.catalogue",
+}
 """Modules with rules; each has a table of its own."""
 
-DOCUMENT = Path(__file__).parents[1] / "docs" / "rules.md"
-_BEGIN = "<!-- rules on {}: written by python -m rewrites.rule_table --write -->"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "rules.md"
+_BEGIN = "<!-- rules on {}: written by python -m rewrites.rules.table --write -->"
 _END = "<!-- end of rules on {} -->"
 _HEAD = ["| Row | Rule | Over | Verdict | Counterexample, or how it is proved |", "|---|---|---|---|---|"]
 
@@ -65,7 +68,7 @@ def with_table(document: str, source: str, lines: Iterable[str]) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m rewrites.rule_table", description="Decides rules.")
+    parser = argparse.ArgumentParser(prog="python -m rewrites.rules.table", description="Decides rules.")
     parser.add_argument("--write", action="store_true", help="write the tables into docs/rules.md")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds per solver and question")
     parser.add_argument("sources", nargs="*", metavar="SOURCE", help=f"{' or '.join(SOURCES)}; all by default")

@@ -12,7 +12,8 @@ from chc.scalar_rules.prove import interpretations_of, prove_rule, proved_by
 from chc.scalar_rules.rule import Counterexample, ScalarRule, TableEntry
 from chc.scalar_rules.search import find_counterexample, points, replay
 from ir_semantics.scalars.terms import BINARY32, Value, constant, is_finite, variable
-from rewrites import rule_table, scalar_rules
+from rewrites.rules import table as rule_table
+from rewrites.rules.scalar import catalogue as scalar_rules
 from smt_encodings.claims import Interpretation, Status
 from smt_encodings.discharge import Discharger
 
@@ -56,7 +57,7 @@ DOCUMENTED = [
 def test_verdicts_are_those_of_the_document(entry: TableEntry) -> None:
     verdict = entry.prove(Discharger(timeout=60))
     assert verdict.status is rule_table.expected(entry), (entry.rule, verdict.reason)
-    assert rule_table.line(entry, verdict) in DOCUMENTED, "run `python -m rewrites.rule_table --write`"
+    assert rule_table.line(entry, verdict) in DOCUMENTED, "run `python -m rewrites.rules.table --write`"
     if verdict.status is Status.REFUTED:
         assert isinstance(verdict.details["counterexample"], Counterexample)
     else:

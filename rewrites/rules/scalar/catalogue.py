@@ -7,7 +7,9 @@ from functools import partial
 from chc.scalar_rules.prove import prove_rule
 from chc.scalar_rules.rule import RuleRow, ScalarRule, TableEntry, Unstated
 
-from . import float_rules, hardware_rules, integer_rules
+from . import floats as float_rules
+from . import hardware as hardware_rules
+from . import integers as integer_rules
 
 __all__ = ["ROWS", "UNSTATED", "entries"]
 

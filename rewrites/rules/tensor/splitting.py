@@ -1,7 +1,7 @@
 """Rules that cut an operator in two at ``q``, so that each part fits an accelerator, and that join the parts.
 
-Batches and outputs of a convolution stand in ``tensor_rules_convolution``, batches and the inner axis of a product of
-matrices in ``tensor_rules_products``.
+Batches and outputs of a convolution stand in ``convolution``, batches and the inner axis of a product of
+matrices in ``products``.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from ir_semantics.tensors.operators import concat, map_, reshape, slice_, transp
 from ir_semantics.tensors.reductions import conv, matmul, mean, reduce
 from ir_semantics.tensors.terms import Tensor, input_
 
-from .tensor_rules_inputs import OUT, REALS, A, B, C, H, K, M, N, P, Q, S, T, W, along
-from .tensor_words import at_least, bias, sub
+from .inputs import OUT, REALS, A, B, C, H, K, M, N, P, Q, S, T, W, along
+from .words import at_least, bias, sub
 
 __all__ = ["RULES"]
 

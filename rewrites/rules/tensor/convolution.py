@@ -20,7 +20,7 @@ from ir_semantics.tensors.operators import (
 from ir_semantics.tensors.reductions import conv, matmul
 from ir_semantics.tensors.terms import Tensor, input_
 
-from .tensor_rules_inputs import (
+from .inputs import (
     GAIN,
     IMAGE,
     KERNEL,
@@ -44,7 +44,7 @@ from .tensor_rules_inputs import (
     im2col_2d,
     normalised,
 )
-from .tensor_words import add, at_least, bias, mul, scale, sub
+from .words import add, at_least, bias, mul, scale, sub
 
 __all__ = ["RULES"]
 

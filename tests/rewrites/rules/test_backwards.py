@@ -14,8 +14,8 @@ from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.rule import Kind, TensorRule
 from ir_semantics.tensors.terms import input_
 from rewrites.offload.rule_sets import EXACT, FLEXIBLE
-from rewrites.tensor_rules import rule_named
-from rewrites.tensor_words import div, mul, sizes
+from rewrites.rules.tensor.catalogue import rule_named
+from rewrites.rules.tensor.words import div, mul, sizes
 from smt_encodings.claims import Equality, Status
 
 USED = tuple(dict.fromkeys(name for sets in (EXACT, FLEXIBLE) for names in sets.values() for name in names))

@@ -11,8 +11,8 @@ from ir_semantics.tensors.operators import concat, reshape, slice_, transpose
 from ir_semantics.tensors.reductions import avg_pool, max_pool, mean, patches, reduce
 from ir_semantics.tensors.terms import Tensor, input_
 
-from .tensor_rules_inputs import IMAGE, REALS, C, H, K, M, N, P, Q, S, T, W
-from .tensor_words import at_least
+from .inputs import IMAGE, REALS, C, H, K, M, N, P, Q, S, T, W
+from .words import at_least
 
 __all__ = ["RULES"]
 

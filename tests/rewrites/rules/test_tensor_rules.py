@@ -18,8 +18,9 @@ from ir_semantics.tensors.evaluate import shape_at
 from ir_semantics.tensors.index import Index, size
 from ir_semantics.tensors.operators import fill, where
 from ir_semantics.tensors.terms import input_
-from rewrites import tensor_rules, tensor_rules_layout
-from rewrites.tensor_rules import RULES, entries, rule_named
+from rewrites.rules.tensor import catalogue as tensor_rules
+from rewrites.rules.tensor import layout as tensor_rules_layout
+from rewrites.rules.tensor.catalogue import RULES, entries, rule_named
 from smt_encodings.claims import Equality, Status
 from smt_encodings.discharge import Discharger
 

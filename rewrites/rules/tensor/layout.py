@@ -21,7 +21,7 @@ from ir_semantics.tensors.operators import (
 )
 from ir_semantics.tensors.terms import Tensor, input_
 
-from .tensor_words import add, at_least, largest, relu, sizes
+from .words import add, at_least, largest, relu, sizes
 
 __all__ = ["RULES", "compositions"]
 

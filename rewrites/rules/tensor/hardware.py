@@ -11,7 +11,7 @@ from ir_semantics.tensors.reductions import avg_pool
 from ir_semantics.tensors.terms import Tensor, input_
 from smt_encodings.claims import Equality
 
-from .tensor_words import add, at_least, sizes, sub
+from .words import add, at_least, sizes, sub
 
 __all__ = ["RULES"]
 

@@ -21,26 +21,8 @@ from ir_semantics.tensors.operators import (
 from ir_semantics.tensors.reductions import cumsum, dot, matmul, mean, reduce, softmax
 from ir_semantics.tensors.terms import Tensor, input_
 
-from .tensor_rules_inputs import (
-    GAIN,
-    MATRIX,
-    ORDER,
-    OUT,
-    REALS,
-    VECTOR,
-    A,
-    B,
-    H,
-    K,
-    M,
-    N,
-    P,
-    Q,
-    T,
-    along,
-    normalised,
-)
-from .tensor_words import add, at_least, bias, div, largest, mul, relu, scale, sub
+from .inputs import GAIN, MATRIX, ORDER, OUT, REALS, VECTOR, A, B, H, K, M, N, P, Q, T, along, normalised
+from .words import add, at_least, bias, div, largest, mul, relu, scale, sub
 
 __all__ = ["RULES"]
 

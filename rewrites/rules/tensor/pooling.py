@@ -12,7 +12,7 @@ from ir_semantics.tensors.reductions import avg_pool, conv, max_pool, mean, redu
 from ir_semantics.tensors.terms import input_
 from smt_encodings.claims import Equality
 
-from .tensor_words import add, at_least, bias, clip, div, largest, mul, relu, scale, sizes
+from .words import add, at_least, bias, clip, div, largest, mul, relu, scale, sizes
 
 __all__ = ["RULES"]
 

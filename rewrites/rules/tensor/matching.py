@@ -17,7 +17,7 @@ from ir_semantics.tensors.reductions import conv, matmul, patches
 from ir_semantics.tensors.terms import Tensor, input_
 from smt_encodings.claims import Equality
 
-from .tensor_words import add, at_least, bias, div, mul, relu, sizes, sub
+from .words import add, at_least, bias, div, mul, relu, sizes, sub
 
 __all__ = ["EXCHANGED", "FROM_ONNX", "RULES", "TO_ONNX"]
 

@@ -18,7 +18,7 @@ from ir_semantics.tensors.operators import (
 from ir_semantics.tensors.reductions import conv, cumsum, dot, matmul, reduce, softmax
 from ir_semantics.tensors.terms import input_
 
-from .tensor_rules_inputs import (
+from .inputs import (
     FIRST,
     GAIN,
     IMAGE,
@@ -51,7 +51,7 @@ from .tensor_rules_inputs import (
     masked,
     normalised,
 )
-from .tensor_words import add, at_least, bias, mul, relu, scale
+from .words import add, at_least, bias, mul, relu, scale
 
 __all__ = ["RULES"]
 

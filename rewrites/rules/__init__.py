@@ -1,0 +1,1 @@
+"""The rewrite rules, as data, and tables of them."""
