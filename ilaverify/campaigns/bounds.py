@@ -5,8 +5,8 @@ the accelerator's number lies within ``value - error .. value + error``.  Every 
 the errors of its operands may do.  Where a number may leave its format and wrap, the error becomes infinite: there is
 no statement about what depends on it.
 
-The errors of the piecewise linear functions are lemmas of :mod:`rewrites.numerics`.  References are computed in
-float64, whose rounding (:data:`~rewrites.a_priori.FLOAT_ERROR`) is part of the bounds where results are not exact.
+The errors of the piecewise linear functions are lemmas of :mod:`rewrites.bounds`.  References are computed in float64,
+whose rounding (:data:`~rewrites.bounds.a_priori.FLOAT_ERROR`) is part of the bounds where results are not exact.
 
 All numbers are real: Q6.14 has the unit :data:`UNIT`, and wraps at 32.
 """
@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from accel_models.flexasr.quantise import largest
 from ila_lang import Function, compile_terms
-from rewrites.a_priori import FLOAT_ERROR
-from rewrites.numerics.constants import EXP_ERROR, INV_SQRT_ERROR, SIGMOID_ERROR, TANH_ERROR
+from rewrites.bounds.a_priori import FLOAT_ERROR
+from rewrites.bounds.kernel.constants import EXP_ERROR, INV_SQRT_ERROR, SIGMOID_ERROR, TANH_ERROR
 
 __all__ = [
     "UNIT",
@@ -174,7 +174,7 @@ _FUNCTION_ERRORS = {"sigmoid": SIGMOID_ERROR, "tanh": TANH_ERROR}
 
 
 def function_error(name: str) -> float:
-    """A bound of the error of FlexASR's ``sigmoid`` or ``tanh``, proved on all 2^20 arguments (rewrites.numerics)."""
+    """A bound of the error of FlexASR's ``sigmoid`` or ``tanh``, proved on all 2^20 arguments (rewrites.bounds)."""
     return float(_FUNCTION_ERRORS[name]) + FLOAT_ERROR
 
 
@@ -184,5 +184,5 @@ def inverse_root_error() -> float:
 
 
 def exponential_error() -> float:
-    """A bound of the error of FlexASR's ``exp`` for all arguments <= 0, proved (rewrites.numerics)."""
+    """A bound of the error of FlexASR's ``exp`` for all arguments <= 0, proved (rewrites.bounds)."""
     return float(EXP_ERROR) + FLOAT_ERROR

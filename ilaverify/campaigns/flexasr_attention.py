@@ -14,8 +14,8 @@ from accel_models.flexasr.assembler.commands import READ
 from accel_models.flexasr.layout import LANES, SMALL_BASE
 from accel_models.flexasr.quantise import Quantised
 from ir_semantics import reference
-from rewrites import a_priori
-from rewrites.a_priori import FLOAT_ERROR
+from rewrites.bounds import a_priori
+from rewrites.bounds.a_priori import FLOAT_ERROR
 
 from .bounds import RANGE, Bounded, encoded, exponential_error
 from .definition import Arrays, Campaign, Example, Outcome, Skip, Violation, compare

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from accel_models.flexasr.assembler import layer_norm as assemble
 from accel_models.flexasr.quantise import Quantised
 from ir_semantics import reference
-from rewrites import a_priori
+from rewrites.bounds import a_priori
 
 from .bounds import RANGE, UNIT, Bounded, encoded, exact, inverse_root_error, minus, plus, times
 from .definition import Arrays, Campaign, Example, Outcome, compare

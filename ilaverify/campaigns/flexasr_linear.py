@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from accel_models.flexasr.assembler import linear as assemble
 from ir_semantics import reference
-from rewrites import a_priori
+from rewrites.bounds import a_priori
 
 from .bounds import dense, encoded, exact
 from .definition import Arrays, Campaign, Example, Outcome, compare

@@ -11,7 +11,7 @@ import numpy as np
 from accel_models.flexasr.assembler import add_pool, max_pool, mean_pool
 from accel_models.flexasr.quantise import quantise
 from ir_semantics.reference import pool_over_time
-from rewrites import a_priori
+from rewrites.bounds import a_priori
 
 from .bounds import encoded, exact
 from .definition import Arrays, Campaign, Example, Outcome, compare, first_violation

@@ -13,7 +13,7 @@ from accel_models.flexasr.assembler import Assembled
 from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.quantise import Quantised
 from ir_semantics import reference
-from rewrites import a_priori
+from rewrites.bounds import a_priori
 
 from .bounds import Bounded, dense, encoded, exact, minus, plus, sigmoid, tanh, times
 from .definition import Arrays, Campaign, Example, Outcome, compare, first_violation

@@ -12,7 +12,7 @@ from accel_models.hlscnn.assembler import conv2d as assemble
 from accel_models.hlscnn.options import BY_WEIGHT_BITS, HlscnnOptions
 from accel_models.hlscnn.quantise import activation_format, convolution_error, result_format, weight_format
 from ir_semantics import reference
-from rewrites import a_priori
+from rewrites.bounds import a_priori
 
 from .definition import Arrays, Campaign, Example, Outcome, compare
 from .device import run_hlscnn

@@ -1,6 +1,6 @@
 """From proved bounds on quantised operands to bounds on the operands as given.
 
-A theorem of :mod:`rewrites.numerics` bounds the distance of the accelerator's result from the exact operator *on the
+A theorem of :mod:`rewrites.bounds` bounds the distance of the accelerator's result from the exact operator *on the
 quantised operands*.  Rounding the operands moves the exact operator's result, too: by at most the *change* that the
 functions here compute, from how far the quantised operands of a run are from the given ones.  By the triangle
 inequality the sum of both bounds the distance from the exact operator on the operands as given.
@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from rewrites.numerics.calculus import Bound
+from rewrites.bounds.derivations.calculus import Bound
 
 from .formats import greatest, rounded_up
 from .interface import Bounds, Executed, Reals

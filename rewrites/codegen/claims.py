@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
-from rewrites.numerics.operators import OPERATORS
+from rewrites.bounds.derivations.operators import OPERATORS
 from rewrites.subjects.names import bound_name, slug
 
 from . import flexasr_linear, flexasr_pools, hlscnn, vta
@@ -41,7 +41,7 @@ _THEOREMS: Final[Mapping[str, tuple[str, ...]]] = {
     "hlscnn_conv2d_8bit": ("HLSCNN conv2d, weights of 8 bits",),
     "vta_gemm": ("VTA dense",),
 }
-"""By mapping, the operators of ``rewrites.numerics`` whose bounds an implementation's bound is composed of."""
+"""By mapping, the operators of ``rewrites.bounds`` whose bounds an implementation's bound is composed of."""
 
 
 @cache

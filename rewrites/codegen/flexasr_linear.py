@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from accel_models.flexasr.layout import LANES, LARGE_VECTORS
 from accel_models.flexasr.quantise import BIASES, dequantise, largest
 from ir_semantics.graph import Node, TensorType
-from rewrites import a_priori
+from rewrites.bounds import a_priori
 
 from .adaptive import AdaptiveImplementation
 from .bounding import bounds_of, linear_change

@@ -19,7 +19,7 @@ from accel_models.flexasr.layout import LANES, LARGE_VECTORS
 from accel_models.flexasr.quantise import dequantise
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
-from rewrites import a_priori
+from rewrites.bounds import a_priori
 from rewrites.offload.operators import CHAINS
 
 from .adaptive import AdaptiveImplementation

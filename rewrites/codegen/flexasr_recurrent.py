@@ -19,8 +19,8 @@ from accel_models.flexasr.layout import LANES, LARGE_VECTORS
 from accel_models.flexasr.quantise import dequantise
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
-from rewrites import a_priori
-from rewrites.numerics.calculus import Bound
+from rewrites.bounds import a_priori
+from rewrites.bounds.derivations.calculus import Bound
 
 from .adaptive import AdaptiveImplementation
 from .bounding import bounds_of, condition_text, operand_error, row_sum

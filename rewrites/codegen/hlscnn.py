@@ -29,7 +29,7 @@ from accel_models.hlscnn.tiling import Shape, Tiling, tile
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.ir import integer_of
-from rewrites import a_priori
+from rewrites.bounds import a_priori
 
 from .bounding import bounds_of, linear_change
 from .formats import check_scale, greatest, power_above, range_of, unscale

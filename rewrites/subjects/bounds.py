@@ -8,13 +8,13 @@ from typing import Any
 
 from ila_lang.text.portable import digest
 from reports.subjects import Refutation, Required, Subject
-from rewrites.numerics import flexasr, machines, norm
-from rewrites.numerics.bound_runs import Data, beyond, require_data, survey_bound
-from rewrites.numerics.calculus import Operator
-from rewrites.numerics.catalogue import LEMMAS, RULES
-from rewrites.numerics.judgements import Rejected, Step, Theorem, text_of
-from rewrites.numerics.kernel import replay
-from rewrites.numerics.real_rules import ask_rule
+from rewrites.bounds.bound_runs import Data, beyond, require_data, survey_bound
+from rewrites.bounds.catalogue import LEMMAS, RULES
+from rewrites.bounds.derivations import flexasr, machines, norm
+from rewrites.bounds.derivations.calculus import Operator
+from rewrites.bounds.kernel.judgements import Rejected, Step, Theorem, text_of
+from rewrites.bounds.kernel.replay import replay
+from rewrites.bounds.lemmas.real_rules import ask_rule
 from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged, Requirements
 from smt_encodings.environment import fresh_symbols
@@ -128,7 +128,7 @@ class BoundSubject(Subject):
         return {
             "theorem": text_digest(*_said(theorem), *_assumptions(theorem)),
             "lemmas": text_digest(*(t for m in lemmas for t in (m.name, m.statement, m.domain, digest(m.function)))),
-            "readings": meaning_digest([replay], "rewrites.numerics"),
+            "readings": meaning_digest([replay], "rewrites.bounds"),
         }
 
     def trust(self, claim: Claim) -> str:

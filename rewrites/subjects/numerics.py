@@ -8,10 +8,10 @@ from typing import Any
 
 from ila_lang.text.portable import digest
 from reports.subjects import Refutation, Required, Subject
-from rewrites.numerics import activations, codes, machine, real_rules
-from rewrites.numerics.lemma import EVERY_ARGUMENT, Lemma, lemma_claim, prove_lemma
-from rewrites.numerics.real_rules import RealRule, prove_rule, rule_claim
-from rewrites.numerics.runs import operands_differ, survey_lemma, survey_rule, values_differ
+from rewrites.bounds.lemmas import activations, codes, machine, real_rules
+from rewrites.bounds.lemmas.lemma import EVERY_ARGUMENT, Lemma, lemma_claim, prove_lemma
+from rewrites.bounds.lemmas.real_rules import RealRule, prove_rule, rule_claim
+from rewrites.bounds.lemmas.runs import operands_differ, survey_lemma, survey_rule, values_differ
 from smt_encodings.claims import Claim, Runs, Status, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 from smt_encodings.runs import surviving
@@ -101,7 +101,7 @@ class LemmaSubject(_Numerics):
         return {
             "primitive": digest(self.lemma.function),
             "statement": text_digest(self.lemma.statement, self.lemma.domain),
-            "comparison": meaning_digest([self.lemma.proof], "rewrites.numerics", "accel_models", "ila_lang"),
+            "comparison": meaning_digest([self.lemma.proof], "rewrites.bounds", "accel_models", "ila_lang"),
         }
 
     def provers(self, method: str) -> tuple[Callable[..., Any], ...]:

@@ -9,8 +9,8 @@ from chc.scalar_rules.rule import ScalarRule
 from chc.tensor_rules.rule import Kind
 from chc.token_order.family import DOUBLE, SINGLE
 from reports.subjects import Entry, Subject
-from rewrites.numerics.catalogue import LEMMAS, OPERATORS
-from rewrites.numerics.catalogue import RULES as ERROR_RULES
+from rewrites.bounds.catalogue import LEMMAS, OPERATORS
+from rewrites.bounds.catalogue import RULES as ERROR_RULES
 from rewrites.rules.scalar import catalogue as scalar_rules
 from rewrites.rules.tensor import catalogue as tensor_rules
 from smt_encodings.claims import Status

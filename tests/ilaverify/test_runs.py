@@ -14,7 +14,7 @@ import pytest
 from pysmt.typing import REAL
 
 import chc.scalar_rules.prove
-import rewrites.numerics.lemma
+import rewrites.bounds.lemmas.lemma
 from accel_models.vta.assembly import assemble
 from accel_models.vta.program import Program
 from chc.scalar_rules.rule import ScalarRule
@@ -32,8 +32,8 @@ from ir_semantics.tensors.index import size
 from ir_semantics.tensors.operators import slice_
 from ir_semantics.tensors.terms import input_
 from reports.subjects import Refutation, Subject
-from rewrites.numerics.lemma import Every, Lemma, Statement, Words, blocks
-from rewrites.numerics.real_rules import RealRule
+from rewrites.bounds.lemmas.lemma import Every, Lemma, Statement, Words, blocks
+from rewrites.bounds.lemmas.real_rules import RealRule
 from rewrites.subjects.numerics import ErrorRuleSubject, LemmaSubject
 from rewrites.subjects.scalar import ScalarSubject
 from rewrites.subjects.tensor import TensorSubject
@@ -166,7 +166,7 @@ def test_a_wrong_lemma_on_every_argument(tmp_path: Path, monkeypatch: pytest.Mon
     every = Every(lambda: blocks(0, 1 << 16), off)
     subject = LemmaSubject("wrong", Lemma("wrong", rounded, "the result is a", "every a", lambda _: every))
     assert subject.prove(Discharger()).status is Status.REFUTED
-    monkeypatch.setattr(rewrites.numerics.lemma, "_enumerate", lambda *_: conclude((), "a broken enumeration"))
+    monkeypatch.setattr(rewrites.bounds.lemmas.lemma, "_enumerate", lambda *_: conclude((), "a broken enumeration"))
     monkeypatch.setattr(Verdict, "__post_init__", lambda _: None)
     content = replays(subject, subject.prove(Discharger()), tmp_path, monkeypatch)
     assert content["operands"] == {"a": 0x8000}

@@ -14,12 +14,13 @@ import pytest
 
 from reports.binding import binding_problems
 from reports.certificate import certificate_of, certificate_text, parse_certificate
+from rewrites.bounds import bound_runs
+from rewrites.bounds.catalogue import OPERATORS
+from rewrites.bounds.derivations.calculus import Operator
+from rewrites.bounds.kernel import laws
+from rewrites.bounds.kernel.formula import constant
+from rewrites.bounds.kernel.judgements import Step
 from rewrites.codegen import bound_claims
-from rewrites.numerics import bound_runs, laws
-from rewrites.numerics.calculus import Operator
-from rewrites.numerics.catalogue import OPERATORS
-from rewrites.numerics.formula import constant
-from rewrites.numerics.judgements import Step
 from rewrites.subjects.bounds import BoundSubject
 from rewrites.subjects.names import bound_name
 from rewrites.subjects.registry import entries

@@ -7,7 +7,7 @@ convolution, and reads the outputs from SPAD1, 8 filters in an entry.  The hardw
 wgt_16bits; for the recorded one, with weights of 8 bits, there is :mod:`rewrites.mappings.hlscnn.convolution_8bit`.
 
 Both sides compute the quantised convolution: eight channels of a tap are added exactly and their sum is converted to 16
-bits before it joins the element.  How far that is from real numbers is a theorem of :mod:`rewrites.numerics`.
+bits before it joins the element.  How far that is from real numbers is a theorem of :mod:`rewrites.bounds`.
 """
 
 from __future__ import annotations

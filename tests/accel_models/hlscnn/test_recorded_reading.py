@@ -29,9 +29,9 @@ from ila_lang import Machine
 from ila_lang.mapping import TensorMapping
 from ilaverify.campaigns.hlscnn import CAMPAIGNS
 from ilaverify.cli import main
+from rewrites.bounds.derivations.machines import OPERATORS
 from rewrites.mappings.hlscnn.convolution import convolution_mapping
 from rewrites.mappings.hlscnn.convolution_8bit import narrow_mapping
-from rewrites.numerics.machines import OPERATORS
 
 SOC, SPAD0, SPAD1 = 0x32050000, 0x32004000, 0x32024000
 PIXELS = (1, 3, 5, 6)

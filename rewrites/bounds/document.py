@@ -8,12 +8,12 @@ from pathlib import Path
 
 from ila_lang.text.portable import digest
 
-from .calculus import Operator
 from .catalogue import LEMMAS, OPERATORS, RULES
-from .formula import number_text
-from .judgements import text_of
-from .laws import AXIOMS
-from .recurrence import STEPS, over_time
+from .derivations.calculus import Operator
+from .derivations.recurrence import STEPS, over_time
+from .kernel.formula import number_text
+from .kernel.judgements import text_of
+from .kernel.laws import AXIOMS
 
 __all__ = ["DOCUMENT", "PARTS", "updated"]
 
@@ -101,7 +101,7 @@ PARTS: Mapping[str, Callable[[], list[str]]] = {
 def updated(document: str) -> str:
     """The document with all generated parts renewed; raises ValueError where one has no place."""
     for name, lines in PARTS.items():
-        begin, end = f"<!-- {name}: written by python -m rewrites.numerics --write -->", f"<!-- end of {name} -->"
+        begin, end = f"<!-- {name}: written by python -m rewrites.bounds --write -->", f"<!-- end of {name} -->"
         head, found, rest = document.partition(begin)
         _, closed, tail = rest.partition(end)
         if not found or not closed:

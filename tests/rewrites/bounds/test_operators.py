@@ -26,11 +26,12 @@ from ilaverify.campaigns.campaign import CampaignResult, run_campaign
 from ilaverify.campaigns.definition import Campaign
 from ilaverify.campaigns.device import quantise_fitting, run_flexasr, run_hlscnn, run_vta
 from ilaverify.campaigns.registry import find_campaign
-from rewrites import a_priori
-from rewrites.numerics.calculus import Bound, Derivation, Operator
-from rewrites.numerics.catalogue import LEMMAS, OPERATORS, RULES
-from rewrites.numerics.document import DOCUMENT, updated
-from rewrites.numerics.formula import (
+from rewrites.bounds import a_priori
+from rewrites.bounds.catalogue import LEMMAS, OPERATORS, RULES
+from rewrites.bounds.derivations.calculus import Bound, Derivation, Operator
+from rewrites.bounds.derivations.recurrence import geometric, over_time
+from rewrites.bounds.document import DOCUMENT, updated
+from rewrites.bounds.kernel.formula import (
     MissingSymbol,
     constant,
     floor_log2,
@@ -40,7 +41,6 @@ from rewrites.numerics.formula import (
     power_of_two,
     symbol,
 )
-from rewrites.numerics.recurrence import geometric, over_time
 
 # -- formulas ----------------------------------------------------------------------------------------------
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import activations, codes, machine
-from .lemma import Lemma
-from .operators import OPERATORS
-from .real_rules import RULES
+from .derivations.operators import OPERATORS
+from .lemmas import activations, codes, machine
+from .lemmas.lemma import Lemma
+from .lemmas.real_rules import RULES
 
 __all__ = ["LEMMAS", "OPERATORS", "RULES"]
 

@@ -1,4 +1,4 @@
-"""Numbers that lemmas state and bounds use; the proofs are in :mod:`.activations`."""
+"""Numbers that lemmas state and bounds use; the proofs are in :mod:`rewrites.bounds.lemmas.activations`."""
 
 from __future__ import annotations
 

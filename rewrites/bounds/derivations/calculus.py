@@ -1,7 +1,8 @@
 """Operators with bounds: a derivation as a list of steps, and the theorem that the kernel makes of it.
 
 A derivation (:class:`Derivation`) is written in the order of the unit's kernel.  It names laws, lemmas and ranges and
-states no formula: the bound, its conditions and the ranges' defaults are what :func:`.kernel.replay` computes.
+states no formula: the bound, its conditions and the ranges' defaults are what
+:func:`rewrites.bounds.kernel.replay.replay` computes.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
-from .formula import Formula, constant, symbol, symbols_of
-from .judgements import Condition, Step, Theorem
-from .kernel import LAWS, replay
+from rewrites.bounds.kernel.formula import Formula, constant, symbol, symbols_of
+from rewrites.bounds.kernel.judgements import Condition, Step, Theorem
+from rewrites.bounds.kernel.replay import LAWS, replay
 
 __all__ = ["Bound", "Condition", "Derivation", "Operator", "evaluate"]
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from accel_models.flexasr.quantise import Quantised
 
-from .numerics.calculus import Bound
-from .numerics.flexasr import OPERATORS as LAYERS
-from .numerics.machines import OPERATORS as MACHINES
-from .numerics.norm import OPERATORS as NORMS
-from .numerics.recurrence import over_time
+from .derivations.calculus import Bound
+from .derivations.flexasr import OPERATORS as LAYERS
+from .derivations.machines import OPERATORS as MACHINES
+from .derivations.norm import OPERATORS as NORMS
+from .derivations.recurrence import over_time
 
 __all__ = ["FLOAT_ERROR", "attention", "convolution", "layer_norm", "linear", "pooling", "recurrent"]
 

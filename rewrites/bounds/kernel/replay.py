@@ -2,8 +2,8 @@
 
 A derivation is a list of :class:`Step`.  A step names a law, the steps that it is applied to, and what it is applied
 with: lemmas and names.  It states no formula: what it concludes is a :class:`Judgement`, whose formulas are the
-functions ``of_...`` of :mod:`.laws`, which two solvers prove (:mod:`.real_rules`), at the operands' formulas.  Where a
-law needs a condition (that a word does not wrap, say), the kernel adds it to the theorem.
+functions ``of_...`` of :mod:`.laws`, which two solvers prove (:mod:`rewrites.bounds.lemmas.real_rules`), at the
+operands' formulas.  Where a law needs a condition (that a word does not wrap, say), the kernel adds it to the theorem.
 
 The kernel imports nothing of the modules that write derivations.  It trusts the laws and their
 :data:`~.laws.AXIOMS`, the :data:`~.readings.READINGS` of lemmas, and exact arithmetic on
@@ -20,17 +20,7 @@ from ir_semantics.tensors.numbers import fraction_of
 
 from . import laws
 from .constants import EXP_VANISHES, INV_SQRT_ERROR, LEAST_RADICAND
-from .formula import (
-    Formula,
-    constant,
-    half_step,
-    inverse_root,
-    maximum,
-    minimum,
-    power_of_two,
-    symbol,
-    symbols_of,
-)
+from .formula import Formula, constant, half_step, inverse_root, maximum, minimum, power_of_two, symbol, symbols_of
 from .judgements import Judgement, Rejected, Step, Theorem, amount, need, operands_of, put, renamed
 from .readings import ANY, LARGEST_AT_0, READINGS, TINY_AT_0, UNIT, Reading, Term
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from accel_models.flexasr import functions
 from ila_lang import Expr, Function, bv, const, var
-
-from .constants import (
+from rewrites.bounds.kernel.constants import (
     EXP_ERROR,
     EXP_VANISHES,
     INV_SQRT_ERROR,
@@ -22,6 +21,7 @@ from .constants import (
     SIGMOID_ERROR,
     TANH_ERROR,
 )
+
 from .enclosures import SCALE, exp_minus, logistic, tanh
 from .lemma import Every, Lemma, Statement, Words, blocks, signed
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rewrites.numerics import __main__ as command
-from rewrites.numerics import document
-from rewrites.numerics.catalogue import LEMMAS
-from rewrites.numerics.codes import LEMMAS as CODES
-from rewrites.numerics.lemma import Lemma
+from rewrites.bounds import __main__ as command
+from rewrites.bounds import document
+from rewrites.bounds.catalogue import LEMMAS
+from rewrites.bounds.lemmas.codes import LEMMAS as CODES
+from rewrites.bounds.lemmas.lemma import Lemma
 
 
 def test_lemmas_and_rules_by_name(capsys: pytest.CaptureFixture[str]) -> None:

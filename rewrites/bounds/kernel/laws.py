@@ -1,7 +1,8 @@
 """The formulas of the laws by which errors compose, and the axioms beside them.
 
 a is a real value and a' what the device has in its place, with |a| <= m and |a' - a| <= e; likewise b, b', n and f.
-:mod:`.real_rules` puts the laws with these functions to two solvers, and :mod:`.kernel` applies them.
+:mod:`rewrites.bounds.lemmas.real_rules` puts the laws with these functions to two solvers, and :mod:`.replay` applies
+them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``python -m rewrites.numerics``: proves all lemmas and rules.
+"""``python -m rewrites.bounds``: proves all lemmas and rules.
 
 Exit codes: 0 all proved, 1 one is not, 64 bad usage.
 """
@@ -15,8 +15,8 @@ from smt_encodings.discharge import Discharger
 
 from .catalogue import LEMMAS, RULES
 from .document import DOCUMENT, updated
-from .lemma import prove_lemma
-from .real_rules import prove_rule
+from .lemmas.lemma import prove_lemma
+from .lemmas.real_rules import prove_rule
 
 __all__ = ["main"]
 
@@ -40,7 +40,7 @@ def _verdicts(names: list[str], timeout: float) -> Iterator[tuple[str, Verdict]]
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
     parser = _Parser(
-        prog="python -m rewrites.numerics",
+        prog="python -m rewrites.bounds",
         description="Proves the lemmas on the accelerators' primitives, and the rules by which errors compose.",
         epilog="exit codes: 0 all proved, 1 one is not, 64 bad usage",
     )

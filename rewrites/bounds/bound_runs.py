@@ -20,9 +20,9 @@ from ila_lang.interpreter.compile import compile_function
 from ir_semantics.scalars.intervals import Interval, exp, inverse_root, point
 from smt_encodings.claims import Runs
 
-from .calculus import Operator
-from .judgements import Judgement, Theorem, amount, indices_of, text_of
-from .readings import READINGS, Term
+from .derivations.calculus import Operator
+from .kernel.judgements import Judgement, Theorem, amount, indices_of, text_of
+from .kernel.readings import READINGS, Term
 
 __all__ = ["Data", "beyond", "require_data", "survey_bound"]
 

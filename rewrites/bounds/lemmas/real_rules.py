@@ -1,8 +1,8 @@
 """The laws by which errors compose: statements on real numbers, put to two solvers.
 
 In all of them a is a real value and a' what the device has in its place, ``near(a, a', m, e)`` stands for |a| <= m and
-|a' - a| <= e.  The formulas of the conclusions are the functions of :mod:`.laws`: :mod:`.kernel` applies the very
-functions that are proved here.
+|a' - a| <= e.  The formulas of the conclusions are the functions of :mod:`rewrites.bounds.kernel.laws`:
+:mod:`rewrites.bounds.kernel.replay` applies the very functions that are proved here.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 from pysmt.typing import REAL
 
+from rewrites.bounds.kernel import laws
+from rewrites.bounds.kernel.formula import Formula, FormulaLike, constant, maximum, minimum, symbol
 from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
-
-from . import laws
-from .formula import Formula, FormulaLike, constant, maximum, minimum, symbol
 
 __all__ = ["RULES", "RealRule", "ask_rule", "prove_rule", "rule_claim"]
 

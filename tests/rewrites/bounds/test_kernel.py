@@ -20,16 +20,18 @@ from accel_models.flexasr.assembler import linear as assemble_linear
 from ila_lang import compile_terms
 from ilaverify.campaigns.device import quantise_fitting, run_flexasr
 from ir_semantics.scalars import intervals
-from rewrites.numerics import kernel, laws, real_rules
-from rewrites.numerics.bound_runs import FRACTION_BITS, WIDTHS, Data, _Device, beyond, survey_bound
-from rewrites.numerics.calculus import Operator
-from rewrites.numerics.catalogue import LEMMAS, OPERATORS, RULES
-from rewrites.numerics.formula import Formula, constant, maximum, minimum, symbol
-from rewrites.numerics.judgements import Rejected, Step
-from rewrites.numerics.kernel import LAWS, replay
-from rewrites.numerics.laws import AXIOMS
-from rewrites.numerics.readings import ANY, READINGS
-from rewrites.numerics.real_rules import prove_rule
+from rewrites.bounds.bound_runs import FRACTION_BITS, WIDTHS, Data, _Device, beyond, survey_bound
+from rewrites.bounds.catalogue import LEMMAS, OPERATORS, RULES
+from rewrites.bounds.derivations.calculus import Operator
+from rewrites.bounds.kernel import laws
+from rewrites.bounds.kernel import replay as kernel
+from rewrites.bounds.kernel.formula import Formula, constant, maximum, minimum, symbol
+from rewrites.bounds.kernel.judgements import Rejected, Step
+from rewrites.bounds.kernel.laws import AXIOMS
+from rewrites.bounds.kernel.readings import ANY, READINGS
+from rewrites.bounds.kernel.replay import LAWS, replay
+from rewrites.bounds.lemmas import real_rules
+from rewrites.bounds.lemmas.real_rules import prove_rule
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 

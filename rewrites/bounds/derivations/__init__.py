@@ -1,0 +1,1 @@
+"""Derivations of bounds: a closed form for each operator."""

@@ -1,0 +1,1 @@
+"""Lemmas on primitives, and the rules by which errors compose."""
