@@ -68,12 +68,12 @@ def measure(application: str, proofs: Path) -> dict[str, Any]:
     from examples.models.applications import APPLICATIONS
     from ilaverify.catalogue import MAPPINGS, mapping_entries
     from ir_semantics.onnx import import_model
+    from rewrites.claims.gate import open_gate
+    from rewrites.claims.registry import entries, slug
     from rewrites.codegen import implementable
-    from rewrites.gate import open_gate
     from rewrites.offload.compiler import offload
     from rewrites.offload.operators import ACCELERATOR_OPERATORS, TARGETS
     from rewrites.offload.rule_sets import FLEXIBLE
-    from rewrites.subjects.registry import entries, slug
 
     model = APPLICATIONS[application].build(0)
     start, used = time.perf_counter(), time.process_time()

@@ -202,7 +202,7 @@ if __name__ == "__main__":
     import signal
 
     from ilaverify.text import show_verdict
-    from ilaverify.verify import verify
+    from rewrites.claims.verify import verify
 
     verdict = verify(mapping())
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # where nobody reads to the end, it ends as other programs do

@@ -272,9 +272,8 @@ def mapping_entries(names: Iterable[str] = (*MAPPINGS, *SHAPED_MAPPINGS)) -> dic
     from functools import partial
 
     from reports.subjects import Entry
+    from rewrites.claims.mapping import MappingSubject, ShapedMappingSubject
     from smt_encodings.claims import Status
-
-    from .mapping_subject import MappingSubject, ShapedMappingSubject
 
     def entry(name: str) -> Entry:
         if name in SHAPED_MAPPINGS:
@@ -289,7 +288,7 @@ def mapping_entries(names: Iterable[str] = (*MAPPINGS, *SHAPED_MAPPINGS)) -> dic
 
 def all_entries() -> dict[str, Entry]:
     """Every claim: mappings, rules, lemmas, theorems."""
-    from rewrites.subjects.registry import entries
+    from rewrites.claims.registry import entries
 
     return {**mapping_entries(), **entries()}
 

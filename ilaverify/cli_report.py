@@ -200,7 +200,7 @@ def _comparison(
     outcome: ProofOutcome, mappings: Mapping[str, tuple[str, Callable[[], TensorMapping]]]
 ) -> Comparison | str:
     """Both sides' outputs on the counterexample's data; or why there are none."""
-    from .counterexamples import counterexample_from_text
+    from rewrites.claims.counterexamples import counterexample_from_text
 
     if outcome.name not in mappings:
         return "the catalogue has no mapping of that name"

@@ -191,11 +191,11 @@ def _mapping(options: argparse.Namespace) -> int:
     mapping = find_mapping(options.name)
 
     from ila_lang.mapping import SizeError
+    from rewrites.claims.verify import METHODS, verify
     from smt_encodings.claims import Status
 
     from .errors import exit_code
     from .text import show_verdict, show_written, verdict_json
-    from .verify import METHODS, verify
 
     if options.method not in METHODS:
         raise UsageError(f"--method must be one of {', '.join(METHODS)}, not '{options.method}'")
@@ -279,10 +279,10 @@ def _write(
 ) -> list[Path]:
     """Writes the certificate of a proof, or the data and the program of a counterexample."""
     from reports.certificate import certificate_of, certificate_text, semantics_of, write_atomically, written_by
+    from rewrites.claims.mapping import MappingSubject
     from smt_encodings.claims import Interpretation, Status
 
     from .identity import prover_identity
-    from .mapping_subject import MappingSubject
     from .refutations import write_refutation
 
     if verdict.status is Status.PROVED and options.directory is not None:

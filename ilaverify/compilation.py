@@ -17,6 +17,8 @@ import numpy as np
 
 from rewrites.artefact.model import Certified, Compiled, OnHost
 from rewrites.artefact.source import source_of
+from rewrites.claims.gate import Gate, open_gate
+from rewrites.claims.names import slug
 from rewrites.codegen import (
     MAPPINGS,
     SPLITS,
@@ -34,11 +36,9 @@ from rewrites.codegen import (
     is_program_of,
     quantisation_of,
 )
-from rewrites.gate import Gate, open_gate
 from rewrites.offload.compiler import Offloaded, offload
 from rewrites.offload.operators import ACCELERATOR_OPERATORS
 from rewrites.offload.rule_sets import EXACT, FLEXIBLE
-from rewrites.subjects.names import slug
 
 from . import __version__
 from .errors import UsageError

@@ -44,7 +44,7 @@ def read_provers() -> None:
     code = installed()
     gc.disable()  # to look for garbage in syntax trees, which leave none, takes a third of the time
     try:
-        code.digest(code.modules("ilaverify.mapping_subject", "rewrites.subjects.registry"))
+        code.digest(code.modules("rewrites.claims.mapping", "rewrites.claims.registry"))
     finally:
         gc.enable()
 

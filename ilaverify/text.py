@@ -8,10 +8,10 @@ from textwrap import wrap
 from typing import Any
 
 from bmc.counterexample import Counterexample
+from rewrites.claims.verify import METHODS, counterexample_of
 from smt_encodings.claims import Obligation, Runs, Status, Verdict
 
 from .refutations import is_counterexample
-from .verify import METHODS, counterexample_of
 
 __all__ = ["runs_text", "show_verdict", "show_written", "verdict_json"]
 

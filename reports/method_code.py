@@ -25,7 +25,7 @@ PACKAGES = (
 )  # fmt: skip
 """Our packages: what else is imported has a version of its own."""
 
-GLUE = ("ilaverify", "reports", "rewrites.subjects")
+GLUE = ("ilaverify", "reports", "rewrites.claims")
 """Packages whose modules pass on what provers say; none of them proves anything."""
 
 

@@ -17,11 +17,11 @@ from ir_semantics.graph.operator import NAMES, OPERATORS
 from ir_semantics.graph.types import TensorType
 from ir_semantics.scalars.terms import BOOLEAN, Scalar, variables
 
+from .claims.sources import text_digest
 from .egraph import EGraph, EGraphError, Rule, Substitution, Symbol
 from .egraph.graphs import typing
 from .egraph.pattern import Maker
 from .patterns import is_number, scalar_operators
-from .subjects.sources import text_digest
 from .tensor_rewrites import Classes, Constants, Types
 
 __all__ = ["Definition", "definitions"]

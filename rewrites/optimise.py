@@ -13,15 +13,15 @@ from ir_semantics.graph.ir import Graph
 from ir_semantics.graph.types import TensorType
 from smt_encodings.claims import Equality
 
+from .claims.gate import Admission
+from .claims.names import slug
 from .definitions import definitions
 from .egraph import Cost, EGraph, ENode, Rule, extract
 from .egraph.graph_checker import check_graphs
 from .egraph.graphs import explain_outputs, from_graph, to_graph
 from .egraph.rewrite import Rewrite, sides_of
 from .egraph.saturation import Limits, Saturation, saturate
-from .gate import Admission
 from .rules.tensor.matching import RULES as MATCHING
-from .subjects.names import slug
 from .tensor_rewrites import Constants, rewrites_of
 
 __all__ = ["Optimised", "computed_elements", "optimise"]

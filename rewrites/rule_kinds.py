@@ -13,10 +13,10 @@ from pathlib import Path
 from chc.tensor_rules.rule import Kind
 from smt_encodings.claims import Status
 
+from .claims.registry import entries
 from .offload.chains import CHAIN_RULES
 from .offload.rules import RULES
 from .rules.tensor import catalogue as tensor_rules
-from .subjects.registry import entries
 
 __all__ = ["DOCUMENT", "Count", "counts", "main", "table", "with_table"]
 

@@ -19,11 +19,11 @@ from ir_semantics.graph.ir import Attribute, attributes_of, digest_of
 from ir_semantics.graph.types import Array, GraphError, TensorType
 from smt_encodings.claims import Equality
 
+from .claims.gate import Admission
+from .claims.tensor import TensorSubject
 from .egraph import EGraph, EGraphError, Rule, Substitution, Symbol
 from .egraph.pattern import Maker
-from .gate import Admission
 from .patterns import Found, Instance, NoPattern, Pattern, build, fits, instances, sides_of
-from .subjects.tensor import TensorSubject
 
 __all__ = ["Classes", "Constants", "TensorRewrite", "Types", "rewrites_of"]
 

@@ -14,11 +14,11 @@ from ir_semantics.graph.ir import Graph
 from ir_semantics.graph.types import GraphError
 from ir_semantics.onnx import import_model
 from reports.subjects import Entry
+from rewrites.claims.gate import Gate, Recheck, open_gate
 from rewrites.codegen import is_program_of
 from rewrites.egraph import EGraphError, Rule
 from rewrites.egraph.graph_checker import check_graphs
 from rewrites.egraph.rewrite import sides_of
-from rewrites.gate import Gate, Recheck, open_gate
 from rewrites.offload.folding import folded
 from rewrites.offload.rule_sets import rules_for
 from rewrites.optimise import STRENGTH

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Final
 
 from rewrites.bounds.derivations.operators import OPERATORS
-from rewrites.subjects.names import bound_name, slug
+from rewrites.claims.names import bound_name, slug
 
 from . import flexasr_linear, flexasr_pools, hlscnn, vta
 

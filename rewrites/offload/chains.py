@@ -17,10 +17,10 @@ from typing import Final, TypeVar
 
 from ir_semantics.graph.build import expansion
 from ir_semantics.graph.types import GraphError, TensorType
+from rewrites.claims.gate import Admission
 from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol, Term, term
 from rewrites.egraph.graphs import typing
 from rewrites.egraph.pattern import Maker, Operator, Pattern, Variable, build, matches, operator
-from rewrites.gate import Admission
 from smt_encodings.claims import Equality
 
 from .operators import ACCELERATOR_OPERATORS, CHAINS

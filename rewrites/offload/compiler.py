@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ir_semantics.graph.ir import Graph
+from rewrites.claims.gate import Gate
 from rewrites.egraph import Explanation, Rule, extract
 from rewrites.egraph.graph_checker import check_graphs
 from rewrites.egraph.graphs import explain_outputs, from_graph, to_graph
 from rewrites.egraph.rewrite import Rewrite, sides_of
 from rewrites.egraph.saturation import Limits, Saturation, saturate
-from rewrites.gate import Gate
 from rewrites.optimise import STRENGTH
 from rewrites.tensor_rewrites import Constants
 from smt_encodings.claims import Equality

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from ir_semantics.graph.types import TensorType
+from rewrites.claims.gate import Gate
+from rewrites.claims.names import slug
 from rewrites.definitions import definitions
 from rewrites.egraph import EGraph, ENode, Rule
 from rewrites.egraph.rewrite import Rewrite
-from rewrites.gate import Gate
-from rewrites.subjects.names import slug
 from rewrites.tensor_rewrites import Constants, rewrites_of
 from smt_encodings.claims import Equality
 

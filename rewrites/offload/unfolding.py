@@ -15,10 +15,10 @@ import numpy as np
 from ir_semantics.graph.build import expansion
 from ir_semantics.graph.ir import Attribute, digest_of
 from ir_semantics.graph.types import GraphError, TensorType
+from rewrites.claims.sources import meaning_digest
 from rewrites.egraph import EGraph, EGraphError, ENode, Rule, Substitution, Symbol
 from rewrites.egraph.graphs import typing
 from rewrites.egraph.pattern import Maker
-from rewrites.subjects.sources import meaning_digest
 from rewrites.tensor_rewrites import Constants
 
 __all__ = ["Unfolding", "Uniform", "meant"]

@@ -13,9 +13,9 @@ import bmc.sums
 from bmc.counterexample import Counterexample, replays
 from ila_lang import Expr, Function, Kernel, bv, const, ite, primitive
 from ila_lang.mapping import Reduction, SizeError, TensorMapping
-from ilaverify.mapping_subject import MappingSubject
 from reports.binding import binding_problems
 from reports.certificate import certificate_of, semantics_of
+from rewrites.claims.mapping import MappingSubject
 from smt_encodings import solver_z3
 from smt_encodings.claims import Equality, Interpretation, Runs, Status
 from smt_encodings.discharge import Requirements

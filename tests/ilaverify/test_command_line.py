@@ -62,7 +62,7 @@ def test_help_and_no_command(tmp_path: Path) -> None:
 
 def test_columns_of_lists(tmp_path: Path) -> None:
     """Names of 36 letters and more do not push their line's text to the right."""
-    from rewrites.subjects.registry import entries
+    from rewrites.claims.registry import entries
 
     lines = run("list", "lemma", cwd=tmp_path).stdout.splitlines()[1:]
     named = {name: entry.summary for name, entry in entries().items() if entry.kind == "lemma"}

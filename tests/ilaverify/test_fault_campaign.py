@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-import ilaverify.verify
+import rewrites.claims.verify
 from chc.mapping.prove import claim_of
 from ilaverify import cli
 from ilaverify.fault_campaign import Tried, run_campaign
-from ilaverify.mapping_subject import MappingSubject, ShapedMappingSubject
 from reports.subjects import Mutant
+from rewrites.claims.mapping import MappingSubject, ShapedMappingSubject
 from smt_encodings.claims import Answer, Obligation, Status, Verdict
 from smt_encodings.discharge import Discharger
 from tests.bmc.test_sums import RIGHT, SHAPE
@@ -108,7 +108,7 @@ def test_a_prover_that_believes_everything_is_found(
     def believing(claim: Any, *, discharger: Discharger) -> Verdict:
         return Verdict(Status.PROVED, claim_of(claim), "chc", 0.0, obligations=[trivial])
 
-    monkeypatch.setitem(ilaverify.verify.PROVERS, "chc", believing)  # type: ignore[arg-type]
+    monkeypatch.setitem(rewrites.claims.verify.PROVERS, "chc", believing)  # type: ignore[arg-type]
     arguments = ["prove", "flexasr_reload", "--mutants", "4", "-o", str(tmp_path)]
     assert cli.main(arguments) == 1
     out = capsys.readouterr().out

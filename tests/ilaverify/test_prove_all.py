@@ -21,19 +21,20 @@ from bmc.counterexample import Counterexample, replays, search, search_at
 from bmc.unroll import Cell
 from chc.mapping.prove import claim_of
 from ila_lang.mapping import TensorMapping
-from ilaverify import mapping_subject, stored
 from ilaverify import prove_all as module
+from ilaverify import stored
 from ilaverify.catalogue import FALSE_CLAIMS, MAPPINGS, mapping_entries
 from ilaverify.cli_outcomes import exit_code_of
-from ilaverify.counterexamples import counterexample_from_text, counterexample_text
 from ilaverify.identity import prover_identity, sources_stamp
-from ilaverify.mapping_subject import MappingSubject
 from ilaverify.prove_all import Limits, prove_all
 from ilaverify.workers import Task, run_tasks
 from reports.certificate import certificate_text, content_digest
 from reports.outcomes import NOT_RUN, ProofOutcome, tally
 from reports.store import CERTIFICATE, COUNTEREXAMPLE, ProofStore
 from reports.subjects import Entry
+from rewrites.claims import mapping as mapping_subject
+from rewrites.claims.counterexamples import counterexample_from_text, counterexample_text
+from rewrites.claims.mapping import MappingSubject
 from rewrites.mappings.flexasr.pooling import pooling_mapping, selection_mapping
 from smt_encodings.claims import Answer, Obligation, Runs, Status, Verdict
 from smt_encodings.discharge import Discharger

@@ -23,14 +23,14 @@ from ilaverify.catalogue import MAPPINGS, mapping_entries
 from ilaverify.cli import main
 from ilaverify.cli_campaign import result_json
 from ilaverify.cli_report import PageInputs, page_of, stored_outcomes
-from ilaverify.counterexamples import counterexample_text
 from ilaverify.identity import prover_identity
-from ilaverify.mapping_subject import MappingSubject
 from reports.certificate import certificate_of, certificate_text, claim_json, content_digest, semantics_of
 from reports.html_inputs import InputError, read_campaign, read_campaigns, read_scaling
 from reports.outcomes import NOT_RUN, ProofOutcome
 from reports.store import CERTIFICATE, COUNTEREXAMPLE, ProofStore, proof_key
 from reports.subjects import Entry
+from rewrites.claims.counterexamples import counterexample_text
+from rewrites.claims.mapping import MappingSubject
 from rewrites.mappings.flexasr.pooling import pooling_mapping, selection_mapping
 from smt_encodings.claims import Answer, Obligation, Runs, Status, Verdict
 from tests.ilaverify.toy_campaigns import CAMPAIGNS

@@ -25,8 +25,6 @@ from chc.token_order.replay import Counterexample
 from ila_lang import Expr, bv, ite, primitive
 from ilaverify import refutations
 from ilaverify.cli import main
-from ilaverify.mapping_subject import MappingSubject
-from ilaverify.verify import verify
 from ir_semantics.scalars.terms import apply, constant, integer, variable
 from ir_semantics.tensors.index import size
 from ir_semantics.tensors.operators import slice_
@@ -34,10 +32,12 @@ from ir_semantics.tensors.terms import input_
 from reports.subjects import Refutation, Subject
 from rewrites.bounds.lemmas.lemma import Every, Lemma, Statement, Words, blocks
 from rewrites.bounds.lemmas.real_rules import RealRule
-from rewrites.subjects.numerics import ErrorRuleSubject, LemmaSubject
-from rewrites.subjects.scalar import ScalarSubject
-from rewrites.subjects.tensor import TensorSubject
-from rewrites.subjects.tokens import TokenSubject
+from rewrites.claims.mapping import MappingSubject
+from rewrites.claims.numerics import ErrorRuleSubject, LemmaSubject
+from rewrites.claims.scalar import ScalarSubject
+from rewrites.claims.tensor import TensorSubject
+from rewrites.claims.tokens import TokenSubject
+from rewrites.claims.verify import verify
 from smt_encodings.claims import Answer, Obligation, Status, Verdict, conclude
 from smt_encodings.discharge import Discharger
 from tests.chc.mapping import toy

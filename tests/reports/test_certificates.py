@@ -20,7 +20,6 @@ from accel_models.flexasr.model import FlexAsrOptions, _build
 from ila_lang import Expr, bv, const, primitive, var
 from ila_lang.mapping import Reduction
 from ila_lang.text.files import FileRefused
-from ilaverify.mapping_subject import MappingSubject
 from reports import certificate as module
 from reports.binding import binding_problems
 from reports.certificate import (
@@ -33,6 +32,7 @@ from reports.certificate import (
     write_atomically,
 )
 from reports.checker import replay
+from rewrites.claims.mapping import MappingSubject
 from rewrites.mappings.flexasr.pooling import pooling_mapping
 from smt_encodings.claims import Runs, Status, Verdict
 from smt_encodings.discharge import Requirements

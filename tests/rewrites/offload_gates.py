@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import cast
 
 from reports.subjects import Subject
-from rewrites.gate import Admission, Gate
+from rewrites.claims.gate import Admission, Gate
+from rewrites.claims.registry import entries, slug
 from rewrites.offload.operators import ACCELERATOR_OPERATORS
 from rewrites.offload.rule_sets import FLEXIBLE
-from rewrites.subjects.registry import entries, slug
 from smt_encodings.claims import Claim
 
 RULES = tuple(dict.fromkeys(slug(name) for names in FLEXIBLE.values() for name in names))

@@ -9,11 +9,12 @@ import pytest
 
 from ilaverify.catalogue import mapping_entries
 from ir_semantics.graph import Builder, Graph, TensorType, run
+from rewrites.claims.gate import Admission, Gate
+from rewrites.claims.registry import entries, slug
 from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol, check_explanation
 from rewrites.egraph.pattern import Operator, Pattern, Variable, operator
 from rewrites.egraph.rewrite import sides_of
 from rewrites.egraph.saturation import Stop
-from rewrites.gate import Admission, Gate
 from rewrites.offload.chains import (
     CHAIN_RULES,
     MEAN_WINDOW_RULES,
@@ -25,7 +26,6 @@ from rewrites.offload.chains import (
 from rewrites.offload.compiler import offload
 from rewrites.offload.operators import ACCELERATOR_OPERATORS
 from rewrites.offload.rule_sets import RuleSet, rules_for
-from rewrites.subjects.registry import entries, slug
 from rewrites.tensor_rewrites import Constants, rewrites_of
 
 RULES = {rule.name: rule for rule in CHAIN_RULES}

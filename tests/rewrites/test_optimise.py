@@ -13,12 +13,12 @@ from ir_semantics.graph.ir import Graph
 from ir_semantics.graph.run import run
 from ir_semantics.graph.types import TensorType
 from ir_semantics.graph.words import apply
+from rewrites.claims.gate import Admission
+from rewrites.claims.registry import entries, slug
 from rewrites.definitions import definitions
 from rewrites.egraph import EGraphError
 from rewrites.egraph.saturation import Stop
-from rewrites.gate import Admission
 from rewrites.optimise import optimise
-from rewrites.subjects.registry import entries, slug
 from rewrites.tensor_rewrites import Constants
 from smt_encodings.claims import Equality, Status
 from tests.rewrites.test_patterns import CUTS, PATTERNS

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from ir_semantics.graph.types import TensorType
+from rewrites.claims.gate import Admission
+from rewrites.claims.registry import entries, slug
+from rewrites.claims.tensor import TensorSubject
 from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol, check_explanation
 from rewrites.egraph.pattern import TermMaker
 from rewrites.egraph.rewrite import sides_of as checked_sides
-from rewrites.gate import Admission
-from rewrites.subjects.registry import entries, slug
-from rewrites.subjects.tensor import TensorSubject
 from rewrites.tensor_rewrites import Constants, TensorRewrite, rewrites_of
 from smt_encodings.claims import Equality
 from tests.rewrites.test_patterns import CUTS, PATTERNS, examples

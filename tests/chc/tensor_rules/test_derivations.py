@@ -18,8 +18,8 @@ from chc.tensor_rules.runs import survey
 from reports.binding import binding_problems
 from reports.certificate import certificate_of
 from reports.checker import replay
+from rewrites.claims.tensor import TensorSubject
 from rewrites.rules.tensor.catalogue import rule_named
-from rewrites.subjects.tensor import TensorSubject
 from smt_encodings.claims import Status
 from smt_encodings.runs import surviving
 

@@ -19,6 +19,7 @@ from accel_models.hlscnn.tiling import Tiling
 from ila_lang.text.portable import digest, functions_of
 from ilaverify.campaigns.device import run_flexasr, run_hlscnn
 from ilaverify.catalogue import all_entries
+from rewrites.claims.numerics import LemmaSubject
 from rewrites.codegen import (
     Devices,
     Options,
@@ -31,7 +32,6 @@ from rewrites.codegen import (
     vta,
 )
 from rewrites.codegen.programs import MAPPINGS, is_program_of, mapping_of
-from rewrites.subjects.numerics import LemmaSubject
 from smt_encodings.claims import Status
 from tests.rewrites.codegen.nodes import DEVICES, Case, case, normal
 

@@ -17,11 +17,11 @@ from ila_lang import Expr, Function, Kernel, Machine, bv, const, ite, primitive,
 from ila_lang.language.kernel import Load, Statement
 from ila_lang.mapping import TensorMapping
 from ilaverify.catalogue import MAPPINGS, SHAPED_MAPPINGS, find_mapping, find_subject, mapping_entries
-from ilaverify.mapping_subject import ShapedMappingSubject
 from ir_semantics.layers import dense
 from ir_semantics.layers.dense import DenseOperator, Order, dense_ir
 from reports.binding import binding_problems
 from reports.certificate import certificate_of
+from rewrites.claims.mapping import ShapedMappingSubject
 from rewrites.mappings.flexasr.linear import accumulate, finish_of, linear_mapping, operator_of
 from smt_encodings.claims import Equality, Status
 from smt_encodings.discharge import Discharger

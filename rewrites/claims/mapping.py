@@ -88,7 +88,7 @@ class MappingSubject(Subject):
         return trust_entry(self.mapping)
 
     def prove(self, discharger: Discharger) -> Verdict:
-        """As :func:`~ilaverify.verify.verify` with method ``chc``."""
+        """As :func:`~rewrites.claims.verify.verify` with method ``chc``."""
         return verify_with(self.mapping, self.method, discharger)
 
     def mutants(self, draw: Random) -> Iterator[Mutant]:
@@ -173,7 +173,7 @@ class ShapedMappingSubject(MappingSubject):
         return verdict.status, verdict.reason
 
     def prove(self, discharger: Discharger) -> Verdict:
-        """As :func:`~ilaverify.verify.verify` with method ``hash``."""
+        """As :func:`~rewrites.claims.verify.verify` with method ``hash``."""
         return verify_with(self.mapping, self.method, discharger, shape=self.shape)
 
 

@@ -20,10 +20,10 @@ from rewrites.bounds.derivations.calculus import Operator
 from rewrites.bounds.kernel import laws
 from rewrites.bounds.kernel.formula import constant
 from rewrites.bounds.kernel.judgements import Step
+from rewrites.claims.bounds import BoundSubject
+from rewrites.claims.names import bound_name
+from rewrites.claims.registry import entries
 from rewrites.codegen import bound_claims
-from rewrites.subjects.bounds import BoundSubject
-from rewrites.subjects.names import bound_name
-from rewrites.subjects.registry import entries
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 

@@ -19,14 +19,14 @@ from reports.binding import binding_problems
 from reports.certificate import certificate_of, certificate_text, claim_json, parse_certificate
 from reports.checker import replay
 from reports.subjects import KINDS, Subject
-from rewrites.subjects.documents import array_json, array_value, value_json, value_of
-from rewrites.subjects.registry import entries, slug
-from rewrites.subjects.scalar import ScalarSubject
-from rewrites.subjects.tensor import TensorSubject
+from rewrites.claims.documents import array_json, array_value, value_json, value_of
+from rewrites.claims.registry import entries, slug
+from rewrites.claims.scalar import ScalarSubject
+from rewrites.claims.tensor import TensorSubject
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PROVED = [
     "f3-repaired",
     "c1-repaired-1",

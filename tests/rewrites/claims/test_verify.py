@@ -10,7 +10,7 @@ from bmc.counterexample import replays
 from chc.mapping.prove import prove
 from ila_lang import Expr, Kernel, bv, const, ite, primitive, true, var
 from ila_lang.mapping import Lemma
-from ilaverify.verify import counterexample_of, verify
+from rewrites.claims.verify import counterexample_of, verify
 from smt_encodings import solver_z3
 from smt_encodings.claims import Status
 from tests.chc.mapping.toy import M, N, copy_body, mapping

@@ -15,9 +15,9 @@ from ir_semantics.scalars.terms import is_finite, variable
 from reports.certificate import certificate_name, certificate_of, certificate_text, content_digest, questions_digest
 from reports.store import CERTIFICATE, ProofStore, key_of
 from reports.subjects import Entry, Subject
-from rewrites.gate import open_gate
-from rewrites.subjects.registry import entries
-from rewrites.subjects.scalar import ScalarSubject
+from rewrites.claims.gate import open_gate
+from rewrites.claims.registry import entries
+from rewrites.claims.scalar import ScalarSubject
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 
