@@ -55,8 +55,8 @@ def measure(model: Model, proofs: Path) -> dict[str, Any]:
     from ilaverify.catalogue import all_entries
     from ilaverify.compilation import Request, compile_model
     from ir_semantics.graph.build import run_node
-    from rewrites.artefact.running import run_compiled
-    from rewrites.codegen import Devices
+    from rewrites.compiler.artefact.running import run_compiled
+    from rewrites.compiler.codegen import Devices
 
     proto = APPLICATIONS[model.name].build(0)
     with tempfile.TemporaryDirectory() as directory:

@@ -32,8 +32,8 @@ from ilaverify.comparison import compare
 from ilaverify.compilation import Request, claims_for, compile_model
 from ir_semantics.graph import run
 from ir_semantics.onnx import import_model
-from rewrites.artefact.running import run_compiled
-from rewrites.codegen import Devices, Options
+from rewrites.compiler.artefact.running import run_compiled
+from rewrites.compiler.codegen import Devices, Options
 
 CHECKED = 20
 """So many of the images are run again beside the host, and every accelerator operator is compared with its bound."""

@@ -70,10 +70,10 @@ def measure(application: str, proofs: Path) -> dict[str, Any]:
     from ir_semantics.onnx import import_model
     from rewrites.claims.gate import open_gate
     from rewrites.claims.registry import entries, slug
-    from rewrites.codegen import implementable
-    from rewrites.offload.compiler import offload
-    from rewrites.offload.operators import ACCELERATOR_OPERATORS, TARGETS
-    from rewrites.offload.rule_sets import FLEXIBLE
+    from rewrites.compiler.codegen import implementable
+    from rewrites.compiler.offload.compiler import offload
+    from rewrites.compiler.offload.operators import ACCELERATOR_OPERATORS, TARGETS
+    from rewrites.compiler.offload.rule_sets import FLEXIBLE
 
     model = APPLICATIONS[application].build(0)
     start, used = time.perf_counter(), time.process_time()

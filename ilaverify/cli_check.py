@@ -148,7 +148,7 @@ def _require_readable(path: Path) -> None:
 
 
 def _show(result: dict[str, Any]) -> None:
-    from rewrites.artefact.origins import printable
+    from rewrites.compiler.artefact.origins import printable
 
     print(f"{_word(result):<9} {printable(result['file'])}")
     if "claim" in result:
@@ -161,9 +161,9 @@ def _show(result: dict[str, Any]) -> None:
 def _model_checked(path: Path, proofs: Path) -> tuple[dict[str, Any], list[Path]]:
     """What came of a compiled model, and the files of the certificates that it rests on: these are checked too."""
     from reports.certificate import certificate_name
-    from rewrites.artefact.checking import check_compiled
-    from rewrites.artefact.errors import ArtefactError
-    from rewrites.artefact.model import read_compiled
+    from rewrites.compiler.artefact.checking import check_compiled
+    from rewrites.compiler.artefact.errors import ArtefactError
+    from rewrites.compiler.artefact.model import read_compiled
 
     from .catalogue import all_entries
 

@@ -17,7 +17,7 @@ from .arguments import require_writable
 from .errors import EXIT_PROVED, UsageError
 
 if TYPE_CHECKING:
-    from rewrites.artefact.model import Compiled
+    from rewrites.compiler.artefact.model import Compiled
 
 __all__ = ["RESULT_SCHEMA", "TARGETS", "add_parser", "targets_of"]
 
@@ -25,7 +25,7 @@ RESULT_SCHEMA = "ilaverify-compile-1"
 """Version of the JSON that is printed."""
 
 TARGETS = ("flexasr", "hlscnn", "vta")
-"""Accelerators; the same as in :mod:`rewrites.offload.operators`, which is loaded when it is needed."""
+"""Accelerators; the same as in :mod:`rewrites.compiler.offload.operators`, which is loaded when it is needed."""
 
 MOST_REASONS = 12
 """Reasons that are shown; all of them are in the summary that is written."""
@@ -96,8 +96,8 @@ def _dimensions(given: Sequence[str]) -> dict[str, int]:
 def _compile(options: argparse.Namespace) -> int:
     targets, dimensions = targets_of(options.target), _dimensions(options.dimension)
 
-    from rewrites.artefact.directory import may_write
-    from rewrites.artefact.errors import ArtefactError
+    from rewrites.compiler.artefact.directory import may_write
+    from rewrites.compiler.artefact.errors import ArtefactError
 
     try:
         may_write(options.directory)
@@ -114,9 +114,9 @@ def _compile(options: argparse.Namespace) -> int:
 
     from ir_semantics.graph.types import GraphError
     from reports.store import ProofStore, StoreError, default_store
-    from rewrites.artefact.model import write_compiled
-    from rewrites.artefact.summary import summary_text
-    from rewrites.codegen import Options
+    from rewrites.compiler.artefact.model import write_compiled
+    from rewrites.compiler.artefact.summary import summary_text
+    from rewrites.compiler.codegen import Options
 
     from .catalogue import all_entries
     from .cli_run import read_arrays
@@ -159,8 +159,8 @@ def _compile(options: argparse.Namespace) -> int:
 
 
 def _show(compiled: Compiled, digest: str, directory: Path) -> None:
-    from rewrites.artefact.summary import calibration_text, equality_text
-    from rewrites.offload.reasons import MOVEMENT_REASON
+    from rewrites.compiler.artefact.summary import calibration_text, equality_text
+    from rewrites.compiler.offload.reasons import MOVEMENT_REASON
 
     on_device: dict[str, int] = {}
     for number in compiled.implementations:
@@ -187,7 +187,7 @@ def _show(compiled: Compiled, digest: str, directory: Path) -> None:
 
 
 def _json(compiled: Compiled, digest: str, directory: Path) -> dict[str, Any]:
-    from rewrites.artefact.origins import origin_text
+    from rewrites.compiler.artefact.origins import origin_text
 
     return {
         "schema": RESULT_SCHEMA,

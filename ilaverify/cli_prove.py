@@ -285,7 +285,7 @@ def run_entries(
 
 def _tell(outcome: ProofOutcome, width: int, notes: set[str], options: argparse.Namespace) -> None:
     """Prints an outcome, and those of its notes that were not printed yet; they are added to ``notes``."""
-    from rewrites.artefact.origins import printable
+    from rewrites.compiler.artefact.origins import printable
 
     for note in outcome.notes:
         if note not in notes:

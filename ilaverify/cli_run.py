@@ -21,8 +21,8 @@ from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
     from ir_semantics.graph.types import Array
-    from rewrites.artefact.model import Compiled
-    from rewrites.codegen import Devices
+    from rewrites.compiler.artefact.model import Compiled
+    from rewrites.compiler.codegen import Devices
 
     from .comparison import Comparison
 
@@ -64,8 +64,8 @@ def add_parser(verbs: Any) -> None:
 def read_arrays(path: Path, what: str) -> dict[str, Array]:
     """The arrays in a file; raises UsageError where it is none."""
     from ila_lang.text.files import FileRefused, read_at_most
-    from rewrites.artefact.arrays import arrays_of
-    from rewrites.artefact.errors import ArtefactError
+    from rewrites.compiler.artefact.arrays import arrays_of
+    from rewrites.compiler.artefact.errors import ArtefactError
 
     try:
         return arrays_of(str(path), read_at_most(path, what, MOST_BYTES))
@@ -77,11 +77,11 @@ def read_arrays(path: Path, what: str) -> dict[str, Array]:
 
 def _run(options: argparse.Namespace) -> int:
     from ir_semantics.graph.types import GraphError
-    from rewrites.artefact.contents import check_contents
-    from rewrites.artefact.errors import ArtefactError
-    from rewrites.artefact.model import read_compiled
-    from rewrites.codegen import Devices
-    from rewrites.codegen.calibration import drawn_inputs
+    from rewrites.compiler.artefact.contents import check_contents
+    from rewrites.compiler.artefact.errors import ArtefactError
+    from rewrites.compiler.artefact.model import read_compiled
+    from rewrites.compiler.codegen import Devices
+    from rewrites.compiler.codegen.calibration import drawn_inputs
 
     from .comparison import compare
     from .references import run_onnx
@@ -115,7 +115,7 @@ def _run(options: argparse.Namespace) -> int:
     written = []
     if options.output is not None:
         from reports.certificate import write_atomically
-        from rewrites.artefact.arrays import npz_bytes
+        from rewrites.compiler.artefact.arrays import npz_bytes
 
         write_atomically(options.output, npz_bytes(found.results))
         written.append(str(options.output))
@@ -134,7 +134,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _seconds(compiled: Compiled, inputs: Mapping[str, Array], devices: Devices) -> float:
     """The time of another run, without a reference."""
-    from rewrites.artefact.running import run_compiled
+    from rewrites.compiler.artefact.running import run_compiled
 
     return sum(ran.seconds for ran in run_compiled(compiled.graph, compiled.implementations, inputs, devices))
 
@@ -142,8 +142,8 @@ def _seconds(compiled: Compiled, inputs: Mapping[str, Array], devices: Devices) 
 def _lines(
     compiled: Compiled, found: Comparison, options: argparse.Namespace, loading: float, again: Sequence[float]
 ) -> Iterator[str]:
-    from rewrites.artefact.origins import printable
-    from rewrites.artefact.summary import CAVEATS, equality_text
+    from rewrites.compiler.artefact.origins import printable
+    from rewrites.compiler.artefact.summary import CAVEATS, equality_text
 
     from .comparison import lines_of
 

@@ -43,7 +43,7 @@ def run(arguments: Sequence[str] | None) -> int:
     except UsageError as error:
         shown = str(error)
         if not shown.replace("\n", "").isprintable():  # it quotes a file
-            from rewrites.artefact.origins import printable
+            from rewrites.compiler.artefact.origins import printable
 
             shown = "\n".join(map(printable, shown.split("\n")))
         print(f"ilaverify: {shown}", file=sys.stderr)

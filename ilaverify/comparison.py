@@ -20,9 +20,9 @@ import numpy as np
 from ir_semantics.graph.ir import Graph
 from ir_semantics.graph.run import steps
 from ir_semantics.graph.types import Array
-from rewrites.artefact.origins import origin_text
-from rewrites.artefact.running import Ran, run_compiled
-from rewrites.codegen import Bounds, Devices, Executed, Implementation, bound_claims
+from rewrites.compiler.artefact.origins import origin_text
+from rewrites.compiler.artefact.running import Ran, run_compiled
+from rewrites.compiler.codegen import Bounds, Devices, Executed, Implementation, bound_claims
 
 from .references import in_double
 

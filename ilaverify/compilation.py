@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rewrites.artefact.model import Certified, Compiled, OnHost
-from rewrites.artefact.source import source_of
 from rewrites.claims.gate import Gate, open_gate
 from rewrites.claims.names import slug
-from rewrites.codegen import (
+from rewrites.compiler.artefact.model import Certified, Compiled, OnHost
+from rewrites.compiler.artefact.source import source_of
+from rewrites.compiler.codegen import (
     MAPPINGS,
     SPLITS,
     Calibration,
@@ -36,9 +36,9 @@ from rewrites.codegen import (
     is_program_of,
     quantisation_of,
 )
-from rewrites.offload.compiler import Offloaded, offload
-from rewrites.offload.operators import ACCELERATOR_OPERATORS
-from rewrites.offload.rule_sets import EXACT, FLEXIBLE
+from rewrites.compiler.offload.compiler import Offloaded, offload
+from rewrites.compiler.offload.operators import ACCELERATOR_OPERATORS
+from rewrites.compiler.offload.rule_sets import EXACT, FLEXIBLE
 
 from . import __version__
 from .errors import UsageError

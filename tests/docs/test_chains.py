@@ -10,8 +10,8 @@ import pytest
 
 from chc.tensor_rules.rule import Kind
 from ilaverify.catalogue import MAPPINGS
-from rewrites import rule_kinds
-from rewrites.offload.chains import CHAIN_RULES
+from rewrites.compiler import rule_kinds
+from rewrites.compiler.offload.chains import CHAIN_RULES
 from rewrites.rules.tensor.catalogue import rule_named
 
 
@@ -22,7 +22,7 @@ def test_the_example_runs_as_shown() -> None:
 
 def test_the_counts_are_current() -> None:
     text = rule_kinds.DOCUMENT.read_text(encoding="utf-8")
-    assert text == rule_kinds.with_table(text, rule_kinds.table()), "run python -m rewrites.rule_kinds"
+    assert text == rule_kinds.with_table(text, rule_kinds.table()), "run python -m rewrites.compiler.rule_kinds"
     found = rule_kinds.counts()
     other = [replace(found[0], right=found[0].right + 1), *found[1:]]
     assert text != rule_kinds.with_table(text, rule_kinds.table(other))

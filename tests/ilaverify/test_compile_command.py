@@ -29,15 +29,15 @@ from ilaverify.identity import prover_identity
 from ir_semantics.graph.types import GraphError
 from reports.store import CERTIFICATE, ProofStore, key_of
 from reports.subjects import Entry
-from rewrites.artefact.arrays import arrays_of, npz_bytes
-from rewrites.artefact.checking import check_compiled
-from rewrites.artefact.contents import check_contents
-from rewrites.artefact.directory import MODEL
-from rewrites.artefact.errors import ArtefactError
-from rewrites.artefact.model import Compiled, read_compiled, write_compiled
-from rewrites.artefact.summary import summary_text
-from rewrites.codegen import Devices, Options, bound_claims, programs
-from rewrites.codegen.calibration import calibrate
+from rewrites.compiler.artefact.arrays import arrays_of, npz_bytes
+from rewrites.compiler.artefact.checking import check_compiled
+from rewrites.compiler.artefact.contents import check_contents
+from rewrites.compiler.artefact.directory import MODEL
+from rewrites.compiler.artefact.errors import ArtefactError
+from rewrites.compiler.artefact.model import Compiled, read_compiled, write_compiled
+from rewrites.compiler.artefact.summary import summary_text
+from rewrites.compiler.codegen import Devices, Options, bound_claims, programs
+from rewrites.compiler.codegen.calibration import calibrate
 from rewrites.mappings.flexasr.linear import linear_mapping
 from tests.ilaverify.compiled_models import TARGETS, image, pretended, small_model
 

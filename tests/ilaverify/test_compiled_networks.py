@@ -11,11 +11,11 @@ from ilaverify.catalogue import all_entries
 from ilaverify.comparison import Comparison, compare
 from ilaverify.compilation import Request, claims_for, compile_model
 from ilaverify.references import run_onnx
-from rewrites.artefact.checking import check_compiled
-from rewrites.artefact.model import Compiled, read_compiled, write_compiled
-from rewrites.artefact.summary import summary_text
-from rewrites.codegen import Options, bound_claims
-from rewrites.codegen.calibration import drawn_inputs
+from rewrites.compiler.artefact.checking import check_compiled
+from rewrites.compiler.artefact.model import Compiled, read_compiled, write_compiled
+from rewrites.compiler.artefact.summary import summary_text
+from rewrites.compiler.codegen import Options, bound_claims
+from rewrites.compiler.codegen.calibration import drawn_inputs
 from tests.ilaverify.compiled_models import image, pretended, small_model
 
 pytestmark = pytest.mark.slow

@@ -17,8 +17,8 @@ from ilaverify.comparison import compare
 from ir_semantics.graph import Graph, run
 from ir_semantics.graph.types import Array
 from ir_semantics.onnx import import_model
-from rewrites.artefact.running import run_compiled
-from rewrites.codegen import (
+from rewrites.compiler.artefact.running import run_compiled
+from rewrites.compiler.codegen import (
     CannotOffload,
     Devices,
     Executed,
@@ -30,11 +30,11 @@ from rewrites.codegen import (
     implementable,
     quantisation_of,
 )
-from rewrites.codegen.programs import mapping_of
-from rewrites.offload.compiler import offload
-from rewrites.offload.operators import ACCELERATOR_OPERATORS, TARGETS
+from rewrites.compiler.codegen.programs import mapping_of
+from rewrites.compiler.offload.compiler import offload
+from rewrites.compiler.offload.operators import ACCELERATOR_OPERATORS, TARGETS
 from tests.ilaverify.random_models import STYLES, Model, numbers, random_models
-from tests.rewrites.offload_gates import gate
+from tests.rewrites.compiler.offload.offload_gates import gate
 
 ALL = gate()
 DEVICES = Devices()

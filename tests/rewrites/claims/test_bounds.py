@@ -23,7 +23,7 @@ from rewrites.bounds.kernel.judgements import Step
 from rewrites.claims.bounds import BoundSubject
 from rewrites.claims.names import bound_name
 from rewrites.claims.registry import entries
-from rewrites.codegen import bound_claims
+from rewrites.compiler.codegen import bound_claims
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 

@@ -13,7 +13,7 @@ import pytest
 from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.rule import Kind, TensorRule
 from ir_semantics.tensors.terms import input_
-from rewrites.offload.rule_sets import EXACT, FLEXIBLE
+from rewrites.compiler.offload.rule_sets import EXACT, FLEXIBLE
 from rewrites.rules.tensor.catalogue import rule_named
 from rewrites.rules.tensor.words import div, mul, sizes
 from smt_encodings.claims import Equality, Status

@@ -1,0 +1,123 @@
+"""A compiled model checked: everything that it says is made again and compared, nothing of it is believed.
+
+What is relied on: the importer, the certificates (that they are live is the gate's to say, that they are proofs is
+``recheck``'s), the checker of explanations, the mappings' own fragments, and the checker of memory plans.  Quantisation
+and splits are choices; any of them is right, so long as calls stay in the proved domain, and that is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ir_semantics.graph.ir import Graph
+from ir_semantics.graph.types import GraphError
+from ir_semantics.onnx import import_model
+from reports.subjects import Entry
+from rewrites.claims.gate import Gate, Recheck, open_gate
+from rewrites.compiler.codegen import is_program_of
+from rewrites.compiler.graph_rules.optimise import STRENGTH
+from rewrites.compiler.graph_rules.tensor_rewrites import Constants
+from rewrites.compiler.offload.folding import folded
+from rewrites.compiler.offload.rule_sets import rules_for
+from rewrites.egraph import EGraphError, Rule
+from rewrites.egraph.graph_checker import check_graphs
+from rewrites.egraph.rewrite import sides_of
+from smt_encodings.claims import Equality
+
+from .contents import Check, check_contents
+from .errors import ArtefactError
+from .model import Compiled
+
+__all__ = ["check_compiled"]
+
+
+def check_compiled(
+    compiled: Compiled, entries: Mapping[str, Entry], proofs: Path, recheck: Recheck = ()
+) -> Iterator[Check]:
+    """Checks a compiled model against the certificates in ``proofs``, one thing after the other.
+
+    ``entries`` are all claims that are known.  With solvers in ``recheck``, the obligations of every certificate are
+    generated and answered again.
+    """
+    unknown = [name for name in compiled.certificates if name not in entries]
+    gate = open_gate({n: entries[n] for n in compiled.certificates if n in entries}, proofs, recheck)
+    yield _certificates(compiled, gate, unknown)
+    yield _chain(compiled, gate)
+    yield _folding(compiled)
+    yield from check_contents(compiled)
+
+
+def _certificates(compiled: Compiled, gate: Gate, unknown: list[str]) -> Check:
+    problems = [f"{name}: there is no claim of this name" for name in unknown]
+    problems += [f"{name}: {reason}" for name, reason in gate.left_out.items()]
+    for name, admission in gate.admitted.items():
+        told = compiled.certificates[name]
+        if admission.digest != told.digest:
+            problems.append(
+                f"{name}: the model rests on the certificate {told.digest[:12]}, and there is another one, "
+                f"{admission.digest[:12]}; compile the model again"
+            )
+        said = (
+            admission.subject.kind,
+            admission.claim.statement,
+            admission.claim.size_domain,
+            admission.claim.equality.value,
+        )
+        if said != (told.kind, told.statement, told.size_domain, told.equality):
+            problems.append(f"{name}: the model must quote the claim as it is")
+    needed = {name for i in compiled.implementations.values() for name in i.claims}
+    problems += [
+        f"{name}: programs rest on it, and the model does not name its certificate"
+        for name in sorted(needed - set(compiled.certificates))
+    ]
+    programs = {name for i in compiled.implementations.values() for name in i.mappings}
+    problems += [
+        f"{name}: its programs must be those that the certificate is of; they are others"
+        for name in sorted(programs & set(gate.admitted))
+        if not is_program_of(name, gate.admitted[name].subject.semantics())
+    ]
+    return Check("certificates", f"{len(gate.admitted)} live, with the digests that the model names", tuple(problems))
+
+
+def _chain(compiled: Compiled, gate: Gate) -> Check:
+    """Every output's explanation, from the model as it is imported now to the rewritten graph."""
+    applied: dict[Rule, int] = {}
+    try:
+        explanations = dict(compiled.explanations)
+    except ArtefactError as error:
+        return Check("chain of rules", "explanations of all outputs", (str(error),))
+    for explanation in explanations.values():
+        for rule, count in explanation.rules().items():
+            applied[rule] = applied.get(rule, 0) + count
+    told = f"{sum(applied.values())} applications of {len(applied)} rules lead from the model to the compiled graph"
+    try:
+        source = _imported(compiled)
+        constants = Constants({**source.constants, **compiled.rewritten.constants})
+        rules = rules_for(compiled.targets, gate, constants, flexible=compiled.settings.get("matching") != "exact")
+        check_graphs(source, compiled.rewritten, explanations, sides_of(rules.rewrites))
+    except (ArtefactError, EGraphError, GraphError) as error:
+        return Check("chain of rules", told, (str(error),))
+    notions = [rules.equalities[rule.name] for rule in applied]
+    weakest = max(notions, key=STRENGTH.index, default=Equality.BIT_EXACT)
+    if weakest is not compiled.equality:
+        problem = f"the equality must be that of the weakest rule, {weakest.value}, not {compiled.equality.value}"
+        return Check("chain of rules", told, (problem,))
+    return Check("chain of rules", told)
+
+
+def _imported(compiled: Compiled) -> Graph:
+    with compiled.source.file() as path:
+        return import_model(path, dimensions=compiled.dimensions)
+
+
+def _folding(compiled: Compiled) -> Check:
+    told = "what depends on constants alone was computed, and nothing else was changed"
+    again = folded(compiled.rewritten)
+    same = (
+        again.nodes == compiled.graph.nodes
+        and dict(again.inputs) == dict(compiled.graph.inputs)
+        and dict(again.outputs) == dict(compiled.graph.outputs)
+    )
+    problem = "the compiled graph must be the rewritten one with its constants computed; it is another"
+    return Check("constants", told, () if same else (problem,))

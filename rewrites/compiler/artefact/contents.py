@@ -1,0 +1,77 @@
+"""What can be checked of a compiled model without its certificates: it is made again and compared.
+
+Runs do this before they execute anything, so that it needs neither solvers nor rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ila_lang.templates.instance import Template
+from rewrites.compiler.codegen import host_problem
+from rewrites.compiler.memory.plan_checker import PlanError, check_memory_plan
+
+from .model import Compiled
+from .summary import summary_text
+
+__all__ = ["Check", "check_contents"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was checked: what, what was found in a few words, and what is wrong (nothing, if it holds)."""
+
+    what: str
+    told: str
+    problems: tuple[str, ...] = ()
+
+
+def check_contents(compiled: Compiled) -> Iterator[Check]:
+    """The checks that need no certificates: programs, memory plan, summary."""
+    yield _programs(compiled)
+    yield _plan(compiled)
+    yield _summary(compiled)
+
+
+def _programs(compiled: Compiled) -> Check:
+    """Every program, generated again from the fragment of its mapping and the constants."""
+    problems = []
+    count = commands = 0
+    for number, stored in compiled.implementations.items():
+        node = compiled.graph.nodes[number]
+        for k, program in enumerate(compiled.programs[number]):
+            count, commands = count + 1, commands + len(program)
+            if not _same(stored.generated(k), program):
+                problems.append(
+                    f"node {number} ({node.operator}): program {k} must be the proved fragment of "
+                    f"{stored.calls[k].mapping} at its sizes; it is another"
+                )
+    return Check("programs", f"{count} programs of {commands:,} commands are those of proved mappings", tuple(problems))
+
+
+def _same(one: Template, other: Template) -> bool:
+    first, second = one.to_arrays(), other.to_arrays()
+    return first.keys() == second.keys() and all(
+        a.dtype == second[name].dtype and np.array_equal(a, second[name]) for name, a in first.items()
+    )
+
+
+def _plan(compiled: Compiled) -> Check:
+    told = f"{len(compiled.plan.addresses)} host tensors have places in {compiled.plan.peak:,} bytes, and none overlap"
+    if host_problem(compiled.graph) != compiled.problem:
+        return Check("memory plan", told, ("the plan must be one for the tensors of this graph; it is for others",))
+    try:
+        check_memory_plan(compiled.problem, compiled.plan)
+    except PlanError as error:
+        return Check("memory plan", told, (str(error),))
+    return Check("memory plan", told)
+
+
+def _summary(compiled: Compiled) -> Check:
+    same = summary_text(compiled) == compiled.summary
+    return Check(
+        "summary", "SUMMARY.md says what the model says", () if same else ("SUMMARY.md must be of this model",)
+    )

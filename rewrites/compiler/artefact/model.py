@@ -1,0 +1,357 @@
+"""A compiled model: what the compiler decided, and what its decisions rest on; written to a directory and read back.
+
+=================  =====================================================================================================
+``model.json``     the compiled graph; calls of proved mappings; certificates by digest; what was left out; all digests
+``chain.json``     why the compiled graph equals the model: the rewritten graph and every output's explanation
+``constants.npz``  data of constants by digest, each once: those of the rewritten graph, and of the model's tensors
+``programs/``      the commands of every call as columns, and where run-time elements go: see
+``ila_lang.templates.instance`` ``plan.json``      places of the host's tensors in one memory, and the regions that each
+program has in its device's ``source.onnx``    the model that was compiled; its large tensors are in ``constants.npz``
+``SUMMARY.md``     for people =================
+=====================================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ila_lang import canonical_text
+from ila_lang.templates.instance import InstanceError, Template
+from ir_semantics.graph.ir import Graph, digest_of
+from rewrites.compiler.codegen import Implementation, Options, constants_of, implement
+from rewrites.compiler.memory.plan import DoesNotFit
+from rewrites.compiler.memory.problem import MemoryPlan, MemoryProblem
+from rewrites.compiler.offload.folding import folded
+from rewrites.compiler.offload.operators import TARGETS
+from smt_encodings.claims import Equality
+
+from .arrays import Data, arrays_of, npz_bytes
+from .directory import read_directory, write_directory
+from .errors import ArtefactError, items, natural, record, text
+from .errors import field as typed
+from .graphs import graph_json, graph_value
+from .plans import plans_json, plans_value
+from .shared import made_again, shared_json
+from .source import CONSTANTS, SOURCE, Source
+
+if TYPE_CHECKING:
+    from rewrites.egraph import Explanation
+
+__all__ = ["Certified", "Compiled", "OnHost", "read_compiled", "write_compiled"]
+
+
+@dataclass(frozen=True)
+class Certified:
+    """A claim that a compiled model rests on, as its certificate says it; ``uses`` counts applications or programs."""
+
+    kind: str
+    digest: str
+    statement: str
+    size_domain: str
+    equality: str
+    uses: int
+
+
+@dataclass(frozen=True)
+class OnHost:
+    """An operator that stays on the host, how many nodes of it, and why."""
+
+    operator: str
+    count: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled model.
+
+    ``rewritten`` is the graph that ``explanations`` lead to from the imported ``source``; ``graph`` is the same with
+    what depends on constants alone computed, which is done again when it is read.  ``implementations`` are those of the
+    accelerator nodes of ``graph``, with their constant operands, and ``programs`` the programs of their calls.
+    ``settings`` say how it was compiled, ``left_out`` which claims did not pass the gate and why.  ``summary`` is the
+    text of SUMMARY.md, ``digest`` one over everything: both are empty before writing.
+    """
+
+    source: Source = field(repr=False)
+    source_name: str
+    dimensions: Mapping[str, int]
+    targets: tuple[str, ...]
+    settings: Mapping[str, Any]
+    options: Options
+    calibration: Mapping[str, Any]
+    graph: Graph
+    rewritten: Graph
+    explanations: Mapping[str, Explanation] = field(repr=False)
+    equality: Equality
+    certificates: Mapping[str, Certified]
+    left_out: Mapping[str, str]
+    host: tuple[OnHost, ...]
+    implementations: Mapping[int, Implementation] = field(repr=False)
+    programs: Mapping[int, tuple[Template, ...]] = field(repr=False)
+    problem: MemoryProblem = field(repr=False)
+    plan: MemoryPlan = field(repr=False)
+    tool: str
+    summary: str = field(default="", repr=False)
+    digest: str = ""
+
+
+LARGEST_PARAMETER = 4096
+"""Largest magnitude of a parameter of number formats, some of which are powers of two; a bound against absurd ones."""
+
+_KEYS = (
+    "schema", "tool", "source", "targets", "settings", "options", "calibration", "equality", "certificates",
+    "left_out", "host", "graph", "shared", "accelerated", "files", "digest",
+)  # fmt: skip
+
+
+# -- writing ----------------------------------------------------------------------------------------------
+
+
+def write_compiled(directory: Path, compiled: Compiled, summary: str) -> str:
+    """Writes a compiled model, and gives the digest over all of it; see :func:`.directory.write_directory`."""
+    from .chain import chain_json
+
+    accelerated = []
+    files: dict[str, Data | Callable[[], Data]] = {}
+    for number, implementation in compiled.implementations.items():
+        calls = []
+        for k, (call, program) in enumerate(zip(implementation.calls, compiled.programs[number], strict=True)):
+            name = f"programs/{number}-{k}.npz"
+            files[name] = partial(_program_bytes, program)
+            calls.append({**call.as_json(), "program": name})
+        told = {"node": number, "quantisation": dict(implementation.quantisation), "calls": calls}
+        accelerated.append(told)
+    shared = shared_json(compiled.rewritten.constants, compiled.source.tensors)
+    constants = {name: array for name, array in compiled.rewritten.constants.items() if name not in shared}
+    data = npz_bytes({**compiled.source.tensors, **constants})
+    files[CONSTANTS] = data
+    chain = {"rewritten": graph_json(compiled.rewritten), "explanations": chain_json(compiled.explanations)}
+    files["chain.json"] = _json(chain)
+    files["plan.json"] = _json(plans_json(compiled.problem, compiled.plan, compiled.implementations))
+    files[SOURCE] = compiled.source.placed(data)
+    files["SUMMARY.md"] = summary.encode("utf-8")
+    options = compiled.options
+    content = {
+        "tool": compiled.tool,
+        "source": {"name": compiled.source_name, "dimensions": dict(compiled.dimensions)},
+        "targets": list(compiled.targets),
+        "settings": dict(compiled.settings),
+        "options": {
+            "weight_bits": options.weight_bits, "as_published": options.as_published, "headroom": options.headroom,
+        },
+        "calibration": dict(compiled.calibration),
+        "equality": compiled.equality.value,
+        "certificates": {name: vars(c) for name, c in compiled.certificates.items()},
+        "left_out": dict(compiled.left_out),
+        "host": [vars(h) for h in compiled.host],
+        "graph": graph_json(compiled.graph),
+        "shared": shared,
+        "accelerated": accelerated,
+    }  # fmt: skip
+    return write_directory(directory, content, files)
+
+
+def _program_bytes(program: Template) -> Data:
+    return npz_bytes(program.to_arrays())
+
+
+def _json(content: object) -> bytes:
+    return (canonical_text(content) + "\n").encode("ascii")
+
+
+# -- reading ----------------------------------------------------------------------------------------------
+
+
+def read_compiled(directory: Path) -> Compiled:
+    """A compiled model from its directory, with every digest computed anew and every form checked.
+
+    What it says of proofs is not checked here: see :mod:`.checking`.  Explanations are read when they are looked at.
+    Raises ArtefactError for what :func:`write_compiled` would not have written.
+    """
+    content, files = read_directory(directory)
+    where = str(directory / "model.json")
+    content = record(where, content, _KEYS)
+    needed = {"chain.json", CONSTANTS, "plan.json", SOURCE, "SUMMARY.md"}
+    for name in sorted(needed - set(files)):
+        raise ArtefactError(f"{where}: files must include {name}")
+    stored = arrays_of(str(directory / CONSTANTS), files[CONSTANTS])
+    for digest, array in stored.items():
+        if digest_of(array) != digest:
+            raise ArtefactError(f"{directory / CONSTANTS}: the array {digest[:12]} must have that digest")
+    constants = {**stored, **made_again(f"{where}: shared", content["shared"], stored)}
+    chain = record(
+        str(directory / "chain.json"), _parsed(directory / "chain.json", files), ("rewritten", "explanations")
+    )
+    rewritten = graph_value(f"{directory / 'chain.json'}: rewritten", chain["rewritten"], constants)
+    graph = folded(rewritten)
+    if canonical_text(graph_json(graph)) != canonical_text(content["graph"]):
+        raise ArtefactError(
+            f"{where}: graph must be the rewritten one of chain.json with its constants computed; it is another"
+        )
+    source = record(f"{where}: source", content["source"], ("name", "dimensions"))
+    dimensions = typed(f"{where}: dimensions", source["dimensions"], dict, "an object of extents")
+    options = _options(f"{where}: options", content["options"])
+    implementations, programs, used = _implementations(directory, content["accelerated"], files, graph, options)
+    for name in sorted(set(files) - needed - used):
+        raise ArtefactError(f"{where}: every program must be that of a call; {name} is of none")
+    plans = _parsed(directory / "plan.json", files)
+    problem, plan = plans_value(str(directory / "plan.json"), plans, implementations)
+    certificates = typed(f"{where}: certificates", content["certificates"], dict, "an object of claims")
+    left_out = typed(f"{where}: left_out", content["left_out"], dict, "an object of reasons")
+    return Compiled(
+        Source(files[SOURCE], stored, files[CONSTANTS]),
+        text(f"{where}: source", source["name"]),
+        {name: natural(f"{where}: dimension {name}", extent, 1 << 31) for name, extent in dimensions.items()},
+        tuple(_target(f"{where}: targets", t) for t in items(f"{where}: targets", content["targets"])),
+        typed(f"{where}: settings", content["settings"], dict, "an object"),
+        options,
+        typed(f"{where}: calibration", content["calibration"], dict, "an object"),
+        graph,
+        rewritten,
+        _Explained(f"{directory / 'chain.json'}: explanations", chain["explanations"]),
+        _equality(where, content["equality"]),
+        {name: _certified(f"{where}: certificate of {name}", told) for name, told in certificates.items()},
+        {name: text(f"{where}: left_out", reason) for name, reason in left_out.items()},
+        tuple(_on_host(f"{where}: host", told) for told in items(f"{where}: host", content["host"])),
+        implementations,
+        programs,
+        problem,
+        plan,
+        text(f"{where}: tool", content["tool"]),
+        _summary(directory, files),
+        text(f"{where}: digest", content["digest"]),
+    )
+
+
+class _Explained(Mapping[str, "Explanation"]):
+    """Explanations that are read when somebody looks at them, for a run does not; raises ArtefactError then."""
+
+    def __init__(self, where: str, document: object) -> None:
+        self.where, self.document = where, document
+
+    @cached_property
+    def found(self) -> Mapping[str, Explanation]:
+        """The explanations by the outputs that they are of."""
+        from .chain import chain_value
+
+        return chain_value(self.where, self.document)
+
+    def __getitem__(self, name: str) -> Explanation:
+        return self.found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+
+def _summary(directory: Path, files: Mapping[str, bytes]) -> str:
+    try:
+        return files["SUMMARY.md"].decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ArtefactError(f"{directory / 'SUMMARY.md'} must be text: {error}") from error
+
+
+def _parsed(path: Path, files: Mapping[str, bytes]) -> Any:
+    try:
+        found = json.loads(files[path.name].decode("ascii"))
+        canonical = _json(found)
+    except (ValueError, RecursionError) as error:
+        raise ArtefactError(f"{path} must be JSON text: {error}") from error
+    if canonical != files[path.name]:
+        raise ArtefactError(f"{path}: the text must be in canonical form; the file was edited or reformatted")
+    return found
+
+
+def _options(where: str, value: object) -> Options:
+    told = record(where, value, ("weight_bits", "as_published", "headroom"))
+    bits = natural(f"{where}: weight_bits", told["weight_bits"], 64)
+    published = typed(f"{where}: as_published", told["as_published"], bool, "true or false")
+    headroom = typed(f"{where}: headroom", told["headroom"], float, "a number")
+    if bits not in (8, 16):
+        raise ArtefactError(f"{where}: weight_bits must be 8 or 16, not {bits}")
+    try:
+        return Options(8 if bits == 8 else 16, published, headroom)
+    except ValueError as error:
+        raise ArtefactError(f"{where}: {error}") from error
+
+
+def _target(where: str, value: object) -> str:
+    if value not in TARGETS:
+        raise ArtefactError(f"{where} must be among {', '.join(TARGETS)}, not {value!r:.60}")
+    return str(value)
+
+
+def _equality(where: str, value: object) -> Equality:
+    try:
+        return Equality(value)
+    except ValueError as error:
+        raise ArtefactError(f"{where}: equality must be one of {', '.join(e.value for e in Equality)}") from error
+
+
+def _certified(where: str, value: object) -> Certified:
+    told = record(where, value, ("kind", "digest", "statement", "size_domain", "equality", "uses"))
+    kind, digest, statement, sizes, equality = (
+        text(where, told[key]) for key in ("kind", "digest", "statement", "size_domain", "equality")
+    )
+    return Certified(kind, digest, statement, sizes, equality, natural(f"{where}: uses", told["uses"], 1 << 31))
+
+
+def _on_host(where: str, value: object) -> OnHost:
+    told = record(where, value, ("operator", "count", "reason"))
+    return OnHost(text(where, told["operator"]), natural(where, told["count"], 1 << 31), text(where, told["reason"]))
+
+
+def _implementations(
+    directory: Path, value: object, files: Mapping[str, bytes], graph: Graph, options: Options
+) -> tuple[dict[int, Implementation], dict[int, tuple[Template, ...]], set[str]]:
+    """Accelerator nodes with their programs, and the names of these programs' files."""
+    implementations: dict[int, Implementation] = {}
+    programs: dict[int, tuple[Template, ...]] = {}
+    used: set[str] = set()
+    for item in items(f"{directory / 'model.json'}: accelerated", value):
+        where = f"{directory / 'model.json'}: accelerated"
+        told = record(where, item, ("node", "quantisation", "calls"))
+        number = natural(f"{where}: node", told["node"], len(graph.nodes))
+        where = f"{where}: node {number}"
+        if number in implementations:
+            raise ArtefactError(f"{where} must be there once")
+        parameters = typed(f"{where}: quantisation", told["quantisation"], dict, "an object of integers")
+        for name, parameter in parameters.items():
+            if abs(typed(f"{where}: {name}", parameter, int, "an integer")) > LARGEST_PARAMETER:
+                raise ArtefactError(f"{where}: {name} must be in -{LARGEST_PARAMETER} .. {LARGEST_PARAMETER}")
+        node = graph.nodes[number]
+        types = [graph.nodes[o].type for o in node.operands]
+        try:
+            implementation = implement(node, types, parameters, options)
+            implementation.bind(constants_of(graph, node.operands))
+        except (ArithmeticError, DoesNotFit, LookupError, TypeError, ValueError) as error:
+            raise ArtefactError(f"{where} must be one that mappings implement: {error}") from error
+        calls = items(f"{where}: calls", told["calls"])
+        plain = [{k: v for k, v in typed(where, call, dict, "a call").items() if k != "program"} for call in calls]
+        if canonical_text(plain) != canonical_text([call.as_json() for call in implementation.calls]):
+            raise ArtefactError(f"{where}: calls must be those that follow from shapes and quantisation")
+        names = [text(f"{where}: program", call.get("program")) for call in calls]
+        programs[number] = tuple(_program(directory, name, files) for name in names)
+        try:
+            implementation.adopt(programs[number])
+        except InstanceError as error:
+            raise ArtefactError(f"{where}: {error}") from error
+        implementations[number] = implementation
+        used |= set(names)
+    return implementations, programs, used
+
+
+def _program(directory: Path, name: str, files: Mapping[str, bytes]) -> Template:
+    if not name.startswith("programs/") or name not in files:
+        raise ArtefactError(f"{directory / 'model.json'}: a program must be a file of its own, not {name!r:.60}")
+    try:
+        return Template.from_arrays(arrays_of(str(directory / name), files[name]))
+    except InstanceError as error:
+        raise ArtefactError(f"{directory / name}: {error}") from error

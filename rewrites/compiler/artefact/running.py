@@ -1,0 +1,73 @@
+"""Running a compiled graph: accelerator nodes on simulators by their programs, everything else on the host.
+
+The host's operators are those of the graph IR on NumPy arrays.  A node of an accelerator operator that has no
+implementation runs on the host, too, as the graph that it stands for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ir_semantics.graph.build import run_node
+from ir_semantics.graph.ir import Graph, Node
+from ir_semantics.graph.run import check_inputs
+from ir_semantics.graph.types import Array, GraphError
+from rewrites.compiler.codegen import Devices, Executed, Implementation
+
+__all__ = ["Ran", "run_compiled"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ran:
+    """What came of a node: its operands and result, what the accelerator tells of it, and how long it took."""
+
+    number: int
+    operands: tuple[Array, ...]
+    value: Array
+    executed: Executed | None
+    seconds: float
+
+
+def run_compiled(
+    graph: Graph, implementations: Mapping[int, Implementation], inputs: Mapping[str, Array], devices: Devices
+) -> Iterator[Ran]:
+    """Every node in order; a value is dropped after its last use.
+
+    Raises GraphError where an input is missing, unknown, or of another type, and where an accelerator's operand has a
+    number that is not finite: its formats have none for it.
+    """
+    given = check_inputs(graph, inputs)
+    last = {j: i for i, node in enumerate(graph.nodes) for j in node.operands}
+    values: dict[int, Array] = {}
+    for i, node in enumerate(graph.nodes):
+        operands = tuple(values[j] for j in node.operands)
+        started = time.perf_counter()
+        executed = None
+        if node.operator == "input":
+            value = given[i]
+        elif node.operator == "constant":
+            value = graph.constant(i)
+        elif i in implementations:
+            _check_finite(i, node, operands)
+            executed = implementations[i].run(operands, devices)
+            value = executed.value
+        else:
+            value = run_node(node, operands)
+        values[i] = value
+        yield Ran(i, operands, value, executed, time.perf_counter() - started)
+        for j in node.operands:
+            if last[j] == i:
+                values.pop(j, None)
+
+
+def _check_finite(number: int, node: Node, operands: tuple[Array, ...]) -> None:
+    for place, operand in enumerate(operands):
+        if not np.all(np.isfinite(operand)):
+            raise GraphError(
+                f"operand {place} of node {number} ({node.operator}) must be finite numbers, for an accelerator has no "
+                "others; NaN or infinity reached it: look at the inputs"
+            )

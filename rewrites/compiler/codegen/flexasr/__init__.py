@@ -1,0 +1,1 @@
+"""Operators of FlexASR as calls of its mappings."""

@@ -1,0 +1,179 @@
+"""``flexasr.linear``: the dense layer on FlexASR's processing elements.
+
+Features are padded with zeros to 16 inputs and 64 outputs.  Where weights or rows do not fit, rows and outputs are cut
+into parts of one size; inputs are never cut.
+
+x, w and b go to the accelerator as x 2^-s, w 2^-t and b 2^-(s+t), so that its result is that of the layer times
+2^-(s+t): this is exact without activation and with relu.  With sigmoid and tanh s + t is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_models.flexasr.layout import LANES, LARGE_VECTORS
+from accel_models.flexasr.quantise import BIASES, dequantise, largest
+from ir_semantics.graph import Node, TensorType
+from rewrites.bounds import a_priori
+from rewrites.compiler.codegen.adaptive import AdaptiveImplementation
+from rewrites.compiler.codegen.bounding import bounds_of, linear_change
+from rewrites.compiler.codegen.formats import adaptive_bias, adaptive_scale, check_scale, greatest, range_of, unscale
+from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
+from rewrites.compiler.codegen.parts import equal_parts, padded, placed_behind
+
+__all__ = ["Linear"]
+
+OUTPUTS = 64
+"""Outputs come in vectors of 16 for each of four processing elements."""
+MOST_INPUT_VECTORS, MOST_OUTPUT_VECTORS, MOST_ROWS = 255, 63, 65535
+"""Limits of FlexASR's registers: vectors of inputs, output vectors of a processing element, rows."""
+INPUT_BUFFER, WEIGHT_BUFFER = 256, 65536
+"""Vectors of a processing element's buffers."""
+_SLOPES = {"none": 1.0, "relu": 1.0, "sigmoid": 0.25, "tanh": 1.0}
+
+
+class Linear(AdaptiveImplementation):
+    """``flexasr.linear``; its quantisation: ``bias_x``, ``bias_w``, ``bias_b``, ``bias_y``, ``scale_x``, ``scale_w``.
+
+    Ranges: ``x``, ``w``, ``b``, ``products`` (of x w^T), ``sum`` (of x w^T + b) and ``y``.
+    """
+
+    target: ClassVar[str] = "flexasr"
+    operands: ClassVar[tuple[str, ...]] = ("x", "w", "b")
+
+    @staticmethod
+    def split(node: Node, types: Sequence[TensorType]) -> list[tuple[dict[str, int], tuple[int, int], tuple[int, int]]]:
+        """For each call the sizes that follow from shapes, its rows, and its outputs.
+
+        Raises CannotOffload where one row of inputs does not fit.
+        """
+        (rows, features), (outputs, _) = types[0].shape, types[1].shape
+        if not rows or not features or not outputs:
+            raise CannotOffload("flexasr.linear has a tensor without elements, and FlexASR's loops run at least once")
+        vectors = -(-features // LANES)
+        if vectors > MOST_INPUT_VECTORS:
+            raise CannotOffload(
+                f"flexasr.linear has {features} inputs, and a row of FlexASR's weights has at most 4080 (255 vectors); "
+                "inputs are not split"
+            )
+        most = min(MOST_OUTPUT_VECTORS, WEIGHT_BUFFER // (LANES * vectors), INPUT_BUFFER - vectors)
+        parts = equal_parts(-(-outputs // OUTPUTS), most)
+        own = parts[0][1]
+        groups = LARGE_VECTORS // (LANES * (vectors + 4 * own))
+        found = []
+        for first, last in equal_parts(rows, min(LANES * groups, MOST_ROWS)):
+            for start, end in parts:
+                found.append(
+                    ({"T": last - first, "ni": vectors, "no": own}, (first, last), (start * OUTPUTS, end * OUTPUTS))
+                )
+        return found
+
+    def _calls(self) -> Sequence[Call]:
+        activation = str(self.node.attribute("activation"))
+        name = "flexasr_linear" + ("" if activation == "none" else f"_{activation}")
+        split = self.split(self.node, self.types)
+        several = [len({rows for _, rows, _ in split}) > 1, len({outputs for *_, outputs in split}) > 1]
+        rules = tuple(rule for rule, used in zip(RULES, several, strict=True) if used)
+        if rules and activation != "none":
+            rules += (JOINED[activation],)
+        biases = {bias: self.quantisation[bias] for bias in ("bias_w", "bias_b", "bias_x", "bias_y")}
+        calls = []
+        for sizes, rows, outputs in split:
+            groups = LANES * -(-sizes["T"] // LANES)
+            inputs = (0, sizes["ni"] * LANES)
+            plan = placed_behind(("x", groups * sizes["ni"]), ("y", groups * 4 * sizes["no"]), LARGE_VECTORS)
+            parts = {"x": (rows, inputs), "w": (outputs, inputs), "b": (outputs,), "y": (rows, outputs)}
+            calls.append(Call(name, {**sizes, "base": plan.addresses["y"], **biases}, parts, rules))
+        return calls
+
+    # -- number formats ----------------------------------------------------------------------------
+
+    @staticmethod
+    def observe(node: Node, operands: Sequence[Reals], result: Reals) -> Ranges:
+        """The ranges of a run on the host."""
+        x, w, b = operands
+        products = x @ w.T
+        found = {"x": x, "w": w, "b": b, "products": products, "sum": products + b, "y": result}
+        return {name: greatest(values) for name, values in found.items()}
+
+    @staticmethod
+    def choose(node: Node, ranges: Ranges, options: Options) -> dict[str, int]:
+        """The quantisation for these ranges."""
+        r = {name: range_of(ranges, name) for name in ("x", "w", "b", "products", "sum", "y")}
+        margin, linear = options.margin, node.attribute("activation") in ("none", "relu")
+        scale_x, scale_w = adaptive_scale(r["x"], options, margin), adaptive_scale(r["w"], options)
+        if not linear:
+            scale_w = -scale_x
+        while linear and not options.as_published:
+            # sums and the layer's bias must not leave their formats
+            reached = max(r["sum"] * margin, r["y"] * margin, r["b"])
+            if reached * 2.0 ** -(scale_x + scale_w) <= largest(BIASES[-1]):
+                break
+            scale_x += 1
+        total = scale_x + scale_w
+        for scale, what in ((scale_x, "x"), (scale_w, "w"), (total, "the result")):
+            check_scale(scale, what)
+        bias_x = adaptive_bias(r["x"] * 2.0**-scale_x, options, margin)
+        bias_w = adaptive_bias(r["w"] * 2.0**-scale_w, options)
+        # the accumulator has 28 - bias_x - bias_w fraction bits in 32
+        while not options.as_published and r["products"] * 2.0**-total * margin >= 8 * 2.0 ** (bias_x + bias_w):
+            if bias_x < BIASES[-1]:
+                bias_x += 1
+            elif bias_w < BIASES[-1]:
+                bias_w += 1
+            else:
+                break
+        return {
+            "bias_x": bias_x,
+            "bias_w": bias_w,
+            "bias_b": adaptive_bias(r["b"] * 2.0**-total, options),
+            "bias_y": adaptive_bias(r["y"] * 2.0**-total, options, margin),
+            "scale_x": scale_x,
+            "scale_w": scale_w,
+        }
+
+    def _scale(self, name: str) -> int:
+        x, w = self.quantisation["scale_x"], self.quantisation["scale_w"]
+        return {"x": x, "w": w, "b": x + w, "y": x + w}[name]
+
+    def _format(self, name: str) -> tuple[int, int]:
+        return self.quantisation[f"bias_{name}"], self._scale(name)
+
+    # -- execution ---------------------------------------------------------------------------------
+
+    def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+        return {f"host_{name}": padded(q.codes, *call.parts[name]).reshape(-1) for name, q in codes.items()}
+
+    def _result(self, outputs: Sequence[Tensors]) -> Reals:
+        result = np.zeros(self.node.type.shape)
+        for call, tensors in zip(self.calls, outputs, strict=True):
+            (first, last), (start, end) = call.parts["y"]
+            values = dequantise(tensors["host_y"], self.quantisation["bias_y"]).reshape(last - first, end - start)
+            inside = result[first:last, start:end]
+            inside[...] = values[: inside.shape[0], : inside.shape[1]]
+        return unscale(result, self._scale("y"))
+
+    def bounds(self, executed: Executed) -> Bounds:
+        """The bound of the dense layer, plus what rounding x, w and b may change in front of the activation."""
+        activation = str(self.node.attribute("activation"))
+        x, w, b = (executed.codes[name] for name in self.operands)
+        sums = x.values @ w.values.T + b.values
+        bound = a_priori.linear(
+            x, w, b, sums, self.quantisation["bias_y"], None if activation == "none" else activation
+        )
+        change = _SLOPES[activation] * linear_change(executed)
+        return bounds_of(bound, change, self._scale("y"))
+
+
+RULES = ("rows-of-a-dense-layer-in-two-parts", "outputs-of-a-dense-layer-in-two-parts")
+"""Why a dense layer may be computed in parts of its rows, and of its outputs."""
+JOINED = {
+    "relu": "relu-of-a-concatenation",
+    "sigmoid": "the-logistic-function-of-a-concatenation",
+    "tanh": "the-hyperbolic-tangent-of-a-concatenation",
+}
+"""Why an activation may be applied in parts."""

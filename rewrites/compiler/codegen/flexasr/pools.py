@@ -1,0 +1,144 @@
+"""Poolings of pairs of rows on FlexASR, one or several in a program: ``flexasr.max_pool``, ``flexasr.max_pool_x4`` etc.
+
+Where a tensor does not fit, its rows and its columns are cut into parts of one size, rows between the groups that
+become one row.  Columns are padded with zeros to 16.
+
+x goes to the accelerator as x 2^-s, with which pooling commutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_models.flexasr.layout import LANES, LARGE_VECTORS
+from accel_models.flexasr.quantise import dequantise
+from ir_semantics import reference
+from ir_semantics.graph import Node, TensorType
+from rewrites.bounds import a_priori
+from rewrites.compiler.codegen.adaptive import AdaptiveImplementation
+from rewrites.compiler.codegen.bounding import bounds_of, operand_error
+from rewrites.compiler.codegen.formats import adaptive_bias, adaptive_scale, check_scale, greatest, range_of, unscale
+from rewrites.compiler.codegen.interface import (
+    Bounds,
+    Call,
+    CannotOffload,
+    Executed,
+    Options,
+    Part,
+    Ranges,
+    Reals,
+    Tensors,
+)
+from rewrites.compiler.codegen.parts import equal_parts, padded
+from rewrites.compiler.offload.operators import CHAINS
+
+__all__ = ["POOLS", "Pool", "PoolProgram"]
+
+
+@dataclass(frozen=True)
+class PoolProgram:
+    """A program of poolings: their kind and number, the mapping, and its host tensors of operand and result."""
+
+    kind: Literal["max", "mean"]
+    steps: int
+    mapping: str
+    tensors: tuple[str, str] = ("host_x", "host_y")
+
+
+POOLS: Final[Mapping[str, PoolProgram]] = {
+    "flexasr.max_pool": PoolProgram("max", 1, "flexasr_maxpool", ("host_in", "host_out")),
+    "flexasr.mean_pool": PoolProgram("mean", 1, "flexasr_meanpool", ("host_in", "host_out")),
+    **{
+        f"flexasr.{kind}_pool_x{steps}": PoolProgram(kind, steps, f"flexasr_{kind}pool_x{steps}")
+        for kind, steps in CHAINS
+    },
+}
+"""The program of each operator."""
+
+
+class Pool(AdaptiveImplementation):
+    """The operators of :data:`POOLS`; quantisation ``bias`` and ``scale``; the range ``x``."""
+
+    target: ClassVar[str] = "flexasr"
+    operands: ClassVar[tuple[str, ...]] = ("x",)
+
+    @staticmethod
+    def split(node: Node, types: Sequence[TensorType]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """Rows and columns of x of the calls; raises CannotOffload for a tensor without elements."""
+        rows, columns = types[0].shape
+        if not rows or not columns:
+            raise CannotOffload(f"{node.operator} has a tensor without elements, and FlexASR's loops run at least once")
+        group = 1 << POOLS[node.operator].steps
+        across = equal_parts(-(-columns // LANES), MOST_VECTORS)
+        vectors = across[0][1]
+        most = min(LARGE_VECTORS // (LANES * vectors) * LANES, MOST_ROWS) // group
+        down = equal_parts(rows // group, most)
+        return [(a * group, b * group) for a, b in down], [(a * LANES, b * LANES) for a, b in across]
+
+    def _calls(self) -> Sequence[Call]:
+        program = POOLS[self.node.operator]
+        down, across = self.split(self.node, self.types)
+        names = [RULES[program.kind, "rows"]] if len(down) > 1 else []
+        names += [RULES[program.kind, "columns"]] if len(across) > 1 else []
+
+        def call(rows: tuple[int, int], columns: tuple[int, int]) -> Call:
+            sizes = {"T": rows[1] - rows[0], "nv": (columns[1] - columns[0]) // LANES, "base": 0}
+            parts: dict[str, Part] = {
+                "x": (rows, columns),
+                "y": ((rows[0] >> program.steps, rows[1] >> program.steps), columns),
+            }
+            return Call(program.mapping, sizes, parts, tuple(names))
+
+        return [call(rows, columns) for rows in down for columns in across]
+
+    @staticmethod
+    def observe(node: Node, operands: Sequence[Reals], result: Reals) -> Ranges:
+        """The range of x."""
+        return {"x": greatest(operands[0])}
+
+    @staticmethod
+    def choose(node: Node, ranges: Ranges, options: Options) -> dict[str, int]:
+        """The quantisation for these ranges."""
+        x = range_of(ranges, "x")
+        scale = check_scale(adaptive_scale(x, options, options.margin), "x")
+        return {"bias": adaptive_bias(x * 2.0**-scale, options, options.margin), "scale": scale}
+
+    def _format(self, name: str) -> tuple[int, int]:
+        return self.quantisation["bias"], self.quantisation["scale"]
+
+    def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+        given = POOLS[self.node.operator].tensors[0]
+        return {given: padded(codes["x"].codes, *call.parts["x"]).reshape(-1)} if "x" in codes else {}
+
+    def _result(self, outputs: Sequence[Tensors]) -> Reals:
+        result = np.zeros(self.node.type.shape)
+        written = POOLS[self.node.operator].tensors[1]
+        for call, tensors in zip(self.calls, outputs, strict=True):
+            (top, bottom), (left, right) = call.parts["y"]
+            inside = result[top:bottom, left:right]
+            part = dequantise(tensors[written], self.quantisation["bias"]).reshape(bottom - top, right - left)
+            inside[...] = part[: inside.shape[0], : inside.shape[1]]
+        return unscale(result, self.quantisation["scale"])
+
+    def bounds(self, executed: Executed) -> Bounds:
+        """The bound of all poolings, plus the largest change of an element of x: neither kind enlarges it."""
+        x, program = executed.codes["x"], POOLS[self.node.operator]
+        ideal = reference.pool_over_time(x.values, program.kind)
+        bound = a_priori.pooling(program.kind, x, ideal, program.steps)
+        return bounds_of(bound, operand_error(executed, "x"), self.quantisation["scale"])
+
+
+MOST_VECTORS, MOST_ROWS = 255, 65535
+"""Limits of FlexASR's registers: vectors in a row, and rows."""
+RULES: Final[Mapping[tuple[str, str], str]] = {
+    ("max", "rows"): "max-pooling-over-pairs-of-rows-in-two-parts",
+    ("max", "columns"): "max-pooling-over-pairs-of-rows-in-two-parts-by-columns",
+    ("mean", "rows"): "mean-pooling-over-pairs-of-rows-in-two-parts",
+    ("mean", "columns"): "mean-pooling-over-pairs-of-rows-in-two-parts-by-columns",
+}
+"""Why pooling may be computed in parts."""

@@ -1,0 +1,218 @@
+"""``flexasr.lstm``, ``flexasr.gru`` and ``flexasr.rnn``: recurrent layers on FlexASR's processing elements.
+
+One program runs all timesteps.  Inputs are padded with zeros to 16 features and the state to 64: weights of padding are
+zero in both directions, so that it has no effect.  Nothing is split: all gates of a state belong to one program.
+
+x goes to the accelerator as x 2^-s and W as W 2^s.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_models.flexasr.layout import LANES, LARGE_VECTORS
+from accel_models.flexasr.quantise import dequantise
+from ir_semantics import reference
+from ir_semantics.graph import Node, TensorType
+from rewrites.bounds import a_priori
+from rewrites.bounds.derivations.calculus import Bound
+from rewrites.compiler.codegen.adaptive import AdaptiveImplementation
+from rewrites.compiler.codegen.bounding import bounds_of, condition_text, operand_error, row_sum
+from rewrites.compiler.codegen.formats import adaptive_bias, adaptive_scale, check_scale, greatest, range_of, rounded_up
+from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
+from rewrites.compiler.codegen.parts import placed_behind
+
+__all__ = ["Recurrent"]
+
+GATES: Mapping[str, tuple[int, ...]] = {"lstm": (0, 2, 1, 3), "gru": (0, 2, 1), "rnn": (0,)}
+"""For each gate in the order in which FlexASR computes them (i, g, f, o; r, n, z), its place among the operands'."""
+FEATURES = 64
+_NOTHING = "rounding may change a state by 2 or more, and states lie in -1 .. 1"
+
+
+class Recurrent(AdaptiveImplementation):
+    """Recurrent layers.
+
+    Their quantisation: ``bias_x``, ``bias_w``, ``bias_b`` (of the bias beside x), ``bias_u``, ``bias_c`` (of the bias
+    beside the state), ``bias_h`` (of all states) and ``scale_x``.  Ranges: ``x``, ``w``, ``u``, ``b``, ``d``, ``state``
+    (of hidden and cell states), ``products`` and ``hidden`` (of W x and of U h).
+    """
+
+    target: ClassVar[str] = "flexasr"
+    operands: ClassVar[tuple[str, ...]] = ("x", "w", "u", "b", "d")
+
+    @staticmethod
+    def split(node: Node, types: Sequence[TensorType]) -> dict[str, int]:
+        """The sizes that follow from shapes; raises CannotOffload where the layer does not fit."""
+        gates = len(GATES[_kind(node)])
+        (rows, features), hidden = types[0].shape, types[2].shape[1]
+        if not rows or not features or not hidden:
+            raise CannotOffload(f"{node.operator} has a tensor without elements, and FlexASR's loops run at least once")
+        ni, no = -(-features // LANES), -(-hidden // FEATURES)
+        groups = LANES * -(-rows // LANES)
+        limits = {
+            "vectors of inputs": (ni, 255),
+            "output vectors of a processing element": (no, min(32, 255 // gates)),
+            "vectors of a processing element's input buffer": (ni + no * (2 * gates + 4), 256),
+            "vectors of a processing element's weight buffer": (16 * gates * no * (ni + 4 * no), 65536),
+            "timesteps": (rows, 65535),
+            "vectors of the large buffer": (groups * (ni + 4 * no), LARGE_VECTORS),
+        }
+        for what, (needed, room) in limits.items():
+            if needed > room:
+                raise CannotOffload(
+                    f"{node.operator} of {rows} timesteps, {features} inputs and a state of {hidden} needs {needed} "
+                    f"{what}, and FlexASR has {room}; recurrent layers are not split"
+                )
+        return {"T": rows, "ni": ni, "no": no}
+
+    def _calls(self) -> Sequence[Call]:
+        sizes = self.split(self.node, self.types)
+        groups = LANES * -(-sizes["T"] // LANES)
+        plan = placed_behind(("x", groups * sizes["ni"]), ("y", groups * 4 * sizes["no"]), LARGE_VECTORS)
+        biases = {name: value for name, value in self.quantisation.items() if name.startswith("bias_")}
+        x, h = (0, sizes["ni"] * LANES), (0, sizes["no"] * FEATURES)
+        gates = (0, len(GATES[_kind(self.node)]))
+        parts = {
+            "x": ((0, sizes["T"]), x),
+            "w": (gates, h, x),
+            "u": (gates, h, h),
+            "b": (gates, h),
+            "d": (gates, h),
+            "y": ((0, sizes["T"]), h),
+        }
+        name = f"flexasr_{_kind(self.node)}"
+        return [Call(name, {**sizes, "base": plan.addresses["y"], **biases}, parts)]
+
+    # -- number formats ----------------------------------------------------------------------------
+
+    @staticmethod
+    def observe(node: Node, operands: Sequence[Reals], result: Reals) -> Ranges:
+        """The ranges of a run on the host; those of states are computed here."""
+        x, w, u, b, d = operands
+        hidden, cells = _exact(_kind(node), operands)
+        named = {"x": x, "w": w, "u": u, "b": b, "d": d, "products": x @ w.T, "hidden": hidden @ u.T}
+        return {name: greatest(values) for name, values in named.items()} | {
+            "state": max(greatest(hidden), greatest(cells))
+        }
+
+    @staticmethod
+    def choose(node: Node, ranges: Ranges, options: Options) -> dict[str, int]:
+        """The quantisation for these ranges."""
+        names = ("x", "w", "u", "b", "d", "state", "products", "hidden")
+        r = {name: range_of(ranges, name) for name in names}
+        scale = check_scale(adaptive_scale(r["x"], options, options.margin), "x")
+        q = {
+            "bias_x": adaptive_bias(r["x"] * 2.0**-scale, options, options.margin),
+            "bias_w": adaptive_bias(r["w"] * 2.0**scale, options),
+            "bias_b": adaptive_bias(r["b"], options),
+            "bias_u": adaptive_bias(r["u"], options),
+            "bias_c": adaptive_bias(r["d"], options),
+            "bias_h": adaptive_bias(r["state"], options, options.margin),
+            "scale_x": scale,
+        }
+        # accumulators have 28 - (sum of both biases) fraction bits in 32
+        for reached, weights in (("products", "bias_w"), ("hidden", "bias_u")):
+            other = "bias_x" if weights == "bias_w" else "bias_h"
+            while r[reached] * options.margin >= 8 * 2.0 ** (q[weights] + q[other]) and q[weights] < 7:
+                if options.as_published:
+                    break
+                q[weights] += 1
+        return q
+
+    def _format(self, name: str) -> tuple[int, int]:
+        q = self.quantisation
+        scales = {"x": q["scale_x"], "w": -q["scale_x"]}
+        return q["bias_c" if name == "d" else f"bias_{name}"], scales.get(name, 0)
+
+    # -- execution ---------------------------------------------------------------------------------
+
+    def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+        order = list(GATES[_kind(self.node)])
+        host = {"x": "host_x", "w": "host_w", "u": "host_u", "b": "host_b", "d": "host_c"}
+        found = {}
+        for name, quantised in codes.items():
+            stacked = quantised.codes
+            if name != "x":
+                stacked = stacked.reshape(len(order), -1, *stacked.shape[1:])[order]
+            extents = [end for _, end in call.parts[name]]
+            missing = [(0, extent - own) for extent, own in zip(extents, stacked.shape, strict=True)]
+            found[host[name]] = np.pad(stacked, missing).reshape(-1)
+        return found
+
+    def _result(self, outputs: Sequence[Tensors]) -> Reals:
+        rows, hidden = self.node.type.shape
+        codes = outputs[0]["host_y"].reshape(rows, -1)[:, :hidden]
+        return dequantise(codes, self.quantisation["bias_h"])
+
+    def bounds(self, executed: Executed) -> Bounds:
+        """The bound of the last timestep, the largest one, and what rounding the operands may change."""
+        kind = _kind(self.node)
+        codes = [executed.codes[name] for name in self.operands]
+        states, _ = _exact(kind, [q.values for q in codes])
+        found = a_priori.recurrent(kind, codes, self.quantisation["bias_h"], states)
+        last = found[-1]
+        if len(found) < len(states) or last.value is None or last.value >= 2:
+            stated = sum(1 for b in found if b.value is not None and b.value < 2)
+            why = condition_text(last) if last.value is None else _NOTHING
+            return Bounds(None, None, f"from timestep {stated} on: {why}")
+        change = recurrent_change(kind, executed)
+        if change + float(last.value) >= 2:
+            return Bounds(bounds_of(last, 0.0).on_quantised, None, _NOTHING)
+        return bounds_of(Bound(last.value, ()), change)
+
+
+def _kind(node: Node) -> str:
+    return node.operator.removeprefix("flexasr.")
+
+
+def _exact(kind: str, operands: Sequence[Reals]) -> tuple[Reals, Reals]:
+    """The hidden and the cell states of the layer (those of GRU and RNN are one) in float64."""
+    if kind == "lstm":
+        return reference.lstm(*operands)
+    states = (reference.gru if kind == "gru" else reference.rnn)(*operands)
+    return states, states
+
+
+def recurrent_change(kind: str, executed: Executed) -> float:
+    """What rounding the operands may change in any state of a recurrent layer; infinite where it says nothing.
+
+    Let e bound the change of the hidden state before a timestep.  W x + b changes by at most a, and U h + d by at most
+    p = u e + r, with u the largest row sum of the rounded U and r what rounding U and d changes for states in -1 .. 1.
+    A gate's sum changes by g = a + p, sigmoid of it by at most g / 4, tanh by at most g.  All of them lie in -1 .. 1.
+
+    * RNN: h' changes by at most g.
+    * LSTM: c' = f c + i n by at most c_e + C g / 4 + g / 4 + g, with c_e the change of c, and C the largest c; and
+      h' = o tanh c' by at most that plus g / 4.
+    * GRU: n = tanh(W x + b + r (U h + d)) by at most m = a + Q g / 4 + p, with Q the largest U h + d; and
+      h' = (1 - z) n + z h by at most 2 g / 4 + max(m, e).
+    """
+    given, rounded = executed.given, executed.quantised
+    a = row_sum(rounded["w"]) * operand_error(executed, "x")
+    a += row_sum(rounded["w"] - given["w"]) * greatest(given["x"]) + operand_error(executed, "b")
+    r = row_sum(rounded["u"] - given["u"]) + operand_error(executed, "d")
+    u = row_sum(rounded["u"])
+    hidden, cells = _exact(kind, [given[name] for name in ("x", "w", "u", "b", "d")])
+    before = np.vstack([np.zeros((1, hidden.shape[1])), hidden[:-1]])
+    largest_cell = greatest(cells) + a_priori.FLOAT_ERROR
+    largest_sum = greatest(before @ given["u"].T + given["d"]) + a_priori.FLOAT_ERROR
+    e = cell = 0.0
+    for _ in range(len(hidden)):
+        p = u * e + r
+        g = a + p
+        if kind == "rnn":
+            e = g
+        elif kind == "lstm":
+            cell += largest_cell * g / 4 + g / 4 + g
+            e = cell + g / 4
+        else:
+            e = g / 2 + max(a + largest_sum * g / 4 + p, e)
+        e, cell = rounded_up(e), rounded_up(cell)
+        if e >= 2:
+            return math.inf
+    return e

@@ -1,0 +1,204 @@
+"""``flexasr.layer_norm``: the unit that normalises rows of the global buffer.
+
+There must be a multiple of 16 features, because the mean is over all of them; nothing is cut into parts.
+
+Tensors go to the accelerator as x 2^-s.  Layer normalisation does not see the scale of x but in epsilon: LN(x 2^-s)
+with epsilon 2^-2s is LN(x) with epsilon.  Its result is that of gamma 2^-t and beta 2^-t.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_models.flexasr.layout import LANES, LARGE_VECTORS, SMALL_VECTORS
+from accel_models.flexasr.quantise import dequantise, largest
+from ir_semantics import reference
+from ir_semantics.graph import Node, TensorType
+from rewrites.bounds import a_priori
+from rewrites.bounds.kernel.constants import LEAST_RADICAND
+from rewrites.compiler.codegen.adaptive import AdaptiveImplementation
+from rewrites.compiler.codegen.bounding import bounds_of, operand_error
+from rewrites.compiler.codegen.formats import adaptive_bias, check_scale, greatest, range_of, rounded_up, unscale
+from rewrites.compiler.codegen.interface import (
+    Bounds,
+    Call,
+    CannotOffload,
+    Executed,
+    Implementation,
+    Options,
+    Ranges,
+    Reals,
+    Tensors,
+)
+from rewrites.compiler.codegen.parts import padded, placed_behind
+
+__all__ = ["LayerNorm"]
+
+
+def _most_rows(node: Node, types: Sequence[TensorType]) -> int:
+    """How many rows of x fit FlexASR's global buffer; raises CannotOffload where x is empty or a row does not fit."""
+    rows, features = types[0].shape
+    if not rows or not features:
+        raise CannotOffload(f"{node.operator} has a tensor without elements, and FlexASR's loops run at least once")
+    vectors = -(-features // LANES)
+    if vectors > 255:
+        raise CannotOffload(
+            f"{node.operator} has {features} features, and a row of FlexASR's global buffer has at most 4080 "
+            "(255 vectors); features are not split"
+        )
+    return min(LARGE_VECTORS // (LANES * vectors) * LANES, MOST_ROWS)
+
+
+class LayerNorm(AdaptiveImplementation):
+    """``flexasr.layer_norm``.
+
+    Its quantisation: ``bias_x`` (of x and the result), ``bias_gamma``, ``bias_beta``, ``scale_x`` and ``scale_y``.
+    Ranges: ``x``, ``gamma``, ``beta`` and ``y``.
+    """
+
+    target: ClassVar[str] = "flexasr"
+    operands: ClassVar[tuple[str, ...]] = ("x", "gamma", "beta")
+
+    @staticmethod
+    def split(node: Node, types: Sequence[TensorType]) -> int:
+        """The rows; raises CannotOffload where these or their features do not fit, and on a large epsilon."""
+        features = types[0].shape[1]
+        if features % LANES:
+            raise CannotOffload(
+                f"flexasr.layer_norm has {features} features, which must be a multiple of 16: padding would change "
+                "the mean"
+            )
+        epsilon = node.attribute("epsilon")
+        if not isinstance(epsilon, float | int) or not 0 <= epsilon <= MOST_EPSILON:
+            raise CannotOffload(
+                f"flexasr.layer_norm has the epsilon {epsilon}, and FlexASR adds none: beyond 1e-5 nothing is proved"
+            )
+        rows, most = types[0].shape[0], _most_rows(node, types)
+        if rows > most:
+            raise CannotOffload(
+                f"flexasr.layer_norm has {rows} rows of {features} features, and FlexASR's global buffer holds {most}; "
+                "rows are not split"
+            )
+        return rows
+
+    def _calls(self) -> Sequence[Call]:
+        vectors = self.types[0].shape[1] // LANES
+        count = self.split(self.node, self.types)
+        rows, features = (0, count), (0, vectors * LANES)
+        plan = placed_behind(("gamma", vectors), ("beta", vectors), SMALL_VECTORS)
+        fixed = {"base": 0, "base_gamma": plan.addresses["gamma"], "base_beta": plan.addresses["beta"]}
+        biases = {name: self.quantisation[name] for name in ("bias_x", "bias_beta", "bias_gamma")}
+        row = {"gamma": (features,), "beta": (features,)}
+        parts = {"x": (rows, features), **row, "y": (rows, features)}
+        return [Call("flexasr_layernorm", {"T": count, "nv": vectors, **fixed, **biases}, parts)]
+
+    @staticmethod
+    def observe(node: Node, operands: Sequence[Reals], result: Reals) -> Ranges:
+        """The ranges of a run on the host."""
+        named = zip(("x", "gamma", "beta"), operands, strict=True)
+        return {name: greatest(values) for name, values in named} | {
+            "y": greatest(result),
+            "features": float(operands[0].shape[1]),
+        }
+
+    @staticmethod
+    def choose(node: Node, ranges: Ranges, options: Options) -> dict[str, int]:
+        """The quantisation for these ranges.
+
+        Sums of 16 elements and of their squares wrap at 32, those of a row at 512: below sqrt(2), and below
+        sqrt(32 / vectors), neither does whatever the data.  Small x is moved up as far as epsilon allows.
+        """
+        r = {name: range_of(ranges, name) for name in ("x", "gamma", "beta", "y")}
+        margin, vectors = options.margin, ranges["features"] / LANES
+        scale_x = scale_y = 0
+        if not options.as_published and r["x"]:
+            limit = min(math.sqrt(2.0), math.sqrt(32.0 / vectors), 32.0 / vectors)
+            while r["x"] * margin * 2.0**-scale_x >= limit:
+                scale_x += 1
+            epsilon = float(node.attribute("epsilon"))  # type: ignore[arg-type]
+            while r["x"] * margin * 2.0 ** (1 - scale_x) < limit and epsilon * 4.0 ** (1 - scale_x) <= MOST_EPSILON:
+                scale_x -= 1
+        x = r["x"] * 2.0**-scale_x
+        bias_x = adaptive_bias(max(x, 0.0 if not options.as_published else r["y"]), options, margin)
+        if not options.as_published:
+            reached = max(r["y"] * margin, r["beta"], r["gamma"])
+            while reached * 2.0**-scale_y > largest(bias_x):
+                scale_y += 1
+        return {
+            "bias_x": bias_x,
+            "bias_gamma": adaptive_bias(r["gamma"] * 2.0**-scale_y, options),
+            "bias_beta": adaptive_bias(r["beta"] * 2.0**-scale_y, options),
+            "scale_x": check_scale(scale_x, "x"),
+            "scale_y": check_scale(scale_y, "the result"),
+        }
+
+    def _format(self, name: str) -> tuple[int, int]:
+        q = self.quantisation
+        return q[f"bias_{name}"], q["scale_x" if name == "x" else "scale_y"]
+
+    def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+        return {f"host_{name}": padded(q.codes, *call.parts[name]).reshape(-1) for name, q in codes.items()}
+
+    def _result(self, outputs: Sequence[Tensors]) -> Reals:
+        codes = [tensors["host_y"] for tensors in outputs]
+        return unscale(_joined(self, codes, self.quantisation["bias_x"]), self.quantisation["scale_y"])
+
+    def bounds(self, executed: Executed) -> Bounds:
+        """The bound of layer normalisation, plus what rounding the operands may change (:func:`norm_change`)."""
+        epsilon = float(self.node.attribute("epsilon"))  # type: ignore[arg-type]
+        x, gamma, beta = (executed.codes[name] for name in self.operands)
+        inner = epsilon * 4.0 ** -self.quantisation["scale_x"]
+        if inner > MOST_EPSILON:
+            reason = f"epsilon is {inner} for x times 2^{-self.quantisation['scale_x']}; beyond 1e-5 nothing is proved"
+            return Bounds(None, None, reason)
+        if x.values.var(axis=1).min() + inner <= float(LEAST_RADICAND):  # no condition of the theorem can hold
+            return Bounds(None, None, "a row's variance is so small that the inverse root may wrap")
+        ideal = reference.layer_norm(x.values, gamma.values, beta.values, eps=inner)
+        bound = a_priori.layer_norm(x, gamma, beta, ideal, inner)
+        return bounds_of(bound, norm_change(executed, epsilon), self.quantisation["scale_y"])
+
+
+def norm_change(executed: Executed, epsilon: float) -> float:
+    """What rounding x, gamma and beta may change in a layer normalisation n gamma + beta with n = c / s.
+
+    With e the largest change of an element: distances c from the mean change by at most 2 e, for each the element and
+    the mean by e.  The deviation sqrt(variance) is a seminorm of x, so it changes by at most that of the differences,
+    which is at most e; and s = sqrt(variance + epsilon) by no more.  So |n' - n| <= 2 e / s' + |c| e / (s s').
+
+    Float64 rounds distances from the mean by less than 2^-47 of the largest element (a mean of at most 4080 numbers).
+    From s >= 2^-10 of that element on, that is less than the margin of :func:`~.formats.rounded_up`; below, the change
+    is infinite.
+    """
+    x, quantised = executed.given["x"], executed.quantised["x"]
+    e = operand_error(executed, "x")
+    s = np.sqrt(x.var(axis=1) + epsilon)
+    other = np.sqrt(quantised.var(axis=1) + epsilon)
+    least = 2.0**-10 * max(greatest(x), greatest(quantised))
+    if not (s.min() > least and other.min() > least):
+        return math.inf
+    centred = np.abs(x - x.mean(axis=1, keepdims=True)).max(axis=1)
+    moved = rounded_up(float(np.max(2 * e / other + centred * e / (s * other))))
+    normal = rounded_up(float(np.max(centred / s)))
+    gamma = greatest(executed.quantised["gamma"])
+    return rounded_up(gamma * moved + normal * operand_error(executed, "gamma") + operand_error(executed, "beta"))
+
+
+def _joined(implementation: Implementation, codes: Sequence[NDArray[Any]], bias: int) -> Reals:
+    """The result of which each call has rows, without padding."""
+    result = np.zeros(implementation.node.type.shape)
+    for call, part in zip(implementation.calls, codes, strict=True):
+        (first, end), (_, features) = call.parts["y"]
+        inside = result[first:end]
+        inside[...] = dequantise(part, bias).reshape(-1, features)[: len(inside), : inside.shape[1]]
+    return result
+
+
+MOST_ROWS = 65535
+"""A limit of FlexASR's registers."""
+MOST_EPSILON = 1e-5
+"""What a layer normalisation may add to the variance: the proved bound counts it as an error of the variance."""

@@ -1,0 +1,42 @@
+"""Cutting sizes into parts that fit, and the memory plans of programs whose mapping leaves an address free."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from rewrites.compiler.memory.plan import plan_memory
+from rewrites.compiler.memory.problem import Buffer, MemoryPlan, MemoryProblem
+
+from .interface import Reals
+
+__all__ = ["equal_parts", "padded", "placed_behind"]
+
+
+def equal_parts(count: int, most: int) -> list[tuple[int, int]]:
+    """0 .. count - 1 in the fewest parts of one size, at most ``most``; the last one may end beyond ``count``.
+
+    >>> equal_parts(10, 4), equal_parts(5, 9)
+    ([(0, 4), (4, 8), (8, 12)], [(0, 5)])
+    """
+    number = -(-count // most)
+    size = -(-count // number)
+    return [(first, first + size) for first in range(0, count, size)]
+
+
+def padded(values: Reals, *part: tuple[int, int]) -> Reals:
+    """A part of a tensor, with zeros where it ends beyond it."""
+    inside = values[tuple(slice(first, end) for first, end in part)]
+    missing = [(0, end - first - extent) for (first, end), extent in zip(part, inside.shape, strict=True)]
+    return np.pad(inside, missing)
+
+
+@cache
+def placed_behind(first: tuple[str, int], second: tuple[str, int], capacity: int) -> MemoryPlan:
+    """A checked plan of two buffers that are live together, the first one at address 0; sizes and capacity in vectors.
+
+    Raises DoesNotFit where the capacity is exceeded.
+    """
+    buffers = [Buffer(first[0], first[1], 0, 1, fixed=0), Buffer(second[0], second[1], 0, 1)]
+    return plan_memory(MemoryProblem(buffers, capacity))

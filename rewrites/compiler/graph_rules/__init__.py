@@ -1,0 +1,1 @@
+"""Rules on tensors as rewrites of graphs, and graphs made better by them."""

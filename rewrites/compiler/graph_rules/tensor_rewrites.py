@@ -1,0 +1,169 @@
+"""Rules on tensors as rewrites of an e-graph: only those that passed the gate, with their certificates.
+
+Where a rule matches, sizes are found and its premise is checked; both are checked again by whoever builds the sides,
+which is what the checker of explanations relies on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+
+from chc.tensor_rules.rule import TensorRule
+from ir_semantics.graph.build import result_type
+from ir_semantics.graph.ir import Attribute, attributes_of, digest_of
+from ir_semantics.graph.types import Array, GraphError, TensorType
+from rewrites.claims.gate import Admission
+from rewrites.claims.tensor import TensorSubject
+from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol
+from rewrites.egraph.pattern import Maker
+from smt_encodings.claims import Equality
+
+from .patterns import Found, Instance, NoPattern, Pattern, build, fits, instances, sides_of
+
+__all__ = ["Classes", "Constants", "TensorRewrite", "Types", "rewrites_of"]
+
+T = TypeVar("T")
+
+
+class Constants:
+    """The data of constants by digest; literals of rules are added to those of a graph."""
+
+    def __init__(self, given: Mapping[str, Array] | None = None) -> None:
+        self.data: dict[str, Array] = dict(given or {})
+
+    def scalar(self, value: Fraction | float | int, dtype: str) -> Symbol:
+        """The symbol of a scalar; raises EGraphError where the element type does not have the number."""
+        array = np.array(float(value), dtype)
+        if not isinstance(value, float) and Fraction(float(array)) != value:
+            raise EGraphError(f"{value} must be a number of the type {dtype}; it is not")
+        digest = digest_of(array)
+        self.data.setdefault(digest, array)
+        return Symbol("constant", (("digest", digest),), TensorType(dtype, ()))
+
+
+@dataclass(frozen=True)
+class TensorRewrite:
+    """A rule on tensors from its left to its right side, for tensors of one element type.
+
+    ``rule`` names the claim and the digest of its certificate.  Raises EGraphError from :meth:`sides` for sizes and
+    operands that are no instance.
+    """
+
+    rule: Rule
+    claim: TensorRule
+    left: Pattern
+    right: Pattern
+    constants: Constants = field(repr=False)
+
+    @property
+    def operator(self) -> str | None:
+        """The operator at the top of the left side; None where that is an input."""
+        return None if self.left.operator in ("input", "literal") else self.left.operator
+
+    @property
+    def equality(self) -> Equality:
+        """The sense in which both sides are equal."""
+        return self.claim.equality
+
+    def matches(self, egraph: EGraph, number: int) -> Iterator[Substitution[int]]:
+        """The instances whose left side is in the class of an e-node."""
+        for found in instances(self.claim, self.left, Classes(egraph, self.constants), number):
+            substitution = Substitution.of(found.inputs, found.sizes)
+            try:
+                self.sides(Types(), substitution.moved(egraph.type_of))
+            except EGraphError:
+                continue  # of another type of elements, or the right side has none here
+            yield substitution
+
+    def sides(self, maker: Maker[T], substitution: Substitution[T]) -> tuple[T, T]:
+        """Both sides at an instance."""
+        inputs, sizes = dict(substitution.operands), dict(substitution.values)
+        whole = {name: n for name, n in sizes.items() if type(n) is int}
+        if len(whole) < len(sizes) or not fits(self.claim, whole):
+            raise EGraphError(f"sizes must satisfy the premise of {self.rule.name}; {sizes} do not")
+        if set(inputs) != set(self.claim.inputs):
+            raise EGraphError(f"{self.rule.name} must be given its inputs {', '.join(self.claim.inputs)}")
+        dtypes = set()
+        for name, tensor in self.claim.inputs.items():
+            given = maker.type_of(inputs[name])
+            shape = tuple(d.value(whole) for d in tensor.shape)
+            if not isinstance(given, TensorType) or given.shape != shape:
+                raise EGraphError(
+                    f"the input {name} of {self.rule.name} must have the shape {list(shape)}, not {given}"
+                )
+            dtypes.add(given.dtype)
+        if len(dtypes) != 1:
+            raise EGraphError(f"the inputs of {self.rule.name} must have elements of one type, not {sorted(dtypes)}")
+        (dtype,) = dtypes
+        if np.dtype(dtype).kind != "f":
+            raise EGraphError(f"{self.rule.name} is about numbers that do not wrap, and not about {dtype}")
+
+        def add(operator: str, operands: Sequence[T], attributes: Mapping[str, Attribute]) -> T:
+            frozen = attributes_of(attributes)
+            types = [t for t in map(maker.type_of, operands) if isinstance(t, TensorType)]
+            try:
+                of: Hashable = result_type(operator, types, frozen)
+            except GraphError as error:
+                raise EGraphError(f"{self.rule.name}: {error}") from error
+            return maker.add(Symbol(operator, frozen, of), operands)
+
+        def constant(value: Fraction | float | int) -> T:
+            return maker.add(self.constants.scalar(value, dtype), ())
+
+        instance = Instance(whole, inputs)
+        return build(self.left, instance, add, constant), build(self.right, instance, add, constant)
+
+
+class Types:
+    """A maker that builds nothing: what it makes of something is its type."""
+
+    def add(self, symbol: Symbol, operands: Sequence[Hashable]) -> Hashable:
+        """The symbol's type."""
+        return symbol.type
+
+    def type_of(self, number: Hashable) -> Hashable:
+        """The type itself."""
+        return number
+
+
+@dataclass(frozen=True)
+class Classes:
+    """An e-graph as a place where instances are looked for."""
+
+    egraph: EGraph
+    constants: Constants
+
+    def nodes(self, number: int) -> Iterator[Found]:
+        """The e-nodes of a class."""
+        for node in self.egraph.nodes(number):
+            symbol = node.symbol
+            if isinstance(symbol.type, TensorType):
+                scalar = None
+                if symbol.operator == "constant" and symbol.type.shape == ():
+                    scalar = self.constants.data.get(str(dict(symbol.attributes)["digest"]))
+                yield Found(symbol.operator, node.classes, symbol.attributes, symbol.type, scalar)  # type: ignore[arg-type]
+
+    def same(self, one: int, other: int) -> bool:
+        """Whether two numbers are in one class."""
+        return self.egraph.find(one) == self.egraph.find(other)
+
+
+def rewrites_of(
+    admitted: Mapping[str, Admission], constants: Constants, equalities: Sequence[Equality] = tuple(Equality)
+) -> dict[str, TensorRewrite]:
+    """The admitted rules on tensors that have a pattern and one of these equality notions, by name."""
+    found = {}
+    for name, admission in admitted.items():
+        subject = admission.subject
+        if isinstance(subject, TensorSubject) and subject.rule.equality in equalities:
+            try:
+                left, right = sides_of(subject.rule)
+            except NoPattern:
+                continue
+            found[name] = TensorRewrite(Rule(name, admission.digest), subject.rule, left, right, constants)
+    return found

@@ -1,0 +1,1 @@
+"""Memory plans: addresses for buffers, and their checker."""

@@ -1,0 +1,147 @@
+"""From a graph to one with accelerator operators: saturation, extraction, and an explanation that is checked.
+
+What comes out is trusted for one reason: the checker of explanations found every step to be an instance of a rule that
+passed the gate, of an accelerator operator's meaning, or of an operator's definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ir_semantics.graph.ir import Graph
+from rewrites.claims.gate import Gate
+from rewrites.compiler.graph_rules.optimise import STRENGTH
+from rewrites.compiler.graph_rules.tensor_rewrites import Constants
+from rewrites.egraph import Explanation, Rule, extract
+from rewrites.egraph.graph_checker import check_graphs
+from rewrites.egraph.graphs import explain_outputs, from_graph, to_graph
+from rewrites.egraph.rewrite import Rewrite, sides_of
+from rewrites.egraph.saturation import Limits, Saturation, saturate
+from smt_encodings.claims import Equality
+
+from .costs import Fixed, Implementable, costs_for
+from .folding import folded
+from .operators import ACCELERATOR_OPERATORS, TARGETS
+from .reasons import LeftOnHost, left_on_host
+from .rule_sets import RuleSet, rules_for
+
+__all__ = ["LIMITS", "Offloaded", "RuleUse", "offload"]
+
+LIMITS = Limits(nodes=60_000, iterations=16, seconds=90.0, matches=4000)
+"""What saturation may use, where nothing else is said."""
+
+
+@dataclass(frozen=True)
+class RuleUse:
+    """A rule that a compiled graph rests on: its claim ("" for a definition), direction and certificate, and uses."""
+
+    name: str
+    claim: str
+    certificate: str
+    equality: Equality
+    count: int
+
+
+@dataclass(frozen=True)
+class Offloaded:
+    """A graph with accelerator operators, and what it rests on.
+
+    ``extracted`` is what the explanations lead to from ``source``, output by output; ``graph`` is that with what
+    depends on constants alone computed.  ``missing`` are claims whose rules could not be used, with reasons.
+    ``optimal`` says that no equal graph that was found costs less.
+    """
+
+    source: Graph
+    extracted: Graph
+    graph: Graph
+    targets: tuple[str, ...]
+    explanations: Mapping[str, Explanation]
+    rules: tuple[RuleUse, ...]
+    missing: Mapping[str, str]
+    host: tuple[LeftOnHost, ...]
+    equality: Equality
+    costs: tuple[int, ...]
+    optimal: bool
+    saturation: Saturation
+    rewrites: tuple[Rewrite, ...]
+
+    @property
+    def invocations(self) -> dict[str, int]:
+        """How many nodes there are of each accelerator operator."""
+        return {name: n for name, n in self.graph.operators().items() if name in ACCELERATOR_OPERATORS}
+
+    def count(self, target: str) -> int:
+        """How many nodes an accelerator executes."""
+        return sum(n for name, n in self.invocations.items() if ACCELERATOR_OPERATORS[name].target == target)
+
+
+def offload(
+    graph: Graph,
+    gate: Gate,
+    targets: Sequence[str],
+    *,
+    flexible: bool = True,
+    costs: str = "offload",
+    limits: Limits = LIMITS,
+    budget: int = 20_000,
+    implementable: Implementable | None = None,
+    mappings: Mapping[str, Sequence[str]] | None = None,
+    more: RuleSet | None = None,
+) -> Offloaded:
+    """The cheapest equal graph that was found, with operators of these accelerators, the preferred one first.
+
+    Without ``flexible`` only rules to accelerator operators are used, and those that put operands into their layout.
+    ``costs`` is a name in :data:`rewrites.compiler.offload.costs.COSTS`; ``implementable`` says for which nodes code
+    can be generated, ``mappings`` which mappings execute an operator, and ``more`` are further rules.  Raises
+    ValueError for unknown targets or costs, and EGraphError where an explanation does not convince the checker, which
+    is a bug.
+    """
+    unknown = [t for t in targets if t not in TARGETS]
+    if unknown or not targets or len(set(targets)) < len(targets):
+        raise ValueError(
+            f"targets must be different ones of {', '.join(TARGETS)}, not {', '.join(targets) or 'none'}; "
+            "name each once"
+        )
+    priced = costs_for(costs, targets, implementable)
+    constants = Constants(graph.constants)
+    rules = rules_for(targets, gate, constants, flexible=flexible, mappings=mappings)
+    if more is not None:
+        rules = rules.joined(more)
+    network = from_graph(graph, Fixed())
+    saturation = saturate(network.egraph, rules.rewrites, limits)
+    found = extract(network.egraph, network.roots, priced, budget)
+    explanations = explain_outputs(network, found)
+    extracted = to_graph(network, found, constants.data)
+    check_graphs(graph, extracted, explanations, sides_of(rules.rewrites))
+    used = _used(explanations, rules)
+    weakest = max((u.equality for u in used), key=STRENGTH.index, default=Equality.BIT_EXACT)
+    result = folded(extracted)
+    return Offloaded(
+        graph,
+        extracted,
+        result,
+        tuple(targets),
+        explanations,
+        used,
+        rules.missing,
+        left_on_host(result, targets, implementable, rules.missing, flexible),
+        weakest,
+        found.costs,
+        found.optimal,
+        saturation,
+        rules.rewrites,
+    )
+
+
+def _used(explanations: Mapping[str, Explanation], rules: RuleSet) -> tuple[RuleUse, ...]:
+    """The rules in the explanations of outputs; lines that several outputs share are counted for each."""
+    counts: dict[Rule, int] = {}
+    for explanation in explanations.values():
+        for rule, count in explanation.rules().items():
+            counts[rule] = counts.get(rule, 0) + count
+    ordered = sorted(counts, key=lambda rule: rule.name)
+    return tuple(
+        RuleUse(r.name, rules.claims.get(r.name, ""), r.certificate, rules.equalities[r.name], counts[r])
+        for r in ordered
+    )

@@ -1,0 +1,232 @@
+"""Rules from the tensor IR to accelerator operators, as data.
+
+A rule's left side is a pattern, its right side an accelerator operator on the pattern's variables.  Both are equal
+because the operator *stands for* the left side: wherever the rule is applied, the graph that the operator stands for is
+built and must be the left side, node by node.  A rule whose left side is something else is refused there, by the
+e-graph and by the checker of explanations alike.  So nothing is left to prove about the two sides; the certificate
+that such a rule carries is that of the mapping which executes the operator.  Without it the operator cannot be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from ir_semantics.graph.ir import Attribute
+from rewrites.compiler.graph_rules.tensor_rewrites import Constants, Types
+from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol
+from rewrites.egraph.graphs import typing
+from rewrites.egraph.pattern import (
+    Bindings,
+    Bound,
+    Computed,
+    Maker,
+    Operator,
+    Variable,
+    build,
+    matches,
+    operator,
+    variables,
+)
+from smt_encodings.claims import Equality
+
+from .operators import ACTIVATIONS, GATES
+from .unfolding import meant
+
+__all__ = ["RULES", "AcceleratorRewrite", "AcceleratorRule"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class AcceleratorRule:
+    """A rule to an accelerator operator: two patterns, the right one an operator on variables of the left one."""
+
+    name: str
+    left: Operator
+    right: Operator
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(o, Variable) for o in self.right.operands):
+            raise EGraphError(f"{self.name}: the right side must be one accelerator operator on variables")
+        (operands, values, _), (more_operands, more_values, _) = variables(self.left), variables(self.right)
+        if not (more_operands <= operands and more_values <= values):
+            raise EGraphError(f"{self.name}: the left side must have all variables of the right one")
+
+    @property
+    def target(self) -> str:
+        """The name of the accelerator operator."""
+        return self.right.operator
+
+    @property
+    def attributes(self) -> tuple[tuple[str, object], ...]:
+        """The attributes of the accelerator operator: values, or what stands for them."""
+        assert not isinstance(self.right.attributes, Bound), "rules name the attributes of operators"
+        return self.right.attributes
+
+
+class _Looked:
+    """A maker that builds nothing: it finds classes of what is there, and raises EGraphError for what is not."""
+
+    def __init__(self, egraph: EGraph) -> None:
+        self._egraph = egraph
+
+    def add(self, symbol: Symbol, operands: Sequence[int]) -> int:
+        found = self._egraph.lookup(symbol, operands)
+        if found is None:
+            raise EGraphError(f"{symbol} must be in the e-graph")
+        return found
+
+    def type_of(self, number: int) -> Hashable:
+        return self._egraph.type_of(number)
+
+
+@dataclass(frozen=True)
+class AcceleratorRewrite:
+    """A rule to an accelerator operator as a rewrite, with the certificate of a mapping that executes the operator.
+
+    ``mapping`` is that mapping's name.  Raises EGraphError from :meth:`sides` where the operator does not stand for
+    the left side.
+    """
+
+    rule: Rule
+    claim: AcceleratorRule
+    mapping: str
+    constants: Constants = field(repr=False)
+
+    equality = Equality.OVER_REALS
+    """What the operator means is said over the reals; how far an accelerator's numbers are from it, by its theorem."""
+
+    @property
+    def operator(self) -> str:
+        """The operator at the top of the left side."""
+        return self.claim.left.operator
+
+    def matches(self, egraph: EGraph, number: int) -> Iterator[Substitution[int]]:
+        """The operands for which the class of an e-node has the left side, and the operator stands for it."""
+        for found in matches(self.claim.left, egraph, number):
+            try:
+                build(self.claim.right, Types(), typing, found.moved(egraph.type_of))
+                self._left(_Looked(egraph), found)
+            except EGraphError:
+                continue  # an instance of the pattern that the operator does not stand for, or has no such operands
+            yield found
+
+    def sides(self, maker: Maker[T], substitution: Substitution[T]) -> tuple[T, T]:
+        """The left side and the accelerator operator."""
+        left = self._left(maker, substitution)
+        return left, build(self.claim.right, maker, typing, substitution)
+
+    def _left(self, maker: Maker[T], substitution: Substitution[T]) -> T:
+        left = build(self.claim.left, maker, typing, substitution)
+        operands = dict(substitution.operands)
+        bindings = Bindings(dict(substitution.values), {n: maker.type_of(o) for n, o in operands.items()})
+        attributes = tuple((name, _valued(value, bindings)) for name, value in self.claim.attributes)
+        given = [operands[o.name] for o in self.claim.right.operands if isinstance(o, Variable)]
+        stands_for = meant(self.claim.target, attributes, maker, given, self.constants)
+        if left != stands_for:
+            raise EGraphError(
+                f"the left side must be what {self.claim.target} stands for; {self.rule.name} has another"
+            )
+        return left
+
+
+def _valued(value: object, bindings: Bindings) -> Attribute:
+    found = value
+    if isinstance(value, Bound):
+        found = bindings.values[value.name]
+    elif isinstance(value, Computed):
+        found = value.value(bindings)
+    if not isinstance(found, bool | int | float | str):
+        raise EGraphError(f"an attribute of an accelerator operator must be a number or a word, not {found!r}")
+    return found
+
+
+# -- the rules ------------------------------------------------------------------------------------------------------
+
+
+def _shaped(rank: int, name: str = "shape") -> Bound:
+    return Bound(name, lambda value: isinstance(value, tuple) and len(value) == rank)
+
+
+def _transposed(name: str) -> Operator:
+    return operator("transpose", name, attributes={"permutation": (1, 0)})
+
+
+def _linear(activation: str) -> AcceleratorRule:
+    bias = operator("broadcast", "b", attributes={"axes": (1,), "shape": Bound("shape")})
+    left = operator("add", operator("matmul", "x", _transposed("w")), bias)
+    if activation != "none":
+        left = operator(activation, left)
+    right = operator("flexasr.linear", "x", "w", "b", attributes={"activation": activation})
+    after = "" if activation == "none" else f" and {activation}"
+    return AcceleratorRule(f"dense layer with bias{after} on FlexASR", left, right)
+
+
+def _recurrent(kind: str, text: str) -> AcceleratorRule:
+    """The layer of one sequence from states of zeros, with gates put in the order of the tensor IR."""
+    order = GATES[kind]
+
+    def ordered(name: str) -> Operator | str:
+        if len(order) == 1:
+            return name
+        parts = (operator("slice", name, attributes=Bound(f"{name}{j}")) for j in range(len(order)))
+        return operator("concat", *parts, attributes={"axis": 0})
+
+    zero = operator("constant", attributes=Bound("zero"), type=Bound("scalar"))
+    state, weights = (
+        operator("broadcast", zero, attributes={"axes": (), "shape": Bound(name)}) for name in ("state", "peepholes")
+    )
+    row = operator("reshape", "x", attributes={"shape": _shaped(3, "rows")})
+    biases = operator("concat", ordered("b"), ordered("d"), attributes={"axis": 0})
+    inner = [row, ordered("w"), ordered("u"), biases, state, *([state, weights] if kind == "lstm" else [])]
+    layer = operator(kind, *inner, attributes=Bound("attributes"))
+    left = operator("reshape", layer, attributes={"shape": _shaped(2, "shape")})
+    return AcceleratorRule(
+        f"{text} layer on FlexASR", left, operator(f"flexasr.{kind}", "x", "w", "u", "b", "d", attributes={})
+    )
+
+
+def _pool(operator_name: str, target: str, text: str) -> AcceleratorRule:
+    pairs = operator("reshape", "x", attributes={"shape": _shaped(3)})
+    left = operator(operator_name, pairs, attributes={"axes": (1,)})
+    return AcceleratorRule(f"{text} of pairs of rows on FlexASR", left, operator(target, "x", attributes={}))
+
+
+def _stride(axis: int) -> Computed:
+    def value(found: Bindings) -> Hashable:
+        strides = found.values["strides"]
+        assert isinstance(strides, tuple), "the pattern binds pairs"
+        stride: Hashable = strides[axis]
+        return stride
+
+    return Computed(value)
+
+
+_PLAIN = {"pads": ((0, 0), (0, 0)), "dilations": (1, 1), "groups": 1}
+
+RULES: Final[tuple[AcceleratorRule, ...]] = (
+    *map(_linear, ACTIVATIONS),
+    _recurrent("lstm", "LSTM"),
+    _recurrent("gru", "GRU"),
+    _recurrent("rnn", "plain recurrent"),
+    _pool("reduce_max", "flexasr.max_pool", "maximum"),
+    _pool("mean", "flexasr.mean_pool", "mean"),
+    AcceleratorRule(
+        "layer normalisation on FlexASR",
+        operator("layer_norm", "x", "gamma", "beta", attributes={"axes": (1,), "epsilon": Bound("epsilon")}),
+        operator("flexasr.layer_norm", "x", "gamma", "beta", attributes={"epsilon": Bound("epsilon")}),
+    ),
+    AcceleratorRule(
+        "convolution without pads on HLSCNN",
+        operator("conv", "x", "w", attributes={"strides": _shaped(2, "strides"), **_PLAIN}),
+        operator("hlscnn.conv2d", "x", "w", attributes={"stride_h": _stride(0), "stride_w": _stride(1)}),
+    ),
+    AcceleratorRule(
+        "product with transposed weights on VTA",
+        operator("matmul", "x", _transposed("w")),
+        operator("vta.dense", "x", "w", attributes={}),
+    ),
+)
+"""All rules to accelerator operators."""

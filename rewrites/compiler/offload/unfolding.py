@@ -1,0 +1,162 @@
+"""Operators and constants by what they are: composites unfolded, and constants of one number as broadcasts.
+
+These are no rules that somebody proves: an operator *is* the graph that it stands for, and that all elements of a
+constant are one number is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeGuard, TypeVar
+
+import numpy as np
+
+from ir_semantics.graph.build import expansion
+from ir_semantics.graph.ir import Attribute, digest_of
+from ir_semantics.graph.types import GraphError, TensorType
+from rewrites.claims.sources import meaning_digest
+from rewrites.compiler.graph_rules.tensor_rewrites import Constants
+from rewrites.egraph import EGraph, EGraphError, ENode, Rule, Substitution, Symbol
+from rewrites.egraph.graphs import typing
+from rewrites.egraph.pattern import Maker
+
+__all__ = ["Unfolding", "Uniform", "meant"]
+
+T = TypeVar("T")
+
+
+def _pairs(value: object) -> TypeGuard[tuple[tuple[str, Attribute], ...]]:
+    """Whether a value is a list of attributes by name."""
+    return isinstance(value, tuple) and all(
+        isinstance(p, tuple) and len(p) == 2 and isinstance(p[0], str) for p in value
+    )
+
+
+def meant(
+    name: str,
+    attributes: tuple[tuple[str, Attribute], ...],
+    maker: Maker[T],
+    operands: Sequence[T],
+    constants: Constants,
+) -> T:
+    """What a composite operator stands for, on operands; raises EGraphError where they do not fit."""
+    types = [maker.type_of(o) for o in operands]
+    tensors = tuple(t for t in types if isinstance(t, TensorType))
+    if len(tensors) != len(types):
+        raise EGraphError(f"the operands of {name} must be tensors, not {types}")
+    try:
+        graph = expansion(name, tensors, attributes)
+    except GraphError as error:
+        raise EGraphError(f"{name} must be well-typed; {error}") from error
+    for digest, data in graph.constants.items():
+        constants.data.setdefault(digest, data)
+    done: dict[int, T] = {graph.inputs[f"x{i}"]: o for i, o in enumerate(operands)}
+    for number, node in enumerate(graph.nodes):
+        if number not in done:
+            symbol = Symbol(node.operator, node.attributes, node.type)
+            done[number] = maker.add(symbol, [done[o] for o in node.operands])
+    return done[graph.outputs["y"]]
+
+
+@dataclass(frozen=True)
+class Unfolding:
+    """A composite operator replaced by what it stands for, where ``where`` says so.
+
+    The rule's digest is that of the texts that say what operators mean; there is nothing to prove.
+    """
+
+    rule: Rule
+    name: str
+    where: Callable[[EGraph, ENode], bool]
+    constants: Constants = field(repr=False)
+
+    @classmethod
+    def of(cls, name: str, where: Callable[[EGraph, ENode], bool], constants: Constants) -> Unfolding:
+        """The unfolding of the operator of that name."""
+        return cls(
+            Rule(f"definition of {name}, unfolded", meaning_digest([expansion], "ir_semantics")), name, where, constants
+        )
+
+    @property
+    def operator(self) -> str:
+        """The operator at the top of the left side."""
+        return self.name
+
+    def matches(self, egraph: EGraph, number: int) -> Iterator[Substitution[int]]:
+        """The operands and attributes of the operator in the class of an e-node."""
+        for node in egraph.nodes(number):
+            if node.symbol.operator == self.name and self.where(egraph, node):
+                operands = {f"x{i}": o for i, o in enumerate(node.operands)}
+                yield Substitution.of(operands, {"attributes": node.symbol.attributes})
+
+    def sides(self, maker: Maker[T], substitution: Substitution[T]) -> tuple[T, T]:
+        """The operator, and the graph that it stands for."""
+        operands, values = dict(substitution.operands), dict(substitution.values)
+        names = [f"x{i}" for i in range(len(operands))]
+        attributes = values.get("attributes")
+        if set(operands) != set(names) or set(values) != {"attributes"} or not _pairs(attributes):
+            raise EGraphError(f"{self.rule.name} must be given the operands x0, x1, ... and the attributes")
+        given = [operands[name] for name in names]
+        of = typing(self.name, [maker.type_of(o) for o in given], attributes)
+        left = maker.add(Symbol(self.name, attributes, of), given)
+        return left, meant(self.name, attributes, maker, given, self.constants)
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """A constant whose elements are one number, as that number broadcast: the states that recurrent layers begin with.
+
+    The data must have the constant's digest, and all elements the same bits.
+    """
+
+    rule: Rule
+    constants: Constants = field(repr=False)
+
+    @classmethod
+    def of(cls, constants: Constants) -> Uniform:
+        """The rule for these constants."""
+        return cls(Rule("a constant of one number, broadcast", meaning_digest([expansion], "ir_semantics")), constants)
+
+    @property
+    def operator(self) -> str | None:
+        """None: it is looked for at recurrent layers of every kind."""
+        return None
+
+    def matches(self, egraph: EGraph, number: int) -> Iterator[Substitution[int]]:
+        """The constants among the states of a recurrent layer in the class of an e-node."""
+        for layer in egraph.nodes(number):
+            for operand in layer.classes[4:7] if layer.symbol.operator in ("lstm", "gru", "rnn") else ():
+                for node in egraph.nodes(operand):
+                    if node.symbol.operator == "constant" and self._scalar(node.symbol) is not None:
+                        yield Substitution.of({}, {"attributes": node.symbol.attributes, "type": node.symbol.type})
+
+    def sides(self, maker: Maker[T], substitution: Substitution[T]) -> tuple[T, T]:
+        """The constant, and its number broadcast."""
+        values = dict(substitution.values)
+        attributes, of = values.get("attributes"), values.get("type")
+        if substitution.operands or not _pairs(attributes) or not isinstance(of, TensorType):
+            raise EGraphError(f"{self.rule.name} must be given the attributes and the type of a constant")
+        symbol = Symbol("constant", attributes, of)
+        scalar = self._scalar(symbol)
+        if scalar is None:
+            raise EGraphError("a constant must have elements, all with the same bits, and its own digest")
+        shaped = (("axes", ()), ("shape", of.shape))
+        broadcast = Symbol("broadcast", shaped, typing("broadcast", [scalar.type], shaped))
+        return maker.add(symbol, ()), maker.add(broadcast, [maker.add(scalar, ())])
+
+    def _scalar(self, symbol: Symbol) -> Symbol | None:
+        """The symbol of the one number, if there is one."""
+        digest = str(dict(symbol.attributes).get("digest"))
+        data = self.constants.data.get(digest)
+        if data is None or not data.shape or data.size == 0 or digest_of(data) != digest:
+            return None
+        if symbol.type != TensorType(data.dtype.name, data.shape):
+            return None
+        flat = np.ascontiguousarray(data).reshape(-1)
+        if flat[:1].tobytes() * len(flat) != flat.tobytes():
+            return None
+        scalar = flat[:1].reshape(())
+        scalar_digest = digest_of(scalar)
+        self.constants.data.setdefault(scalar_digest, scalar)
+        return Symbol("constant", (("digest", scalar_digest),), TensorType(data.dtype.name, ()))

@@ -1,0 +1,217 @@
+"""Bounds of runs: never exceeded, on the quantised operands and on the given ones, and not stated where they fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir_semantics import reference
+from ir_semantics.graph import run
+from ir_semantics.graph.build import expansion
+from rewrites.compiler.codegen import Options
+from rewrites.compiler.codegen.flexasr.pools import POOLS
+from tests.rewrites.compiler.codegen.nodes import DEVICES, Case, case, normal
+
+
+def exact(c: Case, operands: list[Any]) -> Any:
+    """The operator in float64: its definition, on operands of that type."""
+    o, name = [np.asarray(x, np.float64) for x in operands], c.node.operator
+    attributes = dict(c.node.attributes)
+    if name == "flexasr.linear":
+        total = o[0] @ o[1].T + o[2]
+        functions: dict[Any, Callable[[Any], Any]] = {
+            "none": lambda v: v,
+            "relu": lambda v: np.maximum(v, 0),
+            "sigmoid": reference.sigmoid,
+            "tanh": np.tanh,
+        }
+        return functions[attributes["activation"]](total)
+    if name == "flexasr.layer_norm":
+        return reference.layer_norm(*o, eps=float(attributes["epsilon"]))  # type: ignore[arg-type]
+    if name in POOLS:
+        rows = o[0].reshape(-1, 1 << POOLS[name].steps, o[0].shape[1])
+        return rows.max(axis=1) if POOLS[name].kind == "max" else rows.mean(axis=1)
+    if name == "hlscnn.conv2d":
+        return reference.conv2d(*o, stride=(attributes["stride_h"], attributes["stride_w"]))  # type: ignore[arg-type]
+    if name == "vta.dense":
+        return o[0] @ o[1].T
+    return reference.lstm(*o)[0] if name == "flexasr.lstm" else getattr(reference, name[8:])(*o)
+
+
+DEFAULT = Options()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How to draw operands (from a seed and a scale) of one shape, so that programs and formats stay the same."""
+
+    operator: str
+    draw: Callable[[int, float], list[Any]]
+    attributes: dict[str, Any]
+    options: Options = DEFAULT
+
+
+def _linear(seed: int, scale: float) -> list[Any]:
+    return [normal(seed, 3, 16, scale=scale), normal(seed + 1, 64, 16, scale=0.2), normal(seed + 2, 64)]
+
+
+def _recurrent(gates: int) -> Callable[[int, float], list[Any]]:
+    def draw(seed: int, scale: float) -> list[Any]:
+        w, u = (normal(seed + i, gates * 16, 16, scale=0.02) for i in (1, 2))
+        return [normal(seed, 2, 16, scale=scale), w, u, *(normal(seed + i, gates * 16, scale=0.1) for i in (3, 4))]
+
+    return draw
+
+
+KINDS = {
+    "linear": Kind("flexasr.linear", _linear, {"activation": "none"}),
+    "linear and relu": Kind("flexasr.linear", _linear, {"activation": "relu"}),
+    "linear and sigmoid": Kind("flexasr.linear", _linear, {"activation": "sigmoid"}),
+    "linear and tanh": Kind("flexasr.linear", _linear, {"activation": "tanh"}),
+    "max pooling": Kind("flexasr.max_pool", lambda seed, scale: [normal(seed, 4, 16, scale=scale)], {}),
+    "mean pooling": Kind("flexasr.mean_pool", lambda seed, scale: [normal(seed, 4, 16, scale=scale)], {}),
+    "max pooling 4 times": Kind("flexasr.max_pool_x4", lambda seed, scale: [normal(seed, 16, 16, scale=scale)], {}),
+    "mean pooling twice": Kind("flexasr.mean_pool_x2", lambda seed, scale: [normal(seed, 8, 16, scale=scale)], {}),
+    "layer normalisation": Kind(
+        "flexasr.layer_norm",
+        lambda seed, scale: [normal(seed, 3, 16, scale=scale), normal(seed + 1, 16), normal(seed + 2, 16)],
+        {"epsilon": 1e-5},
+    ),
+    "rnn": Kind("flexasr.rnn", _recurrent(1), {}),
+    "gru": Kind("flexasr.gru", _recurrent(3), {}),
+    "lstm": Kind("flexasr.lstm", _recurrent(4), {}),
+    "convolution": Kind(
+        "hlscnn.conv2d",
+        lambda seed, scale: [normal(seed, 1, 9, 4, 4, scale=scale), normal(seed + 1, 8, 9, 2, 2, scale=0.2)],
+        {"stride_h": 1, "stride_w": 1},
+    ),
+    "convolution, weights of 8 bits": Kind(
+        "hlscnn.conv2d",
+        lambda seed, scale: [normal(seed, 1, 9, 4, 4, scale=scale), normal(seed + 1, 8, 9, 2, 2, scale=0.2)],
+        {"stride_h": 1, "stride_w": 1},
+        Options(weight_bits=8),
+    ),
+    "dense": Kind("vta.dense", lambda seed, scale: [normal(seed, 3, 20, scale=scale), normal(seed + 1, 20, 20)], {}),
+    "dense as published": Kind(
+        "vta.dense",
+        lambda seed, scale: [normal(seed, 3, 20, scale=scale), normal(seed + 1, 20, 20)],
+        {},
+        Options(as_published=True),
+    ),
+}
+LEAST = {
+    **{
+        "max pooling": 0.9,
+        "max pooling 4 times": 0.5,
+        "mean pooling": 0.5,
+        "mean pooling twice": 0.3,
+        "dense": 0.5,
+        "dense as published": 0.5,
+        "convolution": 0.3,
+    },
+    **{"gru": 0.002, "lstm": 0.002},
+}
+"""The least part of its bound that the largest error must take up: bounds over time are loose (docs/numerics.md)."""
+QUICK = ("linear and relu", "layer normalisation", "convolution", "dense")
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in KINDS])
+def test_errors_stay_within_their_bounds(name: str) -> None:
+    kind = KINDS[name]
+    c = case(kind.operator, kind.draw(0, 1.0), kind.options, [kind.draw(s, 1.0) for s in range(4)], **kind.attributes)
+    implementation = c.implementation()
+    stated, reached = 0, 0.0
+
+    @settings(max_examples=12)
+    @given(st.integers(0, 10_000), st.sampled_from([0.25, 1.0, 1.0, 1.0, 4.0]))
+    def check(seed: int, scale: float) -> None:
+        nonlocal stated, reached
+        operands = [np.asarray(a, np.float32) for a in kind.draw(seed, scale)]
+        executed = implementation.run(operands, DEVICES)
+        bounds = implementation.bounds(executed)
+        on_quantised = exact(c, [executed.quantised[n] for n in implementation.operands])
+        on_given = exact(c, operands)
+        for bound, wanted in ((bounds.on_quantised, on_quantised), (bounds.on_given, on_given)):
+            if bound is None:
+                assert bounds.reason
+                continue
+            error = float(np.abs(executed.value - wanted).max())
+            assert error <= bound
+            stated += 1
+            reached = max(reached, error / bound if bound else 0.0)
+
+    check()
+    assert stated >= 6
+    assert reached > LEAST.get(name, 0.05)  # the bound means something
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_device_with_another_parameter_leaves_its_bound(name: str) -> None:
+    """What the bound is for: a program with another format is caught on ordinary data."""
+    kind = KINDS[name]
+    parameter = {"linear and relu": "bias_y", "layer normalisation": "bias_gamma", "convolution": "scale_w"}.get(
+        name, "shift"
+    )
+    c = case(kind.operator, kind.draw(0, 1.0), kind.options, **kind.attributes)
+    right = c.implementation()
+    executed = right.run(c.operands, DEVICES)
+    calls = c.implementation(**{parameter: c.quantisation[parameter] + 1}).calls
+    wrong = c.implementation()
+    if parameter in ("bias_y", "bias_gamma", "shift"):
+        wrong.calls = calls  # the program, but not the host
+        faulty = wrong.run(c.operands, DEVICES)
+    else:
+        faulty = c.implementation(**{parameter: c.quantisation[parameter] + 1}).run(c.operands, DEVICES)
+        faulty = type(executed)(faulty.value * 2, executed.given, executed.codes, executed.quantised, {})
+    bounds = right.bounds(faulty)
+    assert bounds.on_given is not None
+    assert np.abs(faulty.value - c.exact).max() > bounds.on_given
+
+
+def test_no_bound_is_stated_where_a_format_may_wrap() -> None:
+    c = case(
+        "hlscnn.conv2d",
+        (normal(1, 1, 9, 4, 4, scale=40.0), normal(2, 8, 9, 2, 2, scale=0.2)),
+        seen=[(normal(1, 1, 9, 4, 4), normal(2, 8, 9, 2, 2, scale=0.2))],
+        stride_h=1,
+        stride_w=1,
+    )
+    implementation = c.implementation()
+    executed = implementation.run(c.operands, DEVICES)
+    bounds = implementation.bounds(executed)
+    assert (bounds.on_quantised, bounds.on_given) == (None, None)
+    assert bounds.reason == "at these ranges it is not excluded that a stored word of 16 bits wraps"
+    assert np.abs(executed.value - c.exact).max() > 10  # it does
+
+
+@pytest.mark.slow
+def test_a_long_sequence_has_no_bound() -> None:
+    w, u = normal(1, 64, 16, scale=0.3), normal(2, 64, 16, scale=0.3)
+    c = case("flexasr.lstm", [normal(0, 5, 16), w, u, normal(3, 64), normal(4, 64)])
+    implementation = c.implementation()
+    bounds = implementation.bounds(implementation.run(c.operands, DEVICES))
+    assert (bounds.on_quantised, bounds.on_given) == (None, None)
+    assert bounds.reason.startswith("from timestep ")
+
+
+def test_references_here_are_the_operators_of_the_graph_ir() -> None:
+    for kind in KINDS.values():
+        c = case(kind.operator, kind.draw(0, 1.0), kind.options, **kind.attributes)
+        graph = expansion(c.node.operator, c.types, c.node.attributes)
+        found = run(graph, {f"x{i}": a for i, a in enumerate(c.operands)})["y"]
+        assert np.allclose(found, exact(c, c.operands), rtol=1e-5, atol=1e-5)
+
+
+def test_no_bound_is_stated_where_rows_hardly_vary() -> None:
+    x = np.ones((2, 16)) + normal(1, 2, 16, scale=1e-5)
+    c = case("flexasr.layer_norm", [x, normal(2, 16), normal(3, 16)], epsilon=0.0)
+    implementation = c.implementation()
+    bounds = implementation.bounds(implementation.run(c.operands, DEVICES))
+    assert (bounds.on_quantised, bounds.on_given) == (None, None)
+    assert bounds.reason == "a row's variance is so small that the inverse root may wrap"

@@ -1,0 +1,200 @@
+"""Number formats from ranges, calibration, and memory plans of programs and graphs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from accel_models.flexasr.quantise import largest, smallest
+from ir_semantics.graph import Builder, Graph, TensorType
+from rewrites.compiler.codegen import Options, calibrate
+from rewrites.compiler.codegen.buffers import ALIGNMENT, device_memories, host_plan, host_problem
+from rewrites.compiler.codegen.calibration import drawn_inputs
+from rewrites.compiler.codegen.formats import adaptive_bias, adaptive_scale
+from rewrites.compiler.codegen.parts import equal_parts
+from rewrites.compiler.memory.plan_checker import check_memory_plan
+from tests.rewrites.compiler.codegen.nodes import DEVICES, case, normal
+
+MAGNITUDES = [2.0**k * m for k in range(-30, 31) for m in (1.0, 1.25, 1.9374, 1.9376, 1.9999)]
+
+
+def test_adaptive_floats_fit_their_range_and_no_coarser_format_is_chosen() -> None:
+    options = Options()
+    for magnitude in MAGNITUDES:
+        scale = adaptive_scale(magnitude, options, 1.25)
+        bias = adaptive_bias(magnitude * 2.0**-scale, options, 1.25)
+        reached = magnitude * 1.25 * 2.0**-scale
+        assert reached <= largest(bias)
+        assert bias == 0 or reached > largest(bias - 1)  # the least bias
+        assert bias > 0 or reached > largest(0) / 2  # the largest code is used up to a factor of 2
+        assert scale == 0 or bias in (0, 7)  # no scale without need
+        assert smallest(bias) < reached
+
+
+def test_as_published_the_bias_is_that_of_the_drivers() -> None:
+    published = Options(as_published=True)
+    for magnitude, bias in ((0.0, 0), (0.01, 0), (0.125, 0), (0.5, 2), (0.99, 2), (1.0, 3), (31.9, 7), (1000.0, 7)):
+        assert adaptive_bias(magnitude, published) == bias
+        assert adaptive_scale(magnitude, published) == 0
+
+
+@pytest.mark.slow
+def test_sums_of_a_linear_layer_stay_in_their_formats() -> None:
+    for seed, (x, w) in enumerate(((1.0, 1.0), (300.0, 0.01), (0.001, 0.001), (20.0, 20.0))):
+        c = case(
+            "flexasr.linear",
+            (normal(seed, 4, 64, scale=x), normal(9, 64, 64, scale=w), normal(8, 64)),
+            activation="none",
+        )
+        q = c.quantisation
+        total = q["scale_x"] + q["scale_w"]
+        assert np.abs(c.exact).max() * 1.25 * 2.0**-total <= largest(q["bias_y"]) <= 31
+        products = c.operands[0].astype(np.float64) @ c.operands[1].T.astype(np.float64)
+        assert np.abs(products).max() * 1.25 * 2.0**-total < 8 * 2.0 ** (q["bias_x"] + q["bias_w"])
+        executed = c.run()
+        assert not executed.saturated
+        assert c.implementation().bounds(executed).on_quantised is not None
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_convolutions_use_the_range_of_results(bits: int) -> None:
+    for x, w in ((1.0, 0.1), (100.0, 1.0), (0.01, 30.0)):
+        c = case(
+            "hlscnn.conv2d",
+            (normal(1, 1, 8, 4, 4, scale=x), normal(2, 8, 8, 3, 3, scale=w)),
+            Options(weight_bits=8 if bits == 8 else 16),
+            stride_h=1,
+            stride_w=1,
+        )
+        q = c.quantisation
+        magnitude = np.abs(c.exact).max()
+        assert 2.0 < magnitude * 2.0 ** -(q["scale_x"] + q["scale_w"]) < 256
+        implementation = c.implementation()
+        executed = implementation.run(c.operands, DEVICES)
+        assert not executed.saturated
+        bound = implementation.bounds(executed).on_quantised
+        assert bound is not None
+        assert bound < 0.02 * magnitude
+
+
+def test_saturated_elements_are_counted() -> None:
+    c = case("flexasr.max_pool", [[[100.0] * 16, [1.0] * 16]], seen=[[np.ones((2, 16))]])
+    executed = c.run()
+    assert executed.saturated == {"x": 16}
+    assert c.implementation().bounds(executed).on_given == pytest.approx(100 - 1.9375)
+
+
+def test_equal_parts() -> None:
+    for count in range(1, 40):
+        for most in range(1, 45):
+            found = equal_parts(count, most)
+            sizes = {end - first for first, end in found}
+            assert len(sizes) == 1
+            assert max(sizes) <= most
+            assert [f for f, _ in found] == [i * max(sizes) for i in range(len(found))]
+            assert found[-1][0] < count <= found[-1][1]
+            assert len(found) == -(-count // max(sizes)) <= -(-count // most)
+
+
+# -- calibration ---------------------------------------------------------------------------------------------
+
+
+def small_graph() -> Graph:
+    """Rows of a table, multiplied: the token is an input."""
+    builder = Builder()
+    tokens = builder.input("tokens", TensorType("int64", (3,)))
+    table = builder.constant(np.arange(40, dtype=np.float32).reshape(10, 4))
+    x = builder.add("gather", table, tokens, axis=0)
+    w = builder.constant(np.ones((2, 4), np.float32) * 2)
+    return builder.graph({"y": builder.add("relu", builder.add("vta.dense", x, w))})
+
+
+def test_calibration_keeps_the_largest_magnitudes_of_all_samples() -> None:
+    graph = small_graph()
+    number = next(i for i, n in enumerate(graph.nodes) if n.operator == "vta.dense")
+    one, two = np.array([0, 1, 2]), np.array([9, 0, 0])
+    assert calibrate(graph, [{"tokens": one}]).ranges == {number: {"x": 11.0, "w": 2.0, "y": 76.0}}
+    both = calibrate(graph, [{"tokens": two}, {"tokens": one}])
+    assert both.ranges == {number: {"x": 39.0, "w": 2.0, "y": 300.0}}
+    assert (both.samples, both.given) == (2, True)
+
+
+def test_drawn_inputs_are_indices_of_the_table() -> None:
+    graph = small_graph()
+    drawn = drawn_inputs(graph, seed=1, count=40)
+    tokens = np.stack([d["tokens"] for d in drawn])
+    assert (tokens.min(), tokens.max()) == (0, 9)
+    found = calibrate(graph)
+    assert (found.samples, found.given) == (2, False)
+    assert found.ranges == calibrate(graph).ranges
+
+
+# -- memory plans --------------------------------------------------------------------------------------------
+
+
+def test_host_tensors_share_an_arena() -> None:
+    builder = Builder()
+    x = builder.input("x", TensorType("float32", (100,)))
+    y = x
+    for _ in range(6):
+        y = builder.add("relu", builder.add("neg", y))
+    graph = builder.graph({"y": y, "first": builder.add("exp", x)})
+    problem, plan = host_problem(graph), host_plan(graph)
+    check_memory_plan(problem, plan)
+    assert {b.name for b in problem.buffers} == {f"%{i}" for i in range(len(graph.nodes))}
+    assert all(b.size == 400 and b.alignment == ALIGNMENT for b in problem.buffers)
+    times = {b.name: (b.start, b.end) for b in problem.buffers}
+    steps = len(graph.nodes) - 1
+    assert times["%0"] == (0, steps)  # until exp, the last step
+    assert times[f"%{graph.outputs['y']}"][1] == times[f"%{graph.outputs['first']}"][1] == steps + 1
+    assert plan.peak == 3 * 448 - 48  # x, and two that follow each other
+
+
+REGIONS = {
+    "linear": (
+        lambda: case("flexasr.linear", (normal(1, 20, 20), normal(2, 70, 20), normal(3, 70)), activation="relu"),
+        {"FlexASR large buffer": {"x": (0, 64), "y": (64, 256)}},
+    ),
+    "pooling": (lambda: case("flexasr.max_pool", (normal(1, 4, 20),)), {"FlexASR large buffer": {"x and y": (0, 32)}}),
+    "layer norm": (
+        lambda: case("flexasr.layer_norm", (normal(1, 3, 32), normal(2, 32), normal(3, 32)), epsilon=1e-5),
+        {"FlexASR large buffer": {"x and y": (0, 32)}, "FlexASR small buffer": {"gamma": (0, 2), "beta": (2, 2)}},
+    ),
+    "convolution": (
+        lambda: case("hlscnn.conv2d", (normal(1, 1, 9, 5, 4), normal(2, 9, 9, 3, 2)), stride_h=1, stride_w=1),
+        {
+            "HLSCNN SoC memory": {"x": (0, 40), "w": (40, 54)},
+            "HLSCNN SPAD0": {"w": (0, 54)},
+            "HLSCNN SPAD1": {"y": (0, 40)},
+        },
+    ),
+    "convolution, weights of 16 bits": (
+        lambda: case(
+            "hlscnn.conv2d",
+            (normal(1, 1, 9, 5, 4), normal(2, 9, 9, 3, 2)),
+            Options(weight_bits=16),
+            stride_h=1,
+            stride_w=1,
+        ),
+        {
+            "HLSCNN SoC memory": {"x": (0, 40), "w": (40, 108)},
+            "HLSCNN SPAD0": {"w": (0, 108)},
+            "HLSCNN SPAD1": {"y": (0, 18)},
+        },
+    ),
+    "dense": (
+        lambda: case("vta.dense", (normal(1, 3, 20), normal(2, 40, 20))),
+        {"VTA DRAM": {"micro-ops": (0, 2048), "w": (2048, 96), "bias": (2144, 12), "x": (2156, 6), "y": (2162, 9)}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REGIONS)
+def test_regions_of_a_program(name: str) -> None:
+    build, wanted = REGIONS[name]
+    (call,) = build().implementation().calls
+    found = device_memories(call)
+    for memory in found:
+        check_memory_plan(memory.problem, memory.plan)
+    told = {m.memory: {b.name: (m.plan.addresses[b.name], b.size) for b in m.problem.buffers} for m in found}
+    assert told == wanted

@@ -1,0 +1,340 @@
+"""Generated code computes, bit for bit, what programs of the assemblers compute; other parameters do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from accel_models.flexasr import assembler
+from accel_models.flexasr.quantise import quantise
+from accel_models.hlscnn.assembler import conv2d
+from accel_models.hlscnn.options import WGT_16BITS, HlscnnOptions
+from accel_models.hlscnn.quantise import activation_format, result_format
+from accel_models.hlscnn.tiling import Tiling
+from ila_lang.text.portable import digest, functions_of
+from ilaverify.campaigns.device import run_flexasr, run_hlscnn
+from ilaverify.catalogue import all_entries
+from rewrites.claims.numerics import LemmaSubject
+from rewrites.compiler.codegen import Devices, Options, bound_claims, hlscnn, interface, programs, vta
+from rewrites.compiler.codegen.flexasr import linear as flexasr_linear
+from rewrites.compiler.codegen.flexasr import pools as flexasr_pools
+from rewrites.compiler.codegen.programs import MAPPINGS, is_program_of, mapping_of
+from smt_encodings.claims import Status
+from tests.rewrites.compiler.codegen.nodes import DEVICES, Case, case, normal
+
+Reals = NDArray[np.float64]
+
+
+def scaled(c: Case, position: int, scale: int) -> Reals:
+    return np.asarray(c.operands[position], np.float64) * 2.0**-scale
+
+
+def by_flexasr_linear(c: Case) -> Reals:
+    """Quantised by the host's functions, assembled by the driver, run by the simulator."""
+    q, activation = c.quantisation, str(c.node.attribute("activation"))
+    total = q["scale_x"] + q["scale_w"]
+    x, w, b = (
+        quantise(scaled(c, i, s), q[f"bias_{n}"])
+        for i, (n, s) in enumerate(zip("xwb", (q["scale_x"], q["scale_w"], total), strict=True))
+    )
+    known = None if activation == "none" else activation
+    program = assembler.linear(x, w, b, output_bias=q["bias_y"], activation=known)
+    return run_flexasr(program).values * 2.0**total
+
+
+def by_flexasr_pool(c: Case) -> Reals:
+    q = c.quantisation
+    x = quantise(scaled(c, 0, q["scale"]), q["bias"])
+    program = flexasr_pools.POOLS[c.node.operator]
+    pool = assembler.max_pool if program.kind == "max" else assembler.mean_pool
+    for _ in range(program.steps):  # a program for each, which starts with the codes that the one before left
+        x = run_flexasr(pool(x))
+    return x.values * 2.0 ** q["scale"]
+
+
+def by_flexasr_layer_norm(c: Case) -> Reals:
+    q = c.quantisation
+    x = quantise(scaled(c, 0, q["scale_x"]), q["bias_x"])
+    gamma = quantise(scaled(c, 1, q["scale_y"]), q["bias_gamma"])
+    beta = quantise(scaled(c, 2, q["scale_y"]), q["bias_beta"])
+    return run_flexasr(assembler.layer_norm(x, gamma, beta)).values * 2.0 ** q["scale_y"]
+
+
+def by_flexasr_recurrent(c: Case) -> Reals:
+    q, s = c.quantisation, c.quantisation["scale_x"]
+    names, scales = ("bias_x", "bias_w", "bias_u", "bias_b", "bias_c"), (s, -s, 0, 0, 0)
+    x, w, u, b, d = (quantise(scaled(c, i, e), q[n]) for i, (n, e) in enumerate(zip(names, scales, strict=True)))
+    layer = {"flexasr.rnn": assembler.rnn, "flexasr.gru": assembler.gru, "flexasr.lstm": assembler.lstm}
+    return run_flexasr(layer[c.node.operator](x, w, u, b, d, state_bias=q["bias_h"])).values
+
+
+def by_hlscnn(c: Case) -> Reals:
+    q = c.quantisation
+    x = activation_format().quantise(scaled(c, 0, q["scale_x"]))
+    half, unit, reading = (128, 64, HlscnnOptions()) if q["weight_bits"] == 8 else (1 << 15, 1 << 14, WGT_16BITS)
+    w = np.clip(np.rint(scaled(c, 1, q["scale_w"]) * unit), -half, half - 1).astype(np.int16)
+    strides: Any = (c.node.attribute("stride_h"), c.node.attribute("stride_w"))
+    results = [run_hlscnn(conv2d(image, w, stride=strides, options=reading)) for image in x]
+    return result_format().dequantise(np.stack(results)) * 2.0 ** (q["scale_x"] + q["scale_w"])
+
+
+def by_integers(c: Case) -> Reals:
+    q = c.quantisation
+    x, w = (
+        np.clip(np.rint(scaled(c, i, q[n])), -127, 127).astype(np.int64) for i, n in enumerate(("scale_x", "scale_w"))
+    )
+    half = (1 << q["shift"]) >> 1 if q["rounding"] else 0
+    codes = np.clip((x @ w.T + half) >> q["shift"], -128, 127)
+    return codes * 2.0 ** (q["scale_x"] + q["scale_w"] + q["shift"])
+
+
+def linear(activation: str, rows: int = 5, inputs: int = 20, outputs: int = 70, **more: Any) -> Case:
+    arrays = (normal(1, rows, inputs), normal(2, outputs, inputs, scale=0.2), normal(3, outputs))
+    return case("flexasr.linear", arrays, activation=activation, **more)
+
+
+def recurrent(kind: str, gates: int) -> Case:
+    w, u = normal(2, gates * 20, 20, scale=0.2), normal(3, gates * 20, 20, scale=0.2)
+    arrays = (normal(1, 3, 20), w, u, normal(4, gates * 20, scale=0.1), normal(5, gates * 20, scale=0.1))
+    return case(f"flexasr.{kind}", arrays)
+
+
+def convolution(*, images: int = 2, filters: int = 9, stride: tuple[int, int] = (1, 2), **options: Any) -> Case:
+    arrays = (normal(1, images, 3, 6, 5), normal(2, filters, 3, 3, 2, scale=0.3))
+    return case("hlscnn.conv2d", arrays, Options(**options), stride_h=stride[0], stride_w=stride[1])
+
+
+def dense(rows: int = 5, inputs: int = 50, outputs: int = 40, **options: Any) -> Case:
+    return case("vta.dense", (normal(1, rows, inputs), normal(2, outputs, inputs, scale=0.2)), Options(**options))
+
+
+CASES: dict[str, tuple[Callable[[], Case], Callable[[Case], Reals]]] = {
+    "linear": (lambda: linear("none"), by_flexasr_linear),
+    "linear, large numbers": (
+        lambda: case(
+            "flexasr.linear",
+            (normal(1, 2, 16, scale=300), normal(2, 64, 16, scale=0.01), normal(3, 64)),
+            activation="none",
+        ),
+        by_flexasr_linear,
+    ),
+    "linear and relu": (lambda: linear("relu"), by_flexasr_linear),
+    "linear and sigmoid": (lambda: linear("sigmoid"), by_flexasr_linear),
+    "linear and tanh": (lambda: linear("tanh", options=Options(as_published=True)), by_flexasr_linear),
+    "max pooling": (lambda: case("flexasr.max_pool", (normal(1, 6, 20, scale=50),)), by_flexasr_pool),
+    "mean pooling": (lambda: case("flexasr.mean_pool", (normal(1, 6, 20, scale=50),)), by_flexasr_pool),
+    "max pooling 4 times": (lambda: case("flexasr.max_pool_x4", (normal(1, 32, 20, scale=50),)), by_flexasr_pool),
+    "mean pooling twice": (lambda: case("flexasr.mean_pool_x2", (normal(1, 8, 20, scale=50),)), by_flexasr_pool),
+    "layer normalisation": (
+        lambda: case("flexasr.layer_norm", (normal(1, 3, 32, scale=3), normal(2, 32), normal(3, 32)), epsilon=1e-5),
+        by_flexasr_layer_norm,
+    ),
+    "rnn": (lambda: recurrent("rnn", 1), by_flexasr_recurrent),
+    "gru": (lambda: recurrent("gru", 3), by_flexasr_recurrent),
+    "lstm": (lambda: recurrent("lstm", 4), by_flexasr_recurrent),
+    "convolution": (convolution, by_hlscnn),
+    "convolution as published": (lambda: convolution(as_published=True), by_hlscnn),
+    "convolution, weights of 16 bits": (lambda: convolution(weight_bits=16), by_hlscnn),
+    "dense": (dense, by_integers),
+    "dense as published": (lambda: dense(as_published=True), by_integers),
+}
+QUICK = (
+    "linear",
+    "max pooling 4 times",
+    "layer normalisation",
+    "convolution",
+    "convolution, weights of 16 bits",
+    "dense",
+)
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in CASES])
+def test_results_are_those_of_other_code(name: str) -> None:
+    build, other = CASES[name]
+    c = build()
+    wanted = other(c)
+    assert np.array_equal(c.run().value, wanted)
+    bound = c.implementation()
+    constant = {i: a for i, a in enumerate(c.operands) if i}
+    bound.bind(constant)
+    for _ in range(2):  # constants stay in the programs
+        assert np.array_equal(bound.run(c.operands, DEVICES).value, wanted)
+
+
+WRONG = {
+    "linear": {"bias_y": 1, "bias_w": 1, "scale_x": 1},
+    "layer normalisation": {"bias_x": 1, "scale_y": 1},
+    "convolution": {"scale_w": 1},
+    "dense": {"shift": 1, "scale_x": 1, "rounding": -1},
+}
+
+
+@pytest.mark.parametrize(("name", "parameter"), [(name, p) for name, q in WRONG.items() for p in q])
+def test_another_parameter_is_seen(name: str, parameter: str) -> None:
+    build, other = CASES[name]
+    c = build()
+    changed = {parameter: c.quantisation[parameter] + WRONG[name][parameter]}
+    assert not np.array_equal(c.run(**changed).value, other(c))
+
+
+# -- parts ---------------------------------------------------------------------------------------------------
+
+
+def small_linear(monkeypatch: pytest.MonkeyPatch) -> Case:
+    monkeypatch.setattr(flexasr_linear, "MOST_OUTPUT_VECTORS", 1)
+    monkeypatch.setattr(flexasr_linear, "MOST_ROWS", 2)
+    return linear("relu")
+
+
+def small_pool(monkeypatch: pytest.MonkeyPatch) -> Case:
+    monkeypatch.setattr(flexasr_pools, "MOST_ROWS", 5)
+    return case("flexasr.max_pool", (normal(1, 10, 20),))
+
+
+def small_chain(monkeypatch: pytest.MonkeyPatch) -> Case:
+    monkeypatch.setattr(flexasr_pools, "MOST_ROWS", 9)
+    monkeypatch.setattr(flexasr_pools, "MOST_VECTORS", 2)
+    return case("flexasr.mean_pool_x2", (normal(1, 20, 50),))
+
+
+def small_convolution(monkeypatch: pytest.MonkeyPatch) -> Case:
+    monkeypatch.setattr(hlscnn, "tile", lambda shape, options, one_by_one: Tiling(4, 4, 3))
+    return convolution()
+
+
+def small_dense(monkeypatch: pytest.MonkeyPatch) -> Case:
+    monkeypatch.setattr(vta, "_cut", lambda *_: ([(0, 4), (4, 8)], [(0, 2), (2, 4)]))
+    return dense(rows=7)
+
+
+PARTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], Case], Callable[[Case], Reals], int, tuple[str, ...]]] = {
+    "linear": (
+        small_linear,
+        by_flexasr_linear,
+        6,
+        (
+            "rows-of-a-dense-layer-in-two-parts",
+            "outputs-of-a-dense-layer-in-two-parts",
+            "relu-of-a-concatenation",
+        ),
+    ),
+    "max pooling": (small_pool, by_flexasr_pool, 3, ("max-pooling-over-pairs-of-rows-in-two-parts",)),
+    "mean pooling twice": (
+        small_chain,
+        by_flexasr_pool,
+        6,
+        (
+            "mean-pooling-over-pairs-of-rows-in-two-parts",
+            "mean-pooling-over-pairs-of-rows-in-two-parts-by-columns",
+        ),
+    ),
+    "convolution": (
+        small_convolution,
+        by_hlscnn,
+        12,
+        (
+            "batches-of-a-convolution-in-two-parts",
+            "outputs-of-a-convolution-in-two-parts",
+            "rows-of-a-convolution-with-a-stride-in-two-parts",
+        ),
+    ),
+    "dense": (small_dense, by_integers, 4, ("rows-of-matmul-in-two-parts", "columns-of-matmul-in-two-parts")),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["convolution", *(pytest.param(n, marks=pytest.mark.slow) for n in PARTS if n != "convolution")]
+)
+def test_parts_give_the_result_of_the_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    build, other, count, rules = PARTS[name]
+    c = build(monkeypatch)
+    implementation = c.implementation()
+    assert implementation.claims[1:] == rules
+    assert len(implementation.calls) == count
+    wanted = other(c)
+    assert np.array_equal(implementation.run(c.operands, DEVICES).value, wanted)
+    # a part that is left out is seen
+    fewer = c.implementation()
+    fewer.calls = fewer.calls[:-1]
+    assert not np.array_equal(fewer.run(c.operands, DEVICES).value, wanted)
+    # and so is a part of other data
+    first = implementation.calls[0]
+    shifted = {**first.parts, "x": implementation.calls[-1].parts["x"]}
+    if first.parts["x"] != shifted["x"]:
+        wrong = c.implementation()
+        wrong.calls = (replace(first, parts=shifted), *wrong.calls[1:])
+        assert not np.array_equal(wrong.run(c.operands, DEVICES).value, wanted)
+
+
+def test_every_call_lies_in_its_mappings_domain(monkeypatch: pytest.MonkeyPatch) -> None:
+    c = dense()
+
+    def outside(self: Any) -> Any:
+        return [replace(call, sizes={**call.sizes, "shift": 16}) for call in right(self)]
+
+    right = vta.Dense._calls
+    monkeypatch.setattr(vta.Dense, "_calls", outside)
+    with pytest.raises(ValueError, match="Sizes of mapping vta_gemm must satisfy: shift <= 15; given m = "):
+        c.implementation()
+
+
+def test_columns_are_the_commands_of_a_run() -> None:
+    c = convolution(images=1)
+    implementation = c.implementation()
+    before = implementation.columns(0, c.operands)
+    implementation.run(c.operands, DEVICES)
+    after = implementation._columns[0]
+    assert before.keys() == after.keys()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+    assert interface.template_of(implementation.calls[0].mapping, implementation.calls[0].sizes) is not None
+
+
+def test_commands_that_are_not_kept_are_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs on other data give what a fresh implementation gives, whether commands are kept between them or not."""
+    first = case("flexasr.linear", [normal(1, 3, 20), normal(2, 70, 20), normal(3, 70)], activation="none")
+    other = [np.asarray(normal(4, 3, 20), np.float32), *first.operands[1:]]
+    wanted = first.implementation().run(other, Devices()).value
+    for most in (0, 1 << 29):
+        monkeypatch.setattr(programs, "KEPT_BYTES", most)
+        devices, made = Devices(), first.implementation()
+        made.bind(dict(enumerate(first.operands[1:], 1)))
+        assert not np.array_equal(made.run(first.operands, devices).value, wanted)
+        assert np.array_equal(made.run(other, devices).value, wanted)
+        assert bool(made._columns) == bool(most)
+
+
+def test_rules_of_parts_are_claims_of_the_registry() -> None:
+    """Every name that a call may carry is one that can be proved and kept."""
+    known = all_entries()
+    for module in (flexasr_linear, flexasr_pools, hlscnn, vta):
+        rules = module.RULES
+        names = list(rules.values()) if isinstance(rules, dict) else list(rules)
+        assert {known[n].expected for n in [*names, *flexasr_linear.JOINED.values()]} == {Status.PROVED}
+    assert {known[n].kind for n in MAPPINGS} == {"mapping"}
+    assert all(mapping_of(name).name == name for name in MAPPINGS)
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+def test_programs_are_those_that_the_claims_are_about(name: str) -> None:
+    assert is_program_of(name, all_entries()[name].build().semantics())
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+def test_host_tensors_are_no_memories_of_the_device(name: str) -> None:
+    """A proof would take them for one, and a program that is sent does not."""
+    device = mapping_of(name).device
+    assert not {t.name for t in device.tensors.values()} & set(device.ila.states)
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+def test_lemmas_of_bounds_are_about_functions_of_the_programs(name: str) -> None:
+    """What is proved of a primitive says something of a device only if the device computes with it."""
+    mapping = mapping_of(name)
+    used = {digest(f) for fragment in (mapping.device, mapping.ir) for f in functions_of(fragment)}
+    lemmas = [subject for n in bound_claims(name) if isinstance(subject := all_entries()[n].build(), LemmaSubject)]
+    assert lemmas and {digest(subject.lemma.function) for subject in lemmas} <= used

@@ -1,0 +1,156 @@
+"""What cannot be offloaded, and why; options and calibrations that are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ir_semantics.graph import Builder, Node, TensorType
+from ir_semantics.graph.ir import attributes_of
+from rewrites.compiler.codegen import (
+    CannotOffload,
+    Devices,
+    Options,
+    calibrate,
+    implement,
+    implementable,
+    quantisation_of,
+)
+from tests.rewrites.compiler.codegen.nodes import case, normal
+
+F = "float32"
+
+
+def node(operator: str, *shapes: tuple[int, ...], **attributes: Any) -> tuple[Node, list[TensorType]]:
+    """A node with operands of these shapes, whose result's type is not looked at."""
+    made = Node(operator, tuple(range(len(shapes))), attributes_of(attributes), TensorType(F, ()))
+    return made, [TensorType(F, shape) for shape in shapes]
+
+
+CONV = {"stride_h": 1, "stride_w": 1}
+EMPTY = " has a tensor without elements, and FlexASR's loops run at least once"
+REFUSED: dict[str, tuple[tuple[Node, list[TensorType]], str]] = {
+    "many inputs": (
+        node("flexasr.linear", (1, 4081), (8, 4081), (8,), activation="none"),
+        "flexasr.linear has 4081 inputs, and a row of FlexASR's weights has at most 4080 (255 vectors); inputs are not "
+        "split",
+    ),
+    "no rows": (node("flexasr.linear", (0, 4), (8, 4), (8,), activation="none"), "flexasr.linear" + EMPTY),
+    "wide normalisation": (
+        node("flexasr.layer_norm", (2, 4096), (4096,), (4096,), epsilon=1e-5),
+        "flexasr.layer_norm has 4096 features, and a row of FlexASR's global buffer has at most 4080 (255 vectors); "
+        "features are not split",
+    ),
+    "empty pooling": (node("flexasr.mean_pool", (0, 16)), "flexasr.mean_pool" + EMPTY),
+    "padded mean": (
+        node("flexasr.layer_norm", (2, 20), (20,), (20,), epsilon=1e-5),
+        "flexasr.layer_norm has 20 features, which must be a multiple of 16: padding would change the mean",
+    ),
+    "large epsilon": (
+        node("flexasr.layer_norm", (2, 32), (32,), (32,), epsilon=1e-3),
+        "flexasr.layer_norm has the epsilon 0.001, and FlexASR adds none: beyond 1e-5 nothing is proved",
+    ),
+    "many rows": (
+        node("flexasr.layer_norm", (1100, 1040), (1040,), (1040,), epsilon=1e-5),
+        "flexasr.layer_norm has 1100 rows of 1040 features, and FlexASR's global buffer holds 1008; rows are not split",
+    ),
+    "a large state": (
+        node("flexasr.lstm", (5, 16), (8192, 16), (8192, 2048), (8192,), (8192,)),
+        "flexasr.lstm of 5 timesteps, 16 inputs and a state of 2048 needs 385 vectors of a processing element's input "
+        "buffer, and FlexASR has 256; recurrent layers are not split",
+    ),
+    "many weights": (
+        node("flexasr.lstm", (5, 1600), (3328, 1600), (3328, 832), (3328,), (3328,)),
+        "flexasr.lstm of 5 timesteps, 1600 inputs and a state of 832 needs 126464 vectors of a processing element's "
+        "weight buffer, and FlexASR has 65536; recurrent layers are not split",
+    ),
+    "many timesteps": (
+        node("flexasr.gru", (60_000, 16), (192, 16), (192, 64), (192,), (192,)),
+        "flexasr.gru of 60000 timesteps, 16 inputs and a state of 64 needs 300000 vectors of the large buffer, and "
+        "FlexASR has 65536; recurrent layers are not split",
+    ),
+    "an empty state": (node("flexasr.rnn", (5, 16), (0, 16), (0, 0), (0,), (0,)), "flexasr.rnn" + EMPTY),
+    "many channels": (
+        node("hlscnn.conv2d", (1, 5000, 4, 4), (8, 5000, 1, 1), **CONV),
+        "Channels of a convolution on HLSCNN must be in 1 .. 4095, not 5000",
+    ),
+    "a large kernel": (
+        node("hlscnn.conv2d", (1, 4000, 20, 20), (1, 4000, 5, 5), **CONV),
+        "Convolution must fit HLSCNN's memories: weights of a filter in SPAD0 need 12500 entries of 16 bytes, and "
+        "there are 8192; use fewer channels or columns",
+    ),
+    "no images": (
+        node("hlscnn.conv2d", (0, 3, 4, 4), (8, 3, 1, 1), **CONV),
+        "hlscnn.conv2d has a tensor without elements, and HLSCNN's loops run at least once",
+    ),
+    "sums beyond 32 bits": (
+        node("vta.dense", (1, 200_000), (1, 200_000)),
+        "vta.dense has 200000 inputs, and with more than 133104 sums of products of bytes may leave 32 bits; inputs "
+        "are not split",
+    ),
+    "an empty product": (
+        node("vta.dense", (0, 4), (8, 4)),
+        "vta.dense has a tensor without elements, and VTA's loops run at least once",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_fit_is_refused_with_the_reason(name: str) -> None:
+    (made, types), message = REFUSED[name]
+    assert implementable(made, types) == message
+    with pytest.raises(CannotOffload) as raised:
+        implement(made, types, {"weight_bits": 16})
+    assert str(raised.value) == message
+
+
+def test_operators_without_code_are_named() -> None:
+    made, types = node("relu", (2,))
+    assert implementable(made, types) == "no code is generated for relu"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"weight_bits": 4}, "weight_bits must be 8 or 16, not 4"),
+        ({"headroom": 0.5}, "headroom must be a factor in 1 .. 1024, not 0.5"),
+        ({"headroom": float("nan")}, "headroom must be a factor in 1 .. 1024, not nan"),
+    ],
+)
+def test_options_are_checked(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        Options(**given)
+    assert str(raised.value) == message
+
+
+def test_ranges_without_end_are_refused() -> None:
+    c = case("vta.dense", (normal(1, 2, 3), normal(2, 4, 3)))
+    with pytest.raises(CannotOffload) as raised:
+        quantisation_of(c.node, {"x": np.inf, "w": 1.0, "y": 1.0})
+    assert str(raised.value) == "its calibrated range of x is inf, and formats are for finite numbers"
+    with pytest.raises(CannotOffload) as raised:
+        quantisation_of(c.node, {"x": 1e30, "w": 1.0, "y": 1.0})
+    assert str(raised.value) == "x needs the scale 2^93, and scales are in 2^-60 .. 2^60"
+
+
+def test_numbers_that_are_not_finite_are_refused() -> None:
+    c = case("vta.dense", (normal(1, 2, 3), normal(2, 4, 3)))
+    broken = [np.full((2, 3), np.nan, np.float32), c.operands[1]]
+    with pytest.raises(ValueError, match=r"^Numbers to quantise must be finite, not NaN or infinite; remove them"):
+        c.implementation().run(broken, Devices())
+
+
+def test_a_calibration_has_inputs() -> None:
+    builder = Builder()
+    graph = builder.graph({"y": builder.input("x", TensorType(F, (2,)))})
+    with pytest.raises(ValueError) as raised:
+        calibrate(graph, [])
+    assert str(raised.value) == "inputs of a calibration must be at least one, not none; give some, or leave them out"
+
+
+@pytest.mark.parametrize("name", ["flexasr.store", "flexasr.load", "flexasr.stored_max_pool"])
+def test_parts_of_a_chain_are_not_executed_alone(name: str) -> None:
+    made, types = node(name, (2, 16))
+    assert implementable(made, types) == f"no code is generated for {name}"

@@ -1,0 +1,178 @@
+"""Wrong reasoning about memory plans, refuted by small problems; M1 ... M11 are the names of the documentation.
+
+Every test follows the wrong reasoning to its end and has the result refused. Where a program is concerned, it runs, and
+a value is lost. Then the planner does it right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from rewrites.compiler.memory.liveness import Step, live_intervals
+from rewrites.compiler.memory.placement import best_fit, first_fit, lower_bound, neighbours, place
+from rewrites.compiler.memory.plan import DoesNotFit, plan_memory, plan_until_fits
+from rewrites.compiler.memory.plan_checker import PlanError, check_memory_plan
+from rewrites.compiler.memory.problem import Buffer, MemoryPlan, MemoryProblem, Minimality
+from tests.rewrites.compiler.memory.memory_problems import GAP, lost_values
+
+Fit = Callable[[Buffer, Sequence[tuple[int, int]]], int]
+
+
+def _plan(problem: MemoryProblem, addresses: dict[str, int]) -> MemoryPlan:
+    return MemoryPlan(addresses, max(addresses[b.name] + b.size for b in problem.buffers), 0, Minimality.UNPROVED)
+
+
+def _in_turn(order: Sequence[Buffer], fit: Fit) -> dict[str, int]:
+    """As ``place``, apart from it, since what is tested here is what a rule does wrong."""
+    addresses: dict[str, int] = {}
+    for buffer in order:
+        near = [b for b in order if b.name in addresses and b.start < buffer.end and buffer.start < b.end]
+        taken = [(addresses[b.name], addresses[b.name] + b.size) for b in near]
+        addresses[buffer.name] = fit(buffer, sorted(taken, key=lambda span: span[0]))
+    return addresses
+
+
+def _smallest_gap_of_consecutive(buffer: Buffer, taken: Sequence[tuple[int, int]]) -> int:
+    """The wrong rule of M1: what lies between one neighbour's end and the next one's begin counts as free."""
+    ends = [0, *(end for _, end in taken)]
+    gaps = [(begin - end, end) for end, (begin, _) in zip(ends, taken, strict=False) if begin - end >= buffer.size]
+    return min(gaps)[1] if gaps else ends[-1]
+
+
+def _first_place_before_a_region(buffer: Buffer, taken: Sequence[tuple[int, int]]) -> int:
+    """The other wrong rule of M1: the scan stops at the first region that does not meet the candidate."""
+    candidate = 0
+    for begin, end in taken:
+        if candidate + buffer.size <= begin or end <= candidate:
+            break
+        candidate = end
+    return candidate
+
+
+def _unsigned_gap(buffer: Buffer, taken: Sequence[tuple[int, int]]) -> int:
+    """The wrong rule of M3: a gap that alignment made negative is compared as a 64-bit unsigned number."""
+    end = 0
+    gaps: list[tuple[int, int]] = []
+    for begin, following in taken:
+        aligned = -(-end // buffer.alignment) * buffer.alignment
+        if (begin - aligned) % 2**64 >= buffer.size:
+            gaps.append(((begin - aligned) % 2**64, aligned))
+        end = following
+    return min(gaps)[1] if gaps else -(-end // buffer.alignment) * buffer.alignment
+
+
+@pytest.mark.parametrize(
+    ("fit", "order", "message"),
+    [
+        (
+            _smallest_gap_of_consecutive,
+            [Buffer("a", 5, 3, 4), Buffer("b", 4, 4, 5), Buffer("c", 1, 0, 5)],
+            "buffers 'a' and 'c' are both live at time 3, so they must not share a cell, but both have cell 4: "
+            "'a' is 0..4, 'c' is 4..4.",
+        ),
+        (
+            _first_place_before_a_region,
+            [Buffer("a", 4, 3, 6), Buffer("b", 4, 2, 3), Buffer("c", 2, 0, 5), Buffer("d", 1, 0, 5)],
+            "buffers 'c' and 'd' are both live at time 0, so they must not share a cell, but both have cell 4: "
+            "'c' is 4..5, 'd' is 4..4.",
+        ),
+    ],
+)
+def test_m1_between_consecutive_regions_there_need_be_no_gap(fit: Fit, order: list[Buffer], message: str) -> None:
+    """The regions may belong to buffers that are never live together, and overlap."""
+    problem = MemoryProblem(order)
+    with pytest.raises(PlanError, match="^" + re.escape(message) + "$"):
+        check_memory_plan(problem, _plan(problem, _in_turn(order, fit)))
+    for right in (first_fit, best_fit):
+        check_memory_plan(problem, _plan(problem, place(order, right, neighbours(order))))
+
+
+def test_m3_a_gap_after_alignment_may_be_negative() -> None:
+    near = neighbours(order := [Buffer("x", 2, 3, 6), Buffer("y", 6, 3, 5), Buffer("z", 2, 4, 5, alignment=4)])
+    problem = MemoryProblem(order)
+    wrong = _in_turn(order, _unsigned_gap)
+    assert wrong == {"x": 0, "y": 2, "z": 4}
+    with pytest.raises(
+        PlanError, match=r"^buffers 'y' and 'z' are both live at time 4, .* both have cell 4: 'y' is 2\.\.7"
+    ):
+        check_memory_plan(problem, _plan(problem, wrong))
+    assert place(order, first_fit, near) == place(order, best_fit, near) == {"x": 0, "y": 2, "z": 8}
+
+
+def test_m5_inclusive_intervals_must_not_be_read_as_half_open() -> None:
+    """Operator 3 reads x and writes y; written inclusively, x is [0, 3] and y [3, 5]."""
+    steps = [Step("0", (), ("x",)), Step("1", (), ()), Step("2", (), ()), Step("3", ("x",), ("y",)), Step("4", (), ())]
+    sizes = {"x": 4, "y": 4}
+    wrong = plan_memory(MemoryProblem([Buffer("x", 4, 0, 3), Buffer("y", 4, 3, 5)]))
+    assert dict(wrong.addresses) == {"x": 0, "y": 0}
+    intervals = live_intervals(steps, (), ("y",))
+    assert intervals == {"x": (0, 4), "y": (3, 6)}
+    problem = MemoryProblem([Buffer(name, sizes[name], *times) for name, times in intervals.items()])
+    with pytest.raises(PlanError, match=r"^buffers 'x' and 'y' are both live at time 3, "):
+        check_memory_plan(problem, wrong)
+    assert lost_values(steps, (), ("y",), sizes, wrong.addresses) == ["3 reads x"]
+    assert lost_values(steps, (), ("y",), sizes, plan_memory(problem).addresses) == []
+
+
+def test_m7_the_largest_load_need_not_be_reached() -> None:
+    assert lower_bound(GAP.buffers)[0] == 5
+    assert (plan_memory(GAP).peak, plan_memory(GAP).minimality) == (6, Minimality.SEARCH)
+    with pytest.raises(DoesNotFit) as refusal:
+        plan_memory(MemoryProblem(GAP.buffers, 5))
+    assert refusal.value.proved
+    claimed = MemoryPlan(plan_memory(GAP).addresses, 6, 5, Minimality.BOUND)
+    with pytest.raises(
+        PlanError, match=r"a minimal peak must equal the lower bound, but the peak is 6 and the lower bound 5"
+    ):
+        check_memory_plan(GAP, claimed)
+
+
+@pytest.mark.parametrize(
+    ("first", "smaller", "message"),
+    [
+        (
+            32,
+            lambda n: -(-n // 2 // 16) * 16,  # half, in multiples of 16: 32, 16, 16, ...
+            "each retry must have a smaller measure that is at least 0, but 16 with measure 16 "
+            "is followed by 16 with measure 16. "
+            "Return None when nothing can be split further.",
+        ),
+        (
+            48,
+            lambda n: n - 32,
+            "each retry must have a smaller measure that is at least 0, but 16 with measure 16 "
+            "is followed by -16 with measure -16. "
+            "Return None when nothing can be split further.",
+        ),
+    ],
+)
+def test_m9_a_loop_of_retries_needs_a_measure(first: int, smaller: Callable[[int], int], message: str) -> None:
+    attempts: list[int] = []
+
+    def tiles(size: int) -> MemoryProblem:
+        attempts.append(size)
+        return MemoryProblem([Buffer("in", size, 0, 1), Buffer("out", size, 0, 2)], 20)
+
+    with pytest.raises(ValueError, match="^" + re.escape(message) + "$"):
+        plan_until_fits(tiles, first, smaller, lambda n: n)
+    assert len(attempts) == 2
+
+
+def test_m11_a_graph_output_lives_on_when_no_operator_uses_it() -> None:
+    """y is written by step 0 and read by the host at the end; z is a temporary of step 1."""
+    steps = [Step("s0", (), ("y",)), Step("s1", (), ("z",))]
+    sizes = {"y": 8, "z": 8}
+    wrong_intervals = live_intervals(steps, (), ())  # as if y were no output
+    assert wrong_intervals == {"y": (0, 1), "z": (1, 2)}
+    wrong = plan_memory(MemoryProblem([Buffer(name, 8, *times) for name, times in wrong_intervals.items()]))
+    assert dict(wrong.addresses) == {"y": 0, "z": 0}
+    intervals = live_intervals(steps, (), ("y",))
+    assert intervals == {"y": (0, 3), "z": (1, 2)}
+    problem = MemoryProblem([Buffer(name, 8, *times) for name, times in intervals.items()])
+    with pytest.raises(PlanError, match=r"^buffers 'y' and 'z' are both live at time 1, "):
+        check_memory_plan(problem, wrong)
+    assert lost_values(steps, (), ("y",), sizes, wrong.addresses) == ["host reads y"]
+    assert lost_values(steps, (), ("y",), sizes, plan_memory(problem).addresses) == []

@@ -1,0 +1,326 @@
+"""Small networks are offloaded by admitted rules, compute the same, and say what they rest on and what stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from ir_semantics.graph import Builder, Graph, Node, TensorType, run
+from ir_semantics.graph.words import apply, expand, literal
+from rewrites.compiler.offload.compiler import Offloaded, offload
+from rewrites.compiler.offload.operators import ACCELERATOR_OPERATORS, LAYER_OPTIONS
+from rewrites.egraph import EGraphError
+from rewrites.egraph.graph_checker import check_graphs
+from rewrites.egraph.rewrite import sides_of
+from rewrites.egraph.saturation import Limits
+from smt_encodings.claims import Equality
+from tests.rewrites.compiler.offload.offload_gates import MAPPINGS, RULES, gate
+
+ALL = gate()
+
+
+def f32(*shape: int) -> TensorType:
+    return TensorType("float32", shape)
+
+
+def whole(*shape: int, seed: int = 1, low: int = -2, high: int = 3) -> np.ndarray:
+    return np.random.default_rng(seed).integers(low, high, shape).astype(np.float32)
+
+
+def conv(b: Builder, x: int, w: int, stride: int = 1, pads: tuple[int, ...] = (0, 0, 0, 0), **more: object) -> int:
+    around = (pads[:2], pads[2:])
+    options = {"strides": (stride, stride), "pads": around, "dilations": (1, 1), "groups": 1, **more}
+    return b.add("conv", x, w, **options)  # type: ignore[arg-type]
+
+
+def dense() -> Graph:
+    """A matrix times constant weights, bias, relu; then a product without a bias."""
+    b = Builder()
+    x = b.input("x", f32(3, 4))
+    hidden = b.add("relu", apply(b, "add", b.add("matmul", x, b.constant(whole(4, 5))), b.constant(whole(5))))
+    return b.graph({"y": b.add("matmul", hidden, b.constant(whole(5, 2)))})
+
+
+def reshaped_dense() -> Graph:
+    """What importers make of a product of rank 3 with a bias, which stands left of the sum; then relu."""
+    b = Builder()
+    x = b.input("x", f32(2, 3, 4))
+    product = b.add("matmul", b.add("reshape", x, shape=(6, 4)), b.constant(whole(4, 5)))
+    rows = b.add("reshape", product, shape=(2, 3, 5))
+    return b.graph({"y": b.add("relu", apply(b, "add", b.constant(whole(5)), rows))})
+
+
+def convolutions() -> Graph:
+    """Pads that differ, strides with pixels left over, 1 x 1 with a stride, bias, batch normalisation, groups."""
+    b = Builder()
+    x = b.input("x", f32(1, 2, 6, 7))
+    x = conv(b, x, b.constant(whole(3, 2, 3, 2)), 2, (1, 0, 0, 2))
+    x = b.add("relu", apply(b, "add", x, b.constant(whole(1, 3, 1, 1))))
+    vectors = [b.constant(v) for v in (whole(4), whole(4, seed=2), whole(4, seed=3), np.full(4, 0.75, np.float32))]
+    y = b.add("batch_norm", conv(b, x, b.constant(whole(4, 3, 1, 1))), *vectors, epsilon=0.25)
+    z = conv(b, x, b.constant(whole(4, 3, 1, 1, seed=4)), 2)
+    grouped = conv(b, x, b.constant(whole(3, 1, 2, 2)), groups=3)
+    return b.graph({"y": y, "z": z, "grouped": grouped})
+
+
+def recurrent(kind: str, **more: object) -> Graph:
+    """A layer of one sequence; the first state of some is a constant array of zeros, of some a broadcast."""
+    b = Builder()
+    gates = {"lstm": 4, "gru": 3, "rnn": 1}[kind]
+    x = b.input("x", f32(4, 1, 3))
+    zero = literal(b, 0, "float32")
+    state = b.constant(np.zeros((1, 2), np.float32)) if kind != "gru" else expand(b, zero, (1, 2))
+    weights = [b.constant(whole(gates * 2, n, seed=n) / 4) for n in (3, 2)]
+    operands = [x, *weights, b.constant(whole(2 * gates * 2) / 4), state]
+    if kind == "lstm":
+        operands += [state, expand(b, zero, (6,))]
+    names = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh"), "rnn": ("tanh",)}[kind]
+    extra = {"lstm": {"input_forget": False}, "gru": {"linear_before_reset": True}}.get(kind, {})
+    options = {"activations": tuple((n,) for n in names), "clip": 0.0, "lengths": False, "output": 0, "reverse": False}
+    return b.graph({"y": b.add(kind, *operands, **{**options, **extra, **more})})  # type: ignore[arg-type]
+
+
+def rows() -> Graph:
+    """Pooling over pairs of rows, and layer normalisation."""
+    b = Builder()
+    x = b.input("x", f32(8, 16))
+    pairs = b.add("reduce_max", b.add("reshape", x, shape=(4, 2, 16)), axes=(1,))
+    means = b.add("mean", b.add("reshape", pairs, shape=(2, 2, 16)), axes=(1,))
+    return b.graph(
+        {"y": b.add("layer_norm", means, b.constant(whole(16)), b.constant(whole(16)), axes=(1,), epsilon=1.0)}
+    )
+
+
+CASES: dict[str, tuple[Callable[[], Graph], tuple[str, ...], dict[str, int]]] = {
+    "dense on FlexASR": (dense, ("flexasr",), {"flexasr.linear": 2}),
+    "dense on VTA": (dense, ("vta",), {"vta.dense": 2}),
+    "dense through reshapes": (reshaped_dense, ("flexasr",), {"flexasr.linear": 1}),
+    "convolutions on HLSCNN": (convolutions, ("hlscnn",), {"hlscnn.conv2d": 3}),
+    "convolutions on FlexASR": (convolutions, ("flexasr",), {"flexasr.linear": 3}),
+    "convolutions on VTA": (convolutions, ("vta",), {"vta.dense": 3}),
+    "convolutions, all targets": (convolutions, ("flexasr", "hlscnn", "vta"), {"hlscnn.conv2d": 3}),
+    "lstm": (lambda: recurrent("lstm"), ("flexasr",), {"flexasr.lstm": 1}),
+    "gru": (lambda: recurrent("gru"), ("flexasr",), {"flexasr.gru": 1}),
+    "rnn": (lambda: recurrent("rnn"), ("flexasr",), {"flexasr.rnn": 1}),
+    "lstm on VTA": (lambda: recurrent("lstm"), ("vta",), {"vta.dense": 4}),  # one of all inputs; h = 0 needs none
+    "rows": (rows, ("flexasr",), {"flexasr.layer_norm": 1, "flexasr.max_pool": 1, "flexasr.mean_pool": 1}),
+}
+
+
+@cache
+def compiled(case: str) -> Offloaded:
+    build, targets, _ = CASES[case]
+    return offload(build(), ALL, targets)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_networks_are_offloaded_and_compute_the_same(case: str) -> None:
+    found = compiled(case)
+    assert found.invocations == CASES[case][2]
+    inputs = {n: whole(*found.source.nodes[i].type.shape, seed=9) for n, i in found.source.inputs.items()}
+    before, after = run(found.source, inputs), run(found.graph, inputs)
+    smooth = any(n.operator in ("lstm", "gru", "rnn", "layer_norm") for n in found.source.nodes)
+    for name, value in before.items():
+        if smooth:
+            # sums of fewer than 50 numbers below 8, rounded to 24 bits: 50 * 8 * 2^-24, through slopes of at most 2
+            np.testing.assert_allclose(after[name], value, atol=1e-4)
+        else:
+            np.testing.assert_array_equal(after[name], value)  # whole numbers and quarters below 2^20: exact
+    check_graphs(found.source, found.extracted, found.explanations, sides_of(found.rewrites))
+    assert found.optimal and found.equality is Equality.OVER_REALS
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_rule_in_use_is_needed_by_the_explanations(case: str) -> None:
+    """The checker refuses the explanations of a graph if any rule that is named as used is withheld from it."""
+    found = compiled(case)
+    for use in found.rules:
+        rest = [r for r in found.rewrites if r.rule.name != use.name]
+        with pytest.raises(EGraphError, match="there is no rule"):
+            check_graphs(found.source, found.extracted, found.explanations, sides_of(rest))
+
+
+def test_removing_a_certificate_removes_its_rule_and_says_so() -> None:
+    used = {use.claim for case in CASES for use in compiled(case).rules if use.claim}
+    assert used <= {*RULES, *MAPPINGS}
+    for case in ("dense through reshapes", "convolutions on HLSCNN", "convolutions on VTA", "lstm", "rows"):
+        build, targets, _ = CASES[case]
+        found = compiled(case)
+        for claim in {use.claim for use in found.rules if use.claim}:
+            others = [c for c in MAPPINGS if claim in ("vta_gemm", "hlscnn_conv2d_8bit") and c.startswith(claim[:3])]
+            without = offload(build(), gate(claim, *others), targets)
+            assert without.missing[claim] == "there is no certificate"
+            assert claim not in {use.claim for use in without.rules}
+            assert sum(without.invocations.values()) < sum(found.invocations.values()) or without.costs > found.costs
+
+
+def test_another_mapping_of_the_operator_will_do() -> None:
+    (vta,) = (u for u in offload(dense(), gate("vta_gemm"), ["vta"]).rules if u.claim == "vta_dense")
+    assert vta.certificate == "digest of vta_dense"
+    (narrow,) = (u for u in offload(convolutions(), ALL, ["hlscnn"]).rules if u.claim.startswith("hlscnn"))
+    assert narrow.claim == "hlscnn_conv2d_8bit"
+    sixteen = {"hlscnn.conv2d": ("hlscnn_conv2d",)}
+    (wide,) = (
+        u for u in offload(convolutions(), ALL, ["hlscnn"], mappings=sixteen).rules if u.claim.startswith("hlscnn")
+    )
+    assert wide.claim == "hlscnn_conv2d"
+
+
+def test_weights_are_prepared_when_a_model_is_compiled() -> None:
+    for case in CASES:
+        graph = compiled(case).graph
+        for node in graph.nodes:
+            if node.operands and node.operator != "broadcast":
+                assert any(graph.nodes[o].operator not in ("constant", "broadcast") for o in node.operands), node
+            if node.operator in ACCELERATOR_OPERATORS:
+                assert not any(graph.nodes[o].operator == "broadcast" for o in node.operands)
+
+
+def test_exact_matching_finds_less() -> None:
+    assert offload(convolutions(), ALL, ["flexasr"], flexible=False).invocations == {}
+    assert offload(convolutions(), ALL, ["hlscnn"], flexible=False).invocations == {"hlscnn.conv2d": 3}
+    assert offload(dense(), ALL, ["flexasr"], flexible=False).invocations == {"flexasr.linear": 1}
+    assert offload(reshaped_dense(), ALL, ["flexasr"], flexible=False).invocations == {}
+
+
+def reasons(found: Offloaded) -> dict[str, str]:
+    return {left.operator: left.reason for left in found.host}
+
+
+def test_what_stays_on_the_host_has_a_reason() -> None:
+    found = compiled("convolutions on HLSCNN")
+    assert reasons(found)["conv"] == "it is a convolution in groups: each would be a program of its own"
+    assert found.host[0].operator == "conv" and found.host[0].steps == 3 * 2 * 3 * 4
+    assert reasons(found)["pad"] == "data movement is the host's"
+    assert reasons(found)["relu"] == (
+        "flexasr.linear computes it as the activation of a dense layer, and compile uses nothing for it alone: "
+        "vta_relu and the relu of HLSCNN's convolution are in the catalogue, and compile does not use them"
+    )
+    b = Builder()
+    x, y = b.input("x", f32(2, 3, 4)), b.input("y", f32(2, 4, 3))
+    batched = offload(b.graph({"z": b.add("matmul", x, y)}), ALL, ["vta"])
+    assert reasons(batched) == {
+        "matmul": "it is a batch of products of two computed matrices: each would be a program of its own"
+    }
+    without = offload(dense(), gate("flexasr_linear"), ["flexasr"])
+    assert reasons(without)["matmul"] == (
+        "without a live certificate it must not be offloaded (flexasr_linear: there is no certificate)"
+    )
+    without = offload(convolutions(), gate("1-x-1-convolution-as-pixels-times-filters"), ["vta"])
+    assert {left.reason for left in without.host if left.operator == "conv"} == {
+        "it is a convolution in groups: each would be a program of its own",
+        "rules that may have led to an accelerator have no live certificate "
+        "(1-x-1-convolution-as-pixels-times-filters: there is no certificate)",
+    }
+    b = Builder()
+    double = b.add("matmul", b.input("x", TensorType("float64", (2, 3))), b.constant(np.ones((3, 2))))
+    assert reasons(offload(b.graph({"y": double}), ALL, ["vta"])) == {
+        "matmul": "its elements are float64, and accelerator operators are float32"
+    }
+    assert reasons(offload(dense(), ALL, ["hlscnn"]))["matmul"] == "no operator of hlscnn computes it"
+    assert reasons(offload(reshaped_dense(), ALL, ["flexasr"], flexible=False))["matmul"] == (
+        "exact matching found no operator of an accelerator in it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "reason"),
+    [
+        ("lstm", {"reverse": True}, "it is a layer from the last timestep to the first"),
+        ("lstm", {"output": 1}, "its result is a last state and not that of every timestep"),
+        (
+            "gru",
+            {"linear_before_reset": False},
+            "FlexASR's layer has another linear_before_reset",
+        ),
+        (
+            "lstm",
+            {"activations": (("relu",), ("tanh",), ("tanh",))},
+            "FlexASR's layer has another activations",
+        ),
+    ],
+)
+def test_other_recurrent_layers_stay(kind: str, changes: dict[str, object], reason: str) -> None:
+    found = offload(recurrent(kind, **changes), ALL, ["flexasr"])
+    assert found.invocations == {} and reasons(found)[kind] == reason
+
+
+def test_states_that_are_not_zero_stay() -> None:
+    graph = recurrent("lstm")
+    b = Builder()
+    numbers: list[int] = []
+    for i, node in enumerate(graph.nodes):
+        if node.operator == "input":
+            numbers.append(b.input("x", node.type))
+        elif node.operator == "constant":
+            data = graph.constant(i)
+            numbers.append(b.constant(data if data.any() or data.shape != (1, 2) else data + 1))
+        else:
+            numbers.append(b.add(node.operator, *(numbers[o] for o in node.operands), **dict(node.attributes)))
+    found = offload(b.graph({"y": numbers[-1]}), ALL, ["flexasr"])
+    assert found.invocations == {} and reasons(found)["lstm"] == "its first states are not known to be zero"
+
+
+def test_layers_of_many_steps_are_not_written_out() -> None:
+    b = Builder()
+    x, w, u = b.input("x", f32(600, 1, 1)), b.constant(whole(1, 1)), b.constant(whole(1, 1))
+    state = b.constant(np.zeros((1, 1), np.float32))
+    graph = b.graph({"y": b.add("rnn", x, w, u, b.constant(whole(2)), state, **LAYER_OPTIONS["rnn"])})
+    found = offload(graph, ALL, ["vta"])
+    assert found.invocations == {} and found.saturation.nodes < 10
+    assert reasons(found) == {"rnn": "no operator of vta computes it"}
+    assert offload(graph, ALL, ["flexasr"]).invocations == {"flexasr.rnn": 1}
+
+
+def test_no_code_no_operator() -> None:
+    def implementable(node: Node, types: object) -> str | None:
+        return "it has more than 2 filters" if node.type.shape[-1] > 2 else None
+
+    found = offload(dense(), ALL, ["flexasr"], implementable=implementable)
+    assert found.invocations == {"flexasr.linear": 1}
+    assert reasons(found)["matmul"] == "flexasr.linear: it has more than 2 filters"
+    hlscnn = offload(convolutions(), ALL, ["hlscnn"], implementable=lambda node, types: f"{node.operator} {types[0]}")
+    assert hlscnn.invocations == {}
+    assert {left.reason for left in hlscnn.host if left.operator == "conv"} >= {
+        "hlscnn.conv2d: hlscnn.conv2d float32[1, 2, 7, 9]"
+    }
+
+
+def test_the_first_target_is_preferred_where_costs_are_equal() -> None:
+    b = Builder()
+    graph = b.graph({"y": b.add("matmul", b.input("x", f32(4, 4)), b.constant(whole(4, 4)))})
+    for costs in ("offload", "movement"):
+        assert offload(graph, ALL, ["flexasr", "vta"], costs=costs).invocations == {"vta.dense": 1}  # no bias to move
+    image = Builder()
+    one = conv(image, image.input("x", f32(1, 4, 3, 3)), image.constant(whole(4, 4, 3, 3)))
+    assert offload(image.graph({"y": one}), ALL, ["vta", "hlscnn"]).invocations == {"hlscnn.conv2d": 1}
+
+
+def test_results_do_not_depend_on_chance() -> None:
+    build, targets, _ = CASES["convolutions on FlexASR"]
+    one, two = compiled("convolutions on FlexASR"), offload(build(), gate(), targets)
+    assert one.graph.nodes == two.graph.nodes and one.rules == two.rules and one.host == two.host
+
+
+def test_wrong_uses() -> None:
+    for targets, told in ((["tpu"], "tpu"), ([], "none"), (["vta", "vta"], "vta, vta")):
+        with pytest.raises(ValueError) as error:
+            offload(dense(), ALL, targets)
+        assert str(error.value) == (
+            f"targets must be different ones of flexasr, hlscnn, vta, not {told}; name each once"
+        )
+    with pytest.raises(ValueError, match=r"^costs must be one of offload, movement, not 'power'$"):
+        offload(dense(), ALL, ["vta"], costs="power")
+
+
+def test_limits_stop_with_the_best_graph_so_far() -> None:
+    found = offload(convolutions(), ALL, ["flexasr"], limits=replace(Limits(), iterations=3))
+    inputs = {"x": whole(1, 2, 6, 7)}
+    before, after = run(found.source, inputs), run(found.graph, inputs)
+    for name, value in before.items():
+        np.testing.assert_array_equal(after[name], value)
+    assert sum(found.invocations.values()) < 3
