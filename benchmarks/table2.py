@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.table3 import machine
-from ilaverify.campaigns.statistics import statistics_of
 from reports.certificate import write_atomically
+from rewrites.campaigns.statistics import statistics_of
 
 RESULTS = Path(__file__).parent / "results"
 SEED = 0
@@ -61,7 +61,7 @@ def uniform(generator: np.random.Generator, *shape: int, low: float = -1.0) -> R
 
 def errors_of(result: Reals, whole: Reals, quantised: Reals, published: Reals) -> Errors:
     """The errors of each row of a result, against the references of the three measures."""
-    from ilaverify.campaigns.statistics import relative_error
+    from rewrites.campaigns.statistics import relative_error
 
     references = zip(MEASURES, (whole, quantised, published), strict=True)
     return {name: [relative_error(r, y) for r, y in zip(result, want, strict=True)] for name, want in references}
@@ -73,7 +73,7 @@ def merged(parts: Sequence[Errors]) -> Errors:
 
 def coded(rows: Reals) -> Reals:
     """Each row rounded to AdaptivFloat, at the bias that fits it."""
-    from ilaverify.campaigns.device import quantise_fitting
+    from rewrites.campaigns.accelerators.device import quantise_fitting
 
     return np.stack([quantise_fitting(row).values for row in rows])
 
@@ -83,8 +83,8 @@ def coded(rows: Reals) -> Reals:
 
 def gemm(generator: np.random.Generator, size: int, inputs: int) -> Errors:
     from accel_models.vta.assembler import dense
-    from ilaverify.campaigns.device import run_vta
     from ir_semantics.reference import alu_int32, dense_int8, truncate_int8
+    from rewrites.campaigns.accelerators.device import run_vta
 
     parts = []
     for _ in range(inputs):
@@ -99,8 +99,8 @@ def gemm(generator: np.random.Generator, size: int, inputs: int) -> Errors:
 def conv2d(generator: np.random.Generator, size: int, inputs: int, **options: Any) -> Errors:
     """``size`` channels and filters on an image of 16x16; by default on the recorded hardware (weights of 8 bits)."""
     from accel_models.hlscnn.options import BY_WEIGHT_BITS
-    from ilaverify.campaigns.hlscnn import convolve
     from ir_semantics.reference import conv2d as reference
+    from rewrites.campaigns.accelerators.hlscnn import convolve
 
     readings = replace(BY_WEIGHT_BITS[options.get("weight_bits", 8)], **options)
     parts = []
@@ -117,8 +117,8 @@ def linear(generator: np.random.Generator, size: int, inputs: int, *, layer_bias
     Or it is "cut" to codes instead, as the constructor of the C++ class does; or both sides have it "quantised".
     """
     from accel_models.flexasr import assembler
-    from ilaverify.campaigns.device import fitting_bias, quantise_fitting, run_flexasr
     from ir_semantics.reference import dense
+    from rewrites.campaigns.accelerators.device import fitting_bias, quantise_fitting, run_flexasr
 
     x, w, b = uniform(generator, inputs, size), uniform(generator, size, size), uniform(generator, size, low=0.0)
     whole = dense(x, w, b)
@@ -141,8 +141,8 @@ def lstm_steps(
     """The errors by timestep; everything is uniform in [-1, 1), states have AdaptivFloat bias 2 as in the driver."""
     from accel_models.flexasr import assembler
     from accel_models.flexasr.options import FlexAsrOptions
-    from ilaverify.campaigns.device import quantise_fitting, run_flexasr
     from ir_semantics.reference import lstm
+    from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
 
     parts: list[list[Errors]] = []
     for _ in range(inputs):
@@ -163,8 +163,8 @@ def lstm(generator: np.random.Generator, size: int, inputs: int) -> Errors:
 
 def layer_norm(generator: np.random.Generator, size: int, inputs: int, draw: Callable[..., Reals] = uniform) -> Errors:
     from accel_models.flexasr import assembler
-    from ilaverify.campaigns.device import quantise_fitting, run_flexasr
     from ir_semantics.reference import layer_norm as reference
+    from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
 
     tensors = draw(generator, inputs, size), 0.2 * uniform(generator, size), 0.2 * uniform(generator, size)
     q = [quantise_fitting(tensor) for tensor in tensors]
@@ -176,8 +176,8 @@ def layer_norm(generator: np.random.Generator, size: int, inputs: int, draw: Cal
 def pool(kind: Any) -> Callable[[np.random.Generator, int, int], Errors]:
     def run(generator: np.random.Generator, size: int, inputs: int, draw: Callable[..., Reals] = uniform) -> Errors:
         from accel_models.flexasr import assembler
-        from ilaverify.campaigns.device import quantise_fitting, run_flexasr
         from ir_semantics.reference import pool_over_time
+        from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
 
         x = draw(generator, 2 * inputs, size)
         q = quantise_fitting(x)
@@ -193,8 +193,8 @@ def attention(
 ) -> Errors:
     """Keys and query uniform in [-scale, scale); softmax weights of AdaptivFloat bias 2 as in the driver."""
     from accel_models.flexasr import assembler
-    from ilaverify.campaigns.device import fitting_bias, quantise_fitting, run_flexasr
     from ir_semantics.reference import attention as reference
+    from rewrites.campaigns.accelerators.device import fitting_bias, quantise_fitting, run_flexasr
 
     parts = []
     for _ in range(inputs):

@@ -17,9 +17,9 @@ from .arguments import count, require_writable, seed
 from .errors import EXIT_INTERRUPTED, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
-    from .campaigns.campaign import CampaignResult, Phase
-    from .campaigns.definition import Campaign
-    from .campaigns.statistics import Margins, Sample, Statistics
+    from rewrites.campaigns.campaign import CampaignResult, Phase
+    from rewrites.campaigns.definition import Campaign
+    from rewrites.campaigns.statistics import Margins, Sample, Statistics
 
 __all__ = ["RESULT_SCHEMA", "add_parser"]
 
@@ -47,7 +47,7 @@ def add_parser(verbs: Any) -> None:
 
 
 def _campaign(options: argparse.Namespace) -> int:
-    from .campaigns.registry import CAMPAIGNS, UnknownCampaign, find_campaign
+    from rewrites.campaigns.registry import CAMPAIGNS, UnknownCampaign, find_campaign
 
     if options.list:
         if options.json:
@@ -73,7 +73,7 @@ def _campaign(options: argparse.Namespace) -> int:
 
 
 def _run(campaign: Campaign, options: argparse.Namespace) -> int:
-    from .campaigns.campaign import CampaignError, run_campaign
+    from rewrites.campaigns.campaign import CampaignError, run_campaign
 
     directory: Path | None = options.directory
     if not options.json:
@@ -119,8 +119,7 @@ def _write(result: CampaignResult, directory: Path, written: list[Path]) -> None
     """Writes samples, the violating example and the picture; each path is added to ``written`` when it is there."""
     from reports.certificate import write_atomically
     from reports.histogram import PlotUnavailable, histogram_svg
-
-    from .campaigns.examples import write_example
+    from rewrites.campaigns.examples import write_example
 
     campaign = result.campaign
     path = directory / f"{campaign.name}.campaign.json"
@@ -150,7 +149,7 @@ def result_json(result: CampaignResult) -> dict[str, Any]:
     """A result as JSON; the same seed, definition and versions give the same text."""
     from importlib.metadata import version
 
-    from .campaigns.campaign import show_example
+    from rewrites.campaigns.campaign import show_example
 
     campaign, finding = result.campaign, result.finding
     return {
@@ -194,9 +193,9 @@ def _statistics_json(statistics: Statistics | None) -> dict[str, Any] | None:
 
 
 def _replay(campaign: Campaign, options: argparse.Namespace) -> int:
-    from .campaigns.campaign import show_example
-    from .campaigns.definition import Skip
-    from .campaigns.examples import ExampleFileError, read_example
+    from rewrites.campaigns.campaign import show_example
+    from rewrites.campaigns.definition import Skip
+    from rewrites.campaigns.examples import ExampleFileError, read_example
 
     try:
         example = read_example(options.replay, campaign)
@@ -226,7 +225,7 @@ def _replay(campaign: Campaign, options: argparse.Namespace) -> int:
 
 
 def _heading(campaign: Campaign, examples: int, seed: int) -> str:
-    from .campaigns.definition import show_range
+    from rewrites.campaigns.definition import show_range
 
     sizes = "; ".join(f"{name} in {show_range(values)}" for name, values in campaign.parameters.items())
     lines = [
@@ -244,7 +243,7 @@ def _heading(campaign: Campaign, examples: int, seed: int) -> str:
 
 
 def _report(result: CampaignResult, directory: Path | None) -> str:
-    from .campaigns.campaign import show_example
+    from rewrites.campaigns.campaign import show_example
 
     lines = [""]
     if result.interrupted:

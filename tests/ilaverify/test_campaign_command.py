@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from ilaverify import cli_campaign
-from ilaverify.campaigns.campaign import run_campaign
-from ilaverify.campaigns.examples import ExampleFileError, read_example, write_example
-from ilaverify.campaigns.registry import CAMPAIGNS, UnknownCampaign, find_campaign
+from rewrites.campaigns.campaign import run_campaign
+from rewrites.campaigns.examples import ExampleFileError, read_example, write_example
+from rewrites.campaigns.registry import CAMPAIGNS, UnknownCampaign, find_campaign
 from tests.ilaverify import toy_campaigns as toys
 
 ROOT = Path(__file__).parents[2]

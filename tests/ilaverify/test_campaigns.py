@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ilaverify.campaigns import campaign as engine
-from ilaverify.campaigns.campaign import CampaignError, run_campaign
-from ilaverify.campaigns.definition import Outcome, Skip, outside_bound
-from ilaverify.campaigns.distributions import draw_integers, draw_real
-from ilaverify.campaigns.shrink import shrink_arrays
-from ilaverify.campaigns.statistics import relative_error, sample_of, statistics_of
+from rewrites.campaigns import campaign as engine
+from rewrites.campaigns.campaign import CampaignError, run_campaign
+from rewrites.campaigns.definition import Outcome, Skip, outside_bound
+from rewrites.campaigns.distributions import draw_integers, draw_real
+from rewrites.campaigns.shrink import shrink_arrays
+from rewrites.campaigns.statistics import relative_error, sample_of, statistics_of
 from tests.ilaverify import toy_campaigns as toys
 
 ROOT = Path(__file__).parents[2]

@@ -18,7 +18,6 @@ import pytest
 
 from bmc.counterexample import replays, search
 from chc.mapping.prove import claim_of
-from ilaverify.campaigns.campaign import run_campaign
 from ilaverify.catalogue import MAPPINGS, mapping_entries
 from ilaverify.cli import main
 from ilaverify.cli_campaign import result_json
@@ -29,6 +28,7 @@ from reports.html_inputs import InputError, read_campaign, read_campaigns, read_
 from reports.outcomes import NOT_RUN, ProofOutcome
 from reports.store import CERTIFICATE, COUNTEREXAMPLE, ProofStore, proof_key
 from reports.subjects import Entry
+from rewrites.campaigns.campaign import run_campaign
 from rewrites.claims.counterexamples import counterexample_text
 from rewrites.claims.mapping import MappingSubject
 from rewrites.mappings.flexasr.pooling import pooling_mapping, selection_mapping

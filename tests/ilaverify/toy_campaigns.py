@@ -13,19 +13,10 @@ from typing import Any
 import numpy as np
 
 from ilaverify import cli_campaign
-from ilaverify.campaigns import registry
-from ilaverify.campaigns.definition import (
-    Arrays,
-    Campaign,
-    Example,
-    Outcome,
-    Skip,
-    Violation,
-    first_violation,
-    in_range,
-)
-from ilaverify.campaigns.distributions import REAL, draw_real
 from ilaverify.errors import EXIT_BAD_USAGE, UsageError
+from rewrites.campaigns import registry
+from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, Skip, Violation, first_violation, in_range
+from rewrites.campaigns.distributions import REAL, draw_real
 
 SHAPE = {"rows": range(1, 9), "columns": range(2, 21, 2)}
 

@@ -59,6 +59,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rewrites.findings": set(),
     "rewrites.mappings": set(),
     "rewrites.rules": set(),
+    "rewrites.campaigns": {"rewrites.bounds"},
     "rewrites.claims": {"rewrites.bounds", "rewrites.rules"},
     "rewrites.compiler": {
         "rewrites.bounds",

@@ -27,9 +27,9 @@ from accel_models.hlscnn.options import BY_WEIGHT_BITS, PRESETS, HlscnnOptions
 from accel_models.hlscnn.program import parse_program, run
 from ila_lang import Machine
 from ila_lang.mapping import TensorMapping
-from ilaverify.campaigns.hlscnn import CAMPAIGNS
 from ilaverify.cli import main
 from rewrites.bounds.derivations.machines import OPERATORS
+from rewrites.campaigns.accelerators.hlscnn import CAMPAIGNS
 from rewrites.mappings.hlscnn.convolution import convolution_mapping
 from rewrites.mappings.hlscnn.convolution_8bit import narrow_mapping
 

@@ -6,11 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ilaverify.campaigns.campaign import run_campaign
-from ilaverify.campaigns.definition import Margin, compare
-from ilaverify.campaigns.registry import find_campaign
-from ilaverify.campaigns.statistics import Margins, margins_of
 from ilaverify.cli import main
+from rewrites.campaigns.campaign import run_campaign
+from rewrites.campaigns.definition import Margin, compare
+from rewrites.campaigns.registry import find_campaign
+from rewrites.campaigns.statistics import Margins, margins_of
 
 IDEAL = np.array([1.0, 2.0, 3.0])
 

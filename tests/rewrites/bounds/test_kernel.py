@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from accel_models.flexasr import numerics as flexasr_numerics
 from accel_models.flexasr.assembler import linear as assemble_linear
 from ila_lang import compile_terms
-from ilaverify.campaigns.device import quantise_fitting, run_flexasr
 from ir_semantics.scalars import intervals
 from rewrites.bounds.bound_runs import FRACTION_BITS, WIDTHS, Data, _Device, beyond, survey_bound
 from rewrites.bounds.catalogue import LEMMAS, OPERATORS, RULES
@@ -32,6 +31,7 @@ from rewrites.bounds.kernel.readings import ANY, READINGS
 from rewrites.bounds.kernel.replay import LAWS, replay
 from rewrites.bounds.lemmas import real_rules
 from rewrites.bounds.lemmas.real_rules import prove_rule
+from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 

@@ -17,8 +17,8 @@ from accel_models.hlscnn.options import WGT_16BITS, HlscnnOptions
 from accel_models.hlscnn.quantise import activation_format, result_format
 from accel_models.hlscnn.tiling import Tiling
 from ila_lang.text.portable import digest, functions_of
-from ilaverify.campaigns.device import run_flexasr, run_hlscnn
 from ilaverify.catalogue import all_entries
+from rewrites.campaigns.accelerators.device import run_flexasr, run_hlscnn
 from rewrites.claims.numerics import LemmaSubject
 from rewrites.compiler.codegen import Devices, Options, bound_claims, hlscnn, interface, programs, vta
 from rewrites.compiler.codegen.flexasr import linear as flexasr_linear

@@ -11,11 +11,20 @@ from accel_models.flexasr.assembler import layer_norm as assemble
 from accel_models.flexasr.quantise import Quantised
 from ir_semantics import reference
 from rewrites.bounds import a_priori
-
-from .bounds import RANGE, UNIT, Bounded, encoded, exact, inverse_root_error, minus, plus, times
-from .definition import Arrays, Campaign, Example, Outcome, compare
-from .device import quantise_fitting, run_flexasr
-from .distributions import REAL, draw_real
+from rewrites.campaigns.accelerators.bounds import (
+    RANGE,
+    UNIT,
+    Bounded,
+    encoded,
+    exact,
+    inverse_root_error,
+    minus,
+    plus,
+    times,
+)
+from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
+from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare
+from rewrites.campaigns.distributions import REAL, draw_real
 
 __all__ = ["CAMPAIGNS", "EPSILON", "bounded", "outside", "run"]
 
@@ -61,7 +70,7 @@ def bounded(x: Reals, gamma: Reals, beta: Reals, bias: int) -> Bounded:
 
     With u the unit of Q6.14: the mean is rounded toward zero, by less than u.  Each square is rounded down by less than
     u and so is their mean, so it lies less than 2 u below; the square of the mean is off by at most 2 |mean| u + u^2,
-    and is rounded down.  The rest follows from the rules of :mod:`.bounds`.
+    and is rounded down.  The rest follows from the rules of :mod:`rewrites.campaigns.accelerators.bounds`.
     """
     mean = x.mean(axis=1, keepdims=True)
     variance = x.var(axis=1, keepdims=True) + EPSILON

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from accel_models.flexasr.assembler import linear as assemble
 from ir_semantics import reference
 from rewrites.bounds import a_priori
-
-from .bounds import dense, encoded, exact
-from .definition import Arrays, Campaign, Example, Outcome, compare
-from .device import fitting_bias, quantise_fitting, run_flexasr
-from .distributions import HEAVY, NORMAL, UNIFORM, draw_real
+from rewrites.campaigns.accelerators.bounds import dense, encoded, exact
+from rewrites.campaigns.accelerators.device import fitting_bias, quantise_fitting, run_flexasr
+from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare
+from rewrites.campaigns.distributions import HEAVY, NORMAL, UNIFORM, draw_real
 
 __all__ = ["CAMPAIGNS", "make"]
 

@@ -20,26 +20,26 @@ class UnknownCampaign(ValueError):
 
 @dataclass(frozen=True)
 class Entry:
-    """A campaign's one line, and the module of this package that defines it."""
+    """A campaign's one line, and the module of ``accelerators`` that defines it."""
 
     summary: str
     module: str
 
 
 CAMPAIGNS: Mapping[str, Entry] = {
-    "flexasr_maxpool": Entry("FlexASR max pooling of pairs of timesteps, bit for bit", "flexasr_pooling"),
-    "flexasr_meanpool": Entry("FlexASR mean pooling of pairs of timesteps, within half a unit", "flexasr_pooling"),
-    "flexasr_addpool": Entry("FlexASR sums of pairs of timesteps, within half a unit, saturating", "flexasr_pooling"),
-    "flexasr_layernorm": Entry("FlexASR layer normalisation, within a derived bound", "flexasr_layer_norm"),
-    "flexasr_linear": Entry("FlexASR linear layer, within a derived bound", "flexasr_linear"),
-    "flexasr_rnn": Entry("FlexASR RNN layer, within a derived bound", "flexasr_recurrent"),
-    "flexasr_gru": Entry("FlexASR GRU layer, within a derived bound", "flexasr_recurrent"),
-    "flexasr_lstm": Entry("FlexASR LSTM layer, within a derived bound", "flexasr_recurrent"),
-    "flexasr_lstm_pre2022": Entry("the correction of 2022 changes no LSTM: must fail", "flexasr_recurrent"),
-    "flexasr_attention": Entry("FlexASR attention, within a derived bound", "flexasr_attention"),
-    "flexasr_attention_sum": Entry("its softmax weights sum up to 1: must fail", "flexasr_attention"),
-    "flexasr_encode_sign": Entry("the conversion of before 2022 keeps the sign: must fail", "flexasr_numerics"),
-    "flexasr_encode_sign_2022": Entry("the conversion since 2022 keeps the sign", "flexasr_numerics"),
+    "flexasr_maxpool": Entry("FlexASR max pooling of pairs of timesteps, bit for bit", "flexasr.pooling"),
+    "flexasr_meanpool": Entry("FlexASR mean pooling of pairs of timesteps, within half a unit", "flexasr.pooling"),
+    "flexasr_addpool": Entry("FlexASR sums of pairs of timesteps, within half a unit, saturating", "flexasr.pooling"),
+    "flexasr_layernorm": Entry("FlexASR layer normalisation, within a derived bound", "flexasr.layer_norm"),
+    "flexasr_linear": Entry("FlexASR linear layer, within a derived bound", "flexasr.linear"),
+    "flexasr_rnn": Entry("FlexASR RNN layer, within a derived bound", "flexasr.recurrent"),
+    "flexasr_gru": Entry("FlexASR GRU layer, within a derived bound", "flexasr.recurrent"),
+    "flexasr_lstm": Entry("FlexASR LSTM layer, within a derived bound", "flexasr.recurrent"),
+    "flexasr_lstm_pre2022": Entry("the correction of 2022 changes no LSTM: must fail", "flexasr.recurrent"),
+    "flexasr_attention": Entry("FlexASR attention, within a derived bound", "flexasr.attention"),
+    "flexasr_attention_sum": Entry("its softmax weights sum up to 1: must fail", "flexasr.attention"),
+    "flexasr_encode_sign": Entry("the conversion of before 2022 keeps the sign: must fail", "flexasr.numerics"),
+    "flexasr_encode_sign_2022": Entry("the conversion since 2022 keeps the sign", "flexasr.numerics"),
     "hlscnn_conv2d": Entry("HLSCNN convolution, weights of 16 bits, within a derived bound", "hlscnn"),
     "hlscnn_conv2d_8bit": Entry("HLSCNN convolution, weights of 8 bits, within a derived bound", "hlscnn"),
     "vta_gemm": Entry("VTA matrix product with bias, shift and cut, bit for bit", "vta"),
@@ -58,5 +58,5 @@ def find_campaign(name: str) -> Campaign:
         close = get_close_matches(name, CAMPAIGNS, 1)
         hint = f" (did you mean {close[0]}?)" if close else ""
         raise UnknownCampaign(f"campaign must be one of {', '.join(CAMPAIGNS)}, not '{name}'{hint}")
-    campaigns: Mapping[str, Campaign] = import_module(f".{CAMPAIGNS[name].module}", __package__).CAMPAIGNS
+    campaigns: Mapping[str, Campaign] = import_module(f".accelerators.{CAMPAIGNS[name].module}", __package__).CAMPAIGNS
     return campaigns[name]

@@ -14,11 +14,10 @@ from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.quantise import Quantised
 from ir_semantics import reference
 from rewrites.bounds import a_priori
-
-from .bounds import Bounded, dense, encoded, exact, minus, plus, sigmoid, tanh, times
-from .definition import Arrays, Campaign, Example, Outcome, compare, first_violation
-from .device import quantise_fitting, run_flexasr
-from .distributions import NORMAL, UNIFORM, draw_real
+from rewrites.campaigns.accelerators.bounds import Bounded, dense, encoded, exact, minus, plus, sigmoid, tanh, times
+from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
+from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare, first_violation
+from rewrites.campaigns.distributions import NORMAL, UNIFORM, draw_real
 
 __all__ = ["CAMPAIGNS", "CELLS", "Cell", "inputs_of", "make_layer", "run_layer"]
 

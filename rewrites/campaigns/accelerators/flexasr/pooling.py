@@ -12,11 +12,10 @@ from accel_models.flexasr.assembler import add_pool, max_pool, mean_pool
 from accel_models.flexasr.quantise import quantise
 from ir_semantics.reference import pool_over_time
 from rewrites.bounds import a_priori
-
-from .bounds import encoded, exact
-from .definition import Arrays, Campaign, Example, Outcome, compare, first_violation
-from .device import run_flexasr
-from .distributions import REAL, draw_real
+from rewrites.campaigns.accelerators.bounds import encoded, exact
+from rewrites.campaigns.accelerators.device import run_flexasr
+from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare, first_violation
+from rewrites.campaigns.distributions import REAL, draw_real
 
 __all__ = ["CAMPAIGNS", "PARAMETERS", "make_matrix", "pooling"]
 

@@ -16,11 +16,10 @@ from accel_models.flexasr.quantise import Quantised
 from ir_semantics import reference
 from rewrites.bounds import a_priori
 from rewrites.bounds.a_priori import FLOAT_ERROR
-
-from .bounds import RANGE, Bounded, encoded, exponential_error
-from .definition import Arrays, Campaign, Example, Outcome, Skip, Violation, compare
-from .device import fitting_bias, quantise_fitting, run_flexasr
-from .distributions import REAL, draw_real
+from rewrites.campaigns.accelerators.bounds import RANGE, Bounded, encoded, exponential_error
+from rewrites.campaigns.accelerators.device import fitting_bias, quantise_fitting, run_flexasr
+from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, Skip, Violation, compare
+from rewrites.campaigns.distributions import REAL, draw_real
 
 __all__ = ["CAMPAIGNS", "MOST_WEIGHT", "WEIGHT_BIAS", "bounded", "make", "read_weights", "run"]
 

@@ -10,21 +10,17 @@ import pytest
 
 from accel_models.flexasr.numerics import fixed_to_adpfloat
 from accel_models.flexasr.quantise import Quantised, dequantise, largest
-from ilaverify.campaigns import (
-    bounds,
-    flexasr_attention,
-    flexasr_layer_norm,
-    flexasr_linear,
-    flexasr_pooling,
-    flexasr_recurrent,
-    hlscnn,
-    vta,
-)
-from ilaverify.campaigns.campaign import CampaignResult, run_campaign
-from ilaverify.campaigns.definition import Example, Skip
-from ilaverify.campaigns.device import fitting_bias, quantise_fitting
-from ilaverify.campaigns.registry import CAMPAIGNS, find_campaign
 from ir_semantics import reference
+from rewrites.campaigns.accelerators import bounds, hlscnn, vta
+from rewrites.campaigns.accelerators.device import fitting_bias, quantise_fitting
+from rewrites.campaigns.accelerators.flexasr import attention as flexasr_attention
+from rewrites.campaigns.accelerators.flexasr import layer_norm as flexasr_layer_norm
+from rewrites.campaigns.accelerators.flexasr import linear as flexasr_linear
+from rewrites.campaigns.accelerators.flexasr import pooling as flexasr_pooling
+from rewrites.campaigns.accelerators.flexasr import recurrent as flexasr_recurrent
+from rewrites.campaigns.campaign import CampaignResult, run_campaign
+from rewrites.campaigns.definition import Example, Skip
+from rewrites.campaigns.registry import CAMPAIGNS, find_campaign
 
 FLAWS = {"flexasr_encode_sign", "flexasr_attention_sum", "flexasr_lstm_pre2022"}
 HOLDING = [name for name in CAMPAIGNS if name not in FLAWS]

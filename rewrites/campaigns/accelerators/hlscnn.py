@@ -13,10 +13,10 @@ from accel_models.hlscnn.options import BY_WEIGHT_BITS, HlscnnOptions
 from accel_models.hlscnn.quantise import activation_format, convolution_error, result_format, weight_format
 from ir_semantics import reference
 from rewrites.bounds import a_priori
+from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare
+from rewrites.campaigns.distributions import HEAVY, NORMAL, UNIFORM, draw_real
 
-from .definition import Arrays, Campaign, Example, Outcome, compare
 from .device import run_hlscnn
-from .distributions import HEAVY, NORMAL, UNIFORM, draw_real
 
 __all__ = ["CAMPAIGNS", "convolve", "make"]
 

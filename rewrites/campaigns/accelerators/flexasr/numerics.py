@@ -9,10 +9,9 @@ import numpy as np
 from accel_models.flexasr.numerics import fixed_to_adpfloat, fixed_to_adpfloat_pre2022
 from accel_models.flexasr.quantise import dequantise
 from ila_lang import Function
-
-from .bounds import UNIT, on_arrays
-from .definition import Arrays, Campaign, Example, Outcome, first_violation, in_range
-from .distributions import INTEGERS, draw_integers
+from rewrites.campaigns.accelerators.bounds import UNIT, on_arrays
+from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, first_violation, in_range
+from rewrites.campaigns.distributions import INTEGERS, draw_integers
 
 __all__ = ["CAMPAIGNS"]
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from accel_models.vta.assembler import Step, dense, elementwise
 from accel_models.vta.isa import AluOp
 from ir_semantics.reference import alu_int32, dense_int8, truncate_int8
+from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare, first_violation, in_range
+from rewrites.campaigns.distributions import INTEGERS, draw_integers
 
-from .definition import Arrays, Campaign, Example, Outcome, compare, first_violation, in_range
 from .device import run_vta
-from .distributions import INTEGERS, draw_integers
 
 __all__ = ["CAMPAIGNS", "make_dense"]
 

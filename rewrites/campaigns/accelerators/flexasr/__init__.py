@@ -1,0 +1,1 @@
+"""The campaigns on FlexASR."""
