@@ -5,7 +5,7 @@ A cell is one process that builds the claim and has it decided, in one of these 
 
 * *decided*: ``prove_sums``, as it is called by default: equal hashes cancel, and the verdict is there;
 * *hash*: the full text of the hash encoding, put to one solver;
-* *multisets*: the text of the multisets of ``smt_encodings.sums_encode``, put to one solver;
+* *multisets*: the text of the multisets of ``smt_encodings.sums.encode``, put to one solver;
 * *published*: the text of multisets as mlir-tv publishes them (:mod:`benchmarks.sums_published`), likewise.
 
 z3 is given multisets in two ways: with several attempts, as the product asks, which is the first way for the product's
@@ -44,11 +44,12 @@ from typing import Any
 from benchmarks.sums_pairs import LENGTHS, PAIRS, RIGHT, TWINS
 from benchmarks.sums_published import published
 from benchmarks.sums_report import DECIDED, MULTISETS, draw, markdown
-from smt_encodings import solver_cvc5, solver_z3
 from smt_encodings.claims import Answer, Status
-from smt_encodings.sums import SumClaim, evaluate
-from smt_encodings.sums_encode import Encoding, script
-from smt_encodings.sums_prove import prove_sums
+from smt_encodings.solvers import cvc5 as solver_cvc5
+from smt_encodings.solvers import z3 as solver_z3
+from smt_encodings.sums.encode import Encoding, script
+from smt_encodings.sums.prove import prove_sums
+from smt_encodings.sums.terms import SumClaim, evaluate
 
 RESULTS = Path(__file__).parent / "results"
 STORED = RESULTS / "sums.json"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from smt_encodings.sums import Constant, Sum, SumClaim, Symbol, Term, dot, vector
+from smt_encodings.sums.terms import Constant, Sum, SumClaim, Symbol, Term, dot, vector
 
 __all__ = ["LENGTHS", "PAIRS", "RIGHT", "TWINS", "dots_of_variables"]
 

@@ -22,7 +22,17 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
 
-from smt_encodings.sums import NEGATIVE_ZERO, Constant, NegativeZero, Product, Sum, SumClaim, Symbol, Term, post_order
+from smt_encodings.sums.terms import (
+    NEGATIVE_ZERO,
+    Constant,
+    NegativeZero,
+    Product,
+    Sum,
+    SumClaim,
+    Symbol,
+    Term,
+    post_order,
+)
 
 __all__ = ["published"]
 

@@ -14,11 +14,11 @@ from pysmt.utils import quote
 from ila_lang import Expr, postorder
 from ila_lang.language.kernel import terms, walk
 from ila_lang.mapping import TensorMapping
-from smt_encodings import solver_z3
 from smt_encodings.bits import BitEncoding, variable_text
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.printer import script
 from smt_encodings.runs import Point, Points, corners
+from smt_encodings.solvers import z3 as solver_z3
 
 __all__ = ["SizeSampler"]
 

@@ -174,7 +174,8 @@ def page_of(
     from importlib.metadata import version
 
     from reports.html import html_page
-    from smt_encodings import solver_cvc5, solver_z3
+    from smt_encodings.solvers import cvc5 as solver_cvc5
+    from smt_encodings.solvers import z3 as solver_z3
 
     from . import __version__
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from reports.method_code import PACKAGES, installed
 from reports.subjects import Subject
-from smt_encodings import solver_cvc5, solver_z3
+from smt_encodings.solvers import cvc5 as solver_cvc5
+from smt_encodings.solvers import z3 as solver_z3
 
 from . import __version__
 

@@ -16,9 +16,10 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-from smt_encodings import solver_cvc5, solver_z3
 from smt_encodings.claims import Answer
 from smt_encodings.renaming import numbered
+from smt_encodings.solvers import cvc5 as solver_cvc5
+from smt_encodings.solvers import z3 as solver_z3
 
 __all__ = ["SOLVERS", "Replay", "replay"]
 

@@ -9,10 +9,11 @@ from functools import lru_cache
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
-from . import solver_cvc5, solver_z3
 from .claims import Answer, Obligation, Status, conclude
 from .printer import script
 from .renaming import numbered
+from .solvers import cvc5 as solver_cvc5
+from .solvers import z3 as solver_z3
 
 __all__ = ["Discharger", "NotDischarged", "Requirement", "Requirements", "conjuncts", "decide"]
 

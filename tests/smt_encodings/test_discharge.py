@@ -15,10 +15,12 @@ from pysmt.environment import Environment, pop_env, push_env
 from pysmt.smtlib.printers import to_smtlib
 from pysmt.typing import BOOL, INT, BVType, FunctionType
 
-from smt_encodings import discharge, solver_cvc5, solver_z3
+from smt_encodings import discharge
 from smt_encodings.claims import Answer, Obligation, Status
 from smt_encodings.discharge import Discharger, NotDischarged, Requirement, Requirements, conjuncts, decide
 from smt_encodings.printer import script, term_text
+from smt_encodings.solvers import cvc5 as solver_cvc5
+from smt_encodings.solvers import z3 as solver_z3
 
 ENVIRONMENT = Environment()  # symbols below are made while this module is imported; conftest.py gives them to each test
 ENVIRONMENT.enable_infix_notation = True

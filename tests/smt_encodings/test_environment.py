@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from smt_encodings import solver_cvc5, solver_z3
 from smt_encodings.environment import declarable, fresh_symbols, symbol_text
+from smt_encodings.solvers import cvc5 as solver_cvc5
+from smt_encodings.solvers import z3 as solver_z3
 
 WORDS = """
 _ as let par match exists forall lambda choice assert check_sat declare define exit pop push

@@ -9,11 +9,12 @@ import pytest
 
 from ila_lang import Expr, Function, bv, const, ite, primitive, uninterpreted, var
 from ila_lang.mapping import Reduction
-from smt_encodings import solver_cvc5, solver_z3
 from smt_encodings.discharge import Discharger
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.reorder import LawFails, Sums, hash_script, prove_laws
-from smt_encodings.sums_encode import hash_width
+from smt_encodings.solvers import cvc5 as solver_cvc5
+from smt_encodings.solvers import z3 as solver_z3
+from smt_encodings.sums.encode import hash_width
 
 WORD = bv(16)
 A, B, C, X, Y = (var(n, WORD) for n in "abcxy")

@@ -16,9 +16,9 @@ from pysmt.exceptions import PysmtException
 from pysmt.fnode import FNode
 from pysmt.smtlib.parser import SmtLibParser
 
-from smt_encodings import solver_z3
 from smt_encodings.integers import is_linear
 from smt_encodings.printer import declarations, script
+from smt_encodings.solvers import z3 as solver_z3
 
 from .levels import System
 

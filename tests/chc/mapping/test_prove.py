@@ -17,7 +17,7 @@ from rewrites.mappings.flexasr import pooling as rewrite
 from rewrites.mappings.flexasr.pooling import pooling_mapping
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
-from smt_encodings.solver_z3 import HornAnswer
+from smt_encodings.solvers.z3 import HornAnswer
 from tests.chc.mapping.toy import mapping as toy
 
 KINDS = ("max", "mean", "add")

@@ -31,9 +31,9 @@ from ir_semantics.scalars.terms import (
     sqrt,
     variable,
 )
-from smt_encodings import solver_cvc5
 from smt_encodings.claims import Answer, Equality, Interpretation, Status
 from smt_encodings.discharge import Discharger
+from smt_encodings.solvers import cvc5 as solver_cvc5
 
 x, y, z = variable("x"), variable("y"), variable("z")
 INT8, INT32 = integer(8), integer(32)

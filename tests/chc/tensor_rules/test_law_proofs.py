@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from chc.tensor_rules.kernel.laws import LAWS
-from smt_encodings import solver_cvc5, solver_z3
+from smt_encodings.solvers import cvc5 as solver_cvc5
+from smt_encodings.solvers import z3 as solver_z3
 from tests.chc.tensor_rules.law_proofs import GIVEN, MODELS, PAGE, PROOFS, Proof, counterexamples, page
 
 SOLVERS = solver_z3, solver_cvc5

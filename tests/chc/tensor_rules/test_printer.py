@@ -14,8 +14,8 @@ import pytest
 from chc.tensor_rules import obligations
 from ir_semantics.tensors.conditions import All, AtLeastZero, Condition, IsZero, OneOf, TruthOf
 from ir_semantics.tensors.index import Index, Quotient
-from smt_encodings import solver_z3
 from smt_encodings.printer import script
+from smt_encodings.solvers import z3 as solver_z3
 
 A, B = Index({("a",): 1}), Index({("b",): 1})
 BY_2, BY_B = (Index({(Quotient(A, divisor),): 1}) for divisor in (Index({(): 2}), B))

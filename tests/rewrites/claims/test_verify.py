@@ -11,8 +11,8 @@ from chc.mapping.prove import prove
 from ila_lang import Expr, Kernel, bv, const, ite, primitive, true, var
 from ila_lang.mapping import Lemma
 from rewrites.claims.verify import counterexample_of, verify
-from smt_encodings import solver_z3
 from smt_encodings.claims import Status
+from smt_encodings.solvers import z3 as solver_z3
 from tests.chc.mapping.toy import M, N, copy_body, mapping
 
 

@@ -47,8 +47,8 @@ def test_proofs_need_the_claim_to_hold() -> None:
 
 
 def test_both_solvers_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    from smt_encodings import solver_cvc5
     from smt_encodings.claims import Answer
+    from smt_encodings.solvers import cvc5 as solver_cvc5
 
     monkeypatch.setattr(solver_cvc5, "check", lambda text, timeout, patience: Answer("unknown", 0.0, "cvc5", "bored"))
     with pytest.raises(NotFound, match="cvc5: unknown bored"):

@@ -44,11 +44,11 @@ from ir_semantics.scalars.terms import (
     variable,
 )
 from rewrites.rules.scalar.catalogue import ROWS
-from smt_encodings import solver_z3
 from smt_encodings.claims import Interpretation
 from smt_encodings.discharge import Discharger
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.interpretations import AbstractFloats, CannotInterpret
+from smt_encodings.solvers import z3 as solver_z3
 
 SMALL, WIDE = float_format(3, 4), float_format(4, 5)
 x, y, z = variable("x"), variable("y"), variable("z")

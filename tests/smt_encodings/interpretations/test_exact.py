@@ -30,9 +30,10 @@ from ir_semantics.scalars.terms import (
     trunc,
     variable,
 )
-from smt_encodings import solver_cvc5, solver_z3
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.interpretations import CannotInterpret, ExactNumbers
+from smt_encodings.solvers import cvc5 as solver_cvc5
+from smt_encodings.solvers import z3 as solver_z3
 
 x, y, z = variable("x"), variable("y"), variable("z")
 HALVES = [Fraction(n, 2) for n in range(-7, 8)]

@@ -33,9 +33,10 @@ from ir_semantics.scalars.terms import (
     pow_,
     variable,
 )
-from smt_encodings import solver_cvc5, solver_z3
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.interpretations import AbstractFloats, CannotInterpret, IeeeFloats
+from smt_encodings.solvers import cvc5 as solver_cvc5
+from smt_encodings.solvers import z3 as solver_z3
 
 SMALL = float_format(3, 4)
 INT5, UINT4 = integer(5), integer(4, signed=False)

@@ -19,9 +19,10 @@ from ir_semantics.scalars.terms import (
     select,
     variable,
 )
-from smt_encodings import solver_cvc5, solver_z3
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.interpretations import CannotInterpret, MachineBits, Symbols
+from smt_encodings.solvers import cvc5 as solver_cvc5
+from smt_encodings.solvers import z3 as solver_z3
 
 x, y, z = variable("x"), variable("y"), variable("z")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import z3
 
-from .claims import Answer
+from smt_encodings.claims import Answer
 
 __all__ = ["HornAnswer", "check", "core", "solve_horn", "version"]
 

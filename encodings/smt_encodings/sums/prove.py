@@ -7,12 +7,14 @@ from dataclasses import replace
 from enum import Enum
 from itertools import chain
 
-from . import solver_cvc5, solver_z3
-from .claims import Answer, Claim, Equality, Interpretation, Obligation, Status, Verdict, conclude
-from .sums import Counterexample, Product, Sum, SumClaim, Term, distinguish, evaluate, flat_lengths
-from .sums_cancel import cancellation, sums_within
-from .sums_encode import Data, Encoding, script
-from .sums_replay import Cancellation, Rejected, replay
+from smt_encodings.claims import Answer, Claim, Equality, Interpretation, Obligation, Status, Verdict, conclude
+from smt_encodings.solvers import cvc5 as solver_cvc5
+from smt_encodings.solvers import z3 as solver_z3
+
+from .cancel import cancellation, sums_within
+from .encode import Data, Encoding, script
+from .replay import Cancellation, Rejected, replay
+from .terms import Counterexample, Product, Sum, SumClaim, Term, distinguish, evaluate, flat_lengths
 
 __all__ = ["NORMAL_FORM", "NUMBERS", "Method", "prove_sums"]
 
@@ -61,7 +63,7 @@ def prove_sums(
     ``details["decided_by"]`` says what decided it, where something did.
 
     * :data:`NORMAL_FORM`: with the method ``HASH``, both sides add up the same elements as often: PROVED, without
-      obligations, by ``details["derivation"]``, which :func:`smt_encodings.sums_replay.replay` accepted.  With ``ask``
+      obligations, by ``details["derivation"]``, which :func:`smt_encodings.sums.replay.replay` accepted.  With ``ask``
       this is not tried, and a claim is proved by both solvers or not at all.
     * :data:`NUMBERS`: both sides were evaluated and differ (``details["counterexample"]``): REFUTED.  Numbers are tried
       before solvers are asked, because sums that differ are hard for solvers and easy for exact arithmetic.

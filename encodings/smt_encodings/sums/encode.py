@@ -23,7 +23,7 @@ from enum import Enum
 from fractions import Fraction
 from itertools import combinations
 
-from .sums import Constant, NegativeZero, Number, Product, Sum, SumClaim, Symbol, Term, flat_lengths, post_order
+from .terms import Constant, NegativeZero, Number, Product, Sum, SumClaim, Symbol, Term, flat_lengths, post_order
 
 __all__ = ["Data", "Encoding", "hash_sum", "hash_width", "script"]
 

@@ -9,9 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smt_encodings import solver_cvc5, solver_z3, sums_encode, sums_prove
 from smt_encodings.claims import Answer, Equality, Status
-from smt_encodings.sums import (
+from smt_encodings.solvers import cvc5 as solver_cvc5
+from smt_encodings.solvers import z3 as solver_z3
+from smt_encodings.sums import encode as sums_encode
+from smt_encodings.sums import prove as sums_prove
+from smt_encodings.sums.encode import Data, Encoding, hash_width, script
+from smt_encodings.sums.prove import Method, prove_sums
+from smt_encodings.sums.terms import (
     NEGATIVE_ZERO,
     Constant,
     Counterexample,
@@ -26,9 +31,20 @@ from smt_encodings.sums import (
     evaluate,
     vector,
 )
-from smt_encodings.sums_encode import Data, Encoding, hash_width, script
-from smt_encodings.sums_prove import Method, prove_sums
-from tests.smt_encodings.sums_oracle import ATOMS, TERMS, UNIT, ZERO, X, Y, Z, add, doubled, equal, regrouped, sums_of
+from tests.smt_encodings.sums.sums_oracle import (
+    ATOMS,
+    TERMS,
+    UNIT,
+    ZERO,
+    X,
+    Y,
+    Z,
+    add,
+    doubled,
+    equal,
+    regrouped,
+    sums_of,
+)
 
 SOLVERS = {
     Encoding.HASH: (solver_z3, solver_cvc5),

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import cvc5
 
-from .claims import Answer
+from smt_encodings.claims import Answer
 
 __all__ = ["Pending", "check", "serve", "start", "version"]
 
@@ -108,7 +108,7 @@ class Pending:
 
 def start(smtlib: str, timeout: float, patience: float = 1.0) -> Pending:
     """Starts answering a script in another process; ``timeout`` and ``patience`` are those of :func:`check`."""
-    command = [sys.executable, "-c", "from smt_encodings import solver_cvc5; solver_cvc5.serve()"]
+    command = [sys.executable, "-c", "from smt_encodings.solvers import cvc5; cvc5.serve()"]
     # the process must find this package wherever the present one found it
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     process = subprocess.Popen(

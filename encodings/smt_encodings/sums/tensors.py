@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product as indices
 
-from .claims import Claim, Equality, Interpretation, Obligation, Status, Verdict, conclude
-from .sums import Constant, Product, Sum, SumClaim, Symbol, Term, dot, post_order
-from .sums_encode import Data
-from .sums_prove import NORMAL_FORM, Method, prove_sums
+from smt_encodings.claims import Claim, Equality, Interpretation, Obligation, Status, Verdict, conclude
+
+from .encode import Data
+from .prove import NORMAL_FORM, Method, prove_sums
+from .terms import Constant, Product, Sum, SumClaim, Symbol, Term, dot, post_order
 
 __all__ = ["Tensor", "TensorClaim", "axis_sum", "convolution", "element_classes", "inputs", "matmul", "prove_tensors"]
 

@@ -9,14 +9,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smt_encodings import solver_cvc5, solver_z3
 from smt_encodings.claims import Status
-from smt_encodings.sums import Constant, Product, Sum, SumClaim, Symbol, Term, dot, vector
-from smt_encodings.sums_cancel import difference, sums_within
-from smt_encodings.sums_encode import Data, Encoding, script
-from smt_encodings.sums_prove import NORMAL_FORM, Method, prove_sums
-from smt_encodings.sums_replay import Cancellation
-from tests.smt_encodings.sums_oracle import ATOMS, TERMS, UNIT, ZERO, X, Y, Z, add, doubled, equal, regrouped, sums_of
+from smt_encodings.solvers import cvc5 as solver_cvc5
+from smt_encodings.solvers import z3 as solver_z3
+from smt_encodings.sums.cancel import difference, sums_within
+from smt_encodings.sums.encode import Data, Encoding, script
+from smt_encodings.sums.prove import NORMAL_FORM, Method, prove_sums
+from smt_encodings.sums.replay import Cancellation
+from smt_encodings.sums.terms import Constant, Product, Sum, SumClaim, Symbol, Term, dot, vector
+from tests.smt_encodings.sums.sums_oracle import (
+    ATOMS,
+    TERMS,
+    UNIT,
+    ZERO,
+    X,
+    Y,
+    Z,
+    add,
+    doubled,
+    equal,
+    regrouped,
+    sums_of,
+)
 
 SUMS_OF_LEAVES = sums_of(ATOMS | sums_of(ATOMS, 3), 4)
 """Terms of which no factor is a sum."""

@@ -11,10 +11,11 @@ from benchmarks.sums import COLUMNS, best, measure, repeated
 from benchmarks.sums_pairs import PAIRS, RIGHT, TWINS, dots_of_variables
 from benchmarks.sums_published import published
 from benchmarks.sums_report import DECIDED, HASHES, MULTISETS, markdown
-from smt_encodings import solver_cvc5, solver_z3
 from smt_encodings.claims import Status
-from smt_encodings.sums import Constant, Counterexample, Product, Sum, SumClaim, Symbol, dot, evaluate, vector
-from smt_encodings.sums_prove import NORMAL_FORM, prove_sums
+from smt_encodings.solvers import cvc5 as solver_cvc5
+from smt_encodings.solvers import z3 as solver_z3
+from smt_encodings.sums.prove import NORMAL_FORM, prove_sums
+from smt_encodings.sums.terms import Constant, Counterexample, Product, Sum, SumClaim, Symbol, dot, evaluate, vector
 
 SMALL = [pair for pair in PAIRS if not pair.endswith(("500", "5000"))]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "reductions.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "reductions.md"
 
 
 @pytest.mark.proof

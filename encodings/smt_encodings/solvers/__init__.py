@@ -1,0 +1,1 @@
+"""The solvers, each in one module."""

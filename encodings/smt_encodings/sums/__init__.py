@@ -1,0 +1,1 @@
+"""Sums that are equal up to the order of their reduction."""
