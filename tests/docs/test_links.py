@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ilaverify.commands import parser_of_commands
+from ilaverify.cli.commands import parser_of_commands
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])

@@ -24,7 +24,7 @@ from ila_lang.mapping import TensorMapping
 from ilaverify import prove_all as module
 from ilaverify import stored
 from ilaverify.catalogue import FALSE_CLAIMS, MAPPINGS, mapping_entries
-from ilaverify.cli_outcomes import exit_code_of
+from ilaverify.cli.outcomes import exit_code_of
 from ilaverify.identity import prover_identity, sources_stamp
 from ilaverify.prove_all import Limits, prove_all
 from ilaverify.workers import Task, run_tasks

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ilaverify import cli_campaign
+from ilaverify.cli import campaign as cli_campaign
 from rewrites.campaigns.campaign import run_campaign
 from rewrites.campaigns.examples import ExampleFileError, read_example, write_example
 from rewrites.campaigns.registry import CAMPAIGNS, UnknownCampaign, find_campaign
-from tests.ilaverify import toy_campaigns as toys
+from tests.ilaverify.cli import toy_campaigns as toys
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CUT = toys.find("toy_cut")
 
 # -- the command line -------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def test_an_interrupt_on_the_command_line(
 
 
 def test_a_signal_keeps_what_was_found(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.ilaverify.toy_campaigns", "toy_slow", "--json", "-o", str(tmp_path)]
+    command = [sys.executable, "-m", "tests.ilaverify.cli.toy_campaigns", "toy_slow", "--json", "-o", str(tmp_path)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ten examples\n"

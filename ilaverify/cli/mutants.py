@@ -10,14 +10,13 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
+from ilaverify.errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ilaverify.fault_campaign import Campaign
     from reports.subjects import Entry
-
-    from .fault_campaign import Campaign
 
 __all__ = ["RESULT_SCHEMA", "try_mutants"]
 
@@ -34,9 +33,8 @@ def try_mutants(entries: Mapping[str, Entry], options: argparse.Namespace) -> in
 
     Each wrongly proved mutant is written to a file of its own, in the directory of ``-o`` or in ``mutants``.
     """
+    from ilaverify.fault_campaign import PROOF_SECONDS, run_campaign
     from smt_encodings.claims import Status
-
-    from .fault_campaign import PROOF_SECONDS, run_campaign
 
     chosen = {n: e for n, e in entries.items() if e.kind in _KINDS and e.expected is Status.PROVED}
     others = [name for name in options.names if name not in chosen]

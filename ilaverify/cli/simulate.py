@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ilaverify.errors import EXIT_PROVED, UsageError
+
 from .arguments import note_large, require_writable
-from .errors import EXIT_PROVED, UsageError
 
 __all__ = ["add_parser"]
 

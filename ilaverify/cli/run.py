@@ -16,15 +16,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ilaverify.errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
+
 from .arguments import count, require_writable, seed
-from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
+    from ilaverify.comparison import Comparison
     from ir_semantics.graph.types import Array
     from rewrites.compiler.artefact.model import Compiled
     from rewrites.compiler.codegen import Devices
-
-    from .comparison import Comparison
 
 __all__ = ["RESULT_SCHEMA", "add_parser", "read_arrays"]
 
@@ -76,15 +76,14 @@ def read_arrays(path: Path, what: str) -> dict[str, Array]:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from ilaverify.comparison import compare
+    from ilaverify.references import run_onnx
     from ir_semantics.graph.types import GraphError
     from rewrites.compiler.artefact.contents import check_contents
     from rewrites.compiler.artefact.errors import ArtefactError
     from rewrites.compiler.artefact.model import read_compiled
     from rewrites.compiler.codegen import Devices
     from rewrites.compiler.codegen.calibration import drawn_inputs
-
-    from .comparison import compare
-    from .references import run_onnx
 
     if (options.input is None) == (options.random is None):
         raise UsageError("run must be given either --input X.npz or --random SEED")
@@ -142,10 +141,9 @@ def _seconds(compiled: Compiled, inputs: Mapping[str, Array], devices: Devices) 
 def _lines(
     compiled: Compiled, found: Comparison, options: argparse.Namespace, loading: float, again: Sequence[float]
 ) -> Iterator[str]:
+    from ilaverify.comparison import lines_of
     from rewrites.compiler.artefact.origins import printable
     from rewrites.compiler.artefact.summary import CAVEATS, equality_text
-
-    from .comparison import lines_of
 
     targets = ", ".join(compiled.targets)
     yield f"{printable(compiled.source_name)} on {targets}: {len(found.nodes)} operators on accelerators"

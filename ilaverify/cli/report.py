@@ -17,10 +17,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ilaverify.catalogue import MAPPINGS
+from ilaverify.errors import UsageError
+
 from .arguments import require_writable
-from .catalogue import MAPPINGS
-from .cli_outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, show_outcome
-from .errors import UsageError
+from .outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, show_outcome
 
 if TYPE_CHECKING:
     from bmc.counterexample import Counterexample
@@ -131,9 +132,8 @@ def stored_outcomes(entries: Mapping[str, Entry], store: ProofStore) -> list[Pro
     The status is NOT_RUN where it says nothing of the claim as it is now.  Raises StoreError where the store cannot be
     used.
     """
+    from ilaverify.stored import look_up
     from reports.outcomes import NOT_RUN, ProofOutcome
-
-    from .stored import look_up
 
     known = Counter(subject for _, _, subject in store.entries())
     found: dict[str, ProofOutcome] = {}
@@ -173,11 +173,10 @@ def page_of(
     import platform
     from importlib.metadata import version
 
+    from ilaverify import __version__
     from reports.html import html_page
     from smt_encodings.solvers import cvc5 as solver_cvc5
     from smt_encodings.solvers import z3 as solver_z3
-
-    from . import __version__
 
     versions = {
         "ilaverify": __version__,

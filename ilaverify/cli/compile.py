@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ilaverify.errors import EXIT_PROVED, UsageError
+
 from .arguments import require_writable
-from .errors import EXIT_PROVED, UsageError
 
 if TYPE_CHECKING:
     from rewrites.compiler.artefact.model import Compiled
@@ -112,15 +113,15 @@ def _compile(options: argparse.Namespace) -> int:
             f"ilaverify prove --target {options.target} -o {options.proofs}"
         )
 
+    from ilaverify.catalogue import all_entries
+    from ilaverify.compilation import Request, compile_model
     from ir_semantics.graph.types import GraphError
     from reports.store import ProofStore, StoreError, default_store
     from rewrites.compiler.artefact.model import write_compiled
     from rewrites.compiler.artefact.summary import summary_text
     from rewrites.compiler.codegen import Options
 
-    from .catalogue import all_entries
-    from .cli_run import read_arrays
-    from .compilation import Request, compile_model
+    from .run import read_arrays
 
     request = Request(
         options.model,

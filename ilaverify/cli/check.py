@@ -16,8 +16,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from ilaverify.errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
+
 from .arguments import count, megabytes, note_large, seconds
-from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 __all__ = ["add_parser"]
 
@@ -104,7 +105,7 @@ def _word(result: dict[str, Any]) -> str:
 
 def _files(given: Sequence[Path]) -> Iterator[Path]:
     """The files named, which can be read, and what directories hold of certificates and data of counterexamples."""
-    from .refutations import is_counterexample
+    from ilaverify.refutations import is_counterexample
 
     statements = [path for path in given if path.name.endswith(".intoto.json")]
     if statements and len(statements) == len(given):
@@ -128,9 +129,8 @@ def _files(given: Sequence[Path]) -> Iterator[Path]:
 def _require_readable(path: Path) -> None:
     """Raises UsageError where a file cannot be read, or is the program of a counterexample and not its data."""
     from ila_lang.text.files import FileRefused, read_at_most
+    from ilaverify.refutations import data_of_program
     from reports.certificate import MOST_BYTES
-
-    from .refutations import data_of_program
 
     data = data_of_program(path)
     if data is not None:
@@ -160,12 +160,11 @@ def _show(result: dict[str, Any]) -> None:
 
 def _model_checked(path: Path, proofs: Path) -> tuple[dict[str, Any], list[Path]]:
     """What came of a compiled model, and the files of the certificates that it rests on: these are checked too."""
+    from ilaverify.catalogue import all_entries
     from reports.certificate import certificate_name
     from rewrites.compiler.artefact.checking import check_compiled
     from rewrites.compiler.artefact.errors import ArtefactError
     from rewrites.compiler.artefact.model import read_compiled
-
-    from .catalogue import all_entries
 
     result = _result(path)
     try:
@@ -199,11 +198,10 @@ def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[tup
     """
     from functools import partial
 
+    from ilaverify.catalogue import all_entries
+    from ilaverify.identity import read_provers
+    from ilaverify.workers import Task, run_tasks
     from reports.binding import binding_problems
-
-    from .catalogue import all_entries
-    from .identity import read_provers
-    from .workers import Task, run_tasks
 
     if len(paths) > 1:
         _ = all_entries(), binding_problems  # what all processes need is loaded once, before they begin
@@ -247,13 +245,12 @@ def _seconds_of_proof(path: Path) -> float:
 
 def _checked(path: Path, solver: str, timeout: float, answered: MutableMapping[str, str]) -> dict[str, Any]:
     from ila_lang.text.files import FileRefused
+    from ilaverify.catalogue import find_subject
+    from ilaverify.refutations import is_counterexample, replayed_file
+    from ilaverify.text import counted
     from reports.binding import binding_problems
     from reports.certificate import CertificateError, read_certificate
     from reports.checker import SOLVERS, replay
-
-    from .catalogue import find_subject
-    from .refutations import is_counterexample, replayed_file
-    from .text import counted
 
     result = _result(path)
     if is_counterexample(path):

@@ -13,9 +13,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import __version__, cli_campaign, cli_check, cli_compile, cli_prove, cli_report, cli_rule, cli_run, cli_simulate
+from ilaverify import __version__
+from ilaverify.errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
+
+from . import campaign as cli_campaign
+from . import check as cli_check
+from . import compile as cli_compile
+from . import prove as cli_prove
+from . import report as cli_report
+from . import rule as cli_rule
+from . import run as cli_run
+from . import simulate as cli_simulate
 from .arguments import require_writable, seconds
-from .errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
     from ila_lang import Ila
@@ -122,7 +131,7 @@ def _emit_json(value: object) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from .catalogue import MAPPINGS, MODELS, SHAPED_MAPPINGS, all_entries
+    from ilaverify.catalogue import MAPPINGS, MODELS, SHAPED_MAPPINGS, all_entries
 
     parts = {
         "mapping": {n: summary for n, (summary, _) in MAPPINGS.items()}
@@ -149,8 +158,7 @@ def _list(options: argparse.Namespace) -> int:
 
 def _show(options: argparse.Namespace) -> int:
     from ila_lang import ila_to_json, show_ila
-
-    from .catalogue import find_model
+    from ilaverify.catalogue import find_model
 
     ila = find_model(options.model)
     if options.check:
@@ -182,7 +190,7 @@ def _well_formed(ila: Ila, as_json: bool) -> int:
 
 
 def _mapping(options: argparse.Namespace) -> int:
-    from .catalogue import MAPPINGS, SHAPED_MAPPINGS, all_entries, find_mapping
+    from ilaverify.catalogue import MAPPINGS, SHAPED_MAPPINGS, all_entries, find_mapping
 
     if options.name not in {**MAPPINGS, **SHAPED_MAPPINGS}:
         other = all_entries().get(options.name)
@@ -191,11 +199,10 @@ def _mapping(options: argparse.Namespace) -> int:
     mapping = find_mapping(options.name)
 
     from ila_lang.mapping import SizeError
+    from ilaverify.errors import exit_code
+    from ilaverify.text import show_verdict, show_written, verdict_json
     from rewrites.claims.verify import METHODS, verify
     from smt_encodings.claims import Status
-
-    from .errors import exit_code
-    from .text import show_verdict, show_written, verdict_json
 
     if options.method not in METHODS:
         raise UsageError(f"--method must be one of {', '.join(METHODS)}, not '{options.method}'")
@@ -278,12 +285,11 @@ def _write(
     mapping: TensorMapping, verdict: Verdict, shape: tuple[int, ...] | None, options: argparse.Namespace
 ) -> list[Path]:
     """Writes the certificate of a proof, or the data and the program of a counterexample."""
+    from ilaverify.identity import prover_identity
+    from ilaverify.refutations import write_refutation
     from reports.certificate import certificate_of, certificate_text, semantics_of, write_atomically, written_by
     from rewrites.claims.mapping import MappingSubject
     from smt_encodings.claims import Interpretation, Status
-
-    from .identity import prover_identity
-    from .refutations import write_refutation
 
     if verdict.status is Status.PROVED and options.directory is not None:
         parameters: dict[str, Any] = {}

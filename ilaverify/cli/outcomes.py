@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
-from .errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
+from ilaverify.errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
     from reports.outcomes import ProofOutcome
@@ -24,12 +24,12 @@ def chosen_entries(
     """The claims asked for, each once, in the catalogue's order; raises UsageError unless it is clear which."""
     from difflib import get_close_matches
 
-    from .catalogue import MAPPINGS, all_entries, mapping_entries
+    from ilaverify.catalogue import MAPPINGS, all_entries, mapping_entries
 
     if every + bool(names) + bool(kinds) + bool(targets) != 1:
         raise UsageError("prove must be given either the names of claims, or --kind, or --target, or --all")
     if targets:
-        from .compilation import claims_for
+        from ilaverify.compilation import claims_for
 
         wanted = set(claims_for(targets))
         return {name: entry for name, entry in all_entries().items() if name in wanted}

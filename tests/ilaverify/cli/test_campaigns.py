@@ -17,9 +17,9 @@ from rewrites.campaigns.definition import Outcome, Skip, outside_bound
 from rewrites.campaigns.distributions import draw_integers, draw_real
 from rewrites.campaigns.shrink import shrink_arrays
 from rewrites.campaigns.statistics import relative_error, sample_of, statistics_of
-from tests.ilaverify import toy_campaigns as toys
+from tests.ilaverify.cli import toy_campaigns as toys
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CUT, SUM, HOLDS = (toys.find(f"toy_{name}") for name in ("cut", "sum", "holds"))
 
 
@@ -37,7 +37,7 @@ def test_a_seed_gives_the_same_samples_again_and_another_seed_gives_others() -> 
 def test_samples_do_not_depend_on_what_else_is_loaded(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["toy_holds", "--json", "--seed", "5"]
     assert toys.main(arguments) == 0
-    command = [sys.executable, "-m", "tests.ilaverify.toy_campaigns", *arguments]
+    command = [sys.executable, "-m", "tests.ilaverify.cli.toy_campaigns", *arguments]
     fresh = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
     assert json.loads(fresh.stdout) == json.loads(capsys.readouterr().out)
 

@@ -18,18 +18,18 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from . import cli_report
+from ilaverify.errors import EXIT_INTERRUPTED, UsageError
+
+from . import report as cli_report
 from .arguments import count, megabytes, require_writable, seconds, seed
-from .cli_compile import targets_of
-from .cli_outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, show_outcome
-from .errors import EXIT_INTERRUPTED, UsageError
+from .compile import targets_of
+from .outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, show_outcome
 
 if TYPE_CHECKING:
+    from ilaverify.remembered import Files
     from reports.outcomes import ProofOutcome
     from reports.store import ProofStore
     from reports.subjects import Entry
-
-    from .remembered import Files
 
 __all__ = [
     "STATEMENT_FILE",
@@ -96,9 +96,8 @@ _REPORTS = {
 def _prove(options: argparse.Namespace) -> int:
     if options.mutants is not None:
         return _mutants(options)
+    from ilaverify import remembered
     from reports.store import ProofStore, default_store
-
-    from . import remembered
 
     whole = options.all and not (options.names or options.kind or options.target)
     store = None if options.no_store else ProofStore(options.store or default_store())
@@ -125,7 +124,7 @@ def _prove(options: argparse.Namespace) -> int:
             failure = error  # the proofs take their time: the others are made and shown all the same
 
     if known is None:
-        from .prove_all import Limits
+        from ilaverify.prove_all import Limits
 
         limits = Limits(options.jobs, options.timeout, options.memory)
         outcomes, interrupted = run_entries(entries, limits, store, options, keep)
@@ -145,9 +144,8 @@ def _prove(options: argparse.Namespace) -> int:
         found = {"schema": RESULT_SCHEMA, "claims": [outcome_json(o) for o in outcomes]}
         print(json.dumps(found | {"written": [str(p) for p in written]}, indent=2, sort_keys=True))
     else:
+        from ilaverify.text import show_written
         from reports.outcomes import tally
-
-        from .text import show_written
 
         print(show_written(written), end="")
         print(tally(outcomes))
@@ -159,7 +157,7 @@ def _prove(options: argparse.Namespace) -> int:
 
 
 def _mutants(options: argparse.Namespace) -> int:
-    from .cli_mutants import try_mutants
+    from .mutants import try_mutants
 
     asked = [name for name in (*_REPORTS, "store", "recheck") if getattr(options, name)]
     if asked:
@@ -173,10 +171,9 @@ def _remember(
     store: ProofStore, files: Files, entries: dict[str, Entry], outcomes: list[ProofOutcome], jobs: int
 ) -> None:
     """Keeps the answers for runs under the same files; what was proved just now must first be found as those would."""
+    from ilaverify.remembered import remember, unchanged
+    from ilaverify.stored import look_up
     from reports.store import StoreError
-
-    from .remembered import remember, unchanged
-    from .stored import look_up
 
     found = {o.name: o for o in outcomes}
     new = {name: entries[name] for name, o in found.items() if not o.from_store}
@@ -227,9 +224,8 @@ def run_entries(
 
     ``keep`` gets each outcome as it comes.
     """
+    from ilaverify.prove_all import prove_all
     from reports.outcomes import NOT_RUN, ProofOutcome
-
-    from .prove_all import prove_all
 
     progress = _Progress(list(entries))
     width = name_width(entries)
@@ -330,10 +326,9 @@ def write_outcome(outcome: ProofOutcome, directory: Path | None, written: list[P
 
     Without a directory only the run that a proof did not survive is written, to a temporary one.
     """
+    from ilaverify.refutations import write_refutation
     from reports.certificate import certificate_name, write_atomically
     from reports.subjects import Refutation
-
-    from .refutations import write_refutation
 
     kept = outcome.document and (directory is not None or outcome.status == "ERROR")
     if kept and outcome.status in ("REFUTED", "ERROR"):
@@ -355,14 +350,13 @@ def write_reports(
 
     ``inputs`` are shown on the HTML page beside the proofs.
     """
+    from ilaverify import __version__
     from reports.certificate import certificate_name, write_atomically
     from reports.intoto import statement_text
     from reports.junit import junit_text
     from reports.sarif import sarif_text
     from reports.summary import summary_text
     from reports.trust import trust_report
-
-    from . import __version__
 
     def put(path: Path, text: str) -> None:
         write_atomically(path, text)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ilaverify.cli_check import _seconds_of_proof
+from ilaverify.cli.check import _seconds_of_proof
 
 
 @pytest.mark.parametrize(

@@ -19,15 +19,15 @@ from onnx import numpy_helper
 
 from ila_lang import PortableError, ila_from_json, ila_to_json
 from ila_lang.text import files as input_files
-from ilaverify import cli, commands
+from ilaverify import cli
 from ilaverify.catalogue import find_model
+from ilaverify.cli import commands
 from reports import certificate
 from reports.certificate import read_certificate
 from reports.store import ProofStore, StoreError
+from tests.ilaverify.compiled_models import TARGETS, pretended, small_model
 
-from .compiled_models import TARGETS, pretended, small_model
-
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "encodings")])}
 DIGITS = "9" * 5000
 
@@ -128,7 +128,7 @@ def test_ctrl_c_while_modules_load() -> None:
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may ignore it\n"
         "class Interrupting:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'ilaverify.commands':\n"
+        "        if name == 'ilaverify.cli.commands':\n"
         "            os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.meta_path.insert(0, Interrupting())\n"
         "from ilaverify.cli import main\n"

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ilaverify import cli_campaign
+from ilaverify.cli import campaign as cli_campaign
 from ilaverify.errors import EXIT_BAD_USAGE, UsageError
 from rewrites.campaigns import registry
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, Skip, Violation, first_violation, in_range

@@ -21,7 +21,7 @@ from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import canonical_text
 from ilaverify import cli
 from ilaverify.catalogue import all_entries
-from ilaverify.cli_outcomes import chosen_entries
+from ilaverify.cli.outcomes import chosen_entries
 from ilaverify.comparison import compare, distance
 from ilaverify.compilation import Request, claims_for, compile_model
 from ilaverify.errors import UsageError
@@ -41,7 +41,7 @@ from rewrites.compiler.codegen.calibration import calibrate
 from rewrites.mappings.flexasr.linear import linear_mapping
 from tests.ilaverify.compiled_models import TARGETS, image, pretended, small_model
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CONVOLUTION = "hlscnn.conv2d"
 RESTS_ON = ("flexasr_linear", "hlscnn_conv2d_8bit", "pads-of-a-convolution-as-a-pad-with-zeros", "transposed-twice")
 BOUNDS = tuple(sorted({*bound_claims("flexasr_linear"), *bound_claims("hlscnn_conv2d_8bit")}))
@@ -724,7 +724,7 @@ def test_seeds_of_random_inputs(place: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_what_stays_on_the_host_is_counted_as_listed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from ilaverify.cli_compile import _show
+    from ilaverify.cli.compile import _show
 
     compiled = read_compiled(place / "made")
     _show(compiled, compiled.digest, place / "made")

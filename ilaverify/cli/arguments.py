@@ -7,7 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from .errors import UsageError
+from ilaverify.errors import UsageError
+
 from .memory import LEAST_MEMORY
 
 __all__ = ["count", "megabytes", "note_large", "require_writable", "seconds", "seed"]

@@ -20,8 +20,8 @@ from bmc.counterexample import replays, search
 from chc.mapping.prove import claim_of
 from ilaverify.catalogue import MAPPINGS, mapping_entries
 from ilaverify.cli import main
-from ilaverify.cli_campaign import result_json
-from ilaverify.cli_report import PageInputs, page_of, stored_outcomes
+from ilaverify.cli.campaign import result_json
+from ilaverify.cli.report import PageInputs, page_of, stored_outcomes
 from ilaverify.identity import prover_identity
 from reports.certificate import certificate_of, certificate_text, claim_json, content_digest, semantics_of
 from reports.html_inputs import InputError, read_campaign, read_campaigns, read_scaling
@@ -33,11 +33,11 @@ from rewrites.claims.counterexamples import counterexample_text
 from rewrites.claims.mapping import MappingSubject
 from rewrites.mappings.flexasr.pooling import pooling_mapping, selection_mapping
 from smt_encodings.claims import Answer, Obligation, Runs, Status, Verdict
-from tests.ilaverify.toy_campaigns import CAMPAIGNS
+from tests.ilaverify.cli.toy_campaigns import CAMPAIGNS
 from tests.reports.html_examples import CAMPAIGN, TIMES, certificate, proved
 from tests.reports.outcome_examples import claim
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 TRUE, FALSE = "flexasr_maxpool", "flexasr_maxpool_select"
 ENTRIES = mapping_entries([TRUE, "flexasr_meanpool", FALSE])
 

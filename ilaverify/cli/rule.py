@@ -7,8 +7,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ilaverify.errors import UsageError
+
 from .arguments import require_writable, seconds
-from .errors import UsageError
 
 if TYPE_CHECKING:
     from reports.subjects import Subject
@@ -35,7 +36,7 @@ def add_parser(verbs: Any) -> None:
 
 
 def _rule(options: argparse.Namespace) -> int:
-    from .catalogue import MAPPINGS, SHAPED_MAPPINGS, find_subject
+    from ilaverify.catalogue import MAPPINGS, SHAPED_MAPPINGS, find_subject
 
     if options.name in {**MAPPINGS, **SHAPED_MAPPINGS}:
         raise UsageError(f"{options.name} is a mapping; use ilaverify mapping {options.name}")
@@ -43,11 +44,10 @@ def _rule(options: argparse.Namespace) -> int:
         require_writable("-o", options.directory, directory=True)
     subject = find_subject(options.name)
 
+    from ilaverify.errors import exit_code
+    from ilaverify.text import show_verdict, show_written, verdict_json
     from smt_encodings.claims import Status
     from smt_encodings.discharge import Discharger
-
-    from .errors import exit_code
-    from .text import show_verdict, show_written, verdict_json
 
     verdict = subject.prove(Discharger(timeout=options.timeout))
     keep = options.directory is not None or verdict.status is Status.ERROR
@@ -67,11 +67,10 @@ def _rule(options: argparse.Namespace) -> int:
 
 def _write(subject: Subject, verdict: Verdict, directory: Path | None) -> list[Path]:
     """Writes the certificate of a proof, or the data of a counterexample."""
+    from ilaverify.identity import prover_identity
+    from ilaverify.refutations import write_refutation
     from reports.certificate import certificate_name, certificate_of, certificate_text, write_atomically, written_by
     from smt_encodings.claims import Status
-
-    from .identity import prover_identity
-    from .refutations import write_refutation
 
     if verdict.status is Status.PROVED and directory is not None:
         parameters = subject.parameters(verdict)
