@@ -119,7 +119,7 @@ def _run(campaign: Campaign, options: argparse.Namespace) -> int:
 def _write(result: CampaignResult, directory: Path, written: list[Path]) -> None:
     """Writes samples, the violating example and the picture; each path is added to ``written`` when it is there."""
     from reports.certificate import write_atomically
-    from reports.histogram import PlotUnavailable, histogram_svg
+    from reports.html.histogram import PlotUnavailable, histogram_svg
     from rewrites.campaigns.examples import write_example
 
     campaign = result.campaign

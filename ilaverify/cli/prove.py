@@ -352,11 +352,11 @@ def write_reports(
     """
     from ilaverify import __version__
     from reports.certificate import certificate_name, write_atomically
-    from reports.intoto import statement_text
-    from reports.junit import junit_text
-    from reports.sarif import sarif_text
-    from reports.summary import summary_text
-    from reports.trust import trust_report
+    from reports.formats.intoto import statement_text
+    from reports.formats.junit import junit_text
+    from reports.formats.sarif import sarif_text
+    from reports.formats.summary import summary_text
+    from reports.formats.trust import trust_report
 
     def put(path: Path, text: str) -> None:
         write_atomically(path, text)

@@ -26,8 +26,8 @@ from .outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, o
 if TYPE_CHECKING:
     from bmc.counterexample import Counterexample
     from ila_lang.mapping import TensorMapping
-    from reports.html_claims import Comparison
-    from reports.html_inputs import CampaignRecord, Scaling
+    from reports.html.claims import Comparison
+    from reports.html.inputs import CampaignRecord, Scaling
     from reports.outcomes import ProofOutcome
     from reports.store import ProofStore
     from reports.subjects import Entry
@@ -77,7 +77,7 @@ class PageInputs:
 
 def read_inputs(options: argparse.Namespace) -> PageInputs:
     """The files that the options name; raises UsageError where one cannot be shown."""
-    from reports.html_inputs import InputError, read_campaigns, read_scaling
+    from reports.html.inputs import InputError, read_campaigns, read_scaling
 
     try:
         return PageInputs(
@@ -174,7 +174,7 @@ def page_of(
     from importlib.metadata import version
 
     from ilaverify import __version__
-    from reports.html import html_page
+    from reports.html.page import html_page
     from smt_encodings.solvers import cvc5 as solver_cvc5
     from smt_encodings.solvers import z3 as solver_z3
 
@@ -217,7 +217,7 @@ def _run(mapping: TensorMapping, found: Counterexample) -> Comparison | str:
     """The outputs of a run from the counterexample's data, if it shows the same first difference."""
     from bmc.counterexample import Runner
     from ila_lang import MemSort
-    from reports.html_claims import Comparison
+    from reports.html.claims import Comparison
 
     run = Runner(mapping).run_from(found.sizes, found.initial)
     if run.error or not run.failed:

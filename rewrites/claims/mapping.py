@@ -20,8 +20,8 @@ from bmc.runs import survey
 from chc.mapping.prove import claim_of
 from ila_lang.mapping import TensorMapping
 from reports.certificate import semantics_of
+from reports.formats.trust import trust_entry
 from reports.subjects import Mutant, Refutation, Required, Subject
-from reports.trust import trust_entry
 from smt_encodings.claims import Claim, Status, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 

@@ -115,7 +115,7 @@ BESIDE = (
     "ilaverify.cli", "ilaverify.compilation", "ilaverify.prove_all", "rewrites.campaigns", "ilaverify.catalogue",
     "rewrites.findings", "rewrites.compiler", "rewrites.egraph",
     "rewrites.claims.gate", "rewrites.rules", "rewrites.mappings",
-    "rewrites.claims.registry", "reports.html", "reports.sarif", "ir_semantics.onnx", "ir_semantics.graph",
+    "rewrites.claims.registry", "reports.html.page", "reports.formats.sarif", "ir_semantics.onnx", "ir_semantics.graph",
 )  # fmt: skip
 """What no proof consists of: modules whose names begin so."""
 

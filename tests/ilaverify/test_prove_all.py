@@ -278,7 +278,7 @@ def test_broken_entries_are_errors(asked: Callable[[], int], tmp_path: Path, kep
 def test_a_proof_that_dies_leaves_the_place_of_its_claim(
     asked: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from reports.junit import junit_text
+    from reports.formats.junit import junit_text
 
     def dies(*_: object) -> Verdict:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -118,7 +118,7 @@ def test_an_unchanged_run_says_what_looking_everything_up_says(proved: tuple[Pat
     "name",
     [
         "rewrites/rules/scalar/floats.py",
-        slow("reports/templates/style.css"),
+        slow("reports/html/templates/style.css"),
         slow("encodings/smt_encodings/new.py"),
     ],
 )

@@ -24,7 +24,7 @@ from ilaverify.cli.campaign import result_json
 from ilaverify.cli.report import PageInputs, page_of, stored_outcomes
 from ilaverify.identity import prover_identity
 from reports.certificate import certificate_of, certificate_text, claim_json, content_digest, semantics_of
-from reports.html_inputs import InputError, read_campaign, read_campaigns, read_scaling
+from reports.html.inputs import InputError, read_campaign, read_campaigns, read_scaling
 from reports.outcomes import NOT_RUN, ProofOutcome
 from reports.store import CERTIFICATE, COUNTEREXAMPLE, ProofStore, proof_key
 from reports.subjects import Entry
@@ -34,7 +34,7 @@ from rewrites.claims.mapping import MappingSubject
 from rewrites.mappings.flexasr.pooling import pooling_mapping, selection_mapping
 from smt_encodings.claims import Answer, Obligation, Runs, Status, Verdict
 from tests.ilaverify.cli.toy_campaigns import CAMPAIGNS
-from tests.reports.html_examples import CAMPAIGN, TIMES, certificate, proved
+from tests.reports.html.html_examples import CAMPAIGN, TIMES, certificate, proved
 from tests.reports.outcome_examples import claim
 
 ROOT = Path(__file__).parents[3]

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from .outcomes import ProofOutcome, tally
+from reports.outcomes import ProofOutcome, tally
 
 __all__ = ["summary_text"]
 

@@ -12,7 +12,7 @@ import pytest
 
 from ila_lang import canonical_text
 from reports.certificate import write_atomically
-from reports.intoto import PREDICATE_TYPE, STATEMENT_TYPE, statement_text
+from reports.formats.intoto import PREDICATE_TYPE, STATEMENT_TYPE, statement_text
 from tests.reports.outcome_examples import HOSTILE, claim
 
 STATEMENT = {  # the in-toto attestation framework's Statement, version 1

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from reports.certificate import SCHEMA, certificate_text, content_digest
-from reports.html_claims import Comparison
-from reports.html_inputs import CampaignRecord, Scaling, read_campaign, read_scaling
+from reports.html.claims import Comparison
+from reports.html.inputs import CampaignRecord, Scaling, read_campaign, read_scaling
 from reports.outcomes import ProofOutcome
 from tests.reports.outcome_examples import claim
 

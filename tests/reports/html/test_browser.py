@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from reports.html import html_page
-from tests.reports.html_browser import REQUIRED, Browser, browser, find_browser
-from tests.reports.html_examples import campaign, certificate, comparison, obligation, proved, refuted, times
+from reports.html.page import html_page
+from tests.reports.html.html_browser import REQUIRED, Browser, browser, find_browser
+from tests.reports.html.html_examples import campaign, certificate, comparison, obligation, proved, refuted, times
 from tests.reports.outcome_examples import ALL, claim
 
 PHONE, DESK = (390, 844), (1280, 800)

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reports.html import html_page
-from reports.html_claims import EQUALITIES, INTERPRETATIONS, VERDICTS, Comparison, claim_view, window_of
+from reports.html.claims import EQUALITIES, INTERPRETATIONS, VERDICTS, Comparison, claim_view, window_of
+from reports.html.page import html_page
 from reports.outcomes import NOT_RUN, ProofOutcome
 from smt_encodings.claims import Equality, Interpretation, Status
-from tests.reports.html_examples import (
+from tests.reports.html.html_examples import (
     RUN_AT,
     SOLVERS,
     campaign,
@@ -32,8 +32,8 @@ from tests.reports.html_examples import (
 )
 from tests.reports.outcome_examples import ALL, HOSTILE, LEFT, NASTY, UNKNOWN, WRONG, claim
 
-ROOT = Path(__file__).parents[2]
-STYLE = (ROOT / "reports" / "templates" / "style.css").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[3]
+STYLE = (ROOT / "reports" / "html" / "templates" / "style.css").read_text(encoding="utf-8")
 ATTACK = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'><a href=javascript:alert(3)>"
 INLINE = {"a", "code", "em", "mark", "span", "strong"}
 LOADING = {"script", "img", "iframe", "object", "embed", "video", "audio", "source", "base", "form"}

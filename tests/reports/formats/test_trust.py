@@ -9,7 +9,7 @@ from chc.mapping.prove import claim_of
 from ila_lang import Kernel, Let, bv, const, uninterpreted, var
 from ila_lang.mapping import Lemma, TensorMapping
 from ilaverify.catalogue import all_entries
-from reports.trust import trust_entry, trust_report
+from reports.formats.trust import trust_entry, trust_report
 from rewrites.mappings.flexasr.pooling import pooling_mapping
 from smt_encodings.claims import Status
 
@@ -29,7 +29,7 @@ def report() -> str:
 def test_the_golden_report() -> None:
     """A difference means that a theorem rests on something else now: look at it, then write the file again."""
     assert report() == GOLDEN.read_text(encoding="utf-8"), (
-        "what the theorems rest on has changed; if that is meant: python -m tests.reports.test_trust"
+        "what the theorems rest on has changed; if that is meant: python -m tests.reports.formats.test_trust"
     )
 
 

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from reports.histogram import PlotUnavailable, error_bins, histogram_svg
+from reports.html.histogram import PlotUnavailable, error_bins, histogram_svg
 
 GROUPS = {"uniform": [0.011, 0.012, 0.0125, 0.012], "normal": [0.02, 0.013], "empty": []}
 

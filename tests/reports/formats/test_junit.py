@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.junit import junit_text
+from reports.formats.junit import junit_text
 from reports.outcomes import ProofOutcome
 from tests.reports.outcome_examples import (
     ALL,

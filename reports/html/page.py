@@ -16,11 +16,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from reports.outcomes import NOT_RUN, ProofOutcome
+
+from .claims import VERDICTS, ClaimView, Comparison, claim_view
 from .histogram import percent
-from .html_claims import VERDICTS, ClaimView, Comparison, claim_view
-from .html_inputs import CampaignRecord, Scaling
-from .html_plots import histogram_plot, scaling_plot, swatch
-from .outcomes import NOT_RUN, ProofOutcome
+from .inputs import CampaignRecord, Scaling
+from .plots import histogram_plot, scaling_plot, swatch
 
 __all__ = ["html_page"]
 
@@ -137,7 +138,7 @@ def _histogram(record: CampaignRecord) -> Markup:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("reports"),
+        loader=PackageLoader("reports.html"),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_given,
@@ -153,7 +154,7 @@ def _environment() -> Environment:
 
 def _read_style() -> str:
     """The style sheet; it must not be able to end its element."""
-    source, _, _ = PackageLoader("reports").get_source(Environment(), "style.css")
+    source, _, _ = PackageLoader("reports.html").get_source(Environment(), "style.css")
     assert "</" not in source
     return source
 

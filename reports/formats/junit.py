@@ -10,7 +10,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
-from .outcomes import NOT_RUN, ProofOutcome
+from reports.outcomes import NOT_RUN, ProofOutcome
 
 __all__ = ["junit_text"]
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reports.formats.summary import summary_text
 from reports.outcomes import ProofOutcome
-from reports.summary import summary_text
 from tests.reports.outcome_examples import ALL, BROKEN, FALSE, NASTY, PROVED, STORED, UNSOUND, WRONG
 
 CELL = re.compile(r"(?<!\\)(?:\\\\)*\|")

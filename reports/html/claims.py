@@ -15,9 +15,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from .certificate import CertificateError, parse_certificate
-from .outcomes import NOT_RUN, ProofOutcome
-from .store import certificate_problems
+from reports.certificate import CertificateError, parse_certificate
+from reports.outcomes import NOT_RUN, ProofOutcome
+from reports.store import certificate_problems
 
 __all__ = [
     "EQUALITIES",

@@ -9,8 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from reports.formats.sarif import sarif_text
 from reports.outcomes import ProofOutcome
-from reports.sarif import sarif_text
 from tests.reports.outcome_examples import (
     ALL,
     BROKEN,

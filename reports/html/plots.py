@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 import numpy as np
 
 from .histogram import error_bins, percent
-from .html_inputs import Scaling
+from .inputs import Scaling
 
 __all__ = ["SERIES", "histogram_plot", "scaling_plot", "swatch"]
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from .outcomes import NOT_RUN, ProofOutcome, tally
+from reports.outcomes import NOT_RUN, ProofOutcome, tally
 
 __all__ = ["SARIF_SCHEMA", "sarif_text"]
 

@@ -1,0 +1,1 @@
+"""Outcomes and certificates for other machines: JUnit, SARIF, in-toto, and texts."""
