@@ -33,7 +33,9 @@ _WORDS = (
     "bvashr bvult bvule bvugt bvuge bvslt bvsle bvsgt bvsge bvcomp bvredor bvredand bvnego bvuaddo bvsaddo bvumulo "
     "bvsmulo bvusubo bvssubo bvsdivo bvite bv2nat ubv_to_int sbv_to_int piand eqrange fp RNE RNA RTP RTN RTZ "
     "roundNearestTiesToEven roundNearestTiesToAway roundTowardPositive roundTowardNegative roundTowardZero tuple bag "
-    "sep pto wand"
+    "sep pto wand sinh cosh tanh asin acos atan asinh acosh atanh ext_rotate_left ext_rotate_right bvsmod_i bvudiv_i "
+    "bvurem_i bvsdiv_i bvsrem_i bvumul_noovfl bvsmul_noovfl bvsmul_noudfl mkbv bv2int div0 mod0 bvudiv0 bvurem0 "
+    "bvsdiv0 bvsrem0 bvsmod0"
 )
 _SOLVERS_OWN = frozenset(_WORDS.split())
 _SOLVERS_FAMILIES = frozenset(

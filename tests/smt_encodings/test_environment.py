@@ -21,6 +21,8 @@ fp fp.abs fp.add fp.isNaN fp.to_real to_fp NaN RNE RNA RTP RTN RTZ roundNearestT
 roundTowardPositive roundTowardNegative roundTowardZero
 str.len str.at re.all seq.unit seq.len set.empty set.union bag.count ff.add tuple.select table.product rel.join sep.nil
 nullable.some sep pto wand tuple bag cons head tail is witness Inv named pattern
+sinh cosh tanh asinh acosh atanh ext_rotate_left ext_rotate_right bvsmod_i bvudiv_i bvurem_i bvsdiv_i bvsrem_i
+bvumul_noovfl bvsmul_noovfl bvsmul_noudfl mkbv bv2int div0 mod0 bvudiv0 bvurem0 bvsdiv0 bvsrem0 bvsmod0
 """
 """The reserved words of SMT-LIB 2.7, the symbols of its theories, and those of further theories of cvc5 and z3."""
 
@@ -34,6 +36,22 @@ def test_every_word_can_be_the_name_of_a_size(logic: str, sort: str, one: str) -
             assert solver.check(text, 5.0).status == "sat", (word, solver.__name__)
         with fresh_symbols():
             assert symbol_text("a size", word) == name
+
+
+@pytest.mark.parametrize(
+    "logic, sort, values",
+    [("ALL", "Int", ("0", "17")), ("ALL", "Real", ("0.0", "17.0")), ("QF_UFBV", "(_ BitVec 8)", ("#x00", "#x11"))],
+)
+def test_every_word_can_be_the_name_of_a_function(logic: str, sort: str, values: tuple[str, str]) -> None:
+    """Of any function: that it is 17 at 0 contradicts nothing."""
+    for word in WORDS.split():
+        name = declarable(word)
+        text = (
+            f"(set-logic {logic})\n(declare-fun {name} ({sort}) {sort})\n"
+            f"(assert (= ({name} {values[0]}) {values[1]}))\n(check-sat)\n"
+        )
+        for solver in (solver_z3, solver_cvc5):
+            assert solver.check(text, 5.0).status == "sat", (word, solver.__name__)
 
 
 def test_other_names_stay_as_they_are() -> None:

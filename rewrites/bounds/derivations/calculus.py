@@ -34,9 +34,9 @@ class Derivation:
         """The primitive of a lemma in the place of the operation."""
         return self("lemma", of, lemmas=[name], names=names)
 
-    def named(self, of: int, name: str, factor: str = "1") -> int:
-        """The same value, whose magnitude is a range's, times a factor."""
-        return self("range", of, names=[name, factor])
+    def named(self, of: int, name: str) -> int:
+        """The same value, whose magnitude is a range's."""
+        return self("range", of, names=[name])
 
 
 @dataclass(frozen=True)

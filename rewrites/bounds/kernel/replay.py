@@ -16,8 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from ir_semantics.tensors.numbers import fraction_of
-
 from . import laws
 from .constants import EXP_VANISHES, INV_SQRT_ERROR, LEAST_RADICAND
 from .formula import Formula, constant, half_step, inverse_root, maximum, minimum, power_of_two, symbol, symbols_of
@@ -217,11 +215,9 @@ def _omission(t: Theorem, step: Step, a: Judgement) -> Judgement:
 
 
 def _range(t: Theorem, step: Step, a: Judgement) -> Judgement:
-    """names: of the range, and by what it is multiplied; of sums, the range is of their parts, too."""
-    name, factor = step.names
-    scale = fraction_of(factor)
-    need(scale > 0, "a factor of a range must be positive")
-    return replace(a, magnitude=scale * t.named(name, a.real, (1 / scale) * a.magnitude))
+    """names: of the range; of sums, the range is of their parts, too."""
+    (name,) = step.names
+    return replace(a, magnitude=t.named(name, a.real, a.magnitude))
 
 
 def _again(t: Theorem, step: Step, a: Judgement) -> Judgement:

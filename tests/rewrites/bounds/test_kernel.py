@@ -124,10 +124,10 @@ WRONG = {
     ),
     "an inexact shift": ([H, Step("shift", (1, 1))], "a shift must be of exact integers"),
     "an upper bound for a lower one": (
-        [X, FIXED, Step("range", (2,), (), ("v", "1")), Step("inverse root", (3,), (), ("v",))],
+        [X, FIXED, Step("range", (2,), (), ("v",)), Step("inverse root", (3,), (), ("v",))],
         "v must be a lower bound only",
     ),
-    "a negative range": ([X, Step("range", (1,), (), ("R", "-1"))], "a factor of a range must be positive"),
+    "a range times a number": ([X, Step("range", (1,), (), ("R", "1/1000"))], "step 2: range does not apply: too many values to unpack (expected 1)"),
     "a sum of words that it does not add": (
         [X, Step("repeated sum", (1,), ("sum",), ("i", "I"))],
         "terms of a sum must be of the form fixed",
@@ -151,7 +151,7 @@ WRONG = {
         "step 1: given does not apply: a name must be an identifier, not '-5'",
     ),
     "a range called 0": (
-        [WORD, Step("range", (1,), (), ("0", "1"))],
+        [WORD, Step("range", (1,), (), ("0",))],
         "step 2: range does not apply: a name must be an identifier, not '0'",
     ),
     "an index that is a number": (
