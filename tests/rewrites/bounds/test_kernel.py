@@ -127,7 +127,10 @@ WRONG = {
         [X, FIXED, Step("range", (2,), (), ("v",)), Step("inverse root", (3,), (), ("v",))],
         "v must be a lower bound only",
     ),
-    "a range times a number": ([X, Step("range", (1,), (), ("R", "1/1000"))], "step 2: range does not apply: too many values to unpack (expected 1)"),
+    "a range times a number": (
+        [X, Step("range", (1,), (), ("R", "1/1000"))],
+        "step 2: range does not apply: too many values to unpack (expected 1)",
+    ),
     "a sum of words that it does not add": (
         [X, Step("repeated sum", (1,), ("sum",), ("i", "I"))],
         "terms of a sum must be of the form fixed",
