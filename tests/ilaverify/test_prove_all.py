@@ -179,7 +179,7 @@ def other_counterexample(**parts: Any) -> Callable[[str], str]:
         (other_counterexample(sizes={}), "it does not replay"),
         (other_counterexample(shown=["0x01", "0x02"]), "it does not replay"),
         (other_counterexample(row="0"), "row of a counterexample must have its form, not '0'"),
-        (other_counterexample(initial=[[1, 2]]), "not enough values to unpack"),
+        (other_counterexample(initial=[[1, 2]]), "initial of a counterexample must have its form, not [[1, 2]]"),
         (other_counterexample(more=1), "keys of a counterexample must be exactly"),
     ],
 )

@@ -146,8 +146,8 @@ LOST = {
     "cleaning up": "class Last:\n  def __del__(self): os.kill(0, 2)\nLast(); time.sleep(20)",
     "handed to C": "try: os.kill(0, 2)\nexcept KeyboardInterrupt: raise TypeError('argument 1')",
     "at the end": "try: os.kill(0, 2)\nexcept KeyboardInterrupt: pass",
-    "a solver": "from smt_encodings import solver_z3; interrupt_later(); solver_z3.check(HARD, 20)",
-    "the other solver": "from smt_encodings import solver_cvc5; interrupt_later(); solver_cvc5.check(HARD, 20)",
+    "a solver": "from smt_encodings.solvers import z3 as solver_z3; interrupt_later(); solver_z3.check(HARD, 20)",
+    "the other solver": "from smt_encodings.solvers import cvc5 as solver_cvc5; interrupt_later(); solver_cvc5.check(HARD, 20)",
 }
 """What happens in a command when Ctrl-C comes."""
 
@@ -157,7 +157,8 @@ def test_ctrl_c_that_is_not_raised_ends_the_command_all_the_same(at: str) -> Non
     program = (
         "import os, signal, sys, threading, time\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may ignore it\n"
-        "from ilaverify import cli, commands\n"
+        "from ilaverify import cli\n"
+        "from ilaverify.cli import commands\n"
         "HARD = '(set-logic ALL)(declare-fun x () Int)(declare-fun y () Int)(declare-fun z () Int)'\n"
         "HARD += '(assert (> x 1))(assert (> y 1))(assert (= (+ (* x x x) (* y y y)) (* z z z)))(check-sat)'\n"
         "def interrupt_later():\n"
@@ -181,7 +182,8 @@ def test_ctrl_c_after_the_end_of_a_command_changes_nothing() -> None:
     program = (
         "import os, signal, sys\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may ignore it\n"
-        "from ilaverify import cli, commands\n"
+        "from ilaverify import cli\n"
+        "from ilaverify.cli import commands\n"
         "commands.run = lambda _: 1\n"
         "sys.argv = ['ilaverify', 'mapping']\n"
         "code = cli.main()\n"

@@ -32,7 +32,7 @@ def accepted(claim: SumClaim, derivation: Cancellation) -> bool:
 
 def test_the_kernel_imports_nothing_of_what_counts() -> None:
     imports = [n for n in ast.walk(ast.parse(inspect.getsource(sums_replay))) if isinstance(n, ast.ImportFrom)]
-    assert {n.module for n in imports} == {"__future__", "dataclasses", "itertools", "sums"}
+    assert {n.module for n in imports} == {"__future__", "dataclasses", "itertools", "terms"}
 
 
 @settings(deadline=None, max_examples=300, derandomize=True)
