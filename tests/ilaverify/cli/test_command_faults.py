@@ -147,7 +147,9 @@ LOST = {
     "handed to C": "try: os.kill(0, 2)\nexcept KeyboardInterrupt: raise TypeError('argument 1')",
     "at the end": "try: os.kill(0, 2)\nexcept KeyboardInterrupt: pass",
     "a solver": "from smt_encodings.solvers import z3 as solver_z3; interrupt_later(); solver_z3.check(HARD, 20)",
-    "the other solver": "from smt_encodings.solvers import cvc5 as solver_cvc5; interrupt_later(); solver_cvc5.check(HARD, 20)",
+    "the other solver": (
+        "from smt_encodings.solvers import cvc5 as solver_cvc5; interrupt_later(); solver_cvc5.check(HARD, 20)"
+    ),
 }
 """What happens in a command when Ctrl-C comes."""
 
