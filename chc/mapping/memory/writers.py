@@ -35,8 +35,8 @@ _FEW = 8
 MOST_CANDIDATES = 4000
 """Terms among which a component of a witness is looked up."""
 
-MOST_ITERATIONS = 1 << 17
-"""Iterations of one write that are tried at a sample: seconds, and some 50 MB."""
+MOST_ITERATIONS = 1 << 19
+"""Iterations of one write that are tried at a sample: half a minute, and some 200 MB."""
 
 
 @dataclass(frozen=True)

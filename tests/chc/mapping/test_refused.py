@@ -148,7 +148,7 @@ def cleared(bits: int) -> TensorMapping:
 def test_a_loop_that_is_too_long_to_be_tried() -> None:
     assert prove(cleared(9), discharger=Discharger(timeout=5.0), horn_timeout=3.0).status is Status.PROVED
     refused(
-        cleared(18),
-        "toy toy_kernel writes tmp more than 131072 times at sample sizes, too often to be tried; give smaller sample "
+        cleared(20),
+        "toy toy_kernel writes tmp more than 524288 times at sample sizes, too often to be tried; give smaller sample "
         "shapes or shorter loops",
     )
