@@ -1,0 +1,175 @@
+"""Steps compose: what they say, and instances of their lemmas, give the goal, and nothing else is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import gcd
+
+import pysmt.shortcuts as smt
+import pytest
+from pysmt.fnode import FNode
+from pysmt.operators import AND, IMPLIES, NOT, OR
+from pysmt.typing import INT
+
+from chc.mapping.arithmetic.injectivity import injectivity_steps
+from chc.mapping.arithmetic.polynomials import Step, difference_of, expand
+from chc.mapping.arithmetic.ranges import apart_steps, digit_steps, quick, range_steps
+from chc.mapping.unsupported import Unsupported
+from smt_encodings.discharge import conjuncts
+
+Instance = Mapping[str, FNode]
+
+
+def number(name: str) -> FNode:
+    return smt.Symbol(name, INT)
+
+
+def outline(formula: FNode) -> FNode:
+    """A formula with a Boolean in place of each comparison: the same one for the same sum of products."""
+    if formula.is_equals() or formula.is_le() or formula.is_lt():
+        left, right = formula.args()
+        terms = difference_of(expand(right), expand(smt.Plus(left, smt.Int(int(formula.is_lt())))))
+        if formula.is_equals() and terms:
+            divisor = gcd(*terms.values()) * (1 if terms[min(terms, key=str)] > 0 else -1)
+            terms = {m: c // divisor for m, c in terms.items()}
+        if not terms.keys() - {()}:
+            literal = terms.get((), 0)
+            return smt.Bool(literal == 0 if formula.is_equals() else literal >= 0)
+        return smt.Symbol(f"{'0 =' if formula.is_equals() else '0 <='} {sorted(map(str, terms.items()))}")
+    if formula.is_bool_constant():
+        return formula
+    make = {AND: smt.And, OR: smt.Or, NOT: smt.Not, IMPLIES: smt.Implies}[formula.node_type()]
+    return make(*map(outline, formula.args()))
+
+
+def follows(facts: Sequence[FNode], goal: FNode) -> bool:
+    """Whether a goal follows from facts without any arithmetic but that of equal sums of products."""
+    return bool(smt.is_valid(smt.Implies(smt.And(map(outline, facts)), outline(goal))))
+
+
+def composed(
+    known: Sequence[FNode],
+    steps: Sequence[Step] | None,
+    goal: FNode,
+    lemmas: Mapping[str, Sequence[Instance]],
+    given: Sequence[FNode] = (),
+) -> bool:
+    """Whether steps that rest on what is known or said before say enough for a goal, of lemmas the instances only."""
+    assert steps is not None
+    facts, shown = conjuncts(known), [*given]
+    for name, hypotheses, stone in steps:
+        assert quick(hypotheses, stone), name
+        if name.endswith("products"):  # 0 <= a and 0 <= b give 0 <= a*b
+            said = {n: s.arg(1) for n, _, s in steps if s.is_le()}
+            distances = [n for n in said if n.startswith(name.replace("products", "distance"))]
+            instances = [{"!a": said[n], "!b": said[n.replace("distance", "factor")]} for n in distances]
+        elif name in lemmas:
+            instances = [*lemmas[name]]
+        else:
+            assert all(h in facts or follows(shown, h) for h in conjuncts(hypotheses)), name
+            instances = [{}]
+        lemma = smt.Implies(smt.And(hypotheses), stone)
+        shown += [lemma.substitute({number(n): t for n, t in i.items()}) if i else stone for i in instances]
+    return follows(shown, goal)
+
+
+def within(symbols: Sequence[FNode], limit: FNode) -> list[FNode]:
+    return [smt.And(smt.LE(smt.Int(0), x), smt.LT(x, limit)) for x in symbols]
+
+
+@pytest.mark.parametrize("gap", [0, 1])
+def test_steps_to_a_bound(gap: int) -> None:
+    a, b, n, slack = map(number, ("a", "b", "n", "slack"))
+    known = [smt.LE(smt.Int(1), n), smt.LE(smt.Int(gap), slack), *within((a, b), n)]
+    address, area = smt.Plus(smt.Times(a, n), b), smt.Times(n, n)
+    limit = smt.Plus(area, slack, smt.Int(-1))
+    steps = range_steps(known, address, limit, {n, slack}, quick, gap)
+    goal = smt.LE(smt.Plus(address, smt.Int(gap)), limit)
+    assert composed(known, steps, goal, {"sum": [{"!product0": area, "!product1": smt.Times(a, n)}]})
+
+
+@pytest.mark.parametrize("nonlinear", [False, True])
+def test_steps_to_a_digit(nonlinear: bool) -> None:
+    a, b, n = map(number, "abn")
+    known = [smt.LE(smt.Int(1), n), *within((a, b), n)]
+    digit, radix = (smt.Plus(smt.Times(a, n), b), smt.Times(n, n)) if nonlinear else (a, n)
+    steps = digit_steps(known, digit, radix, {n}, quick)
+    lemmas = {
+        "not negative, sum": [{"!product0": smt.Times(a, n)}],
+        "below the radix, sum": [{"!product0": smt.Times(n, n), "!product1": smt.Times(a, n)}],
+    }
+    assert composed(known, steps, *within([digit], radix), lemmas)
+
+
+def test_steps_to_an_address_of_its_own() -> None:
+    """offset + 48*(a*n + x) + 3*lane determines a, x and the lane."""
+    a, b, x, y, lane, other, n, offset = map(number, ("a", "b", "x", "y", "lane", "other", "n", "offset"))
+    known = [
+        smt.LE(smt.Int(1), n),
+        *within((a, b), smt.Int(9)),
+        *within((x, y), n),
+        *within((lane, other), smt.Int(16)),
+    ]
+    pairs = [(a, b), (x, y), (lane, other)]
+    highs = [smt.Plus(smt.Times(q, n), v) for q, v in ((a, x), (b, y))]
+    address = smt.Plus(offset, smt.Times(smt.Int(48), highs[0]), smt.Times(smt.Int(3), lane))
+    lemmas = {
+        "the address, digit by digit": [{}, {s.symbol_name(): t for s, t in pairs}],
+        "digit lane of weight 1 of 16": [dict(zip(("high0", "high0.other"), highs, strict=True))],
+        "radix 4": [{"!n": n, "!h": a, "!h.other": b, "!d": x, "!d.other": y}],
+    }
+    steps = injectivity_steps(known, address, dict(pairs), pairs)
+    same = smt.Equals(address, address.substitute(dict(pairs)))
+    goal = smt.And([smt.Equals(*pair) for pair in pairs])
+    assert composed(known, steps, goal, lemmas, [same])
+
+
+def test_steps_to_counters_of_their_own() -> None:
+    """3*a + 2*x determines a and x below 2 and 3, though x is no digit."""
+    a, b, x, y = map(number, "abxy")
+    known, pairs = [*within((a, b), smt.Int(2)), *within((x, y), smt.Int(3))], [(a, b), (x, y)]
+    address = smt.Plus(smt.Times(smt.Int(3), a), smt.Times(smt.Int(2), x))
+    same = smt.Equals(address, address.substitute(dict(pairs)))
+    lemmas = {"the address, digit by digit": [{}, {"a": b, "x": y}]}
+    steps = injectivity_steps(known, address, dict(pairs), pairs)
+    assert composed(known, steps, smt.And([smt.Equals(*pair) for pair in pairs]), lemmas, [same])
+
+
+def test_a_choice_by_a_counter_is_not_common_to_both_addresses() -> None:
+    """x plus one or nothing determines x where a size decides, but not where a counter does."""
+    a, b, x, y, n = map(number, "abxyn")
+    known, renamed = within((x, y), smt.Int(16)), {a: b, x: y}
+
+    def steps(low: FNode) -> list[Step]:
+        address = smt.Plus(x, smt.Ite(smt.LT(low, n), smt.Int(0), smt.Int(1)))
+        return injectivity_steps(known, address, renamed, [(x, y)])
+
+    assert steps(smt.Int(7))
+    with pytest.raises(Unsupported, match="not shown to be injective"):
+        steps(a)
+
+
+@pytest.mark.parametrize("which", ["digits", "rest"])
+def test_steps_to_numbers_that_differ(which: str) -> None:
+    """8*a + d and 8*b + e differ where d < e, or where a < b."""
+    a, b, d, e, n = map(number, "abden")
+    eight, less = smt.Int(8), smt.LT(d, e) if which == "digits" else smt.LT(a, b)
+    below = [smt.LT(smt.Times(smt.Int(2), x), smt.Int(16)) for x in (d, e)]  # a bound that is not seen by its form
+    known = [less, *within((a, b), n), *(smt.LE(smt.Int(0), x) for x in (d, e)), *below]
+    left, right = (smt.Plus(smt.Times(eight, high), low) for high, low in ((a, d), (b, e)))
+    lemmas: dict[str, list[Instance]] = {
+        "radix": [{"!d": d, "!d.other": e, "!h": a, "!h.other": b}],
+        f"{which}: sum": [{}],
+    }
+    steps = apart_steps(known, left, right, {n}, quick)
+    assert any(name == f"{which}: apart" for name, _, _ in steps or ())
+    assert composed(known, steps, smt.Not(smt.Equals(left, right)), lemmas)
+
+
+def test_steps_to_numbers_of_other_residues() -> None:
+    a, b, n = map(number, "abn")
+    left, right = (smt.Plus(smt.Times(smt.Int(4), x), smt.Int(c)) for x, c in ((smt.Times(a, n), 1), (b, 3)))
+    lemmas = {"no multiple": [{"!k": smt.Plus(smt.Times(a, n), smt.Times(smt.Int(-1), b))}]}
+    steps = apart_steps([], left, right, {n}, quick)
+    assert [name for name, _, _ in steps or ()] == ["residue", "no multiple"]
+    assert composed([], steps, smt.Not(smt.Equals(left, right)), lemmas)
