@@ -62,6 +62,8 @@ def linearised(formulas: Sequence[FNode]) -> list[FNode]:
             return smt.Implies(*parts)
         if formula.is_iff():
             return smt.Iff(*parts)
+        if formula.is_ite():
+            return smt.Ite(*parts)
         raise ValueError(f"Formula must be made of comparisons and connectives, not {formula}")
 
     return [walk(f) for f in formulas]

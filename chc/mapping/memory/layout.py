@@ -11,6 +11,7 @@ from chc.mapping.arithmetic.exact import less
 from chc.mapping.context import Proof
 from chc.mapping.horn.systems import Order, Track
 from chc.mapping.program.writes import Loops, Schedule, Write
+from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, all_of, resize, substitute
 from smt_encodings.environment import plain
 from smt_encodings.integers import NotLinearizable
@@ -103,9 +104,17 @@ class Layout:
     """Writes that add to a cell: of which loops a proof takes that the cell is written once, with an iteration."""
 
     def spot(self, write: Write, inner: Loops = ()) -> Spot:
-        """An arbitrary iteration of a write; the same one for the same arguments."""
+        """An arbitrary iteration of a write; the same one for the same arguments.
+
+        Raises Unsupported where more than sizes and counters say where and when it writes: two iterations would share
+        a symbol.
+        """
         key = (write, inner)
         if key not in self.spots:
+            for term in (write.address, write.guard, *(extent for _, extent in (*write.loops, *inner))):
+                if (moving := self.schedule.moving(term)) is not None:
+                    name = plain(moving.name)
+                    raise Unsupported(f"{write.label} writes where {name} says, which the program does not determine")
             kept = not any(w is write for w in self.schedule.writes)
             number = f".kept{len(self.spots)}" if kept else self.schedule.writes.index(write)
             space = f"at.{self.prefix}{number}{f'.in{len(self.spots)}' if inner else ''}"

@@ -14,7 +14,7 @@ from pysmt.typing import INT
 
 from chc.mapping.arithmetic.equalities import equality_steps
 from chc.mapping.arithmetic.injectivity import injectivity_steps, part_steps
-from chc.mapping.arithmetic.polynomials import Step, corresponding
+from chc.mapping.arithmetic.polynomials import Step, corresponding, linearised
 from chc.mapping.arithmetic.ranges import apart_steps, digit_steps, quick, range_steps
 from chc.mapping.memory.writers import Trials, interleaved
 from chc.mapping.program.statements import writes_apart
@@ -250,3 +250,12 @@ def test_terms_are_evaluated_at_every_sample_however_often_and_in_whatever_order
 def test_places_and_counters_take_turns(place: tuple[int, ...], counters: tuple[int, ...]) -> None:
     turns = [x for pair in zip_longest(place, counters, fillvalue=-1) for x in pair]
     assert interleaved(place, counters) == tuple(turns[: len(place) + len(counters)])
+
+
+def test_a_choice_of_conditions_is_linearised_like_other_connectives() -> None:
+    a, b, n = (smt.Symbol(name, INT) for name in "abn")
+    choice = smt.Ite(smt.LT(a, b), smt.LT(smt.Times(a, n), n), smt.LE(n, smt.Times(a, n)))
+    (plain,) = linearised([choice])
+    product = smt.Symbol("!product0", INT)
+    assert plain.is_ite() and plain.get_free_variables() == {a, b, n, product}
+    assert smt.is_valid(smt.Iff(plain, smt.Ite(smt.LT(a, b), smt.LT(product, n), smt.LE(n, product))), solver_name="z3")
