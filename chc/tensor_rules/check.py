@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -35,7 +36,7 @@ def replay_rule(rule: TensorRule, derivation: Derivation, ask: Callable[[Hypothe
 
 
 @dataclass
-class _Once:
+class _Once(ABC):
     """Obligations that are not among their hypotheses, each once, with numbers as names."""
 
     asked: set[Question] = field(default_factory=set)
@@ -50,9 +51,9 @@ class _Once:
             self.asked.add(question)
             self.new(question, str(len(self.asked)), meaning)
 
+    @abstractmethod
     def new(self, question: Question, name: str, meaning: str) -> None:
         """What is done with an obligation."""
-        raise NotImplementedError
 
 
 @dataclass

@@ -52,7 +52,7 @@ class Indirect:
     _ready: set[Expr] = field(default_factory=set)
     _open: list[Expr] = field(default_factory=list)
     _settled: set[Expr] = field(default_factory=set)
-    """Results of folds and kept values that are resolved."""
+    """Nodes that were seen: results of folds and kept values among them are resolved."""
     _forms: dict[Write, Expr] = field(default_factory=dict)
     _words: dict[tuple[object, ...], Expr] = field(default_factory=dict)
     _iterations: dict[tuple[int, ...], _Iteration] = field(default_factory=dict)
@@ -123,11 +123,10 @@ class Indirect:
         for node in postorder([value]):
             if node in self._settled:
                 continue
+            self._settled.add(node)
             if node in self._schedule.folds:
-                self._settled.add(node)
                 self._fold(self._schedule.folds[node])
             elif node in self._schedule.kept:
-                self._settled.add(node)
                 kept = self._schedule.kept[node]
                 self._schedule.kept[node] = replace(kept, value=self._value(kept, kept.value))
         return self._direct(write, value, ())

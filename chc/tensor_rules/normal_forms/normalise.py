@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -68,7 +69,7 @@ class Normal(NamedTuple):
 
 
 @dataclass
-class Values(Signs):
+class Values(Signs, ABC):
     """Normalises elements by the laws of one equality notion; ``group`` names the obligations that it records.
 
     ``divisors`` are steps that what is divided by is not 0.
@@ -123,9 +124,9 @@ class Values(Signs):
                 found = self._apply(op, found_args, context)
                 return Normal(found.value, chain(at, first, found.step))
 
+    @abstractmethod
     def extremum(self, element: Element, context: Context) -> Normal:
         """The normal form of a maximum or minimum."""
-        raise NotImplementedError
 
     def _as(self, value: Value, context: Context, element: Element) -> Normal:
         """A value that an element is by arithmetic."""
