@@ -286,7 +286,8 @@ class Function:
         if body is not None:
             if body.sort != self.result:
                 raise TypeError(f"Body of {self.name} must have sort {self.result}, not {body.sort}")
-            stray = [v.name for v in variables_of(body) if v not in set(self.params)]
+            params = set(self.params)
+            stray = [v.name for v in variables_of(body) if v not in params]
             if stray:
                 raise ValueError(f"Body of {self.name} must use only its parameters, not {', '.join(stray)}")
             if self in _applied(body):

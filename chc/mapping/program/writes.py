@@ -5,7 +5,7 @@ The text of :mod:`chc.mapping.program.schedule` says what they mean.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from chc.mapping.unsupported import Unsupported
@@ -98,17 +98,18 @@ class Schedule:
 
     def mentions(self, value: Expr, registers: set[Expr]) -> bool:
         """Whether a term depends on one of some registers, by way of folds and kept values, too."""
-        return any(node in registers for node in self._reached([value], {s: [w.value] for s, w in self.kept.items()}))
+        return any(node in registers for node in self._reached([value], kept=True))
 
-    def _reached(self, terms: Iterable[Expr], more: Mapping[Expr, Sequence[Expr]]) -> Iterator[Expr]:
-        """The nodes of terms, of those that their folds consist of, and of ``more`` terms behind symbols, each once."""
+    def _reached(self, terms: Iterable[Expr], *, kept: bool) -> Iterator[Expr]:
+        """The nodes of terms, of what their folds consist of and, where asked, of ``kept`` values, each once."""
         seen: set[Expr] = set()
         open_ = list(terms)
         while open_:
             for node in postorder([open_.pop()], seen):
                 seen.add(node)
                 yield node
-                open_ += more.get(node, ())
+                if kept and node in self.kept:
+                    open_.append(self.kept[node].value)
                 if node in self.folds:
                     open_ += self.folds[node].terms
 
@@ -120,7 +121,7 @@ class Schedule:
     def names(self, fold: Fold) -> set[str]:
         """The variables that a fold depends on, by way of other folds and kept values, too; its own are among them."""
         found = {c.name for c in fold.here.counters}
-        for node in self._reached(fold.terms, {}):
+        for node in self._reached(fold.terms, kept=False):
             if node.op == "var":
                 found.add(node.name)
             here = self.folds[node].here if node in self.folds else self.kept.get(node)
