@@ -1,0 +1,31 @@
+"""A mapping as a claim: the name under which it is known, a line about it, and how it is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from ila_lang.mapping import TensorMapping
+
+__all__ = ["MappingClaim"]
+
+
+@dataclass(frozen=True, eq=False)
+class MappingClaim:
+    """A mapping that can be proved, by name.
+
+    ``shape`` is given where no method proves it for every size: then it is proved at this shape alone.  ``false`` says
+    why a claim is false that is kept as an example; such a claim is as expected if and only if it is REFUTED.
+    """
+
+    name: str
+    summary: str
+    build: Callable[[], TensorMapping]
+    shape: tuple[int, ...] | None = None
+    false: str = ""
+
+    @cached_property
+    def mapping(self) -> TensorMapping:
+        """The mapping itself, built once."""
+        return self.build()

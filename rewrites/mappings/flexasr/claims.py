@@ -1,0 +1,112 @@
+"""FlexASR's mappings by name."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final, Literal
+
+from ir_semantics.layers.dense import Order
+from rewrites.mappings.claim import MappingClaim
+
+from .attention import attention_mapping
+from .chains import chain_mapping, reload_mapping
+from .layer_norm import layer_norm_mapping
+from .linear import linear_mapping
+from .padding import padding_mapping
+from .pooling import pooling_mapping, selection_mapping
+from .recurrent import recurrent_mapping
+
+__all__ = ["CHAINS", "CLAIMS", "LAYER_NORM", "LINEAR", "POOLS", "RECURRENT", "RELOAD"]
+
+POOLS: Final = {
+    kind: MappingClaim(
+        f"flexasr_{kind}pool",
+        f"{kind} pooling, window and stride (2, 1), on FlexASR's LayerReduce",
+        partial(pooling_mapping, kind),
+    )
+    for kind in ("max", "mean", "add")
+}
+"""Poolings of pairs of rows, by kind."""
+
+_CHAINS: Final[tuple[tuple[Literal["max", "mean"], int], ...]] = (("max", 2), ("max", 3), ("max", 4), ("mean", 2))
+CHAINS: Final = {
+    (kind, steps): MappingClaim(
+        f"flexasr_{kind}pool_x{steps}",
+        f"{kind} pooling, window and stride (2, 1), {steps} times in place on FlexASR's LayerReduce",
+        partial(chain_mapping, kind, steps),
+    )
+    for kind, steps in _CHAINS
+}
+"""Poolings that are done several times in one program, by kind and number."""
+
+RELOAD: Final = MappingClaim(
+    "flexasr_reload",
+    "a matrix of FlexASR's buffer, loaded and stored again, is unchanged",
+    partial(reload_mapping, "matrix"),
+)
+
+_AFTER = {None: "", "relu": " with relu", "sigmoid": " with sigmoid", "tanh": " with tanh"}
+LINEAR: Final = {
+    activation or "none": MappingClaim(
+        "flexasr_linear" + (f"_{activation}" if activation else ""),
+        f"a dense layer{after}, on FlexASR's processing elements",
+        partial(linear_mapping, activation),
+    )
+    for activation, after in _AFTER.items()
+}
+"""Dense layers, by activation."""
+
+RECURRENT: Final = {
+    kind: MappingClaim(
+        f"flexasr_{kind}",
+        f"{text} layers from a state of zeros, on FlexASR's processing elements",
+        partial(recurrent_mapping, kind),
+    )
+    for kind, text in (("rnn", "plain recurrent"), ("gru", "GRU"), ("lstm", "LSTM"))
+}
+"""Recurrent layers, by kind."""
+
+LAYER_NORM: Final = MappingClaim(
+    "flexasr_layernorm", "layer normalisation of each timestep, on FlexASR's LayerNorm", layer_norm_mapping
+)
+
+CLAIMS: Final = (
+    *POOLS.values(),
+    *CHAINS.values(),
+    MappingClaim(
+        "flexasr_maxpool_x2_reloaded",
+        "max pooling twice on FlexASR, with a transfer to the host and back in between",
+        partial(chain_mapping, "max", 2, reloaded=True),
+    ),
+    RELOAD,
+    MappingClaim(
+        "flexasr_reload_rest", "so are the unused rows of the matrix's last tiles", partial(reload_mapping, "rest")
+    ),
+    MappingClaim(
+        "flexasr_reload_apart", "so is what lies outside of the matrix's tiles", partial(reload_mapping, "apart")
+    ),
+    *LINEAR.values(),
+    *RECURRENT.values(),
+    MappingClaim("flexasr_zeropad", "rows of zeros after a tensor, on FlexASR's ZeroPadding", padding_mapping),
+    LAYER_NORM,
+    MappingClaim("flexasr_attention", "attention of one query, on FlexASR's Attention", attention_mapping),
+    MappingClaim(
+        "flexasr_maxpool_select",
+        "a false claim, kept as an example: max returns an operand unchanged",
+        selection_mapping,
+        false="the 2020 checker assumes it; LayerReduce canonicalises -0",
+    ),
+    *(
+        MappingClaim(
+            f"flexasr_linear_{order.value}",
+            f"a dense layer on FlexASR that the IR sums {how}, at one shape",
+            partial(linear_mapping, order=order),
+            shape=(2, 32, 64),
+        )
+        for order, how in (
+            (Order.BACKWARD, "from the last feature to the first"),
+            (Order.BLOCKED, "in blocks of 16 features"),
+        )
+    ),
+)
+"""All of them."""
