@@ -211,6 +211,71 @@ def test_other_instructions_do_not_decode_the_command_reserved_ones_included() -
 X = var("x", bv(48))
 
 
+def every_other(most: int) -> TensorMapping:
+    """A copy of n words, up to so many, by every other one of 255 iterations, a number of 8 bits."""
+
+    def device(k: Kernel, s: States) -> None:
+        with k.loop("t", const(255, 8), width=32) as t, k.when("even", t[0] == 0):
+            k.store(s["dst"], t >> 1, k.load("word", s["src"], t >> 1))
+
+    def ir(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i:
+            k.store(s["dst"], i, k.load("word", s["src"], i))
+
+    few = (f"1 <= n <= {most}", (const(1, 16) <= N) & (const(most, 16) >= N))
+    return flow(mapping(device, ir, columns=const(1, 32), domain=(few, DOMAIN[1])))
+
+
+def test_an_iteration_is_not_cut_to_the_bits_of_its_extent() -> None:
+    assert proved(every_other(128)).status is Status.PROVED
+    wrong = every_other(129)
+    assert differs(wrong, {"n": 129, "m": 1})
+    assert proved(wrong).status is Status.UNKNOWN
+
+
+def cleared(begin: int) -> TensorMapping:
+    """After the copy as many words are cleared as 8 bits can count."""
+
+    def device(k: Kernel, s: States) -> None:
+        copy_body(k, s)
+        with k.loop("t", const(256, 9), width=8) as t:
+            k.store(s["dst"], t.zext(32) + begin, const(0, 8))
+
+    return flow(mapping(device))
+
+
+def test_an_extent_is_not_cut_to_the_bits_of_its_counter() -> None:
+    assert proved(cleared(255 * 255)).status is Status.PROVED
+    wrong = cleared(200)
+    assert differs(wrong, {"n": 20, "m": 20})
+    assert proved(wrong).status is Status.UNKNOWN
+
+
+def counted(more: int, longer: str) -> TensorMapping:
+    """A fold of m iterations, a number of 8 bits, against one of perhaps more."""
+
+    def side(extent: Callable[[Expr], Expr]) -> Body:
+        def body(k: Kernel, s: States) -> None:
+            acc = k.let("acc", const(0, 8))
+            with k.loop("t", extent(s["m"])) as t:
+                k.assign(acc, (acc << 1) + t[7:0])
+            k.store(s["dst"], const(0, 32), acc)
+
+        return body
+
+    few, many = side(lambda m: m[7:0]), side(lambda m: m + more)
+    sides = (many, few) if longer == "device" else (few, many)
+    return flow(mapping(*sides, rows=const(1, 32), columns=const(1, 32)))
+
+
+@pytest.mark.parametrize("longer", ["device", "ir"])
+def test_extents_of_different_widths_are_compared_as_numbers(longer: str) -> None:
+    assert proved(counted(0, longer)).status is Status.PROVED
+    wrong = counted(256, longer)
+    assert differs(wrong, {"n": 1, "m": 3})
+    assert proved(wrong).status is Status.UNKNOWN
+
+
 def wide_folds(ir_extent: Callable[[Expr], Expr]) -> TensorMapping:
     """The device counts to a size of 48 bits, up to 200; the IR to another one."""
 
