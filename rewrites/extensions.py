@@ -1,0 +1,105 @@
+"""Doors: what packages offer by entry points, and modules that the user names, loaded when it is asked for.
+
+What comes in is trusted as the package that it comes from; :meth:`Door.origin` names that.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
+from typing import Any, Generic, Protocol, TypeVar
+
+__all__ = ["Door", "ExtensionError", "use_module"]
+
+
+class ExtensionError(ValueError):
+    """What a package or module offers cannot be used; the message names it, what must hold and what was found."""
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+T = TypeVar("T", bound=_Named)
+_doors: list[Door[Any]] = []
+_modules: list[ModuleType] = []
+
+
+class Door(Generic[T]):
+    """Objects of one type, by name: those of an entry-point group, and the module-level values of modules in use.
+
+    A door stands in the module of its type, so that whoever has an object for it has loaded it.
+    """
+
+    def __init__(self, group: str, kind: type[T]) -> None:
+        self._group, self._kind = group, kind
+        _doors.append(self)
+
+    def all(self) -> Mapping[str, T]:
+        """What is offered, in the order of the entry points' names; raises ExtensionError."""
+        return {name: thing for name, (thing, _) in self._offers().items()}
+
+    def origin(self, name: str) -> str:
+        """The distribution with its version, or the module, that offers what has this name."""
+        return self._offers()[name][1]
+
+    def values_of(self, module: ModuleType) -> list[T]:
+        """A module's values that this door takes."""
+        return [value for value in vars(module).values() if isinstance(value, self._kind)]
+
+    def _offers(self) -> dict[str, tuple[T, str]]:
+        named = [(thing, f"module {module.__name__}") for module in _modules for thing in self.values_of(module)]
+        offers: dict[str, tuple[T, str]] = {}
+        for thing, origin in [*self._installed, *named]:
+            first, other = offers.setdefault(thing.name, (thing, origin))
+            if first is not thing:
+                raise ExtensionError(f"{self._group}: both {other} and {origin} offer {thing.name!r}; remove one")
+        return offers
+
+    @cached_property
+    def _installed(self) -> list[tuple[T, str]]:
+        return [(self._loaded(point), _origin(point)) for point in _points(self._group)]
+
+    def _loaded(self, point: EntryPoint) -> T:
+        told = f"{self._group}: {point.name} = {point.value} of {_origin(point)}"
+        try:
+            thing = point.load()
+        except Exception as error:
+            raise ExtensionError(f"{told} cannot be loaded: {type(error).__name__}: {error}") from error
+        if not isinstance(thing, self._kind):
+            raise ExtensionError(f"{told} must be a {self._kind.__name__}, not {thing!r:.60}")
+        return thing
+
+
+def use_module(name: str) -> None:
+    """From now on, doors take what a module offers; the current folder is searched for it, after all others.
+
+    Raises ExtensionError where it cannot be imported, or offers nothing.
+    """
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        module = import_module(name)
+    except Exception as error:
+        raise ExtensionError(f"module {name!r} cannot be imported: {type(error).__name__}: {error}") from error
+    if not any(door.values_of(module) for door in _doors):
+        raise ExtensionError(f"module {name!r} must have a value such as a Target, a Method or a FrontEnd; it has none")
+    if module not in _modules:
+        _modules.append(module)
+
+
+def _points(group: str) -> Iterator[EntryPoint]:
+    points = sorted(entry_points(group=group), key=lambda point: (point.name, _origin(point)))
+    if not any(point.dist is not None and point.dist.name == "ilaverify" for point in points):
+        raise ExtensionError(f"{group}: ilaverify's own entry points are missing; install it (pip install -e .)")
+    yield from points
+
+
+def _origin(point: EntryPoint) -> str:
+    return "" if point.dist is None else f"{point.dist.name} {point.dist.version}"
