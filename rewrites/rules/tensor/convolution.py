@@ -46,7 +46,12 @@ from .inputs import (
 )
 from .words import add, at_least, bias, mul, scale, sub
 
-__all__ = ["RULES"]
+__all__ = [
+    "BATCHES_IN_PARTS",
+    "OUTPUTS_IN_PARTS",
+    "RULES",
+    "STRIDED_PIXELS",
+]
 
 
 def _spread_groups(w: Tensor) -> Tensor:
@@ -65,6 +70,38 @@ SPREAD = where(
     fill(0, OUT, C, (K - 1) * D + 1),
 )
 """A kernel with d - 1 zeros between its elements."""
+
+STRIDED_PIXELS = TensorRule(
+    "1 x 1 convolution with a stride as subsampling",
+    "conv(x, stride s) = conv(x[::s]) for kernels of 1",
+    conv(IMAGE, input_("w", OUT, C, 1, 1), strides=[S, T]),
+    conv(slice_(IMAGE, [0] * 4, [N, C, H, W], [1, 1, S, T]), input_("w", OUT, C, 1, 1)),
+    Kind.VALID,
+)
+OUTPUTS_IN_PARTS = TensorRule(
+    "outputs of a convolution in two parts",
+    "conv(x, w) = concat(conv(x, w[:q]), conv(x, w[q:]); channels)",
+    conv(IMAGE, KERNEL, **SQUARE),
+    concat(
+        1,
+        conv(IMAGE, slice_(KERNEL, [0] * 4, [Q, C, K, K]), **SQUARE),
+        conv(IMAGE, slice_(KERNEL, [Q, 0, 0, 0], [OUT, C, K, K]), **SQUARE),
+    ),
+    Kind.VALID,
+    le(Q, OUT),
+)
+BATCHES_IN_PARTS = TensorRule(
+    "batches of a convolution in two parts",
+    "conv(x, w) = concat(conv(x[:q], w), conv(x[q:], w); batch)",
+    conv(IMAGE, KERNEL, **SQUARE),
+    concat(
+        0,
+        conv(slice_(IMAGE, [0] * 4, [Q, C, H, W]), KERNEL, **SQUARE),
+        conv(slice_(IMAGE, [Q, 0, 0, 0], [N, C, H, W]), KERNEL, **SQUARE),
+    ),
+    Kind.VALID,
+    le(Q, N),
+)
 
 _VALID = [
     TensorRule(
@@ -196,13 +233,7 @@ _VALID = [
         at_least(1, H, W),
         row="6.9",
     ),
-    TensorRule(
-        "1 x 1 convolution with a stride as subsampling",
-        "conv(x, stride s) = conv(x[::s]) for kernels of 1",
-        conv(IMAGE, input_("w", OUT, C, 1, 1), strides=[S, T]),
-        conv(slice_(IMAGE, [0] * 4, [N, C, H, W], [1, 1, S, T]), input_("w", OUT, C, 1, 1)),
-        Kind.VALID,
-    ),
+    STRIDED_PIXELS,
     TensorRule(
         "1 x 1 convolution as 3 x 3 with pads",
         "conv(x, w) = conv(x, pad(w, 1), pads + 1)",
@@ -255,30 +286,8 @@ _VALID = [
         le(Q, C),
         equality=ORDER,
     ),
-    TensorRule(
-        "outputs of a convolution in two parts",
-        "conv(x, w) = concat(conv(x, w[:q]), conv(x, w[q:]); channels)",
-        conv(IMAGE, KERNEL, **SQUARE),
-        concat(
-            1,
-            conv(IMAGE, slice_(KERNEL, [0] * 4, [Q, C, K, K]), **SQUARE),
-            conv(IMAGE, slice_(KERNEL, [Q, 0, 0, 0], [OUT, C, K, K]), **SQUARE),
-        ),
-        Kind.VALID,
-        le(Q, OUT),
-    ),
-    TensorRule(
-        "batches of a convolution in two parts",
-        "conv(x, w) = concat(conv(x[:q], w), conv(x[q:], w); batch)",
-        conv(IMAGE, KERNEL, **SQUARE),
-        concat(
-            0,
-            conv(slice_(IMAGE, [0] * 4, [Q, C, H, W]), KERNEL, **SQUARE),
-            conv(slice_(IMAGE, [Q, 0, 0, 0], [N, C, H, W]), KERNEL, **SQUARE),
-        ),
-        Kind.VALID,
-        le(Q, N),
-    ),
+    OUTPUTS_IN_PARTS,
+    BATCHES_IN_PARTS,
     TensorRule(
         "batch normalisation into a convolution",
         "(conv(x, w) - mu) g / d + b = conv(x, w g / d) + (b - mu g / d)",

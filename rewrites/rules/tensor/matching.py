@@ -19,7 +19,31 @@ from smt_encodings.claims import Equality
 
 from .words import add, at_least, bias, div, mul, relu, sizes, sub
 
-__all__ = ["EXCHANGED", "FROM_ONNX", "RULES", "TO_ONNX"]
+__all__ = [
+    "AXIS_DROPPED",
+    "BIASED_CONVOLUTION_AS_PRODUCT",
+    "BIASED_PIXELS_AS_PRODUCT",
+    "BIAS_AFTER_RESHAPE",
+    "CHANNELS_BROADCAST",
+    "CONVOLUTION_AS_PRODUCT",
+    "CONVOLUTION_PADS",
+    "EXCHANGED",
+    "FROM_ONNX",
+    "GRU_BIASES",
+    "GRU_GATES",
+    "LSTM_BIASES",
+    "LSTM_GATES",
+    "NORMALISATION_INTO_BIASED_CONVOLUTION",
+    "NORMALISATION_INTO_CONVOLUTION",
+    "PIXELS_AS_PRODUCT",
+    "RELU_AFTER_RESHAPE",
+    "RELU_OF_ROWS",
+    "RULES",
+    "SUMS_COMMUTE",
+    "TO_ONNX",
+    "TRANSPOSED_TWICE",
+    "VECTOR_IN_PARTS",
+]
 
 N, C, H, W, O, K, L, S, T, D, E = sizes("n c h w o k l s t d e")  # noqa: E741  # the number of outputs
 P, Q, R, M = sizes("p q r m")
@@ -181,157 +205,178 @@ def _commutes(rank: int) -> TensorRule:
     return TensorRule(f"a sum of rank {rank} commutes", "x + y = y + x", add(x, y), add(y, x), Kind.VALID)
 
 
+SUMS_COMMUTE = {rank: _commutes(rank) for rank in (2, 3, 4)}
+"""By rank."""
+CONVOLUTION_PADS = TensorRule(
+    "pads of a convolution as a pad with zeros",
+    "conv(x, w, pads) = conv(pad(x, 0), w)",
+    conv(IMAGE, KERNEL, **PADDED),
+    conv(pad(IMAGE, [0, 0, P, R], [0, 0, Q, M]), KERNEL, **STRIDED),
+    Kind.VALID,
+    equality=REALS,
+)
+CONVOLUTION_AS_PRODUCT = TensorRule(
+    "convolution as windows times filters",
+    "conv(x, w) = windows as rows [c k l] times filters [c k l], as an image",
+    conv(EXACT, KERNEL, **STRIDED),
+    _image_of(_windows_times_filters()),
+    Kind.VALID,
+    LEFT_OVER,
+    equality=ORDER,
+)
+BIASED_CONVOLUTION_AS_PRODUCT = TensorRule(
+    "convolution with bias as windows times filters with bias",
+    "conv(x, w) + b = windows as rows [c k l] times filters [c k l] + b, as an image",
+    bias(conv(EXACT, KERNEL, **STRIDED), SHIFT, 1),
+    _image_of(bias(_windows_times_filters(), SHIFT, 1)),
+    Kind.VALID,
+    LEFT_OVER,
+    equality=ORDER,
+)
+PIXELS_AS_PRODUCT = TensorRule(
+    "1 x 1 convolution as pixels times filters",
+    "conv(x, w) = pixels as rows times filters, as an image",
+    conv(IMAGE, POINT),
+    _image_of(_pixels_times_filters()),
+    Kind.VALID,
+    at_least(1, N, C, H, W, O),
+    equality=ORDER,
+)
+BIASED_PIXELS_AS_PRODUCT = TensorRule(
+    "1 x 1 convolution with bias as pixels times filters with bias",
+    "conv(x, w) + b = pixels as rows times filters + b, as an image",
+    bias(conv(IMAGE, POINT), SHIFT, 1),
+    _image_of(bias(_pixels_times_filters(), SHIFT, 1)),
+    Kind.VALID,
+    at_least(1, N, C, H, W, O),
+    equality=ORDER,
+)
+NORMALISATION_INTO_CONVOLUTION = TensorRule(
+    "batch normalisation as networks have it into a convolution",
+    "(conv(x, w) - mu) / d * g + b = conv(x, w g / d) + (b - mu g / d)",
+    _batch_norm(conv(IMAGE, KERNEL, **PADDED)),
+    _folded(IMAGE, KERNEL, 0),
+    Kind.VALID,
+    at_least(1, N, C, O, H, W),
+    equality=REALS,
+)
+NORMALISATION_INTO_BIASED_CONVOLUTION = TensorRule(
+    "batch normalisation as networks have it into a convolution with bias",
+    "(conv(x, w) + v - mu) / d * g + b = conv(x, w g / d) + (b - (mu - v) g / d)",
+    _batch_norm(bias(conv(IMAGE, KERNEL, **PADDED), input_("v", O), 1)),
+    _folded(IMAGE, KERNEL, 0, sub(input_("mu", O), input_("v", O))),
+    Kind.VALID,
+    at_least(1, N, C, O, H, W),
+    equality=REALS,
+)
+BIAS_AFTER_RESHAPE = TensorRule(
+    "bias after a reshape",
+    "reshape(x, [n, m, c]) + b = reshape(x + b)",
+    bias(reshape(_ROWS, N, M, C), input_("b", C), 2),
+    reshape(bias(_ROWS, input_("b", C), 1), N, M, C),
+    Kind.VALID,
+    at_least(1, N, M, C),
+)
+CHANNELS_BROADCAST = TensorRule(
+    "channels of one image, broadcast",
+    "broadcast(x [1, c], [1, c, h, w]) = broadcast(x as a vector, [1, c, h, w])",
+    broadcast(input_("x", 1, C), [1, C, H, W], [0, 1]),
+    broadcast(reshape(input_("x", 1, C), C), [1, C, H, W], [1]),
+    Kind.VALID,
+    at_least(1, C),
+)
+RELU_AFTER_RESHAPE = TensorRule(
+    "relu after a reshape of rows",
+    "relu(reshape(x, [n, m, c])) = reshape(relu(x))",
+    relu(reshape(_ROWS, N, M, C)),
+    reshape(relu(_ROWS), N, M, C),
+    Kind.VALID,
+    at_least(1, N, M, C),
+)
+RELU_OF_ROWS = TensorRule(
+    "relu of rows as an image",
+    "relu of the image of x [n h w, o] = the image of relu(x)",
+    relu(_image_of(_PIXELS)),
+    _image_of(relu(_PIXELS)),
+    Kind.VALID,
+    at_least(1, N, H, W, O),
+)
+TRANSPOSED_TWICE = TensorRule(
+    "transposed twice",
+    "transpose(transpose(x)) = x",
+    transpose(transpose(input_("x", N, C), [1, 0]), [1, 0]),
+    input_("x", N, C),
+    Kind.VALID,
+)
+LSTM_GATES = TensorRule(
+    "four gates from ONNX's order and back",
+    "the gates i, o, f, g as i, f, g, o, and these as i, o, f, g = the gates",
+    _in_order(_in_order(_GATES, FROM_ONNX), TO_ONNX),
+    _GATES,
+    Kind.VALID,
+    at_least(1, H),
+)
+LSTM_BIASES = TensorRule(
+    "biases of four gates from ONNX's order and back",
+    "the gates i, o, f, g as i, f, g, o, and these as i, o, f, g = the gates",
+    _in_order(_in_order(input_("x", 4 * H), FROM_ONNX), TO_ONNX),
+    input_("x", 4 * H),
+    Kind.VALID,
+    at_least(1, H),
+)
+GRU_GATES = TensorRule(
+    "first two of three gates exchanged and back",
+    "the gates z, r, n as r, z, n, and these as z, r, n = the gates",
+    _in_order(_in_order(input_("x", 3 * H, C), EXCHANGED), EXCHANGED),
+    input_("x", 3 * H, C),
+    Kind.VALID,
+    at_least(1, H),
+)
+GRU_BIASES = TensorRule(
+    "biases of the first two of three gates exchanged and back",
+    "the gates z, r, n as r, z, n, and these as z, r, n = the gates",
+    _in_order(_in_order(input_("x", 3 * H), EXCHANGED), EXCHANGED),
+    input_("x", 3 * H),
+    Kind.VALID,
+    at_least(1, H),
+)
+VECTOR_IN_PARTS = TensorRule(
+    "a vector in two parts",
+    "concat(x[:q], x[q:]) = x",
+    concat(0, slice_(VECTOR, [0], [Q]), slice_(VECTOR, [Q], [N])),
+    VECTOR,
+    Kind.VALID,
+    le(Q, N),
+)
+AXIS_DROPPED = TensorRule(
+    "an axis of size 1 dropped and back",
+    "reshape(reshape(x, [n, c]), [n, 1, c]) = x",
+    reshape(reshape(input_("x", N, 1, C), N, C), N, 1, C),
+    input_("x", N, 1, C),
+    Kind.VALID,
+    at_least(1, N, C),
+)
+
 _VALID = [
-    TensorRule(
-        "pads of a convolution as a pad with zeros",
-        "conv(x, w, pads) = conv(pad(x, 0), w)",
-        conv(IMAGE, KERNEL, **PADDED),
-        conv(pad(IMAGE, [0, 0, P, R], [0, 0, Q, M]), KERNEL, **STRIDED),
-        Kind.VALID,
-        equality=REALS,
-    ),
-    TensorRule(
-        "convolution as windows times filters",
-        "conv(x, w) = windows as rows [c k l] times filters [c k l], as an image",
-        conv(EXACT, KERNEL, **STRIDED),
-        _image_of(_windows_times_filters()),
-        Kind.VALID,
-        LEFT_OVER,
-        equality=ORDER,
-    ),
-    TensorRule(
-        "convolution with bias as windows times filters with bias",
-        "conv(x, w) + b = windows as rows [c k l] times filters [c k l] + b, as an image",
-        bias(conv(EXACT, KERNEL, **STRIDED), SHIFT, 1),
-        _image_of(bias(_windows_times_filters(), SHIFT, 1)),
-        Kind.VALID,
-        LEFT_OVER,
-        equality=ORDER,
-    ),
-    TensorRule(
-        "1 x 1 convolution as pixels times filters",
-        "conv(x, w) = pixels as rows times filters, as an image",
-        conv(IMAGE, POINT),
-        _image_of(_pixels_times_filters()),
-        Kind.VALID,
-        at_least(1, N, C, H, W, O),
-        equality=ORDER,
-    ),
-    TensorRule(
-        "1 x 1 convolution with bias as pixels times filters with bias",
-        "conv(x, w) + b = pixels as rows times filters + b, as an image",
-        bias(conv(IMAGE, POINT), SHIFT, 1),
-        _image_of(bias(_pixels_times_filters(), SHIFT, 1)),
-        Kind.VALID,
-        at_least(1, N, C, H, W, O),
-        equality=ORDER,
-    ),
-    TensorRule(
-        "batch normalisation as networks have it into a convolution",
-        "(conv(x, w) - mu) / d * g + b = conv(x, w g / d) + (b - mu g / d)",
-        _batch_norm(conv(IMAGE, KERNEL, **PADDED)),
-        _folded(IMAGE, KERNEL, 0),
-        Kind.VALID,
-        at_least(1, N, C, O, H, W),
-        equality=REALS,
-    ),
-    TensorRule(
-        "batch normalisation as networks have it into a convolution with bias",
-        "(conv(x, w) + v - mu) / d * g + b = conv(x, w g / d) + (b - (mu - v) g / d)",
-        _batch_norm(bias(conv(IMAGE, KERNEL, **PADDED), input_("v", O), 1)),
-        _folded(IMAGE, KERNEL, 0, sub(input_("mu", O), input_("v", O))),
-        Kind.VALID,
-        at_least(1, N, C, O, H, W),
-        equality=REALS,
-    ),
-    TensorRule(
-        "bias after a reshape",
-        "reshape(x, [n, m, c]) + b = reshape(x + b)",
-        bias(reshape(_ROWS, N, M, C), input_("b", C), 2),
-        reshape(bias(_ROWS, input_("b", C), 1), N, M, C),
-        Kind.VALID,
-        at_least(1, N, M, C),
-    ),
-    TensorRule(
-        "channels of one image, broadcast",
-        "broadcast(x [1, c], [1, c, h, w]) = broadcast(x as a vector, [1, c, h, w])",
-        broadcast(input_("x", 1, C), [1, C, H, W], [0, 1]),
-        broadcast(reshape(input_("x", 1, C), C), [1, C, H, W], [1]),
-        Kind.VALID,
-        at_least(1, C),
-    ),
-    TensorRule(
-        "relu after a reshape of rows",
-        "relu(reshape(x, [n, m, c])) = reshape(relu(x))",
-        relu(reshape(_ROWS, N, M, C)),
-        reshape(relu(_ROWS), N, M, C),
-        Kind.VALID,
-        at_least(1, N, M, C),
-    ),
-    TensorRule(
-        "relu of rows as an image",
-        "relu of the image of x [n h w, o] = the image of relu(x)",
-        relu(_image_of(_PIXELS)),
-        _image_of(relu(_PIXELS)),
-        Kind.VALID,
-        at_least(1, N, H, W, O),
-    ),
-    TensorRule(
-        "transposed twice",
-        "transpose(transpose(x)) = x",
-        transpose(transpose(input_("x", N, C), [1, 0]), [1, 0]),
-        input_("x", N, C),
-        Kind.VALID,
-    ),
-    TensorRule(
-        "four gates from ONNX's order and back",
-        "the gates i, o, f, g as i, f, g, o, and these as i, o, f, g = the gates",
-        _in_order(_in_order(_GATES, FROM_ONNX), TO_ONNX),
-        _GATES,
-        Kind.VALID,
-        at_least(1, H),
-    ),
-    TensorRule(
-        "biases of four gates from ONNX's order and back",
-        "the gates i, o, f, g as i, f, g, o, and these as i, o, f, g = the gates",
-        _in_order(_in_order(input_("x", 4 * H), FROM_ONNX), TO_ONNX),
-        input_("x", 4 * H),
-        Kind.VALID,
-        at_least(1, H),
-    ),
-    TensorRule(
-        "first two of three gates exchanged and back",
-        "the gates z, r, n as r, z, n, and these as z, r, n = the gates",
-        _in_order(_in_order(input_("x", 3 * H, C), EXCHANGED), EXCHANGED),
-        input_("x", 3 * H, C),
-        Kind.VALID,
-        at_least(1, H),
-    ),
-    TensorRule(
-        "biases of the first two of three gates exchanged and back",
-        "the gates z, r, n as r, z, n, and these as z, r, n = the gates",
-        _in_order(_in_order(input_("x", 3 * H), EXCHANGED), EXCHANGED),
-        input_("x", 3 * H),
-        Kind.VALID,
-        at_least(1, H),
-    ),
-    TensorRule(
-        "a vector in two parts",
-        "concat(x[:q], x[q:]) = x",
-        concat(0, slice_(VECTOR, [0], [Q]), slice_(VECTOR, [Q], [N])),
-        VECTOR,
-        Kind.VALID,
-        le(Q, N),
-    ),
-    TensorRule(
-        "an axis of size 1 dropped and back",
-        "reshape(reshape(x, [n, c]), [n, 1, c]) = x",
-        reshape(reshape(input_("x", N, 1, C), N, C), N, 1, C),
-        input_("x", N, 1, C),
-        Kind.VALID,
-        at_least(1, N, C),
-    ),
-    *map(_commutes, (2, 3, 4)),
+    CONVOLUTION_PADS,
+    CONVOLUTION_AS_PRODUCT,
+    BIASED_CONVOLUTION_AS_PRODUCT,
+    PIXELS_AS_PRODUCT,
+    BIASED_PIXELS_AS_PRODUCT,
+    NORMALISATION_INTO_CONVOLUTION,
+    NORMALISATION_INTO_BIASED_CONVOLUTION,
+    BIAS_AFTER_RESHAPE,
+    CHANNELS_BROADCAST,
+    RELU_AFTER_RESHAPE,
+    RELU_OF_ROWS,
+    TRANSPOSED_TWICE,
+    LSTM_GATES,
+    LSTM_BIASES,
+    GRU_GATES,
+    GRU_BIASES,
+    VECTOR_IN_PARTS,
+    AXIS_DROPPED,
+    *SUMS_COMMUTE.values(),
 ]
 
 RULES = (*_WRONG, *_VALID)

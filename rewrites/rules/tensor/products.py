@@ -24,7 +24,11 @@ from ir_semantics.tensors.terms import Tensor, input_
 from .inputs import GAIN, MATRIX, ORDER, OUT, REALS, VECTOR, A, B, H, K, M, N, P, Q, T, along, normalised
 from .words import add, at_least, bias, div, largest, mul, relu, scale, sub
 
-__all__ = ["RULES"]
+__all__ = [
+    "BATCH_AS_ONE_PRODUCT",
+    "RULES",
+    "ZERO_BIAS",
+]
 
 
 def powers(x: Tensor) -> Tensor:
@@ -33,6 +37,23 @@ def powers(x: Tensor) -> Tensor:
 
 
 LEFT, RIGHT = input_("a", H, N, K), input_("b", H, K, M)
+
+BATCH_AS_ONE_PRODUCT = TensorRule(
+    "batched matmul with one right side as one matmul",
+    "a b for b the same in every batch = reshape(reshape(a, [h n, k]) b)",
+    matmul(LEFT, broadcast(B, [H, K, M], [1, 2])),
+    reshape(matmul(reshape(LEFT, H * N, K), B), H, N, M),
+    Kind.VALID,
+    at_least(1, H, N, K, M),
+)
+ZERO_BIAS = TensorRule(
+    "a bias of zeros",
+    "a b + 0 = a b",
+    bias(matmul(A, B), fill(0, M), 1),
+    matmul(A, B),
+    Kind.VALID,
+    equality=REALS,
+)
 
 _VALID = [
     TensorRule(
@@ -47,14 +68,7 @@ _VALID = [
         Kind.VALID,
         le(Q, H),
     ),
-    TensorRule(
-        "batched matmul with one right side as one matmul",
-        "a b for b the same in every batch = reshape(reshape(a, [h n, k]) b)",
-        matmul(LEFT, broadcast(B, [H, K, M], [1, 2])),
-        reshape(matmul(reshape(LEFT, H * N, K), B), H, N, M),
-        Kind.VALID,
-        at_least(1, H, N, K, M),
-    ),
+    BATCH_AS_ONE_PRODUCT,
     TensorRule(
         "blocks of k elements of the inner axis",
         "a b = sum over blocks of products of blocks of length k, for an inner axis of q k",
@@ -239,14 +253,7 @@ _VALID = [
         at_least(1, M),
         equality=REALS,
     ),
-    TensorRule(
-        "a bias of zeros",
-        "a b + 0 = a b",
-        bias(matmul(A, B), fill(0, M), 1),
-        matmul(A, B),
-        Kind.VALID,
-        equality=REALS,
-    ),
+    ZERO_BIAS,
     TensorRule(
         "matrix times vector as matmul",
         "a v = reshape(a reshape(v, [k, 1]))",

@@ -17,7 +17,17 @@ from ir_semantics.tensors.terms import Tensor, input_
 from .inputs import OUT, REALS, A, B, C, H, K, M, N, P, Q, S, T, W, along
 from .words import at_least, bias, sub
 
-__all__ = ["RULES"]
+__all__ = [
+    "ACTIVATION_OF_PARTS",
+    "CONVOLUTION_ROWS",
+    "DENSE_OUTPUTS",
+    "DENSE_ROWS",
+    "POOLED_COLUMNS",
+    "POOLED_ROWS",
+    "PRODUCT_COLUMNS",
+    "PRODUCT_ROWS",
+    "RULES",
+]
 
 PAIRS = input_("x", 2 * M, N)
 IMAGE, KERNEL = input_("x", N, C, H, W), input_("w", OUT, C, K, T)
@@ -58,43 +68,96 @@ def rest(x: Tensor, count: IndexLike, axis: int = 0) -> Tensor:
     return slice_(x, [count if j == axis else 0 for j in range(x.rank)], list(x.shape))
 
 
+PRODUCT_ROWS = TensorRule(
+    "rows of matmul in two parts",
+    "a b = concat(a[:q] b, a[q:] b; rows)",
+    matmul(A, B),
+    concat(0, matmul(first(A, Q), B), matmul(rest(A, Q), B)),
+    Kind.VALID,
+    le(Q, N),
+)
+PRODUCT_COLUMNS = TensorRule(
+    "columns of matmul in two parts",
+    "a b = concat(a b[:, :q], a b[:, q:]; columns)",
+    matmul(A, B),
+    concat(1, matmul(A, first(B, Q, 1)), matmul(A, rest(B, Q, 1))),
+    Kind.VALID,
+    le(Q, M),
+)
+DENSE_ROWS = TensorRule(
+    "rows of a dense layer in two parts",
+    "x w^T + b = concat(x[:q] w^T + b, x[q:] w^T + b; rows)",
+    dense(ROWS, WEIGHTS, BIAS),
+    concat(0, dense(first(ROWS, Q), WEIGHTS, BIAS), dense(rest(ROWS, Q), WEIGHTS, BIAS)),
+    Kind.VALID,
+    le(Q, N),
+)
+DENSE_OUTPUTS = TensorRule(
+    "outputs of a dense layer in two parts",
+    "x w^T + b = concat(x w[:q]^T + b[:q], x w[q:]^T + b[q:]; columns)",
+    dense(ROWS, WEIGHTS, BIAS),
+    concat(
+        1,
+        dense(ROWS, first(WEIGHTS, Q), first(BIAS, Q)),
+        dense(ROWS, rest(WEIGHTS, Q), rest(BIAS, Q)),
+    ),
+    Kind.VALID,
+    le(Q, OUT),
+)
+CONVOLUTION_ROWS = TensorRule(
+    "rows of a convolution with a stride in two parts",
+    "conv(x, stride s) = concat(conv(x[: s (q - 1) + k], stride s), conv(x[s q :], stride s); rows), for every "
+    "stride of columns",
+    strided(IMAGE, columns=P),
+    concat(2, strided(band(0, S * (Q - 1) + K), columns=P), strided(band(S * Q, H), columns=P)),
+    Kind.VALID,
+    both(at_least(1, Q), le(S * Q + K, H)),
+)
+
+_POOLED = {"max": "maxima", "mean": "means"}
+POOLED_ROWS = {
+    op: TensorRule(
+        f"{op} pooling over pairs of rows in two parts",
+        f"the {text} of pairs of rows of x = concat(those of x[:2 q], those of x[2 q:]; rows)",
+        pooled(op, PAIRS, M),
+        concat(0, pooled(op, first(PAIRS, 2 * Q), Q), pooled(op, rest(PAIRS, 2 * Q), M - Q)),
+        Kind.VALID,
+        both(le(Q, M), at_least(1, N)),
+    )
+    for op, text in _POOLED.items()
+}
+POOLED_COLUMNS = {
+    op: TensorRule(
+        f"{op} pooling over pairs of rows in two parts by columns",
+        f"the {text} of pairs of rows of x = concat(those of x[:, :q], those of x[:, q:]; columns)",
+        pooled(op, PAIRS, M),
+        concat(1, pooled(op, first(PAIRS, Q, 1), M), pooled(op, rest(PAIRS, Q, 1), M)),
+        Kind.VALID,
+        both(at_least(1, Q), le(Q + 1, N)),
+    )
+    for op, text in _POOLED.items()
+}
+ACTIVATION_OF_PARTS = {
+    activation: TensorRule(
+        f"{name} of a concatenation",
+        f"{name}(concat(x, y)) = concat({name}(x), {name}(y))",
+        map_(term, x=concat(0, X, Y)),
+        concat(0, map_(term, x=X), map_(term, x=Y)),
+        Kind.VALID,
+    )
+    for activation, name, term in (
+        ("relu", "relu", relu(variable("x"))),
+        ("sigmoid", "the logistic function", 1 / (1 + exp(-variable("x")))),
+        ("tanh", "the hyperbolic tangent", (RISING - FALLING) / (RISING + FALLING)),
+    )
+}
+"""By activation, as :mod:`ir_semantics.graph` calls them."""
+
 _VALID = [
-    TensorRule(
-        "rows of matmul in two parts",
-        "a b = concat(a[:q] b, a[q:] b; rows)",
-        matmul(A, B),
-        concat(0, matmul(first(A, Q), B), matmul(rest(A, Q), B)),
-        Kind.VALID,
-        le(Q, N),
-    ),
-    TensorRule(
-        "columns of matmul in two parts",
-        "a b = concat(a b[:, :q], a b[:, q:]; columns)",
-        matmul(A, B),
-        concat(1, matmul(A, first(B, Q, 1)), matmul(A, rest(B, Q, 1))),
-        Kind.VALID,
-        le(Q, M),
-    ),
-    TensorRule(
-        "rows of a dense layer in two parts",
-        "x w^T + b = concat(x[:q] w^T + b, x[q:] w^T + b; rows)",
-        dense(ROWS, WEIGHTS, BIAS),
-        concat(0, dense(first(ROWS, Q), WEIGHTS, BIAS), dense(rest(ROWS, Q), WEIGHTS, BIAS)),
-        Kind.VALID,
-        le(Q, N),
-    ),
-    TensorRule(
-        "outputs of a dense layer in two parts",
-        "x w^T + b = concat(x w[:q]^T + b[:q], x w[q:]^T + b[q:]; columns)",
-        dense(ROWS, WEIGHTS, BIAS),
-        concat(
-            1,
-            dense(ROWS, first(WEIGHTS, Q), first(BIAS, Q)),
-            dense(ROWS, rest(WEIGHTS, Q), rest(BIAS, Q)),
-        ),
-        Kind.VALID,
-        le(Q, OUT),
-    ),
+    PRODUCT_ROWS,
+    PRODUCT_COLUMNS,
+    DENSE_ROWS,
+    DENSE_OUTPUTS,
     TensorRule(
         "a band of rows of a convolution with a stride",
         "conv(x, stride s)[q:t] = conv(x[s q : s (t - 1) + k], stride s)",
@@ -103,37 +166,9 @@ _VALID = [
         Kind.VALID,
         both(le(Q + 1, M), le(S * (M - 1) + K, H)),
     ),
-    TensorRule(
-        "rows of a convolution with a stride in two parts",
-        "conv(x, stride s) = concat(conv(x[: s (q - 1) + k], stride s), conv(x[s q :], stride s); rows), for every "
-        "stride of columns",
-        strided(IMAGE, columns=P),
-        concat(2, strided(band(0, S * (Q - 1) + K), columns=P), strided(band(S * Q, H), columns=P)),
-        Kind.VALID,
-        both(at_least(1, Q), le(S * Q + K, H)),
-    ),
-    *(
-        TensorRule(
-            f"{op} pooling over pairs of rows in two parts",
-            f"the {text} of pairs of rows of x = concat(those of x[:2 q], those of x[2 q:]; rows)",
-            pooled(op, PAIRS, M),
-            concat(0, pooled(op, first(PAIRS, 2 * Q), Q), pooled(op, rest(PAIRS, 2 * Q), M - Q)),
-            Kind.VALID,
-            both(le(Q, M), at_least(1, N)),
-        )
-        for op, text in (("max", "maxima"), ("mean", "means"))
-    ),
-    *(
-        TensorRule(
-            f"{op} pooling over pairs of rows in two parts by columns",
-            f"the {text} of pairs of rows of x = concat(those of x[:, :q], those of x[:, q:]; columns)",
-            pooled(op, PAIRS, M),
-            concat(1, pooled(op, first(PAIRS, Q, 1), M), pooled(op, rest(PAIRS, Q, 1), M)),
-            Kind.VALID,
-            both(at_least(1, Q), le(Q + 1, N)),
-        )
-        for op, text in (("max", "maxima"), ("mean", "means"))
-    ),
+    CONVOLUTION_ROWS,
+    *POOLED_ROWS.values(),
+    *POOLED_COLUMNS.values(),
     TensorRule(
         "means of rows in two parts",
         "mean(x; columns) = concat(mean(x[:q]; columns), mean(x[q:]; columns))",
@@ -142,20 +177,7 @@ _VALID = [
         Kind.VALID,
         both(le(Q, N), at_least(1, C)),
     ),
-    *(
-        TensorRule(
-            f"{name} of a concatenation",
-            f"{name}(concat(x, y)) = concat({name}(x), {name}(y))",
-            map_(term, x=concat(0, X, Y)),
-            concat(0, map_(term, x=X), map_(term, x=Y)),
-            Kind.VALID,
-        )
-        for name, term in (
-            ("relu", relu(variable("x"))),
-            ("the logistic function", 1 / (1 + exp(-variable("x")))),
-            ("the hyperbolic tangent", (RISING - FALLING) / (RISING + FALLING)),
-        )
-    ),
+    *ACTIVATION_OF_PARTS.values(),
 ]
 
 _WRONG = [

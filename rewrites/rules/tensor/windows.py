@@ -14,7 +14,18 @@ from ir_semantics.tensors.terms import Tensor, input_
 from .inputs import IMAGE, REALS, C, H, K, M, N, P, Q, S, T, W
 from .words import at_least
 
-__all__ = ["RULES"]
+__all__ = [
+    "AVERAGE_POOL_AS_WINDOWS",
+    "MAXIMUM_BY_PAIRS",
+    "MAXIMUM_OF_ODD_ROWS",
+    "MAXIMUM_OF_PAIR",
+    "MAX_POOL_AS_WINDOWS",
+    "MEAN_BY_PAIRS",
+    "MEAN_OF_PAIR",
+    "RULES",
+    "WINDOWS_AS_MAXIMUM",
+    "WINDOWS_AS_MEAN",
+]
 
 STRIDES: dict[str, Any] = {"strides": [S, T]}
 WINDOWS = input_("x", N, C, K, Q, H, W)
@@ -34,81 +45,91 @@ def paired(x: Tensor) -> Tensor:
     return reshape(x, M, 2, N)
 
 
+MAX_POOL_AS_WINDOWS = TensorRule(
+    "max pooling as maxima over windows",
+    "maxpool(x) = maximum over the window axes of patches(x), without pads",
+    max_pool(IMAGE, [K, Q], **STRIDES),
+    reduce("max", patches(IMAGE, [K, Q], **STRIDES), [2, 3]),
+    Kind.VALID,
+)
+AVERAGE_POOL_AS_WINDOWS = TensorRule(
+    "average pooling as means over windows",
+    "avgpool(x) = mean over the window axes of patches(x), without pads",
+    avg_pool(IMAGE, [K, Q], **STRIDES),
+    mean(patches(IMAGE, [K, Q], **STRIDES), [2, 3]),
+    Kind.VALID,
+    equality=REALS,
+)
+WINDOWS_AS_MAXIMUM = TensorRule(
+    "maxima over windows as a maximum over rows",
+    "max over two axes = max over the rows of [k q, n c h w], reshaped",
+    reduce("max", WINDOWS, [2, 3]),
+    reshape(reduce("max", rows_of(WINDOWS), [0]), N, C, H, W),
+    Kind.VALID,
+    at_least(1, N, C, H, W, K, Q),
+)
+WINDOWS_AS_MEAN = TensorRule(
+    "means over windows as a mean over rows",
+    "mean over two axes = mean over the rows of [k q, n c h w], reshaped",
+    mean(WINDOWS, [2, 3]),
+    reshape(mean(rows_of(WINDOWS), [0]), N, C, H, W),
+    Kind.VALID,
+    at_least(1, N, C, H, W),
+    equality=REALS,
+)
+MAXIMUM_BY_PAIRS = TensorRule(
+    "a maximum over an even number of rows by pairs",
+    "max over 2 m rows = max over m rows of the maxima of pairs of neighbours",
+    reduce("max", PAIRS, [0]),
+    reduce("max", reduce("max", paired(PAIRS), [1]), [0]),
+    Kind.VALID,
+    both(at_least(2, M), at_least(1, N)),
+)
+MEAN_BY_PAIRS = TensorRule(
+    "a mean over an even number of rows by pairs",
+    "mean over 2 m rows = mean over m rows of the means of pairs of neighbours",
+    mean(PAIRS, [0]),
+    mean(mean(paired(PAIRS), [1]), [0]),
+    Kind.VALID,
+    both(at_least(2, M), at_least(1, N)),
+    equality=REALS,
+)
+MAXIMUM_OF_ODD_ROWS = TensorRule(
+    "a maximum over an odd number of rows with the last row twice",
+    "max over 2 m + 1 rows = max over these and the last row once more",
+    reduce("max", ODD, [0]),
+    reduce("max", concat(0, ODD, slice_(ODD, [2 * M, 0], [2 * M + 1, N])), [0]),
+    Kind.VALID,
+    at_least(1, M, N),
+)
+MAXIMUM_OF_PAIR = TensorRule(
+    "a maximum over two rows as one pair",
+    "max over 2 rows = the maximum of the one pair, reshaped",
+    reduce("max", TWO, [0]),
+    reshape(reduce("max", reshape(TWO, 1, 2, N), [1]), N),
+    Kind.VALID,
+    at_least(1, N),
+)
+MEAN_OF_PAIR = TensorRule(
+    "a mean over two rows as one pair",
+    "mean over 2 rows = the mean of the one pair, reshaped",
+    mean(TWO, [0]),
+    reshape(mean(reshape(TWO, 1, 2, N), [1]), N),
+    Kind.VALID,
+    at_least(1, N),
+    equality=REALS,
+)
+
 _VALID = [
-    TensorRule(
-        "max pooling as maxima over windows",
-        "maxpool(x) = maximum over the window axes of patches(x), without pads",
-        max_pool(IMAGE, [K, Q], **STRIDES),
-        reduce("max", patches(IMAGE, [K, Q], **STRIDES), [2, 3]),
-        Kind.VALID,
-    ),
-    TensorRule(
-        "average pooling as means over windows",
-        "avgpool(x) = mean over the window axes of patches(x), without pads",
-        avg_pool(IMAGE, [K, Q], **STRIDES),
-        mean(patches(IMAGE, [K, Q], **STRIDES), [2, 3]),
-        Kind.VALID,
-        equality=REALS,
-    ),
-    TensorRule(
-        "maxima over windows as a maximum over rows",
-        "max over two axes = max over the rows of [k q, n c h w], reshaped",
-        reduce("max", WINDOWS, [2, 3]),
-        reshape(reduce("max", rows_of(WINDOWS), [0]), N, C, H, W),
-        Kind.VALID,
-        at_least(1, N, C, H, W, K, Q),
-    ),
-    TensorRule(
-        "means over windows as a mean over rows",
-        "mean over two axes = mean over the rows of [k q, n c h w], reshaped",
-        mean(WINDOWS, [2, 3]),
-        reshape(mean(rows_of(WINDOWS), [0]), N, C, H, W),
-        Kind.VALID,
-        at_least(1, N, C, H, W),
-        equality=REALS,
-    ),
-    TensorRule(
-        "a maximum over an even number of rows by pairs",
-        "max over 2 m rows = max over m rows of the maxima of pairs of neighbours",
-        reduce("max", PAIRS, [0]),
-        reduce("max", reduce("max", paired(PAIRS), [1]), [0]),
-        Kind.VALID,
-        both(at_least(2, M), at_least(1, N)),
-    ),
-    TensorRule(
-        "a mean over an even number of rows by pairs",
-        "mean over 2 m rows = mean over m rows of the means of pairs of neighbours",
-        mean(PAIRS, [0]),
-        mean(mean(paired(PAIRS), [1]), [0]),
-        Kind.VALID,
-        both(at_least(2, M), at_least(1, N)),
-        equality=REALS,
-    ),
-    TensorRule(
-        "a maximum over an odd number of rows with the last row twice",
-        "max over 2 m + 1 rows = max over these and the last row once more",
-        reduce("max", ODD, [0]),
-        reduce("max", concat(0, ODD, slice_(ODD, [2 * M, 0], [2 * M + 1, N])), [0]),
-        Kind.VALID,
-        at_least(1, M, N),
-    ),
-    TensorRule(
-        "a maximum over two rows as one pair",
-        "max over 2 rows = the maximum of the one pair, reshaped",
-        reduce("max", TWO, [0]),
-        reshape(reduce("max", reshape(TWO, 1, 2, N), [1]), N),
-        Kind.VALID,
-        at_least(1, N),
-    ),
-    TensorRule(
-        "a mean over two rows as one pair",
-        "mean over 2 rows = the mean of the one pair, reshaped",
-        mean(TWO, [0]),
-        reshape(mean(reshape(TWO, 1, 2, N), [1]), N),
-        Kind.VALID,
-        at_least(1, N),
-        equality=REALS,
-    ),
+    MAX_POOL_AS_WINDOWS,
+    AVERAGE_POOL_AS_WINDOWS,
+    WINDOWS_AS_MAXIMUM,
+    WINDOWS_AS_MEAN,
+    MAXIMUM_BY_PAIRS,
+    MEAN_BY_PAIRS,
+    MAXIMUM_OF_ODD_ROWS,
+    MAXIMUM_OF_PAIR,
+    MEAN_OF_PAIR,
 ]
 
 _WRONG = [
