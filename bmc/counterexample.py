@@ -18,9 +18,9 @@ from ila_lang.interpreter.compile import Memory, NoBodyError
 from ila_lang.mapping import SizeError, TensorMapping
 
 from .budget import Budget, BudgetExceeded
-from .unroll import Cell
+from .unroll import Cell, owners
 
-__all__ = ["Counterexample", "Initial", "Outcome", "Runner", "placed", "replays", "search", "search_at"]
+__all__ = ["Counterexample", "Initial", "Outcome", "Runner", "foreign", "placed", "replays", "search", "search_at"]
 
 Initial = Mapping[Cell, int]
 """Initial contents of cells; every cell that is not named holds its reset value, or 0."""
@@ -113,7 +113,6 @@ class Runner:
         self.mapping = mapping
         self.deadline = deadline
         self.machines = {"device": Machine(mapping.device.ila), "ir": Machine(mapping.ir.ila)}
-        self.partners = {theirs: ours for ours, theirs in mapping.inputs}
 
     def run(self, sizes: Mapping[str, int], draw: Callable[[Cell, int], int]) -> Outcome:
         """One run; ``draw`` gives the initial value of a cell of so many bits.
@@ -160,18 +159,14 @@ class Runner:
     ) -> dict[str, Memory]:
         """Puts initial contents into the machine; returns the host tensors."""
         machine = self.machines[side]
-        names = {ours: ours for ours in self.partners.values()} if side == "device" else self.partners
-        inputs = {fragment.tensor(name): shared for name, shared in names.items()}
+        states, tensors = owners(self.mapping, side)
 
-        def lazy(owner: str, name: str, variable: Expr) -> _Lazy:
+        def lazy(owner: Cell, variable: Expr) -> _Lazy:
             sort = variable.sort
             assert isinstance(sort, MemSort)
-            # a host tensor hides the memory of its name
-            shared = inputs.get(variable) if owner == "host" or name not in fragment.tensors else None
-            label, name = (owner, name) if shared is None else ("input", shared)
 
             def take(address: int) -> int:
-                cell = Cell(label, name, address)
+                cell = Cell(owner.side, owner.owner, address)
                 read[cell] = draw(cell, sort.data_width) & ((1 << sort.data_width) - 1)
                 return read[cell]
 
@@ -180,13 +175,13 @@ class Runner:
         for name, state in fragment.ila.states.items():
             if isinstance(state.sort, MemSort):
                 known = fragment.idle.get(name)
-                machine.memories[name] = lazy(side, name, state) if known is None else Memory(known)
+                machine.memories[name] = lazy(states[name], state) if known is None else Memory(known)
             elif name in fragment.idle:
                 machine.values[name] = fragment.idle[name]
             else:
-                cell, width = Cell(side, name), state.sort.width if isinstance(state.sort, BvSort) else 1
+                cell, width = states[name], state.sort.width if isinstance(state.sort, BvSort) else 1
                 read[cell] = machine.values[name] = draw(cell, width) & ((1 << width) - 1)
-        return {name: lazy("host", name, tensor) for name, tensor in fragment.tensors.items()}
+        return {name: lazy(tensors[name], tensor) for name, tensor in fragment.tensors.items()}
 
 
 def search(
@@ -241,6 +236,16 @@ def replays(mapping: TensorMapping, found: Counterexample) -> bool:
         found.differing,
         found.error,
     )
+
+
+def foreign(mapping: TensorMapping, cells: Iterable[Cell]) -> Cell | None:
+    """The first of some cells that neither side has, such as a word of "host" where both have a tensor of the name."""
+    own: set[tuple[Cell, bool]] = set()
+    for side, fragment in (("device", mapping.device), ("ir", mapping.ir)):
+        states, tensors = owners(mapping, side)
+        own |= {(cell, isinstance(fragment.ila.states[name].sort, MemSort)) for name, cell in states.items()}
+        own |= {(cell, True) for cell in tensors.values()}
+    return next((c for c in cells if (replace(c, address=None), c.address is not None) not in own), None)
 
 
 def placed(mapping: TensorMapping, found: Counterexample) -> Counterexample:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from ila_lang import Machine, run_fragment
 from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import TensorMapping
 
 from .counterexample import Counterexample, Initial
-from .unroll import Cell
+from .unroll import Cell, owners
 
 __all__ = ["program_of", "write_program_file"]
 
@@ -66,17 +67,35 @@ def write_program_file(mapping: TensorMapping, found: Counterexample) -> str:
         held = machine.values[cell.owner] if cell.address is None else machine.memories[cell.owner][cell.address]
         if held != value:
             raise ValueError(f"No command sets {cell.owner} of {mapping.device.ila.name} to {value:#x} on this model")
-    wanted = _outputs(mapping, found, device, None)
-    if _outputs(mapping, found, device, machine) != wanted:
+    tensors = _tensors(mapping, found)
+    wanted = _outputs(mapping, found.sizes, tensors, device, None)
+    if _outputs(mapping, found.sizes, tensors, device, machine) != wanted:
         raise ValueError(f"The outputs of this counterexample of {mapping.name} need state that commands cannot set")
-    commands = program_of(mapping, found.sizes, found.inputs, device)
+    commands = program_of(mapping, found.sizes, tensors, device)
     return mapping.program_file([*leading, *commands])
 
 
-def _outputs(mapping: TensorMapping, found: Counterexample, initial: Initial, machine: Machine | None) -> list[int]:
-    tensors = _execute(mapping, found.sizes, found.inputs, initial, lambda *_: None, machine)
-    rows, columns = mapping.output_extents(found.sizes)
-    return [tensors[mapping.output[0]][i] for i in range(rows * columns)]
+def _tensors(mapping: TensorMapping, found: Counterexample) -> dict[str, dict[int, int]]:
+    """The inputs, and what the device's other host tensors hold at first."""
+    tensors = found.inputs
+    names = {cell: name for name, cell in owners(mapping, "device")[1].items() if cell.side != "input"}
+    for cell, value in found.initial.items():
+        name = names.get(replace(cell, address=None))
+        if name is not None and cell.address is not None:
+            tensors.setdefault(name, {})[cell.address] = value
+    return tensors
+
+
+def _outputs(
+    mapping: TensorMapping,
+    sizes: Mapping[str, int],
+    tensors: Mapping[str, Mapping[int, int]],
+    initial: Initial,
+    machine: Machine | None,
+) -> list[int]:
+    memories = _execute(mapping, sizes, tensors, initial, lambda *_: None, machine)
+    rows, columns = mapping.output_extents(sizes)
+    return [memories[mapping.output[0]][i] for i in range(rows * columns)]
 
 
 def _execute(

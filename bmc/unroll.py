@@ -40,7 +40,7 @@ from smt_encodings.environment import fresh
 
 from .terms import Terms, Unsupported, Value, Words, known, lift
 
-__all__ = ["Arrays", "Cell", "Cells", "OutOfTime", "Side", "Unrolled", "unroll", "unroll_mapping"]
+__all__ = ["Arrays", "Cell", "Cells", "OutOfTime", "Side", "Unrolled", "owners", "unroll", "unroll_mapping"]
 
 Values = MutableMapping[Expr, Value]
 Memories = Mapping[Expr, Words]
@@ -55,13 +55,36 @@ class OutOfTime(Unsupported):
 class Cell:
     """What a variable of the unrolled terms stands for: initial contents of a register or a memory word.
 
-    ``side`` is "input" for the tensors that both sides share (``owner`` is then the device's name for it),
-    else "device", "host" or "ir"; ``address`` is None for a register.
+    ``side`` is "input" for the tensors that both sides share (``owner`` is then the device's name for it), "device" or
+    "ir" for states, "host" for other tensors of either program; "device host" or "ir host" where both programs have
+    one of that name.  ``address`` is None for a register.
     """
 
     side: str
     owner: str
     address: int | None = None
+
+
+def owners(mapping: TensorMapping, side: str) -> tuple[dict[str, Cell], dict[str, Cell]]:
+    """What the states and the host tensors of a side ("device" or "ir") hold at first, by name; without addresses.
+
+    No two of either side are the same, but for paired inputs.  A tensor hides the state of its name.
+    """
+    sides = {
+        "device": (mapping.device, {ours: Cell("input", ours) for ours, _ in mapping.inputs}),
+        "ir": (mapping.ir, {theirs: Cell("input", ours) for ours, theirs in mapping.inputs}),
+    }
+    fragment, shared = sides.pop(side)
+    ((other, paired),) = sides.values()
+    rivals = other.tensors.keys() - paired.keys()
+    states = {
+        name: Cell(side, name) if name in fragment.tensors else shared.get(name, Cell(side, name))
+        for name in fragment.ila.states
+    }
+    tensors = {
+        name: shared.get(name, Cell(f"{side} host" if name in rivals else "host", name)) for name in fragment.tensors
+    }
+    return states, tensors
 
 
 @dataclass
@@ -147,8 +170,8 @@ def unroll_mapping(
         names.memory("x" if k == 0 else f"x{k}", Cell("input", ours), device.sort, ir.sort)
         for k, ((ours, _), (device, ir)) in enumerate(zip(mapping.inputs, shared, strict=True))
     ]
-    device = names.side(mapping.device, "device", {d: words for (d, _), (words, _) in zip(shared, inputs, strict=True)})
-    ir = names.side(mapping.ir, "ir", {i: words for (_, i), (_, words) in zip(shared, inputs, strict=True)})
+    device = names.side(mapping, "device", {d: words for (d, _), (words, _) in zip(shared, inputs, strict=True)})
+    ir = names.side(mapping, "ir", {i: words for (_, i), (_, words) in zip(shared, inputs, strict=True)})
     for side in (device, ir):
         unroll(side, sizes, mapping.abstract, start + timeout)
     rows, columns = mapping.output_extents(sizes)
@@ -175,32 +198,34 @@ class _Names:
         self.arrays = arrays
         self.cells: dict[Expr, Cell] = {}
 
-    def side(self, fragment: Fragment, label: str, inputs: Mapping[Expr, Words]) -> Side:
+    def side(self, mapping: TensorMapping, label: str, inputs: Mapping[Expr, Words]) -> Side:
         """Arbitrary initial state; ``inputs`` has the contents of memories that hold inputs."""
+        fragment = mapping.ir if label == "ir" else mapping.device
+        cells, host = owners(mapping, label)
         values: dict[Expr, Value] = {}
         memories: dict[Expr, Words] = {}
         for name, state in fragment.ila.states.items():
             if not isinstance(state.sort, MemSort):
                 known = fragment.idle.get(name)
-                values[state] = int(known) if known is not None else self.variable(label, state)
+                values[state] = int(known) if known is not None else self.variable(cells[name], state.sort)
             elif name in fragment.idle:
                 memories[state] = _all_words(fragment.idle[name])
-            elif state in inputs and name not in fragment.tensors:
+            elif cells[name].side == "input":
                 memories[state] = inputs[state]
             else:
-                memories[state] = self.memory(f"{label}.memory.{name}", Cell(label, name), state.sort)[0]
+                memories[state] = self.memory(_word(cells[name]), cells[name], state.sort)[0]
         tensors = {
             tensor: inputs[tensor]
-            if tensor in inputs
-            else self.memory(f"host.memory.{name}", Cell("host", name), tensor.sort)[0]
+            if host[name].side == "input"
+            else self.memory(_word(host[name]), host[name], tensor.sort)[0]
             for name, tensor in fragment.tensors.items()
         }
         return Side(fragment, values, memories, tensors)
 
-    def variable(self, label: str, state: Expr) -> Expr:
+    def variable(self, cell: Cell, sort: Sort) -> Expr:
         """The unknown initial value of a register."""
-        symbol = fresh(f"{label}.register.{state.name}", state.sort)
-        self.cells[symbol] = Cell(label, state.name)
+        symbol = fresh(f"{cell.side}.register.{cell.owner}", sort)
+        self.cells[symbol] = cell
         return symbol
 
     def memory(self, prefix: str, cell: Cell, *sorts: Sort) -> list[Words]:
@@ -219,6 +244,11 @@ class _Names:
             return known[address]
 
         return [Cells(initial) for _ in sorts]
+
+
+def _word(cell: Cell) -> str:
+    """What the words of an owner are called in terms."""
+    return f"{cell.side.replace(' ', '.')}.memory.{cell.owner}"
 
 
 def _all_words(value: int) -> Cells:

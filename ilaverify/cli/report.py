@@ -25,6 +25,7 @@ from .outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, o
 
 if TYPE_CHECKING:
     from bmc.counterexample import Counterexample
+    from bmc.unroll import Cell
     from ila_lang.mapping import TensorMapping
     from reports.html.claims import Comparison
     from reports.html.inputs import CampaignRecord, Scaling
@@ -216,6 +217,7 @@ def _comparison(
 def _run(mapping: TensorMapping, found: Counterexample) -> Comparison | str:
     """The outputs of a run from the counterexample's data, if it shows the same first difference."""
     from bmc.counterexample import Runner
+    from bmc.unroll import owners
     from ila_lang import MemSort
     from reports.html.claims import Comparison
 
@@ -234,11 +236,15 @@ def _run(mapping: TensorMapping, found: Counterexample) -> Comparison | str:
     def code(value: int) -> str:
         return f"0x{value:0{digits}x}"
 
-    cells = [
-        (cell.owner if cell.address is None else f"{cell.owner}[{cell.address}]", hex(value))
-        for cell, value in found.initial.items()
-    ]
-    return Comparison(columns, tuple(map(code, run.device)), tuple(map(code, run.ir)), tuple(cells))
+    own = {cell for side in ("device", "ir") for named in owners(mapping, side) for cell in named.values()}
+    called = Counter(cell.owner for cell in own)
+
+    def name(cell: Cell) -> str:
+        plain = cell.owner if called[cell.owner] == 1 else f"{cell.side} {cell.owner}"
+        return plain if cell.address is None else f"{plain}[{cell.address}]"
+
+    cells = tuple((name(cell), hex(value)) for cell, value in found.initial.items())
+    return Comparison(columns, tuple(map(code, run.device)), tuple(map(code, run.ir)), cells)
 
 
 _PARAMETER = re.compile(r"\(([^\s()]+) (Int|Bool)\)")

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any, Self
 
 import bmc.sums
-from bmc.counterexample import Counterexample, placed, replays, search
+from bmc.counterexample import Counterexample, foreign, placed, replays, search
 from bmc.mutants import mutants
 from bmc.programs import write_program_file
 from bmc.runs import survey
@@ -118,6 +118,10 @@ class MappingSubject(Subject):
         """Both sides run again on the document's data, which must show the same elements."""
         found = counterexample_from_text(document)
         mapping = self.mapping
+        stray = foreign(mapping, found.initial)
+        if stray is not None:
+            what = f"{stray.side} {stray.owner}" + ("" if stray.address is None else f"[{stray.address}]")
+            raise ValueError(f"initial of a counterexample to {mapping.name} must be of its own cells, not {what}")
         if set(found.sizes) != set(mapping.parameters) or not mapping.holds(found.sizes):
             return None
         codes = mapping.show_element(found.device), mapping.show_element(found.ir)

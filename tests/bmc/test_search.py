@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 import time
@@ -13,10 +15,13 @@ import pytest
 
 from bmc.budget import CHUNK, MOST_WORDS, Budget, BudgetExceeded
 from bmc.counterexample import placed, replays, search
+from bmc.programs import write_program_file
 from bmc.prove import prove
 from ila_lang import Expr, Kernel, bv, const, mem, primitive, true, uninterpreted, var
 from ila_lang.language.fragment import Fragment
 from ila_lang.mapping import TensorMapping
+from rewrites.claims.mapping import MappingSubject
+from rewrites.claims.verify import verify
 from smt_encodings.claims import Status
 from tests.chc.mapping.toy import PARAMETERS, M, N, copy_body, go, mapping
 
@@ -166,6 +171,69 @@ def test_a_memory_of_the_device_with_the_name_of_a_host_tensor_holds_contents_of
     found = search(wrong, budget_seconds=5.0)
     assert found is not None and replays(wrong, found)
     assert {cell.side for cell in found.initial} <= {"input", "device", "host"}
+
+
+def with_a_tensor(paired: bool, ours: str = "w") -> TensorMapping:
+    """Both hosts add a tensor of theirs to what the device holds, the IR's is called w; perhaps they are one input."""
+    claim = mapping(None)
+
+    def adding(old: Fragment, name: str, prefix: str) -> Fragment:
+        tensor, states, text = var(name, mem(32, 8)), old.ila.states, Kernel("adding")
+        with text.loop("i", N.zext(32)) as i, text.loop("j", M.zext(32)) as j:
+            at = i * M.zext(32) + j
+            text.store(states[f"{prefix}dst"], at, states[f"{prefix}src"].load(at) + tensor.load(at))
+        return Fragment(old.name, old.ila, old.parameters, {name: tensor}, text)
+
+    inputs = (*claim.inputs, (ours, "w")) if paired else claim.inputs
+    return replace(claim, device=adding(claim.device, ours, ""), ir=adding(claim.ir, "w", "i"), inputs=inputs)
+
+
+def test_tensors_of_one_name_that_are_not_paired_are_two() -> None:
+    for right in (with_a_tensor(True), with_a_tensor(True, "v")):
+        assert search(right, budget_seconds=0.5) is None
+        for memory in ("resolved", "arrays"):
+            assert prove(right, (2, 2), memory=memory, search_seconds=0).status is Status.PROVED  # type: ignore[arg-type]
+    for ours, sides in (("w", {"device host", "ir host"}), ("v", {"host"})):
+        wrong = with_a_tensor(False, ours)
+        found = search(wrong, shapes=[(2, 2)], budget_seconds=5.0)
+        assert found is not None and replays(wrong, found)
+        assert found.initial and {cell.side for cell in found.initial} <= sides
+        verdict = prove(wrong, (2, 2), search_seconds=4.0)
+        assert verdict.status is Status.REFUTED, verdict.reason
+
+
+def test_a_claim_that_takes_two_tensors_for_one_is_refuted_by_a_document_that_says_whose_they_are() -> None:
+    wrong = with_a_tensor(False)
+    verdict = verify(wrong, "chc")
+    assert verdict.status is Status.REFUTED, verdict.reason
+    subject = MappingSubject(wrong)
+    told = subject.refutation(verdict)
+    assert told is not None and subject.replayed(told.document) == told
+    ((side, *cell),) = json.loads(told.document)["initial"]
+    assert side in ("device host", "ir host") and cell[0] == "w"
+    for other, where in ((("host", "w"), "host w[0]"), (("input", "w"), "input w[0]"), (("ir", "tmp"), "ir tmp[0]")):
+        document = told.document.replace(f'"{side}","w"', f'"{other[0]}","{other[1]}"')
+        message = f"^initial of a counterexample to toy must be of its own cells, not {re.escape(where)}$"
+        with pytest.raises(ValueError, match=message):
+            subject.replayed(document)
+
+
+def test_a_program_file_has_what_a_tensor_that_is_no_input_held() -> None:
+    claim = sent(False)
+    old, extra = claim.device, var("w", mem(32, 8))
+    source, target = old.tensors.values()
+    text = Kernel("send")
+    with text.loop("i", N.zext(32)) as i, text.loop("j", M.zext(32)) as j:
+        at = i * M.zext(32) + j
+        text.command("word", run=true, op=const(1, 4), address=at, data=source.load(at) + extra.load(at))
+    with text.loop("u", N.zext(32)) as u, text.loop("v", M.zext(32)) as v:
+        text.command("read", run=true, op=const(2, 4), address=u * M.zext(32) + v)
+        text.store(target, u * M.zext(32) + v, old.ila.states["out"])
+    device = Fragment(old.name, old.ila, old.parameters, {**old.tensors, "w": extra}, text)
+    wrong = replace(claim, device=device, program_file=json.dumps)
+    found = search(wrong, shapes=[(1, 1)], budget_seconds=5.0)
+    assert found is not None and found.device != found.ir
+    assert [c["data"] for c in json.loads(write_program_file(wrong, found)) if c["op"] == 1] == [found.device]
 
 
 def test_a_counterexample_names_the_shape_that_its_sizes_belong_to() -> None:

@@ -14,7 +14,7 @@ from ila_lang import BOOL, Command, Expr, For, Fragment, Let, Load, MemSort, Sto
 from ila_lang.mapping import TensorMapping
 
 Draw = Callable[[str, str, int | None, int], int]
-"""The initial value of a cell: whose ("input", "device", "ir", "host"), its owner's name, its address, its bits."""
+"""The initial value of a cell: whose ("input", a side, "device host", "ir host"), its owner's name, address, bits."""
 
 
 class Refused(Exception):
@@ -156,7 +156,7 @@ class Run:
     def words(self, output: str, count: int) -> list[int]:
         """The first words of a tensor after the program."""
         fragment, ila = self.fragment, self.fragment.ila
-        tensors = {n: self._memory("host", n, v) for n, v in fragment.tensors.items()}
+        tensors = {n: self._memory(f"{self.side} host", n, v) for n, v in fragment.tensors.items()}
         state: dict[str, int | Words] = {}
         for name, variable in ila.states.items():
             if isinstance(variable.sort, MemSort):
@@ -174,9 +174,9 @@ class Run:
     def _memory(self, owner: str, name: str, variable: Expr) -> Words:
         assert isinstance(variable.sort, MemSort)
         bits = variable.sort.data_width
-        if owner != "host" and name in self.fragment.idle:
+        if owner == self.side and name in self.fragment.idle:
             return Words(lambda _: self.fragment.idle[name])
-        hidden = owner != "host" and name in self.fragment.tensors
+        hidden = owner == self.side and name in self.fragment.tensors
         if name in self.inputs and not hidden:
             owner, name = "input", self.inputs[name]
         return Words(lambda address: self.draw(owner, name, address, bits))

@@ -22,7 +22,7 @@ from ila_lang import BOOL, Expr, Fragment, Function, Ila, Kernel, bv, const, ite
 from ila_lang.mapping import Lemma, TensorMapping
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
-from tests.bmc.test_search import rows_of_a_size, sent
+from tests.bmc.test_search import rows_of_a_size, sent, with_a_tensor
 from tests.chc.mapping.toy import PARAMETERS, M, N, copy_body, differs, fragment, go, mapping, model, scaled
 
 States = Mapping[str, Expr]
@@ -162,6 +162,11 @@ def a_size_and_a_register_of_its_width(right: bool) -> TensorMapping:
 @pair
 def a_host_tensor_and_a_memory(right: bool) -> TensorMapping:
     return sent(True, 0 if right else 1)
+
+
+@pair
+def a_host_tensor_on_either_side(right: bool) -> TensorMapping:
+    return with_a_tensor(paired=right)
 
 
 @pair

@@ -33,6 +33,7 @@ from rewrites.claims.counterexamples import counterexample_text
 from rewrites.claims.mapping import MappingSubject
 from rewrites.mappings.flexasr.pooling import pooling_mapping, selection_mapping
 from smt_encodings.claims import Answer, Obligation, Runs, Status, Verdict
+from tests.bmc.test_search import with_a_tensor
 from tests.ilaverify.cli.toy_campaigns import CAMPAIGNS
 from tests.reports.html.html_examples import CAMPAIGN, TIMES, certificate, proved
 from tests.reports.outcome_examples import claim
@@ -155,6 +156,17 @@ def test_the_counterexample_is_run_and_shown(store: ProofStore) -> None:
     assert re.findall(r"<mark title=\"first difference\">(\w+)</mark>", page) == ["0x00", "0x80"]
     assert "columns 4 to 11 of 16" in page and "<code>host_in[7]</code> = <code>0x80</code>" in page
     assert "Output of the device" in page and "Output of the IR" in page
+
+
+@pytest.mark.parametrize(("ours", "shown"), [("w", r"(device|ir) host w\[0\]"), ("v", r"(v|w)\[0\]")])
+def test_cells_are_shown_with_their_side_where_both_have_one_of_the_name(ours: str, shown: str) -> None:
+    claim = with_a_tensor(False, ours)
+    found = search(claim, shapes=[(1, 1)], budget_seconds=5.0)
+    assert found is not None
+    text = counterexample_text(found)
+    outcome = ProofOutcome(claim.name, "REFUTED", kind="mapping", counterexample=found.summary(), document=text)
+    page = page_of([outcome], PageInputs(), mappings={claim.name: ("", lambda: claim)})
+    assert re.search(f"<code>{shown}</code> = <code>0x1</code>", page)
 
 
 @pytest.mark.parametrize(
