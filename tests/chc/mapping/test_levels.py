@@ -330,9 +330,12 @@ def test_terms_are_read(text: str) -> None:
     assert parse_term(text, {"i": K, "n": N, "p": P}).get_free_variables() <= {K, N, P}
 
 
-@pytest.mark.parametrize(
-    "text", ["", "(< i", "i", "(< i z)", "(forall ((i Int)) (< i n))", "true) (assert false", "(foo i)", "7"]
-)
+def test_a_condition_with_a_quantifier_is_refused() -> None:
+    with pytest.raises(PysmtException, match="not one quantifier-free condition"):
+        parse_term("(forall ((i Int)) (< i n))", {"i": K, "n": N})
+
+
+@pytest.mark.parametrize("text", ["", "(< i", "i", "(< i z)", "true) (assert false", "(foo i)", "7"])
 def test_what_is_no_condition_is_refused(text: str) -> None:
     with pytest.raises(PysmtException):
         parse_term(text, {"i": K, "n": N})
