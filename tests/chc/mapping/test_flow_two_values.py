@@ -13,7 +13,8 @@ import pytest
 from ila_lang import Expr, Kernel, const, ite
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
-from tests.chc.mapping.test_flow import flow, status
+from tests.chc.mapping.test_flow import flow, status, step
+from tests.chc.mapping.test_flow_revisits import claim as claim_of_scatter
 from tests.chc.mapping.toy import Body, differs, mapping
 
 States = Mapping[str, Expr]
@@ -204,10 +205,120 @@ def sums_of_two_ranges(right: bool) -> TensorMapping:
     return sums(right, lambda q: const(0, 8), lambda q: q)
 
 
+def state_of(taken: Callable[[Kernel, States, Expr, Expr], tuple[Expr, Expr]]) -> Body:
+    """dst[t, j] = step(step of two words of the row before, src[t, j]), and tmp[t, j] = step(1, src[t, j])."""
+
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("t", s["n"]) as t, k.loop("j", s["m"]) as j:
+            state = k.let("state", const(0, 8))
+            with k.when("later", t != 0):
+                k.assign(state, step(*taken(k, s, (t - 1) * s["m"], j)))
+            word = k.load("word", s["src"], t * s["m"] + j)
+            k.store(s["tmp"], t * s["m"] + j, step(const(1, 8), word))
+            k.store(s["dst"], t * s["m"] + j, step(state, word))
+
+    return body
+
+
+def one_word_twice(k: Kernel, s: States, row: Expr, j: Expr) -> tuple[Expr, Expr]:
+    return k.load("one", s["dst"], row + j), k.load("two", s["dst"], row + j)
+
+
+def words_of_two_columns(k: Kernel, s: States, row: Expr, j: Expr) -> tuple[Expr, Expr]:
+    return k.load("one", s["dst"], row + j), k.load("two", s["dst"], row + (s["m"] - 1 - j))
+
+
+def words_of_two_states(k: Kernel, s: States, row: Expr, j: Expr) -> tuple[Expr, Expr]:
+    return k.load("one", s["dst"], row + j), k.load("two", s["tmp"], row + j)
+
+
+@pair
+def earlier_words_of_two_columns(right: bool) -> TensorMapping:
+    sides = state_of(one_word_twice if right else words_of_two_columns), state_of(one_word_twice)
+    return flow(mapping(*sides, abstract=frozenset({"step"})), recurrent=True)
+
+
+@pair
+def earlier_words_of_two_memories(right: bool) -> TensorMapping:
+    sides = state_of(one_word_twice if right else words_of_two_states), state_of(one_word_twice)
+    return flow(mapping(*sides, abstract=frozenset({"step"})), recurrent=True)
+
+
+def scatter(
+    k: Kernel,
+    s: States,
+    memory: str,
+    change: Callable[[Expr], Expr | int],
+    place: Callable[[Expr], Expr] = lambda o: o,
+) -> None:
+    """memory[place(o)] = fold over t < m of src[o*s + t] ^ change(o), word by word of src."""
+    rows = (s["n"] - 1) * s["s"] + s["m"]
+    with k.loop(f"{memory}_row", rows) as r, k.loop(f"{memory}_tap", s["m"]) as t:
+        o = (r - t) // s["s"]
+        with k.when(f"{memory}_inside", (t <= r) & ((r - t) % s["s"] == 0) & (o < s["n"])):
+            old = ite(t == 0, const(0, 8), k.load(f"{memory}_old", s[memory], place(o)))
+            k.store(s[memory], place(o), step(old, k.load(f"{memory}_in", s["src"], r) ^ change(o)))
+
+
+def gather(change: int, result: Callable[[Expr, Expr], Expr]) -> Body:
+    """dst[o] = result(o, such a fold)."""
+
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("o", s["n"]) as o:
+            acc = k.let("acc", const(0, 8))
+            with k.loop("x", s["m"]) as x:
+                k.assign(acc, step(acc, k.load("word", s["src"], o * s["s"] + x) ^ change))
+            k.store(s["dst"], o, result(o, acc))
+
+    return body
+
+
+def scattered(device: Body, ir: Body) -> TensorMapping:
+    return replace(claim_of_scatter(device, ir), sample_shapes=((1, 2, 1), (1, 4, 2), (3, 5, 2), (4, 2, 3), (5, 4, 1)))
+
+
+@pair
+def scattered_sums_in_two_memories(right: bool) -> TensorMapping:
+    def device(k: Kernel, s: States) -> None:
+        scatter(k, s, "tmp", lambda o: 1)
+        scatter(k, s, "dst", lambda o: 0)
+        with k.loop("i", s["n"]) as i:
+            one, two = k.load("one", s["dst"], i), k.load("two", s["dst" if right else "tmp"], i)
+            k.store(s["dst"], i, step(one, two))
+
+    return scattered(device, gather(0, lambda o, acc: step(acc, acc)))
+
+
+@pair
+def scattered_sums_beside_each_other(right: bool) -> TensorMapping:
+    def device(k: Kernel, s: States) -> None:
+        with k.loop("c", const(2, 32)) as c:
+            scatter(k, s, "tmp", lambda o: ite(c == 0, const(5, 8), const(1, 8)), lambda o: o * 2 + c)
+        with k.loop("i", s["n"]) as i:
+            one, two = k.load("one", s["tmp"], i * 2), k.load("two", s["tmp"], i * 2 + (0 if right else 1))
+            k.store(s["dst"], i, step(one, two))
+
+    return scattered(device, gather(5, lambda o, acc: step(acc, acc)))
+
+
+@pair
+def a_scattered_sum_in_two_cases(right: bool) -> TensorMapping:
+    def finish(o: Expr, total: Expr) -> Expr:
+        return total + ite(o < 2, const(0, 8), const(1, 8))
+
+    def device(k: Kernel, s: States) -> None:
+        scatter(k, s, "tmp", lambda o: ite(o < 2, const(0, 8), const(0 if right else 1, 8)))
+        with k.loop("i", s["n"]) as i:
+            k.store(s["dst"], i, finish(i, k.load("sum", s["tmp"], i)))
+
+    return scattered(device, gather(0, finish))
+
+
 @pytest.mark.parametrize("name", PAIRS)
 def test_two_values_are_not_one(name: str) -> None:
     right, wrong = PAIRS[name](True), PAIRS[name](False)
-    assert differs(wrong, {"n": 2, "m": 4}) and not differs(right, {"n": 2, "m": 4})
+    sizes = {x: k for x, k in (("n", 3), ("m", 4), ("s", 2)) if x in right.parameters}
+    assert differs(wrong, sizes) and not differs(right, sizes)
     assert status(wrong) is Status.UNKNOWN
     assert status(right) is Status.PROVED
 

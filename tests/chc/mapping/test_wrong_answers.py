@@ -27,7 +27,7 @@ from tests.chc.mapping.test_beyond_samples import OUT_OF_REACH, large, step
 from tests.chc.mapping.test_flow import CELL, flow
 from tests.chc.mapping.test_flow_accumulate import blocks, blocks_ir
 from tests.chc.mapping.test_flow_revisits import claim as scattered
-from tests.chc.mapping.toy import Body, M, copy_body, mapping
+from tests.chc.mapping.toy import DOMAIN, Body, M, N, copy_body, mapping
 
 States = Mapping[str, Expr]
 Build = Callable[[bool], TensorMapping]
@@ -47,10 +47,13 @@ QUESTIONS = {
             chc.mapping.memory.scenes,
         )
     ),
+    "whether a digit is small": ((chc.mapping.arithmetic.injectivity, "quick"),),
     "whether another way suffices": ((chc.mapping.memory.between, "quick"),),
+    "whether a cell is read first": ((chc.mapping.memory.between, "quick"), (chc.mapping.memory.scenes, "decide")),
 }
 SKIPPED = "whether another way suffices"
-"""With this question, the order of loops is not what excludes a write."""
+SKIPPING = (SKIPPED, "whether a cell is read first")
+"""With these questions, the order of loops is not what excludes a write."""
 CLAIMS: dict[str, Build] = {}
 CASES: list[tuple[str, str, str]] = []
 """A claim, the question with a wrong answer, and the group of the obligation that fails."""
@@ -215,6 +218,113 @@ def even_rows_are_cleared_before_odd_ones_are_copied(right: bool) -> TensorMappi
     return cleared(lambda s: ONE, lambda t, s: large(s, limit(right), (t >> 1) << 1, t))
 
 
+def clear_row(k: Kernel, s: States, row: Expr, columns: Expr) -> None:
+    with k.loop("c", columns) as c:
+        k.store(s["tmp"], row * s["m"] + c, const(0, 8))
+
+
+def copy_row(k: Kernel, s: States, row: Expr, source: Expr, columns: Expr) -> None:
+    with k.loop("x", columns) as x:
+        k.store(s["tmp"], row * s["m"] + x, k.load("word", s["src"], source * s["m"] + x))
+
+
+def buffered(fill: Body, row: Callable[[Expr, States], Expr], rows: int = 255) -> TensorMapping:
+    """A copy of up to so many rows by way of tmp, which ``fill`` fills."""
+
+    def device(k: Kernel, s: States) -> None:
+        fill(k, s)
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            k.store(s["dst"], i * s["m"] + j, k.load("kept", s["tmp"], row(i, s) * s["m"] + j))
+
+    domain = (f"1 <= n <= {rows}", (const(1, 16) <= N) & (const(rows, 16) >= N)), DOMAIN[1]
+    return flow(mapping(device, domain=domain))
+
+
+@asks(SKIPPED, "toy: cells")
+def a_row_is_cleared_after_its_copy_instead_of_before(right: bool) -> TensorMapping:
+    def fill(k: Kernel, s: States) -> None:
+        with k.loop("t", s["n"]) as t:
+            clear_row(k, s, t + 1 - large(s, limit(right), ONE, ZERO), s["m"])
+            copy_row(k, s, t + 1, t, s["m"])
+
+    return buffered(fill, lambda i, s: i + 1)
+
+
+@asks(SKIPPED, "toy: cells")
+def rows_are_cleared_half_as_fast_as_copied(right: bool) -> TensorMapping:
+    """Row i is cleared in iteration 2*i, and copied in iteration i + 7."""
+
+    def fill(k: Kernel, s: States) -> None:
+        with k.loop("t", s["n"] * 2 + 7) as t:
+            with k.loop("y", s["n"]) as y, k.when("clear", t == y * 2):
+                clear_row(k, s, y + 7, s["m"])
+            with k.when("copy", (t >= 7) & (t < s["n"] + 7)):
+                copy_row(k, s, t, t - 7, s["m"])
+
+    return buffered(fill, lambda i, s: i + 7, 8 if right else 255)
+
+
+@asks("whether a digit is small", "toy: cells")
+def the_next_row_loses_a_word_that_is_there(right: bool) -> TensorMapping:
+    """From the last row on, each row is cleared twice and copied; more may be cleared than the row."""
+
+    def fill(k: Kernel, s: States) -> None:
+        with k.loop("t", s["n"]) as t, k.loop("y", s["n"]) as y, k.when("now", t + y == s["n"] - 1):
+            with k.loop("twice", const(2, 32)):
+                clear_row(k, s, y, s["m"] + large(s, limit(right), ONE, ZERO))
+            copy_row(k, s, y, y, s["m"])
+
+    return buffered(fill, lambda i, s: (s["n"] - 1) - ((s["n"] - 1) - i))  # the iteration is a part of it
+
+
+@asks("whether a condition holds", "toy: cells")
+def the_last_word_of_a_row_is_cleared_as_the_first_of_the_next(right: bool) -> TensorMapping:
+    """A single row of m words, and one more of many."""
+
+    def words(s: States) -> Expr:
+        return s["m"] + large(s, limit(right), ONE, ZERO)
+
+    def device(k: Kernel, s: States) -> None:
+        with k.loop("t", s["n"]) as t:
+            clear_row(k, s, t, s["m"])
+            with k.when("now", t == 0):
+                copy_row(k, s, ZERO, ZERO, words(s))
+        with k.loop("j", words(s)) as j:
+            k.store(s["dst"], j, k.load("kept", s["tmp"], j))
+
+    def ir(k: Kernel, s: States) -> None:
+        with k.loop("j", words(s)) as j:
+            k.store(s["dst"], j, k.load("word", s["src"], j))
+
+    return flow(mapping(device, ir, rows=ONE, columns=words({"n": N, "m": M.zext(32)})))
+
+
+def taken(often: Callable[[States], Expr], now: Callable[[Expr, Expr, States], Expr], rows: int = 255) -> TensorMapping:
+    """Rows of up to so many are taken from tmp one after the other, and cleared some time."""
+
+    def device(k: Kernel, s: States) -> None:
+        with k.loop("f", s["n"]) as f:
+            copy_row(k, s, f, f, s["m"])
+        with k.loop("t", often(s)) as t:
+            with k.when("there", t < s["n"]), k.loop("j", s["m"]) as j:
+                k.store(s["dst"], t * s["m"] + j, k.load("kept", s["tmp"], t * s["m"] + j))
+            with k.loop("y", s["n"]) as y, k.when("now", now(t, y, s)):
+                clear_row(k, s, y, s["m"])
+
+    domain = (f"1 <= n <= {rows}", (const(1, 16) <= N) & (const(rows, 16) >= N)), DOMAIN[1]
+    return flow(mapping(device, domain=domain))
+
+
+@asks(SKIPPED, "toy: cells")
+def rows_are_cleared_before_they_are_taken_but_the_first(right: bool) -> TensorMapping:
+    return taken(lambda s: s["n"], lambda t, y, s: (t + large(s, limit(right), ONE, ZERO) == y) & (y >= 1))
+
+
+@asks("whether a cell is read first", "toy: cells")
+def rows_are_all_cleared_when_eight_were_taken(right: bool) -> TensorMapping:
+    return taken(lambda s: s["n"] + 8, lambda t, y, s: t == 7, 8 if right else 255)
+
+
 def narrow_product(i: Expr, s: States, right: bool) -> Expr:
     """i * m in 16 bits, which suffice, or in 14."""
     top = 15 if right else 13
@@ -273,7 +383,7 @@ def test_a_wrong_answer_proves_nothing(
 ) -> None:
     for module, function in QUESTIONS[question]:
         monkeypatch.setattr(module, function, lambda *_: True)
-    if question == SKIPPED:
+    if question in SKIPPING:
         monkeypatch.setattr(chc.mapping.memory.between.Between, "_by_order_of_loops", lambda _: False)
     verdict = attempt(CLAIMS[name](False))
     assert verdict.status is Status.UNKNOWN, verdict.reason
