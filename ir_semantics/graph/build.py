@@ -45,6 +45,7 @@ def _result_type(name: str, types: tuple[TensorType, ...], attributes: tuple[tup
         wanted = operator.arity.start if len(operator.arity) == 1 else f"{operator.arity.start} or more"
         raise GraphError(f"{name} must be given {wanted} operands, not {len(types)}")
     named = dict(attributes)
+    _check_attributes(operator, named)
     _check_axes(name, types, named)
     if operator.expand is not None:
         builder = Builder()
@@ -57,6 +58,14 @@ def _result_type(name: str, types: tuple[TensorType, ...], attributes: tuple[tup
     extents = [d.constant for d in meaning(operator, types, named).shape]
     assert None not in extents, "static operands have results of static shape"
     return TensorType(dtype, tuple(d for d in extents if d is not None))
+
+
+def _check_attributes(operator: Operator, named: Attributes) -> None:
+    wrong = [f"it has no {name}" for name in named if name not in operator.attributes]
+    wrong += [f"{name} is missing" for name in sorted(operator.attributes) if name not in named]
+    if wrong:
+        wanted = ", ".join(sorted(operator.attributes)) or "none"
+        raise GraphError(f"the attributes of {operator.name} must be {wanted}; {' and '.join(wrong)}")
 
 
 def _check_axes(name: str, types: Sequence[TensorType], named: Attributes) -> None:

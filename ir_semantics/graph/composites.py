@@ -210,16 +210,23 @@ def _first_line(function: Callable[..., int]) -> str:
 
 
 COMPOSITES = (
-    composite("softmax", softmax, doc=_first_line(softmax)),
-    composite("log_softmax", log_softmax, doc=_first_line(log_softmax)),
-    composite("hardmax", hardmax, doc=_first_line(hardmax)),
-    composite("batch_norm", batch_norm, arity=5, doc=_first_line(batch_norm)),
-    composite("layer_norm", layer_norm, arity=range(1, 4), doc=_first_line(layer_norm)),
-    composite("rms_norm", rms_norm, arity=range(1, 3), doc=_first_line(rms_norm)),
-    composite("group_norm", group_norm, arity=3, doc=_first_line(group_norm)),
-    composite("lrn", lrn, doc=_first_line(lrn)),
-    composite("reduce_prod", reduce_prod, kinds="number", doc=_first_line(reduce_prod)),
-    composite("cum_prod", cum_prod, kinds="number", doc=_first_line(cum_prod)),
-    composite("conv_transpose", conv_transpose, arity=2, kinds="number", doc=_first_line(conv_transpose)),
+    composite("softmax", softmax, attributes="axis", doc=_first_line(softmax)),
+    composite("log_softmax", log_softmax, attributes="axis", doc=_first_line(log_softmax)),
+    composite("hardmax", hardmax, attributes="axis", doc=_first_line(hardmax)),
+    composite("batch_norm", batch_norm, arity=5, attributes="epsilon", doc=_first_line(batch_norm)),
+    composite("layer_norm", layer_norm, arity=range(1, 4), attributes="axes epsilon", doc=_first_line(layer_norm)),
+    composite("rms_norm", rms_norm, arity=range(1, 3), attributes="axes epsilon", doc=_first_line(rms_norm)),
+    composite("group_norm", group_norm, arity=3, attributes="groups epsilon", doc=_first_line(group_norm)),
+    composite("lrn", lrn, attributes="size alpha bias beta", doc=_first_line(lrn)),
+    composite("reduce_prod", reduce_prod, kinds="number", attributes="axes", doc=_first_line(reduce_prod)),
+    composite("cum_prod", cum_prod, kinds="number", attributes="axis", doc=_first_line(cum_prod)),
+    composite(
+        "conv_transpose",
+        conv_transpose,
+        arity=2,
+        kinds="number",
+        attributes="groups strides dilations pads",
+        doc=_first_line(conv_transpose),
+    ),
 )
 """The composite operators of this module."""

@@ -97,9 +97,10 @@ def _shrink(attributes: Attributes) -> Scalar:
 
 def _is_inf(attributes: Attributes) -> Scalar:
     infinite = ~is_finite(X) & ~is_nan(X)
-    if not attributes["positive"]:
+    positive, negative = attributes["positive"], attributes["negative"]
+    if not positive:
         return infinite & (X < 0)
-    return infinite if attributes["negative"] else infinite & (X > 0)
+    return infinite if negative else infinite & (X > 0)
 
 
 def _swish(attributes: Attributes) -> Scalar:
@@ -192,6 +193,7 @@ _CAST = Operator(
     _KINDS,
     _cast_dtype,
     scalar=_cast,
+    attributes=frozenset({"to"}),
 )
 
 SCALAR_OPERATORS = (*(scalar(name, *entry) for name, entry in {**_ONE, **_MORE}.items()), register(_CAST))

@@ -168,21 +168,45 @@ def _data_dtype(types: Types, attributes: Attributes) -> str:
 
 
 HOST = (
-    host("top_k", _top_k, _top_k_shape, kinds="number", dtype=_data_dtype, doc="The k largest or smallest, sorted."),
+    host(
+        "top_k",
+        _top_k,
+        _top_k_shape,
+        kinds="number",
+        dtype=_data_dtype,
+        attributes="k axis largest output",
+        doc="The k largest or smallest, sorted.",
+    ),
     host(
         "scatter_elements",
         _scatter_elements,
         _scatter_elements_shape,
         arity=3,
+        attributes="axis reduction",
         doc="The data with updates written (or added, ...) where indices replace the subscript along an axis.",
     ),
-    host("scatter_nd", _scatter_nd, _scatter_nd_shape, arity=3, doc="The data with slices written at index tuples."),
-    host("gather_nd", _gather_nd, _gather_nd_shape, arity=2, doc="The slices of the data at index tuples."),
+    host(
+        "scatter_nd",
+        _scatter_nd,
+        _scatter_nd_shape,
+        arity=3,
+        attributes="reduction",
+        doc="The data with slices written at index tuples.",
+    ),
+    host(
+        "gather_nd",
+        _gather_nd,
+        _gather_nd_shape,
+        arity=2,
+        attributes="batch",
+        doc="The slices of the data at index tuples.",
+    ),
     host(
         "reverse_sequence",
         _reverse_sequence,
         _reverse_sequence_shape,
         arity=2,
+        attributes="batch time",
         doc="Sequences in opposite order up to their lengths.",
     ),
     host("determinant", _determinant, _determinant_shape, kinds="float", doc="The determinants of matrices."),

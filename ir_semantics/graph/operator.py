@@ -61,6 +61,7 @@ class Assembly(Protocol):
 class Operator:
     """An operator: exactly one of ``scalar``, ``term``, ``expand`` and ``kernel`` (of a host operator) is its meaning.
 
+    ``attributes`` are the names of its attributes; a node has all of them and no others.
     ``kinds`` are the kinds of element (bool, int, float) of the operands that must agree in type.  ``dtype`` is the
     rule for the result's element type.  ``kernel`` of a tensor operator is a faster way to the same result; tests
     compare it with the comprehension.
@@ -76,6 +77,7 @@ class Operator:
     expand: Callable[[Assembly, Sequence[int], Attributes], int] | None = None
     shape: Callable[[Types, Attributes], Sequence[int]] | None = None
     kernel: Kernel | None = None
+    attributes: frozenset[str] = frozenset()
 
     @property
     def kind(self) -> str:
@@ -121,7 +123,7 @@ def _same_as_operand(types: Types, attributes: Attributes) -> str:
 def scalar(name: str, term: Scalar | Callable[[Attributes], Scalar], kinds: str = "float", doc: str = "") -> Operator:
     """Registers a scalar operator; its result is Boolean where the term is, else of the operands' type."""
     build = term if callable(term) else lambda attributes: term
-    sample = build(_Ones())
+    sample = build(ones := _Ones())
     found = variables(sample)
     arity = len(found)
     if set(found) != set(NAMES[:arity]):
@@ -137,13 +139,15 @@ def scalar(name: str, term: Scalar | Callable[[Attributes], Scalar], kinds: str 
         return "bool" if sample.format == BOOLEAN else numbers[0]
 
     told = doc or f"{sample} for every element."
-    return register(Operator(name, told, range(arity, arity + 1), _KINDS[kinds], dtype, scalar=build))
+    count = range(arity, arity + 1)
+    return register(Operator(name, told, count, _KINDS[kinds], dtype, scalar=build, attributes=frozenset(ones)))
 
 
 class _Ones(dict[str, float]):
-    """Attributes that are all 1, for looking at a term's form."""
+    """Attributes that are all 1, for looking at a term's form; it has those that were looked up."""
 
     def __missing__(self, key: str) -> float:
+        self[key] = 1.0
         return 1.0
 
 
@@ -153,13 +157,15 @@ def tensor(
     *,
     arity: int | range = 1,
     kinds: str = "any",
+    attributes: str = "",
     doc: str,
     dtype: Callable[[Types, Attributes], str] = _same_as_operand,
     kernel: Kernel | None = None,
 ) -> Operator:
-    """Registers a tensor operator."""
+    """Registers a tensor operator; ``attributes`` are names with spaces in between."""
     count = arity if isinstance(arity, range) else range(arity, arity + 1)
-    return register(Operator(name, doc, count, _KINDS[kinds], dtype, term=term, kernel=kernel))
+    named = frozenset(attributes.split())
+    return register(Operator(name, doc, count, _KINDS[kinds], dtype, term=term, kernel=kernel, attributes=named))
 
 
 def composite(
@@ -168,11 +174,13 @@ def composite(
     *,
     arity: int | range = 1,
     kinds: str = "float",
+    attributes: str = "",
     doc: str,
 ) -> Operator:
-    """Registers a composite operator; its type is that of the graph that it stands for."""
+    """Registers a composite operator, with attributes as for a tensor operator; its type is that of its graph."""
     count = arity if isinstance(arity, range) else range(arity, arity + 1)
-    return register(Operator(name, doc, count, _KINDS[kinds], _same_as_operand, expand=expand))
+    named = frozenset(attributes.split())
+    return register(Operator(name, doc, count, _KINDS[kinds], _same_as_operand, expand=expand, attributes=named))
 
 
 def host(
@@ -182,12 +190,14 @@ def host(
     *,
     arity: int | range = 1,
     kinds: str = "any",
+    attributes: str = "",
     doc: str,
     dtype: Callable[[Types, Attributes], str] = _same_as_operand,
 ) -> Operator:
-    """Registers a host operator."""
+    """Registers a host operator, with attributes as for a tensor operator."""
     count = arity if isinstance(arity, range) else range(arity, arity + 1)
-    return register(Operator(name, doc, count, _KINDS[kinds], dtype, shape=shape, kernel=kernel))
+    named = frozenset(attributes.split())
+    return register(Operator(name, doc, count, _KINDS[kinds], dtype, shape=shape, kernel=kernel, attributes=named))
 
 
 def meaning(operator: Operator, types: Types, attributes: Attributes) -> Tensor:

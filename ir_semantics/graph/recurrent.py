@@ -173,19 +173,25 @@ def _rnn(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     return layer.run([of[4]], step)
 
 
+_COMMON = "reverse activations clip output lengths"
+
 RECURRENT = (
     composite(
         "lstm",
         _lstm,
         arity=range(7, 9),
+        attributes=f"{_COMMON} input_forget",
         doc="A long short-term memory: i, f, o = sigmoid(...), c' = f * c + i * tanh(...), h' = o * tanh(c').",
     ),
     composite(
         "gru",
         _gru,
         arity=range(5, 7),
+        attributes=f"{_COMMON} linear_before_reset",
         doc="A gated recurrent unit: z, r = sigmoid(...), n = tanh(... r ...), h' = (1 - z) * n + z * h.",
     ),
-    composite("rnn", _rnn, arity=range(5, 7), doc="A recurrent layer: h' = tanh(W x + R h + bias)."),
+    composite(
+        "rnn", _rnn, arity=range(5, 7), attributes=_COMMON, doc="A recurrent layer: h' = tanh(W x + R h + bias)."
+    ),
 )
 """The recurrent layers."""

@@ -216,7 +216,13 @@ ACCELERATOR_OPERATORS: Final[Mapping[str, AcceleratorOperator]] = {
     for o in (
         AcceleratorOperator(
             "flexasr",
-            composite("flexasr.linear", _linear, arity=3, doc="FlexASR's dense layer: activation(x w^T + b)."),
+            composite(
+                "flexasr.linear",
+                _linear,
+                arity=3,
+                attributes="activation",
+                doc="FlexASR's dense layer: activation(x w^T + b).",
+            ),
             _LINEAR,
             by_activation=True,
         ),
@@ -281,13 +287,20 @@ ACCELERATOR_OPERATORS: Final[Mapping[str, AcceleratorOperator]] = {
                 "flexasr.layer_norm",
                 _layer_norm,
                 arity=3,
+                attributes="epsilon",
                 doc="FlexASR's layer normalisation: rows with mean 0 and variance 1, times gamma, plus beta.",
             ),
             ("flexasr_layernorm",),
         ),
         AcceleratorOperator(
             "hlscnn",
-            composite("hlscnn.conv2d", _conv2d, arity=2, doc="HLSCNN's convolution, without pads and bias."),
+            composite(
+                "hlscnn.conv2d",
+                _conv2d,
+                arity=2,
+                attributes="stride_h stride_w",
+                doc="HLSCNN's convolution, without pads and bias.",
+            ),
             ("hlscnn_conv2d_8bit", "hlscnn_conv2d"),
         ),
         AcceleratorOperator(

@@ -53,7 +53,7 @@ def test_what_does_not_fit_is_refused() -> None:
         "add must be given operands that fit, not float32[2, 3], float32[4, 3]: their shapes differ": lambda: (
             builder.add("add", x, y)
         ),
-        "the attribute axis must be an integer, not None": lambda: builder.add("cumsum", x),
+        "the attribute axis must be an integer, not 'a'": lambda: builder.add("cumsum", x, axis="a"),
         "the attribute axes must be a list of integers, not ('a',)": lambda: builder.add("reduce_sum", x, axes=("a",)),
         "reshape must be given operands that fit, not float32[2, 3] with shape=(7,)": lambda: builder.add(
             "reshape", x, shape=(7,)
@@ -71,6 +71,31 @@ def test_what_does_not_fit_is_refused() -> None:
         with pytest.raises(GraphError) as caught:
             action()
         assert str(caught.value).startswith(message), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes", "message"),
+    [
+        ("cumsum", {}, "the attributes of cumsum must be axis; axis is missing"),
+        ("cumsum", {"axis": 0, "exclusive": 1}, "the attributes of cumsum must be axis; it has no exclusive"),
+        ("exp", {"base": 2.0}, "the attributes of exp must be none; it has no base"),
+        (
+            "layer_norm",
+            {"axis": 1, "epsilon": 1e-5},
+            "the attributes of layer_norm must be axes, epsilon; it has no axis and axes is missing",
+        ),
+        (
+            "top_k",
+            {"k": 1, "axis": 0, "output": 0},
+            "the attributes of top_k must be axis, k, largest, output; largest is missing",
+        ),
+    ],
+)
+def test_an_operator_has_its_attributes_and_no_others(operator: str, attributes: dict[str, Any], message: str) -> None:
+    builder = Builder()
+    with pytest.raises(GraphError) as caught:
+        builder.add(operator, builder.input("x", TensorType(F, (2, 3))), **attributes)
+    assert str(caught.value) == message
 
 
 def test_limits_of_types() -> None:
