@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Integral
 from random import Random
 
 from .conditions import condition_text, size_text
@@ -16,6 +17,7 @@ from .interpreter.compile import compile_terms
 from .language.expr import Expr, Function, private_var, variables_of
 from .language.fragment import Fragment
 from .language.sorts import BOOL, BvSort, MemSort, bv
+from .text.portable import functions_in, functions_of
 
 __all__ = ["Lemma", "Reduction", "SizeError", "TensorMapping"]
 
@@ -91,7 +93,8 @@ class TensorMapping:
     as a note beside the constraint where it says more (:attr:`conditions`); ``rows`` and ``columns`` the extents of the
     row-major output tensor (32 bits).  ``inputs`` and ``output`` pair tensors of the
     device's side with tensors of the IR (:meth:`Fragment.tensor`); a tensor of equal contents on the other side has one
-    partner.  ``functions`` are the data functions of both sides by name.
+    partner.  ``lemmas`` are about functions of the two sides, and ``abstract`` names functions of these or of lemmas;
+    no two functions have one name.
     ``sizes_of`` gives parameter values for a shape and raises :class:`SizeError` where the shape is outside the domain.
     ``shape_names`` are the names of its extents, by default rows and columns of the *input* tensor.
 
@@ -147,6 +150,7 @@ class TensorMapping:
         self._check_sizes()
         self._check_tensors()
         self._check_cell()
+        self._check_functions()
         unknown = [name for name in self.parameter_texts if name not in self.parameters]
         if unknown:
             raise ValueError(f"Texts of {self.name} must be about its parameters, not {', '.join(unknown)}")
@@ -156,7 +160,12 @@ class TensorMapping:
     def _check_sizes(self) -> None:
         for entry in self.domain if isinstance(self.domain, tuple) else (self.domain,):
             text, condition = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, None)
-            if not isinstance(text, str) or not isinstance(condition, Expr) or condition.sort != BOOL:
+            if isinstance(text, str) and isinstance(condition, Expr) and condition.sort != BOOL:
+                raise TypeError(
+                    f"Condition '{text}' of the size domain of {self.name} must be Boolean; {condition!r:.60} is "
+                    f"of sort {condition.sort}"
+                )
+            if not isinstance(text, str) or not isinstance(condition, Expr):
                 given = f"a {type(entry).__name__}: {entry!r:.60}"
                 raise TypeError(
                     f"Size domain of {self.name} must be a tuple of pairs of a text and a condition, also where there "
@@ -226,6 +235,29 @@ class TensorMapping:
                 f"{self.row_coordinates} of {count} for its row"
             )
 
+    def _check_functions(self) -> None:
+        sides = dict.fromkeys([*functions_of(self.device), *functions_of(self.ir)])
+        terms = [term for lemma in self.lemmas for term in (lemma.left, lemma.right)]
+        named: dict[str, Function] = {}
+        for function in (*sides, *functions_in(terms)):
+            if named.setdefault(function.name, function) is not function:
+                raise ValueError(
+                    f"Functions of {self.name} must have names of their own, but two are called {function.name}; make "
+                    "the function once and use it on both sides and in lemmas, or give one of the two another name"
+                )
+        for lemma in self.lemmas:
+            if lemma.left.func not in sides:
+                raise ValueError(
+                    f"Lemma '{lemma.name}' of {self.name} must be about a function of the device or the IR; "
+                    f"{lemma.left.func.name if lemma.left.func else ''} occurs on neither side"
+                )
+        for name in sorted(self.abstract, key=str):
+            if name not in named:
+                raise ValueError(
+                    f"Abstract functions of {self.name} must be named as they occur on a side or in a lemma; "
+                    f"{name} does not occur"
+                )
+
     @cached_property
     def conditions(self) -> tuple[str, ...]:
         """The conditions of the size domain: what they say themselves, and in parentheses what their texts add."""
@@ -262,6 +294,8 @@ class TensorMapping:
         values = [sizes[n] for n in self.parameters]
         shown = f"{origin} {', '.join(f'{n} = {value}' for n, value in zip(self.parameters, values, strict=True))}"
         for name, variable in self.parameters.items():
+            if not isinstance(sizes[name], Integral):
+                raise SizeError(f"Size {name} of mapping {self.name} must be an integer; {shown}")
             if not 0 <= sizes[name] < 1 << variable.width:
                 raise SizeError(f"Size {name} of mapping {self.name} must fit in {variable.width} bits; {shown}")
         holds = self._check(*values)
@@ -296,7 +330,15 @@ class TensorMapping:
             wanted = "x".join(name.upper() for name in self.shape_names)
             given = "x".join(map(str, shape))
             raise SizeError(f"Shape of mapping {self.name} must be {wanted}, not {given}; give one number for each")
-        sizes = self.sizes_of(*shape)
+        where = f"sizes_of of mapping {self.name} must give its sizes for {self.shape_text(shape)}, or raise SizeError"
+        try:
+            sizes = self.sizes_of(*shape)
+        except SizeError:
+            raise
+        except Exception as error:
+            raise ValueError(f"{where}; it raises {type(error).__name__}: {error}") from error
+        if not isinstance(sizes, Mapping):
+            raise ValueError(f"{where}; it gives {sizes!r:.60}")
         self._require(sizes, f"for {self.shape_text(shape)}, sizes_of gives")
         return sizes
 

@@ -61,6 +61,7 @@ __all__ = [
     "fragment_to_json",
     "function_from_json",
     "function_to_json",
+    "functions_in",
     "functions_of",
     "ila_from_json",
     "ila_to_json",
@@ -107,6 +108,14 @@ def digest(*objects: Ila | Fragment | Function | Kernel) -> str:
     not the notes of commands, not the reason why an instruction is reserved (that it is reserved counts).
     """
     return hashlib.sha256(canonical_text([_meaning(x) for x in objects]).encode("ascii")).hexdigest()
+
+
+def functions_in(terms: Iterable[Expr]) -> tuple[Function, ...]:
+    """The functions that occur in terms, or in the body of another one; each once."""
+    writer = _Writer(docs=False)
+    for term in terms:
+        writer.term(term)
+    return tuple(writer.function_ids)
 
 
 def functions_of(fragment: Fragment) -> tuple[Function, ...]:

@@ -212,21 +212,21 @@ def one_lane_too_few(p: Parts) -> None:
     _inner_extent(p, "lane", lambda extent: extent - 1)
 
 
-def _min() -> Function:
-    """The minimum, under the name of the maximum."""
+def minimum(name: str) -> Function:
+    """The minimum, under a name."""
     a, b = adpfloat_max.params
     assert adpfloat_max.body is not None
     larger = adpfloat_max.body
-    function = Function("adpfloat_max", {"a": bv(8), "b": bv(8)}, bv(8), None)
+    function = Function(name, {"a": bv(8), "b": bv(8)}, bv(8), None)
     body = ite(larger == a, b, a)
     function.body = substitute(body, dict(zip((a, b), function.params, strict=True)))
     return function
 
 
 @fault
-def minimum_called_maximum(p: Parts) -> None:
-    other = _min()
-    mutate(p.kernel, lambda n: n.func is adpfloat_max, lambda n: other(*n.args))
+def minimum_where_the_first_operand_is_5(p: Parts) -> None:
+    other = minimum("adpfloat_min")
+    mutate(p.kernel, lambda n: n.func is adpfloat_max, lambda n: ite(n.args[0] == 5, other(*n.args), n))
 
 
 @fault

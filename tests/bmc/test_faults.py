@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from accel_models.flexasr.numerics import adpfloat_max
 from accel_models.flexasr.program import parse_program, run
 from bmc import budget, counterexample
 from bmc.counterexample import Counterexample, replays, search
@@ -20,7 +21,7 @@ from ila_lang.mapping import TensorMapping
 from rewrites.mappings.flexasr.pooling import pooling_mapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
-from tests.bmc.faults import FAULTS, LARGE_FAULTS
+from tests.bmc.faults import FAULTS, LARGE_FAULTS, Parts, minimum
 from tests.bmc.mutation import NotSeeded, mutate, mutate_statements
 
 SECONDS = {
@@ -40,6 +41,13 @@ def processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def some(names: Iterable[str], chosen: Callable[[int, str], bool]) -> list[Any]:
     """Names as parameters; those that are not chosen are slow tests."""
     return [n if chosen(i, n) else pytest.param(n, marks=pytest.mark.slow) for i, n in enumerate(names)]
+
+
+def test_a_minimum_that_is_called_maximum_is_refused() -> None:
+    parts, other = Parts(), minimum("adpfloat_max")
+    mutate(parts.kernel, lambda n: n.func is adpfloat_max, lambda n: other(*n.args))
+    with pytest.raises(ValueError, match="must have names of their own, but two are called adpfloat_max"):
+        parts.mapping("a minimum")
 
 
 def find(name: str) -> tuple[TensorMapping, Counterexample]:

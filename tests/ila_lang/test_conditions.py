@@ -89,8 +89,14 @@ def test_a_domain_of_one_condition_needs_its_comma() -> None:
         'Size domain of toy must be a tuple of pairs of a text and a condition, also where there is one: (("n <= 5", '
         "n <= 5),); not a str: 'n <= 5'"
     )
-    with pytest.raises(TypeError, match="not a tuple: \\('n', n\\)"):
-        replace(mapping(), domain=(("n", N),))
+
+
+def test_a_condition_of_the_domain_is_boolean() -> None:
+    with pytest.raises(TypeError) as number:
+        replace(mapping(), domain=(("n <= 5", N <= 5), ("n is odd", N[0:0])))
+    assert str(number.value) == ("Condition 'n is odd' of the size domain of toy must be Boolean; n[0] is of sort bv1")
+    with pytest.raises(TypeError, match="not a tuple: \\('n', True\\)"):
+        replace(mapping(), domain=(("n", True),))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -116,6 +122,28 @@ def test_sizes_of_must_give_sizes_of_the_domain(sizes: dict[str, int], message: 
     with pytest.raises(SizeError) as none:
         claim.sample_sizes(Random(0))
     assert str(none.value) == f"no sample shape lies in the size domain: {message}"
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        (lambda r, c: {"n": r, "m": {}[c]}, "it raises KeyError: 1"),
+        (lambda r: {"n": r}, "it raises TypeError: <lambda>() takes 1 positional argument but 2 were given"),
+        (lambda r, c: None, "it gives None"),
+        (lambda r, c: [r, c], "it gives [1, 1]"),
+    ],
+)
+def test_sizes_of_gives_sizes_or_raises_size_error(given: Any, said: str) -> None:
+    with pytest.raises(ValueError) as wrong:
+        replace(mapping(), sizes_of=given).sizes_for((1, 1))
+    assert str(wrong.value) == f"sizes_of of mapping toy must give its sizes for input 1x1, or raise SizeError; {said}"
+
+
+def test_sizes_are_integers() -> None:
+    for size in (1.0, "1", None):
+        with pytest.raises(SizeError) as wrong:
+            mapping().require({"n": 1, "m": size})  # type: ignore[dict-item]
+        assert str(wrong.value) == f"Size m of mapping toy must be an integer; given n = 1, m = {size}"
 
 
 def test_sample_shapes_must_be_given_where_shapes_are_not_of_two_extents() -> None:

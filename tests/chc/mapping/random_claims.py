@@ -28,6 +28,7 @@ from ila_lang import (
     var,
 )
 from ila_lang.mapping import TensorMapping
+from ila_lang.text.portable import functions_of
 from tests.chc.mapping.random_trees import Tree
 
 __all__ = ["Claim", "random_claim"]
@@ -418,15 +419,15 @@ def _random_claim(random: Random, clash: bool, mutate: bool) -> Claim:
     titles = names.place()
     device = _side(names, titles.new(), parameters, stages, plain=False)
     ir = _side(names, titles.new(), parameters, stages, plain=random.random() < 0.8)
+    built = _built(device, sizes := {p.name: p for p in parameters}), _built(ir, sizes)
     most = random.choice([3, 4, 255])
     least = random.choice([0, 1, 1, 1])
     n, m = parameters
     domain = tuple((f"{least} <= {p.name} <= {most}", (const(least, 16) <= p) & (p <= most)) for p in parameters)
-    sizes = {p.name: p for p in parameters}
     mapping = TensorMapping(
         name="random",
-        ir=_built(ir, sizes),
-        device=_built(device, sizes),
+        ir=built[1],
+        device=built[0],
         parameters=sizes,
         domain=domain,
         rows=n.zext(32),
@@ -434,7 +435,7 @@ def _random_claim(random: Random, clash: bool, mutate: bool) -> Claim:
         inputs=((device.tensors[0].name, ir.tensors[0].name),),
         output=(device.tensors[-1].name, ir.tensors[-1].name),
         lemmas=(),
-        abstract=frozenset(abstract),
+        abstract=frozenset(abstract & {f.name for side in built for f in functions_of(side)}),
         sizes_of=lambda rows, columns: {n.name: rows, m.name: columns},
         statement="both sides leave the same",
         sample_shapes=((1, 1), (1, 3), (2, 3), (3, 2), (3, 3), *(((4, 5), (5, 3), (6, 4)) if most > 5 else ())),

@@ -151,7 +151,7 @@ def registers_exchanged_at_the_end_of_a_kernel() -> TensorMapping:
 
 
 @attack
-def functions_of_one_name_on_both_sides() -> TensorMapping:
+def abstract_functions_on_both_sides() -> TensorMapping:
     def using(f: Function) -> Callable[[Kernel, States], None]:
         def body(k: Kernel, s: States) -> None:
             with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
@@ -159,8 +159,8 @@ def functions_of_one_name_on_both_sides() -> TensorMapping:
 
         return body
 
-    one, two = scaled("step", lambda x: x + 1), scaled("step", lambda x: x + 2)
-    return mapping(using(one), using(two), abstract=frozenset({"step"}))
+    one, two = scaled("one", lambda x: x + 1), scaled("two", lambda x: x + 2)
+    return mapping(using(one), using(two), abstract=frozenset({"one", "two"}))
 
 
 @attack

@@ -15,11 +15,10 @@ from ila_lang import Expr, Kernel, const, ite
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from tests.chc.mapping.test_flow import flow, last, status, step
-from tests.chc.mapping.toy import DOMAIN, N, differs, mapping
+from tests.chc.mapping.toy import DOMAIN, N, differs, mapping, with_abstract
 
 States = Mapping[str, Expr]
 Body = Callable[[Kernel, States], None]
-ABSTRACT = frozenset({"step", "last"})
 
 
 def most_of_them_slow(wrong: Mapping[str, Body], quick: int) -> list[object]:
@@ -28,7 +27,7 @@ def most_of_them_slow(wrong: Mapping[str, Body], quick: int) -> list[object]:
 
 
 def claim_of(device: Body, ir: Body) -> TensorMapping:
-    return flow(mapping(device, ir, abstract=ABSTRACT))
+    return flow(with_abstract(mapping(device, ir), step, last))
 
 
 # -- in place ----------------------------------------------------------------------------------------
@@ -141,7 +140,7 @@ def padding(
 
 
 def test_rows_that_are_given_and_rows_that_are_padded_are_proved_apart() -> None:
-    sampled = flow(mapping(padding(), padded_ir, abstract=ABSTRACT))
+    sampled = claim_of(padding(), padded_ir)
     domain = (*sampled.domain, ("3 <= n", const(3, 16) <= sampled.parameters["n"]))
     claim = replace(sampled, domain=domain, sample_shapes=((3, 1), (3, 3), (4, 5), (5, 3), (6, 4)))
     verdict = prove(claim)

@@ -15,7 +15,7 @@ from ila_lang import Expr, Fragment, Function, Kernel, bv, const, ite, true, var
 from ila_lang.mapping import Lemma, TensorMapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
-from tests.chc.mapping.toy import DOMAIN, M, N, differs, go, mapping, scaled
+from tests.chc.mapping.toy import DOMAIN, M, N, differs, go, mapping, scaled, with_abstract
 
 States = Mapping[str, Expr]
 Body = Callable[[Kernel, States], None]
@@ -25,7 +25,6 @@ CELL = (var("cell_row", bv(32)), var("cell_column", bv(32)))
 step = Function("step", {"acc": bv(8), "x": bv(8)}, bv(8), None)
 step.body = (step.params[0] << 1) + (step.params[1] ^ step.params[0])  # in another order, another result
 last = scaled("last", lambda x: x + 1)
-ABSTRACT = frozenset({"step", "last"})
 
 
 def gather(k: Kernel, s: States) -> None:
@@ -84,11 +83,10 @@ def claim(body: Body, ir: Body = gather) -> TensorMapping:
         rows=N.zext(32),
         columns=const(1, 32),
         parameters={"n": N, "m": M, "s": S},
-        abstract=ABSTRACT,
         extra=[("s", 32)],
     )
     return replace(
-        made,
+        with_abstract(made, step, last),
         cell=((CELL[0], made.rows), (CELL[1], made.columns)),
         cell_column=CELL[1],
         sizes_of=lambda n, m, s: {"n": n, "m": m, "s": s},

@@ -1,7 +1,7 @@
 """Names that stand for two things: whatever things are called, a claim is proved if it is right, and refuted if not.
 
 Every claim here has a name that is used twice: a size like a register, a counter of a kernel like a register of the
-host, a memory like a tensor, two functions alike.  It comes in pairs, of which one is right.
+host, a memory like a tensor, a function like a size.  It comes in pairs, of which one is right.
 """
 
 from __future__ import annotations
@@ -211,11 +211,6 @@ def two_functions(right: bool, *names: str) -> TensorMapping:
 @pair
 def functions_called_like_a_solvers_own(right: bool) -> TensorMapping:
     return two_functions(right, "exp", "exp.data")
-
-
-@pair
-def functions_of_one_name(right: bool) -> TensorMapping:
-    return two_functions(right, "f", "f")
 
 
 @pair

@@ -12,6 +12,7 @@ from random import Random
 
 from ila_lang import BOOL, Expr, Fragment, Function, Ila, Kernel, Machine, bv, const, mem, run_fragment, true, var
 from ila_lang.mapping import Lemma, TensorMapping
+from ila_lang.text.portable import functions_of
 
 N, M = var("n", bv(16)), var("m", bv(16))
 PARAMETERS = {"n": N, "m": M}
@@ -125,6 +126,12 @@ def mapping(
         sizes_of=lambda rows, columns: {"n": rows, "m": columns},
         statement="the toy device computes what the toy IR computes",
     )
+
+
+def with_abstract(claim: TensorMapping, *functions: Function) -> TensorMapping:
+    """The claim with those of the functions abstract that occur in it."""
+    occur = {f.name for side in (claim.device, claim.ir) for f in functions_of(side)}
+    return replace(claim, abstract=frozenset(f.name for f in functions) & occur)
 
 
 def differs(claim: TensorMapping, sizes: Mapping[str, int], rounds: int = 20) -> bool:

@@ -13,7 +13,7 @@ from ila_lang.mapping import Lemma
 from rewrites.claims.verify import counterexample_of, verify
 from smt_encodings.claims import Status
 from smt_encodings.solvers import z3 as solver_z3
-from tests.chc.mapping.toy import M, N, copy_body, mapping
+from tests.chc.mapping.toy import M, N, mapping
 
 
 def test_the_sizes_of_a_solvers_model_are_run() -> None:
@@ -61,7 +61,13 @@ def test_a_false_lemma_is_told_with_its_operands() -> None:
     other = primitive(bv(8), x=bv(8), y=bv(8), name="other")(lambda x, y: ite((x == 5) & (y == 7), const(1, 8), x + y))
     x, y = var("x", bv(8)), var("y", bv(8))
     false = Lemma("the same", same(x, y), other(x, y))
-    claim = mapping(copy_body, copy_body, lemmas=(false,), abstract=frozenset({"same", "other"}))
+
+    def squared(k: Kernel, s: Mapping[str, Expr]) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            word = k.load("word", s["src"], i * s["m"] + j)
+            k.store(s["dst"], i * s["m"] + j, same(word, word))
+
+    claim = mapping(squared, squared, lemmas=(false,), abstract=frozenset({"same", "other"}))
     says = "at x = 0x5, y = 0x7, where the left side is 0xc and the right side 0x1"
     asked = f"obligation 'the same' (lemmas) needs the answer unsat; {solver_z3.version()}: sat"
     alone = prove(claim)
