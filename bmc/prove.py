@@ -36,7 +36,7 @@ from .counterexample import Counterexample, replays, search_at
 from .terms import Unsupported
 from .unroll import Cell, Unrolled, unroll_mapping
 
-__all__ = ["Attempt", "Class", "Data", "Memory", "claim_at", "classes", "prove"]
+__all__ = ["Attempt", "Class", "Data", "Memory", "Try", "claim_at", "classes", "prove"]
 
 Data = Literal["uninterpreted", "bits", "auto"]
 Memory = Literal["resolved", "arrays"]
@@ -133,6 +133,15 @@ def _pattern(pair: tuple[Expr, Expr]) -> tuple[object, ...]:
     return (*nodes, numbers[pair[0]], numbers[pair[1]])
 
 
+@dataclass(frozen=True)
+class Try:
+    """One of the two understandings of data functions under "auto": what it came to, and after how many seconds."""
+
+    data: Interpretation
+    said: str
+    seconds: float
+
+
 @dataclass
 class Attempt:
     """One attempt; a method that asks other questions of the unrolled terms is a subclass."""
@@ -148,6 +157,8 @@ class Attempt:
     details: dict[str, object] = field(default_factory=dict)
     interpretations: list[Interpretation] = field(default_factory=list)
     unrolled: Unrolled | None = None
+    tries: list[Try] = field(default_factory=list)
+    started: float = 0.0
     _unfolded: list[tuple[Expr, Expr]] | None = None
 
     def verdict(self, shape: tuple[int, ...] | None, search_seconds: float) -> Verdict:
@@ -187,11 +198,19 @@ class Attempt:
             else:
                 self.bits()
             self.health()
+            status, reason = self.discharger.conclude()
         except (Unsupported, CannotPrint) as error:
-            return Status.UNKNOWN, str(error)
+            status, reason = Status.UNKNOWN, str(error)
         except NotDischarged as error:
-            return self.undecided(error)
-        return self.discharger.conclude()
+            status, reason = self.undecided(error)
+        if self.tries:
+            (first,) = self.tries
+            seconds = time.perf_counter() - self.started - first.seconds
+            self.tries.append(Try(Interpretation.BITS, reason or "all obligations were discharged", seconds))
+            self.details["tries"] = self.tries
+            if reason:
+                reason = f"with functions uninterpreted, {first.said}; bit by bit, {reason}"
+        return status, reason
 
     def undecided(self, error: NotDischarged) -> tuple[Status, str]:
         """The status and reason where an obligation did not get its answer; keeps the solver's model."""
@@ -205,12 +224,15 @@ class Attempt:
     def structure(self) -> None:
         """Functions uninterpreted but for the lemmas; where that fails under "auto", bit by bit."""
         asked = len(self.discharger.obligations)
+        self.started = time.perf_counter()
         try:
             prove_lemmas(self.discharger, self.mapping.lemmas)
             self.ask_classes(True)
-        except (NotDischarged, CannotPrint):
+        except (NotDischarged, CannotPrint) as error:
             if self.data != "auto":
                 raise
+            seconds = time.perf_counter() - self.started
+            self.tries.append(Try(Interpretation.UNINTERPRETED, str(error), seconds))
             # the attempt is no part of a proof bit by bit
             del self.discharger.obligations[asked:]
             self.interpretations = [Interpretation.BITS]

@@ -8,6 +8,7 @@ from textwrap import wrap
 from typing import Any
 
 from bmc.counterexample import Counterexample
+from bmc.prove import Try
 from rewrites.claims.verify import METHODS, counterexample_of
 from smt_encodings.claims import Obligation, Runs, Status, Verdict
 
@@ -47,6 +48,8 @@ def _lines(verdict: Verdict, full: bool) -> Iterator[str]:
         yield from _field("compared", claim.compared)
     how = ", then ".join(_INTERPRETATION[i.value] for i in claim.interpretations)
     yield from _field("equality", claim.equality.value + (f"; data: {how}" if how else ""))
+    for tried in _tries(verdict):
+        yield from _field("tried", f"{_INTERPRETATION[tried.data.value]}, {tried.seconds:.1f} s: {tried.said}")
     yield ""
     for enumeration in _enumerations(verdict):
         yield f"every argument: {enumeration['arguments']:,} of them"
@@ -80,6 +83,11 @@ def _lines(verdict: Verdict, full: bool) -> Iterator[str]:
 
 def _enumerations(verdict: Verdict) -> list[Mapping[str, Any]]:
     found: Any = verdict.details.get("enumerations", [])
+    return list(found)
+
+
+def _tries(verdict: Verdict) -> list[Try]:
+    found: Any = verdict.details.get("tries", [])
     return list(found)
 
 
@@ -200,6 +208,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "method": verdict.method,
         "seconds": round(verdict.seconds, 3),
         "reason": verdict.reason,
+        "tries": [{"data": t.data.value, "said": t.said, "seconds": round(t.seconds, 3)} for t in _tries(verdict)],
         "claim": claim_json(verdict.claim),
         "obligations": [
             {
