@@ -12,7 +12,7 @@ import pytest
 
 from chc.mapping.program.commands import Decoded, generalised
 from chc.mapping.unsupported import Unsupported
-from ila_lang import BOOL, Expr, Fragment, Ila, Kernel, Store, bv, const, mem, true, var
+from ila_lang import BOOL, Expr, Fragment, Ila, Kernel, Store, bv, const, ite, mem, true, var
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from tests.chc.mapping.test_flow import flow, status
@@ -132,6 +132,41 @@ def two_registers_of_which_nothing_is_known_are_one(right: bool) -> TensorMappin
 
     registers = [("x", 8), ("y", 8)]
     return flow(mapping(None, ir, program=program, columns=const(1, 32), extra=registers))
+
+
+def again(program: Kernel, s: States, first: int, second: int) -> None:
+    """A loop of commands runs twice, with another one the second time; a block beside it runs the first time only."""
+    with program.loop("u", const(2, 8)) as u:
+        with program.when("first", u == 0):
+            program.store(s["tmp"], FAR, const(1, 8))
+        with program.loop("v", N.zext(32)):
+            op, new = ite(u == 0, const(first, 4), const(second, 4)), const(7, 8)
+            program.command("either", run=true, op=op, x_in=new, y_in=new, address=FAR, data=const(9, 8))
+
+
+@pair
+def a_loop_sets_another_register_when_it_runs_again(right: bool) -> TensorMapping:
+    def program(p: Kernel, s: States) -> None:
+        p.command("set y", run=true, op=const(4, 4), y_in=const(5, 8))
+        again(p, s, 3, 3 if right else 4)
+        with p.loop("i", N.zext(32)) as i, p.loop("j", M.zext(32)) as j:
+            write(p, i * M.zext(32) + j, s["y"])
+
+    return flow(mapping(None, everywhere(5), program=program, extra=[("x", 8), ("y", 8)]))
+
+
+@pair
+def a_loop_writes_a_word_when_it_runs_again(right: bool) -> TensorMapping:
+    """The word is 5 when a register takes it, and 9 then."""
+
+    def program(p: Kernel, s: States) -> None:
+        write(p, FAR, const(5, 8))
+        p.command("read", run=true, op=const(2, 4), address=FAR)
+        again(p, s, 3, 3 if right else 1)
+        with p.loop("i", N.zext(32)) as i, p.loop("j", M.zext(32)) as j:
+            write(p, i * M.zext(32) + j, s["out"])
+
+    return flow(mapping(None, everywhere(5 if right else 9), program=program, extra=[("x", 8), ("y", 8)]))
 
 
 @pytest.mark.parametrize("name", PAIRS)
