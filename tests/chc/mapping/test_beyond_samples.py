@@ -180,6 +180,27 @@ def another_columns_state_goes_on(limit: int) -> TensorMapping:
     return flow(claim, recurrent=True)
 
 
+@fails_at("an instance of stored value 2")
+def a_state_goes_on_that_no_element_of_the_output_has(limit: int) -> TensorMapping:
+    """States of columns beyond those of the output, which both sides compute differently."""
+
+    def side(beyond: int) -> Callable[[Kernel, States], None]:
+        def body(k: Kernel, s: States) -> None:
+            more = ite(s["m"] > limit, const(100, 32), const(0, 32))
+            with k.loop("t", s["n"]) as t:
+                with k.loop("o", s["m"]) as o:
+                    state = k.let("state", const(0, 8))
+                    with k.when("later", t != 0):
+                        k.assign(state, k.load("kept", s["tmp"], (t - 1) * 512 + ((o * 3 + more * 4) >> 2)))
+                    k.store(s["dst"], t * s["m"] + o, step(state, k.load("word", s["src"], t * s["m"] + o)))
+                with k.loop("b", s["m"] + more) as b:
+                    k.store(s["tmp"], t * 512 + b, step(ite(b < s["m"], const(0, 8), const(beyond, 8)), b[7:0]))
+
+        return body
+
+    return flow(mapping(side(1), side(2), abstract=frozenset({"step"})), recurrent=True)
+
+
 @fails_at("last, ")
 def sums_take_one_word_more(limit: int) -> TensorMapping:
     """dst[o] = fold over so many words of src from o*s on; the device goes through src instead."""

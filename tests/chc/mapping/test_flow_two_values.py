@@ -244,6 +244,18 @@ def earlier_words_of_two_memories(right: bool) -> TensorMapping:
     return flow(mapping(*sides, abstract=frozenset({"step"})), recurrent=True)
 
 
+@pair
+def an_earlier_word_of_another_memory(right: bool) -> TensorMapping:
+    def side(memory: str) -> Body:
+        def taken(k: Kernel, s: States, row: Expr, j: Expr) -> tuple[Expr, Expr]:
+            return const(0, 8), k.load("before", s[memory], row + j)
+
+        return state_of(taken)
+
+    claim = mapping(side("dst"), side("dst" if right else "tmp"), abstract=frozenset({"step"}))
+    return flow(claim, recurrent=True)
+
+
 def scatter(
     k: Kernel,
     s: States,
