@@ -134,6 +134,22 @@ def two_registers_of_which_nothing_is_known_are_one(right: bool) -> TensorMappin
     return flow(mapping(None, ir, program=program, columns=const(1, 32), extra=registers))
 
 
+@pair
+def a_register_of_which_nothing_is_known_is_the_same_in_two_iterations(right: bool) -> TensorMapping:
+    def program(p: Kernel, s: States) -> None:
+        with p.loop("t", N.zext(32) + 1) as t:
+            p.store(s["tmp"], t, s["x"])
+            p.command("set x", run=true, op=const(3, 4), x_in=t[7:0])
+        with p.loop("i", N.zext(32)) as i:
+            p.store(s["dst"], i, s["tmp"].load(i) ^ s["tmp"].load(i + (0 if right else 1)))
+
+    def ir(k: Kernel, s: States) -> None:
+        with k.loop("t", s["n"]) as t:
+            k.store(s["dst"], t, const(0, 8))
+
+    return flow(mapping(None, ir, program=program, columns=const(1, 32), extra=[("x", 8)]))
+
+
 def again(program: Kernel, s: States, first: int, second: int) -> None:
     """A loop of commands runs twice, with another one the second time; a block beside it runs the first time only."""
     with program.loop("u", const(2, 8)) as u:
