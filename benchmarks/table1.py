@@ -66,7 +66,8 @@ PAPER: Mapping[str, Mapping[str, tuple[int, int]]] = {
 def measure(application: str, proofs: Path) -> dict[str, Any]:
     """What compiling an application gives, for each accelerator alone and for all of them."""
     from examples.models.applications import APPLICATIONS
-    from ilaverify.catalogue import MAPPINGS, mapping_entries
+    from ilaverify.catalogue import mapping_entries
+    from ilaverify.catalogue import mappings as known
     from ir_semantics.onnx import import_model
     from rewrites.claims.gate import open_gate
     from rewrites.claims.registry import entries, slug
@@ -79,7 +80,7 @@ def measure(application: str, proofs: Path) -> dict[str, Any]:
     start, used = time.perf_counter(), time.process_time()
     graph = import_model(model)
     rules = {slug(name) for names in FLEXIBLE.values() for name in names}
-    mappings = {name for o in ACCELERATOR_OPERATORS.values() for name in o.mappings if name in MAPPINGS}
+    mappings = {name for o in ACCELERATOR_OPERATORS.values() for name in o.mappings if known()[name].shape is None}
     known = {**{n: e for n, e in entries().items() if n in rules}, **mapping_entries(sorted(mappings))}
     gate = open_gate(known, proofs)
     opened = time.perf_counter()

@@ -5,6 +5,7 @@ RowPairs holds a matrix of bytes in 1024 words of four lanes and overwrites the 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from ila_lang import (
@@ -25,6 +26,8 @@ from ila_lang import (
     var,
 )
 from ila_lang.mapping import Lemma, SizeError, TensorMapping
+from rewrites.mappings.claim import MappingClaim
+from rewrites.targets.target import Model, Target
 
 Fault = Literal["none", "adder wraps", "rows 0 to T/2 - 1 loaded"]
 
@@ -196,6 +199,21 @@ def mapping(fault: Fault = "none") -> TensorMapping:
         statement="RowPairs computes the saturating sum of each pair of rows",
         assumptions=("commands arrive one at a time, and the host waits for the end of an operation",),
     )
+
+
+TARGET = Target(
+    "row_pairs",
+    models=(Model("row_pairs", "adds the rows of a matrix of bytes pair by pair", device),),
+    mappings=(
+        MappingClaim("row_pairs", "saturating sums of pairs of rows on RowPairs", mapping),
+        MappingClaim(
+            "row_pairs_wraps",
+            "the same where the adder wraps around",
+            lambda: replace(mapping("adder wraps"), name="row_pairs_wraps"),
+            false="an adder of 8 bits without saturation",
+        ),
+    ),
+)
 
 
 if __name__ == "__main__":

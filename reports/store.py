@@ -2,7 +2,7 @@
 
 A SQLite file maps a key to the text of a certificate (or of a counterexample).  The key is a digest of both sides'
 semantics, the claim, the method with its parameters, and the prover with its solvers (:func:`proof_key`).  So a changed
-model, claim or prover never meets an old proof.  Beside these entries it keeps a text about each of the last few runs.
+model, claim or prover never meets an old proof.
 
 What comes out of the store is not believed because it is there: :func:`certificate_problems` compares it with the claim
 as it is now.  That does not ask solvers again; a deliberate forgery by somebody who may write the file is found by
@@ -48,8 +48,6 @@ BUSY_SECONDS = 30.0
 _APPLICATION = 0x494C5650  # "ILVP": SQLite's application_id, which tells our files from other databases
 _FORMAT = 1
 _LEAST_SOLVERS = 2
-_MOST_RUNS = 4
-"""So many runs are kept: those of a few branches that share a store."""
 
 
 class StoreError(Exception):
@@ -116,28 +114,6 @@ class ProofStore:
         if kind not in (CERTIFICATE, COUNTEREXAMPLE) or not isinstance(text, str):
             raise StoreError(f"{self.path}: entry {key[:12]} must be a certificate or a counterexample, not {kind!r}")
         return str(kind), text
-
-    def run_under(self, digest: str) -> str | None:
-        """What :meth:`put_run` kept of a run under files with this digest."""
-        if not self.path.exists():
-            return None
-        with self._connection() as connection:
-            if not self._has_table(connection, "runs"):
-                return None
-            row = connection.execute("SELECT text FROM runs WHERE digest = ?", (digest,)).fetchone()
-        return row[0] if row is not None and isinstance(row[0], str) else None
-
-    def put_run(self, digest: str, text: str) -> None:
-        """Keeps a text about a run under files with this digest, and forgets runs before the last few."""
-        with self._connection() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute("CREATE TABLE IF NOT EXISTS runs (digest TEXT PRIMARY KEY, text TEXT NOT NULL)")
-            connection.execute("INSERT OR REPLACE INTO runs (digest, text) VALUES (?, ?)", (digest, text))
-            connection.execute(
-                "DELETE FROM runs WHERE rowid NOT IN (SELECT rowid FROM runs ORDER BY rowid DESC LIMIT ?)",
-                (_MOST_RUNS,),
-            )
-            connection.execute("COMMIT")
 
     def questions(self, key: str) -> frozenset[str]:
         """The digests of questions (:func:`~reports.certificate.questions_digest`) of all proofs under a key."""

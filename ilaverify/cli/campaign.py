@@ -48,21 +48,19 @@ def add_parser(verbs: Any) -> None:
 
 
 def _campaign(options: argparse.Namespace) -> int:
-    from rewrites.campaigns.registry import CAMPAIGNS, UnknownCampaign, find_campaign
+    from ilaverify.catalogue import campaigns, find_campaign
 
     if options.list:
+        known = campaigns()
         if options.json:
-            print(json.dumps({name: entry.summary for name, entry in CAMPAIGNS.items()}, indent=2, sort_keys=True))
+            print(json.dumps({name: found.summary for name, found in known.items()}, indent=2, sort_keys=True))
         else:
-            for name, entry in CAMPAIGNS.items():
-                print(f"{name:<28} {entry.summary}")
+            for name, found in known.items():
+                print(f"{name:<28} {found.summary}{': must find a violation' if found.expects_violation else ''}")
         return EXIT_PROVED
     if options.name is None:
-        raise UsageError(f"campaign must be given a NAME, one of {', '.join(CAMPAIGNS)}")
-    try:
-        campaign = find_campaign(options.name)
-    except UnknownCampaign as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(f"campaign must be given a NAME, one of {', '.join(campaigns())}")
+    campaign = find_campaign(options.name)
     if options.replay is not None:
         return _replay(campaign, options)
     if options.directory is not None:

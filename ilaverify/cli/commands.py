@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ilaverify import __version__
 from ilaverify.errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
+from rewrites.extensions import ExtensionError, use_module
 
 from . import campaign as cli_campaign
 from . import check as cli_check
@@ -47,9 +48,11 @@ def run(arguments: Sequence[str] | None) -> int:
     """Runs one command and returns its exit code; what is wrong with its input is one line on standard error."""
     try:
         options = parser_of_commands().parse_args(arguments)
+        for module in options.module:
+            use_module(module)
         command: Callable[[argparse.Namespace], int] = options.run
         return command(options)
-    except UsageError as error:
+    except (UsageError, ExtensionError) as error:
         shown = str(error)
         if not shown.replace("\n", "").isprintable():  # it quotes a file
             from rewrites.compiler.artefact.origins import printable
@@ -113,6 +116,14 @@ def parser_of_commands() -> argparse.ArgumentParser:
     cli_compile.add_parser(verbs)
     cli_run.add_parser(verbs)
 
+    for verb in verbs.choices.values():
+        verb.add_argument(
+            "--module",
+            action="append",
+            default=[],
+            metavar="PKG",
+            help="use the targets, rules, methods and front ends of a Python module that is not installed",
+        )
     for verb in (listing, mapping):
         verb.add_argument("--json", action="store_true", help="machine-readable output")
     show.add_argument(
@@ -131,12 +142,11 @@ def _emit_json(value: object) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from ilaverify.catalogue import MAPPINGS, MODELS, SHAPED_MAPPINGS, all_entries
+    from ilaverify.catalogue import all_entries, mappings, models
 
     parts = {
-        "mapping": {n: summary for n, (summary, _) in MAPPINGS.items()}
-        | {n: summary for n, (summary, _, _) in SHAPED_MAPPINGS.items()},
-        "model": {n: summary for n, (summary, _) in MODELS.items()},
+        "mapping": {name: claim.summary for name, claim in mappings().items()},
+        "model": {name: model.summary for name, model in models().items()},
     }
     if options.kind is not None:
         for name, entry in all_entries().items():
@@ -151,6 +161,11 @@ def _list(options: argparse.Namespace) -> int:
         width = max(24, *(len(name) for name in found))
         for name, summary in found.items():
             print(f"  {name:<{width}} {summary}")
+    if options.kind == "model":
+        print("readings of their specifications, for simulate --reading; the first is the default")
+        for model in models().values():
+            for name, text in model.readings.items():
+                print(f"  {model.name + ' ' + name:<{width}} {text}")
     if options.kind is None:
         print("rules, lemmas and theorems: ilaverify list rule, list lemma, list theorem")
     return EXIT_PROVED
@@ -190,9 +205,9 @@ def _well_formed(ila: Ila, as_json: bool) -> int:
 
 
 def _mapping(options: argparse.Namespace) -> int:
-    from ilaverify.catalogue import MAPPINGS, SHAPED_MAPPINGS, all_entries, find_mapping
+    from ilaverify.catalogue import all_entries, find_mapping, mappings
 
-    if options.name not in {**MAPPINGS, **SHAPED_MAPPINGS}:
+    if options.name not in mappings():
         other = all_entries().get(options.name)
         if other is not None:
             raise UsageError(f"{options.name} is a {other.kind}; use ilaverify rule {options.name}")

@@ -24,7 +24,7 @@ def chosen_entries(
     """The claims asked for, each once, in the catalogue's order; raises UsageError unless it is clear which."""
     from difflib import get_close_matches
 
-    from ilaverify.catalogue import MAPPINGS, all_entries, mapping_entries
+    from ilaverify.catalogue import all_entries, mapping_entries, mappings
 
     if every + bool(names) + bool(kinds) + bool(targets) != 1:
         raise UsageError("prove must be given either the names of claims, or --kind, or --target, or --all")
@@ -33,8 +33,8 @@ def chosen_entries(
 
         wanted = set(claims_for(targets))
         return {name: entry for name, entry in all_entries().items() if name in wanted}
-    if names and all(name in MAPPINGS for name in names):
-        return mapping_entries(name for name in MAPPINGS if name in names)
+    if names and all(name in mappings() for name in names):
+        return mapping_entries(name for name in mappings() if name in names)
     known = mapping_entries() if set(kinds) == {"mapping"} else all_entries()
     for name in names:
         if name not in known:

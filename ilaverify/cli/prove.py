@@ -26,7 +26,6 @@ from .compile import targets_of
 from .outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, show_outcome
 
 if TYPE_CHECKING:
-    from ilaverify.remembered import Files
     from reports.outcomes import ProofOutcome
     from reports.store import ProofStore
     from reports.subjects import Entry
@@ -96,19 +95,11 @@ _REPORTS = {
 def _prove(options: argparse.Namespace) -> int:
     if options.mutants is not None:
         return _mutants(options)
-    from ilaverify import remembered
     from reports.store import ProofStore, default_store
 
-    whole = options.all and not (options.names or options.kind or options.target)
     store = None if options.no_store else ProofStore(options.store or default_store())
-    files = remembered.files_before_claims() if whole and store is not None else None
-    known = None
-    if store is not None and files is not None and not options.recheck:
-        known = remembered.recall(store, files)
     targets = () if options.target is None else targets_of(options.target)
-    entries = {}
-    if known is None:
-        entries = chosen_entries(options.names, every=options.all, kinds=options.kind or (), targets=targets)
+    entries = chosen_entries(options.names, every=options.all, kinds=options.kind or (), targets=targets)
     _check_places(options)
     inputs = cli_report.read_inputs(options)
     failure: OSError | None = None
@@ -123,18 +114,10 @@ def _prove(options: argparse.Namespace) -> int:
         except OSError as error:
             failure = error  # the proofs take their time: the others are made and shown all the same
 
-    if known is None:
-        from ilaverify.prove_all import Limits
+    from ilaverify.prove_all import Limits
 
-        limits = Limits(options.jobs, options.timeout, options.memory)
-        outcomes, interrupted = run_entries(entries, limits, store, options, keep)
-    else:
-        outcomes, interrupted = known, False
-        notes: set[str] = set()
-        width = name_width(outcome.name for outcome in outcomes)
-        for outcome in outcomes:
-            _tell(outcome, width, notes, options)
-            keep(outcome)
+    limits = Limits(options.jobs, options.timeout, options.memory)
+    outcomes, interrupted = run_entries(entries, limits, store, options, keep)
     try:
         if failure is None:
             write_reports(outcomes, options, written, inputs)
@@ -149,8 +132,6 @@ def _prove(options: argparse.Namespace) -> int:
 
         print(show_written(written), end="")
         print(tally(outcomes))
-    if store is not None and files is not None and known is None and not interrupted:
-        _remember(store, files, entries, outcomes, options.jobs)  # last: it may be interrupted, and nothing is lost
     if failure is not None:
         raise failure
     return EXIT_INTERRUPTED if interrupted else exit_code_of(outcomes)
@@ -165,28 +146,6 @@ def _mutants(options: argparse.Namespace) -> int:
     targets = () if options.target is None else targets_of(options.target)
     entries = chosen_entries(options.names, every=options.all, kinds=options.kind or (), targets=targets)
     return try_mutants(entries, options)
-
-
-def _remember(
-    store: ProofStore, files: Files, entries: dict[str, Entry], outcomes: list[ProofOutcome], jobs: int
-) -> None:
-    """Keeps the answers for runs under the same files; what was proved just now must first be found as those would."""
-    from ilaverify.remembered import remember, unchanged
-    from ilaverify.stored import look_up
-    from reports.store import StoreError
-
-    found = {o.name: o for o in outcomes}
-    new = {name: entries[name] for name, o in found.items() if not o.from_store}
-    if not unchanged(files) or not all(o.document for o in outcomes):
-        return
-    if new:
-        sys.stdout.flush()  # what was found is there to be read meanwhile
-        with closing(look_up(new, store, jobs=jobs)) as answers:
-            found |= {answer.name: answer.outcome for answer in answers if answer.outcome is not None}
-    try:
-        remember(store, files, [found[name] for name in entries])
-    except StoreError as error:
-        print(f"ilaverify: the answers are not kept for the next run: {error}", file=sys.stderr)
 
 
 def _check_places(options: argparse.Namespace) -> None:

@@ -11,13 +11,12 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ilaverify.catalogue import MAPPINGS
 from ilaverify.errors import UsageError
 
 from .arguments import require_writable
@@ -164,13 +163,8 @@ def _missing(problem: str, held: int) -> str:
 # -- the page -------------------------------------------------------------------------------------------
 
 
-def page_of(
-    outcomes: Sequence[ProofOutcome],
-    inputs: PageInputs,
-    source: str = "",
-    mappings: Mapping[str, tuple[str, Callable[[], TensorMapping]]] = MAPPINGS,
-) -> str:
-    """The HTML page of outcomes; counterexamples to ``mappings`` are run once more."""
+def page_of(outcomes: Sequence[ProofOutcome], inputs: PageInputs, source: str = "") -> str:
+    """The HTML page of outcomes; counterexamples to mappings are run once more."""
     import platform
     from importlib.metadata import version
 
@@ -188,7 +182,7 @@ def page_of(
     }
     return html_page(
         outcomes,
-        comparisons={o.name: _comparison(o, mappings) for o in outcomes if o.counterexample and o.kind == "mapping"},
+        comparisons={o.name: _comparison(o) for o in outcomes if o.counterexample and o.kind == "mapping"},
         invariants={o.name: _invariants(o.document) for o in outcomes if o.status == "PROVED" and o.document},
         campaigns=inputs.campaigns,
         scaling=inputs.scaling,
@@ -197,13 +191,13 @@ def page_of(
     )
 
 
-def _comparison(
-    outcome: ProofOutcome, mappings: Mapping[str, tuple[str, Callable[[], TensorMapping]]]
-) -> Comparison | str:
+def _comparison(outcome: ProofOutcome) -> Comparison | str:
     """Both sides' outputs on the counterexample's data; or why there are none."""
+    from ilaverify.catalogue import mappings
     from rewrites.claims.counterexamples import counterexample_from_text
 
-    if outcome.name not in mappings:
+    known = mappings().get(outcome.name)
+    if known is None:
         return "the catalogue has no mapping of that name"
     try:
         found = counterexample_from_text(outcome.document)
@@ -211,7 +205,7 @@ def _comparison(
         return f"its data cannot be read ({error})"
     if found.error:
         return "one side does not accept its program"
-    return _run(mappings[outcome.name][1](), found)
+    return _run(known.made(), found)
 
 
 def _run(mapping: TensorMapping, found: Counterexample) -> Comparison | str:

@@ -36,9 +36,9 @@ def add_parser(verbs: Any) -> None:
 
 
 def _rule(options: argparse.Namespace) -> int:
-    from ilaverify.catalogue import MAPPINGS, SHAPED_MAPPINGS, find_subject
+    from ilaverify.catalogue import find_subject, mappings
 
-    if options.name in {**MAPPINGS, **SHAPED_MAPPINGS}:
+    if options.name in mappings():
         raise UsageError(f"{options.name} is a mapping; use ilaverify mapping {options.name}")
     if options.directory is not None:
         require_writable("-o", options.directory, directory=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ila_lang.mapping import TensorMapping
+from rewrites.extensions import ExtensionError
 
 __all__ = ["MappingClaim"]
 
@@ -25,7 +26,16 @@ class MappingClaim:
     shape: tuple[int, ...] | None = None
     false: str = ""
 
+    def made(self) -> TensorMapping:
+        """The mapping, built anew; raises ExtensionError where it has another name than the claim."""
+        mapping = self.build()
+        if mapping.name != self.name:
+            raise ExtensionError(
+                f"mapping {self.name} must be built with this name, not {mapping.name}; give it one name"
+            )
+        return mapping
+
     @cached_property
     def mapping(self) -> TensorMapping:
         """The mapping itself, built once."""
-        return self.build()
+        return self.made()

@@ -102,18 +102,6 @@ def test_texts_of_several_entries(store: ProofStore) -> None:
     assert store.texts(["l", "k", "m"]) == {"k": (CERTIFICATE, "text"), "l": (COUNTEREXAMPLE, "values")}
 
 
-def test_the_last_few_runs_are_kept(store: ProofStore) -> None:
-    assert store.run_under("d") is None  # there is no file
-    store.put("k", CERTIFICATE, "s", "text")
-    assert store.run_under("d") is None  # a store that never kept one
-    for number in range(6):
-        store.put_run(f"d{number}", f"run {number}")
-        store.put_run("d0", f"first, again {number}")
-    kept = [store.run_under(f"d{number}") for number in range(6)]
-    assert kept == ["first, again 5", None, None, "run 3", "run 4", "run 5"]
-    assert store.get("k") == (CERTIFICATE, "text")
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ilaverify.catalogue import find_campaign
 from ilaverify.cli import campaign as cli_campaign
+from ilaverify.errors import UsageError
 from rewrites.campaigns.campaign import run_campaign
 from rewrites.campaigns.examples import ExampleFileError, read_example, write_example
-from rewrites.campaigns.registry import CAMPAIGNS, UnknownCampaign, find_campaign
 from tests.ilaverify.cli import toy_campaigns as toys
 
 ROOT = Path(__file__).parents[3]
-CUT = toys.find("toy_cut")
+CUT = toys.CAMPAIGNS["toy_cut"]
 
 # -- the command line -------------------------------------------------------------------------------------
 
@@ -182,8 +183,11 @@ def test_progress_is_one_line_on_a_terminal(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["toy_none"], f"campaign must be one of {', '.join(toys.CAMPAIGNS)}, not 'toy_none'"),
-        ([], f"campaign must be given a NAME, one of {', '.join(CAMPAIGNS)}"),
+        (
+            ["toy_none"],
+            f"campaign must be one of {', '.join(toys.CAMPAIGNS)}, not 'toy_none' (did you mean toy_broken?)",
+        ),
+        ([], f"campaign must be given a NAME, one of {', '.join(toys.CAMPAIGNS)}"),
         (["toy_cut", "-o", __file__], f"-o must name a directory, not the file {__file__}"),
         (["toy_cut", "--replay", "/none"], "/none: an example must be a readable file: No such file or directory"),
     ],
@@ -209,8 +213,8 @@ def test_bad_numbers(capsys: pytest.CaptureFixture[str], arguments: list[str], m
 def test_names_are_listed_and_corrected(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "--list")
     assert code == 0
-    assert [line.split()[0] for line in out.splitlines()] == list(CAMPAIGNS)
-    with pytest.raises(UnknownCampaign, match=r"\(did you mean flexasr_maxpool\?\)"):
+    assert [line.split()[0] for line in out.splitlines()] == list(toys.CAMPAIGNS)
+    with pytest.raises(UsageError, match=r"\(did you mean flexasr_maxpool\?\)"):
         find_campaign("flexasr_maxpol")
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from bmc.counterexample import replays, search
 from chc.mapping.prove import claim_of
-from ilaverify.catalogue import MAPPINGS, mapping_entries
+from ilaverify.catalogue import mapping_entries, mappings
 from ilaverify.cli import main
 from ilaverify.cli.campaign import result_json
 from ilaverify.cli.report import PageInputs, page_of, stored_outcomes
@@ -31,6 +31,7 @@ from reports.subjects import Entry
 from rewrites.campaigns.campaign import run_campaign
 from rewrites.claims.counterexamples import counterexample_text
 from rewrites.claims.mapping import MappingSubject
+from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.flexasr.pooling import pooling_mapping, selection_mapping
 from smt_encodings.claims import Answer, Obligation, Runs, Status, Verdict
 from tests.bmc.test_search import with_a_tensor
@@ -99,7 +100,7 @@ def test_what_the_store_holds(store: ProofStore) -> None:
         TRUE: ("PROVED", "PROVED"), "flexasr_meanpool": (NOT_RUN, "PROVED"), FALSE: ("REFUTED", "REFUTED"),
     }  # fmt: skip
     assert found[TRUE].from_store and found[TRUE].file == "rewrites/mappings/flexasr/pooling.py"
-    assert found[TRUE].summary == MAPPINGS[TRUE][0] and "assumption" in found[TRUE].trust
+    assert found[TRUE].summary == mappings()[TRUE].summary and "assumption" in found[TRUE].trust
     assert found["flexasr_meanpool"].reason == (
         "not proved with these semantics: the store holds nothing of this claim; prove it with ilaverify prove"
     )
@@ -159,13 +160,17 @@ def test_the_counterexample_is_run_and_shown(store: ProofStore) -> None:
 
 
 @pytest.mark.parametrize(("ours", "shown"), [("w", r"(device|ir) host w\[0\]"), ("v", r"(v|w)\[0\]")])
-def test_cells_are_shown_with_their_side_where_both_have_one_of_the_name(ours: str, shown: str) -> None:
+def test_cells_are_shown_with_their_side_where_both_have_one_of_the_name(
+    ours: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     claim = with_a_tensor(False, ours)
+    known = {claim.name: MappingClaim(claim.name, "", lambda: claim)}
+    monkeypatch.setattr("ilaverify.catalogue.mappings", lambda: known)
     found = search(claim, shapes=[(1, 1)], budget_seconds=5.0)
     assert found is not None
     text = counterexample_text(found)
     outcome = ProofOutcome(claim.name, "REFUTED", kind="mapping", counterexample=found.summary(), document=text)
-    page = page_of([outcome], PageInputs(), mappings={claim.name: ("", lambda: claim)})
+    page = page_of([outcome], PageInputs())
     assert re.search(f"<code>{shown}</code> = <code>0x1</code>", page)
 
 

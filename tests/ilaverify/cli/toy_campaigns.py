@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ilaverify import catalogue
 from ilaverify.cli import campaign as cli_campaign
 from ilaverify.errors import EXIT_BAD_USAGE, UsageError
-from rewrites.campaigns import registry
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, Skip, Violation, first_violation, in_range
 from rewrites.campaigns.distributions import REAL, draw_real
 
@@ -115,18 +115,12 @@ CAMPAIGNS = {
 }
 
 
-def find(name: str) -> Campaign:
-    if name not in CAMPAIGNS:
-        raise registry.UnknownCampaign(f"campaign must be one of {', '.join(CAMPAIGNS)}, not '{name}'")
-    return CAMPAIGNS[name]
-
-
 def main(arguments: Sequence[str]) -> int:
     """The verb ``campaign`` on the toys."""
     parser = argparse.ArgumentParser()
     cli_campaign.add_parser(parser.add_subparsers(required=True))
-    before = registry.find_campaign
-    registry.find_campaign = find
+    before = catalogue.campaigns
+    catalogue.campaigns = lambda: CAMPAIGNS
     try:
         options = parser.parse_args(["campaign", *arguments])
         code: int = options.run(options)
@@ -135,7 +129,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"ilaverify: {error}", file=sys.stderr)
         return EXIT_BAD_USAGE
     finally:
-        registry.find_campaign = before
+        catalogue.campaigns = before
 
 
 if __name__ == "__main__":

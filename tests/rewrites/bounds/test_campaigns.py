@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from ilaverify.catalogue import find_campaign
 from ilaverify.cli import main
 from rewrites.campaigns.campaign import run_campaign
 from rewrites.campaigns.definition import Margin, compare
-from rewrites.campaigns.registry import find_campaign
 from rewrites.campaigns.statistics import Margins, margins_of
 
 IDEAL = np.array([1.0, 2.0, 3.0])

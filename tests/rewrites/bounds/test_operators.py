@@ -22,6 +22,7 @@ from accel_models.vta.assembler import Step, elementwise
 from accel_models.vta.isa import AluOp
 from accel_models.vta.model import vta
 from ila_lang.text.portable import kernel_to_json
+from ilaverify.catalogue import find_campaign
 from rewrites.bounds import a_priori
 from rewrites.bounds.catalogue import LEMMAS, OPERATORS, RULES
 from rewrites.bounds.derivations.calculus import Bound, Derivation, Operator
@@ -40,7 +41,6 @@ from rewrites.bounds.kernel.formula import (
 from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr, run_hlscnn, run_vta
 from rewrites.campaigns.campaign import CampaignResult, run_campaign
 from rewrites.campaigns.definition import Campaign
-from rewrites.campaigns.registry import find_campaign
 
 # -- formulas ----------------------------------------------------------------------------------------------
 

@@ -153,7 +153,7 @@ def test_the_program_file_reads_what_differs() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["flexasr_lstm_pre2022", "flexasr_attention_sum"])
 def test_campaigns_find_them_too(name: str) -> None:
+    from ilaverify.catalogue import find_campaign
     from rewrites.campaigns.campaign import run_campaign
-    from rewrites.campaigns.registry import find_campaign
 
     assert run_campaign(find_campaign(name), examples=100, seed=0).finding is not None

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from ilaverify.catalogue import MAPPINGS, SHAPED_MAPPINGS, find_mapping
+from ilaverify.catalogue import find_mapping, mappings
 from rewrites.mappings.flexasr.pooling import pooling_mapping
 
-NAMES = [n for n in (*MAPPINGS, *SHAPED_MAPPINGS) if n.startswith(("flexasr", "vta"))]
+NAMES = [n for n in mappings() if n.startswith(("flexasr", "vta"))]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -16,7 +16,7 @@ from bmc.counterexample import Counterexample, replays
 from ila_lang import Expr, Function, Kernel, Machine, bv, const, ite, primitive, walk
 from ila_lang.language.kernel import Load, Statement
 from ila_lang.mapping import TensorMapping
-from ilaverify.catalogue import MAPPINGS, SHAPED_MAPPINGS, find_mapping, find_subject, mapping_entries
+from ilaverify.catalogue import find_mapping, find_subject, mappings
 from ir_semantics.layers import dense
 from ir_semantics.layers.dense import DenseOperator, Order, dense_ir
 from reports.binding import binding_problems
@@ -30,6 +30,7 @@ from tests.bmc.mutation import mutate_statements
 SHAPE = (1, 16, 64)
 TWO_BLOCKS = (1, 32, 64)
 LARGER = (2, 48, 64)
+SHAPED = {name: claim for name, claim in mappings().items() if claim.shape is not None}
 
 
 @pytest.mark.proof
@@ -166,12 +167,10 @@ def test_blocks_need_an_addition() -> None:
 
 
 def test_the_catalogue_has_all_orders() -> None:
-    assert set(SHAPED_MAPPINGS) == {"flexasr_linear_backward", "flexasr_linear_blocked", "vta_dense_backward"}
-    assert not set(SHAPED_MAPPINGS) & set(MAPPINGS)
-    assert set(SHAPED_MAPPINGS) <= set(mapping_entries())
-    for name, (_, _, shape) in SHAPED_MAPPINGS.items():
+    assert set(SHAPED) == {"flexasr_linear_backward", "flexasr_linear_blocked", "vta_dense_backward"}
+    for name, claim in SHAPED.items():
         # two blocks of features at least: one is summed forward
-        assert find_mapping(name).name == name and shape[1] >= 2 * dense.BLOCK
+        assert claim.shape is not None and claim.shape[1] >= 2 * dense.BLOCK and claim.mapping.name == name
     assert find_mapping("flexasr_linear").sums[0].operator is accumulate
 
 
@@ -191,7 +190,7 @@ def test_the_claim_that_is_kept_is_of_one_shape() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SHAPED_MAPPINGS)
+@pytest.mark.parametrize("name", SHAPED)
 def test_its_proof_is_bound_to_the_claim(name: str) -> None:
     subject = find_subject(name)
     verdict = subject.prove(Discharger())

@@ -1,0 +1,1 @@
+"""Targets: all that is known of one accelerator each, and the door by which they come in."""

@@ -1,0 +1,49 @@
+"""FlexASR."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from accel_models.flexasr.model import RECORDED_SIMULATOR, FlexAsrOptions, flexasr
+from accel_models.flexasr.program import parse_program, run
+from accel_models.mmio_program import format_reads
+from ila_lang import Simulator
+from rewrites.mappings.flexasr.claims import CLAIMS
+from rewrites.mappings.flexasr.pooling import ir_model
+from rewrites.targets.target import Model, Simulated, Target
+
+if TYPE_CHECKING:
+    from rewrites.campaigns.definition import Campaign
+
+__all__ = ["TARGET"]
+
+
+def _simulate(text: str, reading: str) -> Simulated:
+    machine = Simulator(flexasr(RECORDED_SIMULATOR if reading == "recorded" else FlexAsrOptions()))
+    reads = format_reads(run(parse_program(text), machine))
+    started = bool(machine.values["top_interrupt_request"])
+    return Simulated(reads, () if started else ("the program starts no unit",))
+
+
+def _campaigns() -> tuple[Campaign, ...]:
+    from rewrites.campaigns.accelerators.flexasr import attention, layer_norm, linear, numerics, pooling, recurrent
+
+    modules = (pooling, layer_norm, linear, recurrent, attention, numerics)
+    return tuple(campaign for module in modules for campaign in module.CAMPAIGNS.values())
+
+
+TARGET: Final = Target(
+    "flexasr",
+    models=(
+        Model(
+            "flexasr",
+            "FlexASR at its AXI port: global buffer, processing elements and all units",
+            flexasr,
+            {"rtl": "the hardware source", "recorded": "the public simulator"},
+            _simulate,
+        ),
+        Model("ir", "the tensor IR, one instruction per operator", ir_model),
+    ),
+    mappings=CLAIMS,
+    campaigns=_campaigns,
+)

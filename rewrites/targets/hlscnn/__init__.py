@@ -1,0 +1,48 @@
+"""HLSCNN."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from accel_models.hlscnn.model import hlscnn
+from accel_models.hlscnn.options import PRESETS
+from accel_models.hlscnn.program import parse_program, run
+from accel_models.mmio_program import format_reads
+from ila_lang import Simulator
+from rewrites.mappings.hlscnn.claims import CLAIMS
+from rewrites.targets.target import Model, Simulated, Target
+
+if TYPE_CHECKING:
+    from rewrites.campaigns.definition import Campaign
+
+__all__ = ["TARGET"]
+
+
+def _simulate(text: str, reading: str) -> Simulated:
+    return Simulated(format_reads(run(parse_program(text), Simulator(hlscnn(PRESETS[reading])))))
+
+
+def _campaigns() -> tuple[Campaign, ...]:
+    from rewrites.campaigns.accelerators.hlscnn import CAMPAIGNS
+
+    return tuple(CAMPAIGNS.values())
+
+
+TARGET: Final = Target(
+    "hlscnn",
+    models=(
+        Model(
+            "hlscnn",
+            "HLSCNN at its AXI port: scratchpads, transfers, convolution",
+            hlscnn,
+            {
+                "recorded": "what a recording of the hardware's model decides",
+                "master": "as recorded, a plane for each filter, as in the published master branch",
+                "wgt_16bits": "weights of 16 bits, as in that branch",
+            },
+            _simulate,
+        ),
+    ),
+    mappings=CLAIMS,
+    campaigns=_campaigns,
+)

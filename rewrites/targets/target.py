@@ -1,0 +1,62 @@
+"""The door for accelerators: what a package says of one, under the entry-point group ``ilaverify.targets``.
+
+The accelerators of this repository come in by the same door.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from ila_lang import Ila
+from rewrites.extensions import Door
+from rewrites.mappings.claim import MappingClaim
+
+if TYPE_CHECKING:
+    from rewrites.campaigns.definition import Campaign
+
+__all__ = ["TARGETS", "Model", "Simulated", "Target"]
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What a program file does on a model: the words that it reads, as text, and what is worth a note."""
+
+    reads: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """An ILA by name, and its program files.
+
+    ``readings`` are readings of its specification by name, each with a line about it; the first is the default.
+    ``simulate(text, reading)`` runs a program file; without it the model has none.  It raises
+    :class:`~accel_models.mmio_program.ProgramError` where the text is no program, or the model does not define its
+    result.
+    """
+
+    name: str
+    summary: str
+    build: Callable[[], Ila]
+    readings: Mapping[str, str] = field(default_factory=dict)
+    simulate: Callable[[str, str], Simulated] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """An accelerator.
+
+    ``name`` is that of the target on the command line.  The names of models, mappings and campaigns are unique over
+    all targets.  Campaigns are built when they are asked for.
+    """
+
+    name: str
+    models: tuple[Model, ...]
+    mappings: tuple[MappingClaim, ...] = ()
+    campaigns: Callable[[], tuple[Campaign, ...]] = tuple
+
+
+TARGETS: Final = Door("ilaverify.targets", Target)
+"""All accelerators that are installed."""

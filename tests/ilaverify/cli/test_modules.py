@@ -1,0 +1,69 @@
+"""``--module``: the verbs on a target that is not installed, from a folder outside of the repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    shutil.copy(ROOT / "examples/row_pairs.py", tmp_path / "my_rows.py")
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "encodings")])}
+    command = [sys.executable, "-m", "ilaverify", *arguments]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, cwd=folder)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_verbs_on_a_target_that_is_not_installed(folder: Path) -> None:
+    code, out, _ = run(folder, "list", "--json", "--module", "my_rows")
+    listed = json.loads(out)
+    assert code == 0 and listed["mappings"]["row_pairs"] == "saturating sums of pairs of rows on RowPairs"
+    assert "row_pairs" in listed["models"] and "flexasr_maxpool" in listed["mappings"]
+    code, out, _ = run(folder, "show", "row_pairs", "--module", "my_rows")
+    assert code == 0 and out.startswith("ILA row_pairs")
+    code, out, err = run(
+        folder, "prove", "row_pairs", "row_pairs_wraps", "--no-store", "-o", "proofs", "--module", "my_rows"
+    )
+    assert code == 0, err
+    assert out.endswith("1 PROVED, 1 REFUTED; all as expected\n")
+    code, out, err = run(folder, "check", "proofs", "--module", "my_rows")
+    assert code == 0, out + err
+    code, out, _ = run(folder, "mapping", "row_pairs_wraps", "--module", "my_rows")
+    assert code == 1 and "REFUTED" in out
+
+
+def test_certificates_of_a_target_that_is_not_given(folder: Path) -> None:
+    run(folder, "prove", "row_pairs", "--no-store", "-o", "proofs", "--module", "my_rows")
+    code, out, err = run(folder, "check", "proofs")
+    assert code != 0 and "row_pairs" in out + err
+
+
+def test_a_module_that_is_not_there(folder: Path) -> None:
+    assert run(folder, "list", "--module", "my_row") == (
+        64,
+        "",
+        "ilaverify: module 'my_row' cannot be imported: ModuleNotFoundError: No module named 'my_row'\n",
+    )
+
+
+def test_a_mapping_has_one_name(folder: Path) -> None:
+    path = folder / "my_rows.py"
+    path.write_text(path.read_text().replace('name="row_pairs_wraps"', 'name="another"'))
+    code, _, err = run(folder, "mapping", "row_pairs_wraps", "--module", "my_rows")
+    assert (code, err) == (
+        64,
+        "ilaverify: mapping row_pairs_wraps must be built with this name, not another; give it one name\n",
+    )
