@@ -153,6 +153,31 @@ def test_a_wrong_scatter_is_not_proved(name: str) -> None:
     assert status(wrong) is Status.UNKNOWN
 
 
+@pytest.mark.parametrize("anew,wanted", [(False, Status.PROVED), (True, Status.UNKNOWN)])
+def test_a_scattered_sum_goes_on_in_a_second_round(anew: bool, wanted: Status) -> None:
+    """Every word is added twice; or sums begin anew with each word of the first round, and the first of the second."""
+
+    def device(k: Kernel, s: States) -> None:
+        rows = (s["n"] - 1) * s["s"] + s["m"]
+        with k.loop("a", const(2, 32)) as a, k.loop("r", rows) as r, k.loop("t", s["m"]) as t:
+            o = (r - t) // s["s"]
+            with k.when("inside", (t <= r) & ((r - t) % s["s"] == 0) & (o < s["n"])):
+                first = (a == 0) | (t == 0) if anew else (a == 0) & (t == 0)
+                old = ite(first, const(0, 8), k.load("old", s["dst"], o))
+                k.store(s["dst"], o, step(old, k.load("in", s["src"], r)))
+
+    def ir(k: Kernel, s: States) -> None:
+        with k.loop("o", s["n"]) as o:
+            acc = k.let("acc", const(0, 8))
+            with k.loop("a", const(2, 32)), k.loop("x", s["m"]) as x:
+                k.assign(acc, step(acc, k.load("word", s["src"], o * s["s"] + x)))
+            k.store(s["dst"], o, acc)
+
+    made = replace(claim(device, ir), sample_shapes=((1, 2, 1), (1, 4, 2), (3, 5, 2), (4, 2, 3), (5, 4, 1)))
+    assert differs(made, {"n": 2, "m": 3, "s": 1}) is anew
+    assert status(made) is wanted
+
+
 def test_a_false_lemma_proves_nothing() -> None:
     """Lemmas are obligations where the output has coordinates of its own, too."""
     x = step.params[1]
