@@ -151,14 +151,20 @@ class Schedule:
         return list(found)
 
     def flat(self, fold: Fold) -> Fold:
-        """A fold whose step is a whole fold that goes on from its registers, as one over the loops of both."""
+        """A fold whose step is a whole fold that goes on from its registers, as one over the loops of both.
+
+        Its loops are a rectangle, entered once: how often the inner ones run is read from no memory and is no value
+        that an iteration computes or keeps, but said by sizes and counters around both.
+        """
         inner = self.folds.get(fold.step[0]) if fold.step else None
         if inner is None or len(inner.registers) != len(fold.registers):
             return fold
         pairs = [*zip(fold.step, inner.results, strict=True), *zip(fold.registers, inner.initial, strict=True)]
         counters = {c.name for c, _ in fold.loops}
-        if any(a is not b for a, b in pairs) or any(counters & set(free_variables(e)) for _, e in inner.loops):
+        extents = [e for _, e in inner.loops]
+        moving = any(self.moving(e) is not None for e in extents) or self.sources(*extents)
+        if any(a is not b for a, b in pairs) or moving or counters & set(free_variables(*extents)):
             return fold
-        if any(self.mentions(t, set(fold.registers)) for t in (*inner.step, *(e for _, e in inner.loops))):
+        if any(self.mentions(t, set(fold.registers)) for t in inner.step):
             return fold
         return Fold(fold.here, (*fold.loops, *inner.loops), inner.registers, fold.initial, inner.step, fold.results)

@@ -349,6 +349,52 @@ def test_conditions_and_extents_are_what_they_were_before_the_body_writes(device
     assert not any(schedule.sources(w.guard, *(e for _, e in w.loops)) for w in schedule.writes)
 
 
+def nested(extent: Callable[[Kernel, States, Expr], Expr]) -> Body:
+    """Sums up the first words of src, in each row as many as ``extent`` says; tmp[0] is the row's number."""
+
+    def body(k: Kernel, s: States) -> None:
+        acc = k.let("acc", const(0, 8))
+        with k.loop("i", s["n"]) as i:
+            k.store(s["tmp"], ZERO, i[7:0])
+            with k.loop("j", extent(k, s, i)) as j:
+                k.assign(acc, acc + k.load("word", s["src"], j))
+        k.store(s["dst"], ZERO, acc)
+
+    return body
+
+
+def counted_up(k: Kernel, _: States, i: Expr) -> Expr:
+    """i, by a loop."""
+    count = k.let("count", ZERO)
+    with k.loop("q", i):
+        k.assign(count, count + 1)
+    return count
+
+
+def read_before(k: Kernel, s: States, _: Expr) -> Expr:
+    """What tmp[0] is before it is written again."""
+    word = k.load("rows", s["tmp"], ZERO)
+    k.store(s["tmp"], ZERO, const(9, 8))
+    return word.zext(32)
+
+
+@pytest.mark.parametrize(
+    ("extent", "loops"),
+    [
+        (lambda k, s, i: s["m"], ["i", "j"]),
+        (lambda k, s, i: i + 1, ["i"]),
+        (lambda k, s, i: s["tmp"].load(ZERO).zext(32), ["i"]),
+        (read_before, ["i"]),
+        (counted_up, ["i"]),
+    ],
+)
+def test_loops_are_one_fold_where_the_inner_one_always_runs_equally_often(
+    extent: Callable[[Kernel, States, Expr], Expr], loops: list[str]
+) -> None:
+    schedule = schedule_of(mapping(nested(extent)).device)
+    assert [c.name for c, _ in list(schedule.folds.values())[-1].loops] == loops
+
+
 # -- memories inside terms --------------------------------------------------------------------------------
 
 
