@@ -79,7 +79,10 @@ def schedule_of(fragment: Fragment, sizes: Mapping[str, int] | None = None) -> S
 
 
 def _rolled_up(writes: list[Write]) -> list[Write]:
-    """Runs of writes that follow each other and differ by a counter, as one write in a loop."""
+    """Runs of writes that follow each other and differ by a counter, as one write in a loop.
+
+    None reads the memory that it writes, be it for its address: a loop would read what its iterations before wrote.
+    """
     result: list[Write] = []
     # terms are compared by identity: their equality is a term
     alike = lambda w: (w.place[:-1], [id(t) for loop in w.loops for t in loop], id(w.memory), w.label)  # noqa: E731
@@ -89,7 +92,7 @@ def _rolled_up(writes: list[Write]) -> list[Write]:
         form = rolled([Store(w.memory, w.address, w.value) for w in run])
         guard = instances([w.guard for w in run], form[0]) if form is not None else None
         numbers = [w.place[-1] for w in run]
-        terms = [t for w in run for t in (w.value, w.guard)]
+        terms = [t for w in run for t in (w.address, w.value, w.guard)]
         reads = any(n.op == "load" and n.args[0] is first.memory for n in postorder(terms))
         if form is None or guard is None or reads or numbers != list(range(numbers[0], numbers[0] + len(run))):
             result += run

@@ -395,6 +395,26 @@ def test_loops_are_one_fold_where_the_inner_one_always_runs_equally_often(
     assert [c.name for c, _ in list(schedule.folds.values())[-1].loops] == loops
 
 
+@pytest.mark.parametrize(
+    ("address", "value", "rolled"),
+    [
+        (lambda s, k: ZERO + k, lambda s, k: const(k + 1, 8), True),
+        (lambda s, k: s["src"].load(ZERO).zext(32) + k, lambda s, k: const(k + 1, 8), True),
+        (lambda s, k: s["tmp"].load(ZERO).zext(32) + k, lambda s, k: const(k + 1, 8), False),
+        (lambda s, k: ZERO + k, lambda s, k: s["tmp"].load(ZERO + k + 1), False),
+    ],
+)
+def test_stores_become_a_loop_where_none_reads_what_they_write(
+    address: Callable[[States, int], Expr], value: Callable[[States, int], Expr], rolled: bool
+) -> None:
+    def body(kernel: Kernel, s: States) -> None:
+        for k in range(4):
+            kernel.store(s["tmp"], address(s, k), value(s, k))
+
+    writes = schedule_of(mapping(body).device).writes
+    assert [len(w.loops) for w in writes] == ([1] if rolled else [0] * 4)
+
+
 # -- memories inside terms --------------------------------------------------------------------------------
 
 
