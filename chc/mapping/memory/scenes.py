@@ -22,8 +22,9 @@ from chc.mapping.context import Proof
 from chc.mapping.program.writes import Loops, Write
 from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, free_variables, substitute, true
+from ila_lang.language.expr import variables_of
 from smt_encodings.discharge import conjuncts, decide
-from smt_encodings.environment import fresh
+from smt_encodings.environment import fresh, plain
 from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
 
 from .writers import Trials
@@ -71,15 +72,24 @@ class Scene:
         ranges = (*self.ranges, *loops)
         return replace(self, encoding=encoding, ranges=ranges, trials=trials, name=name, outer=self)
 
-    def smallest(self, terms: Iterable[Expr]) -> Scene:
-        """The outermost scene around this one whose coordinates and counters determine some terms."""
-        names, scene = set(free_variables(*terms)), self
-        while scene.outer is not None:
-            own = scene.ranges[len(scene.outer.ranges) :]
-            if any(c.name in names for c, _ in own):
-                break
-            scene = scene.outer
-        return scene
+    def smallest(self, terms: Iterable[Expr], symbols: Mapping[Expr, Scene]) -> Scene:
+        """The outermost scene around this one where some terms have their values.
+
+        They are over sizes, coordinates, counters, and ``symbols`` of values that belong to scenes around this one.
+        Raises Unsupported for other variables: nothing says how far out they have one value.
+        """
+        around = [self]
+        while around[-1].outer is not None:
+            around.append(around[-1].outer)
+        own = {c: scene for scene in around for c, _ in scene.ranges}
+        sizes, deepest = set(self.proof.mapping.parameters.values()), len(around) - 1
+        for variable in variables_of(*terms):
+            if variable not in sizes:
+                scene = own.get(variable, symbols.get(variable))
+                if scene is None or scene not in around:
+                    raise Unsupported(f"the result depends on {plain(variable.name)}, which has no value here")
+                deepest = min(deepest, around.index(scene))
+        return around[deepest]
 
     def where(self, condition: Expr, name: str) -> Scene:
         """The scene under a further condition; raises Unsupported where no sample satisfies it."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from chc.mapping.arithmetic.exact import less
 from chc.mapping.program.writes import Fold, Loops, Write
 from chc.mapping.unsupported import Unsupported
-from ila_lang import Expr, MemSort, all_of, const, free_variables, postorder, resize, substitute
+from ila_lang import Expr, MemSort, Sort, all_of, const, free_variables, postorder, resize, substitute
 from smt_encodings.environment import fresh, plain
 
 from .accumulate import accumulation, wanders
@@ -92,6 +92,8 @@ class Values:
     """By symbols, values stored in earlier iterations of the loop over time: what the induction is about."""
     time: tuple[int, Expr] | None = None
     """The place of the loop over time, and its counter."""
+    symbols: dict[Expr, Scene] = field(default_factory=dict)
+    """Where the symbols of values have one value: sources, results of folds, what registers hold in their steps."""
     _known: dict[tuple[object, ...], Expr] = field(default_factory=dict)
     _branches: int = 0
 
@@ -128,7 +130,8 @@ class Values:
             raise Unsupported(f"an element that {plain(memory.name)} has no word for may keep its value")
         key = (scene, memory, reader.there())
         if key not in self._known:
-            symbol = fresh(f"source.{self.origins.prefix}.{len(self.sources)}", memory.load(reader.address).sort)
+            name = f"source.{self.origins.prefix}.{len(self.sources)}"
+            symbol = self._symbol(scene, name, memory.load(reader.address).sort)
             self.sources[symbol] = Source(memory, reader, symbol, scene)
             self._known[key] = symbol
         return self._known[key]
@@ -147,7 +150,7 @@ class Values:
                         prefix = self.origins.prefix
                         meaning = "the induction over time is about an earlier iteration"
                         scene.theorem("induction", f"{prefix}, earlier value {number}: earlier", sooner, meaning)
-                        symbol = fresh(f"earlier.{prefix}.{number}", write.value.sort)
+                        symbol = self._symbol(scene, f"earlier.{prefix}.{number}", write.value.sort)
                         self.earlier[symbol] = scene, origin
                         self._known[key] = symbol
                     return self._known[key]
@@ -162,13 +165,13 @@ class Values:
         if found is None:
             return self.term(scene, write, origin.at, (), write.value)
         initial = self._cell(scene, write.memory, found.reader, found.start)
-        return self._use(FoldUse(found.fold, origin.at, (), {}, (initial,), self._symbols(found.fold), scene))
+        return self._use(FoldUse(found.fold, origin.at, (), {}, (initial,), self._symbols(scene, found.fold), scene))
 
     def _visited(self, scene: Scene, origin: Origin) -> Expr:
         key = (scene, origin.write, tuple(origin.at[c] for c in origin.write.counters), "revisited")
         if key not in self._known:
             number = len(self.revisited)
-            symbol = fresh(f"revisited.{self.origins.prefix}.{number}", origin.write.value.sort)
+            symbol = self._symbol(scene, f"revisited.{self.origins.prefix}.{number}", origin.write.value.sort)
             self.revisited[symbol] = Revisited(origin, origin.write.memory.load(origin.write.address), symbol, scene)
             self._known[key] = symbol
         return self._known[key]
@@ -236,9 +239,10 @@ class Values:
     def _unknown(self, scene: Scene, at: At, symbol: Expr) -> Expr:
         """What state that is not followed holds at an iteration: a symbol for this iteration alone."""
         here = tuple(at[c] for c in self.origins.schedule.unknown[symbol])
-        key = (scene.smallest(here), symbol, here)
+        scene = scene.smallest(here, self.symbols)
+        key = (scene, symbol, here)
         if key not in self._known:
-            self._known[key] = fresh(plain(symbol.name), symbol.sort)
+            self._known[key] = self._symbol(scene, plain(symbol.name), symbol.sort)
         return self._known[key]
 
     def _decided(self, scene: Scene, write: Write, term: Expr, here: At) -> tuple[Expr, dict[Expr, Expr]]:
@@ -302,17 +306,22 @@ class Values:
         inner = tuple(loop for loop in self._around(fold, inner) if loop[0] not in set(here))
         at = {c: at[c] for c in (*here, *(c for c, _ in inner))}
         carried = {r: value for r, value in carried.items() if schedule.mentions(result, {r})}
-        scene = scene.smallest([*at.values(), *carried.values()])
+        scene = scene.smallest([*at.values(), *carried.values()], self.symbols)
         key = (scene, fold, tuple(at.values()), tuple(carried.items()))
         if key not in self._known:
             initial = tuple(self.term(scene, fold.here, at, inner, t, carried) for t in fold.initial)
-            self._known[key] = self._use(FoldUse(fold, at, inner, carried, initial, self._symbols(fold), scene))
+            self._known[key] = self._use(FoldUse(fold, at, inner, carried, initial, self._symbols(scene, fold), scene))
         use = self.folds[self._known[key]]
         return dict(zip(fold.results, use.symbols, strict=True))[result]
 
-    def _symbols(self, fold: Fold) -> tuple[Expr, ...]:
-        number = len(self.folds)
-        return tuple(fresh(f"fold_of.{self.origins.prefix}.{number}.{r.name}", r.sort) for r in fold.results)
+    def _symbol(self, scene: Scene, name: str, sort: Sort) -> Expr:
+        symbol = fresh(name, sort)
+        self.symbols[symbol] = scene
+        return symbol
+
+    def _symbols(self, scene: Scene, fold: Fold) -> tuple[Expr, ...]:
+        prefix = f"fold_of.{self.origins.prefix}.{len(self.folds)}"
+        return tuple(self._symbol(scene, f"{prefix}.{r.name}", r.sort) for r in fold.results)
 
     def _use(self, use: FoldUse) -> Expr:
         """Notes a fold; gives the symbol of its first result."""
@@ -338,7 +347,13 @@ class Values:
         return dict(zip(use.symbols, registers, strict=True))
 
     def step(self, use: FoldUse, scene: Scene, registers: tuple[Expr, ...], at: At) -> tuple[Expr, ...]:
-        """What one iteration of a fold makes of ``registers``; ``at`` gives the fold's counters in ``scene``."""
+        """What one iteration of a fold makes of ``registers``; ``at`` gives the fold's counters in ``scene``.
+
+        Variables that are registers, and nothing else so far, have their value in this iteration.
+        """
+        for register in registers:
+            if register.op == "var":
+                self.symbols.setdefault(register, scene)
         own = set(use.fold.here.counters)  # a fold in memory has loops of the write itself
         inner = (*use.inner, *(loop for loop in use.fold.loops if loop[0] not in own))
         everywhere = {**use.at, **at}

@@ -10,9 +10,13 @@ from dataclasses import replace
 
 import pytest
 
+from chc.mapping.context import Proof
+from chc.mapping.memory.scenes import Scene
+from chc.mapping.memory.writers import Trials
 from chc.mapping.program.schedule import schedule_of
 from chc.mapping.prove import prove
-from ila_lang import BOOL, Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, true
+from chc.mapping.unsupported import Unsupported
+from ila_lang import BOOL, Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, true, var
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
@@ -307,6 +311,50 @@ def test_state_that_is_not_followed_is_another_one_in_each_iteration() -> None:
     assert differs(put_and_set(5), {"n": 1, "m": 1})
     assert status(put_and_set(5)) is Status.UNKNOWN
     assert not differs(put_and_set(0), {"n": 2, "m": 3})
+
+
+def test_values_belong_to_the_outermost_place_where_all_that_they_depend_on_has_one_value() -> None:
+    claim = mapping()
+    proof, trials = Proof(claim, Discharger(), 1.0, None), Trials((), (), ())
+    row, i, j, one, two, anything = (var(name, bv(32)) for name in ("row", "i", "j", "one", "two", "anything"))
+    cell = Scene(proof, proof.base, ((row, N.zext(32)),), trials)
+    middle = replace(cell, ranges=(*cell.ranges, (i, M.zext(32))), outer=cell)
+    inside = replace(cell, ranges=(*middle.ranges, (j, i)), outer=middle)
+    apart = replace(cell)
+    symbols = {one: cell, two: middle, row: inside}
+    assert inside.smallest([N.zext(32) + 1, row + one], symbols) is cell
+    assert inside.smallest([i + row], symbols) is inside.smallest([two], symbols) is middle
+    assert inside.smallest([one, two ^ j], symbols) is inside
+    assert inside.smallest([], symbols) is cell
+    for scene, stray in ((inside, anything), (cell, two), (cell, i), (apart, one)):
+        message = f"^the result depends on {stray.name}, which has no value here$"
+        with pytest.raises(Unsupported, match=message):
+            scene.smallest([row, stray + 1], symbols)
+
+
+def within(change: int, goes_on: bool) -> Body:
+    """A sum over a row in each iteration of a fold; it depends on the outer register, or begins with it."""
+
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("r", s["n"]) as r:
+            acc = k.let("acc", const(0, 8))
+            with k.loop("i", s["m"]) as i:
+                own = k.let("own", acc * 3 + k.load("v", s["src"], r * s["m"] + i) if goes_on else const(0, 8))
+                with k.loop("j", s["m"]) as j:
+                    k.assign(own, own + ((k.load("w", s["src"], r * s["m"] + j) + change) ^ acc))
+                k.assign(acc, own)
+            with k.loop("c", s["m"]) as c:
+                k.store(s["dst"], r * s["m"] + c, acc)
+
+    return body
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_fold_inside_a_fold_belongs_to_one_iteration_of_it(goes_on: bool) -> None:
+    assert status(mapping(within(0, goes_on), within(0, goes_on))) is Status.PROVED
+    wrong = mapping(within(0, goes_on), within(1, goes_on))
+    assert differs(wrong, {"n": 1, "m": 2})
+    assert status(wrong) is Status.UNKNOWN
 
 
 # -- conditions and extents ------------------------------------------------------------------------------
