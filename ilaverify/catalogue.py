@@ -80,13 +80,11 @@ def mapping_entries(names: Iterable[str] | None = None) -> dict[str, Entry]:
 
 def _entry(claim: MappingClaim) -> Entry:
     from reports.subjects import Entry
-    from rewrites.claims.mapping import MappingSubject, ShapedMappingSubject
+    from rewrites.claims.mapping import MappingSubject
     from smt_encodings.claims import Status
 
-    if claim.shape is not None:
-        return Entry(claim.summary, partial(ShapedMappingSubject.at, claim.shape, claim.made), "mapping")
     expected = Status.REFUTED if claim.false else Status.PROVED
-    return Entry(claim.summary, partial(MappingSubject.built, claim.made), "mapping", expected)
+    return Entry(claim.summary, partial(MappingSubject.built, claim.made, claim.shape), "mapping", expected)
 
 
 def all_entries() -> dict[str, Entry]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from reports.method_code import PACKAGES, installed
 from reports.subjects import Subject
+from rewrites.claims.method import METHODS
 from smt_encodings.solvers import cvc5 as solver_cvc5
 from smt_encodings.solvers import z3 as solver_z3
 
@@ -21,8 +22,13 @@ Stamp = Mapping[Path, tuple[int, int]]
 
 
 def prover_identity(subject: Subject, method: str = "") -> dict[str, str]:
-    """Versions, and a digest of the code that a proof of ``subject`` by a method consists of, by default by its own."""
-    return {
+    """Versions, and a digest of the code that a proof of ``subject`` by a method consists of, by default by its own.
+
+    Of a method of another package, ``package`` is the distribution with its version, or the module.
+    """
+    method = method or subject.method
+    guest = METHODS.guest(method) if subject.kind == "mapping" else ""
+    return ({"package": guest} if guest else {}) | {
         "tool": __version__,
         "method": installed().digest(_modules(subject, method)),
         "solvers": f"{solver_z3.version()}, {solver_cvc5.version()}",
@@ -32,12 +38,12 @@ def prover_identity(subject: Subject, method: str = "") -> dict[str, str]:
 
 def method_files(subject: Subject) -> list[Path]:
     """The files of that code."""
-    paths = (installed().path(name) for name in _modules(subject))
+    paths = (installed().path(name) for name in _modules(subject, subject.method))
     return sorted(path for path in paths if path is not None)
 
 
-def _modules(subject: Subject, method: str = "") -> frozenset[str]:
-    return installed().of_method(subject.provers(method or subject.method), type(subject))
+def _modules(subject: Subject, method: str) -> frozenset[str]:
+    return installed().of_method(subject.provers(method), type(subject))
 
 
 def read_provers() -> None:
@@ -45,7 +51,8 @@ def read_provers() -> None:
     code = installed()
     gc.disable()  # to look for garbage in syntax trees, which leave none, takes a third of the time
     try:
-        code.digest(code.modules("rewrites.claims.mapping", "rewrites.claims.registry"))
+        methods = [function.__module__ for method in METHODS.all().values() for function in method.functions]
+        code.digest(code.modules("rewrites.claims.mapping", "rewrites.claims.registry", *methods))
     finally:
         gc.enable()
 

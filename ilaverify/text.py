@@ -9,7 +9,7 @@ from typing import Any
 
 from bmc.counterexample import Counterexample
 from bmc.prove import Try
-from rewrites.claims.verify import METHODS, counterexample_of
+from rewrites.claims.verify import counterexample_of
 from smt_encodings.claims import Obligation, Runs, Status, Verdict
 
 from .refutations import is_counterexample
@@ -39,7 +39,8 @@ def show_verdict(verdict: Verdict, *, full: bool = False) -> str:
 
 def _lines(verdict: Verdict, full: bool) -> Iterator[str]:
     claim = verdict.claim
-    yield f"{verdict.status.value}  {claim.subject}  ({verdict.method}, {verdict.seconds:.1f} s)"
+    package = f" of {verdict.details['package']}" if verdict.details.get("package") else ""
+    yield f"{verdict.status.value}  {claim.subject}  ({verdict.method}{package}, {verdict.seconds:.1f} s)"
     if verdict.reason:
         yield from _field("reason", verdict.reason)
     yield from _field("claim", claim.statement)
@@ -191,7 +192,7 @@ def _assumptions(verdict: Verdict) -> Iterator[str]:
         yield f"  lemma: {lemma.name} ({state})"
     if verdict.status is Status.PROVED:
         yield "not claimed"
-        if verdict.method not in METHODS:
+        if not verdict.claim.compared:  # no mapping's
             yield "  that a compiler's operators, or a chip, behave like the terms of this claim"
             return
         yield "  that the model is the hardware (VT3), that the IR is the compiler's (VT1), and anything about timing;"
@@ -206,6 +207,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
     return {
         "status": verdict.status.value,
         "method": verdict.method,
+        "package": verdict.details.get("package", ""),
         "seconds": round(verdict.seconds, 3),
         "reason": verdict.reason,
         "tries": [{"data": t.data.value, "said": t.said, "seconds": round(t.seconds, 3)} for t in _tries(verdict)],

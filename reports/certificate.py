@@ -187,7 +187,8 @@ def questions_digest(content: Mapping[str, Any]) -> str:
 
 def written_by(prover: Mapping[str, str]) -> str:
     """What a certificate names as its tool where a prover with this identity made it: version and its method's code."""
-    return f"ilaverify {prover['tool']}, method {prover['method'][:16]}"
+    package = f" of {prover['package']}" if "package" in prover else ""
+    return f"ilaverify {prover['tool']}, method {prover['method'][:16]}{package}"
 
 
 def _members(content: Mapping[str, Any]) -> dict[str, str]:

@@ -5,6 +5,9 @@ all that these import in our packages, transitively: imports inside functions co
 for they never run.  Around the functions there are subjects, which pass verdicts on; of what these import only other
 modules of the same packages (GLUE) are followed, so that one method does not depend on another one beside it.
 
+A function may be of another package, as those of a plug-in's method are.  Then all that the package's modules import of
+it, and of ours, counts likewise; what they import of third packages does not, for these have versions of their own.
+
 What counts of a module is its parsed text, without comments, docstrings and blanks (:func:`parsed_text`).
 """
 
@@ -39,7 +42,13 @@ class Code:
 
     def of_method(self, functions: Iterable[Callable[..., Any]], subject: type) -> frozenset[str]:
         """The modules of proofs that begin with ``functions``, as subjects of a class call them."""
-        provers = self.modules(*(f.__module__ for f in functions))
+        modules = [f.__module__ for f in functions]
+        guests = {name.partition(".")[0] for name in modules} - self._roots.keys()
+        self._roots |= {name: root for name in guests if (root := _root(name))}
+        for name in modules:
+            if self.path(name) is None:
+                raise ValueError(f"the code of a method must be in files of modules; {name} is in none that is found")
+        provers = self.modules(*modules, within=(*PACKAGES, *guests))
         classes = (c.__module__ for c in subject.__mro__)
         return provers | self.modules(*(name for name in classes if self.path(name)), within=GLUE)
 
@@ -149,5 +158,14 @@ def _text_alone(node: object) -> bool:
 @cache
 def installed() -> Code:
     """The code of the packages that this process uses, as the files were when they were first asked for."""
-    specs = {name: importlib.util.find_spec(name) for name in PACKAGES}  # without loading them
-    return Code({name: Path(spec.origin).parent for name, spec in specs.items() if spec and spec.origin})
+    return Code({name: root for name in PACKAGES if (root := _root(name))})
+
+
+def _root(name: str) -> Path | None:
+    """The folder of a package, or the place beside the file of a module that is none; without loading it."""
+    spec = importlib.util.find_spec(name)
+    if spec is None:
+        return None
+    for folder in spec.submodule_search_locations or ():
+        return Path(folder)
+    return Path(spec.origin).with_suffix("") if spec.origin else None

@@ -26,6 +26,9 @@ class _Named(Protocol):
     def name(self) -> str: ...
 
 
+OWN = "ilaverify"
+"""The distribution that has the doors."""
+
 T = TypeVar("T", bound=_Named)
 _doors: list[Door[Any]] = []
 _modules: list[ModuleType] = []
@@ -48,6 +51,11 @@ class Door(Generic[T]):
     def origin(self, name: str) -> str:
         """The distribution with its version, or the module, that offers what has this name."""
         return self._offers()[name][1]
+
+    def guest(self, name: str) -> str:
+        """Likewise; empty for what ilaverify itself offers."""
+        origin = self.origin(name)
+        return "" if origin.startswith(f"{OWN} ") else origin
 
     def values_of(self, module: ModuleType) -> list[T]:
         """A module's values that this door takes."""
@@ -96,7 +104,7 @@ def use_module(name: str) -> None:
 
 def _points(group: str) -> Iterator[EntryPoint]:
     points = sorted(entry_points(group=group), key=lambda point: (point.name, _origin(point)))
-    if not any(point.dist is not None and point.dist.name == "ilaverify" for point in points):
+    if not any(point.dist is not None and point.dist.name == OWN for point in points):
         raise ExtensionError(f"{group}: ilaverify's own entry points are missing; install it (pip install -e .)")
     yield from points
 

@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -36,6 +37,14 @@ __all__ = ["parser_of_commands", "run"]
 
 
 class _Parser(argparse.ArgumentParser):
+    late: Callable[[Sequence[str]], None] | None = None
+    """Adds what is known only once the verb is called, with these arguments."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self.late is not None:
+            self.late(args)
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}\n{self.format_usage().strip()}")
 
@@ -87,25 +96,11 @@ def parser_of_commands() -> argparse.ArgumentParser:
 
     mapping = verbs.add_parser("mapping", help="prove or refute a mapping")
     mapping.add_argument("name", metavar="NAME")
-    mapping.add_argument(
-        "--method", default="auto", metavar="chc|bmc|hash|auto", help="default: auto (bmc with --shape)"
-    )
-    mapping.add_argument(
-        "--shape",
-        metavar="NxM[xK...]",
-        help="bmc and hash: the shape; 16x64 (rows, columns) of a pooling, 1x32x16 (rows, "
-        "inputs, outputs) of a dense layer; the message about a wrong one names its extents",
-    )
-    mapping.add_argument(
-        "--data", choices=("auto", "uninterpreted", "bits"), help="bmc alone: data values; default: auto"
-    )
-    mapping.add_argument(
-        "--memory", choices=("resolved", "arrays"), help="bmc alone: memory encoding; default: resolved"
-    )
     mapping.add_argument("--timeout", type=seconds, default=60.0, metavar="S", help="seconds per question to a solver")
     mapping.add_argument("--full", action="store_true", help="a line for every obligation")
     mapping.add_argument("-o", dest="directory", type=Path, metavar="DIR", help="write certificate or counterexample")
     mapping.set_defaults(run=_mapping)
+    mapping.late = partial(_add_methods, mapping)
 
     cli_check.add_parser(verbs)
     cli_rule.add_parser(verbs)
@@ -216,35 +211,25 @@ def _mapping(options: argparse.Namespace) -> int:
     from ila_lang.mapping import SizeError
     from ilaverify.errors import exit_code
     from ilaverify.text import show_verdict, show_written, verdict_json
-    from rewrites.claims.verify import METHODS, verify
+    from rewrites.claims.verify import chosen_method, verify
     from smt_encodings.claims import Status
 
-    if options.method not in METHODS:
-        raise UsageError(f"--method must be one of {', '.join(METHODS)}, not '{options.method}'")
-    shape = _shape(options.shape)
-    if options.method in ("bmc", "hash") and shape is None:
-        raise UsageError(f"--method {options.method} must be given a shape, e.g. --shape 16x64")
-    if options.method == "chc" and shape is not None:
-        raise UsageError("--method chc proves every size; leave --shape out, or use --method bmc")
-    if options.method in ("chc", "hash") or shape is None:
-        for name in ("data", "memory"):
-            if getattr(options, name) is not None:
-                raise UsageError(
-                    f"--{name} must go with --method bmc, which alone has it; leave it out, or give a --shape"
-                )
+    given = {name: text for name in options.parameters if (text := getattr(options, _dest(name))) is not None}
+    try:
+        chosen, _ = chosen_method(options.method, given)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from error
+    for parameter in chosen.parameters:
+        if parameter.name in given:
+            try:
+                given[parameter.name] = parameter.read(given[parameter.name])
+            except ValueError as error:
+                raise UsageError(f"--{parameter.name} {error}") from error
     if options.directory is not None:
         require_writable("-o", options.directory, directory=True)
     progress = _Progress()
     try:
-        verdict = verify(
-            mapping,
-            options.method,
-            shape=shape,
-            data=options.data or "auto",
-            memory=options.memory or "resolved",
-            timeout=options.timeout,
-            progress=progress,
-        )
+        verdict = verify(mapping, chosen.name, timeout=options.timeout, progress=progress, **given)
     except SizeError as error:
         raise UsageError(str(error)) from error
     finally:
@@ -253,7 +238,7 @@ def _mapping(options: argparse.Namespace) -> int:
     written: list[Path] = []
     try:
         if options.directory is not None or verdict.status is Status.ERROR:
-            written = _write(mapping, verdict, shape, options)
+            written = _write(mapping, verdict, options)
     except OSError as error:
         failure = error  # the verdict took its time: it is shown all the same
     if options.json:
@@ -266,12 +251,32 @@ def _mapping(options: argparse.Namespace) -> int:
     return exit_code(verdict.status)
 
 
-def _shape(text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
-    if re.fullmatch(r"\d{1,9}(x\d{1,9})+", text) is None:
-        raise UsageError(f"--shape must be extents with x in between, e.g. 16x64 or 1x32x16, not '{text}'")
-    return tuple(int(part) for part in text.split("x"))
+def _dest(parameter: str) -> str:
+    return f"parameter {parameter}"
+
+
+def _add_methods(parser: _Parser, arguments: Sequence[str]) -> None:
+    """The option for the method, and one for each parameter of any method, those of modules that are named included."""
+    from rewrites.claims.method import AUTO, METHODS
+
+    modules = _Parser(prog=parser.prog, add_help=False, allow_abbrev=False)
+    modules.add_argument("--module", action="append", default=[])
+    for name in modules.parse_known_args(arguments)[0].module:
+        use_module(name)
+    methods = METHODS.all()
+    about = "; ".join(f"{method.name}: {method.summary}" for method in methods.values())
+    parser.add_argument(
+        "--method",
+        default=AUTO,
+        metavar="|".join([AUTO, *methods]),
+        help=f"{about}; default: {AUTO}, which is bmc with --shape, else chc".replace("%", "%%"),
+    )
+    parameters = {p.name: p for method in methods.values() for p in method.parameters}
+    for name, parameter in parameters.items():
+        having = " and ".join(m.name for m in methods.values() if name in {p.name for p in m.parameters})
+        told = f"{having}: {parameter.meaning}".replace("%", "%%")
+        parser.add_argument(f"--{name}", dest=_dest(name), metavar=parameter.example, help=told)
+    parser.set_defaults(parameters=tuple(parameters))
 
 
 class _Progress:
@@ -296,25 +301,20 @@ class _Progress:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def _write(
-    mapping: TensorMapping, verdict: Verdict, shape: tuple[int, ...] | None, options: argparse.Namespace
-) -> list[Path]:
+def _write(mapping: TensorMapping, verdict: Verdict, options: argparse.Namespace) -> list[Path]:
     """Writes the certificate of a proof, or the data and the program of a counterexample."""
     from ilaverify.identity import prover_identity
     from ilaverify.refutations import write_refutation
     from reports.certificate import certificate_of, certificate_text, semantics_of, write_atomically, written_by
     from rewrites.claims.mapping import MappingSubject
-    from smt_encodings.claims import Interpretation, Status
+    from rewrites.claims.method import METHODS
+    from smt_encodings.claims import Status
 
     if verdict.status is Status.PROVED and options.directory is not None:
-        parameters: dict[str, Any] = {}
-        stem = f"{mapping.name}.{verdict.method}"
-        if shape is not None:
-            parameters, stem = {"shape": list(shape)}, f"{stem}.{'x'.join(map(str, shape))}"
-            if verdict.method == "bmc":
-                bits = Interpretation.BITS in verdict.claim.interpretations
-                parameters |= {"data": "bits" if bits else "uninterpreted", "memory": options.memory or "resolved"}
-                stem += f".{parameters['data']}"
+        parameters: Any = verdict.details["parameters"]
+        told = [parameters[p.name] for p in METHODS.all()[verdict.method].parameters if parameters[p.name] != p.default]
+        words = ["x".join(map(str, value)) if isinstance(value, list) else str(value) for value in told]
+        stem = ".".join([mapping.name, verdict.method, *(re.sub(r"[^\w.+-]", "-", word) for word in words)])
         path = options.directory / f"{stem}.cert.json"
         prover = prover_identity(MappingSubject(mapping), verdict.method)
         content = certificate_of(semantics_of(mapping), verdict, parameters, written_by(prover))

@@ -170,6 +170,7 @@ def page_of(outcomes: Sequence[ProofOutcome], inputs: PageInputs, source: str = 
 
     from ilaverify import __version__
     from reports.html.page import html_page
+    from rewrites.claims.method import METHODS
     from smt_encodings.solvers import cvc5 as solver_cvc5
     from smt_encodings.solvers import z3 as solver_z3
 
@@ -184,6 +185,7 @@ def page_of(outcomes: Sequence[ProofOutcome], inputs: PageInputs, source: str = 
         outcomes,
         comparisons={o.name: _comparison(o) for o in outcomes if o.counterexample and o.kind == "mapping"},
         invariants={o.name: _invariants(o.document) for o in outcomes if o.status == "PROVED" and o.document},
+        methods={method.name: (method.summary, method.unsaid) for method in METHODS.all().values()},
         campaigns=inputs.campaigns,
         scaling=inputs.scaling,
         source=source,

@@ -68,18 +68,6 @@ WINDOW_ROWS, WINDOW_COLUMNS = 8, 8
 """The part of the output tensors that is shown of a counterexample; eight columns fit a phone."""
 
 METHODS: Mapping[str, tuple[str, str]] = {
-    "chc": (
-        "every size at once, without unrolling, by inferred loop invariants (constrained Horn clauses)",
-        "anything about sizes outside the size domain above",
-    ),
-    "bmc": (
-        "one shape, with all loops unrolled and arbitrary data (bounded model checking)",
-        "anything about any other shape than the one above",
-    ),
-    "hash": (
-        "sums compared as multisets of summands, by hashes of them",
-        "anything about other sizes than those above",
-    ),
     "rule": (
         "a rewrite rule on scalars, as a formula over all values of its variables",
         "anything about other number formats than those above",
@@ -105,7 +93,7 @@ METHODS: Mapping[str, tuple[str, str]] = {
         "anything about programs that the claim does not name",
     ),
 }
-"""Proof methods: what each does, and what a proof by it does not say."""
+"""How other claims than mappings are proved: what each method does, and what a proof by it does not say."""
 _OTHER_METHOD = ("a method of this version of the prover", "anything about sizes other than those above")
 
 EQUALITIES: Mapping[str, tuple[str, str]] = {
@@ -262,11 +250,12 @@ def claim_view(
     anchor: str,
     comparison: Comparison | str | None = None,
     invariants: Mapping[str, Sequence[str]] | None = None,
+    methods: Mapping[str, tuple[str, str]] | None = None,
 ) -> ClaimView:
     """The view of one outcome.
 
     ``comparison`` are a counterexample's outputs, or why they cannot be shown; ``invariants`` are readable lines by
-    loop level, in place of the certificate's SMT-LIB terms.
+    loop level, in place of the certificate's SMT-LIB terms; ``methods`` are those of mappings, in words as in METHODS.
     """
     verdict, reason, certificate = outcome.status, outcome.reason, None
     if verdict == "PROVED":
@@ -281,7 +270,8 @@ def claim_view(
     claim: Mapping[str, Any] = outcome.claim or {}
     equality = str(claim.get("equality", ""))
     known = next((words for name, words in EQUALITIES.items() if equality.startswith(name)), _OTHER_EQUALITY)
-    method = METHODS.get(outcome.method, _OTHER_METHOD)
+    known_methods = (methods or {}) if outcome.kind == "mapping" else METHODS
+    method = known_methods.get(outcome.method, _OTHER_METHOD)
     data = [(name, INTERPRETATIONS.get(name, _OTHER_INTERPRETATION)) for name in claim.get("interpretations", ())]
     window = window_of(comparison) if isinstance(comparison, Comparison) else None
     return ClaimView(

@@ -45,6 +45,7 @@ def html_page(
     *,
     comparisons: Mapping[str, Comparison | str] | None = None,
     invariants: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+    methods: Mapping[str, tuple[str, str]] | None = None,
     campaigns: Sequence[CampaignRecord] = (),
     scaling: Scaling | None = None,
     source: str = "",
@@ -53,11 +54,13 @@ def html_page(
     """The page, in the order of the outcomes; what is not as expected is told first.
 
     By name of claim, ``comparisons`` has the outputs of counterexamples (or why they cannot be shown) and
-    ``invariants`` readable lines by loop level.  ``source`` says in words where the outcomes come from; ``versions``
-    names what made the page.  The same arguments give the same text.
+    ``invariants`` readable lines by loop level; ``methods`` are those of mappings, in words.  ``source`` says in words
+    where the outcomes come from; ``versions`` names what made the page.  The same arguments give the same text.
     """
     views = [
-        claim_view(outcome, anchor, (comparisons or {}).get(outcome.name), (invariants or {}).get(outcome.name))
+        claim_view(
+            outcome, anchor, (comparisons or {}).get(outcome.name), (invariants or {}).get(outcome.name), methods
+        )
         for outcome, anchor in zip(outcomes, _anchors(o.name for o in outcomes), strict=True)
     ]
     whole = [v for v in views if v.outcome.kind not in BRIEF or not v.as_expected]

@@ -12,12 +12,10 @@ from random import Random
 from types import FrameType
 from typing import Any, Self
 
-import bmc.sums
 from bmc.counterexample import Counterexample, foreign, placed, replays, search
 from bmc.mutants import mutants
 from bmc.programs import write_program_file
 from bmc.runs import survey
-from chc.mapping.prove import claim_of
 from ila_lang.mapping import TensorMapping
 from reports.certificate import semantics_of
 from reports.formats.trust import trust_entry
@@ -26,28 +24,31 @@ from smt_encodings.claims import Claim, Status, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 
 from .counterexamples import counterexample_from_text, counterexample_text
-from .regeneration import regenerate
-from .verify import METHODS, PROVERS, counterexample_of, verify_with
+from .method import METHODS
+from .verify import counterexample_of, regenerate, verify_with
 
-__all__ = ["MappingSubject", "ShapedMappingSubject"]
+__all__ = ["MappingSubject"]
 
 
 class MappingSubject(Subject):
-    """A mapping, proved for every size."""
+    """A mapping, proved for every size; or, where no method does that, at one ``shape``, with sums in any order."""
 
     kind = "mapping"
-    method = "chc"
 
-    def __init__(self, mapping: TensorMapping, file: str = "", line: int = 0) -> None:
+    def __init__(
+        self, mapping: TensorMapping, shape: tuple[int, ...] | None = None, place: tuple[str, int] = ("", 0)
+    ) -> None:
         self.name, self.mapping = mapping.name, mapping
-        self._place = file, line
+        self.method = "chc" if shape is None else "hash"
+        self._parameters: dict[str, Any] = {} if shape is None else {"shape": list(shape)}
+        self._place = place
 
     def place(self) -> tuple[str, int]:
         """Where the mapping is built."""
         return self._place
 
     @classmethod
-    def built(cls, build: Callable[[], TensorMapping]) -> Self:
+    def built(cls, build: Callable[[], TensorMapping], shape: tuple[int, ...] | None = None) -> Self:
         """The subject of the mapping that ``build`` makes, with the source line of the call that makes it.
 
         It replaces a method meanwhile, so that it belongs into a process of its own.
@@ -58,38 +59,50 @@ class MappingSubject(Subject):
         if not file:
             code = getattr(build, "__code__", None)
             file, line = (_source_name(build.__module__, code.co_filename), code.co_firstlineno) if code else ("", 0)
-        return cls(mapping, file, line)
+        return cls(mapping, shape, (file, line))
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Proofs of one shape have certificates, too."""
-        return tuple(m for m in METHODS if m != "auto")
+        """All that are installed: other proofs than those that are kept have certificates, too."""
+        return tuple(METHODS.all())
 
     def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
-        """The method's proof, with which it is checked, too, and the runs that a PROVED survives."""
-        return PROVERS[method], survey
+        """The method's functions, and the runs that a PROVED survives."""
+        return (*METHODS.all()[method].functions, survey)
 
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
-        """The claim for every size; proofs of it have no parameters."""
-        if parameters:
-            raise ValueError("a proof of every size must have no parameters")
-        return claim_of(self.mapping)
+        """The claim of a proof that is kept."""
+        if parameters != self._parameters:
+            raise ValueError(f"a proof of {self.name} that is kept must have the parameters {self._parameters}")
+        return METHODS.all()[self.method].claim(self.mapping, parameters)
+
+    def words(self) -> Claim:
+        """The claim of that proof."""
+        return self.claim(self._parameters)
+
+    def parameters(self, verdict: Verdict) -> dict[str, Any]:
+        """The shape, if it is proved at one."""
+        return self._parameters
 
     def semantics(self) -> dict[str, str]:
         """Digests of both fragments with their models, and of the relation between them."""
         return semantics_of(self.mapping)
 
     def trust(self, claim: Claim) -> str:
-        """Domain, assumptions, lemmas and uninterpreted functions."""
-        return self._trust
+        """Domain, assumptions, lemmas and uninterpreted functions; at one shape, operators that may be reordered."""
+        if not self._parameters:
+            return self._trust
+        sums = [f"{r.operator.name}{'' if r.unit is None else f', unit {r.unit:#x}'}" for r in self.mapping.sums]
+        lines = [("shape", claim.size_domain), *(("sum", text) for text in sums)]
+        return self._trust + "".join(f"  {what:<14} {text}\n" for what, text in lines)
 
     @cached_property
     def _trust(self) -> str:
         return trust_entry(self.mapping)
 
     def prove(self, discharger: Discharger) -> Verdict:
-        """As :func:`~rewrites.claims.verify.verify` with method ``chc``."""
-        return verify_with(self.mapping, self.method, discharger)
+        """As :func:`~rewrites.claims.verify.verify` with that method."""
+        return verify_with(self.mapping, self.method, discharger, **self._parameters)
 
     def mutants(self, draw: Random) -> Iterator[Mutant]:
         """Mappings with one place of a program or model changed."""
@@ -97,7 +110,7 @@ class MappingSubject(Subject):
             yield Mutant(found.what, partial(_differs, found.mapping), partial(self._proof_of, found.mapping))
 
     def _proof_of(self, mapping: TensorMapping, discharger: Discharger) -> tuple[Status, str]:
-        verdict = PROVERS[self.method](mapping, discharger=discharger)
+        verdict = METHODS.all()[self.method].regenerate(mapping, self._parameters, None, discharger)
         return verdict.status, verdict.reason
 
     def required(self, certificate: Mapping[str, Any]) -> Required | str:
@@ -137,48 +150,6 @@ class MappingSubject(Subject):
         except ValueError as error:
             notes = (f"no program file: {error}",)
         return Refutation(found.summary(), counterexample_text(found), program, notes)
-
-
-class ShapedMappingSubject(MappingSubject):
-    """A mapping that no method proves for every size: proved at one ``shape``, with sums in any order."""
-
-    method = "hash"
-    shape: tuple[int, ...]
-
-    @classmethod
-    def at(cls, shape: tuple[int, ...], build: Callable[[], TensorMapping]) -> ShapedMappingSubject:
-        """As :meth:`built`, to be proved at this shape."""
-        subject = cls.built(build)
-        subject.shape = shape
-        return subject
-
-    def claim(self, parameters: Mapping[str, Any]) -> Claim:
-        """The claim at the shape; it is the only parameter of a proof that is kept."""
-        if parameters != {"shape": list(self.shape)}:
-            raise ValueError(f"a proof of {self.name} that is kept must be of shape {list(self.shape)}")
-        return bmc.sums.claim_of(self.mapping, self.shape)
-
-    def trust(self, claim: Claim) -> str:
-        """As of other mappings, with the one shape, and the operators whose sums may be reordered."""
-        sums = [f"{r.operator.name}{'' if r.unit is None else f', unit {r.unit:#x}'}" for r in self.mapping.sums]
-        lines = [("shape", claim.size_domain), *(("sum", text) for text in sums)]
-        return self._trust + "".join(f"  {what:<14} {text}\n" for what, text in lines)
-
-    def words(self) -> Claim:
-        """The claim at the shape."""
-        return self.claim({"shape": list(self.shape)})
-
-    def parameters(self, verdict: Verdict) -> dict[str, Any]:
-        """The shape."""
-        return {"shape": list(self.shape)}
-
-    def _proof_of(self, mapping: TensorMapping, discharger: Discharger) -> tuple[Status, str]:
-        verdict = PROVERS[self.method](mapping, self.shape, discharger=discharger, search_seconds=0)
-        return verdict.status, verdict.reason
-
-    def prove(self, discharger: Discharger) -> Verdict:
-        """As :func:`~rewrites.claims.verify.verify` with method ``hash``."""
-        return verify_with(self.mapping, self.method, discharger, shape=self.shape)
 
 
 def _differs(mapping: TensorMapping, seconds: float) -> str | None:

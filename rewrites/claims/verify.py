@@ -1,95 +1,77 @@
-"""Proving a mapping by name of method, with a counterexample where there is one."""
+"""Proving a mapping by name of method, with a counterexample where there is one; and finding a proof's obligations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import bmc.prove
-import bmc.sums
-import chc.mapping.prove
 from bmc.counterexample import Counterexample, replays, search, search_at
-from bmc.prove import Data, Memory
 from bmc.runs import survey
-from ila_lang.mapping import TensorMapping
+from ila_lang.mapping import SizeError, TensorMapping
 from smt_encodings.claims import Obligation, Status, Verdict
-from smt_encodings.discharge import Discharger
+from smt_encodings.discharge import Discharger, Requirements
 from smt_encodings.runs import surviving
 
-__all__ = ["METHODS", "PROVERS", "counterexample_of", "verify", "verify_with"]
+from .method import AUTO, METHODS, Method, Parameters, shape_of
 
-METHODS = ("auto", "chc", "bmc", "hash")
-"""Proof methods by name."""
-
-PROVERS: Mapping[str, Callable[..., Verdict]] = {
-    "chc": chc.mapping.prove.prove,
-    "bmc": bmc.prove.prove,
-    "hash": bmc.sums.prove,
-}
-"""The function that each method consists of, with all that its module imports."""
+__all__ = ["chosen_method", "counterexample_of", "regenerate", "verify", "verify_with"]
 
 Progress = Callable[[Obligation], None]
 
 
 def verify(
     mapping: TensorMapping,
-    method: str = "auto",
+    method: str = AUTO,
     *,
-    shape: tuple[int, ...] | None = None,
-    data: Data = "auto",
-    memory: Memory = "resolved",
     timeout: float = 60.0,
     progress: Progress | None = None,
+    **parameters: object,
 ) -> Verdict:
     """The verdict on a mapping.
 
-    ``method`` is "chc" (every size), "bmc" (one ``shape``), "hash" (one ``shape``, sums in any order) or "auto": BMC
-    where a shape is given, else CHC.  ``data`` and ``memory`` are for BMC.  What CHC leaves UNKNOWN is searched for a
-    counterexample at small shapes, at the sizes of a solver's model of what is not proved, and at sizes sampled from
-    the domain; REFUTED is said only after the counterexample was replayed.  PROVED is said only after concrete runs of
-    both sides (:func:`bmc.runs.survey`); one that differs makes it an ERROR.
+    ``method`` is one of METHODS, such as "chc" (every size), "bmc" (one ``shape``) or "hash" (one ``shape``, sums in
+    any order), or "auto".  ``parameters`` are the method's; None leaves one out.  What a proof for every size leaves
+    UNKNOWN is searched for a counterexample at small shapes, at the sizes of a solver's model of what is not proved,
+    and at sizes sampled from the domain; REFUTED is said only after the counterexample was replayed.  PROVED is said
+    only after concrete runs of both sides (:func:`bmc.runs.survey`); one that differs makes it an ERROR.
 
-    Raises ValueError on another method, a missing shape, or one for CHC, SizeError on one outside the mapping's domain.
+    Raises ValueError on another method, a parameter that is missing or not the method's, and SizeError on a shape
+    outside the mapping's domain.
     """
     if not isinstance(mapping, TensorMapping):
         raise TypeError(f"what is verified must be a TensorMapping, not {mapping!r:.60}")
-    if method == "chc" and shape is not None:
-        raise ValueError("method chc proves every size; leave the shape out, or use method bmc")
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
-    discharger = Discharger(timeout=timeout, progress=progress)
-    return verify_with(mapping, method, discharger, shape=shape, data=data, memory=memory)
+    return verify_with(mapping, method, Discharger(timeout=timeout, progress=progress), **parameters)
 
 
-def verify_with(
-    mapping: TensorMapping,
-    method: str,
-    discharger: Discharger,
-    *,
-    shape: tuple[int, ...] | None = None,
-    data: Data = "auto",
-    memory: Memory = "resolved",
-) -> Verdict:
+def chosen_method(method: str, given: Mapping[str, object]) -> tuple[Method, dict[str, Any]]:
+    """The method of that name and its parameters, as they stand in certificates; raises ValueError."""
+    values = {name: list(v) if isinstance(v, tuple) else v for name, v in given.items() if v is not None}
+    methods = METHODS.all()
+    name = method if method != AUTO else "bmc" if "shape" in values else "chc"
+    if name not in methods:
+        raise ValueError(f"method must be one of {', '.join([AUTO, *methods])}, not {method!r}")
+    return methods[name], methods[name].completed(values)
+
+
+def verify_with(mapping: TensorMapping, method: str, discharger: Discharger, **parameters: object) -> Verdict:
     """As :func:`verify`, with a discharger that is given."""
-    chosen = method if method != "auto" else "bmc" if shape is not None else "chc"
-    if chosen == "chc":
-        verdict = chc.mapping.prove.prove(mapping, discharger=discharger)
-        if verdict.status is Status.UNKNOWN:
-            suspects: Any = verdict.details["suspects"]
-            found = _difference(mapping, suspects)
-            if found is not None and replays(mapping, found):
-                verdict.details["counterexample"] = found
-                verdict.details["unproved"] = verdict.reason
-                verdict.status, verdict.reason = Status.REFUTED, found.summary()
-        return surviving(verdict, lambda: survey(mapping, opinion=True))
-    if shape is None:
-        raise ValueError(f"method {chosen} must be given a shape, e.g. --shape 16x64")
-    timeout, sizes = discharger.timeout, mapping.sizes_for(shape)
-    if chosen == "hash":
-        verdict = bmc.sums.prove(mapping, shape, discharger=discharger, timeout=timeout)
-    else:
-        verdict = bmc.prove.prove(mapping, shape, data=data, memory=memory, discharger=discharger, timeout=timeout)
-    return surviving(verdict, lambda: survey(mapping, sizes))
+    chosen, values = chosen_method(method, parameters)
+    sizes = mapping.sizes_for(shape_of(values)) if "shape" in values else None
+    verdict = chosen.prove(mapping, values, discharger)
+    verdict.method = chosen.name
+    verdict.details = {"parameters": values, "package": METHODS.guest(chosen.name), **verdict.details}
+    if verdict.status is Status.UNKNOWN and sizes is None:
+        suspects: Any = verdict.details.get("suspects", ())
+        found = _difference(mapping, suspects)
+        if found is not None and replays(mapping, found):
+            verdict.details["counterexample"] = found
+            verdict.details["unproved"] = verdict.reason
+            verdict.status, verdict.reason = Status.REFUTED, found.summary()
+    elif verdict.status is Status.REFUTED:
+        found = counterexample_of(verdict)
+        if found is None or not replays(mapping, found):
+            verdict.status, verdict.reason = Status.ERROR, "REFUTED needs a counterexample that replays; it has none"
+    return surviving(verdict, lambda: survey(mapping, sizes, opinion=sizes is None))
 
 
 def _difference(mapping: TensorMapping, suspects: Sequence[Mapping[str, int]]) -> Counterexample | None:
@@ -105,3 +87,24 @@ def counterexample_of(verdict: Verdict) -> Counterexample | None:
     """The replayed counterexample of a REFUTED verdict, or the run that made a PROVED an ERROR."""
     found: Any = verdict.details.get("counterexample")
     return found if isinstance(found, Counterexample) else None
+
+
+def regenerate(certificate: Mapping[str, Any], mapping: TensorMapping, requirements: Requirements) -> Verdict | str:
+    """The verdict on a mapping with its obligations noted in ``requirements``, or why there is none.
+
+    They are generated by the method and with the parameters that the certificate names.
+    """
+    method = METHODS.all().get(certificate["method"])
+    if method is None:
+        return f"method {certificate['method']!r} is not known"
+    parameters: Parameters = certificate["parameters"]
+    names = [p.name for p in method.parameters]
+    if set(parameters) != set(names):
+        return f"a proof by {method.name} must have the parameters {', '.join(names) or '(none)'}"
+    try:
+        levels = certificate["invariants"]
+        invariants = {name: [str(t) for t in level["invariant"]] for name, level in levels.items()}
+        verdict = method.regenerate(mapping, parameters, invariants, requirements)
+    except (KeyError, TypeError, ValueError, SizeError) as error:
+        return f"its parameters are malformed: {error}"
+    return verdict if requirements.complete else verdict.reason

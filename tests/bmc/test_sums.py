@@ -239,7 +239,7 @@ def test_a_certificate_is_bound_to_its_claim() -> None:
     ]
     assert binding_problems(content | {"parameters": {"shape": [3, 6]}}, SUBJECT)
     assert binding_problems(content | {"parameters": {"shape": [3, 5], "data": "bits"}}, SUBJECT) == [
-        "the obligations of the claim cannot be generated: a hash proof has one parameter, its shape"
+        "the obligations of the claim cannot be generated: a proof by hash must have the parameters shape"
     ]
     for shape in (["3", "5"], [3.9, 5.9], [True, 5], "35"):
         assert binding_problems(content | {"parameters": {"shape": shape}}, SUBJECT) == [
@@ -249,7 +249,8 @@ def test_a_certificate_is_bound_to_its_claim() -> None:
     bmc_of_it = content | {"method": "bmc", "parameters": {"shape": [3, 5], "data": "bits"}}
     for parameters in (bmc_of_it["parameters"], {"shape": [3, 5], "data": "bits", "memory": "arrays", "for": "all"}):
         assert binding_problems(bmc_of_it | {"parameters": parameters}, SUBJECT) == [
-            "the obligations of the claim cannot be generated: a bmc proof has the parameters shape, data and memory"
+            "the obligations of the claim cannot be generated: "
+            "a proof by bmc must have the parameters shape, data, memory"
         ]
     without_sums = replace(RIGHT, sums=())
     (other,) = binding_problems(content, MappingSubject(without_sums))

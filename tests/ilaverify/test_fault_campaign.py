@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-import rewrites.claims.verify
+import chc.mapping.prove
 from chc.mapping.prove import claim_of
 from ilaverify import cli
 from ilaverify.fault_campaign import Tried, run_campaign
 from reports.subjects import Mutant
-from rewrites.claims.mapping import MappingSubject, ShapedMappingSubject
+from rewrites.claims.mapping import MappingSubject
 from smt_encodings.claims import Answer, Obligation, Status, Verdict
 from smt_encodings.discharge import Discharger
 from tests.bmc.test_sums import RIGHT, SHAPE
@@ -90,8 +90,7 @@ def test_only_wrong_mutants_are_put_to_the_prover_and_counted_by_what_it_says() 
 
 @pytest.mark.proof
 def test_no_mutant_of_a_toy_is_proved_by_its_method() -> None:
-    copying, sums = MappingSubject(mapping(copy_body, copy_body)), ShapedMappingSubject(RIGHT)
-    sums.shape = SHAPE
+    copying, sums = MappingSubject(mapping(copy_body, copy_body)), MappingSubject(RIGHT, SHAPE)
     for subject, seed in ((copying, 0), (sums, 1)):
         campaign = run_campaign(subject, 10, seed=seed, seconds=10.0, jobs=2)
         assert len(campaign.tried) == 10 and len(campaign.different) >= 4, campaign
@@ -105,10 +104,10 @@ def test_a_prover_that_believes_everything_is_found(
     answers = (Answer("unsat", 0.0, "z3"), Answer("unsat", 0.0, "cvc5"))
     trivial = Obligation("trivial", "nothing", "(assert false)\n(check-sat)\n", "unsat", "false is false", answers)
 
-    def believing(claim: Any, *, discharger: Discharger) -> Verdict:
+    def believing(claim: Any, *_: object, **__: object) -> Verdict:
         return Verdict(Status.PROVED, claim_of(claim), "chc", 0.0, obligations=[trivial])
 
-    monkeypatch.setitem(rewrites.claims.verify.PROVERS, "chc", believing)  # type: ignore[arg-type]
+    monkeypatch.setattr(chc.mapping.prove, "prove", believing)
     arguments = ["prove", "flexasr_reload", "--mutants", "4", "-o", str(tmp_path)]
     assert cli.main(arguments) == 1
     out = capsys.readouterr().out

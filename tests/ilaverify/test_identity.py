@@ -17,6 +17,7 @@ from reports.certificate import certificate_of
 from reports.method_code import PACKAGES, installed
 from reports.subjects import Subject
 from rewrites.claims.mapping import MappingSubject
+from rewrites.claims.method import METHODS as BY_NAME
 from rewrites.claims.verify import verify_with
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
@@ -24,6 +25,7 @@ from tests.bmc.test_sums import RIGHT, SHAPE
 from tests.chc.mapping.toy import copy_body, mapping
 
 CODE = installed()
+assert BY_NAME.all()  # loads all methods, of which one then proves
 
 
 @dataclass(frozen=True)

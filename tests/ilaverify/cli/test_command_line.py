@@ -217,8 +217,9 @@ FILES = {
 BAD: list[tuple[str, str]] = [
     ("mapping flexasr_maxpol", "(did you mean flexasr_maxpool?)"),
     ("mapping nothing", f"ilaverify: {NAMES}flexasr_maxpool, flexasr_meanpool, flexasr_addpool"),
-    ("mapping flexasr_maxpool --method hope", "ilaverify: --method must be one of auto, chc, bmc, hash, not 'hope'\n"),
+    ("mapping flexasr_maxpool --method hope", "ilaverify: --method must be one of auto, bmc, chc, hash, not 'hope'\n"),
     ("show vta9", "ilaverify: model must be one of flexasr, ir, hlscnn, vta, not 'vta9' (did you mean vta?)\n"),
+    ("mapping flexasr_maxpool --module", "expected one argument"),
     (
         "mapping flexasr_maxpool --shape 3x16 -o out",
         "ilaverify: Rows of shape 3x16 of a FlexASR pooling mapping must be even, not 3; pad or split the tensor\n",
@@ -241,19 +242,23 @@ BAD: list[tuple[str, str]] = [
     ("mapping flexasr_linear --method hash", "ilaverify: --method hash must be given a shape, e.g. --shape 16x64\n"),
     (
         "mapping flexasr_linear --method hash --shape 1x16x64 --data bits",
-        "ilaverify: --data must go with --method bmc, which alone has it; leave it out, or give a --shape\n",
+        "ilaverify: --method hash has no parameter data; leave it out, or use method bmc\n",
     ),
     (
         "mapping flexasr_maxpool --method chc --data bits",
-        "ilaverify: --data must go with --method bmc, which alone has it; leave it out, or give a --shape\n",
+        "ilaverify: --method chc has no parameter data; leave it out, or use method bmc\n",
     ),
     (
         "mapping flexasr_maxpool --memory resolved",
-        "ilaverify: --memory must go with --method bmc, which alone has it; leave it out, or give a --shape\n",
+        "ilaverify: --method chc has no parameter memory; leave it out, or use method bmc\n",
+    ),
+    (
+        "mapping flexasr_maxpool --shape 2x16 --data some",
+        "ilaverify: --data must be one of auto, uninterpreted, bits, not 'some'\n",
     ),
     ("mapping f1", "ilaverify: f1 is a rule; use ilaverify rule f1\n"),
     ("mapping lemma-vta-sum", "ilaverify: lemma-vta-sum is a lemma; use ilaverify rule lemma-vta-sum\n"),
-    ("mapping flexasr_maxpool --method chc --shape 2x16", "--method chc proves every size; leave --shape out"),
+    ("mapping flexasr_maxpool --method chc --shape 2x16", "--method chc has no parameter shape; leave it out, or use"),
     ("mapping flexasr_maxpool --timeout -1", "must be a positive number of seconds, not '-1'"),
     ("mapping flexasr_maxpool --timeout nan", "must be a positive number of seconds, not 'nan'"),
     ("mapping flexasr_maxpool --timeout 0", "must be a positive number of seconds, not '0'"),

@@ -110,8 +110,14 @@ def read(page: str) -> Node:
     return reader.root
 
 
+METHODS = {
+    "chc": ("every size at once", "anything about sizes outside the size domain above"),
+    "bmc": ("one shape", "anything about any other shape"),
+}
+
+
 def tree(*outcomes: ProofOutcome, **more: Any) -> Node:
-    return read(html_page(outcomes, **more))
+    return read(html_page(outcomes, **{"methods": METHODS, **more}))
 
 
 def verdicts(page: Node) -> dict[str, int]:
@@ -506,7 +512,7 @@ def hostile(text: str, tmp_path: Path) -> str:
     return html_page(
         [good, bad, unseen, replace(good, status=text)], comparisons={text: shown, text + "2": text},
         campaigns=[record], scaling=replace(measured, source=text), source=text, versions={text: text},
-        invariants={text + "2": {text: [text]}},
+        invariants={text + "2": {text: [text]}}, methods={text: (text, text)},
     )  # fmt: skip
 
 

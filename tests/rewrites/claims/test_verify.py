@@ -83,7 +83,7 @@ def test_what_cannot_be_verified() -> None:
     assert str(wrong.value) == "what is verified must be a TensorMapping, not None"
     with pytest.raises(ValueError) as shaped:
         verify(mapping(), "chc", shape=(4, 8))
-    assert str(shaped.value) == "method chc proves every size; leave the shape out, or use method bmc"
+    assert str(shaped.value) == "method chc has no parameter shape; leave it out, or use method bmc or hash"
 
 
 def test_writes_of_one_label_are_counted() -> None:
