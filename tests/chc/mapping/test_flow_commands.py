@@ -92,6 +92,23 @@ def a_word_is_read_after_the_kernel_that_changes_it(right: bool) -> TensorMappin
 
 
 @pair
+def a_word_is_read_after_the_loop_that_changes_it(right: bool) -> TensorMapping:
+    """As above, where a host loop changes the word again and again and does something else then."""
+
+    def program(p: Kernel, s: States) -> None:
+        write(p, FAR, const(5, 8))
+        p.command("read", run=true, op=const(2, 4), address=FAR)
+        with p.loop("t", N.zext(32)):
+            write(p, FAR, const(9, 8))
+            with p.loop("v", M.zext(32)) as v:
+                p.store(s["tmp"], v, const(1, 8))
+        with p.loop("i", N.zext(32)) as i, p.loop("j", M.zext(32)) as j:
+            write(p, i * M.zext(32) + j, s["out"])
+
+    return flow(mapping(None, everywhere(5 if right else 9), program=program))
+
+
+@pair
 def what_a_kernel_sets_at_its_end_is_gone_in_the_next_iteration(right: bool) -> TensorMapping:
     """A host loop writes x, which is 0 at first, and starts a kernel that sets it to 5; or x is cleared each time."""
 
@@ -116,6 +133,30 @@ def what_a_kernel_sets_at_its_end_is_gone_in_the_next_iteration(right: bool) -> 
             k.store(s["dst"], t, const(0, 8))
 
     return flow(mapping(device, ir, program=program, columns=const(1, 32), extra=[("x", 8)]))
+
+
+@pair
+def what_is_set_before_a_loop_is_gone_in_the_next_iteration(right: bool) -> TensorMapping:
+    """A host loop writes x, which is 0 at first, sets it to 5 and runs another loop; or x is cleared each time."""
+
+    def program(p: Kernel, s: States) -> None:
+        def set_to(value: int) -> None:
+            p.command(f"set x to {value}", run=true, op=const(3, 4), x_in=const(value, 8))
+
+        set_to(0)
+        with p.loop("t", N.zext(32)) as t:
+            if right:
+                set_to(0)
+            write(p, t, s["x"])
+            set_to(5)
+            with p.loop("v", M.zext(32)) as v:
+                p.store(s["tmp"], v, const(1, 8))
+
+    def ir(k: Kernel, s: States) -> None:
+        with k.loop("t", s["n"]) as t:
+            k.store(s["dst"], t, const(0, 8))
+
+    return flow(mapping(None, ir, program=program, columns=const(1, 32), extra=[("x", 8)]))
 
 
 @pair
