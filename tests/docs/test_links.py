@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ilaverify.cli.commands import parser_of_commands
+from rewrites import extensions
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -34,7 +35,9 @@ def test_relative_links_resolve(document: Path) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
-def test_quoted_commands_parse(document: Path) -> None:
+def test_quoted_commands_parse(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "examples")  # of which the tutorial names a module
+    monkeypatch.setattr(extensions, "_modules", [])
     for arguments in commands(document.read_text(encoding="utf-8")):
         parser_of_commands().parse_args(arguments)
 
