@@ -360,6 +360,50 @@ def the_number_of_words_wraps_around(right: bool) -> TensorMapping:
     return flow(mapping(device, fold_of(lambda s: (s["m"] + 2) >> 1), abstract=frozenset({"step"})))
 
 
+@asks("whether index arithmetic fits", "no overflow")
+def a_condition_says_of_itself_that_it_does_not_wrap_around(right: bool) -> TensorMapping:
+    """In row 127 it does: 7 bits of 127, and 1, are 0."""
+    top = 8 if right else 6
+
+    def device(k: Kernel, s: States) -> None:
+        copy_body(k, s)
+        with k.loop("c", s["n"]) as c:
+            with k.when("never", (c[top:0] + const(1, top + 1) <= 20) & (c >= 100) & (c <= 127)):
+                k.store(s["dst"], c * s["m"], const(0, 8))
+
+    return flow(mapping(device))
+
+
+def chosen(change: Callable[[Expr], Expr]) -> Body:
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            k.store(s["dst"], i * s["m"] + j, k.load("word", s["src"], i * s["m"] + j) + change(i))
+
+    return body
+
+
+@asks("whether index arithmetic fits", "no overflow")
+def one_of_two_remainders_wraps_around(right: bool) -> TensorMapping:
+    """Those of even numbers are 12 at most, and with 3 they have 4 bits."""
+    top = 4 if right else 3
+
+    def wrapped(number: Expr) -> Expr:
+        return ite((number % 14)[top:0] + const(3, top + 1) >= 3, const(0, 8), const(1, 8))
+
+    return flow(mapping(chosen(lambda i: wrapped(i * 2) + wrapped(i * 3))))
+
+
+@asks("whether index arithmetic fits", "no overflow")
+def a_choice_wraps_around_in_one_of_two_cases(right: bool) -> TensorMapping:
+    top = 8 if right else 6
+
+    def side(later: Callable[[Expr], Expr]) -> Body:
+        return chosen(lambda i: ite(i * 2 < 4, const(0, 8), later(i)))
+
+    device = side(lambda i: ite(i[top:0] + const(1, top + 1) >= 1, const(1, 8), const(2, 8)))
+    return flow(mapping(device, side(lambda i: const(1, 8))))
+
+
 @asks("whether a sum may begin with a cell", "toy: accumulation")
 def a_sum_is_subtracted_from_a_cell(right: bool) -> TensorMapping:
     device = blocks(outer=lambda a, b: a + b if right else a - b)
