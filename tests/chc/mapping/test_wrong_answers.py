@@ -367,9 +367,8 @@ def a_condition_says_of_itself_that_it_does_not_wrap_around(right: bool) -> Tens
 
     def device(k: Kernel, s: States) -> None:
         copy_body(k, s)
-        with k.loop("c", s["n"]) as c:
-            with k.when("never", (c[top:0] + const(1, top + 1) <= 20) & (c >= 100) & (c <= 127)):
-                k.store(s["dst"], c * s["m"], const(0, 8))
+        with k.loop("c", s["n"]) as c, k.when("never", (c[top:0] + const(1, top + 1) <= 20) & (c >= 100) & (c <= 127)):
+            k.store(s["dst"], c * s["m"], const(0, 8))
 
     return flow(mapping(device))
 
