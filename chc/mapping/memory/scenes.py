@@ -72,6 +72,13 @@ class Scene:
         ranges = (*self.ranges, *loops)
         return replace(self, encoding=encoding, ranges=ranges, trials=trials, name=name, outer=self)
 
+    def within(self, other: Scene) -> bool:
+        """Whether what holds in another scene holds here: it is this one, or this is an iteration of loops in it."""
+        scene: Scene | None = self
+        while scene is not None and scene.encoding is not other.encoding:
+            scene = scene.outer
+        return scene is not None
+
     def smallest(self, terms: Iterable[Expr], symbols: Mapping[Expr, Scene]) -> Scene:
         """The outermost scene around this one where some terms have their values.
 

@@ -325,6 +325,7 @@ class Values:
 
     def _use(self, use: FoldUse) -> Expr:
         """Notes a fold; gives the symbol of its first result."""
+        use.scene.trials.require(*(extent for _, extent in use.loops))
         self.folds |= dict.fromkeys(use.symbols, use)
         return use.symbols[0]
 

@@ -48,8 +48,9 @@ class Agreement:
     ir: Values
     goals: Goals
     iterations: Iterations = field(init=False)
-    _shared: dict[Expr, Expr] = field(default_factory=dict)
-    """What stands for sources and folds that were paired, by their symbols on either side."""
+    _equal: list[tuple[Scene, tuple[Expr, ...]]] = field(default_factory=list)
+    """Symbols of both sides that were proved equal, each time with the scene in which they are, whose last one may
+    stand for all; a symbol alone is any value."""
     _count: int = 0
 
     def __post_init__(self) -> None:
@@ -58,25 +59,40 @@ class Agreement:
     def values(self, scene: Scene, name: str, left: Expr, right: Expr) -> None:
         """Proves that a value of the device is the value of the IR; both belong to ``scene``."""
         left, right = self._unrolled(left, right)
-        self._pair_folds(left, right)
+        self._pair_folds(scene, left, right)
         left = self._chosen_cells(left, right)
         unpaired = self._pair_sources(scene, left, right)
-        self._pair_earlier(left, right)
-        left, right = substitute(left, self._shared), substitute(right, self._shared)
+        self._pair_earlier(scene, left, right)
+        shared = self._shared(scene)
+        left, right = substitute(left, shared), substitute(right, shared)
         sizes = self.proof.mapping.parameters.values()
-        determined = {*self._shared.values(), *unpaired, *sizes, *(c for c, _ in scene.ranges)}
+        determined = {*shared.values(), *unpaired, *sizes, *(c for c, _ in scene.ranges)}
         for variable_name, variable in free_variables(left, right).items():
             if variable not in determined:
                 raise Unsupported(f"the result depends on {variable_name}, which the program does not determine")
         try:
-            self._equal(scene, name, left, right)
+            self._same(scene, name, left, right, set(shared.values()))
         except NotDischarged as error:
             if not unpaired or error.obligation.group != "values":
                 raise
             memory = next(iter(unpaired.values()))
             raise Unsupported(f"the result depends on {memory.name} as it was before the program") from error
 
-    def _equal(self, scene: Scene, name: str, left: Expr, right: Expr) -> None:
+    def _shared(self, scene: Scene) -> dict[Expr, Expr]:
+        """What stands for symbols that are equal in a scene: proved there, or in a scene around it.
+
+        What was proved in an iteration of a loop is not known outside, where the loop may have none.
+        """
+        found: dict[Expr, Expr] = {}
+        for where, symbols in self._equal:
+            if scene.within(where):
+                known = {found[s] for s in symbols if s in found}
+                one = next((found[s] for s in reversed(symbols) if s in found), symbols[-1])
+                found = {s: one if other in known else other for s, other in found.items()}
+                found |= dict.fromkeys((*symbols, one), one)
+        return found
+
+    def _same(self, scene: Scene, name: str, left: Expr, right: Expr, shared: Set[Expr]) -> None:
         mapping = self.proof.mapping
         operands = set(variables_of(left, right))
         structure = BitEncoding(mapping.abstract)
@@ -90,7 +106,7 @@ class Agreement:
             "both sides are the same term, for every choice of the data functions that satisfies the lemmas",
         )
         samples = _samples(scene, operands)
-        for operand in sorted(operands & set(self._shared.values()), key=lambda v: v.name):
+        for operand in sorted(operands & shared, key=lambda v: v.name):
             name_of = plain(operand.name)
             unrelated = substitute(left, {operand: fresh(f"unrelated.{name_of}", operand.sort)})
             for sample in samples:
@@ -115,6 +131,7 @@ class Agreement:
         Whatever those hold, the values must be equal: nothing is assumed of them.
         """
         unpaired: dict[Expr, Expr] = {}
+        shared = self._shared(scene)
         mapping = self.proof.mapping
         tensors = {mapping.device.tensor(a): mapping.ir.tensor(b) for a, b in mapping.inputs}
         theirs = [self.ir.sources[v] for v in free_variables(right).values() if v in self.ir.sources]
@@ -123,7 +140,7 @@ class Agreement:
                 raise Unsupported(f"the IR reads {source.memory.name}, which no device tensor corresponds to")
         mine = [self.device.sources[v] for v in free_variables(left).values() if v in self.device.sources]
         for source in sorted(mine, key=lambda s: s.symbol.name):
-            if source.symbol in self._shared:
+            if source.symbol in shared:
                 continue
             if source.memory not in tensors:
                 unpaired[source.symbol] = source.memory
@@ -141,7 +158,7 @@ class Agreement:
                     smt.Equals(*terms),
                     "both sides read the same element of the input tensor",
                 )
-            self._shared[source.symbol] = self._shared[partner.symbol] = partner.symbol
+            self._equal.append((source.scene, (source.symbol, partner.symbol)))
         return unpaired
 
     def _chosen_cells(self, left: Expr, right: Expr) -> Expr:
@@ -180,18 +197,19 @@ class Agreement:
 
     # -- earlier timesteps --------------------------------------------------------------------------
 
-    def _pair_earlier(self, left: Expr, right: Expr) -> None:
+    def _pair_earlier(self, scene: Scene, left: Expr, right: Expr) -> None:
         """Pairs values of earlier timesteps: instances of a goal, which hold by induction, or of a new goal."""
+        shared = self._shared(scene)
         theirs = [(v, *self.ir.earlier[v]) for v in free_variables(right).values() if v in self.ir.earlier]
         for symbol in sorted(
             (v for v in free_variables(left).values() if v in self.device.earlier), key=lambda v: v.name
         ):
-            if symbol in self._shared:
+            if symbol in shared:
                 continue
-            scene, origin = self.device.earlier[symbol]
-            for partner, their_scene, other in theirs:
-                if their_scene is scene and self.goals.known(scene, origin, other, plain(symbol.name)):
-                    self._shared[symbol] = self._shared[partner] = partner
+            here, origin = self.device.earlier[symbol]
+            for partner, there, other in theirs:
+                if there is here and self.goals.known(here, origin, other, plain(symbol.name)):
+                    self._equal.append((here, (symbol, partner)))
                     break
             else:
                 raise Unsupported(f"no value of the IR corresponds to what {origin.write.label} stored earlier")
@@ -212,15 +230,17 @@ class Agreement:
             terms = {symbol: term for fold in few for symbol, term in side.unrolled(fold).items()}
             left, right = substitute(left, terms), substitute(right, terms)
 
-    def _pair_folds(self, left: Expr, right: Expr) -> None:
+    def _pair_folds(self, scene: Scene, left: Expr, right: Expr) -> None:
         mine, theirs = _folds_in(left, self.device), [f for f in _folds_in(right, self.ir) if isinstance(f, FoldUse)]
         if len(mine) != len(theirs):
             raise Unsupported(f"the device folds {len(mine)} loops where the IR folds {len(theirs)}")
         for a, b in zip(mine, theirs, strict=True):
             symbol = a.symbol if isinstance(a, Revisited) else a.symbols[0]
-            one, other = (self._shared.get(s) for s in (symbol, b.symbols[0]))
-            if one is not None and one is other:
+            shared = self._shared(scene)
+            if symbol in shared and shared[symbol] is shared.get(b.symbols[0]):
                 continue
+            if not (scene.within(a.scene) and scene.within(b.scene)):
+                raise Unsupported("a value is used outside of the loops in which it is computed")
             if isinstance(a, Revisited):
                 self._revisited(a, b)
             else:
@@ -232,12 +252,10 @@ class Agreement:
         self._count += 1
         name, own = f"fold {self._count}", f"fold{self._count}"
         step = holds_fold(Sides(self.device, self.ir, self.iterations), scene, mine, theirs, name, own)
-        self._shared |= {symbol: symbol for symbol in step.shared}
+        self._equal += [(step.scene, (symbol,)) for symbol in step.shared]
         self.values(step.scene, step.name, step.device, step.ir)
-        symbols = mine.symbol, theirs.symbols[0]
-        known = [self._shared[s] for s in reversed(symbols) if s in self._shared]
-        shared = known[0] if known else fresh(f"total.{own}.0", mine.symbol.sort)
-        self._shared |= {**dict.fromkeys(symbols, shared), shared: shared}
+        total = fresh(f"total.{own}.0", mine.symbol.sort)
+        self._equal.append((scene, (mine.symbol, theirs.symbols[0], total)))
 
     def _fold(self, mine: FoldUse, theirs: FoldUse) -> None:
         if [r.sort for r in mine.fold.registers] != [r.sort for r in theirs.fold.registers]:
@@ -265,7 +283,7 @@ class Agreement:
         lock_step(scene, inside, label, levels, here, there)
         self.proof.levels.nests.append(Nest(label, here, [LOCK_STEP], (levels, there)))
         common = tuple(fresh(f"accumulator.{own}.{i}", r.sort) for i, r in enumerate(mine.fold.registers))
-        self._shared |= {c: c for c in common}
+        self._equal += [(inside, (c,)) for c in common]
         steps = zip(
             self.device.step(mine, inside, common, at_mine),
             self.ir.step(theirs, inside, common, at_theirs),
@@ -274,10 +292,8 @@ class Agreement:
         for number, (a, b) in enumerate(steps):
             self.values(inside, f"{name}, step {number}", a, b)
         for number, (a, b) in enumerate(zip(mine.symbols, theirs.symbols, strict=True)):
-            # one result of either side may stand for several of the other, which are then all equal to it
-            known = [self._shared[s] for s in (b, a) if s in self._shared]
-            shared = known[0] if known else fresh(f"total.{own}.{number}", a.sort)
-            self._shared |= {a: shared, b: shared, shared: shared}
+            # one result of either side may be that of several of the other, which are then all equal
+            self._equal.append((scene, (a, b, fresh(f"total.{own}.{number}", a.sort))))
 
 
 def lock_step(
