@@ -373,6 +373,31 @@ def test_commands_in_a_loop_that_is_written_out_late_are_not_dropped() -> None:
     assert proved(beyond).status is Status.PROVED
 
 
+@pytest.mark.parametrize("value,wanted", [(9, Status.PROVED), (5, Status.UNKNOWN)])
+def test_a_loop_that_is_written_out_late_does_nothing_twice(value: int, wanted: Status) -> None:
+    """Words 0 and 1 become 5, one after the other; word 1, which was 9, is read before."""
+    word = [const(x, 32) for x in range(3)]
+
+    def device(k: Kernel, s: States) -> None:
+        k.store(s["tmp"], word[1], const(9, 8))
+        with k.loop("u", const(2, 32)) as u:
+            k.store(s["tmp"], u, const(5, 8))
+            with k.when("first", u == 0):
+                k.store(s["tmp"], word[2], k.load("next", s["tmp"], word[1]))
+        constant(k.load("word", s["tmp"], word[2]))(k, s)
+
+    def constant(of: Expr) -> Body:
+        def body(k: Kernel, s: States) -> None:
+            with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+                k.store(s["dst"], i * s["m"] + j, of)
+
+        return body
+
+    claim = flow(mapping(device, constant(const(value, 8))))
+    assert differs(claim, {"n": 2, "m": 3}) is (wanted is Status.UNKNOWN)
+    assert proved(claim).status is wanted
+
+
 def pair(*, of: str) -> TensorMapping:
     """A sum over a row of some memory, written to two cells of dst by one command."""
 
