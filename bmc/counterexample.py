@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ila_lang import BvSort, CommandError, Expr, Fragment, Machine, MemSort, run_fragment
+from ila_lang import BvSort, CommandError, Expr, ExtentError, Fragment, Machine, MemSort, run_fragment
 from ila_lang.interpreter.compile import Memory, NoBodyError
 from ila_lang.mapping import SizeError, TensorMapping
 
@@ -37,8 +37,8 @@ class Counterexample:
 
     ``initial`` holds input elements (cells of side "input") and initial state.  ``row``, ``column``, ``device`` and
     ``ir`` describe the first differing output element (values as codes), ``shown`` both values for people.
-    ``error`` is the interpreter's message where one side does not accept its program; then there are no
-    values.  ``shape``, and ``where`` in words, is the one that ``sizes`` belong to, if there is one.
+    ``error`` is the interpreter's message where one side refuses a command or an extent of its program; then there are
+    no values.  ``shape``, and ``where`` in words, is the one that ``sizes`` belong to, if there is one.
     """
 
     mapping: str
@@ -128,7 +128,7 @@ class Runner:
             machine.steps = self._steps([*machine.memories.values(), *tensors.values()], read)
             try:
                 run_fragment(fragment, sizes, tensors, machine)
-            except CommandError as refused:
+            except (CommandError, ExtentError) as refused:
                 error = error or f"{fragment.name}: {refused}"
             name = self.mapping.output[0 if side == "device" else 1]
             memory = tensors[name] if name in tensors else machine.memories[name]

@@ -14,7 +14,7 @@ from .language.build import all_of, any_of, concat, const, false, ite, load_byte
 from .language.expr import Expr, Function, free_variables, postorder, resize, substitute, substitute_all, var
 from .language.fragment import Fragment
 from .language.function import inline, inline_all, primitive, uninterpreted
-from .language.kernel import Command, For, Kernel, Let, Load, Statement, Store, walk
+from .language.kernel import Command, ExtentError, For, Kernel, Let, Load, Statement, Store, walk
 from .language.model import Ila, Instruction
 from .language.sorts import BOOL, BoolSort, BvSort, MemSort, Sort, bv, mem
 from .streams.simulator import ArrayMemory, CommandStream, Simulator
@@ -42,6 +42,7 @@ __all__ = [
     "CommandError",
     "CommandStream",
     "Expr",
+    "ExtentError",
     "For",
     "Fragment",
     "Function",

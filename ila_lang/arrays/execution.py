@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ila_lang.language.kernel import ExtentError
 from ila_lang.language.sorts import MemSort, Sort
 
 from .clock import Clock, Layout
@@ -216,7 +217,7 @@ class Run:
             extent = limits
         counter = node.statement.counter
         if extent > 1 << counter.width:
-            raise ValueError(f"Extent {extent} must fit the counter {counter.name} of {self.plan.name}")
+            raise ExtentError(extent, counter.name, self.plan.name)
         if extent == 0:
             return
         mask = self.mask

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from functools import cache
+from functools import cache, partial
 from operator import getitem
 from typing import Any
 
 from ila_lang.language import build
 from ila_lang.language.expr import Expr, Function, postorder, rebuild, variables_of
-from ila_lang.language.kernel import Command, For, Kernel, Let, Load, Statement, Store, terms, walk
+from ila_lang.language.kernel import Command, ExtentError, For, Kernel, Let, Load, Statement, Store, terms, walk
 from ila_lang.language.ops import SCALAR, VECTOR, operator, template
 from ila_lang.language.sorts import BvSort, MemSort
 
@@ -284,9 +284,11 @@ def compile_kernel(kernel: Kernel, volatile: Set[Expr] = frozenset()) -> Callabl
 
     ``known`` maps the external scalars to their values by name, but those in ``volatile``, which are read again from
     ``values`` at each use.  ``memories`` maps memories to :class:`Memory`, ``issue`` receives the inputs of commands.
-    ``steps`` gives the iterations of a loop of so many; it may raise what ends the run.
+    ``steps`` gives the iterations of a loop of so many; it may raise what ends the run.  The function raises
+    ExtentError where an extent does not fit its counter.
     """
     writer = _Writer(SCALAR, volatile)
+    writer.namespace["refused"] = partial(_refused, kernel.name)
     external = kernel.external_variables()
     writer.line("K = S if K is None else K")
     for name, variable in external.items():
@@ -300,6 +302,10 @@ def compile_kernel(kernel: Kernel, volatile: Set[Expr] = frozenset()) -> Callabl
     return writer.build(["S", "M", "issue", "K=None", "steps=range"])
 
 
+def _refused(kernel: str, extent: int, counter: str) -> None:
+    raise ExtentError(extent, counter, kernel)
+
+
 def _block(writer: _Writer, body: tuple[Statement, ...], bound: set[Expr], carried: set[Expr]) -> None:
     """Emits the statements of one block; ``bound`` are the variables with one value throughout it."""
     bound = set(bound)
@@ -307,6 +313,8 @@ def _block(writer: _Writer, body: tuple[Statement, ...], bound: set[Expr], carri
         match statement:
             case For(counter=counter, extent=extent, body=inner):
                 limit = writer.emit(loads_resolved(extent))
+                if extent.width > counter.width:
+                    writer.line(f"if {limit} > {1 << counter.width}: refused({limit}, {counter.name!r})")
                 # from the second iteration on, these do not hold what they held before the loop
                 writer.forget(_changed(inner))
                 _hoist(writer, inner, bound)

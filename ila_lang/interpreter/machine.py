@@ -107,7 +107,8 @@ def _parts(ila: Ila) -> list[object]:
 class Machine:
     """The state of one device, and the means to step it.
 
-    Scalars without a reset value start at 0.  Raises :class:`CommandError` from :meth:`step`.
+    Scalars without a reset value start at 0.  Raises from :meth:`step` :class:`CommandError`, and ExtentError where an
+    extent of the kernel does not fit its counter.
     """
 
     def __init__(self, ila: Ila) -> None:

@@ -18,12 +18,34 @@ from .build import coerce, const, ite
 from .expr import Expr, Operand, var, variables_of
 from .sorts import MemSort, bv
 
-__all__ = ["Command", "For", "Kernel", "Let", "Load", "Statement", "Store", "bound_names", "map_statement", "walk"]
+__all__ = [
+    "Command",
+    "ExtentError",
+    "For",
+    "Kernel",
+    "Let",
+    "Load",
+    "Statement",
+    "Store",
+    "bound_names",
+    "map_statement",
+    "walk",
+]
+
+
+class ExtentError(ValueError):
+    """An extent that is larger than what the loop's counter can count."""
+
+    def __init__(self, extent: int, counter: str, kernel: str) -> None:
+        super().__init__(f"Extent {extent} must fit the counter {counter} of {kernel}")
 
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """``for counter in 0 .. extent - 1: body``."""
+    """``for counter in 0 .. extent - 1: body``.
+
+    A counter of w bits counts up to 2^w iterations; a run whose extent is larger ends with :class:`ExtentError`.
+    """
 
     counter: Expr
     extent: Expr

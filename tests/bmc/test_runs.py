@@ -14,6 +14,8 @@ from bmc.sizes import SizeSampler
 from bmc.unroll import Cell
 from ila_lang import Function, bv, const, ite
 from ila_lang.mapping import TensorMapping
+from rewrites.claims.verify import verify
+from smt_encodings.claims import Status
 from smt_encodings.runs import Points, corners
 from tests.chc.mapping.toy import DOMAIN, M, N, copy_body, mapping
 
@@ -144,3 +146,21 @@ def test_what_cannot_be_run_is_said() -> None:
 
 def test_a_second_opinion_by_bmc() -> None:
     assert survey(mapping(copy_body, copy_body), opinion=True).notes == ("bmc at n = 2, m = 2: PROVED",)
+
+
+def test_a_run_that_an_interpreter_refuses_is_a_difference_and_no_pass() -> None:
+    """The IR's counter of two bits cannot count five rows, which the domain allows."""
+
+    def narrow(k: Any, s: Any) -> None:
+        with k.loop("i", s["n"], width=2) as i, k.loop("j", s["m"]) as j:
+            at = i.zext(32) * s["m"] + j
+            k.store(s["dst"], at, k.load("word", s["src"], at))
+
+    claim = mapping(copy_body, narrow)
+    runs = survey(claim)
+    assert isinstance(runs.difference, Counterexample) and replays(claim, runs.difference)
+    assert runs.shown == ("sizes (n = 255, m = 1): toyir_fragment: Extent 255 must fit the counter i of toyir_kernel")
+    for verdict in (verify(claim), verify(claim, "bmc", shape=(5, 2))):
+        assert verdict.status is Status.REFUTED
+        assert verdict.reason.endswith(": toyir_fragment: Extent 5 must fit the counter i of toyir_kernel")
+    assert verify(claim, "bmc", shape=(4, 2)).status is Status.PROVED

@@ -374,3 +374,30 @@ def test_a_loop_that_is_an_axis_in_some_iterations_only() -> None:
             arrays = {"dst": np.zeros(512, np.uint8)}
             plan.run({"count": 4}, arrays, {"dst": version}, points)
             assert (arrays["dst"] == dense(walked["dst"], 512)).all()
+
+
+def test_an_extent_that_does_not_fit_its_counter_is_refused_by_both_interpreters_with_the_same_words() -> None:
+    ila = Ila("a")
+    size, rows, out = ila.input("size", 16), ila.state("rows", 16), ila.memory("out", 16, 8)
+    kernel = Kernel("fill")
+    with kernel.loop("r", rows, width=8) as r:
+        kernel.store(out, r.zext(16), r)
+    ila.instruction("go").set_decode(il.true).update(rows, size).start(kernel)
+    for machine in (il.Machine(ila), il.Simulator(ila)):
+        machine.step({"size": 256})
+        assert machine.memories["out"][255] == 255
+        with pytest.raises(il.ExtentError, match=r"^Extent 257 must fit the counter r of fill$"):
+            machine.step({"size": 257})
+
+
+def test_an_extent_of_a_program_that_does_not_fit_its_counter_is_refused() -> None:
+    n = var("n", bv(16))
+    ila = Ila("a")
+    ila.instruction("go").set_decode(il.true)
+    program = Kernel("send")
+    with program.loop("i", n, width=2):
+        program.command("go")
+    fragment = il.Fragment("f", ila, {"n": n}, {}, program)
+    il.run_fragment(fragment, {"n": 4}, {})
+    with pytest.raises(il.ExtentError, match=r"^Extent 5 must fit the counter i of send$"):
+        il.run_fragment(fragment, {"n": 5}, {})
