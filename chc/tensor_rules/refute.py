@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf
+from math import inf, isnan
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ir_semantics.tensors.conditions import holds
 from ir_semantics.tensors.evaluate import IllFormed, evaluate, shape_at
-from ir_semantics.tensors.numbers import DivisionByZero, NoValue, Undefined, apart, text_of
+from ir_semantics.tensors.numbers import Binary32, DivisionByZero, NoValue, Reals, Undefined, apart, text_of
 from smt_encodings.claims import Equality
 
 from .context import sizes_drawn, sizes_within
@@ -29,6 +29,12 @@ from .rule import TensorRule
 __all__ = ["Counterexample", "find_counterexample", "replay"]
 
 Arrays = dict[str, NDArray[np.object_]]
+_BESIDE = {
+    Equality.BIT_EXACT: ", infinities, NaN or -0.0",
+    Equality.UP_TO_REDUCTION_ORDER: " or infinities",
+    Equality.WITHIN: " or infinities",
+    Equality.OVER_REALS: "",
+}
 LARGEST_SIZES = (5, 9)
 SMALLEST, OTHERS = 100, 300
 """So many of the smallest sizes are tried, and so many others."""
@@ -64,8 +70,10 @@ def replay(rule: TensorRule, sizes: Mapping[str, int], inputs: Mapping[str, NDAr
     """The counterexample that these sizes and data are, if they are one.
 
     Sizes outside the rule's premise, data outside its assumptions and data on which the left side has no value are
-    none, nor are data on which the right side's value is not known.  Raises ValueError on what are no inputs of the
-    rule at these sizes: arrays of fractions (and infinities, if it is not about reals), and of truth values for masks.
+    none, nor are data on which the right side's value is not known.  Both sides are evaluated exactly; data of a
+    bit-exact rule that have a NaN or -0.0 are numbers of binary32, and so is all that follows from them.  Raises
+    ValueError on what are no inputs of the rule at these sizes: arrays of fractions (and infinities, NaN and -0.0, as
+    far as the rule is about them), and of truth values for masks.
     """
     if not _admitted(rule, sizes):
         return None
@@ -73,12 +81,15 @@ def replay(rule: TensorRule, sizes: Mapping[str, int], inputs: Mapping[str, NDAr
     _require_inputs(rule, sizes, arrays)
     if any(not value > 0 for name in rule.positive for value in arrays[name].ravel()):
         return None
+    floats = any(isinstance(value, float) and not _exact(value) for a in arrays.values() for value in a.ravel())
     try:
-        left = evaluate(rule.left, sizes, arrays)
+        given = {name: _binary32(array) for name, array in arrays.items()} if floats else arrays
+        numbers = Binary32() if floats else Reals()
+        left = evaluate(rule.left, sizes, given, numbers)
     except Undefined:
         return None
     try:
-        right = evaluate(rule.right, sizes, arrays)
+        right = evaluate(rule.right, sizes, given, numbers)
     except DivisionByZero:
         return Counterexample(sizes, arrays, "the left side has a value, the right side divides by zero", ())
     except NoValue as error:
@@ -93,11 +104,25 @@ def replay(rule: TensorRule, sizes: Mapping[str, int], inputs: Mapping[str, NDAr
         return Counterexample(sizes, arrays, f"the left side has the shape {left.shape}, the right side {right.shape}")
     for at in itertools.product(*map(range, left.shape)):
         a, b = left[at], right[at]
-        if apart(a, b):
+        if Binary32.apart(a, b) if floats else apart(a, b):
             left_text, right_text = text_of(a, b)
             difference = f"at {list(at)} the left side is {left_text}, the right side {right_text},"
             return Counterexample(sizes, arrays, difference, at, left_text, right_text)
     return None
+
+
+def _exact(value: float) -> bool:
+    """Whether an exact evaluation has this float."""
+    return value in (inf, -inf)
+
+
+def _binary32(array: NDArray[np.object_]) -> NDArray[np.object_]:
+    numbers = Binary32()
+    found = np.empty(array.shape, dtype=object)
+    for at in itertools.product(*map(range, array.shape)):
+        value = array[at]
+        found[at] = value if isinstance(value, bool) else numbers.literal(value)
+    return found
 
 
 def _admitted(rule: TensorRule, sizes: Mapping[str, int]) -> bool:
@@ -110,15 +135,19 @@ def _admitted(rule: TensorRule, sizes: Mapping[str, int]) -> bool:
 def _require_inputs(rule: TensorRule, sizes: Mapping[str, int], arrays: Arrays) -> None:
     """Raises ValueError unless these are the rule's inputs at these sizes; over the reals, they are finite."""
     shapes, masks = _shapes(rule, sizes), dict(rule.masks)
-    infinite = rule.equality is not Equality.OVER_REALS
+    bits, infinite = rule.equality is Equality.BIT_EXACT, rule.equality is not Equality.OVER_REALS
+
+    def admitted(value: float) -> bool:
+        return (infinite and value in (inf, -inf)) or (bits and (value == 0 or isnan(value)))
+
     if set(arrays) != set(shapes):
         raise ValueError(f"inputs of {rule.name} must be {', '.join(sorted(shapes))}")
     for name, shape in shapes.items():
         if arrays[name].shape != shape:
             raise ValueError(f"the input {name} of {rule.name} must have the shape {shape}, not {arrays[name].shape}")
-        kind, word = (bool, "truth values") if name in masks else (Fraction, f"fractions{' or infinities' * infinite}")
+        kind, word = (bool, "truth values") if name in masks else (Fraction, f"fractions{_BESIDE[rule.equality]}")
         for value in arrays[name].ravel():
-            if type(value) is not kind and not (infinite and kind is Fraction and value in (inf, -inf)):
+            if type(value) is not kind and not (kind is Fraction and isinstance(value, float) and admitted(value)):
                 raise ValueError(f"the input {name} of {rule.name} must be of {word}, not {value}")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from types import UnionType
 
 from ir_semantics.tensors.conditions import TRUE, All, AtLeastZero, Condition, le, variables_of
 from ir_semantics.tensors.elements import Apply, Choice, Element, Reduce, indices_of_element, truths_of_element
@@ -38,6 +39,8 @@ class TensorRule:
     ``domain`` is the side condition on sizes; besides, the left side must be well formed.  Inputs in ``positive`` hold
     positive numbers only; ``masks`` are Boolean inputs with their shapes.  Over the reals, inputs are finite, and where
     the left side has no value (1 / 0, inf - inf, 0 * inf) nothing is claimed; otherwise the right side has that value.
+
+    Raises TypeError where an argument is of another type, and ValueError where ``positive`` names no input.
     """
 
     name: str
@@ -51,6 +54,34 @@ class TensorRule:
     masks: tuple[tuple[str, Shape], ...] = ()
     row: str = ""
     note: str = ""
+
+    def __post_init__(self) -> None:
+        wanted: tuple[tuple[type | UnionType, str, tuple[str, ...]], ...] = (
+            (str, "a text", ("name", "statement", "row", "note")),
+            (Tensor, "a tensor term; a number is written fill(...)", ("left", "right")),
+            (Kind, "a Kind, such as Kind.VALID", ("kind",)),
+            (Equality, "an Equality, such as Equality.OVER_REALS", ("equality",)),
+            (Condition, "a condition on sizes, such as le(1, n)", ("domain",)),
+            (frozenset | set, 'a set of names of inputs, such as frozenset({"x"})', ("positive",)),
+            (tuple, 'a tuple of names with shapes, such as (("mask", shape([n, m])),)', ("masks",)),
+        )
+        for of, told, names in wanted:
+            for name in names:
+                value = getattr(self, name)
+                if not isinstance(value, of):
+                    raise TypeError(f"{name} of the rule {self.name} must be {told}, not {value!r:.60}")
+        for mask in self.masks:
+            match mask:
+                case (str(), tuple() as extents) if all(isinstance(e, Index) for e in extents):
+                    continue
+            raise TypeError(f"masks of the rule {self.name} must be pairs of a name and a shape, not {mask!r:.60}")
+        inputs = {dict(t.attributes)["name"] for t in operands_of(self.left, self.right) if t.operator == "input"}
+        stray = sorted(set(self.positive) - inputs, key=str)
+        if stray:
+            known = ", ".join(sorted(inputs)) or "none"
+            raise ValueError(
+                f"positive inputs of the rule {self.name} must be among its inputs ({known}), not {stray[0]}"
+            )
 
     @cached_property
     def premise(self) -> Condition:

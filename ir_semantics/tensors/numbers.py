@@ -1,4 +1,4 @@
-"""Numbers that tensors are evaluated on: exact reals with infinities, and float64.
+"""Numbers that tensors are evaluated on: exact reals with infinities, IEEE binary32, and float64.
 
 Over the reals, rational results are exact fractions.  An exponential of a rational number is enclosed between two
 fractions, so that two results are different for sure where their enclosures do not meet.  What is undefined (a division
@@ -14,9 +14,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, TypeAlias
 
+from ir_semantics.scalars.floats import float_value, round_to
+from ir_semantics.scalars.formats import BINARY32
 from ir_semantics.scalars.terms import OPERATORS, Literal
 
 __all__ = [
+    "Binary32",
     "DivisionByZero",
     "Enclosure",
     "Floats",
@@ -246,6 +249,40 @@ def _exp_of(power: Fraction) -> Enclosure:
     for _ in range(halvings):
         around = _outward(max(Fraction(0), around.low) ** 2, around.high**2)
     return around
+
+
+class Binary32:
+    """IEEE 754 binary32, rounded to nearest, with infinities, zeros of both signs and one NaN."""
+
+    def literal(self, value: Literal) -> float:
+        """The literal; raises Undefined where it is no number of the format."""
+        if value == 0 or not math.isfinite(value):
+            return float(value)
+        rounded = round_to(Fraction(value), BINARY32)
+        if rounded != value:
+            raise Undefined(f"the literal {value} is no number of binary32")
+        return rounded
+
+    def integer(self, value: int) -> float:
+        """The nearest number."""
+        return round_to(Fraction(value), BINARY32)
+
+    def apply(self, op: str, args: Sequence[Any]) -> Any:
+        """The operator's value; raises Undefined for one that floats do not have."""
+        if op == "select":
+            return args[1] if _truth(args[0]) else args[2]
+        if op in ("and", "or", "not"):
+            truths = [_truth(a) for a in args]
+            return all(truths) if op == "and" else any(truths) if op == "or" else not truths[0]
+        try:
+            return float_value(op, BINARY32, [float(a) for a in args])
+        except KeyError:
+            raise Undefined(f"{op} is not evaluated on binary32") from None
+
+    @staticmethod
+    def apart(left: Any, right: Any) -> bool:
+        """Whether two numbers have different bits; NaN is NaN."""
+        return left != right if isinstance(left, bool) else not float_value("same", BINARY32, [left, right])
 
 
 class Floats:

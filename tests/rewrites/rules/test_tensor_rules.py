@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import re
+from typing import Any
 
 import pytest
 
@@ -150,6 +151,40 @@ def test_one_name_has_one_shape() -> None:
     within = TensorRule("within", "", input_("x", n), input_("x", n), Kind.WRONG, equality=Equality.WITHIN)
     with pytest.raises(ValueError, match="the rule within must be claimed bit_exact"):
         prove_tensor_rule(within)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": 3}, "name of the rule 3 must be a text, not 3"),
+        ({"left": 3}, "left of the rule r must be a tensor term; a number is written fill(...), not 3"),
+        ({"right": None}, "right of the rule r must be a tensor term; a number is written fill(...), not None"),
+        ({"kind": "valid"}, "kind of the rule r must be a Kind, such as Kind.VALID, not 'valid'"),
+        (
+            {"equality": "over_reals"},
+            "equality of the rule r must be an Equality, such as Equality.OVER_REALS, not 'over_reals'",
+        ),
+        ({"domain": True}, "domain of the rule r must be a condition on sizes, such as le(1, n), not True"),
+        (
+            {"positive": "x"},
+            """positive of the rule r must be a set of names of inputs, such as frozenset({"x"}), not 'x'""",
+        ),
+        (
+            {"masks": {"q": ()}},
+            'masks of the rule r must be a tuple of names with shapes, such as (("mask", shape([n, m])),), '
+            "not {'q': ()}",
+        ),
+        ({"masks": ("q",)}, "masks of the rule r must be pairs of a name and a shape, not 'q'"),
+        ({"masks": (("q", (3,)),)}, "masks of the rule r must be pairs of a name and a shape, not ('q', (3,))"),
+        ({"positive": frozenset("xz")}, "positive inputs of the rule r must be among its inputs (x), not z"),
+    ],
+)
+def test_arguments_of_another_type_are_refused(change: dict[str, Any], message: str) -> None:
+    x = input_("x", size("n"))
+    arguments: dict[str, Any] = {"name": "r", "statement": "", "left": x, "right": x, "kind": Kind.VALID}
+    with pytest.raises((TypeError, ValueError)) as caught:
+        TensorRule(**{**arguments, **change})
+    assert str(caught.value) == message
 
 
 def test_a_boolean_tensor_is_a_mask() -> None:
