@@ -36,6 +36,9 @@ MOMENT = 0.15
 QUICK = 1.0
 """Seconds per solver for an obligation that has an alternative."""
 
+SECOND = 5.0
+"""Seconds per solver for another form of an obligation that one solver answered and the other one did not."""
+
 PATIENCE = 5.0
 """Questions that decide the form of a proof are limited by the solvers' own counters, so that a proof has the same form
 on every machine; the clock ends them only after this many times as long."""
@@ -68,6 +71,25 @@ def _enough(hypotheses: list[FNode], goal: FNode) -> list[FNode]:
                 return chosen
         reached |= {s for h in hypotheses if h.get_free_variables() & reached for s in h.get_free_variables()}
     return hypotheses
+
+
+def _other_forms(negated: FNode, hypotheses: list[FNode]) -> Iterator[list[FNode]]:
+    """Sets of hypotheses for a question that one solver answered: as few as z3 needs, then these and all of them with
+    equations first, which cvc5 eliminates symbols by only where they come before other uses."""
+    needed = solver_z3.core(script([negated, *hypotheses]), SECOND, PATIENCE)
+    forms = [hypotheses]
+    if needed is not None:
+        least = [hypotheses[i - 1] for i in needed if i > 0]
+        for each in list(least):
+            fewer = [h for h in least if h is not each]
+            if _ask(solver_z3.check, script([negated, *fewer]), MOMENT, PATIENCE).status == "unsat":
+                least = fewer
+        yield least
+        forms = [least, hypotheses]
+    for form in forms:
+        ordered = sorted(form, key=lambda h: not h.is_equals())
+        if ordered != form:
+            yield ordered
 
 
 _Check = Callable[[str, float, float], Answer]
@@ -149,16 +171,34 @@ class Discharger:
         """Asks whether ``goal`` follows from ``hypotheses``; the obligation may use fewer of them.
 
         Dropping hypotheses makes the theorem stronger and usually the solvers' work easier; where it does not, a larger
-        set is tried.
+        set is tried.  What one solver answers and the other one does not is asked again in other forms.
         """
         negated = smt.Not(goal)
         everything = conjuncts(hypotheses)
-        for chosen in self._selections(negated, everything):
+
+        def written(chosen: list[FNode]) -> Obligation:
             text = script([negated, *chosen], comment=f"{group}: {name}\n{meaning}")
-            tried = self._answers(Obligation(name, group, text, "unsat", meaning), QUICK, PATIENCE)
+            return Obligation(name, group, text, "unsat", meaning)
+
+        for chosen in self._selections(negated, everything):
+            tried = self._answers(written(chosen), QUICK, PATIENCE)
             if tried.discharged or any(a.status == "sat" for a in tried.answers):
                 return self._finish(tried)
-        return self.ask(group, name, [negated, *everything], meaning)
+        asked = self._with_other(self._answers(written(everything), self.timeout))
+        if {a.status for a in asked.answers} == {"unsat", "unknown"}:
+            for chosen in _other_forms(negated, everything):
+                tried = self._answers(written(chosen), SECOND, PATIENCE)
+                if tried.discharged:
+                    return self._finish(tried)
+        return self._finish(asked)
+
+    def _with_other(self, asked: Obligation) -> Obligation:
+        """The obligation with an answer of cvc5, too, where z3 has none and cvc5 has one at once."""
+        if self.second and asked.answers[-1].status == "unknown" and len(asked.answers) == 1:
+            other = _ask(solver_cvc5.check, asked.smtlib, min(QUICK, self.timeout), PATIENCE)
+            if other.status == "unsat":
+                return replace(asked, answers=(*asked.answers, other))
+        return asked
 
     def _selections(self, negated: FNode, hypotheses: list[FNode]) -> Iterator[list[FNode]]:
         """Sets of hypotheses to try, the most promising one first; the last one is everything."""

@@ -145,6 +145,95 @@ def test_all_hypotheses_are_used_where_they_are_needed() -> None:
     )
 
 
+class Solvers:
+    """Solvers that answer what is in few assertions, or in some order; they count what they are asked."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, z3: Callable[[str], str], cvc5: Callable[[str], str]) -> None:
+        self.asked: list[tuple[str, str]] = []
+        for module, answer in ((solver_z3, z3), (solver_cvc5, cvc5)):
+            name = module.__name__.rpartition(".")[2]
+
+            def check(smtlib: str, *_: float, name: str = name, answer: Callable[[str], str] = answer) -> Answer:
+                self.asked.append((name, smtlib))
+                return Answer(answer(smtlib), 0.0, name)
+
+            monkeypatch.setattr(module, "check", check)
+        monkeypatch.setattr(discharge, "_ANSWERED", {})
+        monkeypatch.setattr(discharge, "_enough", lambda hypotheses, goal: hypotheses)
+
+
+def assertions(smtlib: str) -> int:
+    return smtlib.count("(assert ")
+
+
+EQUATION = smt.Equals(X, smt.Symbol("c", INT))
+
+
+def equation_first(smtlib: str) -> bool:
+    return "(assert (= x c))" in [line for line in smtlib.splitlines() if line.startswith("(assert")][1:2]
+
+
+def test_what_cvc5_does_not_answer_is_asked_with_fewer_hypotheses(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = solver_z3.core
+    waits: list[float] = []
+
+    def patient(text: str, seconds: float, patience: float) -> list[int] | None:
+        waits.append(seconds)
+        return core(text, 5.0) if seconds > 1 else None
+
+    def few(text: str) -> str:
+        return "unsat" if assertions(text) <= 3 else "unknown"
+
+    monkeypatch.setattr(solver_z3, "core", patient)
+    solvers = Solvers(monkeypatch, lambda text: "unsat" if assertions(text) > 2 else "unknown", few)
+    found = Discharger().follows("g", "n", [*HYPOTHESES, smt.LT(Y, smt.Int(100))], GOAL, "m")
+    assert found.discharged and assertions(found.smtlib) == 3
+    assert waits == [0.3, discharge.SECOND]
+    assert required().met_by(found.smtlib)
+    assert ("cvc5", found.smtlib) in solvers.asked
+
+
+@pytest.mark.parametrize("late", ["z3", "cvc5"])
+def test_what_one_solver_does_not_answer_is_asked_with_equations_first(
+    late: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(solver_z3, "core", lambda *_: None)
+    orders = {"z3": lambda _: "unsat", "cvc5": lambda _: "unsat"} | {
+        late: lambda text: "unsat" if equation_first(text) else "unknown"
+    }
+    Solvers(monkeypatch, orders["z3"], orders["cvc5"])
+    found = Discharger().follows("g", "n", [*HYPOTHESES, EQUATION], GOAL, "m")
+    assert found.discharged and equation_first(found.smtlib)
+    exact = Requirement("g", "n", "unsat", script([smt.Not(GOAL), *HYPOTHESES, EQUATION]), False)
+    assert exact.met_by(found.smtlib)
+
+
+def test_what_neither_solver_answers_and_what_is_false_has_no_other_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver_z3, "core", lambda *_: None)
+    monkeypatch.setattr(discharge, "_other_forms", lambda *_: pytest.fail("another form was asked"))
+    for z3, cvc5, said in (
+        ("unknown", "unknown", "z3: unknown"),
+        ("unknown", "sat", "z3: unknown"),
+        ("unsat", "sat", "z3: unsat, cvc5: sat"),
+        ("sat", "unsat", "z3: sat"),
+    ):
+        Solvers(monkeypatch, lambda _, z3=z3: z3, lambda _, cvc5=cvc5: cvc5)  # type: ignore[misc]
+        with pytest.raises(NotDischarged, match=f"needs the answer unsat; {said}$"):
+            Discharger().follows("g", "n", HYPOTHESES, GOAL, "m")
+
+
+def test_what_no_form_helps_is_not_discharged(monkeypatch: pytest.MonkeyPatch) -> None:
+    for z3, cvc5 in (("unsat", "unknown"), ("unknown", "unsat")):
+        Solvers(monkeypatch, lambda _, z3=z3: z3, lambda _, cvc5=cvc5: cvc5)  # type: ignore[misc]
+        with pytest.raises(NotDischarged, match=f"needs the answer unsat; z3: {z3}, cvc5: {cvc5}$"):
+            Discharger().follows("g", "n", [*HYPOTHESES, EQUATION], GOAL, "m")
+        Solvers(monkeypatch, lambda _, z3=z3: z3, lambda _: "unknown")  # type: ignore[misc]
+        alone = Discharger(second=False)
+        if z3 == "unknown":
+            with pytest.raises(NotDischarged, match=r"needs the answer unsat; z3: unknown$"):
+                alone.follows("g", "n", HYPOTHESES, GOAL, "m")
+
+
 class Ready:
     """A background question that is answered already."""
 
