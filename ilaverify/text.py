@@ -9,8 +9,10 @@ from typing import Any
 
 from bmc.counterexample import Counterexample
 from bmc.prove import Try
+from rewrites.claims.advice import METHODS, advice_for
 from rewrites.claims.verify import counterexample_of
 from smt_encodings.claims import Obligation, Runs, Status, Verdict
+from smt_encodings.environment import plain
 
 from .refutations import is_counterexample
 
@@ -19,6 +21,8 @@ __all__ = ["runs_text", "show_verdict", "show_written", "verdict_json"]
 WIDTH = 100
 SIZES_SHOWN = 4
 """Sizes of concrete runs that are shown."""
+MOST_VALUES = 24
+"""Values of a solver's model that are shown."""
 MOST_INPUTS = 12
 """Input elements of a counterexample that are shown."""
 
@@ -43,6 +47,8 @@ def _lines(verdict: Verdict, full: bool) -> Iterator[str]:
     yield f"{verdict.status.value}  {claim.subject}  ({verdict.method}{package}, {verdict.seconds:.1f} s)"
     if verdict.reason:
         yield from _field("reason", verdict.reason)
+    if advice := _advice(verdict):
+        yield from _field("advice", advice)
     yield from _field("claim", claim.statement)
     yield from _field("sizes", claim.size_domain)
     if claim.compared:
@@ -87,6 +93,11 @@ def _enumerations(verdict: Verdict) -> list[Mapping[str, Any]]:
     return list(found)
 
 
+def _advice(verdict: Verdict) -> str:
+    of_mapping = verdict.status is Status.UNKNOWN and verdict.method in METHODS
+    return advice_for(verdict.reason) if of_mapping else ""
+
+
 def _tries(verdict: Verdict) -> list[Try]:
     found: Any = verdict.details.get("tries", [])
     return list(found)
@@ -129,6 +140,20 @@ def _groups(groups: Mapping[str, list[Obligation]], solvers: list[str], full: bo
             if full or not obligation.discharged:
                 mark = "" if obligation.discharged else "  NOT DISCHARGED"
                 yield f"    {obligation.name[:71]:<72}{_times([obligation], solvers)}{mark}"
+            if not obligation.discharged:
+                yield from _failed(obligation)
+
+
+def _failed(obligation: Obligation) -> Iterator[str]:
+    """What an obligation says that is not discharged, and values at which a solver found it false."""
+    yield from (f"      {line}" for line in wrap(f"it says: {obligation.meaning}", WIDTH - 6))
+    for answer in obligation.answers:
+        if answer.status == "sat" and answer.model and obligation.expected == "unsat":
+            values = [f"{plain(name)} = {value}" for name, value in sorted(answer.model.items())]
+            left = len(values) - MOST_VALUES
+            more = f", and {left} more" if left > 0 else ""
+            told = f"false, says {answer.solver}, where {', '.join(values[:MOST_VALUES])}{more}"
+            yield from (f"      {line}" for line in wrap(told, WIDTH - 6))
 
 
 def _runs(runs: Runs, full: bool) -> Iterator[str]:
@@ -210,6 +235,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "package": verdict.details.get("package", ""),
         "seconds": round(verdict.seconds, 3),
         "reason": verdict.reason,
+        "advice": _advice(verdict),
         "tries": [{"data": t.data.value, "said": t.said, "seconds": round(t.seconds, 3)} for t in _tries(verdict)],
         "claim": claim_json(verdict.claim),
         "obligations": [
@@ -220,7 +246,9 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
                 "expected": o.expected,
                 "discharged": o.discharged,
                 "answers": [
-                    {"solver": a.solver, "status": a.status, "seconds": round(a.seconds, 4)} for a in o.answers
+                    {"solver": a.solver, "status": a.status, "seconds": round(a.seconds, 4)}
+                    | ({} if o.discharged else {"model": a.model})
+                    for a in o.answers
                 ],
             }
             for o in verdict.obligations

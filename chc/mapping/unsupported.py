@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
-__all__ = ["Unsupported"]
+from ila_lang import Expr
+from smt_encodings.environment import plain
+
+__all__ = ["Unsupported", "told"]
 
 
 class Unsupported(Exception):
     """A program shape that this method does not cover; the answer is UNKNOWN, never PROVED."""
+
+
+def told(variable: Expr) -> str:
+    """A variable that a proof found no value for, in words of the program."""
+    made, _, name = plain(variable.name).partition(".")
+    match made:
+        case "initial":
+            return f"{name} as it was before the program"
+        case "unknown":
+            return f"{name} after a loop that changes it"
+    return plain(variable.name)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from chc.mapping.arithmetic.exact import less
 from chc.mapping.program.writes import Fold, Loops, Write
-from chc.mapping.unsupported import Unsupported
+from chc.mapping.unsupported import Unsupported, told
 from ila_lang import Expr, MemSort, Sort, all_of, const, free_variables, postorder, resize, substitute
 from smt_encodings.environment import fresh, plain
 
@@ -233,7 +233,7 @@ class Values:
         result = substitute(term, {**here, **same, **values, **carried})
         stray = self.origins.schedule.moving(result)
         if stray is not None:  # two values of it would be one symbol
-            raise Unsupported(f"the result depends on {plain(stray.name)}, which the program does not determine")
+            raise Unsupported(f"the result depends on {told(stray)}, which the program does not determine")
         return result
 
     def _unknown(self, scene: Scene, at: At, symbol: Expr) -> Expr:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chc.mapping.program.writes import Loops, Schedule, Write
-from chc.mapping.unsupported import Unsupported
+from chc.mapping.unsupported import Unsupported, told
 from ila_lang import BvSort, Expr, compile_terms, concat, const, free_variables, postorder, resize
 from ila_lang.mapping import TensorMapping
 from smt_encodings.environment import plain
@@ -76,8 +76,8 @@ class Trials:
     def require(self, *terms: Expr) -> None:
         """Raises Unsupported where terms have other variables than the samples."""
         known = {v.name for v in (*self.parameters, *self.variables)}
-        for name in (n for n in free_variables(*terms) if n not in known):
-            raise Unsupported(f"an address depends on {name}, which the program does not determine")
+        for variable in (v for n, v in free_variables(*terms).items() if n not in known):
+            raise Unsupported(f"an address depends on {told(variable)}, which the program does not determine")
 
     def determine(self, term: Expr) -> bool:
         """Whether the samples give a term its value: it reads nothing, and has no other variables."""

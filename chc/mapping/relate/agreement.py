@@ -21,7 +21,7 @@ from chc.mapping.memory.layout import Reader
 from chc.mapping.memory.scenes import Scene
 from chc.mapping.memory.values import FoldUse, Revisited, Source, Values
 from chc.mapping.program.writes import Loops
-from chc.mapping.unsupported import Unsupported
+from chc.mapping.unsupported import Unsupported, told
 from ila_lang import Expr, const, free_variables, ite, postorder, resize, substitute
 from ila_lang.language.expr import variables_of
 from smt_encodings.bits import BitEncoding
@@ -67,9 +67,9 @@ class Agreement:
         left, right = substitute(left, shared), substitute(right, shared)
         sizes = self.proof.mapping.parameters.values()
         determined = {*shared.values(), *unpaired, *sizes, *(c for c, _ in scene.ranges)}
-        for variable_name, variable in free_variables(left, right).items():
+        for variable in free_variables(left, right).values():
             if variable not in determined:
-                raise Unsupported(f"the result depends on {variable_name}, which the program does not determine")
+                raise Unsupported(f"the result depends on {self._told(variable)}, which the program does not determine")
         try:
             self._same(scene, name, left, right, set(shared.values()))
         except NotDischarged as error:
@@ -91,6 +91,13 @@ class Agreement:
                 found = {s: one if other in known else other for s, other in found.items()}
                 found |= dict.fromkeys((*symbols, one), one)
         return found
+
+    def _told(self, variable: Expr) -> str:
+        """A variable of a value in words."""
+        for side in (self.device, self.ir):
+            if variable in side.sources:
+                return f"a cell of {plain(side.sources[variable].memory.name)} that the other side does not read"
+        return told(variable)
 
     def _same(self, scene: Scene, name: str, left: Expr, right: Expr, shared: Set[Expr]) -> None:
         mapping = self.proof.mapping

@@ -223,6 +223,18 @@ def test_a_false_claim_is_not_proved(name: str) -> None:
     assert verdict.reason
 
 
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("output_register_read_before_the_kernel", "a cell of isrc that the other side does not read"),
+        ("output_register_changed_by_an_inner_loop", "out after a loop that changes it"),
+        ("registers_of_one_name_on_both_sides", "gain as it was before the program"),
+    ],
+)
+def test_what_a_result_depends_on_is_told_in_words_of_the_program(name: str, what: str) -> None:
+    assert prove(ATTACKS[name]()).reason == f"the result depends on {what}, which the program does not determine"
+
+
 def test_a_lemma_must_not_repeat_a_variable() -> None:
     first = Function("first", {"x": bv(8), "y": bv(8)}, bv(8), None)
     first.body = first.params[0]

@@ -1,0 +1,109 @@
+"""What helps where a proof of a mapping ends in UNKNOWN: advice by the words of the reason."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["ADVICE", "METHODS", "advice_for"]
+
+METHODS = frozenset({"bmc", "chc", "hash"})
+"""The methods that give such reasons."""
+
+_BOUND = "compute on more bits, or state the missing bound in the size domain"
+_INITIAL = (
+    "set it in the program before it is read, or pair it as an input; a store of zeros in a loop of its own makes a "
+    "sum's first value known"
+)
+_SAMPLES = "give sample_shapes: a few small shapes of the size domain at which every loop has an iteration"
+_SHAPE = (
+    "another form of loop or address is needed (LIMITATIONS.md says which are followed); --method bmc with a --shape "
+    "proves this program at one shape"
+)
+_SPLIT = "split the loop as `cell` is split, so that each counter is a coordinate, or a quotient or remainder of one"
+_TRIED = "look at this place of the program with the values of the solver's model, which stand below"
+
+ADVICE: tuple[tuple[str, str], ...] = (
+    (
+        r"\(lemmas\) needs the answer",
+        "correct the lemma, which must hold for all operands, whether they occur or not",
+    ),
+    (
+        r"\(values\) needs the answer unsat.*: sat",
+        "both sides must apply the same functions in the same order: state a lemma for functions that differ, leave "
+        "functions out of abstract whose bodies matter, or use --method hash for sums in another order",
+    ),
+    (r"\(no overflow\) needs the answer|may leave its|divides by what may be 0", _BOUND),
+    (
+        r"\(health\) needs the answer",
+        "the output must depend on the paired inputs: check inputs, output and what the program sends",
+    ),
+    (
+        r"needs the answer unsat.*: unknown",
+        "give solvers more time (--timeout), write addresses as concatenations or products of few sizes, and state "
+        "bounds on products of sizes in the size domain",
+    ),
+    (r"needs the answer \w+;.*: (sat|unsat)", _TRIED),
+    (
+        r"must select exactly one instruction|not shown to be a valid command|of .* selects|is not valid|is reserved",
+        "write addresses as concatenations of literals with the part that varies, so that decodes fold to true or "
+        "false; give iterations that mean another instruction a loop of their own",
+    ),
+    (
+        r"as it was before the program|which the program does not determine|which no device tensor corresponds to"
+        r"|has no word for may keep its value",
+        _INITIAL,
+    ),
+    (r"no term was found|not numbered by its counters|does not write a cell of .* often enough", _SPLIT),
+    (
+        r"which write gives a cell",
+        "store in one loop over all cells: write zeros before the first addition in place of another first iteration, "
+        "and give `cell` coordinates where the device works in blocks",
+    ),
+    (
+        r"do not correspond: they run|folds .* loops where the IR folds|registers of different sorts"
+        r"|is no single register|written by others while|no value of the IR corresponds|does not read the element",
+        "let the IR's loops run as the device's do, with equal extents over the whole size domain and registers of the "
+        "same widths; a mask is a register that is too narrow",
+    ),
+    (
+        r"not shown to be injective",
+        "give each counter digits of its own in the address, and state in the size domain that they fit",
+    ),
+    (r"sample shapes?\b|at any sample|no sample satisfies|sample sizes|sample_shapes", _SAMPLES),
+    (
+        r"Spacer|no invariant",
+        "write the loop with plain counters from 0 and one store, or split it into such loops",
+    ),
+    (r"depends on no input|must depend on an input", "pair the tensors that the output is made of as inputs"),
+    (
+        r"takes longer than the timeout|pairs would be compared|summands to be written out",
+        "choose a smaller --shape, or --method chc, which proves every size",
+    ),
+    (
+        r"more than its counter can count|more iterations than its|counted with more than 32 bits",
+        "give the counter as many bits as its extent needs, and not more than 32",
+    ),
+    (
+        r"accumulates over|depends on what it holds|as often as a memory says|a memory that is a term|stores data"
+        r"|an address that|under a condition that stays open|carries a register|reads .* and writes it"
+        r"|depends on itself|of its own|whole memory|depends on a register|writes \S+ depending on its registers"
+        r"|no integer counterpart|must not depend on what|is no size|not known while unrolling|no single memory"
+        r"|copies|stands beside stores|must have a literal extent|the definition of",
+        _SHAPE,
+    ),
+    (
+        r"use --method (bmc|chc)|differ on values that were tried|of a sum|uninterpreted, .*bit by bit",
+        "sums by one commutative, associative operator on all bits are declared in `sums`; --method bmc and chc keep "
+        "the order of sums",
+    ),
+)
+"""Patterns that are searched in the reason of an UNKNOWN, each with what helps; the first one that is found counts."""
+
+
+def advice_for(reason: str) -> str:
+    """What helps where a proof ended with this reason; empty where nothing is known.
+
+    >>> advice_for("this operation may leave its 8 bits: n + 1")
+    'compute on more bits, or state the missing bound in the size domain'
+    """
+    return next((advice for pattern, advice in ADVICE if re.search(pattern, reason, re.DOTALL)), "")
