@@ -52,7 +52,7 @@ def try_mutants(entries: Mapping[str, Entry], options: argparse.Namespace) -> in
         campaign = run_campaign(
             subject,
             options.mutants,
-            seed=options.seed,
+            seed=options.seed or 0,
             seconds=min(PROOF_SECONDS, options.timeout),
             jobs=options.jobs,
             memory=options.memory,

@@ -73,7 +73,7 @@ def add_parser(verbs: Any) -> None:
         metavar="N",
         help="instead: claims with one place changed, which must not be proved",
     )
-    parser.add_argument("--seed", type=seed, default=0, metavar="S", help="of --mutants; default: 0")
+    parser.add_argument("--seed", type=seed, metavar="S", help="of --mutants; default: 0")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     for name, what in _REPORTS.items():
         parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"write {what}")
@@ -95,6 +95,10 @@ _REPORTS = {
 def _prove(options: argparse.Namespace) -> int:
     if options.mutants is not None:
         return _mutants(options)
+    if options.seed is not None:
+        raise UsageError("--seed draws mutants; give --mutants N as well, or leave --seed out")
+    if options.recheck and options.no_store:
+        raise UsageError("--recheck is about stored proofs, and --no-store uses none; leave one of them out")
     from reports.store import ProofStore, default_store
 
     store = None if options.no_store else ProofStore(options.store or default_store())
@@ -140,7 +144,8 @@ def _prove(options: argparse.Namespace) -> int:
 def _mutants(options: argparse.Namespace) -> int:
     from .mutants import try_mutants
 
-    asked = [name for name in (*_REPORTS, "store", "recheck") if getattr(options, name)]
+    unused = (*_REPORTS, "store", "no_store", "recheck", "campaigns", "scaling")
+    asked = [name.replace("_", "-") for name in unused if getattr(options, name)]
     if asked:
         raise UsageError(f"--mutants keeps no proofs and writes no reports; leave --{asked[0]} out")
     targets = () if options.target is None else targets_of(options.target)

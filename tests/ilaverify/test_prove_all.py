@@ -407,6 +407,13 @@ def command(*arguments: str | Path, cwd: Path) -> subprocess.Popen[str]:
         ("--all --store .", "--store must name a file, not the directory ."),
         ("--all --trust .", "--trust must name a file, not the directory ."),
         ("--all --store s --no-store", "--store and --no-store exclude each other"),
+        ("--all --seed 3", "--seed draws mutants; give --mutants N as well, or leave --seed out"),
+        (
+            "--all --recheck --no-store",
+            "--recheck is about stored proofs, and --no-store uses none; leave one of them out",
+        ),
+        ("--all --mutants 3 --no-store", "--mutants keeps no proofs and writes no reports; leave --no-store out"),
+        ("--all --mutants 3 --scaling x", "--mutants keeps no proofs and writes no reports; leave --scaling out"),
         ("--all -o file", "-o must name a directory, not the file file"),
         ("--all --junit r.xml --sarif ./r.xml", "--junit and --sarif must name different files, not both r.xml"),
         ("--all --store r.html --html r.html", "--store and --html must name different files, not both r.html"),
