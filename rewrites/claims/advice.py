@@ -88,6 +88,7 @@ ADVICE: tuple[tuple[str, str], ...] = (
         r"|an address that|under a condition that stays open|carries a register|reads .* and writes it"
         r"|depends on itself|of its own|whole memory|depends on a register|writes \S+ depending on its registers"
         r"|no integer counterpart|must not depend on what|is no size|not known while unrolling|no single memory"
+        r"|has no value here|used outside of the loops"
         r"|copies|stands beside stores|must have a literal extent|the definition of",
         _SHAPE,
     ),
