@@ -78,6 +78,11 @@ class NodeComparison:
         known = [error <= bound for error, bound in pairs if bound is not None]
         return all(known) if known else None
 
+    @property
+    def unrelated(self) -> bool:
+        """Whether no bound is known and the error is as large as the values: numbers have wrapped, as a rule."""
+        return self.inside is None and self.own != 0 and not self.own < self.scale  # NaN is neither
+
     def as_json(self) -> dict[str, Any]:
         """The node's line for machines."""
         return {
@@ -96,6 +101,7 @@ class NodeComparison:
             "saturated": {cut.operand: cut.count for cut in self.cuts},
             "beyond_calibration": self.cut,
             "inside": self.inside,
+            "unrelated": self.unrelated,
             "seconds": round(self.seconds, 4),
         }
 
@@ -140,6 +146,11 @@ class Comparison:
     def unrelated(self) -> tuple[OutputComparison, ...]:
         """The outputs that are as far off as the reference is large."""
         return tuple(output for output in self.outputs if output.unrelated)
+
+    @property
+    def wrapped(self) -> tuple[NodeComparison, ...]:
+        """The operators without a bound that are as far off as their values are large."""
+        return tuple(n for n in self.nodes if n.unrelated)
 
     @property
     def cut(self) -> tuple[NodeComparison, ...]:

@@ -1,8 +1,8 @@
 """The verb ``run``: a compiled model on the simulators, beside a reference and the proved bounds.
 
 Exit codes: 0 no operator is beyond its bound, 1 one is, 2 an operator got numbers that were cut because calibration
-did not foresee them, or an output is as far from the reference as that is large, 64 bad usage (a damaged directory
-included).
+did not foresee them, or an output, or an operator without a bound, is as far from the reference as that is large, 64
+bad usage (a damaged directory included).
 
 What is computed here are results, errors and bounds.  Certificates and the equality are what the directory says.
 """
@@ -45,7 +45,8 @@ def add_parser(verbs: Any) -> None:
         help="run a compiled model on the simulators, and compare it with a reference and with proved bounds",
         description="Runs accelerator operators by their programs on simulators, and the others on the host.",
         epilog="exit codes: 0 no operator is beyond its proved bound, 1 one is, 2 inputs are beyond what calibration "
-        "foresaw and numbers were cut, or an output is as far from the reference as that is large, 64 bad usage",
+        "foresaw and numbers were cut, or an output, or an operator without a bound, is as far from the reference as "
+        "that is large, 64 bad usage",
     )
     parser.add_argument("directory", type=Path, metavar="DIR", help="as ilaverify compile writes it")
     parser.add_argument("--input", type=Path, metavar="X.npz", help="an array for each input, by name")
@@ -128,7 +129,7 @@ def _run(options: argparse.Namespace) -> int:
             print(f"written   {path}")
     if found.first_outside is not None:
         return EXIT_REFUTED
-    return EXIT_UNPROVED if found.unrelated or found.cut else EXIT_PROVED
+    return EXIT_UNPROVED if found.unrelated or found.wrapped or found.cut else EXIT_PROVED
 
 
 def _seconds(compiled: Compiled, inputs: Mapping[str, Array], devices: Devices) -> float:
@@ -180,6 +181,12 @@ def _lines(
             f"INPUTS BEYOND CALIBRATION: {len(found.cut)} of {len(found.nodes)} operators got numbers that were cut, "
             f"the first is node {found.cut[0].number}; bounds in the table are about what was left of them; compile "
             "with inputs like these (compile --calibrate)"
+        )
+    for node in found.wrapped:
+        yield (
+            f"FAR OFF WITHOUT A BOUND: node {node.number} ({node.operator}) is {node.own:.3g} off on what it got, "
+            f"where values are up to {node.scale:.3g}, and no bound holds: {node.reason}; its sums have wrapped, as a "
+            "rule; calibrate with inputs like these (compile --calibrate)"
         )
     for output in found.unrelated:
         yield (

@@ -651,6 +651,39 @@ def test_outputs_as_far_off_as_the_reference_is_large_are_no_success(
     assert set(told["as_the_directory_says"]) == {"note", "equality", "certificates"}
 
 
+@pytest.mark.parametrize("error", [50.0, np.nan])
+def test_an_operator_without_a_bound_that_is_far_off_is_no_success(
+    error: float,
+    place: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As where sums wrap: nothing is proved of them, and the result has nothing to do with the operator's."""
+    from ilaverify import comparison
+    from rewrites.compiler.codegen import Bounds
+
+    np.savez(tmp_path / "x.npz", **image())
+    plain, asked = comparison.distance, []
+    monkeypatch.setattr(comparison, "_bounds", lambda *_: Bounds(None, None, "a sum may wrap"))
+    command = ("run", place / "made", "--input", tmp_path / "x.npz")
+    code, out, _ = run(capsys, *command)
+    assert code == 0 and "FAR OFF" not in out and ": no bound: a sum may wrap" in out
+
+    def first_is_off(one: Any, other: Any) -> float:
+        asked.append(one)
+        return error if len(asked) == 1 else plain(one, other)
+
+    monkeypatch.setattr(comparison, "distance", first_is_off)
+    code, out, _ = run(capsys, *command)
+    assert code == 2 and "\nFAR OFF WITHOUT A BOUND: node " in out
+    assert f" (hlscnn.conv2d) is {error:.3g} off on what it got, where values are up to " in out
+    assert ", and no bound holds: a sum may wrap; its sums have wrapped, as a rule; calibrate with inputs like" in out
+    asked.clear()
+    code, out, _ = run(capsys, *command, "--json")
+    assert code == 2 and [o["unrelated"] for o in json.loads(out)["operators"]] == [True, False]
+
+
 def test_inputs_beyond_calibration_are_no_success(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
