@@ -16,7 +16,7 @@ docs/vta_tokens.md says why the theorem follows.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pysmt.shortcuts as smt
@@ -31,7 +31,7 @@ from accel_models.vta.options import HLS, VtaOptions
 from accel_models.vta.program import Program, write_bytes
 from accel_models.vta.schedule import decode_program, describe, require_finish
 from ila_lang import Instruction as IlaInstruction
-from ila_lang import Machine, any_of, const, substitute
+from ila_lang import Machine, Memory, any_of, const, substitute
 from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged
@@ -136,6 +136,26 @@ class _Race(Exception):
         )
 
 
+class _Given(Memory):
+    """DRAM with the bytes that a program gives; ``missed`` are the addresses of others that were read."""
+
+    def __init__(self, program: Program, dram: Mapping[int, int]) -> None:
+        super().__init__(0, {a: dram[a] for addr, content in program.dram for a in range(addr, addr + len(content))})
+        self.missed: set[int] = set()
+
+    def __missing__(self, address: int) -> int:
+        self.missed.add(address)
+        return 0
+
+
+def _show_bytes(addresses: Iterable[int]) -> str:
+    """The first range among addresses, and how many bytes lie outside of it."""
+    listed = sorted(addresses)
+    first = [a for n, a in enumerate(listed) if a == listed[0] + n]
+    rest = len(listed) - len(first)
+    return f"{first[0]:#x} .. {first[-1]:#x}" + (f" and {rest} more" if rest else "")
+
+
 @dataclass
 class _Proof:
     """One proof; positions of instructions count from 0."""
@@ -174,10 +194,14 @@ class _Proof:
     # -- what instructions touch ---------------------------------------------------------------------------------
 
     def _accesses(self) -> list[Accesses]:
-        """Accesses by instruction; micro-ops are those that the program's own LOADs bring, on the interpreter."""
+        """Accesses by instruction; micro-ops are those that the program's own LOADs bring, on the interpreter.
+
+        Raises Unsupported where the program does not give what such a LOAD reads.
+        """
         machine = Machine(vta(self.options))
         for addr, content in self.program.dram:
             write_bytes(machine, addr, content)
+        dram = machine.memories["dram"] = _Given(self.program, machine.memories["dram"])
         found = []
         for number, (word, instruction) in enumerate(zip(self.program.words, self.instructions, strict=True), 1):
             machine.values.update(dict.fromkeys(QUEUES, 1))
@@ -192,6 +216,12 @@ class _Proof:
                 words = [uops[u % depth] for u in range(begin, max(instruction.uop_end, begin + 1))]
             elif isinstance(instruction, Load) and instruction.memory == MemoryId.UOP:
                 machine.step(inputs)
+                if dram.missed:
+                    raise Unsupported(
+                        f"{describe(self.instructions, number)} must load micro-ops that the program gives, for they "
+                        f"decide which words instructions access, but DRAM bytes {_show_bytes(dram.missed)} are not in "
+                        "its dram; put them there"
+                    )
             found.append(self._accesses_of(chosen, word, words, f"i{number}"))
         for i, store in enumerate(self.instructions):
             for j, load in enumerate(self.instructions):

@@ -19,7 +19,7 @@ from accel_models.vta.model import QUEUES, vta
 from accel_models.vta.options import VtaOptions
 from accel_models.vta.program import Program, write_bytes
 from accel_models.vta.schedule import Policy, decode_program, require_finish, run_instructions, waits
-from ila_lang import Machine, MemSort
+from ila_lang import Machine, Memory, MemSort
 
 __all__ = ["Counterexample", "compare", "deadlock", "race", "replays", "run_in_order", "run_schedule"]
 
@@ -32,8 +32,8 @@ class Counterexample:
 
     ``schedule`` numbers instructions from 1.  ``memory`` and ``address`` name the first word that differs, with its
     value in the sequential order and after the schedule; in a deadlock, and where FINISH does not come last,
-    ``message`` says what happens instead, and ``memory`` is empty.  ``contents`` is the seed of what memories hold at
-    the start where nothing was written (0: zeros).
+    ``message`` says what happens instead, and ``memory`` is empty.  ``contents`` is the seed of what each word of a
+    memory that nothing was written to holds at the start (0: zeros); micro-ops that are not loaded are 0.
     """
 
     program: Program
@@ -54,13 +54,27 @@ class Counterexample:
         return f"schedule {order} leaves {self.found:#x} at {where}, the sequential order {self.sequential:#x}"
 
 
+class _Drawn(Memory):
+    """A memory in which every word that was never written has a value of its own, drawn from ``seed`` and its address.
+
+    Like any other, it reads the same after other words were read or written.
+    """
+
+    def __init__(self, seed: str, width: int) -> None:
+        super().__init__()
+        self.seed, self.width = seed, width
+
+    def __missing__(self, address: int) -> int:
+        return random.Random(f"{self.seed} {address}").getrandbits(self.width)
+
+
 def _machine(program: Program, options: VtaOptions, contents: int) -> Machine:
-    """A machine with the program's data; other words of a memory all hold one, drawn from the seed ``contents``."""
-    machine, draw = Machine(vta(options)), random.Random(contents)
+    """A machine with the program's data; other words are drawn from the seed ``contents``, but for micro-ops: 0."""
+    machine = Machine(vta(options))
     for name in MEMORIES if contents else ():
         sort = machine.ila.states[name].sort if name in machine.memories else None
-        if isinstance(sort, MemSort):
-            machine.memories[name].default = draw.getrandbits(sort.data_width)
+        if isinstance(sort, MemSort) and name != "uop":
+            machine.memories[name] = _Drawn(f"{contents} {name}", sort.data_width)
     for addr, content in program.dram:
         write_bytes(machine, addr, content)
     return machine

@@ -69,13 +69,13 @@ def survey_products(product: Callable[..., Program], options: VtaOptions) -> Run
 def _tried(
     program: Program, instructions: Sequence[Instruction], policies: Sequence[Policy], options: VtaOptions
 ) -> Iterator[Counterexample | None]:
-    """What came of the schedule of each policy; the same schedule is run once."""
+    """What came of the schedule of each policy, on random contents; the same schedule is run once."""
     seen: set[tuple[int, ...]] = set()
     for number, policy in enumerate(policies):
         schedule = tuple(_schedule(instructions, policy, options))
         if schedule not in seen:
             seen.add(schedule)
-            yield compare(program, schedule, options, number)
+            yield compare(program, schedule, options, number + 1)
 
 
 def _schedule(instructions: Sequence[Instruction], policy: Policy, options: VtaOptions) -> list[int]:

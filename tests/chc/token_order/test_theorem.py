@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from accel_models.mmio_program import ProgramError
 from accel_models.vta.assembler import Step, TensorProgram, dense_program, elementwise_program, post_steps
 from accel_models.vta.assembly import assemble
-from accel_models.vta.isa import AluOp, Instruction, encode
+from accel_models.vta.isa import AluOp, Instruction, Uop, encode, encode_uop
 from accel_models.vta.options import CHISEL, FSIM, HLS, VTA_ILA
 from accel_models.vta.program import Program
 from accel_models.vta.tiling import Blocks
 from chc.token_order.blocks import kinds
 from chc.token_order.family import DOUBLE, SINGLE, Span, TokenRules, between
 from chc.token_order.replay import Counterexample, replays, run_in_order, run_schedule
+from chc.token_order.runs import survey_program
 from chc.token_order.theorem import (
     blocked_product,
     prove_program,
@@ -368,9 +369,69 @@ def test_an_index_beyond_a_scratchpad_is_not_proved() -> None:
 
 def test_micro_ops_that_a_store_writes_are_not_proved() -> None:
     text = "alu.add uops=0:1 imm=1 push=g2s\nstore dram=0 size=1x1 pop=g2s push=s2g\nload.uop size=1x1 pop=s2g\nfinish"
-    verdict = prove_program(Program((), tuple(assemble(text))))
+    verdict = prove_program(Program(((0, bytes(4)),), tuple(assemble(text))))
     assert verdict.status is Status.UNKNOWN
     assert verdict.reason.startswith("obligation 'STORE 2 leaves the micro-ops of LOAD 3' (micro-ops) needs")
+
+
+MICRO_OP = encode_uop(Uop(0, 5, 0)).to_bytes(4, "little")
+RACY = """
+load.uop dram=1 size=1x1
+gemm uops=0:1
+load.inp sram=5 dram=64 size=1x1 push=l2g
+finish pop=l2g
+"""
+ORDERED = """
+load.uop dram=1 size=1x1
+load.inp sram=5 dram=64 size=1x1 push=l2g
+gemm uops=0:1 pop=l2g
+finish
+"""
+
+
+@pytest.mark.parametrize("text", [RACY, ORDERED])
+@pytest.mark.parametrize(
+    ("dram", "missing"),
+    [
+        ((), "0x4 .. 0x7"),
+        (((0, bytes(4)), (8, bytes(64))), "0x4 .. 0x7"),
+        (((4, MICRO_OP[:3]),), "0x7 .. 0x7"),
+        (((5, MICRO_OP[1:2]),), "0x4 .. 0x4 and 2 more"),
+    ],
+)
+def test_micro_ops_that_the_program_does_not_give_are_unknown(
+    text: str, dram: tuple[tuple[int, bytes], ...], missing: str
+) -> None:
+    """The claim is for all other contents of DRAM, and which words are accessed depends on these."""
+    verdict = prove_program(Program(dram, tuple(assemble(text))), discharger=Discharger(second=False))
+    assert verdict.status is Status.UNKNOWN
+    assert verdict.reason == (
+        "instruction 1 (load.uop sram=0 dram=1 size=1x1) must load micro-ops that the program gives, for they decide "
+        f"which words instructions access, but DRAM bytes {missing} are not in its dram; put them there"
+    )
+
+
+def test_micro_ops_that_the_program_gives_decide() -> None:
+    """One after the other, they are proved; where the load does not wait, another schedule ends otherwise."""
+    given_ = ((4, MICRO_OP[:1]), (5, MICRO_OP[1:]))
+    racy, ordered = (Program(given_, tuple(assemble(text))) for text in (RACY, ORDERED))
+    assert prove_program(ordered, discharger=Discharger(second=False)).status is Status.PROVED
+    assert prove_program(racy, discharger=Discharger(second=False)).status is not Status.PROVED
+    ends = [run_schedule(racy, order, HLS, 1).memories["acc"] for order in ((1, 2, 3, 4), (3, 1, 2, 4))]
+    assert ends[0] != ends[1]
+
+
+def test_runs_fill_every_word_with_a_value_of_its_own() -> None:
+    """A load that overtakes a product leaves no trace where all of DRAM holds one value."""
+    text = """
+    load.inp dram=64 size=1x1 push=l2g
+    gemm uops=0:1 pop=l2g push=g2l
+    load.inp dram=65 size=1x1 pop=g2l push=l2g
+    finish pop=l2g
+    """
+    racy = text.replace(" push=g2l", "").replace(" pop=g2l", "")
+    assert survey_program(Program((), tuple(assemble(text))), HLS).difference is None
+    assert survey_program(Program((), tuple(assemble(racy))), HLS).difference is not None
 
 
 def test_a_program_without_finish_is_refused() -> None:
