@@ -24,7 +24,7 @@ from pysmt.typing import BOOL, INT
 
 from smt_encodings.printer import term_text
 
-__all__ = ["DOUBLE", "SINGLE", "Span", "System", "TokenRules", "Transition"]
+__all__ = ["DOUBLE", "MOST_HALVES", "SINGLE", "Span", "System", "TokenRules", "Transition"]
 
 Bound = tuple[str, int]
 """A number: that of "rounds" or "blocks", or 0 where the name is empty, plus a constant."""
@@ -32,15 +32,24 @@ Bound = tuple[str, int]
 Moves = tuple[tuple[str, FNode], ...]
 """Queues, each with the condition under which it loses or gets a token."""
 
+MOST_HALVES = 2  # parts of a scratchpad for which footprints are proved (chc.token_order.blocks)
 MOST = 8  # tokens that a queue holds in the HLS design, the least of all readings
 
 
 @dataclass(frozen=True)
 class Span:
-    """Numbers from ``low`` up to, but not including, ``high``."""
+    """Numbers from ``low`` up to, but not including, ``high``.
+
+    Raises ValueError where a bound counts from something else than "rounds" or "blocks".
+    """
 
     low: Bound
     high: Bound
+
+    def __post_init__(self) -> None:
+        for name, _ in (self.low, self.high):
+            if name not in ("", "rounds", "blocks"):
+                raise ValueError(f"a bound of a span must count from rounds, blocks or nothing, not {name!r}")
 
     def holds(self, number: int, sizes: dict[str, int]) -> bool:
         """Whether a number is in the span."""
@@ -63,6 +72,8 @@ class TokenRules:
     ``halves`` is in how many parts the scratchpads are used: round r uses part r modulo ``halves`` of INP and WGT,
     block b part b modulo ``halves`` of ACC and OUT.  Loads pop g2l and push l2g by round; products pop l2g and push g2l
     by round; blocks pop s2g and push g2s; STOREs pop g2s and push s2g by block; FINISH pops ``finish`` tokens of s2g.
+
+    Raises ValueError unless there are 1 or 2 halves, and FINISH pops 0 or 1 tokens.
     """
 
     halves: int
@@ -75,6 +86,15 @@ class TokenRules:
     store_pops: Rule
     store_pushes: Rule
     finish: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.halves <= MOST_HALVES:
+            raise ValueError(
+                f"token rules must use a scratchpad as a whole or in {MOST_HALVES} halves, not in {self.halves} parts, "
+                "for which it is not proved what instructions access; set halves to 1 or 2"
+            )
+        if self.finish not in (0, 1):
+            raise ValueError(f"FINISH must pop 0 or 1 tokens, not {self.finish}: an instruction pops one of a queue")
 
 
 def _rules(halves: int) -> TokenRules:

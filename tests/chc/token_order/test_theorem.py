@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from accel_models.mmio_program import ProgramError
 from accel_models.vta.assembler import Step, TensorProgram, dense_program, elementwise_program, post_steps
 from accel_models.vta.assembly import assemble
-from accel_models.vta.isa import AluOp, Instruction, Uop, encode, encode_uop
+from accel_models.vta.isa import AluOp, Instruction, MemoryId, Uop, encode, encode_uop
 from accel_models.vta.options import CHISEL, FSIM, HLS, VTA_ILA
 from accel_models.vta.program import Program
+from accel_models.vta.scratchpads import SCRATCHPADS
 from accel_models.vta.tiling import Blocks
-from chc.token_order.blocks import kinds
-from chc.token_order.family import DOUBLE, SINGLE, Span, TokenRules, between
+from chc.token_order.blocks import HALF, PART, kinds
+from chc.token_order.family import DOUBLE, MOST_HALVES, SINGLE, Span, TokenRules, between
 from chc.token_order.replay import Counterexample, replays, run_in_order, run_schedule
 from chc.token_order.runs import survey_program
 from chc.token_order.theorem import (
@@ -443,6 +444,23 @@ def test_rules_as_data() -> None:
     assert isinstance(DOUBLE, TokenRules) and DOUBLE.halves == 2 and SINGLE.halves == 1
     assert [n for n in range(5) if between("rounds", 2)[0].holds(n, {"rounds": 4})] == [2, 3]
     assert [n for n in range(5) if between("rounds", 0, 2)[0].holds(n, {"rounds": 4})] == [0, 1]
+
+
+@pytest.mark.parametrize("halves", [-1, 0, 3, 4])
+def test_rules_in_more_parts_than_footprints_are_proved_for_are_refused(halves: int) -> None:
+    reason = f"token rules must use a scratchpad as a whole or in 2 halves, not in {halves} parts"
+    with pytest.raises(ValueError, match=reason):
+        replace(DOUBLE, halves=halves)
+    parts = 1 << PART.width
+    assert parts == 1 << HALF.width == MOST_HALVES
+    assert all(SCRATCHPADS[m].depth == parts * n for m, n in ((MemoryId.INP, 1024), (MemoryId.WGT, 512)))
+
+
+def test_rules_that_programs_cannot_follow_are_refused() -> None:
+    with pytest.raises(ValueError, match="FINISH must pop 0 or 1 tokens, not 2: an instruction pops one of a queue"):
+        replace(DOUBLE, finish=2)
+    with pytest.raises(ValueError, match="a bound of a span must count from rounds, blocks or nothing, not 'loaded'"):
+        Span(("", 0), ("loaded", 0))
 
 
 def test_the_document_shows_what_happens() -> None:
