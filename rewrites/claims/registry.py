@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from functools import partial
 
 from chc.scalar_rules.rule import ScalarRule
 from chc.tensor_rules.rule import Kind
@@ -11,8 +11,8 @@ from chc.token_order.family import DOUBLE, SINGLE
 from reports.subjects import Entry, Subject
 from rewrites.bounds.catalogue import LEMMAS, OPERATORS
 from rewrites.bounds.catalogue import RULES as ERROR_RULES
-from rewrites.rules.scalar import catalogue as scalar_rules
-from rewrites.rules.tensor import catalogue as tensor_rules
+from rewrites.extensions import ExtensionError
+from rewrites.rules.rule_set import RULE_SETS
 from smt_encodings.claims import Status
 
 from .bounds import BoundSubject
@@ -25,16 +25,15 @@ from .tokens import TokenSubject
 __all__ = ["entries", "slug"]
 
 
-@cache
 def entries() -> Mapping[str, Entry]:
-    """Rules on scalars, rules on tensors, lemmas, theorems: names are unique.
+    """Rules of all rule sets, lemmas, theorems; raises ExtensionError where two have one name.
 
     A wrong rule must be refuted; a wrong rule on scalars has the name of its row, its repairs are numbered.
     """
     found: dict[str, Entry] = {}
     for name, entry in (*_scalars(), *_tensors(), *_lemmas(), *_theorems()):
         if name in found:
-            raise ValueError(f"two subjects have the name {name}; rename one of them")
+            raise ExtensionError(f"two claims have the name {name}; rename one of them")
         found[name] = entry
     return found
 
@@ -44,7 +43,7 @@ def _entry(kind: str, summary: str, build: Callable[[], Subject], wrong: bool = 
 
 
 def _scalars() -> Iterator[tuple[str, Entry]]:
-    for row in scalar_rules.ROWS:
+    for row in (row for rules in RULE_SETS.all().values() for row in rules.scalar):
         base = slug(row.row)
         groups: list[tuple[str, bool, tuple[ScalarRule, ...]]] = [
             ("", True, (row.wrong,) if row.wrong is not None else ()),
@@ -58,7 +57,7 @@ def _scalars() -> Iterator[tuple[str, Entry]]:
 
 
 def _tensors() -> Iterator[tuple[str, Entry]]:
-    for rule in tensor_rules.RULES:
+    for rule in (rule for rules in RULE_SETS.all().values() for rule in rules.tensor):
         name = slug(rule.name)
         yield name, _entry("rule", rule.statement, partial(TensorSubject, name, rule), rule.kind is Kind.WRONG)
 

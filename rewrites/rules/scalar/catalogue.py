@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 from chc.scalar_rules.prove import prove_rule
 from chc.scalar_rules.rule import RuleRow, ScalarRule, TableEntry, Unstated
+from rewrites.rules.rule_set import RuleSet
 
 from . import floats as float_rules
 from . import hardware as hardware_rules
 from . import integers as integer_rules
 
-__all__ = ["ROWS", "UNSTATED", "entries"]
+__all__ = ["ROWS", "RULE_SET", "UNSTATED", "entries"]
 
 ROWS: tuple[RuleRow[ScalarRule], ...] = (*float_rules.ROWS, *integer_rules.ROWS, *hardware_rules.ROWS)
 """Every row on scalars: wrong rules with their repairs, and valid rules beside them."""
+
+RULE_SET: Final = RuleSet("scalar", scalar=ROWS)
 
 UNSTATED: tuple[Unstated, ...] = (*float_rules.UNSTATED, *integer_rules.UNSTATED, *hardware_rules.UNSTATED)
 """Rows on scalars that are not stated."""

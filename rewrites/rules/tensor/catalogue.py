@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from functools import partial
+from typing import Final
 
 from chc.scalar_rules.rule import TableEntry, Unstated
 from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.rule import Kind, TensorRule
+from rewrites.rules.rule_set import RuleSet
 
 from . import convolution as tensor_rules_convolution
 from . import hardware as tensor_rules_hardware
@@ -19,7 +21,7 @@ from . import products as tensor_rules_products
 from . import splitting as tensor_rules_splitting
 from . import windows as tensor_rules_windows
 
-__all__ = ["MODULES", "RULES", "UNSTATED", "entries", "rule_named"]
+__all__ = ["MODULES", "RULES", "RULE_SET", "UNSTATED", "entries", "rule_named"]
 
 MODULES = (
     tensor_rules_pooling,
@@ -36,6 +38,8 @@ MODULES = (
 
 RULES: tuple[TensorRule, ...] = tuple(rule for module in MODULES for rule in module.RULES)
 """Every rule; names are unique."""
+
+RULE_SET: Final = RuleSet("tensor", tensor=RULES)
 
 UNSTATED: tuple[Unstated, ...] = ()
 """Rows of known wrong rules on tensors that are not stated: none."""

@@ -67,3 +67,37 @@ def test_a_mapping_has_one_name(folder: Path) -> None:
         64,
         "ilaverify: mapping row_pairs_wraps must be built with this name, not another; give it one name\n",
     )
+
+
+RULES = """
+from chc.tensor_rules.rule import Kind, TensorRule
+from ir_semantics.tensors.operators import reverse
+from ir_semantics.tensors.terms import input_
+from rewrites.rules.rule_set import RuleSet
+from rewrites.rules.tensor.words import sizes
+
+N, M = sizes("n m")
+X = input_("x", N, M)
+MINE = RuleSet("mine", tensor=(
+    TensorRule("rows reversed twice", "reverse(reverse(x)) = x", reverse(reverse(X, 0), 0), X, Kind.VALID),
+    TensorRule("rows reversed once", "reverse(x) = x", reverse(X, 0), X, Kind.WRONG),
+))
+"""
+
+
+def test_rules_of_a_module(tmp_path: Path) -> None:
+    (tmp_path / "my_rules.py").write_text(RULES)
+    code, out, err = run(
+        tmp_path, "prove", "rows-reversed-twice", "rows-reversed-once", "--no-store", "--module", "my_rules"
+    )
+    assert code == 0, out + err
+    assert out.endswith("1 PROVED, 1 REFUTED; all as expected\n")
+
+
+def test_rules_that_have_the_name_of_another(tmp_path: Path) -> None:
+    (tmp_path / "my_rules.py").write_text(RULES.replace("rows reversed once", "transposed twice"))
+    assert run(tmp_path, "list", "rule", "--module", "my_rules") == (
+        64,
+        "",
+        "ilaverify: two claims have the name transposed-twice; rename one of them\n",
+    )

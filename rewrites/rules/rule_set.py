@@ -1,0 +1,29 @@
+"""The door for rules: what a package states of scalars and tensors, under the entry points ``ilaverify.rules``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from chc.scalar_rules.rule import RuleRow, ScalarRule
+from chc.tensor_rules.rule import TensorRule
+from rewrites.extensions import Door
+
+__all__ = ["RULE_SETS", "RuleSet"]
+
+
+@dataclass(frozen=True, eq=False)
+class RuleSet:
+    """Rules by name of the set: rows of rules on scalars, each with its wrong and repaired forms, and rules on tensors.
+
+    A rule that is known to be wrong is as expected if it is REFUTED, any other if it is PROVED.  Names of rules are
+    unique over all sets.
+    """
+
+    name: str
+    scalar: tuple[RuleRow[ScalarRule], ...] = ()
+    tensor: tuple[TensorRule, ...] = ()
+
+
+RULE_SETS: Final = Door("ilaverify.rules", RuleSet)
+"""All rule sets that are installed."""
