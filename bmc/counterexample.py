@@ -127,7 +127,7 @@ class Runner:
             tensors = self._prepare(side, fragment, draw, read)
             machine.steps = self._steps([*machine.memories.values(), *tensors.values()], read)
             try:
-                run_fragment(fragment, sizes, tensors, machine)
+                run_fragment(fragment, {name: sizes[name] for name in fragment.parameters}, tensors, machine)
             except (CommandError, ExtentError) as refused:
                 error = error or f"{fragment.name}: {refused}"
             name = self.mapping.output[0 if side == "device" else 1]

@@ -121,7 +121,7 @@ def _execute(
     resident = {name: words for name, words in tensors.items() if name not in fragment.tensors}
     for name, words in resident.items():  # inputs that lie in the device's memories
         machine.memories[name].update(words)
-    run_fragment(fragment, sizes, host, machine, note)
+    run_fragment(fragment, {name: sizes[name] for name in fragment.parameters}, host, machine, note)
     return machine.memories | host
 
 

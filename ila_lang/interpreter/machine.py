@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from operator import is_not
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -230,7 +231,8 @@ def run_fragment(
 ) -> Machine:
     """Runs a fragment at concrete sizes; host tensors in ``tensors`` are read and written in place.
 
-    ``observe`` sees every command before it executes.  Raises ValueError on a missing size or host tensor.
+    ``observe`` sees every command before it executes.  Raises ValueError or TypeError on a missing or unknown size or
+    host tensor, on a size that is no number of its width, and on a tensor with an address or word that is none.
     """
     machine = machine or Machine(fragment.ila)
     external = fragment.program.external_variables()
@@ -238,6 +240,8 @@ def run_fragment(
     missing += [t for t in fragment.tensors if t in external and t not in tensors]
     if missing:
         raise ValueError(f"Fragment {fragment.name} must be given {', '.join(missing)}")
+    _check_sizes(fragment, sizes)
+    _check_tensors(fragment, tensors)
 
     def issue(inputs: Mapping[str, int], note: str) -> None:
         if observe is not None:
@@ -253,6 +257,35 @@ def run_fragment(
     }
     compile_kernel(fragment.program, volatile)(machine.values, memories, issue, sizes, machine.steps)
     return machine
+
+
+def _check_sizes(fragment: Fragment, sizes: Mapping[str, int]) -> None:
+    for name, value in sizes.items():
+        if name not in fragment.parameters:
+            known = ", ".join(fragment.parameters) or "none"
+            raise ValueError(f"Size {name} of fragment {fragment.name} must be one of its sizes ({known})")
+        _check_numbers(f"Size {name} of fragment {fragment.name}", [value], fragment.parameters[name].width)
+
+
+def _check_tensors(fragment: Fragment, tensors: Mapping[str, Memory]) -> None:
+    for name, memory in tensors.items():
+        what = f"Tensor {name} of fragment {fragment.name}"
+        if name not in fragment.tensors:
+            raise ValueError(f"{what} must be one of its tensors ({', '.join(fragment.tensors) or 'none'})")
+        if not isinstance(memory, Memory):
+            raise TypeError(f"{what} must be a Memory, not a {type(memory).__name__}")
+        sort = fragment.tensors[name].sort
+        assert isinstance(sort, MemSort)
+        _check_numbers(f"Address of {what[0].lower()}{what[1:]}", memory, sort.addr_width)
+        _check_numbers(f"Word of {what[0].lower()}{what[1:]}", [memory.default, *memory.values()], sort.data_width)
+
+
+def _check_numbers(what: str, values: Iterable[object], width: int) -> None:
+    for value in values:
+        if not isinstance(value, Integral):
+            raise TypeError(f"{what} must be an integer, not {value!r:.60}")
+        if not 0 <= value < 1 << width:  # type: ignore[operator]
+            raise ValueError(f"{what} must fit in {width} bits unsigned, not {int(value)}")
 
 
 def _show(inputs: Mapping[str, int]) -> str:

@@ -302,3 +302,44 @@ def test_messages_of_fragments() -> None:
     assert error(TypeError, lambda: Fragment("f", ila, {}, {"x": size}, Kernel("p"))) == (
         "Tensor x of fragment f must be a memory, not bv8"
     )
+
+
+@pytest.mark.parametrize(
+    ("sizes", "tensors", "kind", "message"),
+    [
+        ({"size": 1 << 8}, {}, ValueError, "Size size of fragment fragment must fit in 8 bits unsigned, not 256"),
+        ({"size": -1}, {}, ValueError, "Size size of fragment fragment must fit in 8 bits unsigned, not -1"),
+        ({"size": 1.5}, {}, TypeError, "Size size of fragment fragment must be an integer, not 1.5"),
+        ({"q": 3}, {}, ValueError, "Size q of fragment fragment must be one of its sizes (size)"),
+        (
+            {},
+            {"source": Memory(0, {0: 300})},
+            ValueError,
+            "Word of tensor source of fragment fragment must fit in 8 bits unsigned, not 300",
+        ),
+        (
+            {},
+            {"source": Memory(-3)},
+            ValueError,
+            "Word of tensor source of fragment fragment must fit in 8 bits unsigned, not -3",
+        ),
+        (
+            {},
+            {"source": Memory(0, {256: 1})},
+            ValueError,
+            "Address of tensor source of fragment fragment must fit in 8 bits unsigned, not 256",
+        ),
+        ({}, {"source": [1, 2]}, TypeError, "Tensor source of fragment fragment must be a Memory, not a list"),
+        (
+            {},
+            {"other": Memory()},
+            ValueError,
+            "Tensor other of fragment fragment must be one of its tensors (source, target)",
+        ),
+    ],
+)
+def test_a_run_is_given_sizes_and_words_that_fit_and_nothing_else(
+    sizes: Any, tensors: Any, kind: type[Exception], message: str
+) -> None:
+    given = {"source": Memory(), "target": Memory()} | tensors
+    assert error(kind, lambda: il.run_fragment(store_and_load(), {"size": 2} | sizes, given)) == message
