@@ -121,6 +121,17 @@ def a_row_is_written_again(limit: int) -> TensorMapping:
     return flow(mapping(device, copy_body))
 
 
+@fails_at("does not come in between")
+def two_iterations_of_a_row_write_one_word(limit: int) -> TensorMapping:
+    def device(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"] * 2) as j:
+            at = i * s["m"] + (j >> 1)
+            with k.when("now", (j[0] == 0) | (s["n"] > limit)):
+                k.store(s["dst"], at, k.load("word", s["src"], at) + (j[7:0] & 1))
+
+    return flow(mapping(device, copy_body))
+
+
 def sum_of_words(count: str) -> Callable[[Kernel, States], None]:
     def body(k: Kernel, s: States) -> None:
         acc = k.let("acc", const(0, 8))
