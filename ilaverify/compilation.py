@@ -1,4 +1,4 @@
-"""From an ONNX model and a directory of certificates to a compiled model.
+"""From a model and a directory of certificates to a compiled model.
 
 The steps are those of other packages: import, gate, offload, calibration, code generation, memory plan.  Here they are
 put in order, and every claim that the result rests on is collected with its certificate.
@@ -18,7 +18,7 @@ import numpy as np
 from rewrites.claims.gate import Gate, open_gate
 from rewrites.claims.names import slug
 from rewrites.compiler.artefact.model import Certified, Compiled, OnHost
-from rewrites.compiler.artefact.source import source_of
+from rewrites.compiler.artefact.sources.front_end import FRONT_ENDS, front_end_of
 from rewrites.compiler.codegen import (
     MAPPINGS,
     SPLITS,
@@ -92,15 +92,12 @@ def compile_model(
 ) -> Compiled:
     """The compiled model; ``entries`` are all claims that are known, of which those needed pass the gate or do not.
 
-    Raises GraphError where the model cannot be imported, and UsageError where calibration data do not fit.
+    Raises ArtefactError where no front end reads such files, GraphError where the model cannot be imported, and
+    UsageError where calibration data do not fit.
     """
-    from ir_semantics.onnx import import_model, read_model
-
+    front_end = front_end_of(request.model)
     progress(f"reading {request.model}")
-    proto = read_model(request.model)
-    graph = import_model(proto, dimensions=request.dimensions)
-    source = source_of(proto, graph.constants)
-    del proto
+    graph, source = front_end.read(request.model, request.dimensions)
     samples = None if request.calibration is None else samples_of(graph, request.calibration)
     wanted = [name for name in claims_for(request.targets, exact=request.exact) if name in entries]
     progress(f"looking at {len(wanted)} certificates in {request.proofs}")
@@ -132,13 +129,15 @@ def compile_model(
         source,
         request.model.name,
         dict(request.dimensions),
+        front_end.name,
+        FRONT_ENDS.guest(front_end.name),
         request.targets,
         {
             "matching": "exact" if request.exact else "flexible",
             "costs": request.costs,
             "saturation": offloaded.saturation.stop.value,
             "cheapest_of_what_was_found": offloaded.optimal,
-            "versions": {name: version(name) for name in ("numpy", "onnx")},
+            "versions": {name: version(name) for name in ("numpy", *front_end.packages)},
         },
         request.options,
         told if told["given"] else {**told, "seed": SEED},

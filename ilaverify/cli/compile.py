@@ -1,4 +1,4 @@
-"""The verb ``compile``: an ONNX model becomes programs of accelerators, by rules and mappings that hold a certificate.
+"""The verb ``compile``: a model becomes programs of accelerators, by rules and mappings that hold a certificate.
 
 Exit codes: 0 done (what could not be used is said), 64 bad usage, a bad model included; nothing is written then.
 """
@@ -36,12 +36,12 @@ def add_parser(verbs: Any) -> None:
     """Adds the verb to the subparsers of the command line; ``options.run`` runs it."""
     parser: argparse.ArgumentParser = verbs.add_parser(
         "compile",
-        help="compile an ONNX model to programs of accelerators, by certified rules and mappings alone",
+        help="compile a model, such as one in ONNX, to programs of accelerators, by certified rules and mappings alone",
         description="Writes a directory with programs, memory plan, the chain of rule applications with the digests of "
         "their certificates, and a summary.",
         epilog="exit codes: 0 done, 64 bad usage or a bad model (nothing is written)",
     )
-    parser.add_argument("model", type=Path, metavar="MODEL.onnx")
+    parser.add_argument("model", type=Path, metavar="MODEL")
     parser.add_argument(
         "--target", required=True, metavar="NAME[,NAME...]", help=f"of {', '.join(TARGETS)}; the preferred one first"
     )

@@ -104,13 +104,13 @@ def _run(options: argparse.Namespace) -> int:
     else:
         (inputs,) = drawn_inputs(compiled.graph, options.random, 1)
     try:
-        reference = None if options.reference == "host" else run_onnx(compiled.source.whole(), inputs)
+        reference = None if options.reference == "host" else run_onnx(compiled.source.as_onnx(), inputs)
         devices = Devices()
         found = compare(
             compiled.graph, compiled.implementations, inputs, reference, devices, certified=compiled.certificates
         )
         again = [_seconds(compiled, inputs, devices) for _ in range(options.repeat or 0)]
-    except GraphError as error:
+    except (ArtefactError, GraphError) as error:
         raise UsageError(str(error)) from error
     written = []
     if options.output is not None:

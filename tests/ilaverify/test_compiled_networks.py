@@ -33,7 +33,7 @@ def compiled_and_run(name: str, targets: tuple[str, ...], place: Path) -> tuple[
     assert [p for c in check_compiled(compiled, all_entries(), place / "proofs") for p in c.problems] == []
     (inputs,) = drawn_inputs(compiled.graph, 7, 1)
     pytest.importorskip("onnxruntime")
-    reference = run_onnx(compiled.source.whole(), inputs)
+    reference = run_onnx(compiled.source.as_onnx(), inputs)
     return compiled, compare(compiled.graph, compiled.implementations, inputs, reference)
 
 

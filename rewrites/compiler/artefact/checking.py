@@ -1,6 +1,6 @@
 """A compiled model checked: everything that it says is made again and compared, nothing of it is believed.
 
-What is relied on: the importer, the certificates (that they are live is the gate's to say, that they are proofs is
+What is relied on: the front end, the certificates (that they are live is the gate's to say, that they are proofs is
 ``recheck``'s), the checker of explanations, the mappings' own fragments, and the checker of memory plans.  Quantisation
 and splits are choices; any of them is right, so long as calls stay in the proved domain, and that is checked.
 """
@@ -12,7 +12,6 @@ from pathlib import Path
 
 from ir_semantics.graph.ir import Graph
 from ir_semantics.graph.types import GraphError
-from ir_semantics.onnx import import_model
 from reports.subjects import Entry
 from rewrites.claims.gate import Gate, Recheck, open_gate
 from rewrites.compiler.codegen import is_program_of
@@ -28,6 +27,7 @@ from smt_encodings.claims import Equality
 from .contents import Check, check_contents
 from .errors import ArtefactError
 from .model import Compiled
+from .sources.front_end import FRONT_ENDS
 
 __all__ = ["check_compiled"]
 
@@ -107,8 +107,7 @@ def _chain(compiled: Compiled, gate: Gate) -> Check:
 
 
 def _imported(compiled: Compiled) -> Graph:
-    with compiled.source.file() as path:
-        return import_model(path, dimensions=compiled.dimensions)
+    return FRONT_ENDS.all()[compiled.front_end].read_again(compiled.source, compiled.dimensions)
 
 
 def _folding(compiled: Compiled) -> Check:

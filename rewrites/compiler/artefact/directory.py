@@ -26,14 +26,14 @@ from .errors import ArtefactError, field, text
 __all__ = ["MODEL", "SCHEMA", "is_artefact", "may_write", "read_directory", "write_directory"]
 
 MODEL = "model.json"
-SCHEMA = "ilaverify-artefact-2"
+SCHEMA = "ilaverify-artefact-3"
 """Version of the format."""
 
 MOST_BYTES = (1 << 32) - 1
 """Bytes of all files of an artefact; a bound of this implementation."""
 MOST_FILES = 100_000
 
-_NAME = re.compile(r"(programs/)?[A-Za-z0-9][A-Za-z0-9_-]{0,99}\.(json|npz|md|onnx)")
+_NAME = re.compile(r"(programs/)?[A-Za-z0-9][A-Za-z0-9_-]{0,99}\.[a-z0-9]{1,16}")
 
 
 def write_directory(directory: Path, content: Mapping[str, Any], files: Mapping[str, Data | Callable[[], Data]]) -> str:

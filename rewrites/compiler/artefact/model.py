@@ -1,14 +1,13 @@
 """A compiled model: what the compiler decided, and what its decisions rest on; written to a directory and read back.
 
-=================  =====================================================================================================
-``model.json``     the compiled graph; calls of proved mappings; certificates by digest; what was left out; all digests
-``chain.json``     why the compiled graph equals the model: the rewritten graph and every output's explanation
-``constants.npz``  data of constants by digest, each once: those of the rewritten graph, and of the model's tensors
-``programs/``      the commands of every call as columns, and where run-time elements go: see
-``ila_lang.templates.instance`` ``plan.json``      places of the host's tensors in one memory, and the regions that each
-program has in its device's ``source.onnx``    the model that was compiled; its large tensors are in ``constants.npz``
-``SUMMARY.md``     for people =================
-=====================================================================================================
+* ``model.json``: the compiled graph; calls of proved mappings; certificates by digest; what was left out; all digests
+* ``chain.json``: why the compiled graph equals the model: the rewritten graph and every output's explanation
+* ``constants.npz``: data of constants by digest, each once: those of the rewritten graph, and of the model's tensors
+* ``programs/``: the commands of every call as columns, and where run-time elements go
+  (:mod:`ila_lang.templates.instance`)
+* ``plan.json``: places of the host's tensors in one memory, and the regions that each program has in its device's
+* ``source.*``: the model that was compiled, as its front end keeps it; large tensors of ONNX are in ``constants.npz``
+* ``SUMMARY.md``: for people
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from .errors import field as typed
 from .graphs import graph_json, graph_value
 from .plans import plans_json, plans_value
 from .shared import made_again, shared_json
-from .source import CONSTANTS, SOURCE, Source
+from .sources.front_end import CONSTANTS, FRONT_ENDS, FrontEnd, Source
 
 if TYPE_CHECKING:
     from rewrites.egraph import Explanation
@@ -73,6 +72,7 @@ class Compiled:
     ``rewritten`` is the graph that ``explanations`` lead to from the imported ``source``; ``graph`` is the same with
     what depends on constants alone computed, which is done again when it is read.  ``implementations`` are those of the
     accelerator nodes of ``graph``, with their constant operands, and ``programs`` the programs of their calls.
+    ``front_end`` is the name of what read it, ``package`` the distribution or module that has this one, empty for ours.
     ``settings`` say how it was compiled, ``left_out`` which claims did not pass the gate and why.  ``summary`` is the
     text of SUMMARY.md, ``digest`` one over everything: both are empty before writing.
     """
@@ -80,6 +80,8 @@ class Compiled:
     source: Source = field(repr=False)
     source_name: str
     dimensions: Mapping[str, int]
+    front_end: str
+    package: str
     targets: tuple[str, ...]
     settings: Mapping[str, Any]
     options: Options
@@ -133,12 +135,15 @@ def write_compiled(directory: Path, compiled: Compiled, summary: str) -> str:
     chain = {"rewritten": graph_json(compiled.rewritten), "explanations": chain_json(compiled.explanations)}
     files["chain.json"] = _json(chain)
     files["plan.json"] = _json(plans_json(compiled.problem, compiled.plan, compiled.implementations))
-    files[SOURCE] = compiled.source.placed(data)
+    files[FRONT_ENDS.all()[compiled.front_end].file_name] = compiled.source.placed(data)
     files["SUMMARY.md"] = summary.encode("utf-8")
     options = compiled.options
     content = {
         "tool": compiled.tool,
-        "source": {"name": compiled.source_name, "dimensions": dict(compiled.dimensions)},
+        "source": {
+            "name": compiled.source_name, "dimensions": dict(compiled.dimensions),
+            "front_end": compiled.front_end, "package": compiled.package,
+        },
         "targets": list(compiled.targets),
         "settings": dict(compiled.settings),
         "options": {
@@ -176,7 +181,9 @@ def read_compiled(directory: Path) -> Compiled:
     content, files = read_directory(directory)
     where = str(directory / "model.json")
     content = record(where, content, _KEYS)
-    needed = {"chain.json", CONSTANTS, "plan.json", SOURCE, "SUMMARY.md"}
+    source = record(f"{where}: source", content["source"], ("name", "dimensions", "front_end", "package"))
+    front_end = _front_end(f"{where}: source", source["front_end"])
+    needed = {"chain.json", CONSTANTS, "plan.json", front_end.file_name, "SUMMARY.md"}
     for name in sorted(needed - set(files)):
         raise ArtefactError(f"{where}: files must include {name}")
     stored = arrays_of(str(directory / CONSTANTS), files[CONSTANTS])
@@ -193,7 +200,6 @@ def read_compiled(directory: Path) -> Compiled:
         raise ArtefactError(
             f"{where}: graph must be the rewritten one of chain.json with its constants computed; it is another"
         )
-    source = record(f"{where}: source", content["source"], ("name", "dimensions"))
     dimensions = typed(f"{where}: dimensions", source["dimensions"], dict, "an object of extents")
     options = _options(f"{where}: options", content["options"])
     implementations, programs, used = _implementations(directory, content["accelerated"], files, graph, options)
@@ -204,9 +210,11 @@ def read_compiled(directory: Path) -> Compiled:
     certificates = typed(f"{where}: certificates", content["certificates"], dict, "an object of claims")
     left_out = typed(f"{where}: left_out", content["left_out"], dict, "an object of reasons")
     return Compiled(
-        Source(files[SOURCE], stored, files[CONSTANTS]),
+        front_end.kept(files[front_end.file_name], stored, files[CONSTANTS]),
         text(f"{where}: source", source["name"]),
         {name: natural(f"{where}: dimension {name}", extent, 1 << 31) for name, extent in dimensions.items()},
+        front_end.name,
+        text(f"{where}: source", source["package"]),
         tuple(_target(f"{where}: targets", t) for t in items(f"{where}: targets", content["targets"])),
         typed(f"{where}: settings", content["settings"], dict, "an object"),
         options,
@@ -280,6 +288,16 @@ def _options(where: str, value: object) -> Options:
         return Options(8 if bits == 8 else 16, published, headroom)
     except ValueError as error:
         raise ArtefactError(f"{where}: {error}") from error
+
+
+def _front_end(where: str, value: object) -> FrontEnd:
+    known = FRONT_ENDS.all()
+    if not isinstance(value, str) or value not in known:
+        raise ArtefactError(
+            f"{where}: front_end must be one of {', '.join(known)}, not {value!r:.60}; install its package, or name "
+            "its module by --module"
+        )
+    return known[value]
 
 
 def _target(where: str, value: object) -> str:

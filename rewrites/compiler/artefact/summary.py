@@ -54,6 +54,9 @@ def _lines(compiled: Compiled) -> Iterator[str]:
     targets = ", ".join(compiled.targets)
     yield f"# {_cell(compiled.source_name)}, compiled for {targets}"
     yield ""
+    if compiled.package:
+        yield f"Read by the front end {compiled.front_end} of {_cell(compiled.package)}, which is trusted as that is."
+        yield ""
     calls = sum(len(i.calls) for i in compiled.implementations.values())
     commands = sum(len(p) for programs in compiled.programs.values() for p in programs)
     yield (

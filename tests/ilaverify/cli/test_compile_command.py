@@ -371,7 +371,7 @@ def test_other_tools_read_the_source_where_it_lies(place: Path) -> None:
     original, source = onnx.load(place / "small.onnx"), onnx.load(place / "made" / "source.onnx")
     pairs = list(zip(original.graph.initializer, source.graph.initializer, strict=True))
     assert [t.raw_data for t, _ in pairs] == [t.raw_data for _, t in pairs]
-    assert onnx.load_from_string(compiled.source.whole()).graph.node == original.graph.node
+    assert onnx.load_from_string(compiled.source.as_onnx()).graph.node == original.graph.node
 
 
 def tensor_elsewhere(directory: Path, **told: str) -> None:
@@ -400,7 +400,7 @@ def test_a_source_with_data_elsewhere_is_refused(told: dict[str, str], reason: s
     tensor_elsewhere(made, **told)
     compiled = read_compiled(made)
     with pytest.raises(GraphError, match=reason):
-        compiled.source.whole()
+        compiled.source.as_onnx()
     (chain,) = [c for c in check_compiled(compiled, entries(), place / "proofs") if c.what == "chain of rules"]
     assert chain.problems and reason in chain.problems[0]
 

@@ -1,4 +1,4 @@
-"""The model that was compiled, as ONNX, with its large tensors among the constants of the artefact.
+"""Models in ONNX: the model that was compiled, with its large tensors among the constants of the artefact.
 
 ``source.onnx`` names them as ONNX names external data: by file, offset and length.  So every array is stored once, and
 other tools can read the model where it lies.
@@ -6,43 +6,34 @@ other tools can read the model where it lies.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_semantics.graph.ir import digest_of
+from ir_semantics.graph.ir import Graph, digest_of
 from ir_semantics.graph.types import Array
+from rewrites.compiler.artefact.arrays import Data, places_of
+from rewrites.compiler.artefact.errors import ArtefactError
 
-from .arrays import Data, npz_bytes, places_of
-from .errors import ArtefactError
+from .front_end import CONSTANTS, FrontEnd, Source
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-__all__ = ["CONSTANTS", "SOURCE", "Source", "source_of"]
+__all__ = ["FRONT_END", "OnnxSource"]
 
 SOURCE = "source.onnx"
-CONSTANTS = "constants.npz"
 LEAST_BYTES = 1024
 """Smaller tensors stay in the model: naming them takes about a hundred bytes."""
 
 
-@dataclass(frozen=True, eq=False)
-class Source:
-    """A model whose large tensors are elsewhere: among ``tensors``, by digest.
+class OnnxSource(Source):
+    """A model whose large tensors are elsewhere.
 
-    Where it was read, ``data`` are the bytes of ``constants.npz``, and the model says where in them its tensors are;
-    until it is written it says their digests.
+    Where it was read, it says where in ``constants.npz`` its tensors are; until it is written it says their digests.
     """
-
-    model: bytes = field(repr=False)
-    tensors: Mapping[str, Array] = field(repr=False)
-    data: Data = field(default=b"", repr=False)
 
     def placed(self, data: Data) -> bytes:
         """The model for a ``constants.npz`` that has all its tensors.
@@ -68,26 +59,24 @@ class Source:
                 tensor.external_data.add(key=key, value=str(value))
         return bytes(model.SerializeToString(deterministic=True))
 
-    @contextmanager
-    def file(self) -> Iterator[Path]:
-        """The model as a file with its data beside it, in a directory of its own."""
-        data = self.data or npz_bytes(self.tensors)
-        with tempfile.TemporaryDirectory(prefix="ilaverify-") as folder:
-            path = Path(folder) / SOURCE
-            path.write_bytes(self.placed(data))
-            (Path(folder) / CONSTANTS).write_bytes(data)
-            yield path
-
-    def whole(self) -> bytes:
+    def as_onnx(self) -> bytes:
         """The model with its data inside; raises GraphError where it names other files, or places that are none."""
         from ir_semantics.onnx import read_model
 
-        with self.file() as path:
+        with self.file(SOURCE) as path:
             model = read_model(path)
         return bytes(model.SerializeToString(deterministic=True))
 
 
-def source_of(model: ModelProto, constants: Mapping[str, Array]) -> Source:
+def _read(path: Path, dimensions: Mapping[str, int]) -> tuple[Graph, Source]:
+    from ir_semantics.onnx import import_model, read_model
+
+    model = read_model(path)
+    graph = import_model(model, dimensions=dimensions)
+    return graph, _source_of(model, graph.constants)
+
+
+def _source_of(model: ModelProto, constants: Mapping[str, Array]) -> OnnxSource:
     """A model as a source, whose data are inside it; they are taken out of ``model``.
 
     Arrays that are among ``constants``, by digest, are these.
@@ -108,7 +97,9 @@ def source_of(model: ModelProto, constants: Mapping[str, Array]) -> Source:
         tensor.data_location = onnx.TensorProto.EXTERNAL
         tensor.external_data.add(key="location", value=CONSTANTS)
         tensor.external_data.add(key="checksum", value=digest)
-    return Source(model.SerializeToString(deterministic=True), tensors)
+    return OnnxSource(model.SerializeToString(deterministic=True), tensors)
 
 
 _PLAIN = frozenset({"f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"})
+
+FRONT_END = FrontEnd("onnx", (".onnx",), _read, OnnxSource, ("onnx",))
