@@ -35,7 +35,7 @@ def _regenerate(
 
 METHOD = Method(
     "hash",
-    "sums compared as multisets of summands, by hashes of them",
+    "one shape, with sums in any order: compared as multisets of summands, by hashes of them",
     "anything about other sizes than those above",
     _claim,
     _prove,
