@@ -34,17 +34,21 @@ def enclosed(rule: ScalarRule, values: Mapping[str, Value]) -> tuple[bool, Count
     """
     if rule.number.family != "real":
         raise NotInterpreted(f"{rule.number} has no intervals")
-    terms = [rule.condition, rule.left_has_value, rule.right_has_value]
+    terms = [rule.condition, rule.left_has_value, rule.right_may_have_value]
     try:
-        condition, defined, right_defined = interpret(terms, _Intervals(values), rule.number)
+        condition, defined, possible = interpret(terms, _Intervals(values), rule.number)
         if not (condition and defined):
             return False, None
-        left, right = interpret(rule.sides, _Intervals(values), rule.number)
+        left, *rights = interpret(rule.sides if possible else rule.sides[:1], _Intervals(values), rule.number)
     except (ZeroDivisionError, OverflowError) as error:
         raise NotInterpreted(f"no interval encloses a value: {error}") from error
-    assert isinstance(left, Interval) and isinstance(right, Interval)
-    apart = not right_defined or left.high < right.low or right.high < left.low
-    return True, Counterexample(dict(values), left.low, right.low if right_defined else None) if apart else None
+    assert isinstance(left, Interval)
+    if not rights:
+        return True, Counterexample(dict(values), left.low, None)
+    (right,) = rights
+    assert isinstance(right, Interval)
+    apart = left.high < right.low or right.high < left.low
+    return True, Counterexample(dict(values), left.low, right.low) if apart else None
 
 
 def _power(base: Interval, exponent: Interval) -> Interval:

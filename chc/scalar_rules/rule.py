@@ -114,9 +114,17 @@ class ScalarRule:
 
     @cached_property
     def right_has_value(self) -> Scalar:
-        """Where the right side has a value."""
+        """Where the right side surely has a value: what a proof needs."""
+        return self._right(surely=True)
+
+    @cached_property
+    def right_may_have_value(self) -> Scalar:
+        """Where the right side may have a value: elsewhere it has none, which refutes."""
+        return self._right(surely=False)
+
+    def _right(self, *, surely: bool) -> Scalar:
         given = (self.condition, self.left)
-        return _both(self.right_defined, has_value((self.right,), self.number, given=given))
+        return _both(self.right_defined, has_value((self.right,), self.number, given=given, surely=surely))
 
     @property
     def sides(self) -> tuple[Scalar, Scalar]:
@@ -178,28 +186,34 @@ _EXACTLY: Mapping[str, Callable[..., Scalar]] = {
     "asin": lambda x: (x >= -1) & (x <= 1),
     "acos": lambda x: (x >= -1) & (x <= 1),
 }
-"""Where partial functions of real numbers have a value."""
+"""Where partial functions of real numbers have a value, and nowhere else."""
 _AT_LEAST: Mapping[str, Callable[..., Scalar]] = {
     "pow": lambda x, y: TRUE if _positive(x) else x > 0,
     "tan": lambda x: FALSE,
 }
-"""Where others surely have one.  They have it elsewhere, too, which the language cannot say."""
+"""Where others surely have one.  They have it elsewhere, too, which the language cannot say: this proves, and does not
+refute."""
+_AT_MOST: Mapping[str, Callable[..., Scalar]] = {
+    "pow": lambda x, y: TRUE if _not_zero(x) or (y.op == "constant" and y.payload >= 0) else ~x.equals(0) | (y >= 0),
+}
+"""Where these may have one; elsewhere they surely have none.  A tangent may have one anywhere."""
 
 
-def has_value(roots: Sequence[Scalar], number: Format, *, given: Sequence[Scalar] | None = None) -> Scalar:
+def has_value(roots: Sequence[Scalar], number: Format, *, given: Sequence[Scalar] = (), surely: bool = False) -> Scalar:
     """The condition that partial functions of real numbers in terms are applied within their domains.
 
-    ``number`` takes the place of NUMBER.  Without ``given`` the condition is necessary: it may be assumed of terms that
-    have values.  With ``given``, terms that have values, it is sufficient for ``roots`` to have values.  A choice needs
-    the value of its condition and of the operand that it takes.  Functions of floats and machine numbers are total; a
-    float that becomes an exact number must be finite.
+    ``number`` takes the place of NUMBER; ``given`` are terms that have values.  The condition is necessary: it may be
+    assumed of terms that have values, and where it does not hold, one of ``roots`` has none.  With ``surely`` it is
+    sufficient for ``roots`` to have values, and says nothing where it does not hold.  A choice needs the value of its
+    condition and of the operand that it takes.  Functions of floats and machine numbers are total; a float that becomes
+    an exact number must be finite.
     """
 
     def kind_of(term: Scalar) -> Format:
         return number if term.format == NUMBER else term.format
 
-    domains = _EXACTLY if given is None else {**_EXACTLY, **_AT_LEAST}
-    computed = _always_computed(given or ())
+    domains = {**_EXACTLY, **(_AT_LEAST if surely else _AT_MOST)}
+    computed = _always_computed(given)
     known: dict[Scalar, Scalar] = {}
     for term in postorder(roots):
         inner = [known[a] for a in term.args]

@@ -54,8 +54,8 @@ def replay(rule: ScalarRule, values: Mapping[str, Value]) -> Counterexample | No
     if not holds_at(rule, values):
         return None
     left_term, right_term = rule.sides
-    (right_defined,) = interpret([rule.right_has_value], domain, rule.number)
-    if not right_defined:
+    (possible,) = interpret([rule.right_may_have_value], domain, rule.number)
+    if not possible:
         return Counterexample(dict(values), interpret([left_term], domain, rule.number)[0], None)
     left, right = interpret([left_term, right_term], domain, rule.number)
     return None if same_value(left, right) else Counterexample(dict(values), left, right)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
+from operator import truediv
 
 import pytest
 
@@ -21,6 +24,7 @@ from ir_semantics.scalars.terms import (
     Format,
     NotInterpreted,
     Scalar,
+    abs_,
     apply,
     cast,
     code_format,
@@ -136,6 +140,66 @@ def test_a_partial_function_of_the_left_side_may_go_or_stay() -> None:
 def test_a_power_has_values_at_negative_numbers_too() -> None:
     """x^2 is known for positive x only; that it has a value elsewhere must not be assumed away."""
     assert prove_rule(ScalarRule("square", pow_(x, 2), x * x, REALS)).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (x * x, pow_(x, 2)),
+        (x, pow_(x, 1)),
+        (x * x * x, pow_(x, 3)),
+        (x * x, pow_(abs_(x), 2)),
+        (x, x + 0 * pow_(x - x, 1)),
+        (x, x + 0 * pow_(x - 1, y * y)),
+        (x - x, apply("tan", x - x)),
+    ],
+    ids=str,
+)
+def test_a_right_side_that_may_have_a_value_refutes_nothing(left: Scalar, right: Scalar) -> None:
+    """These rules hold; only where a power or a tangent surely has a value is known, not where it has none."""
+    assert prove_rule(ScalarRule("true", left, right, REALS)).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(("left", "right"), [(x * x, pow_(x, 2)), (x, pow_(x, 1))], ids=str)
+def test_such_powers_are_proved_of_positive_numbers(left: Scalar, right: Scalar) -> None:
+    assert prove_rule(ScalarRule("true", left, right, REALS, condition=x > 0)).status is Status.PROVED
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "reason"),
+    [
+        (x, x + 0 * pow_(x, -1), "x = 0: 0 vs undefined"),
+        (x, x + 0 * pow_(x - x, y), "x = 0, y = -1: 0 vs undefined"),
+        (exp(x), exp(x) + 0 * (1 / x), "x = 0: 1 vs undefined"),
+        (exp(x), exp(x) + 0 * pow_(x, -2), "x = 0: 1 vs undefined"),
+    ],
+    ids=str,
+)
+def test_a_right_side_that_has_no_value_refutes(left: Scalar, right: Scalar, reason: str) -> None:
+    verdict = prove_rule(ScalarRule("partial", left, right, REALS))
+    assert (verdict.status, verdict.reason) == (Status.REFUTED, reason)
+
+
+PYTHON = {"div": truediv, "remainder": math.fmod, "log": math.log, "sqrt": math.sqrt, "pow": math.pow} | {
+    name: getattr(math, name) for name in ("acosh", "atanh", "asin", "acos", "tan")
+}
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_conditions_say_where_functions_have_values(name: str) -> None:
+    """Of all but powers and tangents exactly; of these, where they surely have one and where they may."""
+    arity = OPERATORS[name].arity
+    term = apply(name, *[x, y][:arity])
+    exact = name not in ("pow", "tan")
+    for a, b in product([Fraction(n, 2) for n in range(-5, 6)], repeat=2):
+        domain = Concrete({"x": a, "y": b})
+        surely, may = interpret([has_value([term], REALS, surely=s) for s in (True, False)], domain, REALS)
+        try:
+            PYTHON[name](*[float(a), float(b)][:arity])
+            has = True
+        except (ValueError, ZeroDivisionError):
+            has = False
+        assert (surely, may) == (has, has) if exact else surely <= has <= may, (a, b)
 
 
 def test_choices_guard_partial_functions() -> None:
