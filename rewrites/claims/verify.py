@@ -59,7 +59,7 @@ def verify_with(mapping: TensorMapping, method: str, discharger: Discharger, **p
     sizes = mapping.sizes_for(shape_of(values)) if "shape" in values else None
     verdict = chosen.prove(mapping, values, discharger)
     verdict.method = chosen.name
-    verdict.details = {"parameters": values, "package": METHODS.guest(chosen.name), **verdict.details}
+    verdict.details = {"parameters": values, **verdict.details, "package": METHODS.guest(chosen.name)}
     if verdict.status is Status.UNKNOWN and sizes is None:
         suspects: Any = verdict.details.get("suspects", ())
         found = _difference(mapping, suspects)

@@ -62,6 +62,7 @@ def test_all_come_in_the_order_of_their_entry_points(offer: Offer, door: Door[Co
     assert list(door.all()) == ["z", "grey", "y"]
     assert door.all()["grey"] == Colour("grey")
     assert [door.origin(name) for name in ("grey", "y")] == ["ilaverify 1.2", "other 1.2"]
+    assert [door.guest(name) for name in ("grey", "y")] == ["", "other 1.2"]
 
 
 def test_nothing_is_imported_before_it_is_asked_for(offer: Offer, door: Door[Colour]) -> None:
