@@ -17,6 +17,7 @@ from .language.function import inline, inline_all, primitive, uninterpreted
 from .language.kernel import Command, ExtentError, For, Kernel, Let, Load, Statement, Store, walk
 from .language.model import Ila, Instruction
 from .language.sorts import BOOL, BoolSort, BvSort, MemSort, Sort, bv, mem
+from .packages import require_packages
 from .streams.simulator import ArrayMemory, CommandStream, Simulator
 from .text.listing import show_expr, show_ila, show_kernel, show_statements
 from .text.portable import (
@@ -32,6 +33,8 @@ from .text.portable import (
     kernel_from_json,
     kernel_to_json,
 )
+
+require_packages()  # all of them import this one first
 
 __all__ = [
     "BOOL",

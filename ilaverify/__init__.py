@@ -1,7 +1,28 @@
-"""The command line and the few functions that tie the parts together.
+"""Proofs that accelerator programs compute what tensor-compiler fragments mean; the verbs of the command line.
 
-Nothing is proved here. The package passes on what the provers and the checker say; it trusts them,
-and turns their verdicts into text, JSON and exit codes without making any of them stronger.
+>>> import ilaverify
+>>> verdict = ilaverify.prove("transposed-twice")
+>>> verdict.status.value
+'PROVED'
+
+Nothing is proved here: the package passes on what the provers and the checker say, and makes none of it stronger.  Of
+the other packages, what ``__all__`` of :mod:`ila_lang` names is meant for models and mappings of others, and so are the
+doors in :mod:`rewrites` (docs/extending.md).  Everything else may change without notice.
 """
 
+TYPE_CHECKING = False  # typing itself takes time to load
+if TYPE_CHECKING:
+    from .api import campaign, check, prove, simulate, use_module
+
+__all__ = ["__version__", "campaign", "check", "prove", "simulate", "use_module"]
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    """Functions are loaded when they are first asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(".api", __name__), name)

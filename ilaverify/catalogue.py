@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from reports.subjects import Entry, Subject
     from rewrites.campaigns.definition import Campaign
     from rewrites.mappings.claim import MappingClaim
-    from rewrites.targets.target import Model, Target
+    from rewrites.targets.target import Model, Simulated, Target
 
 __all__ = [
     "all_entries",
@@ -23,6 +23,7 @@ __all__ = [
     "find_campaign",
     "find_mapping",
     "find_model",
+    "find_simulator",
     "find_subject",
     "mapping_entries",
     "mappings",
@@ -110,6 +111,22 @@ def find_subject(name: str) -> Subject:
 def find_model(name: str) -> Ila:
     """The model of that name; raises UsageError with the known names otherwise."""
     return _find("model", name, models()).build()
+
+
+def find_simulator(name: str, reading: str | None = None) -> Callable[[str], Simulated]:
+    """What runs program files on the model of that name, in a reading of its specification, by default the first.
+
+    Raises UsageError with the known names otherwise.
+    """
+    known = {name: model.simulate for name, model in models().items() if model.simulate is not None}
+    if name not in known:
+        raise UsageError(f"model to simulate must be one of {', '.join(known)}, not '{name}'")
+    readings = models()[name].readings
+    chosen = next(iter(readings), "") if reading is None else reading
+    if chosen not in (readings or ("",)):
+        shown = ", ".join(readings) or "none: the model has one"
+        raise UsageError(f"--reading of {name} must be one of {shown}, not '{reading}'")
+    return partial(known[name], reading=chosen)
 
 
 def find_mapping(name: str) -> TensorMapping:

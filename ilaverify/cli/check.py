@@ -11,14 +11,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ilaverify.errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 from .arguments import count, megabytes, note_large, seconds
+
+if TYPE_CHECKING:
+    from ilaverify.checking import Checked
 
 __all__ = ["add_parser"]
 
@@ -61,46 +65,34 @@ def add_parser(verbs: Any) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    results: list[dict[str, Any]] = []
+    from ilaverify.checking import check_model
+
+    results: list[Checked] = []
     models = [path for path in options.certificates if (path / "model.json").exists()]
-    if models and not options.proofs.is_dir():
-        raise UsageError(
-            f"--proofs must be a directory of certificates, and {options.proofs} is none; name the one that the model "
-            "was compiled with"
-        )
     files = list(_files([path for path in options.certificates if path not in models]))
     needed = []
     for path in models:
-        result, certificates = _model_checked(path, options.proofs)
+        result, certificates = check_model(path, options.proofs)
         results.append(result)
         needed += [c for c in certificates if c not in files and c not in needed]
         if not options.json:
             _show(result)
-    checked: dict[int, dict[str, Any]] = {}
+    checked: dict[int, Checked] = {}
     for number, result in _results([*files, *needed], options):
         checked[number] = result
         if not options.json:
             _show(result)
     results += (checked[number] for number in sorted(checked))
     if options.json:
-        print(json.dumps([{**result, "verdict": _word(result)} for result in results], indent=2, sort_keys=True))
+        print(json.dumps([result.as_json() for result in results], indent=2, sort_keys=True))
     else:
-        words = [_word(result) for result in results]
+        words = [result.verdict for result in results]
         undecided = words.count("UNDECIDED")
         more = f", {undecided} undecided" if undecided else ""
         print(f"{words.count('ACCEPTED')} accepted, {words.count('REJECTED')} rejected{more}")
-    if any(result["problems"] for result in results):
+    if any(result.problems for result in results):
         return EXIT_REFUTED
-    return EXIT_UNPROVED if any(result["undecided"] for result in results) else EXIT_PROVED
-
-
-def _result(file: Path, **parts: Any) -> dict[str, Any]:
-    """What is known of a file that was not checked yet."""
-    return {"file": str(file), "accepted": False, "problems": [], "undecided": [], "replays": [], **parts}
-
-
-def _word(result: dict[str, Any]) -> str:
-    return "ACCEPTED" if result["accepted"] else "REJECTED" if result["problems"] else "UNDECIDED"
+    return EXIT_UNPROVED if any(result.undecided for result in results) else EXIT_PROVED
 
 
 def _files(given: Sequence[Path]) -> Iterator[Path]:
@@ -147,50 +139,18 @@ def _require_readable(path: Path) -> None:
         raise UsageError(str(error)) from error
 
 
-def _show(result: dict[str, Any]) -> None:
+def _show(result: Checked) -> None:
     from rewrites.compiler.artefact.origins import printable
 
-    print(f"{_word(result):<9} {printable(result['file'])}")
-    if "claim" in result:
-        subject, statement, domain = (result["claim"][key] for key in ("subject", "statement", "size_domain"))
+    print(f"{result.verdict:<9} {printable(result.file)}")
+    if result.claim is not None:
+        subject, statement, domain = (result.claim[key] for key in ("subject", "statement", "size_domain"))
         print(printable(f"  {subject}: {statement}: {domain}"))
-    for line in (*result["replays"], *result["problems"], *result["undecided"]):
+    for line in (*result.replays, *result.problems, *result.undecided):
         print(printable(f"  {line}"), flush=True)
 
 
-def _model_checked(path: Path, proofs: Path) -> tuple[dict[str, Any], list[Path]]:
-    """What came of a compiled model, and the files of the certificates that it rests on: these are checked too."""
-    from ilaverify.catalogue import all_entries
-    from reports.certificate import certificate_name
-    from rewrites.compiler.artefact.checking import check_compiled
-    from rewrites.compiler.artefact.errors import ArtefactError
-    from rewrites.compiler.artefact.model import read_compiled
-
-    result = _result(path)
-    try:
-        compiled = read_compiled(path)
-    except ArtefactError as error:
-        result["problems"].append(str(error))
-        return result, []
-    entries = all_entries()
-    try:
-        for check in check_compiled(compiled, entries, proofs):
-            if check.problems:
-                result["problems"] += [f"{check.what}: {problem}" for problem in check.problems]
-            else:
-                result["replays"].append(f"{check.what}: {check.told}")
-    except ImportError as error:
-        raise UsageError(
-            f"to check a compiled model needs the package {error.name}, which is not installed; "
-            "pip install ilaverify[onnx]"
-        ) from error
-    result["accepted"] = not result["problems"]
-    known = {name: entries[name].build() for name in compiled.certificates if name in entries}
-    files = [proofs / certificate_name(name, subject.method) for name, subject in known.items()]
-    return result, [file for file in files if file.exists()]
-
-
-def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[tuple[int, dict[str, Any]]]:
+def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[tuple[int, Checked]]:
     """What came of each certificate, as it comes, with its place in ``paths``; each is checked in a process of its own.
 
     Those whose proofs took longest begin first.  A process knows the answers that solvers gave in those that had ended
@@ -199,6 +159,7 @@ def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[tup
     from functools import partial
 
     from ilaverify.catalogue import all_entries
+    from ilaverify.checking import SOLVERS, Checked, check_file
     from ilaverify.identity import read_provers
     from ilaverify.workers import Task, run_tasks
     from reports.binding import binding_problems
@@ -211,8 +172,9 @@ def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[tup
 
     def run(path: Path) -> str:
         known = dict(answered)
-        result = _checked(path, options.solver, options.timeout, known)
-        return json.dumps([result, {key: status for key, status in known.items() if key not in answered}])
+        solvers = SOLVERS if options.solver == "both" else (options.solver,)
+        result = check_file(path, solvers, options.timeout, known)
+        return json.dumps([asdict(result), {key: status for key, status in known.items() if key not in answered}])
 
     longest = list(range(len(paths)))
     if len(paths) > 1:
@@ -222,11 +184,11 @@ def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[tup
         for end in ends:
             number = int(end.name)
             if end.text is None:
-                yield number, _result(paths[number], undecided=[end.failure])
+                yield number, Checked(str(paths[number]), undecided=[end.failure])
                 continue
             result, new = json.loads(end.text)
             answered.update(new)
-            yield number, result
+            yield number, Checked(**result)
 
 
 def _seconds_of_proof(path: Path) -> float:
@@ -241,56 +203,3 @@ def _seconds_of_proof(path: Path) -> float:
     except (ValueError, TypeError, KeyError, RecursionError):
         return 0.0  # what is wrong with the file is reported when it is checked
     return float(seconds) if isinstance(seconds, int | float) and abs(seconds) < 1e9 else 0.0
-
-
-def _checked(path: Path, solver: str, timeout: float, answered: MutableMapping[str, str]) -> dict[str, Any]:
-    from ila_lang.text.files import FileRefused
-    from ilaverify.catalogue import find_subject
-    from ilaverify.refutations import is_counterexample, replayed_file
-    from ilaverify.text import counted
-    from reports.binding import binding_problems
-    from reports.certificate import CertificateError, read_certificate
-    from reports.checker import SOLVERS, replay
-
-    result = _result(path)
-    if is_counterexample(path):
-        found = replayed_file(path)
-        if isinstance(found, str):
-            return result | {"problems": [found]}
-        told = json.loads(found.document)
-        name = told.get("subject", told.get("mapping"))
-        return result | {"accepted": True, "replays": [f"{name}: the sides differ, replayed: {found.summary}"]}
-    try:
-        certificate = read_certificate(path)
-        subject = find_subject(str(certificate["claim"].get("subject")))
-    except FileRefused as error:
-        result["undecided"].append(str(error))
-        return result
-    except CertificateError as error:
-        result["problems"].append(str(error))
-        return result
-    except UsageError as error:
-        own = "a certificate of a claim of your own is checked from Python (docs/tutorial.md, section 10)"
-        result["problems"].append(f"{error}; {own}")
-        return result
-    result["claim"] = certificate["claim"]
-    problems = binding_problems(certificate, subject)
-    if not problems:
-        for enumeration in certificate["enumerations"]:
-            result["replays"].append(f"{enumeration['name']}: run again on {enumeration['arguments']:,} arguments")
-        for name in (SOLVERS if solver == "both" else [solver]) if certificate["obligations"] else ():
-            outcome = replay(certificate, name, timeout, answered)
-            right = outcome.obligations - len(outcome.problems)
-            result["replays"].append(
-                f"{outcome.solver}: {right} of {outcome.obligations} obligations hold "
-                f"({outcome.asked} asked, each text once in a run), {outcome.seconds:.1f} s"
-            )
-            problems += outcome.wrong
-            result["undecided"] += outcome.undecided
-        runs = certificate["runs"]
-        points = f" at {counted(len(runs['at']), 'point')}" if runs["at"] else ""
-        told = f"it says that its proof survived {counted(runs['count'], 'concrete run')}{points}"
-        result["replays"].append(f"{told}; check does not repeat them")
-    result["problems"] = problems
-    result["accepted"] = not problems and not result["undecided"]
-    return result

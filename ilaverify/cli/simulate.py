@@ -38,17 +38,10 @@ def add_parser(verbs: Any) -> None:
 def _simulate(options: argparse.Namespace) -> int:
     from accel_models.mmio_program import ProgramError
     from ila_lang.text.files import FileRefused, read_at_most
-    from ilaverify.catalogue import models
+    from ilaverify.catalogue import find_simulator
     from reports.certificate import write_atomically
 
-    known = {name: model for name, model in models().items() if model.simulate is not None}
-    model = known.get(options.model)
-    if model is None or model.simulate is None:
-        raise UsageError(f"model to simulate must be one of {', '.join(known)}, not '{options.model}'")
-    reading = options.reading or next(iter(model.readings), "")
-    if reading not in (model.readings or ("",)):
-        readings = ", ".join(model.readings) or "none: the model has one"
-        raise UsageError(f"--reading of {options.model} must be one of {readings}, not '{options.reading}'")
+    simulate = find_simulator(options.model, options.reading)
     if options.output is not None:
         require_writable("-o", options.output)
     note_large(options.program)
@@ -59,7 +52,7 @@ def _simulate(options: argparse.Namespace) -> int:
     except UnicodeDecodeError as error:
         raise UsageError(f"{options.program}: a program must be UTF-8 text: {error}") from error
     try:
-        done = model.simulate(text, reading)
+        done = simulate(text)
     except ProgramError as error:
         raise UsageError(f"{options.program}: {error}") from error
     for note in done.notes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from ila_lang import Ila
 from rewrites.extensions import Door
@@ -27,6 +27,12 @@ class Simulated:
     notes: tuple[str, ...] = ()
 
 
+class Simulate(Protocol):
+    """What runs the text of a program file, in a reading of the specification."""
+
+    def __call__(self, text: str, reading: str) -> Simulated: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
     """An ILA by name, and its program files.
@@ -41,7 +47,7 @@ class Model:
     summary: str
     build: Callable[[], Ila]
     readings: Mapping[str, str] = field(default_factory=dict)
-    simulate: Callable[[str, str], Simulated] | None = None
+    simulate: Simulate | None = None
 
 
 @dataclass(frozen=True, eq=False)

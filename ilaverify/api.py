@@ -1,0 +1,77 @@
+"""The verbs of the command line as functions, with typed results.
+
+Names are those of ``ilaverify list``: claims, models and campaigns of all packages that are installed, and of modules
+that :func:`use_module` was given.  All raise UsageError where a name is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ila_lang.mapping import TensorMapping
+from rewrites.extensions import use_module
+
+from .catalogue import find_campaign, find_mapping, find_simulator, find_subject, mappings
+from .checking import SOLVERS, Checked, check_file, check_model
+
+if TYPE_CHECKING:
+    from rewrites.campaigns.campaign import CampaignResult
+    from rewrites.targets.target import Simulated
+    from smt_encodings.claims import Verdict
+
+__all__ = ["campaign", "check", "prove", "simulate", "use_module"]
+
+
+def prove(claim: str | TensorMapping, method: str = "auto", *, timeout: float = 60.0, **parameters: Any) -> Verdict:
+    """The verdict on a claim: a mapping, or the name of a mapping, rule, lemma or theorem.
+
+    ``method`` and ``parameters`` are for mappings, as ``--method`` and its options: ``shape=(2, 64)``.  ``timeout`` is
+    in seconds for each question to a solver.  A verdict has no truth value: compare its ``status``.  Raises ValueError
+    on an unknown method or parameter, and SizeError on a shape outside of the mapping's domain.
+
+    >>> prove("transposed-twice").status.value
+    'PROVED'
+    """
+    from rewrites.claims.verify import verify
+    from smt_encodings.discharge import Discharger
+
+    if isinstance(claim, TensorMapping) or claim in mappings():
+        mapping = claim if isinstance(claim, TensorMapping) else find_mapping(claim)
+        return verify(mapping, method, timeout=timeout, **parameters)
+    if method != "auto" or parameters:
+        raise ValueError(f"{claim} is no mapping, and has one method of proof without parameters; leave them out")
+    return find_subject(claim).prove(Discharger(timeout=timeout))
+
+
+def check(path: Path | str, *, proofs: Path | str = "proofs", solvers: Sequence[str] = SOLVERS) -> list[Checked]:
+    """What came of a certificate, of a counterexample's data, of each of these in a directory, or of a compiled model.
+
+    Of a compiled model, the certificates in ``proofs`` that it rests on are checked likewise.  Nothing is right because
+    it is in the list: see :attr:`Checked.verdict`.
+    """
+    path, found = Path(path), []
+    files = [path]
+    if (path / "model.json").exists():
+        model, files = check_model(path, Path(proofs))
+        found.append(model)
+    elif path.is_dir():
+        files = [*sorted(path.glob("*.cert.json")), *sorted(path.glob("*.counterexample-data.json"))]
+    answered: dict[str, str] = {}
+    return found + [check_file(file, solvers, answered=answered) for file in files]
+
+
+def simulate(model: str, program: str, reading: str | None = None) -> Simulated:
+    """What the text of a program file does on a model, in a reading of its specification, by default the first.
+
+    Raises ProgramError where the text is no program, or the model does not define its result.
+    """
+    return find_simulator(model, reading)(program)
+
+
+def campaign(name: str, *, examples: int = 100, seed: int = 0) -> CampaignResult:
+    """Compares an accelerator's program with the tensor IR on random inputs; sampling is no proof."""
+    from rewrites.campaigns.campaign import run_campaign
+
+    return run_campaign(find_campaign(name), examples=examples, seed=seed)

@@ -1,0 +1,149 @@
+"""What came of checking a file: a certificate, the data of a counterexample, or a compiled model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .errors import UsageError
+
+__all__ = ["SOLVERS", "Checked", "check_file", "check_model"]
+
+SOLVERS = ("cvc5", "z3")
+
+
+@dataclass
+class Checked:
+    """What came of a file.
+
+    It is accepted where something was checked and nothing is wrong or undecided.  ``problems`` say what is wrong,
+    ``undecided`` what got no answer, ``replays`` what was done, ``claim`` is the certificate's.
+    """
+
+    file: str
+    replays: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    undecided: list[str] = field(default_factory=list)
+    claim: Mapping[str, Any] | None = None
+
+    @property
+    def accepted(self) -> bool:
+        """Whether everything was checked, and is right."""
+        return bool(self.replays) and not self.problems and not self.undecided
+
+    @property
+    def verdict(self) -> str:
+        """ACCEPTED, REJECTED (something is wrong) or UNDECIDED (nothing is known)."""
+        return "ACCEPTED" if self.accepted else "REJECTED" if self.problems else "UNDECIDED"
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as JSON."""
+        parts = {name: value for name, value in asdict(self).items() if value is not None}
+        return {**parts, "accepted": self.accepted, "verdict": self.verdict}
+
+
+def check_model(path: Path, proofs: Path) -> tuple[Checked, list[Path]]:
+    """What came of a compiled model, and the files of the certificates that it rests on, which are to be checked, too.
+
+    Raises UsageError where ``proofs`` is no directory, or the package onnx is missing.
+    """
+    from reports.certificate import certificate_name
+    from rewrites.compiler.artefact.checking import check_compiled
+    from rewrites.compiler.artefact.errors import ArtefactError
+    from rewrites.compiler.artefact.model import read_compiled
+
+    from .catalogue import all_entries
+
+    if not proofs.is_dir():
+        raise UsageError(
+            f"--proofs must be a directory of certificates, and {proofs} is none; name the one that the model "
+            "was compiled with"
+        )
+    result = Checked(str(path))
+    try:
+        compiled = read_compiled(path)
+    except ArtefactError as error:
+        result.problems.append(str(error))
+        return result, []
+    entries = all_entries()
+    try:
+        for check in check_compiled(compiled, entries, proofs):
+            if check.problems:
+                result.problems += [f"{check.what}: {problem}" for problem in check.problems]
+            else:
+                result.replays.append(f"{check.what}: {check.told}")
+    except ImportError as error:
+        raise UsageError(
+            f"to check a compiled model needs the package {error.name}, which is not installed; "
+            "pip install ilaverify[onnx]"
+        ) from error
+    known = {name: entries[name].build() for name in compiled.certificates if name in entries}
+    files = [proofs / certificate_name(name, subject.method) for name, subject in known.items()]
+    return result, [file for file in files if file.exists()]
+
+
+def check_file(
+    path: Path,
+    solvers: Sequence[str] = SOLVERS,
+    timeout: float = 60.0,
+    answered: MutableMapping[str, str] | None = None,
+) -> Checked:
+    """What came of a certificate, or of the data of a counterexample.
+
+    ``timeout`` is in seconds for each obligation.  ``answered`` has answers that solvers gave to the same questions in
+    this run, and gets new ones.
+    """
+    from ila_lang.text.files import FileRefused
+    from reports.binding import binding_problems
+    from reports.certificate import CertificateError, read_certificate
+    from reports.checker import replay
+
+    from .catalogue import find_subject
+    from .refutations import is_counterexample, replayed_file
+    from .text import counted
+
+    result = Checked(str(path))
+    if is_counterexample(path):
+        found = replayed_file(path)
+        if isinstance(found, str):
+            result.problems.append(found)
+        else:
+            told = json.loads(found.document)
+            name = told.get("subject", told.get("mapping"))
+            result.replays.append(f"{name}: the sides differ, replayed: {found.summary}")
+        return result
+    try:
+        certificate = read_certificate(path)
+        subject = find_subject(str(certificate["claim"].get("subject")))
+    except FileRefused as error:
+        result.undecided.append(str(error))
+        return result
+    except CertificateError as error:
+        result.problems.append(str(error))
+        return result
+    except UsageError as error:
+        own = "a claim of your own is known with --module, or checked from Python (docs/tutorial.md, section 10)"
+        result.problems.append(f"{error}; {own}")
+        return result
+    result.claim = certificate["claim"]
+    result.problems += binding_problems(certificate, subject)
+    if not result.problems:
+        for enumeration in certificate["enumerations"]:
+            result.replays.append(f"{enumeration['name']}: run again on {enumeration['arguments']:,} arguments")
+        for name in solvers if certificate["obligations"] else ():
+            outcome = replay(certificate, name, timeout, {} if answered is None else answered)
+            right = outcome.obligations - len(outcome.problems)
+            result.replays.append(
+                f"{outcome.solver}: {right} of {outcome.obligations} obligations hold "
+                f"({outcome.asked} asked, each text once in a run), {outcome.seconds:.1f} s"
+            )
+            result.problems += outcome.wrong
+            result.undecided += outcome.undecided
+        runs = certificate["runs"]
+        points = f" at {counted(len(runs['at']), 'point')}" if runs["at"] else ""
+        told = f"it says that its proof survived {counted(runs['count'], 'concrete run')}{points}"
+        result.replays.append(f"{told}; check does not repeat them")
+    return result

@@ -1,0 +1,84 @@
+"""``import ilaverify``: the verbs in Python, with typed results."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ilaverify
+from ilaverify.errors import UsageError
+from rewrites.claims.verify import verify
+from smt_encodings.claims import Status
+from tests.chc.mapping.test_flow import flow
+from tests.chc.mapping.toy import mapping
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_claims_are_proved_by_name() -> None:
+    assert ilaverify.prove("transposed-twice").status is Status.PROVED
+    verdict = ilaverify.prove("flexasr_maxpool", shape=(2, 16))
+    assert verdict.status is Status.PROVED and verdict.method == "bmc"
+    with pytest.raises(UsageError, match="there is no claim named 'flexasr_maxpol' "):
+        ilaverify.prove("flexasr_maxpol")
+    with pytest.raises(ValueError, match=r"transposed-twice is no mapping, and has one method of proof"):
+        ilaverify.prove("transposed-twice", "chc")
+
+
+def test_a_mapping_is_proved_as_by_verify() -> None:
+    def copied(k, s):  # type: ignore[no-untyped-def]
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            k.store(s["dst"], i * s["m"] + j, s["src"].load(i * s["m"] + j))
+
+    claim = flow(mapping(copied, copied))
+    said, again = ilaverify.prove(claim), verify(claim)
+    assert said.status is again.status is Status.PROVED
+    assert [o.name for o in said.obligations] == [o.name for o in again.obligations]
+
+
+def test_certificates_are_checked(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "ilaverify", "prove", "transposed-twice", "relu-twice", "--no-store", "-o", "."]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "encodings")])}
+    subprocess.run(command, env=env, cwd=tmp_path, check=True, capture_output=True)
+    assert [c.verdict for c in ilaverify.check(tmp_path)] == ["ACCEPTED", "ACCEPTED"]
+    path = next(tmp_path.glob("transposed-twice.*"))
+    content = json.loads(path.read_text())
+    content["claim"]["statement"] = "another"
+    path.write_text(json.dumps(content))
+    (checked,) = ilaverify.check(path, solvers=["z3"])
+    assert checked.verdict == "REJECTED" and not checked.accepted and checked.problems
+
+
+def test_programs_and_campaigns_run() -> None:
+    assert ilaverify.simulate("vta", '{"program": ["finish"]}').reads == ""
+    with pytest.raises(UsageError) as raised:
+        ilaverify.simulate("vta", "", reading="rtl")
+    assert str(raised.value) == "--reading of vta must be one of hls, fsim, chisel, vta-ila, not 'rtl'"
+    assert ilaverify.campaign("vta_relu", examples=3).violating == 0
+
+
+def test_importing_it_loads_nothing() -> None:
+    code = "import sys, ilaverify; print(sorted({'numpy', 'z3', 'ila_lang', 'typing'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-S", "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+    assert set(ilaverify.__all__) <= {*dir(ilaverify.api), "__version__"}
+
+
+def test_other_names_are_refused() -> None:
+    with pytest.raises(AttributeError, match="module 'ilaverify' has no attribute 'prov'"):
+        _ = ilaverify.prov  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["bmc", "chc", "reports", "rewrites"])
+def test_a_script_that_hides_a_package(name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{name}.py"
+    path.write_text("from ilaverify import prove\nprint(prove)\n")
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "encodings")])}
+    done = subprocess.run([sys.executable, str(path)], env=env, capture_output=True, text=True, check=False)
+    said = f"ImportError: {path} hides the package {name} of ilaverify; give the file another name"
+    assert done.stderr.splitlines()[-1] == said
