@@ -1,10 +1,14 @@
 """Program files: lists of MMIO commands as published drivers write them, for every accelerator with a bus of 128 bits.
 
-Two forms are read.  The newer one is ``{"program fragment": [{"addr", "data", "mode"}, ...]}`` with the
+The newer form is ``{"program fragment": [{"addr", "data", "mode"}, ...]}`` with the
 modes "W" (write), "R" (read) and "Q" (wait for the end of an operation).  The older one is ``{"command
 inputs": [{"addr", "data", "is_rd", "is_wr"}, ...]}``; it has no waits: every command runs to completion before
 the next.  Numbers are hexadecimal strings with or without ``0x``; other keys, such as ``instr_No.``, are
 ignored.  Commands are numbered from 1 in messages.
+
+Two more forms are published and read: objects of the older form under the newer key, and command lists, lines
+``DELAY,MODE,ADDRESS,DATA`` as test benches have them, with ``//`` before comments.  In a list, too, every command runs
+to completion before the next, so that waits say nothing, nor do writes to the test bench itself (0xdeaddead and 0).
 
 What an address means, and which unit a command starts, is each accelerator's own: its module ``program``
 joins this one with the model.
@@ -17,8 +21,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
 from ila_lang import BOOL, CommandError, CommandStream, Expr, Machine, Simulator, const, false, substitute, true
@@ -38,8 +42,14 @@ __all__ = [
     "read_json",
 ]
 
+_LINE = re.compile(r"[0-9]+ *, *([WRQ]) *, *(0[xX][0-9a-fA-F]+) *, *(0[xX][0-9a-fA-F]+)", re.ASCII)
+_LIST = re.compile(r"[0-9]+ *,", re.ASCII)
+_TEST_BENCH = (0xDEADDEAD, 0)
+"""Addresses to which lists write for the test bench, at which no device is."""
+
 _NEWER = "program fragment"
 _OLDER = "command inputs"
+_FLAGS = {"is_rd", "is_wr"}
 _HEX = re.compile(r"(0[xX])?[0-9a-fA-F]+", re.ASCII)
 _ADDRESS_BITS = 32
 _DATA_BITS = 128
@@ -65,22 +75,27 @@ class Program:
     """Commands in issue order.
 
     ``waits`` tells how the end of an operation is awaited: by commands of mode "Q" (True, the newer form), or
-    implicitly after each command (False, the older form).
+    implicitly after each command (False, the older form).  ``notes`` say what form was recognised, where it is neither
+    of these two, and what was left out.
     """
 
     commands: tuple[ProgramCommand, ...]
     waits: bool = True
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
 
 def parse_program(text: str, *, example: int) -> Program:
-    """The program in a JSON text of either form; ``example`` is the address that messages show as a model.
+    """The program in a text of any form; ``example`` is the address that messages show as a model.
 
-    Raises ProgramError where the text is not JSON or not a program, with the number of the command.
+    Raises ProgramError where the text is no program, or of two forms at once, with the number of the command.
 
     >>> text = '{"program fragment": [{"addr": "0x33500000", "data": "0xff", "mode": "W"}]}'
     >>> parse_program(text, example=0x33500000).commands
     (ProgramCommand(mode='W', addr=860880896, data=255),)
     """
+    lines = [(number, line) for number, line in enumerate(map(str.strip, text.split("\n")), 1) if _is_command(line)]
+    if lines and _LIST.match(lines[0][1]):
+        return _command_list(lines, f"0x{example:08x}")
     root = read_json(text, "a list of flat objects")
     if not isinstance(root, dict):
         raise ProgramError(f"Program must be a JSON object, not {_kind(root)}; {_name_the_list()}")
@@ -93,7 +108,14 @@ def parse_program(text: str, *, example: int) -> Program:
     entries = root[keys[0]]
     if not isinstance(entries, list):
         raise ProgramError(f"{keys[0]!r} must be a list of commands, not {_kind(entries)}; put it in brackets")
-    read = _newer_command if keys[0] == _NEWER else _older_command
+    modes, flags = (any(isinstance(e, dict) and keys & e.keys() for e in entries) for keys in ({"mode"}, _FLAGS))
+    if modes and flags:
+        raise ProgramError(
+            "Program must have commands with mode or commands with is_rd and is_wr, not both: what they mean differs; "
+            "leave one of them out"
+        )
+    newer = keys[0] == _NEWER and not flags
+    read = _newer_command if newer else _older_command
     commands = []
     for number, entry in enumerate(entries, 1):
         if not isinstance(entry, dict):
@@ -102,7 +124,39 @@ def parse_program(text: str, *, example: int) -> Program:
                 'write it as {"addr": ..., "data": ..., "mode": ...}'
             )
         commands.append(read(number, entry, f"0x{example:08x}"))
-    return Program(tuple(commands), waits=keys[0] == _NEWER)
+    mixed = f"read as objects with is_rd and is_wr under {_NEWER!r}: every command ends before the next"
+    return Program(tuple(commands), newer, (mixed,) if keys[0] == _NEWER and flags else ())
+
+
+def _is_command(line: str) -> bool:
+    return bool(line) and not line.startswith("//")
+
+
+def _command_list(lines: Sequence[tuple[int, str]], example: str) -> Program:
+    """The program in the lines of a command list, with their numbers in the file."""
+    commands, waits, marks = [], 0, 0
+    for number, line in lines:
+        found = _LINE.fullmatch(line)
+        if found is None:
+            raise ProgramError(
+                f"Line {number} of a command list must be DELAY,MODE,ADDRESS,DATA such as 2,W,{example},0x0, with mode "
+                f"W, R or Q, not {json.dumps(line)[:60]}; correct it, or write // before a comment"
+            )
+        mode, addr, data = found[1], int(found[2], 16), int(found[3], 16)
+        for what, value, bits in (("address", addr, _ADDRESS_BITS), ("data", data, _DATA_BITS)):
+            if value >= 1 << bits:
+                raise ProgramError(f"The {what} in line {number} must fit in {bits} bits, not {value:#x}; correct it")
+        if mode == "Q":
+            waits += 1
+        elif mode == "W" and addr in _TEST_BENCH:
+            marks += 1
+        else:
+            commands.append(ProgramCommand("W" if mode == "W" else "R", addr, data if mode == "W" else 0))
+    note = (
+        f"read as a command list of a test bench: every command ends before the next; waits left out: {waits}, writes "
+        f"to the test bench left out: {marks}"
+    )
+    return Program(tuple(commands), False, (note,))
 
 
 def read_json(text: str, form: str) -> Any:

@@ -40,9 +40,9 @@ _EXAMPLE = 0x33500000
 
 
 def parse_program(text: str) -> Program:
-    """The program in a JSON text of either form.
+    """The program in a text of any form.
 
-    Raises ProgramError where the text is not JSON or not a program, with the number of the command.
+    Raises ProgramError where the text is no program, with the number of the command.
 
     >>> parse_program('{"program fragment": [{"addr": "0x33500000", "data": "0xff", "mode": "W"}]}').commands
     (ProgramCommand(mode='W', addr=860880896, data=255),)

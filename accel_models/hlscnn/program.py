@@ -12,6 +12,7 @@ Source: the public 3LA tools (3la_ILA_tensor_op), which write such programs for 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NoReturn
 
 from accel_models import mmio_program
@@ -61,11 +62,16 @@ _PARTITIONS = (0, HOST_BASE >> 24)  # values of addr[31:24]
 
 
 def parse_program(text: str) -> Program:
-    """The program in a JSON text of either form; keys such as ``is_vir`` are ignored.
+    """The program in a text of any form; keys such as ``is_vir`` are ignored.
 
-    Raises ProgramError where the text is not JSON or not a program, with the number of the command.
+    Published programs in another form than ours write to registers 0 .. 3, which nothing uses; these are left out.
+    Raises ProgramError where the text is no program, with the number of the command.
     """
-    return mmio_program.parse_program(text, example=register_address(Register.CONV_TRIGGER))
+    program = mmio_program.parse_program(text, example=register_address(Register.CONV_TRIGGER))
+    used = tuple(c for c in program.commands if not (program.notes and _is_unused(c)))
+    left_out = len(program.commands) - len(used)
+    notes = (f"writes to registers 0 .. 3, which nothing uses, left out: {left_out}",) if left_out else ()
+    return replace(program, commands=used, notes=program.notes + notes)
 
 
 def write_program(program: Program) -> str:
@@ -112,6 +118,13 @@ def run(program: Program, machine: Machine, *, must_start: bool = True) -> list[
 
     # no command runs while the next one comes
     return execute(Program(program.commands, waits=False), machine, drive, _explain, check)
+
+
+def _is_unused(command: ProgramCommand) -> bool:
+    """Whether a command writes one of the registers that nothing uses."""
+    offset = command.addr & _OFFSET
+    inside = command.addr >> 24 in _PARTITIONS and offset < CONFIG_BYTES
+    return inside and command.mode == "W" and (offset >> 2) % REGISTERS < min(Register)
 
 
 def _triggers(command: ProgramCommand) -> bool:

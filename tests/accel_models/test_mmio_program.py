@@ -119,3 +119,69 @@ def test_messages_show_the_devices_own_address() -> None:
     assert str(error.value) == (
         'addr of command 1 must be a hexadecimal string such as "0x00000010", not 1; correct it'
     )
+
+
+# -- other published forms ------------------------------------------------------------------------------
+
+LIST = """// a comment
+
+0,W,0x33800010,0xB
+2, R ,0x10,0x0\r
+2,Q,0x00000000,0x0
+2,W,0xdeaddead,0x0
+2,W,0x0,0x1
+"""
+
+
+def test_a_command_list_is_recognised_and_named() -> None:
+    found = parse_program(LIST, example=0x10)
+    assert found == Program((ProgramCommand("W", 0x33800010, 11), ProgramCommand("R", 0x10)), waits=False)
+    assert found.notes == (
+        "read as a command list of a test bench: every command ends before the next; waits left out: 1, writes to the "
+        "test bench left out: 2",
+    )
+    assert execute(parse_program("2,W,0x10,0x1\n2,Q,0x0,0x0", example=0), Machine(device()), drive, explain) == []
+
+
+NO_LINE = (
+    "Line 2 of a command list must be DELAY,MODE,ADDRESS,DATA such as 2,W,0x00000010,0x0, with mode W, R or Q, not {}; "
+    "correct it, or write // before a comment"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("2,X,0x10,0x0", NO_LINE.format('"2,X,0x10,0x0"')),
+        ("{}", NO_LINE.format('"{}"')),
+        (f"2,W,0x1{'0' * 8},0x0", "The address in line 2 must fit in 32 bits, not 0x100000000; correct it"),
+        (f"2,W,0x10,0x1{'0' * 32}", f"The data in line 2 must fit in 128 bits, not 0x1{'0' * 32}; correct it"),
+    ],
+)
+def test_lines_of_lists_that_are_refused(line: str, message: str) -> None:
+    with pytest.raises(ProgramError) as error:
+        parse_program(f"0,W,0x10,0x0\n{line}\n", example=0x10)
+    assert str(error.value) == message
+
+
+FLAGS = {"addr": "0x10", "data": "0x1", "is_rd": "0", "is_wr": "1"}
+
+
+def test_objects_of_the_older_form_under_the_newer_key_are_recognised_and_named() -> None:
+    found = parse_program(json.dumps({"program fragment": [FLAGS]}), example=0)
+    assert found == Program((ProgramCommand("W", 0x10, 1),), waits=False)
+    assert found.notes == (
+        "read as objects with is_rd and is_wr under 'program fragment': every command ends before the next",
+    )
+    assert parse_program(json.dumps({"command inputs": [FLAGS]}), example=0).notes == ()
+
+
+@pytest.mark.parametrize("key", ["program fragment", "command inputs"])
+def test_a_file_of_two_forms_is_refused(key: str) -> None:
+    for entries in ([FLAGS, {"addr": "0x10", "data": "0x1", "mode": "W"}], [{**FLAGS, "mode": "W"}]):
+        with pytest.raises(ProgramError) as error:
+            parse_program(json.dumps({key: entries}), example=0)
+        assert str(error.value) == (
+            "Program must have commands with mode or commands with is_rd and is_wr, not both: what they mean differs; "
+            "leave one of them out"
+        )

@@ -20,9 +20,10 @@ __all__ = ["TARGET"]
 
 def _simulate(text: str, reading: str) -> Simulated:
     machine = Simulator(flexasr(RECORDED_SIMULATOR if reading == "recorded" else FlexAsrOptions()))
-    reads = format_reads(run(parse_program(text), machine))
+    program = parse_program(text)
+    reads = format_reads(run(program, machine))
     started = bool(machine.values["top_interrupt_request"])
-    return Simulated(reads, () if started else ("the program starts no unit",))
+    return Simulated(reads, (*program.notes, *(() if started else ("the program starts no unit",))))
 
 
 def _campaigns() -> tuple[Campaign, ...]:

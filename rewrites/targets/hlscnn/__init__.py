@@ -19,7 +19,8 @@ __all__ = ["TARGET"]
 
 
 def _simulate(text: str, reading: str) -> Simulated:
-    return Simulated(format_reads(run(parse_program(text), Simulator(hlscnn(PRESETS[reading])))))
+    program = parse_program(text)
+    return Simulated(format_reads(run(program, Simulator(hlscnn(PRESETS[reading])))), program.notes)
 
 
 def _campaigns() -> tuple[Campaign, ...]:

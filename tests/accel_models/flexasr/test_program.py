@@ -79,6 +79,17 @@ def test_the_older_form_runs_each_command_to_completion() -> None:
     assert execute(older(*map(as_older, commands))) == READS
 
 
+def test_a_command_list_runs_each_command_to_completion() -> None:
+    """As the hardware's test bench has them: the wait is before the start, or after, or not there."""
+    commands = [*SETUP, w(START), r("0x33500000"), r("0x33500010")]
+    lines = [f"2,{c['mode']},{int(c['addr'], 16):#x},{int(c['data'], 16):#x}" for c in commands]
+    for waits in ([], [len(SETUP)], [len(SETUP) + 1]):
+        listed = [*lines, "2,W,0xdeaddead,0x0"]
+        for at in waits:
+            listed.insert(at, "2,Q,0x00000000,0x0")
+        assert execute("// poolings\n\n" + "\n".join(listed)) == READS
+
+
 def test_a_read_that_starts_returns_no_word() -> None:
     assert execute(newer(*SETUP, r(START), {"mode": "Q"}, r("0x33500000"))) == READS[:1]
 

@@ -77,6 +77,25 @@ def test_the_older_form() -> None:
     assert run(parse_program(older), Machine(hlscnn())) == [(SPAD1, -384 % 65536)]
 
 
+def test_objects_of_the_older_form_under_the_newer_key_may_write_registers_that_nothing_uses() -> None:
+    unused = [(0x32000000, 1), (0x3200000C, 0), (4, 7)]
+    written = [*unused, *CONVOLUTION.values()]
+    entries = [{"addr": hex(addr), "data": hex(data), "is_rd": 0, "is_wr": 1} for addr, data in written]
+    published = json.dumps({"program fragment": [*entries, {"addr": hex(SPAD1), "is_rd": 1, "is_wr": 0}]})
+    program = parse_program(published)
+    assert run(program, Machine(hlscnn())) == [(SPAD1, -384 % 65536)]
+    assert program.notes == (
+        "read as objects with is_rd and is_wr under 'program fragment': every command ends before the next",
+        "writes to registers 0 .. 3, which nothing uses, left out: 3",
+    )
+    with pytest.raises(ProgramError) as error:
+        execute(written)  # in a form of ours
+    assert str(error.value) == (
+        "addr of command 1 must be that of a register with a published meaning, not 0x32000000 (a write): registers "
+        "0 .. 3 are not used; correct it"
+    )
+
+
 def test_writing_and_reading_again() -> None:
     program = parse_program(text([*CONVOLUTION.values(), SPAD1]))
     assert parse_program(write_program(program)) == program

@@ -174,6 +174,17 @@ def test_simulate(tmp_path: Path) -> None:
     assert (tmp_path / "deep" / "reads.csv").read_text() == READ
 
 
+def test_simulate_names_the_form_that_it_recognises(tmp_path: Path) -> None:
+    commands = [(e["mode"], e["addr"], e.get("data", "0x0")) for e in PROGRAM["program fragment"]]
+    (tmp_path / "p.json").write_text("".join(f"2,{','.join(c)}\n" for c in commands))
+    done = run("simulate", "flexasr", "p.json", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, READ)
+    assert done.stderr == (
+        "ilaverify: p.json: note: read as a command list of a test bench: every command ends before the next; waits "
+        f"left out: 0, writes to the test bench left out: 0\n{NO_UNIT}"
+    )
+
+
 def test_simulate_pools(tmp_path: Path) -> None:
     """A generated program of a max-pooling mapping, run as a file."""
     from ila_lang import run_fragment
