@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from accel_models.vta.options import VtaOptions
 from ila_lang import (
     Expr,
     For,
@@ -36,6 +37,7 @@ __all__ = [
     "Unsupported",
     "accesses_of",
     "meetings",
+    "require_tokens",
     "self_contained",
     "words_of",
 ]
@@ -180,6 +182,12 @@ def self_contained(ila: Ila) -> list[str]:
         if kernel.on_done or set(instruction.updates) & control - {*TOKENS}:
             problems.append(f"{instruction.name}: its kernel sets states")
     return problems
+
+
+def require_tokens(options: VtaOptions) -> None:
+    """Raises Unsupported for a reading that ignores tokens."""
+    if options.tokens == "none":
+        raise Unsupported("a reading without tokens has one schedule only")
 
 
 def meetings(left: Accesses, right: Accesses) -> dict[str, Expr]:

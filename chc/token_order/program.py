@@ -38,7 +38,7 @@ from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.runs import surviving
 
-from .accesses import Accesses, Unsupported, accesses_of, meetings, self_contained, words_of
+from .accesses import Accesses, Unsupported, accesses_of, meetings, require_tokens, self_contained, words_of
 from .lemmas import ASSUMPTIONS, prove_lemmas
 from .replay import Counterexample, deadlock, race, replays
 from .runs import survey_program
@@ -176,9 +176,8 @@ class _Proof:
 
     def run(self) -> None:
         """Asks everything."""
+        require_tokens(self.options)
         ila = vta(self.options)
-        if self.options.tokens == "none":
-            raise Unsupported("a reading without tokens has one schedule only")
         problems = self_contained(ila)
         if problems:
             raise Unsupported("; ".join(problems))

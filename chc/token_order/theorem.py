@@ -23,7 +23,7 @@ import pysmt.shortcuts as smt
 from accel_models.mmio_program import ProgramError
 from accel_models.vta.assembler import dense_program, post_steps
 from accel_models.vta.hazards import check_tokens
-from accel_models.vta.isa import Finish, Gemm, Instruction, Load, MemoryId, Store, encode
+from accel_models.vta.isa import ENCODINGS, Finish, Gemm, Instruction, Load, MemoryId, Store, encode
 from accel_models.vta.model import vta
 from accel_models.vta.options import HLS, VtaOptions
 from accel_models.vta.program import Program
@@ -36,7 +36,7 @@ from smt_encodings.integers import NotLinearizable
 from smt_encodings.printer import term_text
 from smt_encodings.runs import surviving
 
-from .accesses import Unsupported, self_contained
+from .accesses import Unsupported, require_tokens, self_contained
 from .blocks import DOMAIN, kinds, prove_footprints, shared_memories
 from .family import DOUBLE, SINGLE, Rule, System, TokenRules
 from .lemmas import ASSUMPTIONS, prove_lemmas
@@ -118,11 +118,12 @@ def prove_token_order(
                 status, reason = Status.REFUTED, found.summary()
     seconds, claim = time.perf_counter() - start, token_order_claim(rules)
     verdict = Verdict(status, claim, "token order", seconds, reason, asked.obligations, invariants, details)
-    return surviving(verdict, lambda: survey_products(partial(blocked_product, rules), options))
+    return surviving(verdict, lambda: survey_products(partial(blocked_product, rules, options=options), options))
 
 
 def _prove(rules: TokenRules, options: VtaOptions, discharger: Discharger) -> tuple[list[str], dict[str, object]]:
     """Asks everything; the invariant in words, and in the form of the loop levels of other proofs."""
+    require_tokens(options)
     problems = self_contained(vta(options))
     for (left, right), memories in shared_memories(options).items():
         ordered = (*_ordered(left, right, options), "dram")
@@ -218,7 +219,9 @@ def retoken(instructions: Sequence[Instruction], rules: TokenRules) -> list[Inst
     return found
 
 
-def blocked_product(rules: TokenRules, blocks: int, rounds: int, *, bias: bool = False) -> Program:
+def blocked_product(
+    rules: TokenRules, blocks: int, rounds: int, *, bias: bool = False, options: VtaOptions = HLS
+) -> Program:
     """A matrix product of ``blocks`` blocks of ``rounds`` rounds each, with the tokens of ``rules`` and random data."""
     cut = Blocks(rows=1, outputs=1, inputs=1, halves=rules.halves)
     plan = dense_program(1, 16 * rounds, 16 * blocks, has_bias=bias, steps=post_steps(shift=6), blocks=cut)
@@ -228,13 +231,13 @@ def blocked_product(rules: TokenRules, blocks: int, rounds: int, *, bias: bool =
         for name, region in plan.regions.items()
         if name not in ("uops", "output")
     }
-    program = plan.program(HLS, **tensors)
-    return replace(program, words=tuple(encode(x) for x in retoken(plan.instructions, rules)))
+    program, encoding = plan.program(options, **tensors), ENCODINGS[options.encoding]
+    return replace(program, words=tuple(encode(x, encoding) for x in retoken(plan.instructions, rules)))
 
 
 def _search(rules: TokenRules, options: VtaOptions) -> Counterexample | None:
     """A counterexample among small products with these tokens."""
-    for program in _small(rules):
+    for program in _small(rules, options):
         if not check_tokens(program.words, program.dram, options):
             continue
         try:
@@ -247,9 +250,9 @@ def _search(rules: TokenRules, options: VtaOptions) -> Counterexample | None:
     return None
 
 
-def _small(rules: TokenRules) -> Iterator[Program]:
+def _small(rules: TokenRules, options: VtaOptions) -> Iterator[Program]:
     for total in range(1, 7):
         for blocks in range(1, total + 1):
             if total % blocks == 0:
                 for bias in (False, True):
-                    yield blocked_product(rules, blocks, total // blocks, bias=bias)
+                    yield blocked_product(rules, blocks, total // blocks, bias=bias, options=options)

@@ -121,6 +121,18 @@ def test_blocked_products_have_token_order_in_other_readings(options: Any) -> No
     assert verdict.status is Status.PROVED, verdict.reason
 
 
+def test_blocked_products_without_tokens_are_not_proved() -> None:
+    verdict = prove_token_order(options=VTA_ILA, discharger=Discharger(second=False))
+    assert (verdict.status, verdict.reason) == (Status.UNKNOWN, "a reading without tokens has one schedule only")
+
+
+@pytest.mark.proof
+def test_blocked_products_run_in_the_words_of_their_reading() -> None:
+    verdict = prove_token_order(options=replace(HLS, encoding="older"))
+    assert verdict.status is Status.PROVED, verdict.reason
+    assert verdict.runs is not None and verdict.runs.count > 10
+
+
 FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "loads do not wait": ({"load_pops": ()}, "inputs overwritten while they are used"),
     "loads are one round ahead too many": (
