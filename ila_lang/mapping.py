@@ -180,6 +180,11 @@ class TensorMapping:
                     raise ValueError(
                         f"Size {name} of fragment {fragment.name} must be a size of mapping {self.name}, too"
                     )
+        for what, extent in (("Rows", self.rows), ("Columns", self.columns)):
+            if not isinstance(extent, Expr):
+                raise TypeError(
+                    f"{what} of {self.name} must be an expression of 32 bits, such as const(4, 32), not {extent!r:.60}"
+                )
         for what, term in (*self.domain, ("rows", self.rows), ("columns", self.columns)):
             for size in variables_of(term):
                 if self.parameters.get(size.name) is not size:

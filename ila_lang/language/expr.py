@@ -11,6 +11,7 @@ theories Core, FixedSizeBitVectors and ArraysEx; division by zero gives all ones
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, KeysView, Mapping, Sequence
+from numbers import Integral
 from operator import is_
 from typing import Any, ClassVar, NoReturn
 from weakref import WeakValueDictionary
@@ -142,7 +143,7 @@ class Expr:
     def __bool__(self) -> NoReturn:
         raise TypeError(
             f"The truth of {self.describe()} is not known while a model is built; "
-            "use ila.ite(...), & and | instead of if, and, or"
+            "use ite(...), & and | instead of if, and, or"
         )
 
     def __iter__(self) -> Iterator[Expr]:
@@ -284,6 +285,8 @@ class Function:
     @body.setter
     def body(self, body: Expr | None) -> None:
         if body is not None:
+            if not isinstance(body, Expr):
+                raise TypeError(f"Body of {self.name} must be an expression, not {body!r:.60}")
             if body.sort != self.result:
                 raise TypeError(f"Body of {self.name} must have sort {self.result}, not {body.sort}")
             params = set(self.params)
@@ -474,7 +477,11 @@ def resize(value: Expr, width: int) -> Expr:
 
 
 def bv_const(value: int, width: int) -> Expr:
-    """The bit-vector literal ``value``; raises ValueError if it does not fit ``width`` bits unsigned."""
+    """The bit-vector literal ``value``; raises TypeError if it is no integer, ValueError if it does not fit."""
+    if type(value) is not int:
+        if not isinstance(value, Integral) or isinstance(value, bool):
+            raise TypeError(f"Constant of {width} bits must be an integer, not {value!r}")
+        value = int(value)
     if not 0 <= value < 1 << width:
         raise ValueError(f"Constant must fit in {width} bits unsigned, not {value}")
     return Expr._make("const", (), (value,), bv(width))

@@ -88,9 +88,13 @@ class Fragment:
             if isinstance(statement, Command):
                 for name, value in statement.inputs:
                     declared = self.ila.inputs.get(name)
-                    if declared is None or declared.sort != value.sort:
-                        want = declared.sort if declared is not None else "a declared input"
-                        raise TypeError(f"Input {name} of {self.ila.name} must have sort {want}, not {value.sort}")
+                    if declared is None:
+                        known = ", ".join(self.ila.inputs)
+                        raise TypeError(f"Input of {self.ila.name} must be one of {known}, not {name}")
+                    if declared.sort != value.sort:
+                        raise TypeError(
+                            f"Input {name} of {self.ila.name} must have sort {declared.sort}, not {value.sort}"
+                        )
 
     def _check_idle(self) -> None:
         for name, value in self.idle.items():

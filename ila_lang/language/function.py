@@ -35,7 +35,7 @@ def primitive(result: Sort | None = None, *, name: str | None = None, **params: 
         label = name or python.__name__
         shell = Function(label, params, result or next(iter(params.values())), None, inspect.getdoc(python) or "")
         body = python(*shell.params)
-        if result is None:
+        if result is None and isinstance(body, Expr):
             shell.result = body.sort
         shell.body = body
         return shell

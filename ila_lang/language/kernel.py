@@ -131,6 +131,7 @@ class Kernel:
     @contextmanager
     def loop(self, name: str, extent: Expr, width: int | None = None) -> Iterator[Expr]:
         """Opens a loop; its counter has ``width`` bits (default: the extent's width)."""
+        self._require_expression(f"Extent of loop {name}", extent, "const(4, 8)")
         counter = self._fresh(name, width or extent.width)
         del self._locals[name]  # a counter is not to be assigned
         block: list[Statement] = []
@@ -163,6 +164,7 @@ class Kernel:
 
     def let(self, name: str, value: Expr) -> Expr:
         """Introduces a local register with an initial value."""
+        self._require_expression(f"Value of register {name}", value, "const(4, 8)")
         target = self._fresh(name, value.width)
         self._open[-1].append(Let(target, value))
         return target
@@ -176,22 +178,29 @@ class Kernel:
             raise TypeError(f"Value of register {target.name} must have sort {target.sort}, not {term.sort}")
         self._open[-1].append(Let(target, term, update=True))
 
-    def load(self, name: str, memory: Expr, address: Expr) -> Expr:
+    def load(self, name: str, memory: Expr, address: Operand) -> Expr:
         """Reads a word of ``memory`` into a new local register."""
+        self._require_expression(f"Memory that register {name} is loaded from", memory)
         word = memory.load(address)  # checks the sorts
+        assert isinstance(memory.sort, MemSort)
+        address = coerce(address, bv(memory.sort.addr_width), "load")
         target = self._fresh(name, word.width)
         self._open[-1].append(Load(target, memory, address))
         return target
 
-    def store(self, memory: Expr, address: Expr, value: Operand) -> None:
+    def store(self, memory: Expr, address: Operand, value: Operand) -> None:
         """Writes a word of ``memory``."""
+        self._require_expression("Memory of a store", memory)
         assert isinstance(memory.sort, MemSort) or memory.load(address)
+        address = coerce(address, bv(memory.sort.addr_width), "store")
         term = coerce(value, bv(memory.sort.data_width), "store")
         memory.store(address, term)  # checks the sorts
         self._open[-1].append(Store(memory, address, term))
 
     def command(self, note: str = "", **inputs: Expr) -> None:
         """Issues a command to the device (program fragments only)."""
+        for name, value in inputs.items():
+            self._require_expression(f"Input {name} of a command", value, "const(4, 8) or true")
         self._open[-1].append(Command(tuple(inputs.items()), note))
 
     def done(self, state: Expr, value: Operand) -> None:
@@ -212,6 +221,11 @@ class Kernel:
                 f"{local} is a register or counter of the kernel, which has ended: store it in a memory of one word"
             )
         self.on_done[state.name] = term
+
+    def _require_expression(self, what: str, value: object, example: str = "") -> None:
+        if not isinstance(value, Expr):
+            such = f", such as {example}" if example else ""
+            raise TypeError(f"{what} in kernel {self.name} must be an expression{such}, not {value!r:.60}")
 
     def _fresh(self, name: str, width: int) -> Expr:
         if name in self._names:

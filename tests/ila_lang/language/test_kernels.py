@@ -401,3 +401,36 @@ def test_an_extent_of_a_program_that_does_not_fit_its_counter_is_refused() -> No
     il.run_fragment(fragment, {"n": 4}, {})
     with pytest.raises(il.ExtentError, match=r"^Extent 5 must fit the counter i of send$"):
         il.run_fragment(fragment, {"n": 5}, {})
+
+
+def test_python_numbers_are_addresses_and_words_of_a_known_width_and_refused_elsewhere() -> None:
+    kernel, out = Kernel("k"), var("out", il.mem(4, 8))
+    kernel.store(out, 3, kernel.load("word", out, 2))
+    memory = Memory(0, {2: 7})
+    il.compile_kernel(kernel)({}, {"out": memory}, None)
+    assert memory[3] == 7
+    number: Any = 4
+
+    def loop() -> None:
+        with kernel.loop("i", number):
+            pass
+
+    for make, message in (
+        (loop, "Extent of loop i in kernel k must be an expression, such as const(4, 8), not 4"),
+        (
+            lambda: kernel.let("x", number),
+            "Value of register x in kernel k must be an expression, such as const(4, 8), not 4",
+        ),
+        (
+            lambda: kernel.command("go", write=number),
+            "Input write of a command in kernel k must be an expression, such as const(4, 8) or true, not 4",
+        ),
+        (lambda: kernel.store(number, 0, 0), "Memory of a store in kernel k must be an expression, not 4"),
+        (
+            lambda: kernel.load("y", number, 0),
+            "Memory that register y is loaded from in kernel k must be an expression, not 4",
+        ),
+    ):
+        with pytest.raises(TypeError) as caught:
+            make()
+        assert str(caught.value) == message

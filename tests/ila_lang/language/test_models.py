@@ -296,7 +296,7 @@ def test_messages_of_fragments() -> None:
     unknown = Kernel("p")
     unknown.command(power=const(0, 5))
     assert error(TypeError, lambda: Fragment("f", ila, {}, {}, unknown)) == (
-        "Input power of small must have sort a declared input, not bv5"
+        "Input of small must be one of op, arg, not power"
     )
     size = var("size", bv(8))
     assert error(TypeError, lambda: Fragment("f", ila, {}, {"x": size}, Kernel("p"))) == (

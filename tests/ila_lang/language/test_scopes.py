@@ -231,6 +231,7 @@ ROW = var("row", bv(32))
             {"inputs": (("dst", "idst"), ("dst", "idst2"))},
             "Inputs of claim must pair each tensor once; dst has two partners",
         ),
+        ({"rows": 4}, "Rows of claim must be an expression of 32 bits, such as const(4, 32), not 4"),
         (
             {"inputs": (("dst", "idst3"),)},
             "Inputs of claim must pair tensors with elements of one width; dst has 8 bits, idst3 has 16",

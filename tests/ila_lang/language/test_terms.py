@@ -254,6 +254,10 @@ M = var("m", il.mem(4, 8))
 F = il.uninterpreted("f", bv(8), x=bv(8), y=bv(9))
 
 
+def three(a: Expr) -> Any:
+    return 3
+
+
 @pytest.mark.parametrize(
     ("kind", "message", "make"),
     [
@@ -268,6 +272,9 @@ F = il.uninterpreted("f", bv(8), x=bv(8), y=bv(9))
         (TypeError, "Operand of 'bvadd' must be an expression of sort bv8, not 'one'", lambda: A8 + "one"),
         (TypeError, "Operand of 'bvadd' must be an expression of sort bv8, not True", lambda: A8 + True),
         (ValueError, "Constant must fit in 8 bits unsigned, not 256", lambda: A8 + 256),
+        (TypeError, "Constant of 8 bits must be an integer, not 1.5", lambda: const(1.5, 8)),  # type: ignore[arg-type]
+        (TypeError, "Constant of 8 bits must be an integer, not '3'", lambda: const("3", 8)),  # type: ignore[arg-type]
+        (TypeError, "Constant of 1 bits must be an integer, not True", lambda: const(True, 1)),
         (ValueError, "Constant must fit in 4 bits unsigned, not -1", lambda: const(-1, 4)),
         (ValueError, "Bits [8:0] must satisfy 0 <= lo <= hi < 8, the width of a", lambda: A8[8:0]),
         (ValueError, "Bits [2:3] must satisfy 0 <= lo <= hi < 8, the width of a", lambda: A8[2:3]),
@@ -283,6 +290,8 @@ F = il.uninterpreted("f", bv(8), x=bv(8), y=bv(9))
         (TypeError, "a is not iterable; use x[hi:lo] for bits and memory.load(address)", lambda: list(A8)),
         (ValueError, "Name of a variable must be an identifier, not '2x'", lambda: var("2x", BOOL)),
         (ValueError, "Width of a bit-vector must be a positive integer, not 0", lambda: bv(0)),
+        (TypeError, "Body of three must be an expression, not 3", lambda: il.primitive(name="three", a=bv(8))(three)),
+        (TypeError, "Body of three must be an expression, not 3", lambda: il.primitive(bv(8), a=bv(8))(three)),
         (ValueError, "Function f is uninterpreted: it has no body to unfold", lambda: F.unfold((A8, B9))),
     ],
 )
@@ -296,6 +305,6 @@ def test_an_expression_in_an_if() -> None:
 
     refuses(
         TypeError,
-        "The truth of 'bvult' is not known while a model is built; use ila.ite(...), & and | instead of if, and, or",
+        "The truth of 'bvult' is not known while a model is built; use ite(...), & and | instead of if, and, or",
         decide,
     )
