@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from accel_models.flexasr.quantise import Quantised
 
 from .derivations.calculus import Bound
-from .derivations.flexasr import OPERATORS as LAYERS
-from .derivations.machines import OPERATORS as MACHINES
-from .derivations.norm import OPERATORS as NORMS
+from .derivations.flexasr import LINEAR, POOLINGS
+from .derivations.machines import CONVOLUTIONS
+from .derivations.norm import ATTENTION, LAYER_NORM
 from .derivations.recurrence import over_time
 
 __all__ = ["FLOAT_ERROR", "attention", "convolution", "layer_norm", "linear", "pooling", "recurrent"]
@@ -32,8 +32,6 @@ FLOAT_ERROR = 2.0**-34
 
 It is part of the functions' errors.  Sums of products of codes need none: they are exact in float64.
 """
-
-_OPERATORS = {o.name: o for o in (*LAYERS, *NORMS, *MACHINES)}
 
 
 def _largest(values: Reals) -> float:
@@ -63,7 +61,7 @@ def pooling(kind: str, x: Quantised, ideal: Reals, steps: int = 1) -> Bound:
     given: dict[str, float | Fraction] = {"X": _largest(x.values), "b": float(x.bias)}
     if kind != "max":
         given["Y"] = _largest(ideal)
-    operator = _OPERATORS[f"FlexASR {kind} pooling"]
+    operator = POOLINGS[kind]
     total = operator.bound(given)
     error = total.value
     for _ in range(steps - 1):
@@ -93,7 +91,7 @@ def linear(
         "b_x": x.bias,
         "b_y": output_bias,
     }
-    bound = _OPERATORS["FlexASR linear" + (f" + {activation}" if activation else "")].bound(given)
+    bound = LINEAR[activation or "none"].bound(given)
     return _rounded(bound) if activation in ("sigmoid", "tanh") else bound
 
 
@@ -148,7 +146,7 @@ def layer_norm(x: Quantised, gamma: Quantised, beta: Quantised, ideal: Reals, ep
         "Y": _largest(ideal) + FLOAT_ERROR,
         "b": x.bias,
     }
-    return _rounded(_OPERATORS["FlexASR layer norm"].bound(given))
+    return _rounded(LAYER_NORM.bound(given))
 
 
 def attention(keys: Quantised, query: Quantised, ideal: Reals, weight_bias: int, output_bias: int) -> Bound:
@@ -172,7 +170,7 @@ def attention(keys: Quantised, query: Quantised, ideal: Reals, weight_bias: int,
         "b_p": weight_bias,
         "b_y": output_bias,
     }
-    return _rounded(_OPERATORS["FlexASR attention"].bound(given))
+    return _rounded(ATTENTION.bound(given))
 
 
 def convolution(x: Reals, w: Reals, magnitude: Reals, weight_bits: int) -> Bound:
@@ -188,4 +186,4 @@ def convolution(x: Reals, w: Reals, magnitude: Reals, weight_bits: int) -> Bound
         "w": _largest(w),
         "M": _largest(magnitude),
     }
-    return _OPERATORS[f"HLSCNN conv2d, weights of {weight_bits} bits"].bound(given)
+    return CONVOLUTIONS[weight_bits].bound(given)

@@ -10,7 +10,8 @@ from ila_lang.text.portable import digest
 
 from .catalogue import LEMMAS, OPERATORS, RULES
 from .derivations.calculus import Operator
-from .derivations.recurrence import STEPS, over_time
+from .derivations.flexasr import STEPS
+from .derivations.recurrence import over_time
 from .kernel.formula import number_text
 from .kernel.judgements import text_of
 from .kernel.laws import AXIOMS

@@ -5,11 +5,12 @@ Every operator is written as its primitives in order; tests run the device's sid
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 from .calculus import Derivation, Operator
 
-__all__ = ["OPERATORS", "dense", "minus", "plus", "times"]
+__all__ = ["LINEAR", "OPERATORS", "POOLINGS", "STEPS", "dense", "minus", "plus", "times"]
 
 
 def plus(d: Derivation, a: int, b: int) -> int:
@@ -183,12 +184,19 @@ def _rnn_steps() -> Operator:
     return Operator(name, summary, symbols, tuple(d.steps), example, "G = T where U = 1")
 
 
+POOLINGS: Mapping[str, Operator] = {kind: _pool(kind) for kind in ("max", "mean", "add")}
+"""Poolings of pairs of rows, by kind."""
+LINEAR: Mapping[str, Operator] = {a: _linear("" if a == "none" else a) for a in ("none", "relu", "sigmoid", "tanh")}
+"""Dense layers, by activation."""
+STEPS: Mapping[str, tuple[Operator, ...]] = {"rnn": (_rnn(),), "gru": (_gru(),), "lstm": _lstm()}
+"""The operators of one step of recurrent layers, by kind; the hidden state's first."""
+
 OPERATORS: tuple[Operator, ...] = (
-    *(_pool(kind) for kind in ("max", "mean", "add")),
-    *(_linear(a) for a in ("", "relu", "sigmoid", "tanh")),
-    _rnn(),
+    *POOLINGS.values(),
+    *LINEAR.values(),
+    *STEPS["rnn"],
     _rnn_steps(),
-    _gru(),
-    *_lstm(),
+    *STEPS["gru"],
+    *STEPS["lstm"],
 )
 """The operators of this module."""

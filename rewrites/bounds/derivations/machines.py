@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 from accel_models.hlscnn.options import BY_WEIGHT_BITS
 
 from .calculus import Derivation, Operator
 
-__all__ = ["OPERATORS"]
+__all__ = ["CONVOLUTIONS", "DENSE", "OPERATORS"]
 
 
 def _convolution(bits: int, bias: bool) -> Operator:
@@ -81,9 +82,13 @@ def _elementwise(name: str, lemma: str, law: str) -> Operator:
     return Operator(f"VTA {name}", f"{name} of words, as bytes", symbols, tuple(d.steps), {"A": 60, "Y": 120}, note)
 
 
+CONVOLUTIONS: Mapping[int, Operator] = {bits: _convolution(bits, bias=False) for bits in (16, 8)}
+"""HLSCNN's convolution without bias, by the width of weights."""
+DENSE = _dense()
+
 OPERATORS: tuple[Operator, ...] = (
-    *(_convolution(bits, bias) for bits in (16, 8) for bias in (False, True)),
-    _dense(),
+    *(operator for bits, plain in CONVOLUTIONS.items() for operator in (plain, _convolution(bits, bias=True))),
+    DENSE,
     *(
         _elementwise(name, lemma, law)
         for name, lemma, law in (

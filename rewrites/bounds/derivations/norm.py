@@ -7,7 +7,7 @@ from fractions import Fraction
 from .calculus import Derivation, Operator
 from .flexasr import minus, plus, times
 
-__all__ = ["OPERATORS"]
+__all__ = ["ATTENTION", "LAYER_NORM", "OPERATORS"]
 
 _EPSILON = "1/99999"
 """Above 1e-5, which the IR adds to a variance (as a float64 number it need not be 1e-5 exactly)."""
@@ -95,5 +95,6 @@ def _attention() -> Operator:
     return Operator("FlexASR attention", "softmax(K q) K", _ATTENTION, tuple(d.steps), example, note)
 
 
-OPERATORS: tuple[Operator, ...] = (_layer_norm(), _attention())
+LAYER_NORM, ATTENTION = _layer_norm(), _attention()
+OPERATORS: tuple[Operator, ...] = (LAYER_NORM, ATTENTION)
 """The operators of this module."""

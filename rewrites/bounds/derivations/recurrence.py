@@ -9,18 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from .calculus import Bound, Operator, evaluate
-from .flexasr import OPERATORS
+from .calculus import Bound, evaluate
+from .flexasr import STEPS
 
-__all__ = ["STEPS", "geometric", "over_time"]
-
-_BY_NAME = {o.name: o for o in OPERATORS}
-STEPS: Mapping[str, tuple[Operator, ...]] = {
-    "rnn": (_BY_NAME["FlexASR RNN step"],),
-    "gru": (_BY_NAME["FlexASR GRU step"],),
-    "lstm": (_BY_NAME["FlexASR LSTM step, hidden state"], _BY_NAME["FlexASR LSTM step, cell state"]),
-}
-"""The operators of one step, the hidden state's first."""
+__all__ = ["geometric", "over_time"]
 
 _ROUNDING = Fraction(1, 1 << 40)
 
