@@ -73,8 +73,8 @@ def measure(application: str, proofs: Path) -> dict[str, Any]:
     from rewrites.claims.registry import entries, slug
     from rewrites.compiler.codegen import implementable
     from rewrites.compiler.offload.compiler import offload
-    from rewrites.compiler.offload.operators import ACCELERATOR_OPERATORS, TARGETS
     from rewrites.compiler.offload.rule_sets import FLEXIBLE
+    from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS, TARGETS
 
     model = APPLICATIONS[application].build(0)
     start, used = time.perf_counter(), time.process_time()

@@ -37,8 +37,8 @@ from rewrites.compiler.codegen import (
     quantisation_of,
 )
 from rewrites.compiler.offload.compiler import Offloaded, offload
-from rewrites.compiler.offload.operators import ACCELERATOR_OPERATORS
 from rewrites.compiler.offload.rule_sets import EXACT, FLEXIBLE
+from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS
 
 from . import __version__
 from .errors import UsageError

@@ -26,7 +26,7 @@ RESULT_SCHEMA = "ilaverify-compile-1"
 """Version of the JSON that is printed."""
 
 TARGETS = ("flexasr", "hlscnn", "vta")
-"""Accelerators; the same as in :mod:`rewrites.compiler.offload.operators`, which is loaded when it is needed."""
+"""Accelerators; the same as in :mod:`rewrites.targets.flexasr.operators`, which is loaded when it is needed."""
 
 MOST_REASONS = 12
 """Reasons that are shown; all of them are in the summary that is written."""

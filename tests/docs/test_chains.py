@@ -10,9 +10,9 @@ import pytest
 
 from chc.tensor_rules.rule import Kind
 from ilaverify import catalogue
-from rewrites.compiler import rule_kinds
 from rewrites.compiler.offload.chains import CHAIN_RULES
 from rewrites.rules.tensor.catalogue import rule_named
+from rewrites.targets import rule_kinds
 
 
 def test_the_example_runs_as_shown() -> None:
@@ -22,7 +22,7 @@ def test_the_example_runs_as_shown() -> None:
 
 def test_the_counts_are_current() -> None:
     text = rule_kinds.DOCUMENT.read_text(encoding="utf-8")
-    assert text == rule_kinds.with_table(text, rule_kinds.table()), "run python -m rewrites.compiler.rule_kinds"
+    assert text == rule_kinds.with_table(text, rule_kinds.table()), "run python -m rewrites.targets.rule_kinds"
     found = rule_kinds.counts()
     other = [replace(found[0], right=found[0].right + 1), *found[1:]]
     assert text != rule_kinds.with_table(text, rule_kinds.table(other))

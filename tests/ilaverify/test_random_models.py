@@ -32,7 +32,7 @@ from rewrites.compiler.codegen import (
 )
 from rewrites.compiler.codegen.programs import mapping_of
 from rewrites.compiler.offload.compiler import offload
-from rewrites.compiler.offload.operators import ACCELERATOR_OPERATORS, TARGETS
+from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS, TARGETS
 from tests.ilaverify.random_models import STYLES, Model, numbers, random_models
 from tests.rewrites.compiler.offload.offload_gates import gate
 

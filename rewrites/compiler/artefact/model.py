@@ -26,7 +26,7 @@ from rewrites.compiler.codegen import Implementation, Options, constants_of, imp
 from rewrites.compiler.memory.plan import DoesNotFit
 from rewrites.compiler.memory.problem import MemoryPlan, MemoryProblem
 from rewrites.compiler.offload.folding import folded
-from rewrites.compiler.offload.operators import TARGETS
+from rewrites.targets.flexasr.operators import TARGETS
 from smt_encodings.claims import Equality
 
 from .arrays import Data, arrays_of, npz_bytes

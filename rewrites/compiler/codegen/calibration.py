@@ -17,7 +17,7 @@ import numpy as np
 from ir_semantics.graph import Graph, steps
 from ir_semantics.graph.ir import integer_of
 from ir_semantics.graph.types import Array
-from rewrites.compiler.offload.operators import ACCELERATOR_OPERATORS
+from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS
 
 from .implement import OPERATORS
 from .interface import Ranges

@@ -8,10 +8,10 @@ from typing import Final
 
 from rewrites.bounds.derivations.operators import OPERATORS
 from rewrites.claims.names import bound_name, slug
-
-from . import hlscnn, vta
-from .flexasr import linear as flexasr_linear
-from .flexasr import pools as flexasr_pools
+from rewrites.targets.flexasr.code import linear as flexasr_linear
+from rewrites.targets.flexasr.code import pools as flexasr_pools
+from rewrites.targets.hlscnn import code as hlscnn
+from rewrites.targets.vta import code as vta
 
 __all__ = ["SPLITS", "bound_claims"]
 

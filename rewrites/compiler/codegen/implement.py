@@ -8,14 +8,14 @@ from typing import Any
 
 from ir_semantics.graph import Graph, Node, TensorType
 from ir_semantics.graph.types import Array
+from rewrites.targets.flexasr.code.linear import Linear
+from rewrites.targets.flexasr.code.pools import POOLS, Pool
+from rewrites.targets.flexasr.code.recurrent import Recurrent
+from rewrites.targets.flexasr.code.rows import LayerNorm
+from rewrites.targets.hlscnn.code import Convolution
+from rewrites.targets.vta.code import Dense
 
-from .flexasr.linear import Linear
-from .flexasr.pools import POOLS, Pool
-from .flexasr.recurrent import Recurrent
-from .flexasr.rows import LayerNorm
-from .hlscnn import Convolution
 from .interface import CannotOffload, Implementation, Options, Quantisation, Ranges, Reals
-from .vta import Dense
 
 __all__ = ["OPERATORS", "OperatorCode", "constants_of", "implement", "implementable", "quantisation_of"]
 

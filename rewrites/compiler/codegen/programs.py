@@ -16,7 +16,6 @@ from ila_lang import Ila, Simulator
 from ila_lang.mapping import TensorMapping
 from ila_lang.templates.instance import Template
 from reports.certificate import semantics_of
-from rewrites.compiler.offload.operators import CHAINS
 from rewrites.mappings.flexasr.chains import chain_mapping
 from rewrites.mappings.flexasr.layer_norm import layer_norm_mapping
 from rewrites.mappings.flexasr.linear import linear_mapping
@@ -25,6 +24,7 @@ from rewrites.mappings.flexasr.recurrent import recurrent_mapping
 from rewrites.mappings.hlscnn.convolution import convolution_mapping
 from rewrites.mappings.hlscnn.convolution_8bit import narrow_mapping
 from rewrites.mappings.vta.gemm import gemm_mapping
+from rewrites.targets.flexasr.operators import CHAINS
 
 __all__ = ["MAPPINGS", "Columns", "Devices", "is_program_of", "mapping_of", "template_of"]
 

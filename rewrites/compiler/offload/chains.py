@@ -21,9 +21,8 @@ from rewrites.claims.gate import Admission
 from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol, Term, term
 from rewrites.egraph.graphs import typing
 from rewrites.egraph.pattern import Maker, Operator, Pattern, Variable, build, matches, operator
+from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS, CHAINS
 from smt_encodings.claims import Equality
-
-from .operators import ACCELERATOR_OPERATORS, CHAINS
 
 __all__ = ["CHAIN_RULES", "MEAN_WINDOW_RULES", "WINDOW_RULES", "ChainRewrite", "ChainRule", "Meaning", "chain_rewrites"]
 

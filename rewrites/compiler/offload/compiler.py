@@ -18,11 +18,11 @@ from rewrites.egraph.graph_checker import check_graphs
 from rewrites.egraph.graphs import explain_outputs, from_graph, to_graph
 from rewrites.egraph.rewrite import Rewrite, sides_of
 from rewrites.egraph.saturation import Limits, Saturation, saturate
+from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS, TARGETS
 from smt_encodings.claims import Equality
 
 from .costs import Fixed, Implementable, costs_for
 from .folding import folded
-from .operators import ACCELERATOR_OPERATORS, TARGETS
 from .reasons import LeftOnHost, left_on_host
 from .rule_sets import RuleSet, rules_for
 

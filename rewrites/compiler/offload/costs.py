@@ -16,8 +16,7 @@ from ir_semantics.graph.ir import Attribute, Node
 from ir_semantics.graph.operator import OPERATORS
 from ir_semantics.graph.types import TensorType
 from rewrites.egraph import Cost, EGraph, ENode, Symbol
-
-from .operators import ACCELERATOR_OPERATORS
+from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS
 
 __all__ = [
     "COSTS",

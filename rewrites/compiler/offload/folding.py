@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ir_semantics.graph.build import Builder
 from ir_semantics.graph.ir import Graph
-
-from .operators import ACCELERATOR_OPERATORS
+from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS
 
 __all__ = ["folded"]
 

@@ -9,9 +9,9 @@ from typing import Final
 
 from ir_semantics.graph.ir import Graph, Node, integers_of, pairs_of
 from ir_semantics.graph.types import TensorType
+from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS, LAYER_OPTIONS, mappings_of
 
 from .costs import MOVEMENT, Implementable, reduction_steps
-from .operators import ACCELERATOR_OPERATORS, LAYER_OPTIONS, mappings_of
 
 __all__ = ["MOVEMENT_REASON", "LeftOnHost", "left_on_host"]
 

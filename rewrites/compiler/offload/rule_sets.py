@@ -13,11 +13,11 @@ from rewrites.compiler.graph_rules.definitions import definitions
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants, rewrites_of
 from rewrites.egraph import EGraph, ENode, Rule
 from rewrites.egraph.rewrite import Rewrite
+from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS, mappings_of
 from smt_encodings.claims import Equality
 
 from .chains import CHAIN_RULES, WINDOW_RULES, chain_rewrites
 from .directed import PLACES, Directed
-from .operators import ACCELERATOR_OPERATORS, mappings_of
 from .rules import RULES, AcceleratorRewrite
 from .unfolding import Unfolding, Uniform
 

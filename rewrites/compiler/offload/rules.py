@@ -29,9 +29,9 @@ from rewrites.egraph.pattern import (
     operator,
     variables,
 )
+from rewrites.targets.flexasr.operators import ACTIVATIONS, GATES
 from smt_encodings.claims import Equality
 
-from .operators import ACTIVATIONS, GATES
 from .unfolding import meant
 
 __all__ = ["RULES", "AcceleratorRewrite", "AcceleratorRule"]

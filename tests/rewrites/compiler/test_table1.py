@@ -14,7 +14,7 @@ from ir_semantics.graph import run
 from ir_semantics.onnx import import_model
 from rewrites.compiler.codegen import implementable
 from rewrites.compiler.offload.compiler import offload
-from rewrites.compiler.offload.operators import TARGETS
+from rewrites.targets.flexasr.operators import TARGETS
 from tests.rewrites.compiler.offload.offload_gates import gate
 
 FOUND: dict[str, dict[str, Any]] = json.loads((RESULTS / "table1.json").read_text())["applications"]

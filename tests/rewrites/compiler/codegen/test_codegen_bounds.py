@@ -15,7 +15,7 @@ from ir_semantics import reference
 from ir_semantics.graph import run
 from ir_semantics.graph.build import expansion
 from rewrites.compiler.codegen import Options
-from rewrites.compiler.codegen.flexasr.pools import POOLS
+from rewrites.targets.flexasr.code.pools import POOLS
 from tests.rewrites.compiler.codegen.nodes import DEVICES, Case, case, normal
 
 

@@ -20,10 +20,12 @@ from ila_lang.text.portable import digest, functions_of
 from ilaverify.catalogue import all_entries
 from rewrites.campaigns.accelerators.device import run_flexasr, run_hlscnn
 from rewrites.claims.numerics import LemmaSubject
-from rewrites.compiler.codegen import Devices, Options, bound_claims, hlscnn, interface, programs, vta
-from rewrites.compiler.codegen.flexasr import linear as flexasr_linear
-from rewrites.compiler.codegen.flexasr import pools as flexasr_pools
+from rewrites.compiler.codegen import Devices, Options, bound_claims, interface, programs
 from rewrites.compiler.codegen.programs import MAPPINGS, is_program_of, mapping_of
+from rewrites.targets.flexasr.code import linear as flexasr_linear
+from rewrites.targets.flexasr.code import pools as flexasr_pools
+from rewrites.targets.hlscnn import code as hlscnn
+from rewrites.targets.vta import code as vta
 from smt_encodings.claims import Status
 from tests.rewrites.compiler.codegen.nodes import DEVICES, Case, case, normal
 

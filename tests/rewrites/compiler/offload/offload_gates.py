@@ -7,8 +7,8 @@ from typing import cast
 from reports.subjects import Subject
 from rewrites.claims.gate import Admission, Gate
 from rewrites.claims.registry import entries, slug
-from rewrites.compiler.offload.operators import ACCELERATOR_OPERATORS
 from rewrites.compiler.offload.rule_sets import FLEXIBLE
+from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS
 from smt_encodings.claims import Claim
 
 RULES = tuple(dict.fromkeys(slug(name) for names in FLEXIBLE.values() for name in names))

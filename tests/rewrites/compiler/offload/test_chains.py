@@ -21,12 +21,12 @@ from rewrites.compiler.offload.chains import (
     chain_rewrites,
 )
 from rewrites.compiler.offload.compiler import offload
-from rewrites.compiler.offload.operators import ACCELERATOR_OPERATORS
 from rewrites.compiler.offload.rule_sets import RuleSet, rules_for
 from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol, check_explanation
 from rewrites.egraph.pattern import Operator, Pattern, Variable, operator
 from rewrites.egraph.rewrite import sides_of
 from rewrites.egraph.saturation import Stop
+from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS
 
 RULES = {rule.name: rule for rule in CHAIN_RULES}
 POOLS = ("flexasr_maxpool", "flexasr_meanpool")

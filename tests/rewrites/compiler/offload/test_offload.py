@@ -12,11 +12,11 @@ import pytest
 from ir_semantics.graph import Builder, Graph, Node, TensorType, run
 from ir_semantics.graph.words import apply, expand, literal
 from rewrites.compiler.offload.compiler import Offloaded, offload
-from rewrites.compiler.offload.operators import ACCELERATOR_OPERATORS, LAYER_OPTIONS
 from rewrites.egraph import EGraphError
 from rewrites.egraph.graph_checker import check_graphs
 from rewrites.egraph.rewrite import sides_of
 from rewrites.egraph.saturation import Limits
+from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS, LAYER_OPTIONS
 from smt_encodings.claims import Equality
 from tests.rewrites.compiler.offload.offload_gates import MAPPINGS, RULES, gate
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ilaverify.catalogue import mappings
 from ir_semantics.graph import Builder, GraphError, TensorType, run
-from rewrites.compiler.offload.operators import ACCELERATOR_OPERATORS, ACTIVATIONS, TARGETS, mappings_of
+from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS, ACTIVATIONS, TARGETS, mappings_of
 
 Array = NDArray[np.float32]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ir_semantics.graph import Builder, Graph, TensorType, run
 from ir_semantics.graph.words import apply
 from rewrites.compiler.offload.compiler import offload
-from rewrites.compiler.offload.operators import TARGETS
+from rewrites.targets.flexasr.operators import TARGETS
 from tests.rewrites.compiler.offload.offload_gates import gate
 
 ALL = gate()

@@ -13,7 +13,6 @@ from ir_semantics.graph.build import expansion
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
 from rewrites.compiler.offload.chains import CHAIN_RULES
 from rewrites.compiler.offload.costs import Fixed
-from rewrites.compiler.offload.operators import ACCELERATOR_OPERATORS
 from rewrites.compiler.offload.rules import RULES, AcceleratorRewrite, AcceleratorRule
 from rewrites.compiler.offload.unfolding import Unfolding, Uniform
 from rewrites.egraph import Bound, Computed, EGraphError, Operator, Rule, Substitution, extract, from_graph, operator
@@ -23,6 +22,7 @@ from rewrites.egraph.pattern import Pattern, Variable, build, matches
 from rewrites.egraph.rewrite import sides_of
 from rewrites.egraph.saturation import saturate
 from rewrites.egraph.terms import Term
+from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS
 
 BY_NAME = {rule.name: rule for rule in RULES}
 

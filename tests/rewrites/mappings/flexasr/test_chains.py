@@ -16,7 +16,6 @@ from ila_lang import Expr, Fragment, Kernel, Machine, const, load_bytes, run_fra
 from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
 from ilaverify.catalogue import mappings
-from rewrites.compiler.offload.operators import CHAINS as PAIRS
 from rewrites.mappings.flexasr.buffers import BASE, HOST_X, HOST_Y, NV, T, UnitProgram
 from rewrites.mappings.flexasr.chains import (
     HOST_MID,
@@ -28,6 +27,7 @@ from rewrites.mappings.flexasr.chains import (
     reload_mapping,
 )
 from rewrites.mappings.flexasr.pooling import KINDS, pooling_mapping
+from rewrites.targets.flexasr.operators import CHAINS as PAIRS
 from smt_encodings.claims import Status
 from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
 

@@ -21,7 +21,6 @@ from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from rewrites.bounds import a_priori
 from rewrites.bounds.kernel.constants import LEAST_RADICAND
-from rewrites.compiler.codegen.adaptive import AdaptiveImplementation
 from rewrites.compiler.codegen.bounding import bounds_of, operand_error
 from rewrites.compiler.codegen.formats import adaptive_bias, check_scale, greatest, range_of, rounded_up, unscale
 from rewrites.compiler.codegen.interface import (
@@ -36,6 +35,8 @@ from rewrites.compiler.codegen.interface import (
     Tensors,
 )
 from rewrites.compiler.codegen.parts import padded, placed_behind
+
+from .adaptive import AdaptiveImplementation
 
 __all__ = ["LayerNorm"]
 

@@ -30,10 +30,19 @@ from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.ir import integer_of
 from rewrites.bounds import a_priori
-
-from .bounding import bounds_of, linear_change
-from .formats import check_scale, greatest, power_above, range_of, unscale
-from .interface import Bounds, Call, CannotOffload, Executed, Implementation, Options, Ranges, Reals, Tensors
+from rewrites.compiler.codegen.bounding import bounds_of, linear_change
+from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, unscale
+from rewrites.compiler.codegen.interface import (
+    Bounds,
+    Call,
+    CannotOffload,
+    Executed,
+    Implementation,
+    Options,
+    Ranges,
+    Reals,
+    Tensors,
+)
 
 __all__ = ["Convolution"]
 

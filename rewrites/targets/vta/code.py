@@ -20,12 +20,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_semantics.graph import Node, TensorType
+from rewrites.compiler.codegen.bounding import linear_change
+from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, rounded_up, unscale
+from rewrites.compiler.codegen.interface import (
+    Bounds,
+    Call,
+    CannotOffload,
+    Executed,
+    Implementation,
+    Options,
+    Ranges,
+    Reals,
+    Tensors,
+)
+from rewrites.compiler.codegen.parts import equal_parts, padded
 from rewrites.mappings.vta.gemm import ROOM
-
-from .bounding import linear_change
-from .formats import check_scale, greatest, power_above, range_of, rounded_up, unscale
-from .interface import Bounds, Call, CannotOffload, Executed, Implementation, Options, Ranges, Reals, Tensors
-from .parts import equal_parts, padded
 
 __all__ = ["Dense"]
 

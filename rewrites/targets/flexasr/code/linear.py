@@ -19,11 +19,12 @@ from accel_models.flexasr.layout import LANES, LARGE_VECTORS
 from accel_models.flexasr.quantise import BIASES, dequantise, largest
 from ir_semantics.graph import Node, TensorType
 from rewrites.bounds import a_priori
-from rewrites.compiler.codegen.adaptive import AdaptiveImplementation
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
 from rewrites.compiler.codegen.formats import adaptive_bias, adaptive_scale, check_scale, greatest, range_of, unscale
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
 from rewrites.compiler.codegen.parts import equal_parts, padded, placed_behind
+
+from .adaptive import AdaptiveImplementation
 
 __all__ = ["Linear"]
 

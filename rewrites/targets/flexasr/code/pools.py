@@ -20,7 +20,6 @@ from accel_models.flexasr.quantise import dequantise
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from rewrites.bounds import a_priori
-from rewrites.compiler.codegen.adaptive import AdaptiveImplementation
 from rewrites.compiler.codegen.bounding import bounds_of, operand_error
 from rewrites.compiler.codegen.formats import adaptive_bias, adaptive_scale, check_scale, greatest, range_of, unscale
 from rewrites.compiler.codegen.interface import (
@@ -35,7 +34,9 @@ from rewrites.compiler.codegen.interface import (
     Tensors,
 )
 from rewrites.compiler.codegen.parts import equal_parts, padded
-from rewrites.compiler.offload.operators import CHAINS
+from rewrites.targets.flexasr.operators import CHAINS
+
+from .adaptive import AdaptiveImplementation
 
 __all__ = ["POOLS", "Pool", "PoolProgram"]
 

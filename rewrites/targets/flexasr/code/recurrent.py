@@ -21,11 +21,12 @@ from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from rewrites.bounds import a_priori
 from rewrites.bounds.derivations.calculus import Bound
-from rewrites.compiler.codegen.adaptive import AdaptiveImplementation
 from rewrites.compiler.codegen.bounding import bounds_of, condition_text, operand_error, row_sum
 from rewrites.compiler.codegen.formats import adaptive_bias, adaptive_scale, check_scale, greatest, range_of, rounded_up
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
 from rewrites.compiler.codegen.parts import placed_behind
+
+from .adaptive import AdaptiveImplementation
 
 __all__ = ["Recurrent"]
 

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from accel_models.flexasr.quantise import Quantised
-
-from .formats import beyond_adaptive, quantise_scaled, unscale
-from .interface import Implementation, Reals
+from rewrites.compiler.codegen.formats import beyond_adaptive, quantise_scaled, unscale
+from rewrites.compiler.codegen.interface import Implementation, Reals
 
 __all__ = ["AdaptiveImplementation"]
 

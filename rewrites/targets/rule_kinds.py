@@ -1,4 +1,4 @@
-"""How many rules there are, by kind: ``python -m rewrites.compiler.rule_kinds`` writes the table of docs/chains.md.
+"""How many rules there are, by kind: ``python -m rewrites.targets.rule_kinds`` writes the table of docs/chains.md.
 
 A rule counts as proved if it is one that must be: that it is, is what ``ilaverify prove --all`` and the tests find.
 """
@@ -12,17 +12,16 @@ from pathlib import Path
 
 from chc.tensor_rules.rule import Kind
 from rewrites.claims.registry import entries
+from rewrites.compiler.offload.chains import CHAIN_RULES
+from rewrites.compiler.offload.rules import RULES
 from rewrites.rules.tensor import catalogue as tensor_rules
 from smt_encodings.claims import Status
-
-from .offload.chains import CHAIN_RULES
-from .offload.rules import RULES
 
 __all__ = ["DOCUMENT", "Count", "counts", "main", "table", "with_table"]
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "chains.md"
 _BEGIN, _END = (
-    "<!-- rules by kind: written by python -m rewrites.compiler.rule_kinds -->",
+    "<!-- rules by kind: written by python -m rewrites.targets.rule_kinds -->",
     "<!-- end of rules by kind -->",
 )
 
