@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from benchmarks.table3 import RESULTS, machine
 from examples.digits import as_input, load
 from examples.digits.train import FILE
-from ilaverify.catalogue import all_entries
+from ilaverify.catalogue import all_entries, find_backends
 from ilaverify.comparison import compare
 from ilaverify.compilation import Request, claims_for, compile_model
 from ir_semantics.graph import run
@@ -57,9 +57,9 @@ ROWS: Mapping[str, Row] = {
     "hlscnn-16-published": Row(
         "HLSCNN, weights of 16 bits, as published",
         ("hlscnn",),
-        options=Options(weight_bits=16, as_published=True),
+        options=Options(as_published=True, chosen={"weight_bits": 16}),
     ),
-    "hlscnn-16": Row("HLSCNN, weights of 16 bits, scaled", ("hlscnn",), options=Options(weight_bits=16)),
+    "hlscnn-16": Row("HLSCNN, weights of 16 bits, scaled", ("hlscnn",), options=Options(chosen={"weight_bits": 16})),
     "flexasr-dense": Row("FlexASR, the dense layer", ("flexasr",), exact=True),
     "flexasr": Row("FlexASR, convolutions as dense layers, too", ("flexasr",)),
     "vta-dense": Row("VTA, the dense layer", ("vta",), exact=True),
@@ -152,7 +152,7 @@ def host_row() -> dict[str, Any]:
 def prove(directory: Path, rows: Sequence[str] = tuple(ROWS)) -> None:
     """Writes certificates of all claims that rows may use; what the user's store holds is not proved again."""
     chosen = [ROWS[name] for name in rows]
-    names = dict.fromkeys(name for row in chosen for name in claims_for(row.targets, exact=row.exact))
+    names = dict.fromkeys(name for row in chosen for name in claims_for(find_backends(row.targets), exact=row.exact))
     known = all_entries()
     command = [sys.executable, "-m", "ilaverify", "prove", *(n for n in names if n in known), "-o", str(directory)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

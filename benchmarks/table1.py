@@ -66,25 +66,23 @@ PAPER: Mapping[str, Mapping[str, tuple[int, int]]] = {
 def measure(application: str, proofs: Path) -> dict[str, Any]:
     """What compiling an application gives, for each accelerator alone and for all of them."""
     from examples.models.applications import APPLICATIONS
-    from ilaverify.catalogue import mapping_entries
-    from ilaverify.catalogue import mappings as known
+    from ilaverify.catalogue import backends, find_backends, mapping_entries
     from ir_semantics.onnx import import_model
     from rewrites.claims.gate import open_gate
     from rewrites.claims.registry import entries, slug
     from rewrites.compiler.codegen import implementable
     from rewrites.compiler.offload.compiler import offload
-    from rewrites.compiler.offload.rule_sets import FLEXIBLE
-    from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS, TARGETS
 
     model = APPLICATIONS[application].build(0)
     start, used = time.perf_counter(), time.process_time()
     graph = import_model(model)
-    rules = {slug(name) for names in FLEXIBLE.values() for name in names}
-    mappings = {name for o in ACCELERATOR_OPERATORS.values() for name in o.mappings if known()[name].shape is None}
+    targets = find_backends(tuple(backends()))
+    rules = {slug(rule.name) for target in targets for rule in target.flexible}
+    mappings = {m.name for t in targets for o in t.operators for m in o.mappings if m.shape is None}
     known = {**{n: e for n, e in entries().items() if n in rules}, **mapping_entries(sorted(mappings))}
     gate = open_gate(known, proofs)
     opened = time.perf_counter()
-    whole = offload(graph, gate, TARGETS, implementable=implementable)
+    whole = offload(graph, gate, targets, implementable=implementable)
     seconds, used = time.perf_counter() - start, time.process_time() - used
     found: dict[str, Any] = {
         "nodes": sum(graph.operators().values()),
@@ -98,10 +96,10 @@ def measure(application: str, proofs: Path) -> dict[str, Any]:
         "left_out": dict(gate.left_out),
         "targets": {"all": _told(whole)},
     }
-    for target in TARGETS:
+    for target in targets:
         exact = offload(graph, gate, [target], flexible=False, implementable=implementable)
         flexible = offload(graph, gate, [target], implementable=implementable)
-        found["targets"][target] = {"exact": _told(exact), "flexible": _told(flexible)}
+        found["targets"][target.name] = {"exact": _told(exact), "flexible": _told(flexible)}
     return found
 
 

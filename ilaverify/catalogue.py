@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from ila_lang.mapping import TensorMapping
     from reports.subjects import Entry, Subject
     from rewrites.campaigns.definition import Campaign
+    from rewrites.compiler.offload.backend import Backend
     from rewrites.mappings.claim import MappingClaim
     from rewrites.targets.target import Model, Simulated, Target
 
 __all__ = [
     "all_entries",
+    "backends",
     "campaigns",
+    "find_backends",
     "find_campaign",
     "find_mapping",
     "find_model",
@@ -60,6 +63,19 @@ def mappings() -> dict[str, MappingClaim]:
 def campaigns() -> dict[str, Campaign]:
     """The campaigns of all targets by name."""
     return _by_name("campaigns", ((t, t.campaigns()) for t in targets().values()))
+
+
+def backends() -> dict[str, Callable[[], Backend]]:
+    """How the compiler's knowledge of each target is loaded, by the target's name, as far as there is any."""
+    return {name: partial(_backend, target) for name, target in targets().items() if target.backend is not None}
+
+
+def _backend(target: Target) -> Backend:
+    assert target.backend is not None, "of others there is none"
+    found = target.backend()
+    if found.name != target.name:
+        raise UsageError(f"the backend of target {target.name} must have its name, not {found.name}; give it one name")
+    return found
 
 
 def _by_name(what: str, of: Iterable[tuple[Target, Iterable[N]]]) -> dict[str, N]:
@@ -132,6 +148,14 @@ def find_simulator(name: str, reading: str | None = None) -> Callable[[str], Sim
 def find_mapping(name: str) -> TensorMapping:
     """The mapping of that name; raises UsageError with the known names otherwise."""
     return _find("mapping", name, mappings()).made()
+
+
+def find_backends(names: Sequence[str]) -> tuple[Backend, ...]:
+    """What the compiler knows of targets; raises UsageError unless there are some, all known, and each named once."""
+    known = backends()
+    if not names or len(set(names)) < len(names) or not known.keys() >= set(names):
+        raise UsageError(f"targets must be different names of {', '.join(known)}, not {', '.join(names) or 'none'}")
+    return tuple(known[name]() for name in names)
 
 
 def find_campaign(name: str) -> Campaign:

@@ -55,7 +55,7 @@ def check_model(path: Path, proofs: Path) -> tuple[Checked, list[Path]]:
     from rewrites.compiler.artefact.errors import ArtefactError
     from rewrites.compiler.artefact.model import read_compiled
 
-    from .catalogue import all_entries
+    from .catalogue import all_entries, backends
 
     if not proofs.is_dir():
         raise UsageError(
@@ -64,7 +64,7 @@ def check_model(path: Path, proofs: Path) -> tuple[Checked, list[Path]]:
         )
     result = Checked(str(path))
     try:
-        compiled = read_compiled(path)
+        compiled = read_compiled(path, backends())
     except ArtefactError as error:
         result.problems.append(str(error))
         return result, []

@@ -22,7 +22,7 @@ from ir_semantics.graph.run import steps
 from ir_semantics.graph.types import Array
 from rewrites.compiler.artefact.origins import origin_text
 from rewrites.compiler.artefact.running import Ran, run_compiled
-from rewrites.compiler.codegen import Bounds, Devices, Executed, Implementation, bound_claims
+from rewrites.compiler.codegen import Bounds, Devices, Executed, Implementation, operator_of
 
 from .references import in_double
 
@@ -198,7 +198,8 @@ def compare(
 
 def _bounds(implementation: Implementation, executed: Executed, certified: Collection[str] | None) -> Bounds:
     """The bounds of a run, unless a lemma that they are derived from holds no certificate."""
-    claims = [name for mapping in implementation.mappings for name in bound_claims(mapping)]
+    operator = operator_of(implementation)
+    claims = [name for mapping in implementation.mappings for name in operator.bound_claims(mapping)]
     missing = [name for name in claims if certified is not None and name not in certified]
     if missing:
         return Bounds(None, None, f"it would rest on {missing[0]}, which holds no certificate")
@@ -220,7 +221,7 @@ def _node(
         node.operator,
         origin_text(graph, ran.number),
         len(implementation.calls),
-        implementation.mappings,
+        tuple(mapping.name for mapping in implementation.mappings),
         distance(executed.value, exact[0]),
         bounds.on_quantised,
         distance(executed.value, exact[1]),

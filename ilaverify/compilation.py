@@ -20,13 +20,11 @@ from rewrites.claims.names import slug
 from rewrites.compiler.artefact.model import Certified, Compiled, OnHost
 from rewrites.compiler.artefact.sources.front_end import FRONT_ENDS, front_end_of
 from rewrites.compiler.codegen import (
-    MAPPINGS,
-    SPLITS,
     Calibration,
     CannotOffload,
     Implementation,
     Options,
-    bound_claims,
+    accelerator_operator,
     calibrate,
     constants_of,
     host_plan,
@@ -34,13 +32,15 @@ from rewrites.compiler.codegen import (
     implement,
     implementable,
     is_program_of,
+    operator_of,
     quantisation_of,
 )
+from rewrites.compiler.offload.backend import Backend
 from rewrites.compiler.offload.compiler import Offloaded, offload
-from rewrites.compiler.offload.rule_sets import EXACT, FLEXIBLE
-from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS
+from rewrites.compiler.offload.rule_sets import is_rule_of
 
 from . import __version__
+from .catalogue import find_backends
 from .errors import UsageError
 from .identity import prover_identity
 
@@ -77,13 +77,13 @@ class Request:
     store: ProofStore | None = None
 
 
-def claims_for(targets: Sequence[str], *, exact: bool = False) -> list[str]:
+def claims_for(targets: Sequence[Backend], *, exact: bool = False) -> list[str]:
     """The names of all claims that compiling for these accelerators may use: rules, mappings, and lemmas of bounds."""
-    rules = [slug(name) for target in targets for name in (EXACT if exact else FLEXIBLE)[target]]
-    operators = [o for o in ACCELERATOR_OPERATORS.values() if o.target in targets]
-    mappings = [name for operator in operators for name in operator.mappings]
-    splits = [name for operator in operators for name in SPLITS.get(operator.name, ())]
-    bounds = [name for mapping in mappings if mapping in MAPPINGS for name in bound_claims(mapping)]
+    rules = [slug(rule.name) for target in targets for rule in (target.exact if exact else target.flexible)]
+    operators = [operator for target in targets for operator in target.operators]
+    mappings = [mapping.name for operator in operators for mapping in operator.mappings]
+    splits = [slug(rule.name) for operator in operators for rule in operator.splits]
+    bounds = [name for o in operators for mapping in o.programs for name in o.bound_claims(mapping)]
     return list(dict.fromkeys([*rules, *mappings, *splits, *bounds]))
 
 
@@ -99,20 +99,20 @@ def compile_model(
     progress(f"reading {request.model}")
     graph, source = front_end.read(request.model, request.dimensions)
     samples = None if request.calibration is None else samples_of(graph, request.calibration)
-    wanted = [name for name in claims_for(request.targets, exact=request.exact) if name in entries]
+    targets = find_backends(request.targets)
+    wanted = [name for name in claims_for(targets, exact=request.exact) if name in entries]
     progress(f"looking at {len(wanted)} certificates in {request.proofs}")
     claims = {name: entries[name] for name in wanted}
     gate = open_gate(claims, request.proofs, request.recheck, prover=prover_identity, store=request.store)
     progress("rewriting by admitted rules")
-    widths = {"hlscnn.conv2d": ["hlscnn_conv2d" if request.options.weight_bits == 16 else "hlscnn_conv2d_8bit"]}
     offloaded = offload(
         graph,
         gate,
-        request.targets,
+        targets,
         flexible=not request.exact,
         costs=request.costs,
         implementable=implementable,
-        mappings=widths,
+        options=request.options,
     )
     progress("calibrating number formats")
     with np.errstate(all="ignore"):  # ranges that are not finite are refused, and told, one by one
@@ -131,7 +131,7 @@ def compile_model(
         dict(request.dimensions),
         front_end.name,
         FRONT_ENDS.guest(front_end.name),
-        request.targets,
+        targets,
         {
             "matching": "exact" if request.exact else "flexible",
             "costs": request.costs,
@@ -204,7 +204,7 @@ def _implementations(
     found: dict[int, Implementation] = {}
     refused: list[OnHost] = []
     for number, node in enumerate(graph.nodes):
-        if node.operator not in ACCELERATOR_OPERATORS:
+        if accelerator_operator(node.operator) is None:
             continue
         types = [graph.nodes[o].type for o in node.operands]
         try:
@@ -217,7 +217,8 @@ def _implementations(
             reason = gate.left_out.get(missing[0], "the gate was not asked for it")
             refused.append(OnHost(node.operator, 1, f"node {number}: without {missing[0]} it must not run ({reason})"))
             continue
-        other = [n for n in made.mappings if not is_program_of(n, gate.admitted[n].subject.semantics())]
+        other = [m.name for m in made.mappings if not is_program_of(m, gate.admitted[m.name].subject.semantics())]
+        other += [name for rule in made.rules if not is_rule_of(rule, gate.admitted[name := slug(rule.name)])]
         if other:
             reason = f"node {number}: its program is not the one that the certificate of {other[0]} is of"
             refused.append(OnHost(node.operator, 1, reason))
@@ -238,9 +239,10 @@ def _certificates(offloaded: Offloaded, implementations: Iterable[Implementation
         if rule.claim:
             uses[rule.claim] = uses.get(rule.claim, 0) + rule.count
     for implementation in implementations:
+        operator = operator_of(implementation)
         for call in implementation.calls:
-            bounds = [name for name in bound_claims(call.mapping) if name in gate.admitted]
-            for name in (call.mapping, *call.rules, *bounds):
+            bounds = [name for name in operator.bound_claims(call.mapping) if name in gate.admitted]
+            for name in (call.mapping.name, *(slug(rule.name) for rule in call.rules), *bounds):
                 uses[name] = uses.get(name, 0) + 1
     found = {}
     for name, count in sorted(uses.items()):

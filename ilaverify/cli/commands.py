@@ -37,12 +37,16 @@ __all__ = ["parser_of_commands", "run"]
 
 
 class _Parser(argparse.ArgumentParser):
-    late: Callable[[Sequence[str]], None] | None = None
-    """Adds what is known only once the verb is called, with these arguments."""
+    late: Callable[[], None] | None = None
+    """Adds what is known only once the verb is called, and modules that are named are in use."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         if self.late is not None:
-            self.late(args)
+            modules = _Parser(prog=self.prog, add_help=False, allow_abbrev=False)
+            modules.add_argument("--module", action="append", default=[])
+            for name in modules.parse_known_args(args)[0].module:
+                use_module(name)
+            self.late()
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
@@ -255,14 +259,10 @@ def _dest(parameter: str) -> str:
     return f"parameter {parameter}"
 
 
-def _add_methods(parser: _Parser, arguments: Sequence[str]) -> None:
+def _add_methods(parser: _Parser) -> None:
     """The option for the method, and one for each parameter of any method, those of modules that are named included."""
     from rewrites.claims.method import AUTO, METHODS
 
-    modules = _Parser(prog=parser.prog, add_help=False, allow_abbrev=False)
-    modules.add_argument("--module", action="append", default=[])
-    for name in modules.parse_known_args(arguments)[0].module:
-        use_module(name)
     methods = METHODS.all()
     about = "; ".join(f"{method.name}: {method.summary}" for method in methods.values())
     parser.add_argument(

@@ -10,9 +10,11 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ilaverify.catalogue import backends
 from ilaverify.errors import EXIT_PROVED, UsageError
 
 from .arguments import require_writable
@@ -20,13 +22,10 @@ from .arguments import require_writable
 if TYPE_CHECKING:
     from rewrites.compiler.artefact.model import Compiled
 
-__all__ = ["RESULT_SCHEMA", "TARGETS", "add_parser", "targets_of"]
+__all__ = ["RESULT_SCHEMA", "add_parser", "targets_of"]
 
 RESULT_SCHEMA = "ilaverify-compile-1"
 """Version of the JSON that is printed."""
-
-TARGETS = ("flexasr", "hlscnn", "vta")
-"""Accelerators; the same as in :mod:`rewrites.targets.flexasr.operators`, which is loaded when it is needed."""
 
 MOST_REASONS = 12
 """Reasons that are shown; all of them are in the summary that is written."""
@@ -34,7 +33,7 @@ MOST_REASONS = 12
 
 def add_parser(verbs: Any) -> None:
     """Adds the verb to the subparsers of the command line; ``options.run`` runs it."""
-    parser: argparse.ArgumentParser = verbs.add_parser(
+    parser = verbs.add_parser(
         "compile",
         help="compile a model, such as one in ONNX, to programs of accelerators, by certified rules and mappings alone",
         description="Writes a directory with programs, memory plan, the chain of rule applications with the digests of "
@@ -42,9 +41,6 @@ def add_parser(verbs: Any) -> None:
         epilog="exit codes: 0 done, 64 bad usage or a bad model (nothing is written)",
     )
     parser.add_argument("model", type=Path, metavar="MODEL")
-    parser.add_argument(
-        "--target", required=True, metavar="NAME[,NAME...]", help=f"of {', '.join(TARGETS)}; the preferred one first"
-    )
     parser.add_argument(
         "-o", dest="directory", type=Path, required=True, metavar="DIR", help="write the compiled model"
     )
@@ -57,7 +53,6 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--dimension", action="append", default=[], metavar="NAME=N", help="bind a symbolic extent")
     parser.add_argument("--exact", action="store_true", help="no rewriting of the model: exact matching only")
     parser.add_argument("--cost", default="offload", choices=("offload", "movement"), help="default: offload")
-    parser.add_argument("--weights", default="8", choices=("8", "16"), help="bits of HLSCNN's weights; default: 8")
     parser.add_argument(
         "--as-published", action="store_true", help="number formats as published drivers choose them, without scaling"
     )
@@ -73,15 +68,47 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--no-store", action="store_true", help="do not compare with what proofs asked")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     parser.set_defaults(run=_compile)
+    parser.late = partial(_add_targets, parser)
+
+
+def _add_targets(parser: argparse.ArgumentParser) -> None:
+    """Adds the targets, and what may be chosen about one of them."""
+    known = backends()
+    parser.add_argument(
+        "--target", required=True, metavar="NAME[,NAME...]", help=f"of {', '.join(known)}; the preferred one first"
+    )
+    for name, load in known.items():
+        for choice in load().choices:
+            parser.add_argument(
+                f"--{choice.flag}",
+                dest=f"{name}.{choice.name}",
+                type=int,
+                choices=choice.values,
+                help=f"{choice.about}; default: {choice.values[0]}",
+            )
 
 
 def targets_of(text: str) -> tuple[str, ...]:
     """Accelerators by name; raises UsageError for others."""
     names = tuple(text.split(","))
-    unknown = [name for name in names if name not in TARGETS]
-    if unknown or len(set(names)) != len(names):
-        raise UsageError(f"--target must be different names of {', '.join(TARGETS)}, separated by commas, not '{text}'")
+    known = backends()
+    if not known.keys() >= set(names) or len(set(names)) != len(names):
+        told = ", ".join(known)
+        raise UsageError(f"--target must be different names of {told}, separated by commas, not '{text}'")
     return names
+
+
+def _chosen(options: argparse.Namespace, targets: Sequence[str]) -> dict[str, int]:
+    """What was chosen about accelerators; raises UsageError where one of them is no target."""
+    found = {}
+    for name, load in backends().items():
+        for choice in load().choices:
+            value = getattr(options, f"{name}.{choice.name}")
+            if value is not None and name not in targets:
+                raise UsageError(f"--{choice.flag} is about {name}, which is not among the targets; leave it out")
+            if value is not None:
+                found[choice.name] = value
+    return found
 
 
 def _dimensions(given: Sequence[str]) -> dict[str, int]:
@@ -131,7 +158,7 @@ def _compile(options: argparse.Namespace) -> int:
         None if options.calibrate is None else read_arrays(options.calibrate, "calibration data"),
         options.exact,
         options.cost,
-        Options(weight_bits=16 if options.weights == "16" else 8, as_published=options.as_published),
+        Options(as_published=options.as_published, chosen=_chosen(options, targets)),
         tuple(dict.fromkeys(options.recheck)),
         None if options.no_store else ProofStore(options.store or default_store()),
     )

@@ -29,9 +29,10 @@ def chosen_entries(
     if every + bool(names) + bool(kinds) + bool(targets) != 1:
         raise UsageError("prove must be given either the names of claims, or --kind, or --target, or --all")
     if targets:
+        from ilaverify.catalogue import find_backends
         from ilaverify.compilation import claims_for
 
-        wanted = set(claims_for(targets))
+        wanted = set(claims_for(find_backends(targets)))
         return {name: entry for name, entry in all_entries().items() if name in wanted}
     if names and all(name in mappings() for name in names):
         return mapping_entries(name for name in mappings() if name in names)

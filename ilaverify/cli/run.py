@@ -77,6 +77,7 @@ def read_arrays(path: Path, what: str) -> dict[str, Array]:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from ilaverify.catalogue import backends
     from ilaverify.comparison import compare
     from ilaverify.references import run_onnx
     from ir_semantics.graph.types import GraphError
@@ -92,7 +93,7 @@ def _run(options: argparse.Namespace) -> int:
         require_writable("--output", options.output)
     started = time.perf_counter()
     try:
-        compiled = read_compiled(options.directory)
+        compiled = read_compiled(options.directory, backends())
     except ArtefactError as error:
         raise UsageError(str(error)) from error
     wrong = [f"{check.what}: {problem}" for check in check_contents(compiled) for problem in check.problems]

@@ -15,6 +15,7 @@ from rewrites.mappings.claim import MappingClaim
 
 if TYPE_CHECKING:
     from rewrites.campaigns.definition import Campaign
+    from rewrites.compiler.offload.backend import Backend
 
 __all__ = ["TARGETS", "Model", "Simulated", "Target"]
 
@@ -55,13 +56,14 @@ class Target:
     """An accelerator.
 
     ``name`` is that of the target on the command line.  The names of models, mappings and campaigns are unique over
-    all targets.  Campaigns are built when they are asked for.
+    all targets.  Campaigns are built when they are asked for, and so is ``backend``, what the compiler knows of it.
     """
 
     name: str
     models: tuple[Model, ...]
     mappings: tuple[MappingClaim, ...] = ()
     campaigns: Callable[[], tuple[Campaign, ...]] = tuple
+    backend: Callable[[], Backend] | None = None
 
 
 TARGETS: Final = Door("ilaverify.targets", Target)

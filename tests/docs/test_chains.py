@@ -10,9 +10,9 @@ import pytest
 
 from chc.tensor_rules.rule import Kind
 from ilaverify import catalogue
-from rewrites.compiler.offload.chains import CHAIN_RULES
 from rewrites.rules.tensor.catalogue import rule_named
 from rewrites.targets import rule_kinds
+from rewrites.targets.flexasr.rules import CHAIN_RULES
 
 
 def test_the_example_runs_as_shown() -> None:

@@ -7,15 +7,19 @@ from pathlib import Path
 import pytest
 
 from examples.models.applications import APPLICATIONS
-from ilaverify.catalogue import all_entries
+from ilaverify.catalogue import all_entries, backends, find_backends
 from ilaverify.comparison import Comparison, compare
 from ilaverify.compilation import Request, claims_for, compile_model
 from ilaverify.references import run_onnx
 from rewrites.compiler.artefact.checking import check_compiled
 from rewrites.compiler.artefact.model import Compiled, read_compiled, write_compiled
 from rewrites.compiler.artefact.summary import summary_text
-from rewrites.compiler.codegen import Options, bound_claims
+from rewrites.compiler.codegen import Options
 from rewrites.compiler.codegen.calibration import drawn_inputs
+from rewrites.mappings.flexasr.claims import LINEAR as DENSE_LAYERS
+from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
+from rewrites.targets.flexasr.operators import LINEAR
+from rewrites.targets.hlscnn.operators import CONV2D
 from tests.ilaverify.compiled_models import image, pretended, small_model
 
 pytestmark = pytest.mark.slow
@@ -26,10 +30,10 @@ def compiled_and_run(name: str, targets: tuple[str, ...], place: Path) -> tuple[
     onnx = pytest.importorskip("onnx")
     model = place / f"{name}.onnx"
     onnx.save(APPLICATIONS[name].build(0), model)
-    pretended(claims_for(targets), place / "proofs")
+    pretended(claims_for(find_backends(targets)), place / "proofs")
     made = compile_model(Request(model, targets, place / "proofs", {}), all_entries())
     write_compiled(place / "made", made, summary_text(made))
-    compiled = read_compiled(place / "made")
+    compiled = read_compiled(place / "made", backends())
     assert [p for c in check_compiled(compiled, all_entries(), place / "proofs") for p in c.problems] == []
     (inputs,) = drawn_inputs(compiled.graph, 7, 1)
     pytest.importorskip("onnxruntime")
@@ -55,12 +59,14 @@ def test_weights_of_16_bits_are_another_mapping(tmp_path: Path) -> None:
     pytest.importorskip("onnx")
     model = small_model(tmp_path / "small.onnx")
     names = ("flexasr_linear", "hlscnn_conv2d", "pads-of-a-convolution-as-a-pad-with-zeros", "transposed-twice")
-    lemmas = (*bound_claims("flexasr_linear"), *bound_claims("hlscnn_conv2d"))
+    lemmas = (*LINEAR.bound_claims(DENSE_LAYERS["none"]), *CONV2D.bound_claims(CONVOLUTIONS[16]))
     pretended((*names, *lemmas), tmp_path / "proofs")
-    request = Request(model, ("flexasr", "hlscnn"), tmp_path / "proofs", {}, options=Options(weight_bits=16))
+    request = Request(
+        model, ("flexasr", "hlscnn"), tmp_path / "proofs", {}, options=Options(chosen={"weight_bits": 16})
+    )
     made = compile_model(request, all_entries())
     write_compiled(tmp_path / "made", made, summary_text(made))
-    compiled = read_compiled(tmp_path / "made")
+    compiled = read_compiled(tmp_path / "made", backends())
     assert set(names) <= set(compiled.certificates) and "hlscnn_conv2d_8bit" not in compiled.certificates
     assert [p for c in check_compiled(compiled, all_entries(), tmp_path / "proofs") for p in c.problems] == []
     found = compare(compiled.graph, compiled.implementations, image(), certified=compiled.certificates)

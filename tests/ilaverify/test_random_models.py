@@ -13,6 +13,7 @@ from onnx.shape_inference import infer_shapes
 
 from ila_lang import Machine, run_fragment
 from ila_lang.language.sorts import MemSort
+from ilaverify.catalogue import backends, find_backends
 from ilaverify.comparison import compare
 from ir_semantics.graph import Graph, run
 from ir_semantics.graph.types import Array
@@ -24,24 +25,23 @@ from rewrites.compiler.codegen import (
     Executed,
     Implementation,
     Options,
+    accelerator_operator,
     calibrate,
     constants_of,
     implement,
     implementable,
     quantisation_of,
 )
-from rewrites.compiler.codegen.programs import mapping_of
 from rewrites.compiler.offload.compiler import offload
-from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS, TARGETS
 from tests.ilaverify.random_models import STYLES, Model, numbers, random_models
 from tests.rewrites.compiler.offload.offload_gates import gate
 
 ALL = gate()
 DEVICES = Devices()
-TARGET_LISTS = st.lists(st.sampled_from(TARGETS), min_size=1, max_size=3, unique=True)
+TARGET_LISTS = st.lists(st.sampled_from(sorted(backends())), min_size=1, max_size=3, unique=True)
 OPTIONS = st.builds(
     Options,
-    weight_bits=st.sampled_from([16, 8]),
+    chosen=st.fixed_dictionaries({"weight_bits": st.sampled_from([16, 8])}),
     as_published=st.sampled_from([False, False, True]),
     headroom=st.sampled_from([1.0, 1.25]),
 )
@@ -61,7 +61,7 @@ def implementations(graph: Graph, sample: dict[str, Array], options: Options) ->
     ranges = calibrate(graph, [sample]).ranges
     found = {}
     for number, node in enumerate(graph.nodes):
-        if node.operator not in ACCELERATOR_OPERATORS:
+        if accelerator_operator(node.operator) is None:
             continue
         types = [graph.nodes[o].type for o in node.operands]
         try:
@@ -77,7 +77,7 @@ def claimed(implementation: Implementation, executed: Executed) -> NDArray[Any]:
     """The result that the mappings' claims say: every call's IR side on the same codes, by the interpreter."""
     outputs = []
     for number, call in enumerate(implementation.calls):
-        mapping = mapping_of(call.mapping)
+        mapping = call.mapping.mapping
         given = implementation._padded(implementation.program(number), call, executed.codes)
         machine = Machine(mapping.ir.ila)
         for device, ir in mapping.inputs:
@@ -96,7 +96,7 @@ def claimed(implementation: Implementation, executed: Executed) -> NDArray[Any]:
 def agree(model: Model, style: str, targets: list[str], costs: str, options: Options) -> int:
     """Checks a model, calibrated on its own input or on another one; the number of operators with a bound."""
     graph = imported(model)
-    found = offload(graph, ALL, targets, costs=costs, implementable=implementable)
+    found = offload(graph, ALL, find_backends(targets), costs=costs, implementable=implementable)
     x, sample = ({"x": numbers(s, model.seed + k, *model.shape)} for k, s in ((50, model.style), (51, style)))
     if model.style == "whole" and not {"sigmoid", "tanh", "layer_norm", "lstm", "gru", "rnn"} & set(graph.operators()):
         np.testing.assert_array_equal(run(found.graph, x)["y"], run(graph, x)["y"])  # no operation rounds

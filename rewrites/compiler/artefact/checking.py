@@ -14,11 +14,12 @@ from ir_semantics.graph.ir import Graph
 from ir_semantics.graph.types import GraphError
 from reports.subjects import Entry
 from rewrites.claims.gate import Gate, Recheck, open_gate
+from rewrites.claims.names import slug
 from rewrites.compiler.codegen import is_program_of
 from rewrites.compiler.graph_rules.optimise import STRENGTH
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
 from rewrites.compiler.offload.folding import folded
-from rewrites.compiler.offload.rule_sets import rules_for
+from rewrites.compiler.offload.rule_sets import is_rule_of, rules_for
 from rewrites.egraph import EGraphError, Rule
 from rewrites.egraph.graph_checker import check_graphs
 from rewrites.egraph.rewrite import sides_of
@@ -71,11 +72,18 @@ def _certificates(compiled: Compiled, gate: Gate, unknown: list[str]) -> Check:
         f"{name}: programs rest on it, and the model does not name its certificate"
         for name in sorted(needed - set(compiled.certificates))
     ]
-    programs = {name for i in compiled.implementations.values() for name in i.mappings}
+    made = compiled.implementations.values()
+    programs = {mapping.name: mapping for i in made for mapping in i.mappings if mapping.name in gate.admitted}
     problems += [
         f"{name}: its programs must be those that the certificate is of; they are others"
-        for name in sorted(programs & set(gate.admitted))
-        if not is_program_of(name, gate.admitted[name].subject.semantics())
+        for name, mapping in sorted(programs.items())
+        if not is_program_of(mapping, gate.admitted[name].subject.semantics())
+    ]
+    rules = {slug(rule.name): rule for i in made for rule in i.rules}
+    problems += [
+        f"{name}: the rule that programs rest on must be the one that the certificate is of; it is another"
+        for name, rule in sorted(rules.items())
+        if name in gate.admitted and not is_rule_of(rule, gate.admitted[name])
     ]
     return Check("certificates", f"{len(gate.admitted)} live, with the digests that the model names", tuple(problems))
 
@@ -94,7 +102,13 @@ def _chain(compiled: Compiled, gate: Gate) -> Check:
     try:
         source = _imported(compiled)
         constants = Constants({**source.constants, **compiled.rewritten.constants})
-        rules = rules_for(compiled.targets, gate, constants, flexible=compiled.settings.get("matching") != "exact")
+        rules = rules_for(
+            compiled.backends,
+            gate,
+            constants,
+            flexible=compiled.settings.get("matching") != "exact",
+            options=compiled.options,
+        )
         check_graphs(source, compiled.rewritten, explanations, sides_of(rules.rewrites))
     except (ArtefactError, EGraphError, GraphError) as error:
         return Check("chain of rules", told, (str(error),))

@@ -47,7 +47,7 @@ def _programs(compiled: Compiled) -> Check:
             if not _same(stored.generated(k), program):
                 problems.append(
                     f"node {number} ({node.operator}): program {k} must be the proved fragment of "
-                    f"{stored.calls[k].mapping} at its sizes; it is another"
+                    f"{stored.calls[k].mapping.name} at its sizes; it is another"
                 )
     return Check("programs", f"{count} programs of {commands:,} commands are those of proved mappings", tuple(problems))
 

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -25,8 +25,8 @@ from ir_semantics.graph.ir import Graph, digest_of
 from rewrites.compiler.codegen import Implementation, Options, constants_of, implement
 from rewrites.compiler.memory.plan import DoesNotFit
 from rewrites.compiler.memory.problem import MemoryPlan, MemoryProblem
+from rewrites.compiler.offload.backend import Backend, chosen
 from rewrites.compiler.offload.folding import folded
-from rewrites.targets.flexasr.operators import TARGETS
 from smt_encodings.claims import Equality
 
 from .arrays import Data, arrays_of, npz_bytes
@@ -82,7 +82,7 @@ class Compiled:
     dimensions: Mapping[str, int]
     front_end: str
     package: str
-    targets: tuple[str, ...]
+    backends: tuple[Backend, ...]
     settings: Mapping[str, Any]
     options: Options
     calibration: Mapping[str, Any]
@@ -100,6 +100,11 @@ class Compiled:
     tool: str
     summary: str = field(default="", repr=False)
     digest: str = ""
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The names of the accelerators."""
+        return tuple(backend.name for backend in self.backends)
 
 
 LARGEST_PARAMETER = 4096
@@ -147,7 +152,7 @@ def write_compiled(directory: Path, compiled: Compiled, summary: str) -> str:
         "targets": list(compiled.targets),
         "settings": dict(compiled.settings),
         "options": {
-            "weight_bits": options.weight_bits, "as_published": options.as_published, "headroom": options.headroom,
+            **chosen(compiled.backends, options), "as_published": options.as_published, "headroom": options.headroom,
         },
         "calibration": dict(compiled.calibration),
         "equality": compiled.equality.value,
@@ -172,11 +177,12 @@ def _json(content: object) -> bytes:
 # -- reading ----------------------------------------------------------------------------------------------
 
 
-def read_compiled(directory: Path) -> Compiled:
+def read_compiled(directory: Path, known: Mapping[str, Callable[[], Backend]]) -> Compiled:
     """A compiled model from its directory, with every digest computed anew and every form checked.
 
-    What it says of proofs is not checked here: see :mod:`.checking`.  Explanations are read when they are looked at.
-    Raises ArtefactError for what :func:`write_compiled` would not have written.
+    ``known`` are accelerators by name, of which those that the model names are loaded.  What it says of proofs is not
+    checked here: see :mod:`.checking`.  Explanations are read when they are looked at.  Raises ArtefactError for what
+    :func:`write_compiled` would not have written.
     """
     content, files = read_directory(directory)
     where = str(directory / "model.json")
@@ -186,6 +192,8 @@ def read_compiled(directory: Path) -> Compiled:
     needed = {"chain.json", CONSTANTS, "plan.json", front_end.file_name, "SUMMARY.md"}
     for name in sorted(needed - set(files)):
         raise ArtefactError(f"{where}: files must include {name}")
+    targets = [_target(f"{where}: targets", t, known) for t in items(f"{where}: targets", content["targets"])]
+    backends = tuple(known[name]() for name in targets)
     stored = arrays_of(str(directory / CONSTANTS), files[CONSTANTS])
     for digest, array in stored.items():
         if digest_of(array) != digest:
@@ -201,7 +209,7 @@ def read_compiled(directory: Path) -> Compiled:
             f"{where}: graph must be the rewritten one of chain.json with its constants computed; it is another"
         )
     dimensions = typed(f"{where}: dimensions", source["dimensions"], dict, "an object of extents")
-    options = _options(f"{where}: options", content["options"])
+    options = _options(f"{where}: options", content["options"], backends)
     implementations, programs, used = _implementations(directory, content["accelerated"], files, graph, options)
     for name in sorted(set(files) - needed - used):
         raise ArtefactError(f"{where}: every program must be that of a call; {name} is of none")
@@ -215,7 +223,7 @@ def read_compiled(directory: Path) -> Compiled:
         {name: natural(f"{where}: dimension {name}", extent, 1 << 31) for name, extent in dimensions.items()},
         front_end.name,
         text(f"{where}: source", source["package"]),
-        tuple(_target(f"{where}: targets", t) for t in items(f"{where}: targets", content["targets"])),
+        backends,
         typed(f"{where}: settings", content["settings"], dict, "an object"),
         options,
         typed(f"{where}: calibration", content["calibration"], dict, "an object"),
@@ -277,17 +285,17 @@ def _parsed(path: Path, files: Mapping[str, bytes]) -> Any:
     return found
 
 
-def _options(where: str, value: object) -> Options:
-    told = record(where, value, ("weight_bits", "as_published", "headroom"))
-    bits = natural(f"{where}: weight_bits", told["weight_bits"], 64)
+def _options(where: str, value: object, backends: Sequence[Backend]) -> Options:
+    choices = [choice.name for backend in backends for choice in backend.choices]
+    told = record(where, value, (*choices, "as_published", "headroom"))
     published = typed(f"{where}: as_published", told["as_published"], bool, "true or false")
     headroom = typed(f"{where}: headroom", told["headroom"], float, "a number")
-    if bits not in (8, 16):
-        raise ArtefactError(f"{where}: weight_bits must be 8 or 16, not {bits}")
     try:
-        return Options(8 if bits == 8 else 16, published, headroom)
+        options = Options(published, headroom, {name: told[name] for name in choices})
+        chosen(backends, options)
     except ValueError as error:
         raise ArtefactError(f"{where}: {error}") from error
+    return options
 
 
 def _front_end(where: str, value: object) -> FrontEnd:
@@ -300,10 +308,10 @@ def _front_end(where: str, value: object) -> FrontEnd:
     return known[value]
 
 
-def _target(where: str, value: object) -> str:
-    if value not in TARGETS:
-        raise ArtefactError(f"{where} must be among {', '.join(TARGETS)}, not {value!r:.60}")
-    return str(value)
+def _target(where: str, value: object, known: Collection[str]) -> str:
+    if not isinstance(value, str) or value not in known:
+        raise ArtefactError(f"{where} must be among {', '.join(known)}, not {value!r:.60}")
+    return value
 
 
 def _equality(where: str, value: object) -> Equality:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ila_lang import canonical_text
 from ir_semantics.graph.build import MOST_NODES
-from rewrites.compiler.codegen import Implementation, device_memories
+from rewrites.compiler.codegen import Implementation, device_memories, operator_of
 from rewrites.compiler.memory.problem import Buffer, MemoryPlan, MemoryProblem, Minimality
 
 from .errors import ArtefactError, items, natural, record, text
@@ -50,7 +50,7 @@ def _devices_json(implementations: Mapping[int, Implementation]) -> list[dict[st
                     "capacity": memory.problem.capacity,
                     "regions": {b.name: [memory.plan.addresses[b.name], b.size] for b in memory.problem.buffers},
                 }
-                for memory in device_memories(call)
+                for memory in device_memories(operator_of(implementation), call)
             ],
         }
         for number, implementation in implementations.items()

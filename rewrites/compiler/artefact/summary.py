@@ -112,7 +112,7 @@ def _accelerated(compiled: Compiled) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|"
     for number, implementation in compiled.implementations.items():
         node = compiled.graph.nodes[number]
-        mappings = ", ".join(dict.fromkeys(call.mapping for call in implementation.calls))
+        mappings = ", ".join(m.name for m in implementation.mappings)
         formats = ", ".join(f"{name} {value}" for name, value in sorted(implementation.quantisation.items()))
         commands = sum(len(p) for p in compiled.programs[number])
         yield (

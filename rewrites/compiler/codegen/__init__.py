@@ -1,30 +1,31 @@
 """Code generation: from accelerator nodes of a graph to calls of proved mappings, and their execution on simulators.
 
-``implement`` makes an implementation of a node, ``calibration`` the ranges that its number formats rest on; operators
-stand in ``flexasr``, ``hlscnn`` and ``vta``.
-``interface`` says what they have in common, ``programs`` has the mappings' device programs, ``bounding`` bounds on
-given operands, ``buffers`` memory plans, and ``claims`` the rules that parts rest on.
+``operators`` says what is known of an accelerator operator, ``interface`` what implementations of nodes have in common;
+those of one accelerator stand in :mod:`rewrites.targets`.  ``implement`` makes one, ``calibration`` the ranges that its
+number formats rest on, ``programs`` the mappings' device programs, ``bounding`` bounds on given operands, and
+``buffers`` memory plans.
 """
 
 from .buffers import device_memories, host_plan, host_problem
 from .calibration import Calibration, calibrate
-from .claims import SPLITS, bound_claims
 from .implement import constants_of, implement, implementable, quantisation_of
-from .interface import Bounds, Call, CannotOffload, Executed, Implementation, Options
-from .programs import MAPPINGS, Devices, is_program_of
+from .interface import Bounds, Call, CannotOffload, Choice, Executed, Implementation, Options
+from .operators import AcceleratorOperator, Program, accelerator_operator, operator_of
+from .programs import Devices, is_program_of
 
 __all__ = [
-    "MAPPINGS",
-    "SPLITS",
+    "AcceleratorOperator",
     "Bounds",
     "Calibration",
     "Call",
     "CannotOffload",
+    "Choice",
     "Devices",
     "Executed",
     "Implementation",
     "Options",
-    "bound_claims",
+    "Program",
+    "accelerator_operator",
     "calibrate",
     "constants_of",
     "device_memories",
@@ -33,5 +34,6 @@ __all__ = [
     "implement",
     "implementable",
     "is_program_of",
+    "operator_of",
     "quantisation_of",
 ]

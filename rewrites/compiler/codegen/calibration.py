@@ -17,10 +17,9 @@ import numpy as np
 from ir_semantics.graph import Graph, steps
 from ir_semantics.graph.ir import integer_of
 from ir_semantics.graph.types import Array
-from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS
 
-from .implement import OPERATORS
 from .interface import Ranges
+from .operators import accelerator_operator
 
 __all__ = ["DRAWN", "Calibration", "calibrate", "drawn_inputs"]
 
@@ -57,9 +56,10 @@ def calibrate(graph: Graph, inputs: Iterable[Mapping[str, Array]] | None = None,
         for i, value in steps(graph, sample):
             values[i] = value
             node = graph.nodes[i]
-            if node.operator in ACCELERATOR_OPERATORS:
+            operator = accelerator_operator(node.operator)
+            if operator is not None and operator.code is not None:
                 operands = [np.asarray(values[j], np.float64) for j in node.operands]
-                seen = OPERATORS[node.operator].observe(node, operands, np.asarray(value, np.float64))
+                seen = operator.code.observe(node, operands, np.asarray(value, np.float64))
                 known = ranges.setdefault(i, {})
                 for name, magnitude in seen.items():
                     known[name] = float(np.maximum(known.get(name, 0.0), magnitude))  # NaN, where either is

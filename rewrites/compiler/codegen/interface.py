@@ -10,23 +10,27 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chc.tensor_rules.rule import TensorRule
 from ila_lang.templates.instance import InstanceError, Template, run_columns
 from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.types import Array
+from rewrites.claims.names import slug
+from rewrites.mappings.claim import MappingClaim
 
-from .programs import Columns, Devices, mapping_of, template_of
+from .programs import Columns, Devices, template_of
 
 __all__ = [
     "Bounds",
     "Call",
     "CannotOffload",
+    "Choice",
     "Executed",
     "Implementation",
     "Options",
@@ -60,20 +64,18 @@ class CannotOffload(ValueError):
 class Options:
     """What may be chosen about number formats.
 
-    ``weight_bits``: the width of HLSCNN's weights; the recorded hardware has 8.  ``as_published``: tensors go to the
-    accelerator as they are, with formats as published drivers choose them; otherwise powers of two, undone exactly on
-    the host, move them to where formats are finest.  ``headroom``: by which factor data may exceed the ranges of
-    calibration before they leave their formats (as published it is 1).  Raises ValueError on other widths, and a
-    headroom below 1 or above 1024.
+    ``as_published``: tensors go to the accelerator as they are, with formats as published drivers choose them;
+    otherwise powers of two, undone exactly on the host, move them to where formats are finest.  ``headroom``: by which
+    factor data may exceed the ranges of calibration before they leave their formats (as published it is 1).
+    ``chosen`` has values of the accelerators' own choices, by name.  Raises ValueError on a headroom below 1 or above
+    1024.
     """
 
-    weight_bits: Literal[8, 16] = 8
     as_published: bool = False
     headroom: float = 1.25
+    chosen: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.weight_bits not in (8, 16):
-            raise ValueError(f"weight_bits must be 8 or 16, not {self.weight_bits!r}")
         if not 1.0 <= self.headroom <= 1024.0:
             raise ValueError(f"headroom must be a factor in 1 .. 1024, not {self.headroom!r}")
 
@@ -84,25 +86,45 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Call:
-    """An instance of a proved mapping: its name (a claim's), its sizes, and the parts of operands and result.
+class Choice:
+    """What may be chosen about one accelerator: a name, the values, the first of them by default, and what it means.
 
-    A part may end beyond the tensor: the rest is padding.  ``rules`` are the names of the proved rules on tensors by
-    which a node may be computed in such parts; with one part there are none.
+    ``flag`` is its name on the command line.
     """
 
-    mapping: str
+    name: str
+    flag: str
+    values: tuple[int, ...]
+    about: str
+
+    def of(self, options: Options) -> int:
+        """The value that was chosen; raises ValueError for one that it must not have."""
+        value = options.chosen.get(self.name, self.values[0])
+        if type(value) is not int or value not in self.values:
+            raise ValueError(f"{self.name} must be {' or '.join(map(str, self.values))}, not {value!r:.60}")
+        return value
+
+
+@dataclass(frozen=True)
+class Call:
+    """An instance of a proved mapping at sizes, and the parts of operands and result.
+
+    A part may end beyond the tensor: the rest is padding.  ``rules`` are the proved rules on tensors by which a node
+    may be computed in such parts; with one part there are none.
+    """
+
+    mapping: MappingClaim
     sizes: Mapping[str, int]
     parts: Mapping[str, Part]
-    rules: tuple[str, ...] = ()
+    rules: tuple[TensorRule, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The call as JSON."""
         return {
-            "mapping": self.mapping,
+            "mapping": self.mapping.name,
             "sizes": dict(self.sizes),
             "parts": {name: [list(axis) for axis in part] for name, part in self.parts.items()},
-            "rules": list(self.rules),
+            "rules": [slug(rule.name) for rule in self.rules],
         }
 
 
@@ -169,8 +191,6 @@ class Implementation(ABC):
     it, and KeyError where a parameter of the quantisation is missing.
     """
 
-    target: ClassVar[str]
-    """The accelerator: flexasr, hlscnn or vta."""
     operands: ClassVar[tuple[str, ...]]
     """Names of the operands, in order."""
 
@@ -179,7 +199,7 @@ class Implementation(ABC):
         self.quantisation = dict(quantisation)
         self.calls: tuple[Call, ...] = tuple(self._calls())
         for call in self.calls:
-            mapping_of(call.mapping).require(call.sizes)
+            call.mapping.mapping.require(call.sizes)
         self._bound: dict[str, _Operand] = {}
         self._programs: dict[int, Template] = {}
         self._columns: dict[int, Columns] = {}
@@ -187,12 +207,17 @@ class Implementation(ABC):
     @property
     def claims(self) -> tuple[str, ...]:
         """Names of the mappings and rules that the calls rest on."""
-        return tuple(dict.fromkeys(name for call in self.calls for name in (call.mapping, *call.rules)))
+        return (*(m.name for m in self.mappings), *(slug(rule.name) for rule in self.rules))
 
     @property
-    def mappings(self) -> tuple[str, ...]:
-        """Names of the mappings of the calls, each once."""
+    def mappings(self) -> tuple[MappingClaim, ...]:
+        """The mappings of the calls, each once."""
         return tuple(dict.fromkeys(call.mapping for call in self.calls))
+
+    @property
+    def rules(self) -> tuple[TensorRule, ...]:
+        """The rules by which the node is computed in parts, each once."""
+        return tuple(dict.fromkeys(rule for call in self.calls for rule in call.rules))
 
     def bind(self, constants: Mapping[int, Array]) -> None:
         """Gives constant operands, by position: they are quantised now, and sent by every run.
@@ -270,13 +295,13 @@ class Implementation(ABC):
         if len(programs) != len(self.calls):
             raise InstanceError(f"{self.node.operator} must have {len(self.calls)} programs, not {len(programs)}")
         for call, program in zip(self.calls, programs, strict=True):
-            fragment = mapping_of(call.mapping).device
+            fragment = call.mapping.mapping.device
             wanted, found = (
                 (fragment.name, fragment.ila.name, dict(call.sizes)),
                 (program.fragment, program.device, dict(program.sizes)),
             )
             if wanted != found:
-                raise InstanceError(f"The program of {call.mapping} must be {wanted}, not {found}")
+                raise InstanceError(f"The program of {call.mapping.name} must be {wanted}, not {found}")
         self._programs = dict(enumerate(programs))
         self._columns.clear()
 
@@ -290,7 +315,7 @@ class Implementation(ABC):
             columns = program.columns({**_zeros(program), **tensors})
             if devices.keep(sum(column.nbytes for column in columns.values())):
                 self._columns[number] = columns
-        simulator = devices.of(mapping_of(call.mapping).device.ila)
+        simulator = devices.of(call.mapping.mapping.device.ila)
         return run_columns(program, simulator, columns)
 
     def _padded(self, program: Template, call: Call, codes: Mapping[str, Any]) -> Tensors:
@@ -300,6 +325,21 @@ class Implementation(ABC):
             missing = program.inputs.get(name, 0) - len(tensor)
             found[name] = np.pad(tensor, (0, missing)) if missing > 0 else tensor
         return found
+
+    @staticmethod
+    @abstractmethod
+    def split(node: Node, types: Sequence[TensorType]) -> Any:
+        """How a node with operands of these types is computed; raises CannotOffload where shapes do not fit."""
+
+    @staticmethod
+    @abstractmethod
+    def observe(node: Node, operands: Sequence[Reals], result: Reals) -> Ranges:
+        """The ranges of a run on the host."""
+
+    @staticmethod
+    @abstractmethod
+    def choose(node: Node, ranges: Ranges, options: Options) -> dict[str, int]:
+        """The quantisation for these ranges; raises CannotOffload where no formats fit."""
 
     @abstractmethod
     def _calls(self) -> Sequence[Call]:

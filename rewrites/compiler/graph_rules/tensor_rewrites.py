@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -17,13 +17,14 @@ from chc.tensor_rules.rule import TensorRule
 from ir_semantics.graph.build import result_type
 from ir_semantics.graph.ir import Attribute, attributes_of, digest_of
 from ir_semantics.graph.types import Array, GraphError, TensorType
-from rewrites.claims.gate import Admission
-from rewrites.claims.tensor import TensorSubject
 from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol
 from rewrites.egraph.pattern import Maker
 from smt_encodings.claims import Equality
 
 from .patterns import Found, Instance, NoPattern, Pattern, build, fits, instances, sides_of
+
+if TYPE_CHECKING:
+    from rewrites.claims.gate import Admission
 
 __all__ = ["Classes", "Constants", "TensorRewrite", "Types", "rewrites_of"]
 
@@ -157,6 +158,8 @@ def rewrites_of(
     admitted: Mapping[str, Admission], constants: Constants, equalities: Sequence[Equality] = tuple(Equality)
 ) -> dict[str, TensorRewrite]:
     """The admitted rules on tensors that have a pattern and one of these equality notions, by name."""
+    from rewrites.claims.tensor import TensorSubject  # loads solvers, which runs of compiled models do without
+
     found = {}
     for name, admission in admitted.items():
         subject = admission.subject

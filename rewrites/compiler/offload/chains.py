@@ -1,8 +1,4 @@
-"""Rules between accelerator operators: transfers that cancel, and chains that are one program (D2A, figure 7).
-
-A pooling on FlexASR is a store, a pooling from buffer to buffer, and a load.  Storing what was just loaded changes
-nothing, so that of several poolings in a row one store and one load are left; such a chain is one call of the mapping
-of the whole chain.  The operators from buffer to buffer serve to find chains: no code is generated for them alone.
+"""Rules between accelerator operators: transfers that cancel, and chains that are one program.
 
 Over the reals storing and loading do nothing, and that is how both sides of a rule are compared: wherever a rule is
 applied, what its sides stand for is built, on any operands of those types, and must be the same graph.  What a device
@@ -11,40 +7,25 @@ does is said by the mapping that a rule names; without a live certificate of it 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ir_semantics.graph.build import expansion
 from ir_semantics.graph.types import GraphError, TensorType
-from rewrites.claims.gate import Admission
+from rewrites.compiler.codegen import accelerator_operator
 from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol, Term, term
 from rewrites.egraph.graphs import typing
-from rewrites.egraph.pattern import Maker, Operator, Pattern, Variable, build, matches, operator
-from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS, CHAINS
+from rewrites.egraph.pattern import Maker, Operator, Pattern, build, matches
+from rewrites.mappings.claim import MappingClaim
 from smt_encodings.claims import Equality
 
-__all__ = ["CHAIN_RULES", "MEAN_WINDOW_RULES", "WINDOW_RULES", "ChainRewrite", "ChainRule", "Meaning", "chain_rewrites"]
+if TYPE_CHECKING:
+    from rewrites.claims.gate import Admission
+
+__all__ = ["ChainRewrite", "ChainRule", "Meaning", "chain_rewrites"]
 
 T = TypeVar("T")
-
-WINDOW_RULES: Final = (
-    "max pooling as maxima over windows",
-    "maxima over windows as a maximum over rows",
-    "a maximum over an even number of rows by pairs",
-    "a maximum over an odd number of rows with the last row twice",
-    "a maximum over two rows as one pair",
-)
-"""The proved rules on tensors that take max pooling of images apart into poolings of pairs of rows."""
-
-MEAN_WINDOW_RULES: Final = (
-    "average pooling as means over windows",
-    "means over windows as a mean over rows",
-    "a mean over an even number of rows by pairs",
-    "a mean over two rows as one pair",
-)
-"""Likewise for average pooling.  They are not used by themselves: FlexASR rounds every mean of two to 8 bits, and a
-maximum it does not round."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +35,7 @@ class ChainRule:
     name: str
     left: Operator
     right: Pattern
-    mapping: str
+    mapping: MappingClaim
 
 
 @dataclass(frozen=True)
@@ -104,7 +85,7 @@ class Meaning:
 
     def add(self, symbol: Symbol, operands: Sequence[Term]) -> Term:
         """The symbol applied to terms; raises EGraphError where an accelerator operator has no such operands."""
-        if symbol.operator not in ACCELERATOR_OPERATORS:
+        if accelerator_operator(symbol.operator) is None:
             return term(symbol, operands)
         types = tuple(t for t in map(self.type_of, operands) if isinstance(t, TensorType))
         if len(types) != len(operands):
@@ -125,49 +106,10 @@ class Meaning:
         return number.symbol.type
 
 
-# -- the rules ------------------------------------------------------------------------------------------------------
-
-
-def _of(name: str, x: Pattern | str) -> Operator:
-    return operator(f"flexasr.{name}", x, attributes={})
-
-
-def _stored(kind: str, steps: int) -> Operator:
-    """A store, poolings from buffer to buffer, and a load."""
-    x: Pattern = _of("store", "x")
-    for _ in range(steps):
-        x = _of(f"stored_{kind}_pool", x)
-    return _of("load", x)
-
-
-CHAIN_RULES: Final[tuple[ChainRule, ...]] = (
-    *(
-        ChainRule(
-            f"{kind} pooling on FlexASR as store, pooling and load",
-            _of(f"{kind}_pool", "x"),
-            _stored(kind, 1),
-            f"flexasr_{kind}pool",
-        )
-        for kind in ("max", "mean")
-    ),
-    ChainRule("store after load on FlexASR", _of("store", _of("load", "x")), Variable("x"), "flexasr_reload"),
-    *(
-        ChainRule(
-            f"{steps} {kind} poolings on FlexASR as one program",
-            _stored(kind, steps),
-            _of(f"{kind}_pool_x{steps}", "x"),
-            f"flexasr_{kind}pool_x{steps}",
-        )
-        for kind, steps in CHAINS
-    ),
-)
-"""All rules between accelerator operators."""
-
-
-def chain_rewrites(admitted: Mapping[str, Admission]) -> dict[str, ChainRewrite]:
-    """The rules between accelerator operators whose mapping is admitted, by name."""
+def chain_rewrites(rules: Iterable[ChainRule], admitted: Mapping[str, Admission]) -> dict[str, ChainRewrite]:
+    """Those of the rules whose mapping is admitted, by name."""
     return {
-        rule.name: ChainRewrite(Rule(rule.name, admitted[rule.mapping].digest), rule)
-        for rule in CHAIN_RULES
-        if rule.mapping in admitted
+        rule.name: ChainRewrite(Rule(rule.name, admitted[rule.mapping.name].digest), rule)
+        for rule in rules
+        if rule.mapping.name in admitted
     }

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ir_semantics.graph.ir import Graph
 from rewrites.claims.gate import Gate
+from rewrites.compiler.codegen import Options, accelerator_operator
 from rewrites.compiler.graph_rules.optimise import STRENGTH
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
 from rewrites.egraph import Explanation, Rule, extract
@@ -18,9 +19,9 @@ from rewrites.egraph.graph_checker import check_graphs
 from rewrites.egraph.graphs import explain_outputs, from_graph, to_graph
 from rewrites.egraph.rewrite import Rewrite, sides_of
 from rewrites.egraph.saturation import Limits, Saturation, saturate
-from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS, TARGETS
 from smt_encodings.claims import Equality
 
+from .backend import Backend, require_different
 from .costs import Fixed, Implementable, costs_for
 from .folding import folded
 from .reasons import LeftOnHost, left_on_host
@@ -55,7 +56,6 @@ class Offloaded:
     source: Graph
     extracted: Graph
     graph: Graph
-    targets: tuple[str, ...]
     explanations: Mapping[str, Explanation]
     rules: tuple[RuleUse, ...]
     missing: Mapping[str, str]
@@ -69,43 +69,34 @@ class Offloaded:
     @property
     def invocations(self) -> dict[str, int]:
         """How many nodes there are of each accelerator operator."""
-        return {name: n for name, n in self.graph.operators().items() if name in ACCELERATOR_OPERATORS}
-
-    def count(self, target: str) -> int:
-        """How many nodes an accelerator executes."""
-        return sum(n for name, n in self.invocations.items() if ACCELERATOR_OPERATORS[name].target == target)
+        return {name: n for name, n in self.graph.operators().items() if accelerator_operator(name)}
 
 
 def offload(
     graph: Graph,
     gate: Gate,
-    targets: Sequence[str],
+    backends: Sequence[Backend],
     *,
     flexible: bool = True,
     costs: str = "offload",
     limits: Limits = LIMITS,
     budget: int = 20_000,
     implementable: Implementable | None = None,
-    mappings: Mapping[str, Sequence[str]] | None = None,
+    options: Options | None = None,
     more: RuleSet | None = None,
 ) -> Offloaded:
     """The cheapest equal graph that was found, with operators of these accelerators, the preferred one first.
 
     Without ``flexible`` only rules to accelerator operators are used, and those that put operands into their layout.
     ``costs`` is a name in :data:`rewrites.compiler.offload.costs.COSTS`; ``implementable`` says for which nodes code
-    can be generated, ``mappings`` which mappings execute an operator, and ``more`` are further rules.  Raises
-    ValueError for unknown targets or costs, and EGraphError where an explanation does not convince the checker, which
-    is a bug.
+    can be generated, on ``options`` may depend which mappings execute an operator, and ``more`` are further rules.
+    Raises ValueError for unknown costs, no accelerator or one twice, and EGraphError where an explanation does not
+    convince the checker, which is a bug.
     """
-    unknown = [t for t in targets if t not in TARGETS]
-    if unknown or not targets or len(set(targets)) < len(targets):
-        raise ValueError(
-            f"targets must be different ones of {', '.join(TARGETS)}, not {', '.join(targets) or 'none'}; "
-            "name each once"
-        )
-    priced = costs_for(costs, targets, implementable)
+    require_different(backends)
+    priced = costs_for(costs, backends, implementable)
     constants = Constants(graph.constants)
-    rules = rules_for(targets, gate, constants, flexible=flexible, mappings=mappings)
+    rules = rules_for(backends, gate, constants, flexible=flexible, options=options)
     if more is not None:
         rules = rules.joined(more)
     network = from_graph(graph, Fixed())
@@ -121,11 +112,10 @@ def offload(
         graph,
         extracted,
         result,
-        tuple(targets),
         explanations,
         used,
         rules.missing,
-        left_on_host(result, targets, implementable, rules.missing, flexible),
+        left_on_host(result, backends, implementable, rules.missing, flexible, options or Options()),
         weakest,
         found.costs,
         found.optimal,

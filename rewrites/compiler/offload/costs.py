@@ -15,8 +15,10 @@ from ir_semantics.graph.build import expansion
 from ir_semantics.graph.ir import Attribute, Node
 from ir_semantics.graph.operator import OPERATORS
 from ir_semantics.graph.types import TensorType
+from rewrites.compiler.codegen import accelerator_operator
 from rewrites.egraph import Cost, EGraph, ENode, Symbol
-from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS
+
+from .backend import Backend
 
 __all__ = [
     "COSTS",
@@ -129,7 +131,7 @@ def _counted(count: Count) -> Cost:
 
     def cost(egraph: EGraph, node: ENode) -> int:
         symbol = node.symbol
-        if symbol.operator in VIEWS or symbol.operator in ACCELERATOR_OPERATORS or _is_fixed(egraph, node):
+        if symbol.operator in VIEWS or accelerator_operator(symbol.operator) is not None or _is_fixed(egraph, node):
             return 0
         types, result = _typed(egraph, node)
         return count(symbol.operator, types, _attributes(symbol), result)
@@ -143,7 +145,8 @@ def _is_fixed(egraph: EGraph, node: ENode) -> bool:
 
 def moved(egraph: EGraph, node: ENode) -> int:
     """Elements read and written by a node, wherever it is executed."""
-    return 0 if _resident(node.symbol.operator) else _traffic(egraph, node)
+    operator = accelerator_operator(node.symbol.operator)
+    return 0 if operator is not None and operator.resident else _traffic(egraph, node)
 
 
 def rearranged(egraph: EGraph, node: ENode) -> int:
@@ -153,12 +156,8 @@ def rearranged(egraph: EGraph, node: ENode) -> int:
 
 def transferred(egraph: EGraph, node: ENode) -> int:
     """Elements that a node brings to an accelerator and back."""
-    operator = node.symbol.operator
-    return _traffic(egraph, node) if operator in ACCELERATOR_OPERATORS and not _resident(operator) else 0
-
-
-def _resident(operator: str) -> bool:
-    return operator in ACCELERATOR_OPERATORS and ACCELERATOR_OPERATORS[operator].resident
+    operator = accelerator_operator(node.symbol.operator)
+    return 0 if operator is None or operator.resident else _traffic(egraph, node)
 
 
 def _traffic(egraph: EGraph, node: ENode) -> int:
@@ -195,29 +194,28 @@ COSTS: Final[Mapping[str, tuple[Cost, ...]]] = {
 what rearranges fewer elements on the host, so that convolutions go where they need not become products of matrices, and
 pooling of images stays; of these what moves fewer elements anywhere, and then leaves less work to the host.
 ``movement``: as few reduction steps on the host, those of pooling included, and of equals what transfers fewer elements
-between host and accelerators.  At last come the order of targets and the number of nodes."""
+between host and accelerators.  At last come the order of accelerators and the number of nodes."""
 
 
-def costs_for(name: str, targets: Sequence[str], implementable: Implementable | None = None) -> tuple[Cost, ...]:
-    """The cost functions of a name, followed by the order in which targets are preferred.
+def costs_for(name: str, backends: Sequence[Backend], implementable: Implementable | None = None) -> tuple[Cost, ...]:
+    """The cost functions of a name, followed by the order in which accelerators are preferred.
 
-    An accelerator operator of another target, or one for which ``implementable`` has a reason against it, must not be
+    An operator of another accelerator, or one for which ``implementable`` has a reason against it, must not be
     chosen.  Raises ValueError for an unknown name.
     """
     if name not in COSTS:
         raise ValueError(f"costs must be one of {', '.join(COSTS)}, not {name!r}")
 
+    order = {operator.name: k for k, backend in enumerate(backends, 1) for operator in backend.operators}
+
     def preferred(egraph: EGraph, node: ENode) -> int | None:
         symbol = node.symbol
-        if symbol.operator not in ACCELERATOR_OPERATORS:
-            return 0
-        target = ACCELERATOR_OPERATORS[symbol.operator].target
-        if target not in targets:
-            return None
+        if symbol.operator not in order:
+            return 0 if accelerator_operator(symbol.operator) is None else None
         if implementable is not None:
             types, result = _typed(egraph, node)
             if implementable(Node(symbol.operator, (), _attributes(symbol), result), types) is not None:
                 return None
-        return 1 + list(targets).index(target)
+        return order[symbol.operator]
 
     return (*COSTS[name], preferred, _nodes)

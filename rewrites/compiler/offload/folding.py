@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ir_semantics.graph.build import Builder
 from ir_semantics.graph.ir import Graph
-from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS
+from rewrites.compiler.codegen import accelerator_operator
 
 __all__ = ["folded"]
 
@@ -26,7 +26,7 @@ def folded(graph: Graph) -> Graph:
             numbers[i] = builder.constant(graph.constant(i))
         else:
             operands = [numbers[o] for o in node.operands]
-            if node.operator in ACCELERATOR_OPERATORS:
+            if accelerator_operator(node.operator) is not None:
                 operands = [_computed(builder, o) for o in operands]
             numbers[i] = builder.add(node.operator, *operands, **dict(node.attributes))
     return builder.graph({name: numbers[i] for name, i in graph.outputs.items()})

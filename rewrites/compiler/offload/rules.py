@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from ir_semantics.graph.ir import Attribute
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants, Types
@@ -26,15 +26,13 @@ from rewrites.egraph.pattern import (
     Variable,
     build,
     matches,
-    operator,
     variables,
 )
-from rewrites.targets.flexasr.operators import ACTIVATIONS, GATES
 from smt_encodings.claims import Equality
 
 from .unfolding import meant
 
-__all__ = ["RULES", "AcceleratorRewrite", "AcceleratorRule"]
+__all__ = ["AcceleratorRewrite", "AcceleratorRule"]
 
 T = TypeVar("T")
 
@@ -86,13 +84,11 @@ class _Looked:
 class AcceleratorRewrite:
     """A rule to an accelerator operator as a rewrite, with the certificate of a mapping that executes the operator.
 
-    ``mapping`` is that mapping's name.  Raises EGraphError from :meth:`sides` where the operator does not stand for
-    the left side.
+    Raises EGraphError from :meth:`sides` where the operator does not stand for the left side.
     """
 
     rule: Rule
     claim: AcceleratorRule
-    mapping: str
     constants: Constants = field(repr=False)
 
     equality = Equality.OVER_REALS
@@ -141,92 +137,3 @@ def _valued(value: object, bindings: Bindings) -> Attribute:
     if not isinstance(found, bool | int | float | str):
         raise EGraphError(f"an attribute of an accelerator operator must be a number or a word, not {found!r}")
     return found
-
-
-# -- the rules ------------------------------------------------------------------------------------------------------
-
-
-def _shaped(rank: int, name: str = "shape") -> Bound:
-    return Bound(name, lambda value: isinstance(value, tuple) and len(value) == rank)
-
-
-def _transposed(name: str) -> Operator:
-    return operator("transpose", name, attributes={"permutation": (1, 0)})
-
-
-def _linear(activation: str) -> AcceleratorRule:
-    bias = operator("broadcast", "b", attributes={"axes": (1,), "shape": Bound("shape")})
-    left = operator("add", operator("matmul", "x", _transposed("w")), bias)
-    if activation != "none":
-        left = operator(activation, left)
-    right = operator("flexasr.linear", "x", "w", "b", attributes={"activation": activation})
-    after = "" if activation == "none" else f" and {activation}"
-    return AcceleratorRule(f"dense layer with bias{after} on FlexASR", left, right)
-
-
-def _recurrent(kind: str, text: str) -> AcceleratorRule:
-    """The layer of one sequence from states of zeros, with gates put in the order of the tensor IR."""
-    order = GATES[kind]
-
-    def ordered(name: str) -> Operator | str:
-        if len(order) == 1:
-            return name
-        parts = (operator("slice", name, attributes=Bound(f"{name}{j}")) for j in range(len(order)))
-        return operator("concat", *parts, attributes={"axis": 0})
-
-    zero = operator("constant", attributes=Bound("zero"), type=Bound("scalar"))
-    state, weights = (
-        operator("broadcast", zero, attributes={"axes": (), "shape": Bound(name)}) for name in ("state", "peepholes")
-    )
-    row = operator("reshape", "x", attributes={"shape": _shaped(3, "rows")})
-    biases = operator("concat", ordered("b"), ordered("d"), attributes={"axis": 0})
-    inner = [row, ordered("w"), ordered("u"), biases, state, *([state, weights] if kind == "lstm" else [])]
-    layer = operator(kind, *inner, attributes=Bound("attributes"))
-    left = operator("reshape", layer, attributes={"shape": _shaped(2, "shape")})
-    return AcceleratorRule(
-        f"{text} layer on FlexASR", left, operator(f"flexasr.{kind}", "x", "w", "u", "b", "d", attributes={})
-    )
-
-
-def _pool(operator_name: str, target: str, text: str) -> AcceleratorRule:
-    pairs = operator("reshape", "x", attributes={"shape": _shaped(3)})
-    left = operator(operator_name, pairs, attributes={"axes": (1,)})
-    return AcceleratorRule(f"{text} of pairs of rows on FlexASR", left, operator(target, "x", attributes={}))
-
-
-def _stride(axis: int) -> Computed:
-    def value(found: Bindings) -> Hashable:
-        strides = found.values["strides"]
-        assert isinstance(strides, tuple), "the pattern binds pairs"
-        stride: Hashable = strides[axis]
-        return stride
-
-    return Computed(value)
-
-
-_PLAIN = {"pads": ((0, 0), (0, 0)), "dilations": (1, 1), "groups": 1}
-
-RULES: Final[tuple[AcceleratorRule, ...]] = (
-    *map(_linear, ACTIVATIONS),
-    _recurrent("lstm", "LSTM"),
-    _recurrent("gru", "GRU"),
-    _recurrent("rnn", "plain recurrent"),
-    _pool("reduce_max", "flexasr.max_pool", "maximum"),
-    _pool("mean", "flexasr.mean_pool", "mean"),
-    AcceleratorRule(
-        "layer normalisation on FlexASR",
-        operator("layer_norm", "x", "gamma", "beta", attributes={"axes": (1,), "epsilon": Bound("epsilon")}),
-        operator("flexasr.layer_norm", "x", "gamma", "beta", attributes={"epsilon": Bound("epsilon")}),
-    ),
-    AcceleratorRule(
-        "convolution without pads on HLSCNN",
-        operator("conv", "x", "w", attributes={"strides": _shaped(2, "strides"), **_PLAIN}),
-        operator("hlscnn.conv2d", "x", "w", attributes={"stride_h": _stride(0), "stride_w": _stride(1)}),
-    ),
-    AcceleratorRule(
-        "product with transposed weights on VTA",
-        operator("matmul", "x", _transposed("w")),
-        operator("vta.dense", "x", "w", attributes={}),
-    ),
-)
-"""All rules to accelerator operators."""

@@ -14,6 +14,7 @@ from rewrites.targets.target import Model, Simulated, Target
 
 if TYPE_CHECKING:
     from rewrites.campaigns.definition import Campaign
+    from rewrites.compiler.offload.backend import Backend
 
 __all__ = ["TARGET"]
 
@@ -33,6 +34,12 @@ def _campaigns() -> tuple[Campaign, ...]:
     return tuple(campaign for module in modules for campaign in module.CAMPAIGNS.values())
 
 
+def _backend() -> Backend:
+    from .backend import BACKEND
+
+    return BACKEND
+
+
 TARGET: Final = Target(
     "flexasr",
     models=(
@@ -47,4 +54,5 @@ TARGET: Final = Target(
     ),
     mappings=CLAIMS,
     campaigns=_campaigns,
+    backend=_backend,
 )

@@ -14,6 +14,7 @@ from rewrites.targets.target import Model, Simulated, Target
 
 if TYPE_CHECKING:
     from rewrites.campaigns.definition import Campaign
+    from rewrites.compiler.offload.backend import Backend
 
 __all__ = ["TARGET"]
 
@@ -27,6 +28,12 @@ def _campaigns() -> tuple[Campaign, ...]:
     from rewrites.campaigns.accelerators.hlscnn import CAMPAIGNS
 
     return tuple(CAMPAIGNS.values())
+
+
+def _backend() -> Backend:
+    from .backend import BACKEND
+
+    return BACKEND
 
 
 TARGET: Final = Target(
@@ -46,4 +53,5 @@ TARGET: Final = Target(
     ),
     mappings=CLAIMS,
     campaigns=_campaigns,
+    backend=_backend,
 )

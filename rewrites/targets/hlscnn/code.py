@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from rewrites.compiler.codegen.interface import (
     Bounds,
     Call,
     CannotOffload,
+    Choice,
     Executed,
     Implementation,
     Options,
@@ -43,17 +44,15 @@ from rewrites.compiler.codegen.interface import (
     Reals,
     Tensors,
 )
+from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
+from rewrites.rules.tensor.convolution import BATCHES_IN_PARTS, OUTPUTS_IN_PARTS
+from rewrites.rules.tensor.splitting import CONVOLUTION_ROWS
 
-__all__ = ["Convolution"]
+__all__ = ["RULES", "WEIGHT_BITS", "Convolution"]
 
-MAPPING = {16: "hlscnn_conv2d", 8: "hlscnn_conv2d_8bit"}
-"""The mapping for weights of so many bits."""
+WEIGHT_BITS: Final = Choice("weight_bits", "weights", (8, 16), "bits of HLSCNN's weights; the recorded hardware has 8")
 _X, _Y = activation_format(), result_format()
-RULES = {
-    "images": "batches-of-a-convolution-in-two-parts",
-    "filters": "outputs-of-a-convolution-in-two-parts",
-    "rows": "rows-of-a-convolution-with-a-stride-in-two-parts",
-}
+RULES: Final = {"images": BATCHES_IN_PARTS, "filters": OUTPUTS_IN_PARTS, "rows": CONVOLUTION_ROWS}
 """Why a convolution may be computed in parts."""
 
 
@@ -64,7 +63,6 @@ class Convolution(Implementation):
     conversions may add to a result, in the accelerator's units).
     """
 
-    target: ClassVar[str] = "hlscnn"
     operands: ClassVar[tuple[str, ...]] = ("x", "w")
 
     @staticmethod
@@ -120,7 +118,7 @@ class Convolution(Implementation):
                         "w": ((start, end), channels, (0, kh), (0, kw)),
                         "y": (one, (start, end), (first, last), (0, columns)),
                     }
-                    calls.append(Call(MAPPING[bits], sizes, parts, rules))
+                    calls.append(Call(CONVOLUTIONS[bits], sizes, parts, rules))
         return calls
 
     # -- number formats ----------------------------------------------------------------------------
@@ -142,10 +140,11 @@ class Convolution(Implementation):
         results are made large; x and w share the scale so that rounding either of them costs about the same.
         """
         x, w, magnitude = (range_of(ranges, name) for name in ("x", "w", "magnitude"))
-        found = {"weight_bits": options.weight_bits, "scale_x": 0, "scale_w": 0}
+        bits = WEIGHT_BITS.of(options)
+        found = {WEIGHT_BITS.name: bits, "scale_x": 0, "scale_w": 0}
         if options.as_published or 0 in (x, w):
             return found
-        weights = _weights(options.weight_bits)
+        weights = _weights(bits)
         least_x, least_w = _least(x * options.margin, _X.largest), _least(w, weights.largest)
         room = max(_Y.largest - range_of(ranges, "error"), _Y.largest / 4)
         total = max(_least(max(magnitude, LEAST_PART * x * w) * options.margin, room), least_x + least_w)
@@ -184,7 +183,7 @@ class Convolution(Implementation):
         found = {}
         for name, tensor in codes.items():
             part = tensor[tuple(slice(first, end) for first, end in call.parts[name])]
-            if name == "w" and call.mapping == MAPPING[8]:
+            if name == "w" and call.mapping is CONVOLUTIONS[8]:
                 part = _packed(part)
             found[f"host_{name}"] = np.ascontiguousarray(part).reshape(-1)
         return found

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +34,11 @@ from rewrites.compiler.codegen.interface import (
     Tensors,
 )
 from rewrites.compiler.codegen.parts import equal_parts, padded
+from rewrites.mappings.vta.claims import GEMM
 from rewrites.mappings.vta.gemm import ROOM
+from rewrites.rules.tensor.splitting import PRODUCT_COLUMNS, PRODUCT_ROWS
 
-__all__ = ["Dense"]
+__all__ = ["RULES", "Dense"]
 
 LANES = 16
 LARGEST = 127
@@ -44,7 +46,7 @@ MOST_SHIFT = 15
 MOST_VECTORS = (1 << 31) // (LARGEST * LARGEST * LANES + LANES) - 1
 """Vectors of 16 inputs of which sums of products, and the rounding bias, stay below 2^31 in magnitude."""
 _TRIED = 64
-RULES = ("rows-of-matmul-in-two-parts", "columns-of-matmul-in-two-parts")
+RULES: Final = (PRODUCT_ROWS, PRODUCT_COLUMNS)
 """Why a product may be computed in parts of its rows, and of its outputs."""
 
 
@@ -68,7 +70,6 @@ class Dense(Implementation):
     Ranges: ``x``, ``w`` and ``y``.
     """
 
-    target: ClassVar[str] = "vta"
     operands: ClassVar[tuple[str, ...]] = ("x", "w")
 
     @staticmethod
@@ -100,7 +101,7 @@ class Dense(Implementation):
             sizes |= {f"blocks_{axis}": count for axis, count in zip("mnk", blocks.counts, strict=True)}
             rows, outputs, inputs = (row, row + m), (output, output + n * LANES), (0, kk * LANES)
             parts = {"x": (rows, inputs), "w": (outputs, inputs), "y": (rows, outputs)}
-            calls.append(Call("vta_gemm", {**sizes, "shift": self.quantisation["shift"]}, parts, rules))
+            calls.append(Call(GEMM, {**sizes, "shift": self.quantisation["shift"]}, parts, rules))
         return calls
 
     # -- number formats ----------------------------------------------------------------------------

@@ -251,7 +251,7 @@ def test_huge_widths_in_portable_models(width: int) -> None:
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 @pytest.mark.parametrize("targets", [TARGETS, ("vta",)])
 def test_weights_that_are_no_numbers_stay_on_the_host(number: float, targets: tuple[str, ...], tmp_path: Path) -> None:
-    from ilaverify.catalogue import all_entries
+    from ilaverify.catalogue import all_entries, find_backends
     from ilaverify.compilation import Request, claims_for, compile_model
 
     model = onnx.load(small_model(tmp_path / "m.onnx"))
@@ -260,7 +260,7 @@ def test_weights_that_are_no_numbers_stay_on_the_host(number: float, targets: tu
         broken.flat[0] = number
         tensor.CopyFrom(numpy_helper.from_array(broken, tensor.name))
     onnx.save(model, tmp_path / "m.onnx")
-    proofs = pretended(claims_for(targets), tmp_path / "proofs")
+    proofs = pretended(claims_for(find_backends(targets)), tmp_path / "proofs")
     compiled = compile_model(Request(tmp_path / "m.onnx", targets, proofs, {}), all_entries())
     assert not compiled.implementations
     reasons = " ".join(host.reason for host in compiled.host)

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import pytest
 from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import canonical_text
 from ilaverify import cli
-from ilaverify.catalogue import all_entries
+from ilaverify.catalogue import all_entries, backends, find_backends
 from ilaverify.cli.outcomes import chosen_entries
 from ilaverify.comparison import compare, distance
 from ilaverify.compilation import Request, claims_for, compile_model
@@ -36,15 +36,21 @@ from rewrites.compiler.artefact.directory import MODEL
 from rewrites.compiler.artefact.errors import ArtefactError
 from rewrites.compiler.artefact.model import Compiled, read_compiled, write_compiled
 from rewrites.compiler.artefact.summary import summary_text
-from rewrites.compiler.codegen import Devices, Options, bound_claims, programs
+from rewrites.compiler.codegen import Devices, Options, programs
 from rewrites.compiler.codegen.calibration import calibrate
+from rewrites.mappings.flexasr.claims import LINEAR as DENSE_LAYERS
 from rewrites.mappings.flexasr.linear import linear_mapping
+from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
+from rewrites.targets.flexasr.operators import LINEAR
+from rewrites.targets.hlscnn.operators import CONV2D
 from tests.ilaverify.compiled_models import TARGETS, image, pretended, small_model
 
 ROOT = Path(__file__).parents[3]
 CONVOLUTION = "hlscnn.conv2d"
 RESTS_ON = ("flexasr_linear", "hlscnn_conv2d_8bit", "pads-of-a-convolution-as-a-pad-with-zeros", "transposed-twice")
-BOUNDS = tuple(sorted({*bound_claims("flexasr_linear"), *bound_claims("hlscnn_conv2d_8bit")}))
+BOUNDS = tuple(
+    sorted({*LINEAR.bound_claims(DENSE_LAYERS["none"]), *CONV2D.bound_claims(CONVOLUTIONS[8])}),
+)
 
 
 @cache
@@ -79,7 +85,7 @@ def made(place: Path, tmp_path: Path) -> Path:
 
 
 def test_what_is_compiled_rests_on_its_certificates(place: Path) -> None:
-    compiled = read_compiled(place / "made")
+    compiled = read_compiled(place / "made", backends())
     assert set(compiled.certificates) == {*RESTS_ON, *BOUNDS}
     operators = {compiled.graph.nodes[i].operator for i in compiled.implementations}
     assert operators == {"hlscnn.conv2d", "flexasr.linear"}
@@ -91,7 +97,7 @@ def test_what_is_compiled_rests_on_its_certificates(place: Path) -> None:
 
 def test_what_is_read_is_what_was_written(place: Path, tmp_path: Path) -> None:
     """Written again it is the same, byte for byte; and so is compiling it again."""
-    again = read_compiled(place / "made")
+    again = read_compiled(place / "made", backends())
     assert write_compiled(tmp_path / "again", again, again.summary) == again.digest
     fresh = compiled_with(place / "proofs", place / "small.onnx")
     assert write_compiled(tmp_path / "fresh", fresh, summary_text(fresh)) == again.digest
@@ -100,7 +106,7 @@ def test_what_is_read_is_what_was_written(place: Path, tmp_path: Path) -> None:
 
 
 def test_a_run_stays_within_its_bounds(place: Path) -> None:
-    compiled = read_compiled(place / "made")
+    compiled = read_compiled(place / "made", backends())
     found = compare(compiled.graph, compiled.implementations, image())
     assert found.first_outside is None and [n.inside for n in found.nodes] == [True, True]
     for node in found.nodes:
@@ -119,7 +125,7 @@ def test_a_faulty_device_leaves_the_bound(kind: str, place: Path) -> None:
             simulator = super().of(ila)
             return _Flipped(simulator) if ila.name == kind else simulator
 
-    compiled = read_compiled(place / "made")
+    compiled = read_compiled(place / "made", backends())
     found = compare(compiled.graph, compiled.implementations, image(), devices=Faulty())
     outside = found.first_outside
     assert outside is not None and outside.operator.startswith(kind)
@@ -181,7 +187,7 @@ def test_without_any_one_certificate_the_compiled_model_is_another_and_says_so(
 ) -> None:
     shutil.copytree(place / "proofs", tmp_path / "proofs")
     damaged(tmp_path / "proofs", name, attack)
-    before = read_compiled(place / "made")
+    before = read_compiled(place / "made", backends())
     after = compiled_with(tmp_path / "proofs", place / "small.onnx")
     assert REASONS[attack] in after.left_out[name]
     assert name not in after.certificates and set(after.certificates) < set(before.certificates)
@@ -209,13 +215,13 @@ def other_programs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Code for dense layers is generated from a mapping of the same name, on another reading of the hardware."""
 
     def forget() -> None:
-        for cached in (programs.mapping_of, programs._semantics, programs._template):
+        for cached in (programs._semantics, programs._template):
             cached.cache_clear()
 
-    older = partial(linear_mapping, options=FlexAsrOptions(saturation="pre2022"))
+    older = linear_mapping(options=FlexAsrOptions(saturation="pre2022"))
     forget()
     with monkeypatch.context() as patch:
-        patch.setattr(programs, "MAPPINGS", {**programs.MAPPINGS, "flexasr_linear": older})
+        patch.setitem(vars(DENSE_LAYERS["none"]), "mapping", older)
         yield
     forget()
 
@@ -227,7 +233,10 @@ def test_a_certificate_is_not_of_another_program_of_the_same_name(place: Path) -
     (left,) = (host for host in compiled.host if host.operator == "flexasr.linear")
     assert left.reason.endswith(": its program is not the one that the certificate of flexasr_linear is of")
     # and what had been compiled is no longer accepted
-    found = {c.what: c.problems for c in check_compiled(read_compiled(place / "made"), entries(), place / "proofs")}
+    found = {
+        c.what: c.problems
+        for c in check_compiled(read_compiled(place / "made", backends()), entries(), place / "proofs")
+    }
     assert found["certificates"] == (
         "flexasr_linear: its programs must be those that the certificate is of; they are others",
     )
@@ -240,7 +249,7 @@ def test_another_certificate_of_the_same_claim_is_not_the_one_that_the_model_nam
     (file,) = (tmp_path / "proofs").glob("transposed-twice.*")
     content = {**json.loads(file.read_text()), "seconds": 7}
     file.write_text(certificate_text({**content, "digest": content_digest(content)}))
-    compiled = read_compiled(place / "made")
+    compiled = read_compiled(place / "made", backends())
     problems = [p for c in check_compiled(compiled, entries(), tmp_path / "proofs") for p in c.problems]
     assert problems[0].startswith("transposed-twice: the model rests on the certificate ")
 
@@ -281,7 +290,7 @@ def first_buffer(directory: Path, **changes: Any) -> None:
 
 def program(directory: Path, operator: str) -> str:
     """The file of the first program of an operator."""
-    compiled = read_compiled(directory)
+    compiled = read_compiled(directory, backends())
     number = next(i for i in compiled.implementations if compiled.graph.nodes[i].operator == operator)
     return f"programs/{number}-0.npz"
 
@@ -336,7 +345,11 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], str, str]] = {
 def test_a_forgery_is_found_by_making_everything_again(forgery: str, place: Path, made: Path) -> None:
     change, what, reason = FORGERIES[forgery]
     change(made)
-    found = {c.what: c.problems for c in check_compiled(read_compiled(made), entries(), place / "proofs") if c.problems}
+    found = {
+        c.what: c.problems
+        for c in check_compiled(read_compiled(made, backends()), entries(), place / "proofs")
+        if c.problems
+    }
     assert what in found and any(reason in p for p in found[what]), found
 
 
@@ -347,13 +360,13 @@ def test_another_source_is_found(place: Path, made: Path) -> None:
     model = onnx.load(made / "source.onnx")
     model.graph.node[0].attribute[0].ints[0] = 0
     resealed(made, source_DOT_onnx=model.SerializeToString(deterministic=True))
-    found = [c for c in check_compiled(read_compiled(made), entries(), place / "proofs") if c.problems]
+    found = [c for c in check_compiled(read_compiled(made, backends()), entries(), place / "proofs") if c.problems]
     assert "chain of rules" in [c.what for c in found]
 
 
 def test_arrays_are_stored_once(place: Path) -> None:
     """The model's weights are among the constants, and nowhere else."""
-    compiled = read_compiled(place / "made")
+    compiled = read_compiled(place / "made", backends())
     stored = arrays_of("it", (place / "made" / "constants.npz").read_bytes())
     assert {a.shape for a in stored.values() if a.ndim == 2} == {(5, 144)}
     assert {compiled.rewritten.constants[d].shape for d in set(compiled.rewritten.constants) - set(stored)} == {
@@ -367,7 +380,7 @@ def test_arrays_are_stored_once(place: Path) -> None:
 def test_other_tools_read_the_source_where_it_lies(place: Path) -> None:
     import onnx
 
-    compiled = read_compiled(place / "made")
+    compiled = read_compiled(place / "made", backends())
     original, source = onnx.load(place / "small.onnx"), onnx.load(place / "made" / "source.onnx")
     pairs = list(zip(original.graph.initializer, source.graph.initializer, strict=True))
     assert [t.raw_data for t, _ in pairs] == [t.raw_data for _, t in pairs]
@@ -398,7 +411,7 @@ def tensor_elsewhere(directory: Path, **told: str) -> None:
 )
 def test_a_source_with_data_elsewhere_is_refused(told: dict[str, str], reason: str, place: Path, made: Path) -> None:
     tensor_elsewhere(made, **told)
-    compiled = read_compiled(made)
+    compiled = read_compiled(made, backends())
     with pytest.raises(GraphError, match=reason):
         compiled.source.as_onnx()
     (chain,) = [c for c in check_compiled(compiled, entries(), place / "proofs") if c.what == "chain of rules"]
@@ -408,7 +421,7 @@ def test_a_source_with_data_elsewhere_is_refused(told: dict[str, str], reason: s
 def test_a_source_with_other_data_is_found(place: Path, made: Path) -> None:
     """The header of an array taken for elements: another model."""
     tensor_elsewhere(made, offset="64")
-    found = [c for c in check_compiled(read_compiled(made), entries(), place / "proofs") if c.problems]
+    found = [c for c in check_compiled(read_compiled(made, backends()), entries(), place / "proofs") if c.problems]
     assert "chain of rules" in [c.what for c in found]
 
 
@@ -425,7 +438,7 @@ def test_a_run_needs_no_solvers(place: Path, tmp_path: Path) -> None:
 
 def test_a_chain_is_read_when_it_is_looked_at(place: Path, made: Path) -> None:
     changed_file(made, "chain.json", lambda content: content["explanations"].pop("rules"))
-    compiled = read_compiled(made)
+    compiled = read_compiled(made, backends())
     assert compare(compiled.graph, compiled.implementations, image()).first_outside is None
     with pytest.raises(ArtefactError, match="must have exactly the keys"):
         dict(compiled.explanations)
@@ -442,7 +455,7 @@ def test_a_forged_weight_is_found(made: Path) -> None:
 
     changed_arrays(made, "constants.npz", add_one)
     with pytest.raises(ArtefactError, match="must have that digest"):
-        read_compiled(made)
+        read_compiled(made, backends())
 
 
 def accelerated(number: int, change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
@@ -509,6 +522,9 @@ READING: dict[str, tuple[Callable[[Path], None], str]] = {
     "an array that is no matrix": (lambda d: shared(d, lambda told: told[1].__setitem__(0, -5)), "a natural number"),
     "an array in no form": (lambda d: shared(d, lambda told: told.pop()), "digest, shape, transposed"),
     "9 bits": (lambda d: resealed(d, lambda c: c["options"].update(weight_bits=9)), "weight_bits must be 8 or 16"),
+    "bits in words": (
+        lambda d: resealed(d, lambda c: c["options"].update(weight_bits="8")), "weight_bits must be 8 or 16, not '8'",
+    ),
 }  # fmt: skip
 
 
@@ -517,13 +533,13 @@ def test_what_compile_would_not_write_is_not_read(attack: str, made: Path) -> No
     change, reason = READING[attack]
     change(made)
     with pytest.raises(ArtefactError, match=reason):
-        read_compiled(made)
+        read_compiled(made, backends())
 
 
 def test_what_is_stored_is_what_runs(made: Path) -> None:
     """Were the check left out, a changed command would show in the result, beyond the bound."""
     changed_arrays(made, program(made, "flexasr.linear"), flip_weights)
-    compiled = read_compiled(made)
+    compiled = read_compiled(made, backends())
     assert any(c.problems for c in check_contents(compiled))
     assert compare(compiled.graph, compiled.implementations, image()).first_outside is not None
 
@@ -613,7 +629,7 @@ def test_run_as_json_with_onnxruntime(place: Path, tmp_path: Path, capsys: pytes
     assert len(told["again_seconds"]) == 2 and min(told["again_seconds"]) > 0
     assert code == 0 and told["schema"] == "ilaverify-run-2" and told["first_outside"] is None
     assert [o["operator"] for o in told["operators"]] == ["hlscnn.conv2d", "flexasr.linear"]
-    compiled = read_compiled(place / "made")
+    compiled = read_compiled(place / "made", backends())
     (host,) = compare(compiled.graph, compiled.implementations, image()).outputs
     # the two references differ by binary32 roundings of sums of 144 products of numbers below 4
     assert abs(told["outputs"][0]["error"] - host.error) < 144 * 16 * 2.0**-23
@@ -759,7 +775,7 @@ def test_seeds_of_random_inputs(place: Path, capsys: pytest.CaptureFixture[str])
 def test_what_stays_on_the_host_is_counted_as_listed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from ilaverify.cli.compile import _show
 
-    compiled = read_compiled(place / "made")
+    compiled = read_compiled(place / "made", backends())
     _show(compiled, compiled.digest, place / "made")
     out = capsys.readouterr().out
     on_host = [
@@ -890,11 +906,14 @@ def test_compile_as_a_command(place: Path, tmp_path: Path, capsys: pytest.Captur
     assert code == 0 and told["calibrated"] is True
     assert [a["operator"] for a in told["accelerated"]] == ["flexasr.linear"]
     assert "hlscnn_conv2d: there is no certificate" in " ".join(h["reason"] for h in told["host"])
-    assert read_compiled(tmp_path / "out").digest == told["digest"]
+    assert read_compiled(tmp_path / "out", backends()).digest == told["digest"]
+    other = ("--target", "flexasr", "--proofs", place / "proofs", "-o", tmp_path / "other", "--weights", "8")
+    code, _, err = run(capsys, "compile", place / "small.onnx", *other)
+    assert code == 64 and "--weights is about hlscnn, which is not among the targets; leave it out" in err
 
 
 def test_calibration_data_must_fit(place: Path) -> None:
-    graph = read_compiled(place / "made").graph
+    graph = read_compiled(place / "made", backends()).graph
     from ilaverify.compilation import samples_of
 
     one = image()["image"]
@@ -923,7 +942,7 @@ def test_calibration_data_must_be_numbers(place: Path, tmp_path: Path, capsys: p
 
 
 def test_a_range_that_is_no_number_in_one_sample_is_none(place: Path) -> None:
-    graph = read_compiled(place / "made").graph
+    graph = read_compiled(place / "made", backends()).graph
     huge = {"image": np.full((1, 2, 6, 6), np.nan, "float32")}  # as infinities within the network give
     for samples in ([huge, image()], [image(), huge]):
         with np.errstate(all="ignore"):
@@ -940,12 +959,12 @@ def test_ranges_that_are_not_finite_stay_on_the_host_and_are_told(place: Path) -
 
 
 def test_claims_for_targets() -> None:
-    assert {"flexasr_linear", "flexasr_lstm", "transposed-twice"} <= set(claims_for(["flexasr"]))
-    assert "vta_gemm" not in claims_for(["flexasr"]) and "vta_gemm" in claims_for(["vta"])
-    assert set(claims_for(["hlscnn"], exact=True)) < set(claims_for(["hlscnn"]))
+    assert {"flexasr_linear", "flexasr_lstm", "transposed-twice"} <= set(claims_for(find_backends(["flexasr"])))
+    assert "vta_gemm" not in claims_for(find_backends(["flexasr"])) and "vta_gemm" in claims_for(find_backends(["vta"]))
+    assert set(claims_for(find_backends(["hlscnn"]), exact=True)) < set(claims_for(find_backends(["hlscnn"])))
     known = all_entries()
     chosen = chosen_entries([], every=False, targets=["hlscnn"])
-    assert set(chosen) == set(claims_for(["hlscnn"])) and "hlscnn_conv2d_8bit" in chosen
+    assert set(chosen) == set(claims_for(find_backends(["hlscnn"]))) and "hlscnn_conv2d_8bit" in chosen
     with pytest.raises(UsageError, match="either the names of claims, or --kind, or --target, or --all"):
         chosen_entries(["hlscnn_conv2d_8bit"], every=False, targets=["hlscnn"])
-    assert [n for n in claims_for(["flexasr", "hlscnn", "vta"]) if n not in known] == []
+    assert [n for n in claims_for(find_backends(["flexasr", "hlscnn", "vta"])) if n not in known] == []

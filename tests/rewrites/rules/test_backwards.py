@@ -12,13 +12,15 @@ import pytest
 
 from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.rule import Kind, TensorRule
+from ilaverify.catalogue import backends
 from ir_semantics.tensors.terms import input_
-from rewrites.compiler.offload.rule_sets import EXACT, FLEXIBLE
 from rewrites.rules.tensor.catalogue import rule_named
 from rewrites.rules.tensor.words import div, mul, sizes
 from smt_encodings.claims import Equality, Status
 
-USED = tuple(dict.fromkeys(name for sets in (EXACT, FLEXIBLE) for names in sets.values() for name in names))
+USED = tuple(
+    dict.fromkeys(r.name for load in backends().values() for rules in (load().exact, load().flexible) for r in rules)
+)
 
 
 def exchanged(rule: TensorRule) -> TensorRule:

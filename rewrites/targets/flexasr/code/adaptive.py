@@ -1,17 +1,18 @@
-"""Operands as AdaptivFloat codes: what FlexASR's operators have in common."""
+"""Operands as AdaptivFloat codes: what FlexASR's operators have in common, and formats from ranges."""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
 
-from accel_models.flexasr.quantise import Quantised
-from rewrites.compiler.codegen.formats import beyond_adaptive, quantise_scaled, unscale
-from rewrites.compiler.codegen.interface import Implementation, Reals
+from accel_models.flexasr.quantise import BIASES, Quantised, largest, quantise
+from rewrites.compiler.codegen.formats import power_above, unscale
+from rewrites.compiler.codegen.interface import Implementation, Options, Reals
 
-__all__ = ["AdaptiveImplementation"]
+__all__ = ["AdaptiveImplementation", "adaptive_bias", "adaptive_scale"]
 
 
 class AdaptiveImplementation(Implementation):
@@ -22,7 +23,7 @@ class AdaptiveImplementation(Implementation):
         """The AdaptivFloat bias of an operand, and its scale (:mod:`rewrites.compiler.codegen.formats`)."""
 
     def _codes(self, name: str, operand: Reals) -> Quantised:
-        return quantise_scaled(operand, *self._format(name))
+        return _quantised(operand, *self._format(name))
 
     def _joined(self, parts: Sequence[Quantised], shape: tuple[int, ...]) -> Quantised:
         return Quantised(np.concatenate([part.codes for part in parts]).reshape(shape), parts[0].bias)
@@ -31,4 +32,41 @@ class AdaptiveImplementation(Implementation):
         return unscale(codes.values, self._format(name)[1])
 
     def _beyond(self, name: str, operand: Reals) -> int:
-        return beyond_adaptive(operand, *self._format(name))
+        return _beyond(operand, *self._format(name))
+
+
+def adaptive_bias(magnitude: float, options: Options, margin: float = 1.0) -> int:
+    """The AdaptivFloat bias (0 .. 7) for a tensor of this largest magnitude.
+
+    As published it is floor(log2(magnitude)) + 3; otherwise the least one whose largest code is not below the magnitude
+    times ``margin``.  Both are cut to 0 .. 7.
+    """
+    if magnitude == 0:
+        return 0
+    if options.as_published:
+        return min(max(power_above(magnitude) + 2, BIASES[0]), BIASES[-1])
+    return next((bias for bias in BIASES if magnitude * margin <= largest(bias)), BIASES[-1])
+
+
+def adaptive_scale(magnitude: float, options: Options, margin: float = 1.0) -> int:
+    """The scale of least magnitude at which a tensor fits AdaptivFloat: neither beyond its largest code, nor in
+    the lower half of bias 0.
+    """
+    if magnitude == 0 or options.as_published:
+        return 0
+    reached, scale = magnitude * margin, 0
+    while reached > math.ldexp(largest(BIASES[-1]), scale):
+        scale += 1
+    while reached <= math.ldexp(largest(BIASES[0]), scale - 1):
+        scale -= 1
+    return scale
+
+
+def _quantised(values: Reals, bias: int, scale: int) -> Quantised:
+    """The tensor times 2^-scale as AdaptivFloat codes."""
+    return quantise(unscale(values, -scale), bias)
+
+
+def _beyond(values: Reals, bias: int, scale: int) -> int:
+    """How many elements are cut to the largest code."""
+    return int(np.count_nonzero(np.abs(values) > math.ldexp(largest(bias), scale)))

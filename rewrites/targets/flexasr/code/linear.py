@@ -10,7 +10,7 @@ x, w and b go to the accelerator as x 2^-s, w 2^-t and b 2^-(s+t), so that its r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,15 @@ from accel_models.flexasr.quantise import BIASES, dequantise, largest
 from ir_semantics.graph import Node, TensorType
 from rewrites.bounds import a_priori
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
-from rewrites.compiler.codegen.formats import adaptive_bias, adaptive_scale, check_scale, greatest, range_of, unscale
+from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, unscale
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
 from rewrites.compiler.codegen.parts import equal_parts, padded, placed_behind
+from rewrites.mappings.flexasr.claims import LINEAR
+from rewrites.rules.tensor.splitting import ACTIVATION_OF_PARTS, DENSE_OUTPUTS, DENSE_ROWS
 
-from .adaptive import AdaptiveImplementation
+from .adaptive import AdaptiveImplementation, adaptive_bias, adaptive_scale
 
-__all__ = ["Linear"]
+__all__ = ["RULES", "Linear"]
 
 OUTPUTS = 64
 """Outputs come in vectors of 16 for each of four processing elements."""
@@ -43,7 +45,6 @@ class Linear(AdaptiveImplementation):
     Ranges: ``x``, ``w``, ``b``, ``products`` (of x w^T), ``sum`` (of x w^T + b) and ``y``.
     """
 
-    target: ClassVar[str] = "flexasr"
     operands: ClassVar[tuple[str, ...]] = ("x", "w", "b")
 
     @staticmethod
@@ -75,12 +76,11 @@ class Linear(AdaptiveImplementation):
 
     def _calls(self) -> Sequence[Call]:
         activation = str(self.node.attribute("activation"))
-        name = "flexasr_linear" + ("" if activation == "none" else f"_{activation}")
         split = self.split(self.node, self.types)
         several = [len({rows for _, rows, _ in split}) > 1, len({outputs for *_, outputs in split}) > 1]
         rules = tuple(rule for rule, used in zip(RULES, several, strict=True) if used)
         if rules and activation != "none":
-            rules += (JOINED[activation],)
+            rules += (ACTIVATION_OF_PARTS[activation],)
         biases = {bias: self.quantisation[bias] for bias in ("bias_w", "bias_b", "bias_x", "bias_y")}
         calls = []
         for sizes, rows, outputs in split:
@@ -88,7 +88,7 @@ class Linear(AdaptiveImplementation):
             inputs = (0, sizes["ni"] * LANES)
             plan = placed_behind(("x", groups * sizes["ni"]), ("y", groups * 4 * sizes["no"]), LARGE_VECTORS)
             parts = {"x": (rows, inputs), "w": (outputs, inputs), "b": (outputs,), "y": (rows, outputs)}
-            calls.append(Call(name, {**sizes, "base": plan.addresses["y"], **biases}, parts, rules))
+            calls.append(Call(LINEAR[activation], {**sizes, "base": plan.addresses["y"], **biases}, parts, rules))
         return calls
 
     # -- number formats ----------------------------------------------------------------------------
@@ -170,11 +170,5 @@ class Linear(AdaptiveImplementation):
         return bounds_of(bound, change, self._scale("y"))
 
 
-RULES = ("rows-of-a-dense-layer-in-two-parts", "outputs-of-a-dense-layer-in-two-parts")
+RULES: Final = (DENSE_ROWS, DENSE_OUTPUTS)
 """Why a dense layer may be computed in parts of its rows, and of its outputs."""
-JOINED = {
-    "relu": "relu-of-a-concatenation",
-    "sigmoid": "the-logistic-function-of-a-concatenation",
-    "tanh": "the-hyperbolic-tangent-of-a-concatenation",
-}
-"""Why an activation may be applied in parts."""

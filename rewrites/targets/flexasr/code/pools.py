@@ -21,7 +21,7 @@ from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from rewrites.bounds import a_priori
 from rewrites.compiler.codegen.bounding import bounds_of, operand_error
-from rewrites.compiler.codegen.formats import adaptive_bias, adaptive_scale, check_scale, greatest, range_of, unscale
+from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, unscale
 from rewrites.compiler.codegen.interface import (
     Bounds,
     Call,
@@ -34,9 +34,11 @@ from rewrites.compiler.codegen.interface import (
     Tensors,
 )
 from rewrites.compiler.codegen.parts import equal_parts, padded
-from rewrites.targets.flexasr.operators import CHAINS
+from rewrites.mappings.claim import MappingClaim
+from rewrites.mappings.flexasr import claims
+from rewrites.rules.tensor.splitting import POOLED_COLUMNS, POOLED_ROWS
 
-from .adaptive import AdaptiveImplementation
+from .adaptive import AdaptiveImplementation, adaptive_bias, adaptive_scale
 
 __all__ = ["POOLS", "Pool", "PoolProgram"]
 
@@ -47,16 +49,16 @@ class PoolProgram:
 
     kind: Literal["max", "mean"]
     steps: int
-    mapping: str
+    mapping: MappingClaim
     tensors: tuple[str, str] = ("host_x", "host_y")
 
 
 POOLS: Final[Mapping[str, PoolProgram]] = {
-    "flexasr.max_pool": PoolProgram("max", 1, "flexasr_maxpool", ("host_in", "host_out")),
-    "flexasr.mean_pool": PoolProgram("mean", 1, "flexasr_meanpool", ("host_in", "host_out")),
+    "flexasr.max_pool": PoolProgram("max", 1, claims.POOLS["max"], ("host_in", "host_out")),
+    "flexasr.mean_pool": PoolProgram("mean", 1, claims.POOLS["mean"], ("host_in", "host_out")),
     **{
-        f"flexasr.{kind}_pool_x{steps}": PoolProgram(kind, steps, f"flexasr_{kind}pool_x{steps}")
-        for kind, steps in CHAINS
+        f"flexasr.{kind}_pool_x{steps}": PoolProgram(kind, steps, mapping)
+        for (kind, steps), mapping in claims.CHAINS.items()
     },
 }
 """The program of each operator."""
@@ -65,7 +67,6 @@ POOLS: Final[Mapping[str, PoolProgram]] = {
 class Pool(AdaptiveImplementation):
     """The operators of :data:`POOLS`; quantisation ``bias`` and ``scale``; the range ``x``."""
 
-    target: ClassVar[str] = "flexasr"
     operands: ClassVar[tuple[str, ...]] = ("x",)
 
     @staticmethod
@@ -84,8 +85,8 @@ class Pool(AdaptiveImplementation):
     def _calls(self) -> Sequence[Call]:
         program = POOLS[self.node.operator]
         down, across = self.split(self.node, self.types)
-        names = [RULES[program.kind, "rows"]] if len(down) > 1 else []
-        names += [RULES[program.kind, "columns"]] if len(across) > 1 else []
+        rules = [POOLED_ROWS[program.kind]] if len(down) > 1 else []
+        rules += [POOLED_COLUMNS[program.kind]] if len(across) > 1 else []
 
         def call(rows: tuple[int, int], columns: tuple[int, int]) -> Call:
             sizes = {"T": rows[1] - rows[0], "nv": (columns[1] - columns[0]) // LANES, "base": 0}
@@ -93,7 +94,7 @@ class Pool(AdaptiveImplementation):
                 "x": (rows, columns),
                 "y": ((rows[0] >> program.steps, rows[1] >> program.steps), columns),
             }
-            return Call(program.mapping, sizes, parts, tuple(names))
+            return Call(program.mapping, sizes, parts, tuple(rules))
 
         return [call(rows, columns) for rows in down for columns in across]
 
@@ -136,10 +137,3 @@ class Pool(AdaptiveImplementation):
 
 MOST_VECTORS, MOST_ROWS = 255, 65535
 """Limits of FlexASR's registers: vectors in a row, and rows."""
-RULES: Final[Mapping[tuple[str, str], str]] = {
-    ("max", "rows"): "max-pooling-over-pairs-of-rows-in-two-parts",
-    ("max", "columns"): "max-pooling-over-pairs-of-rows-in-two-parts-by-columns",
-    ("mean", "rows"): "mean-pooling-over-pairs-of-rows-in-two-parts",
-    ("mean", "columns"): "mean-pooling-over-pairs-of-rows-in-two-parts-by-columns",
-}
-"""Why pooling may be computed in parts."""

@@ -22,11 +22,12 @@ from ir_semantics.graph import Node, TensorType
 from rewrites.bounds import a_priori
 from rewrites.bounds.derivations.calculus import Bound
 from rewrites.compiler.codegen.bounding import bounds_of, condition_text, operand_error, row_sum
-from rewrites.compiler.codegen.formats import adaptive_bias, adaptive_scale, check_scale, greatest, range_of, rounded_up
+from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, rounded_up
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
 from rewrites.compiler.codegen.parts import placed_behind
+from rewrites.mappings.flexasr.claims import RECURRENT
 
-from .adaptive import AdaptiveImplementation
+from .adaptive import AdaptiveImplementation, adaptive_bias, adaptive_scale
 
 __all__ = ["Recurrent"]
 
@@ -44,7 +45,6 @@ class Recurrent(AdaptiveImplementation):
     (of hidden and cell states), ``products`` and ``hidden`` (of W x and of U h).
     """
 
-    target: ClassVar[str] = "flexasr"
     operands: ClassVar[tuple[str, ...]] = ("x", "w", "u", "b", "d")
 
     @staticmethod
@@ -87,8 +87,7 @@ class Recurrent(AdaptiveImplementation):
             "d": (gates, h),
             "y": ((0, sizes["T"]), h),
         }
-        name = f"flexasr_{_kind(self.node)}"
-        return [Call(name, {**sizes, "base": plan.addresses["y"], **biases}, parts)]
+        return [Call(RECURRENT[_kind(self.node)], {**sizes, "base": plan.addresses["y"], **biases}, parts)]
 
     # -- number formats ----------------------------------------------------------------------------
 

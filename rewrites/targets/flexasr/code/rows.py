@@ -22,7 +22,7 @@ from ir_semantics.graph import Node, TensorType
 from rewrites.bounds import a_priori
 from rewrites.bounds.kernel.constants import LEAST_RADICAND
 from rewrites.compiler.codegen.bounding import bounds_of, operand_error
-from rewrites.compiler.codegen.formats import adaptive_bias, check_scale, greatest, range_of, rounded_up, unscale
+from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, rounded_up, unscale
 from rewrites.compiler.codegen.interface import (
     Bounds,
     Call,
@@ -35,8 +35,9 @@ from rewrites.compiler.codegen.interface import (
     Tensors,
 )
 from rewrites.compiler.codegen.parts import padded, placed_behind
+from rewrites.mappings.flexasr.claims import LAYER_NORM
 
-from .adaptive import AdaptiveImplementation
+from .adaptive import AdaptiveImplementation, adaptive_bias
 
 __all__ = ["LayerNorm"]
 
@@ -62,7 +63,6 @@ class LayerNorm(AdaptiveImplementation):
     Ranges: ``x``, ``gamma``, ``beta`` and ``y``.
     """
 
-    target: ClassVar[str] = "flexasr"
     operands: ClassVar[tuple[str, ...]] = ("x", "gamma", "beta")
 
     @staticmethod
@@ -96,7 +96,7 @@ class LayerNorm(AdaptiveImplementation):
         biases = {name: self.quantisation[name] for name in ("bias_x", "bias_beta", "bias_gamma")}
         row = {"gamma": (features,), "beta": (features,)}
         parts = {"x": (rows, features), **row, "y": (rows, features)}
-        return [Call("flexasr_layernorm", {"T": count, "nv": vectors, **fixed, **biases}, parts)]
+        return [Call(LAYER_NORM, {"T": count, "nv": vectors, **fixed, **biases}, parts)]
 
     @staticmethod
     def observe(node: Node, operands: Sequence[Reals], result: Reals) -> Ranges:

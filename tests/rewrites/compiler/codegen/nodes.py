@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ilaverify.catalogue import backends, find_backends
 from ir_semantics.graph import Builder, Node, TensorType, run
 from ir_semantics.graph.types import Array
 from rewrites.compiler.codegen import (
@@ -22,6 +23,8 @@ from rewrites.compiler.codegen import (
     quantisation_of,
 )
 
+EVERY = find_backends(tuple(backends()))
+"""All accelerators, so that their operators are known."""
 DEVICES = Devices()
 """Shared by tests, as programs share devices: each begins with what the last one left."""
 

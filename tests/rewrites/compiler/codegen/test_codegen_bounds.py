@@ -95,7 +95,7 @@ KINDS = {
         "hlscnn.conv2d",
         lambda seed, scale: [normal(seed, 1, 9, 4, 4, scale=scale), normal(seed + 1, 8, 9, 2, 2, scale=0.2)],
         {"stride_h": 1, "stride_w": 1},
-        Options(weight_bits=8),
+        Options(chosen={"weight_bits": 8}),
     ),
     "dense": Kind("vta.dense", lambda seed, scale: [normal(seed, 3, 20, scale=scale), normal(seed + 1, 20, 20)], {}),
     "dense as published": Kind(

@@ -7,12 +7,12 @@ import pytest
 
 from accel_models.flexasr.quantise import largest, smallest
 from ir_semantics.graph import Builder, Graph, TensorType
-from rewrites.compiler.codegen import Options, calibrate
+from rewrites.compiler.codegen import Options, calibrate, operator_of
 from rewrites.compiler.codegen.buffers import ALIGNMENT, device_memories, host_plan, host_problem
 from rewrites.compiler.codegen.calibration import drawn_inputs
-from rewrites.compiler.codegen.formats import adaptive_bias, adaptive_scale
 from rewrites.compiler.codegen.parts import equal_parts
 from rewrites.compiler.memory.plan_checker import check_memory_plan
+from rewrites.targets.flexasr.code.adaptive import adaptive_bias, adaptive_scale
 from tests.rewrites.compiler.codegen.nodes import DEVICES, case, normal
 
 MAGNITUDES = [2.0**k * m for k in range(-30, 31) for m in (1.0, 1.25, 1.9374, 1.9376, 1.9999)]
@@ -62,7 +62,7 @@ def test_convolutions_use_the_range_of_results(bits: int) -> None:
         c = case(
             "hlscnn.conv2d",
             (normal(1, 1, 8, 4, 4, scale=x), normal(2, 8, 8, 3, 3, scale=w)),
-            Options(weight_bits=8 if bits == 8 else 16),
+            Options(chosen={"weight_bits": bits}),
             stride_h=1,
             stride_w=1,
         )
@@ -172,7 +172,7 @@ REGIONS = {
         lambda: case(
             "hlscnn.conv2d",
             (normal(1, 1, 9, 5, 4), normal(2, 9, 9, 3, 2)),
-            Options(weight_bits=16),
+            Options(chosen={"weight_bits": 16}),
             stride_h=1,
             stride_w=1,
         ),
@@ -192,8 +192,9 @@ REGIONS = {
 @pytest.mark.parametrize("name", REGIONS)
 def test_regions_of_a_program(name: str) -> None:
     build, wanted = REGIONS[name]
-    (call,) = build().implementation().calls
-    found = device_memories(call)
+    implementation = build().implementation()
+    (call,) = implementation.calls
+    found = device_memories(operator_of(implementation), call)
     for memory in found:
         check_memory_plan(memory.problem, memory.plan)
     told = {m.memory: {b.name: (m.plan.addresses[b.name], b.size) for b in m.problem.buffers} for m in found}

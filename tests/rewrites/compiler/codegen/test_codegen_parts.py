@@ -10,22 +10,24 @@ from hypothesis import strategies as st
 
 from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.ir import attributes_of
-from rewrites.compiler.codegen import Call, CannotOffload, implement, implementable
-from rewrites.compiler.codegen.buffers import device_memories
-from rewrites.compiler.codegen.programs import mapping_of
+from rewrites.compiler.codegen import Call, CannotOffload, device_memories, implement, implementable, operator_of
+from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
+from tests.rewrites.compiler.offload.offload_gates import OPERATORS
 
 BIASES = dict.fromkeys(("bias_x", "bias_w", "bias_b", "bias_y", "bias_u", "bias_c", "bias_h", "bias"), 3)
 SCALES = {"scale_x": 0, "scale_w": 0, "scale": 0, "shift": 5, "rounding": 1}
 SIZES = st.one_of(st.integers(1, 80), st.integers(1, 5000))
 
 
-def calls_of(operator: str, shapes: list[tuple[int, ...]], result: tuple[int, ...], **attributes: Any) -> Any:
-    """The calls of a node of these shapes, or why there are none; ``implementable`` says the same."""
+def made_of(operator: str, shapes: list[tuple[int, ...]], result: tuple[int, ...], **attributes: Any) -> Any:
+    """The implementation of a node of these shapes, or why there is none; ``implementable`` says the same."""
     types = [TensorType("float32", shape) for shape in shapes]
-    node = Node(operator, tuple(range(len(shapes))), attributes_of(attributes), TensorType("float32", result))
+    node = Node(
+        OPERATORS[operator].name, tuple(range(len(shapes))), attributes_of(attributes), TensorType("float32", result)
+    )
     bits = attributes.pop("weight_bits", 16)
     try:
-        found = implement(node, types, {**BIASES, **SCALES, "weight_bits": bits}).calls
+        found = implement(node, types, {**BIASES, **SCALES, "weight_bits": bits})
     except CannotOffload as error:
         # of convolutions it says whether the hardware with weights of either width computes them
         assert implementable(node, types) == str(error) or operator == "hlscnn.conv2d"
@@ -35,14 +37,15 @@ def calls_of(operator: str, shapes: list[tuple[int, ...]], result: tuple[int, ..
     return found
 
 
-def check(calls: Any, result: tuple[int, ...]) -> None:
-    """What every list of calls must satisfy."""
-    if isinstance(calls, str):
-        assert calls
+def check(made: Any, result: tuple[int, ...]) -> None:
+    """What the calls of every implementation must satisfy."""
+    if isinstance(made, str):
+        assert made
         return
+    calls = made.calls
     for call in {str(c.sizes): c for c in calls}.values():
-        mapping_of(call.mapping).require(call.sizes)
-        device_memories(call)
+        call.mapping.mapping.require(call.sizes)
+        device_memories(operator_of(made), call)
     covers([call.parts["y"] for call in calls], result)
     assert bool(calls[0].rules) == (len(calls) > 1)
 
@@ -64,8 +67,8 @@ def covers(parts: list[Any], shape: tuple[int, ...]) -> None:
 @example(70_000, 20, 20)
 def test_dense_layers(rows: int, inputs: int, outputs: int) -> None:
     shapes: list[tuple[int, ...]] = [(rows, inputs), (outputs, inputs)]
-    check(calls_of("vta.dense", shapes, (rows, outputs)), (rows, outputs))
-    linear = calls_of("flexasr.linear", [*shapes, (outputs,)], (rows, outputs), activation="relu")
+    check(made_of("vta.dense", shapes, (rows, outputs)), (rows, outputs))
+    linear = made_of("flexasr.linear", [*shapes, (outputs,)], (rows, outputs), activation="relu")
     check(linear, (rows, outputs))
     assert isinstance(linear, str) == (inputs > 4080)
 
@@ -75,7 +78,7 @@ def test_dense_layers(rows: int, inputs: int, outputs: int) -> None:
 @example(26_000, 4080)
 def test_poolings(rows: int, features: int) -> None:
     for operator, group in (("flexasr.max_pool", 2), ("flexasr.mean_pool", 2)):
-        check(calls_of(operator, [(rows * group, features)], (rows, features)), (rows, features))
+        check(made_of(operator, [(rows * group, features)], (rows, features)), (rows, features))
 
 
 @settings(max_examples=40)
@@ -86,7 +89,7 @@ def test_recurrent_layers(kind: tuple[int, str], rows: int, inputs: int, hidden:
     gates, name = kind
     stacked = gates * hidden
     shapes: list[tuple[int, ...]] = [(rows, inputs), (stacked, inputs), (stacked, hidden), (stacked,), (stacked,)]
-    check(calls_of(f"flexasr.{name}", shapes, (rows, hidden)), (rows, hidden))
+    check(made_of(f"flexasr.{name}", shapes, (rows, hidden)), (rows, hidden))
 
 
 @settings(max_examples=25)
@@ -108,10 +111,10 @@ def test_convolutions(
     rows, columns = (height - kh) // stride + 1, (width - kw) // stride + 1
     shapes: list[tuple[int, ...]] = [(images, channels, height, width), (filters, channels, kh, kw)]
     result = (images, filters, rows, columns)
-    calls = calls_of("hlscnn.conv2d", shapes, result, stride_h=stride, stride_w=stride, weight_bits=bits)
-    check(calls, result)
-    for call in () if isinstance(calls, str) else calls:
-        assert call.mapping == ("hlscnn_conv2d" if bits == 16 else "hlscnn_conv2d_8bit")
+    made = made_of("hlscnn.conv2d", shapes, result, stride_h=stride, stride_w=stride, weight_bits=bits)
+    check(made, result)
+    for call in () if isinstance(made, str) else made.calls:
+        assert call.mapping is CONVOLUTIONS[bits]
         rows_of_x(call, kh, stride)
 
 

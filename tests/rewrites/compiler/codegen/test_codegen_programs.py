@@ -19,15 +19,16 @@ from accel_models.hlscnn.tiling import Tiling
 from ila_lang.text.portable import digest, functions_of
 from ilaverify.catalogue import all_entries
 from rewrites.campaigns.accelerators.device import run_flexasr, run_hlscnn
+from rewrites.claims.names import slug
 from rewrites.claims.numerics import LemmaSubject
-from rewrites.compiler.codegen import Devices, Options, bound_claims, interface, programs
-from rewrites.compiler.codegen.programs import MAPPINGS, is_program_of, mapping_of
+from rewrites.compiler.codegen import Devices, Options, interface, is_program_of, programs
 from rewrites.targets.flexasr.code import linear as flexasr_linear
 from rewrites.targets.flexasr.code import pools as flexasr_pools
 from rewrites.targets.hlscnn import code as hlscnn
 from rewrites.targets.vta import code as vta
 from smt_encodings.claims import Status
 from tests.rewrites.compiler.codegen.nodes import DEVICES, Case, case, normal
+from tests.rewrites.compiler.offload.offload_gates import OPERATORS
 
 Reals = NDArray[np.float64]
 
@@ -115,6 +116,9 @@ def dense(rows: int = 5, inputs: int = 50, outputs: int = 40, **options: Any) ->
     return case("vta.dense", (normal(1, rows, inputs), normal(2, outputs, inputs, scale=0.2)), Options(**options))
 
 
+MAPPINGS = {m.name: (m, o) for o in OPERATORS.values() for m in o.programs}
+"""The mappings that code is generated from, each with its operator."""
+
 CASES: dict[str, tuple[Callable[[], Case], Callable[[Case], Reals]]] = {
     "linear": (lambda: linear("none"), by_flexasr_linear),
     "linear, large numbers": (
@@ -141,7 +145,7 @@ CASES: dict[str, tuple[Callable[[], Case], Callable[[Case], Reals]]] = {
     "lstm": (lambda: recurrent("lstm", 4), by_flexasr_recurrent),
     "convolution": (convolution, by_hlscnn),
     "convolution as published": (lambda: convolution(as_published=True), by_hlscnn),
-    "convolution, weights of 16 bits": (lambda: convolution(weight_bits=16), by_hlscnn),
+    "convolution, weights of 16 bits": (lambda: convolution(chosen={"weight_bits": 16}), by_hlscnn),
     "dense": (dense, by_integers),
     "dense as published": (lambda: dense(as_published=True), by_integers),
 }
@@ -313,30 +317,30 @@ def test_commands_that_are_not_kept_are_made_anew(monkeypatch: pytest.MonkeyPatc
 def test_rules_of_parts_are_claims_of_the_registry() -> None:
     """Every name that a call may carry is one that can be proved and kept."""
     known = all_entries()
-    for module in (flexasr_linear, flexasr_pools, hlscnn, vta):
-        rules = module.RULES
-        names = list(rules.values()) if isinstance(rules, dict) else list(rules)
-        assert {known[n].expected for n in [*names, *flexasr_linear.JOINED.values()]} == {Status.PROVED}
+    rules = {rule for operator in OPERATORS.values() for rule in operator.splits}
+    assert len(rules) == 14 and {known[slug(rule.name)].expected for rule in rules} == {Status.PROVED}
     assert {known[n].kind for n in MAPPINGS} == {"mapping"}
-    assert all(mapping_of(name).name == name for name in MAPPINGS)
+    assert all(claim.mapping.name == name for name, (claim, _) in MAPPINGS.items())
 
 
 @pytest.mark.parametrize("name", MAPPINGS)
 def test_programs_are_those_that_the_claims_are_about(name: str) -> None:
-    assert is_program_of(name, all_entries()[name].build().semantics())
+    assert is_program_of(MAPPINGS[name][0], all_entries()[name].build().semantics())
 
 
 @pytest.mark.parametrize("name", MAPPINGS)
 def test_host_tensors_are_no_memories_of_the_device(name: str) -> None:
     """A proof would take them for one, and a program that is sent does not."""
-    device = mapping_of(name).device
+    device = MAPPINGS[name][0].mapping.device
     assert not {t.name for t in device.tensors.values()} & set(device.ila.states)
 
 
 @pytest.mark.parametrize("name", MAPPINGS)
 def test_lemmas_of_bounds_are_about_functions_of_the_programs(name: str) -> None:
     """What is proved of a primitive says something of a device only if the device computes with it."""
-    mapping = mapping_of(name)
+    claim, operator = MAPPINGS[name]
+    mapping = claim.mapping
     used = {digest(f) for fragment in (mapping.device, mapping.ir) for f in functions_of(fragment)}
-    lemmas = [subject for n in bound_claims(name) if isinstance(subject := all_entries()[n].build(), LemmaSubject)]
+    subjects = [all_entries()[n].build() for n in operator.bound_claims(claim)]
+    lemmas = [subject for subject in subjects if isinstance(subject, LemmaSubject)]
     assert lemmas and {digest(subject.lemma.function) for subject in lemmas} <= used

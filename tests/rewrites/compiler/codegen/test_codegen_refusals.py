@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from ilaverify.catalogue import find_backends
 from ir_semantics.graph import Builder, Node, TensorType
 from ir_semantics.graph.ir import attributes_of
 from rewrites.compiler.codegen import (
@@ -18,6 +20,7 @@ from rewrites.compiler.codegen import (
     implementable,
     quantisation_of,
 )
+from rewrites.compiler.offload.backend import chosen
 from tests.rewrites.compiler.codegen.nodes import case, normal
 
 F = "float32"
@@ -114,7 +117,6 @@ def test_operators_without_code_are_named() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"weight_bits": 4}, "weight_bits must be 8 or 16, not 4"),
         ({"headroom": 0.5}, "headroom must be a factor in 1 .. 1024, not 0.5"),
         ({"headroom": float("nan")}, "headroom must be a factor in 1 .. 1024, not nan"),
     ],
@@ -123,6 +125,28 @@ def test_options_are_checked(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError) as raised:
         Options(**given)
     assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    ("targets", "given", "message"),
+    [
+        (["hlscnn"], {"weight_bits": 4}, "weight_bits must be 8 or 16, not 4"),
+        (["hlscnn"], {"weight_bits": "8"}, "weight_bits must be 8 or 16, not '8'"),
+        (["hlscnn"], {"weight_bits": True}, "weight_bits must be 8 or 16, not True"),
+        (["vta"], {"weight_bits": 8}, "weight_bits must be a choice of one target; it is one of none"),
+    ],
+)
+def test_choices_are_checked(targets: list[str], given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        chosen(find_backends(targets), Options(chosen=given))
+    assert str(raised.value) == message
+
+
+def test_choices_of_two_targets_have_different_names() -> None:
+    (hlscnn,) = find_backends(["hlscnn"])
+    with pytest.raises(ValueError, match=r"^weight_bits must be a choice of one target; it is one of 2$"):
+        chosen([hlscnn, replace(hlscnn, name="other")], Options())
+    assert chosen(find_backends(["flexasr", "hlscnn"]), Options()) == {"weight_bits": 8}
 
 
 def test_ranges_without_end_are_refused() -> None:

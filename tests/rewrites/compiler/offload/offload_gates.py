@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import cast
 
+from ilaverify.catalogue import backends, find_backends
 from reports.subjects import Subject
 from rewrites.claims.gate import Admission, Gate
 from rewrites.claims.registry import entries, slug
-from rewrites.compiler.offload.rule_sets import FLEXIBLE
-from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS
 from smt_encodings.claims import Claim
 
-RULES = tuple(dict.fromkeys(slug(name) for names in FLEXIBLE.values() for name in names))
-MAPPINGS = tuple(dict.fromkeys(name for o in ACCELERATOR_OPERATORS.values() for name in o.mappings))
+EVERY = find_backends(tuple(backends()))
+OPERATORS = {operator.name: operator for backend in EVERY for operator in backend.operators}
+RULES = tuple(dict.fromkeys(slug(rule.name) for backend in EVERY for rule in backend.flexible))
+MAPPINGS = tuple(dict.fromkeys(mapping.name for o in OPERATORS.values() for mapping in o.mappings))
 
 
 def gate(*without: str) -> Gate:

@@ -7,33 +7,28 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ilaverify.catalogue import mapping_entries
+from ilaverify.catalogue import find_backends, mapping_entries
 from ir_semantics.graph import Builder, Graph, TensorType, run
 from rewrites.claims.gate import Admission, Gate
 from rewrites.claims.registry import entries, slug
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants, rewrites_of
-from rewrites.compiler.offload.chains import (
-    CHAIN_RULES,
-    MEAN_WINDOW_RULES,
-    WINDOW_RULES,
-    ChainRewrite,
-    ChainRule,
-    chain_rewrites,
-)
+from rewrites.compiler.offload.chains import ChainRewrite, ChainRule, chain_rewrites
 from rewrites.compiler.offload.compiler import offload
 from rewrites.compiler.offload.rule_sets import RuleSet, rules_for
 from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol, check_explanation
 from rewrites.egraph.pattern import Operator, Pattern, Variable, operator
 from rewrites.egraph.rewrite import sides_of
 from rewrites.egraph.saturation import Stop
-from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS
+from rewrites.targets.flexasr.places import MEAN_WINDOW_RULES, WINDOW_RULES
+from rewrites.targets.flexasr.rules import CHAIN_RULES
 
+OPERATORS = {o.name for o in find_backends(["flexasr"])[0].operators}
 RULES = {rule.name: rule for rule in CHAIN_RULES}
 POOLS = ("flexasr_maxpool", "flexasr_meanpool")
 CLAIMS = [
-    *map(slug, WINDOW_RULES + MEAN_WINDOW_RULES),
+    *(slug(rule.name) for rule in WINDOW_RULES + MEAN_WINDOW_RULES),
     *POOLS,
-    *dict.fromkeys(rule.mapping for rule in CHAIN_RULES),
+    *dict.fromkeys(rule.mapping.name for rule in CHAIN_RULES),
 ]
 
 
@@ -59,7 +54,7 @@ def given(egraph: EGraph, rows: int, features: int = 3, dtype: str = "float32") 
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_match_is_explained_to_the_checker(name: str) -> None:
-    rule, egraph = chain_rewrites(admitted())[name], EGraph()
+    rule, egraph = chain_rewrites(CHAIN_RULES, admitted())[name], EGraph()
     substitution = Substitution.of({"x": given(egraph, 32)}, {})
     root, _ = rule.sides(egraph, substitution)
     (found,) = rule.matches(egraph, root)
@@ -68,7 +63,7 @@ def test_a_match_is_explained_to_the_checker(name: str) -> None:
     egraph.rebuild()
     explanation = egraph.explain(root, right)
     check_explanation(explanation, egraph.term(root), egraph.term(right), sides_of([rule]))
-    assert rule.rule.certificate == f"digest of {RULES[name].mapping}"
+    assert rule.rule.certificate == f"digest of {RULES[name].mapping.name}"
     with pytest.raises(EGraphError, match="there is no rule"):
         other = replace(rule, rule=Rule(name, "another certificate"))
         check_explanation(explanation, egraph.term(root), egraph.term(right), sides_of([other]))
@@ -83,7 +78,9 @@ WRONG = {
     "one pooling too few": replace(FOUR, right=of("max_pool_x3", "x")),
     "pooling left out": replace(RULES["max pooling on FlexASR as store, pooling and load"], right=of("load", "x")),
     "means for maxima": replace(RULES["2 max poolings on FlexASR as one program"], right=of("mean_pool_x2", "x")),
-    "a pooling cancelled": ChainRule("wrong", operator("flexasr.store", of("stored_max_pool", "x")), Variable("x"), ""),
+    "a pooling cancelled": ChainRule(
+        "wrong", operator("flexasr.store", of("stored_max_pool", "x")), Variable("x"), FOUR.mapping
+    ),
 }
 
 
@@ -109,14 +106,14 @@ def test_operands_that_do_not_fit_are_no_match() -> None:
 
 
 def test_without_a_certificate_of_its_mapping_a_rule_is_left_out() -> None:
-    assert set(chain_rewrites(admitted())) == set(RULES)
-    assert set(RULES) - set(chain_rewrites(admitted("flexasr_reload"))) == {"store after load on FlexASR"}
-    assert set(RULES) - set(chain_rewrites(admitted("flexasr_maxpool_x4"))) == {FOUR.name}
-    rules = rules_for(["flexasr"], gate("flexasr_reload"), Constants())
+    assert set(chain_rewrites(CHAIN_RULES, admitted())) == set(RULES)
+    assert set(RULES) - set(chain_rewrites(CHAIN_RULES, admitted("flexasr_reload"))) == {"store after load on FlexASR"}
+    assert set(RULES) - set(chain_rewrites(CHAIN_RULES, admitted("flexasr_maxpool_x4"))) == {FOUR.name}
+    rules = rules_for(find_backends(["flexasr"]), gate("flexasr_reload"), Constants())
     assert set(RULES) - set(rules.claims) == {"store after load on FlexASR"}
     assert rules.missing["flexasr_reload"] == "there is no certificate of flexasr_reload"
-    assert not set(RULES) & set(rules_for(["flexasr"], gate(), Constants(), flexible=False).claims)
-    assert not set(RULES) & set(rules_for(["vta"], gate(), Constants()).claims)
+    assert not set(RULES) & set(rules_for(find_backends(["flexasr"]), gate(), Constants(), flexible=False).claims)
+    assert not set(RULES) & set(rules_for(find_backends(["vta"]), gate(), Constants()).claims)
 
 
 @pytest.mark.parametrize(("kind", "steps"), [("max", 2), ("max", 3), ("max", 4), ("mean", 2)])
@@ -143,9 +140,9 @@ def image(size: int, kernel: int, stride: int, kind: str = "max_pool", channels:
 def moved(graph: Graph, *left_out: str) -> tuple[Graph, int]:
     """The graph that transfers least, and how many elements that are; its explanation was checked."""
     claims = admitted(*left_out)
-    means = rewrites_of({n: claims[n] for n in map(slug, MEAN_WINDOW_RULES)}, Constants())
+    means = rewrites_of({n: claims[n] for n in (slug(rule.name) for rule in MEAN_WINDOW_RULES)}, Constants())
     more = RuleSet(tuple(means.values()), {n: n for n in means}, {n: r.equality for n, r in means.items()}, {})
-    found = offload(graph, gate(*left_out), ["flexasr"], costs="movement", more=more)
+    found = offload(graph, gate(*left_out), find_backends(["flexasr"]), costs="movement", more=more)
     assert found.saturation.stop is Stop.SATURATED and found.optimal
     assert found.costs[0] == 0, "reductions stay on the host"
     return found.graph, found.costs[1]
@@ -155,7 +152,7 @@ def test_figure_7() -> None:
     graph = image(128, 4, 2)
     result, cost = moved(graph)
     counts = result.operators()
-    assert {name: n for name, n in counts.items() if name in ACCELERATOR_OPERATORS} == {"flexasr.max_pool_x4": 1}
+    assert {name: n for name, n in counts.items() if name in OPERATORS} == {"flexasr.max_pool_x4": 1}
     assert not {"max_pool", "reduce_max"} & set(counts)
     assert cost == 16 * 63 * 63 + 63 * 63
     x = np.random.default_rng(7).standard_normal((1, 1, 128, 128)).astype(np.float32)
@@ -187,7 +184,7 @@ def test_without_the_certificate_of_the_whole_chain_there_are_transfers_left() -
 def test_other_windows(kind: str, kernel: int, stride: int, wanted: dict[str, int]) -> None:
     graph = image(9, kernel, stride, kind, channels=2)
     result, _ = moved(graph)
-    counts = {name: n for name, n in result.operators().items() if name in ACCELERATOR_OPERATORS}
+    counts = {name: n for name, n in result.operators().items() if name in OPERATORS}
     assert sum(counts.values()) <= sum(wanted.values()) and not {"max_pool", "avg_pool"} & set(result.operators())
     if kernel == 2:
         assert counts == wanted

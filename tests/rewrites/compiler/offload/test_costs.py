@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ilaverify.catalogue import find_backends
 from ir_semantics.graph import Builder, Graph, TensorType
 from rewrites.compiler.offload.costs import (
     COSTS,
@@ -15,6 +16,8 @@ from rewrites.compiler.offload.costs import (
     scalar_operations,
 )
 from rewrites.egraph import from_graph
+from rewrites.targets.flexasr.operators import LINEAR
+from rewrites.targets.vta.operators import DENSE
 
 
 def f32(*shape: int) -> TensorType:
@@ -55,7 +58,7 @@ def test_work_is_counted(
 def costs_of(graph: Graph, name: str) -> dict[str, tuple[int | None, ...]]:
     """The costs of each operator's nodes, which must all be the same."""
     network = from_graph(graph, Fixed())
-    functions = costs_for(name, ["hlscnn", "flexasr"])
+    functions = costs_for(name, find_backends(["hlscnn", "flexasr"]))
     found: dict[str, tuple[int | None, ...]] = {}
     for number in network.numbers:
         (node,) = network.egraph.nodes(number)
@@ -69,11 +72,11 @@ def example() -> Graph:
     b = Builder()
     x, w = b.input("x", f32(2, 5)), b.constant(np.ones((5, 5), np.float32))
     prepared = b.add("transpose", b.add("reverse", w, axes=(0,)), permutation=(1, 0))
-    layer = b.add("flexasr.linear", x, prepared, b.constant(np.ones(5, np.float32)), activation="none")
+    layer = b.add(LINEAR.name, x, prepared, b.constant(np.ones(5, np.float32)), activation="none")
     repeated = b.add("broadcast", b.constant(np.ones(5, np.float32)), axes=(1,), shape=(2, 5))
     zero = b.constant(np.zeros((), np.float32))
     padded = b.add("pad", b.add("add", layer, repeated), zero, before=(0, 0), after=(1, 0))
-    result = b.add("vta.dense", padded, b.add("concat", prepared, axis=0))
+    result = b.add(DENSE.name, padded, b.add("concat", prepared, axis=0))
     nodes = tuple(b.node(i) for i in range(result + 1))  # as they are: Builder.graph would compute constants
     return Graph(nodes, {"x": x}, {"y": result}, {}, ("",) * len(nodes))
 
@@ -105,8 +108,11 @@ def test_operators_of_other_targets_must_not_be_chosen() -> None:
     network = from_graph(example(), Fixed())
     (node,) = network.egraph.nodes(network.roots[0])
     assert node.symbol.operator == "vta.dense"
-    refused = [f(network.egraph, node) for f in costs_for("offload", ["flexasr"])]
+    refused = [f(network.egraph, node) for f in costs_for("offload", find_backends(["flexasr"]))]
     assert None in refused
-    assert None not in [f(network.egraph, node) for f in costs_for("offload", ["vta"])]
-    told = [f(network.egraph, node) for f in costs_for("offload", ["vta"], lambda n, types: f"{n.operator} {types[0]}")]
+    assert None not in [f(network.egraph, node) for f in costs_for("offload", find_backends(["vta"]))]
+    told = [
+        f(network.egraph, node)
+        for f in costs_for("offload", find_backends(["vta"]), lambda n, types: f"{n.operator} {types[0]}")
+    ]
     assert None in told

@@ -9,16 +9,19 @@ from functools import cache
 import numpy as np
 import pytest
 
+from ilaverify.catalogue import find_backends
+from ilaverify.errors import UsageError
 from ir_semantics.graph import Builder, Graph, Node, TensorType, run
 from ir_semantics.graph.words import apply, expand, literal
+from rewrites.compiler.codegen import Options
 from rewrites.compiler.offload.compiler import Offloaded, offload
 from rewrites.egraph import EGraphError
 from rewrites.egraph.graph_checker import check_graphs
 from rewrites.egraph.rewrite import sides_of
 from rewrites.egraph.saturation import Limits
-from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS, LAYER_OPTIONS
+from rewrites.targets.flexasr.operators import LAYER_OPTIONS
 from smt_encodings.claims import Equality
-from tests.rewrites.compiler.offload.offload_gates import MAPPINGS, RULES, gate
+from tests.rewrites.compiler.offload.offload_gates import MAPPINGS, OPERATORS, RULES, gate
 
 ALL = gate()
 
@@ -114,7 +117,7 @@ CASES: dict[str, tuple[Callable[[], Graph], tuple[str, ...], dict[str, int]]] = 
 @cache
 def compiled(case: str) -> Offloaded:
     build, targets, _ = CASES[case]
-    return offload(build(), ALL, targets)
+    return offload(build(), ALL, find_backends(targets))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -152,20 +155,24 @@ def test_removing_a_certificate_removes_its_rule_and_says_so() -> None:
         found = compiled(case)
         for claim in {use.claim for use in found.rules if use.claim}:
             others = [c for c in MAPPINGS if claim in ("vta_gemm", "hlscnn_conv2d_8bit") and c.startswith(claim[:3])]
-            without = offload(build(), gate(claim, *others), targets)
+            without = offload(build(), gate(claim, *others), find_backends(targets))
             assert without.missing[claim] == "there is no certificate"
             assert claim not in {use.claim for use in without.rules}
             assert sum(without.invocations.values()) < sum(found.invocations.values()) or without.costs > found.costs
 
 
 def test_another_mapping_of_the_operator_will_do() -> None:
-    (vta,) = (u for u in offload(dense(), gate("vta_gemm"), ["vta"]).rules if u.claim == "vta_dense")
+    (vta,) = (u for u in offload(dense(), gate("vta_gemm"), find_backends(["vta"])).rules if u.claim == "vta_dense")
     assert vta.certificate == "digest of vta_dense"
-    (narrow,) = (u for u in offload(convolutions(), ALL, ["hlscnn"]).rules if u.claim.startswith("hlscnn"))
+    (narrow,) = (
+        u for u in offload(convolutions(), ALL, find_backends(["hlscnn"])).rules if u.claim.startswith("hlscnn")
+    )
     assert narrow.claim == "hlscnn_conv2d_8bit"
-    sixteen = {"hlscnn.conv2d": ("hlscnn_conv2d",)}
+    sixteen = Options(chosen={"weight_bits": 16})
     (wide,) = (
-        u for u in offload(convolutions(), ALL, ["hlscnn"], mappings=sixteen).rules if u.claim.startswith("hlscnn")
+        u
+        for u in offload(convolutions(), ALL, find_backends(["hlscnn"]), options=sixteen).rules
+        if u.claim.startswith("hlscnn")
     )
     assert wide.claim == "hlscnn_conv2d"
 
@@ -176,15 +183,15 @@ def test_weights_are_prepared_when_a_model_is_compiled() -> None:
         for node in graph.nodes:
             if node.operands and node.operator != "broadcast":
                 assert any(graph.nodes[o].operator not in ("constant", "broadcast") for o in node.operands), node
-            if node.operator in ACCELERATOR_OPERATORS:
+            if node.operator in OPERATORS:
                 assert not any(graph.nodes[o].operator == "broadcast" for o in node.operands)
 
 
 def test_exact_matching_finds_less() -> None:
-    assert offload(convolutions(), ALL, ["flexasr"], flexible=False).invocations == {}
-    assert offload(convolutions(), ALL, ["hlscnn"], flexible=False).invocations == {"hlscnn.conv2d": 3}
-    assert offload(dense(), ALL, ["flexasr"], flexible=False).invocations == {"flexasr.linear": 1}
-    assert offload(reshaped_dense(), ALL, ["flexasr"], flexible=False).invocations == {}
+    assert offload(convolutions(), ALL, find_backends(["flexasr"]), flexible=False).invocations == {}
+    assert offload(convolutions(), ALL, find_backends(["hlscnn"]), flexible=False).invocations == {"hlscnn.conv2d": 3}
+    assert offload(dense(), ALL, find_backends(["flexasr"]), flexible=False).invocations == {"flexasr.linear": 1}
+    assert offload(reshaped_dense(), ALL, find_backends(["flexasr"]), flexible=False).invocations == {}
 
 
 def reasons(found: Offloaded) -> dict[str, str]:
@@ -196,21 +203,22 @@ def test_what_stays_on_the_host_has_a_reason() -> None:
     assert reasons(found)["conv"] == "it is a convolution in groups: each would be a program of its own"
     assert found.host[0].operator == "conv" and found.host[0].steps == 3 * 2 * 3 * 4
     assert reasons(found)["pad"] == "data movement is the host's"
-    assert reasons(found)["relu"] == (
-        "flexasr.linear computes it as the activation of a dense layer, and compile uses nothing for it alone: "
-        "vta_relu and the relu of HLSCNN's convolution are in the catalogue, and compile does not use them"
+    assert reasons(found)["relu"] == "compile does not use the relu of HLSCNN's convolution"
+    assert reasons(compiled("convolutions, all targets"))["relu"] == (
+        "flexasr.linear computes it as the activation of a dense layer, and compile uses nothing for it alone; "
+        "compile does not use the relu of HLSCNN's convolution; compile does not use vta_relu of the catalogue"
     )
     b = Builder()
     x, y = b.input("x", f32(2, 3, 4)), b.input("y", f32(2, 4, 3))
-    batched = offload(b.graph({"z": b.add("matmul", x, y)}), ALL, ["vta"])
+    batched = offload(b.graph({"z": b.add("matmul", x, y)}), ALL, find_backends(["vta"]))
     assert reasons(batched) == {
         "matmul": "it is a batch of products of two computed matrices: each would be a program of its own"
     }
-    without = offload(dense(), gate("flexasr_linear"), ["flexasr"])
+    without = offload(dense(), gate("flexasr_linear"), find_backends(["flexasr"]))
     assert reasons(without)["matmul"] == (
         "without a live certificate it must not be offloaded (flexasr_linear: there is no certificate)"
     )
-    without = offload(convolutions(), gate("1-x-1-convolution-as-pixels-times-filters"), ["vta"])
+    without = offload(convolutions(), gate("1-x-1-convolution-as-pixels-times-filters"), find_backends(["vta"]))
     assert {left.reason for left in without.host if left.operator == "conv"} == {
         "it is a convolution in groups: each would be a program of its own",
         "rules that may have led to an accelerator have no live certificate "
@@ -218,11 +226,11 @@ def test_what_stays_on_the_host_has_a_reason() -> None:
     }
     b = Builder()
     double = b.add("matmul", b.input("x", TensorType("float64", (2, 3))), b.constant(np.ones((3, 2))))
-    assert reasons(offload(b.graph({"y": double}), ALL, ["vta"])) == {
+    assert reasons(offload(b.graph({"y": double}), ALL, find_backends(["vta"]))) == {
         "matmul": "its elements are float64, and accelerator operators are float32"
     }
-    assert reasons(offload(dense(), ALL, ["hlscnn"]))["matmul"] == "no operator of hlscnn computes it"
-    assert reasons(offload(reshaped_dense(), ALL, ["flexasr"], flexible=False))["matmul"] == (
+    assert reasons(offload(dense(), ALL, find_backends(["hlscnn"])))["matmul"] == "no operator of hlscnn computes it"
+    assert reasons(offload(reshaped_dense(), ALL, find_backends(["flexasr"]), flexible=False))["matmul"] == (
         "exact matching found no operator of an accelerator in it"
     )
 
@@ -245,7 +253,7 @@ def test_what_stays_on_the_host_has_a_reason() -> None:
     ],
 )
 def test_other_recurrent_layers_stay(kind: str, changes: dict[str, object], reason: str) -> None:
-    found = offload(recurrent(kind, **changes), ALL, ["flexasr"])
+    found = offload(recurrent(kind, **changes), ALL, find_backends(["flexasr"]))
     assert found.invocations == {} and reasons(found)[kind] == reason
 
 
@@ -261,7 +269,7 @@ def test_states_that_are_not_zero_stay() -> None:
             numbers.append(b.constant(data if data.any() or data.shape != (1, 2) else data + 1))
         else:
             numbers.append(b.add(node.operator, *(numbers[o] for o in node.operands), **dict(node.attributes)))
-    found = offload(b.graph({"y": numbers[-1]}), ALL, ["flexasr"])
+    found = offload(b.graph({"y": numbers[-1]}), ALL, find_backends(["flexasr"]))
     assert found.invocations == {} and reasons(found)["lstm"] == "its first states are not known to be zero"
 
 
@@ -270,20 +278,22 @@ def test_layers_of_many_steps_are_not_written_out() -> None:
     x, w, u = b.input("x", f32(600, 1, 1)), b.constant(whole(1, 1)), b.constant(whole(1, 1))
     state = b.constant(np.zeros((1, 1), np.float32))
     graph = b.graph({"y": b.add("rnn", x, w, u, b.constant(whole(2)), state, **LAYER_OPTIONS["rnn"])})
-    found = offload(graph, ALL, ["vta"])
+    found = offload(graph, ALL, find_backends(["vta"]))
     assert found.invocations == {} and found.saturation.nodes < 10
     assert reasons(found) == {"rnn": "no operator of vta computes it"}
-    assert offload(graph, ALL, ["flexasr"]).invocations == {"flexasr.rnn": 1}
+    assert offload(graph, ALL, find_backends(["flexasr"])).invocations == {"flexasr.rnn": 1}
 
 
 def test_no_code_no_operator() -> None:
     def implementable(node: Node, types: object) -> str | None:
         return "it has more than 2 filters" if node.type.shape[-1] > 2 else None
 
-    found = offload(dense(), ALL, ["flexasr"], implementable=implementable)
+    found = offload(dense(), ALL, find_backends(["flexasr"]), implementable=implementable)
     assert found.invocations == {"flexasr.linear": 1}
     assert reasons(found)["matmul"] == "flexasr.linear: it has more than 2 filters"
-    hlscnn = offload(convolutions(), ALL, ["hlscnn"], implementable=lambda node, types: f"{node.operator} {types[0]}")
+    hlscnn = offload(
+        convolutions(), ALL, find_backends(["hlscnn"]), implementable=lambda node, types: f"{node.operator} {types[0]}"
+    )
     assert hlscnn.invocations == {}
     assert {left.reason for left in hlscnn.host if left.operator == "conv"} >= {
         "hlscnn.conv2d: hlscnn.conv2d float32[1, 2, 7, 9]"
@@ -294,31 +304,35 @@ def test_the_first_target_is_preferred_where_costs_are_equal() -> None:
     b = Builder()
     graph = b.graph({"y": b.add("matmul", b.input("x", f32(4, 4)), b.constant(whole(4, 4)))})
     for costs in ("offload", "movement"):
-        assert offload(graph, ALL, ["flexasr", "vta"], costs=costs).invocations == {"vta.dense": 1}  # no bias to move
+        assert offload(graph, ALL, find_backends(["flexasr", "vta"]), costs=costs).invocations == {
+            "vta.dense": 1
+        }  # no bias to move
     image = Builder()
     one = conv(image, image.input("x", f32(1, 4, 3, 3)), image.constant(whole(4, 4, 3, 3)))
-    assert offload(image.graph({"y": one}), ALL, ["vta", "hlscnn"]).invocations == {"hlscnn.conv2d": 1}
+    assert offload(image.graph({"y": one}), ALL, find_backends(["vta", "hlscnn"])).invocations == {"hlscnn.conv2d": 1}
 
 
 def test_results_do_not_depend_on_chance() -> None:
     build, targets, _ = CASES["convolutions on FlexASR"]
-    one, two = compiled("convolutions on FlexASR"), offload(build(), gate(), targets)
+    one, two = compiled("convolutions on FlexASR"), offload(build(), gate(), find_backends(targets))
     assert one.graph.nodes == two.graph.nodes and one.rules == two.rules and one.host == two.host
 
 
 def test_wrong_uses() -> None:
-    for targets, told in ((["tpu"], "tpu"), ([], "none"), (["vta", "vta"], "vta, vta")):
+    for targets, told in (((), "none"), (find_backends(["vta"]) * 2, "vta, vta")):
         with pytest.raises(ValueError) as error:
             offload(dense(), ALL, targets)
-        assert str(error.value) == (
-            f"targets must be different ones of flexasr, hlscnn, vta, not {told}; name each once"
-        )
+        assert str(error.value) == f"targets must be different ones, and at least one, not {told}; name each once"
+    for names, told in ((["tpu"], "tpu"), ([], "none"), (["vta", "vta"], "vta, vta")):
+        with pytest.raises(UsageError) as usage:
+            find_backends(names)
+        assert str(usage.value) == f"targets must be different names of flexasr, hlscnn, vta, not {told}"
     with pytest.raises(ValueError, match=r"^costs must be one of offload, movement, not 'power'$"):
-        offload(dense(), ALL, ["vta"], costs="power")
+        offload(dense(), ALL, find_backends(["vta"]), costs="power")
 
 
 def test_limits_stop_with_the_best_graph_so_far() -> None:
-    found = offload(convolutions(), ALL, ["flexasr"], limits=replace(Limits(), iterations=3))
+    found = offload(convolutions(), ALL, find_backends(["flexasr"]), limits=replace(Limits(), iterations=3))
     inputs = {"x": whole(1, 2, 6, 7)}
     before, after = run(found.source, inputs), run(found.graph, inputs)
     for name, value in before.items():

@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 
 from ilaverify.catalogue import mappings
 from ir_semantics.graph import Builder, GraphError, TensorType, run
-from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS, ACTIVATIONS, TARGETS, mappings_of
+from rewrites.compiler.codegen import AcceleratorOperator, Options, accelerator_operator
+from rewrites.mappings.flexasr.claims import LINEAR
+from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
+from rewrites.mappings.vta.claims import DENSE, GEMM
+from rewrites.targets.flexasr.operators import ACTIVATIONS
+from tests.rewrites.compiler.offload.offload_gates import EVERY, OPERATORS
 
 Array = NDArray[np.float32]
 
@@ -156,9 +161,24 @@ def test_elements_of_another_type_are_refused() -> None:
 
 
 def test_operators_name_mappings_that_there_are() -> None:
-    for name, operator in ACCELERATOR_OPERATORS.items():
-        assert operator.target in TARGETS and name == operator.name
-        assert set(operator.mappings) <= set(mappings())
-    assert mappings_of("flexasr.linear", {"activation": "none"}) == ("flexasr_linear",)
-    assert mappings_of("flexasr.linear", {"activation": "tanh"}) == ("flexasr_linear_tanh",)
-    assert mappings_of("vta.dense", {}) == ("vta_gemm", "vta_dense")
+    assert sum(len(backend.operators) for backend in EVERY) == len(OPERATORS)
+    for name, operator in OPERATORS.items():
+        assert accelerator_operator(name) is operator
+        assert {mapping.name for mapping in operator.mappings} <= set(mappings())
+        assert set(operator.programs) <= set(operator.mappings)
+        assert bool(operator.programs) == (operator.code is not None)
+    assert accelerator_operator("matmul") is accelerator_operator("tpu.dense") is None
+
+    def mappings_of(operator: str, chosen: dict[str, int], **attributes: object) -> tuple[object, ...]:
+        return OPERATORS[operator].mappings_for(attributes, Options(chosen=chosen))
+
+    assert mappings_of("flexasr.linear", {}, activation="none") == (LINEAR["none"],)
+    assert mappings_of("flexasr.linear", {}, activation="tanh") == (LINEAR["tanh"],)
+    assert mappings_of("hlscnn.conv2d", {}) == (CONVOLUTIONS[8],)
+    assert mappings_of("hlscnn.conv2d", {"weight_bits": 16}) == (CONVOLUTIONS[16],)
+    assert mappings_of("vta.dense", {}) == (GEMM, DENSE)
+
+
+def test_two_operators_cannot_have_one_name() -> None:
+    with pytest.raises(ValueError, match=r"^an operator's name must be its own; vta.dense is taken$"):
+        AcceleratorOperator("vta.dense", "another", range(1, 2), expand=lambda b, of, a: of[0], mappings=(GEMM,))

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ilaverify.catalogue import backends, find_backends
 from ir_semantics.graph import Builder, Graph, TensorType, run
 from ir_semantics.graph.words import apply
 from rewrites.compiler.offload.compiler import offload
-from rewrites.targets.flexasr.operators import TARGETS
 from tests.rewrites.compiler.offload.offload_gates import gate
 
 ALL = gate()
-TARGET_LISTS = st.lists(st.sampled_from(TARGETS), min_size=1, max_size=3, unique=True)
+TARGET_LISTS = st.lists(st.sampled_from(sorted(backends())), min_size=1, max_size=3, unique=True)
 
 
 def whole(draw: st.DrawFn, *shape: int) -> np.ndarray:
@@ -65,7 +65,7 @@ def dense_layers(draw: st.DrawFn) -> Graph:
 
 
 def agree(graph: Graph, targets: list[str], flexible: bool) -> None:
-    found = offload(graph, ALL, targets, flexible=flexible)
+    found = offload(graph, ALL, find_backends(targets), flexible=flexible)
     products = [
         n for n in graph.nodes if n.operator == "matmul" or (n.operator == "conv" and n.attribute("groups") == 1)
     ]

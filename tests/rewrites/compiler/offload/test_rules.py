@@ -11,9 +11,8 @@ import pytest
 from ir_semantics.graph import Builder, Graph, TensorType
 from ir_semantics.graph.build import expansion
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
-from rewrites.compiler.offload.chains import CHAIN_RULES
 from rewrites.compiler.offload.costs import Fixed
-from rewrites.compiler.offload.rules import RULES, AcceleratorRewrite, AcceleratorRule
+from rewrites.compiler.offload.rules import AcceleratorRewrite, AcceleratorRule
 from rewrites.compiler.offload.unfolding import Unfolding, Uniform
 from rewrites.egraph import Bound, Computed, EGraphError, Operator, Rule, Substitution, extract, from_graph, operator
 from rewrites.egraph.graph_checker import check_graphs
@@ -22,8 +21,9 @@ from rewrites.egraph.pattern import Pattern, Variable, build, matches
 from rewrites.egraph.rewrite import sides_of
 from rewrites.egraph.saturation import saturate
 from rewrites.egraph.terms import Term
-from rewrites.targets.flexasr.operators import ACCELERATOR_OPERATORS
+from tests.rewrites.compiler.offload.offload_gates import EVERY, OPERATORS
 
+RULES = [rule for backend in EVERY for rule in backend.rules]
 BY_NAME = {rule.name: rule for rule in RULES}
 
 
@@ -65,7 +65,7 @@ def applied(rule: AcceleratorRule, graph: Graph) -> list[Substitution[Term]]:
 
 
 def made(rule: AcceleratorRule, graph: Graph) -> AcceleratorRewrite:
-    return AcceleratorRewrite(Rule(rule.name, "digest"), rule, "a mapping", Constants(graph.constants))
+    return AcceleratorRewrite(Rule(rule.name, "digest"), rule, Constants(graph.constants))
 
 
 def operators_of(pattern: Pattern) -> set[str]:
@@ -76,8 +76,14 @@ def operators_of(pattern: Pattern) -> set[str]:
 
 
 def test_every_operator_has_a_rule() -> None:
-    chained = {name for rule in CHAIN_RULES for side in (rule.left, rule.right) for name in operators_of(side)}
-    assert {rule.target for rule in RULES} | chained == set(ACCELERATOR_OPERATORS)
+    chained = {
+        name
+        for backend in EVERY
+        for rule in backend.chains
+        for side in (rule.left, rule.right)
+        for name in operators_of(side)
+    }
+    assert {rule.target for rule in RULES} | chained == set(OPERATORS)
     assert set(MEANT) == set(BY_NAME) and len(BY_NAME) == len(RULES)
 
 
@@ -221,7 +227,7 @@ class Unchecked(AcceleratorRewrite):
 
 
 def unchecked(rule: AcceleratorRule, graph: Graph) -> Unchecked:
-    return Unchecked(Rule(rule.name, "digest"), rule, "a mapping", Constants(graph.constants))
+    return Unchecked(Rule(rule.name, "digest"), rule, Constants(graph.constants))
 
 
 @pytest.mark.parametrize("twin", TWINS)
@@ -231,7 +237,7 @@ def test_a_wrong_twin_applies_nowhere_and_its_explanation_is_refused(twin: str) 
     network = from_graph(graph, Fixed())
     careless = unchecked(rule, graph)
     saturate(network.egraph, [careless])
-    found = extract(network.egraph, network.roots, [lambda e, n: int(n.symbol.operator not in ACCELERATOR_OPERATORS)])
+    found = extract(network.egraph, network.roots, [lambda e, n: int(n.symbol.operator not in OPERATORS)])
     result = to_graph(network, found, careless.constants.data)
     assert rule.target in result.operators()  # without the check, the wrong operator would be there
     with pytest.raises(EGraphError, match=f"the left side must be what {rule.target} stands for; .* has another"):

@@ -26,8 +26,8 @@ from rewrites.mappings.flexasr.chains import (
     ir_chain,
     reload_mapping,
 )
+from rewrites.mappings.flexasr.claims import CHAINS as PAIRS
 from rewrites.mappings.flexasr.pooling import KINDS, pooling_mapping
-from rewrites.targets.flexasr.operators import CHAINS as PAIRS
 from smt_encodings.claims import Status
 from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
 

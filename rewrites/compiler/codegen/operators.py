@@ -1,0 +1,117 @@
+"""Operators of accelerators: operators of the graph IR, of which it is known how an accelerator executes them.
+
+Over the real numbers an accelerator operator *is* its graph of tensor IR operators, so that rules about it are
+equalities like all others.  How such a node is executed is another matter: by programs of an accelerator whose proved
+mapping says that they compute the quantised operator, and whose proved theorem says how far that is from the exact one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from chc.tensor_rules.rule import TensorRule
+from ir_semantics.graph.ir import Attributes
+from ir_semantics.graph.operator import OPERATORS, Assembly, Operator, register
+from ir_semantics.graph.types import GraphError, TensorType
+from rewrites.bounds.derivations.calculus import Operator as Bounded
+from rewrites.claims.names import bound_name, slug
+from rewrites.mappings.claim import MappingClaim
+
+from .interface import Implementation, Options
+
+__all__ = [
+    "AcceleratorOperator",
+    "Program",
+    "Regions",
+    "accelerator_operator",
+    "operator_of",
+    "require_fit",
+    "shapes_of",
+]
+
+Regions: TypeAlias = "Sequence[tuple[str, str, int, Mapping[str, tuple[int, int]]]]"
+"""For each memory its name, its unit, how many there are, and the address and size of each region."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is known of a mapping's programs: the operators whose bounds an implementation's bound is composed of, and
+    the regions of device memory that a program uses at given sizes.
+    """
+
+    bounds: tuple[Bounded, ...]
+    regions: Callable[[Mapping[str, int]], Regions]
+
+
+def _type_of_first(types: Sequence[TensorType], attributes: Attributes) -> str:
+    return types[0].dtype
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AcceleratorOperator(Operator):
+    """A composite operator that an accelerator executes; made once, which registers it.
+
+    ``mappings`` are all that may execute it, and ``selected`` those of them for a node's attributes and options (all,
+    where it is None); of these one must hold a certificate.  ``code`` generates calls of the mappings in ``programs``;
+    an operator without serves rules alone.  ``splits`` are rules by which it is computed in parts.  Operands and result
+    of a ``resident`` operator stay in the accelerator's memory.
+    """
+
+    kinds: frozenset[str] = frozenset({"float"})
+    dtype: Callable[[Sequence[TensorType], Attributes], str] = _type_of_first
+    mappings: tuple[MappingClaim, ...]
+    selected: Callable[[Mapping[str, object], Options], tuple[MappingClaim, ...]] | None = None
+    code: type[Implementation] | None = None
+    programs: Mapping[MappingClaim, Program] = field(default_factory=dict)
+    splits: tuple[TensorRule, ...] = ()
+    resident: bool = False
+
+    def __post_init__(self) -> None:
+        register(self)
+
+    def mappings_for(self, attributes: Mapping[str, object], options: Options) -> tuple[MappingClaim, ...]:
+        """The mappings that may execute a node with these attributes."""
+        return self.mappings if self.selected is None else self.selected(attributes, options)
+
+    def bound_claims(self, mapping: MappingClaim) -> tuple[str, ...]:
+        """The names of the bounds of a mapping's programs, and of the lemmas and laws that these are derived from.
+
+        Raises KeyError for a mapping that code is not generated from.
+        """
+        found: list[str] = []
+        for bounded in self.programs[mapping].bounds:
+            found.append(bound_name(bounded.name))
+            found += [f"lemma-{slug(lemma)}" for lemma in bounded.lemmas]
+            found += [f"error-{slug(rule)}" for rule in bounded.rules]
+        return tuple(dict.fromkeys(found))
+
+
+def accelerator_operator(name: str) -> AcceleratorOperator | None:
+    """The accelerator operator of that name; None for other operators."""
+    found = OPERATORS.get(name)
+    return found if isinstance(found, AcceleratorOperator) else None
+
+
+def operator_of(implementation: Implementation) -> AcceleratorOperator:
+    """The operator that is implemented."""
+    found = accelerator_operator(implementation.node.operator)
+    assert found is not None, "implementations are of accelerator operators"
+    return found
+
+
+def shapes_of(b: Assembly, name: str, of: Sequence[int], *ranks: int) -> list[tuple[int, ...]]:
+    """The shapes of operands; raises GraphError unless they are float32 and have these ranks."""
+    types = [b.type(x) for x in of]
+    if any(t.dtype != "float32" or t.rank != rank for t, rank in zip(types, ranks, strict=True)):
+        wanted = ", ".join(map(str, ranks))
+        raise GraphError(f"{name} must be given float32 tensors with {wanted} axes, not {', '.join(map(str, types))}")
+    return [t.shape for t in types]
+
+
+def require_fit(b: Assembly, name: str, of: Sequence[int], fits: bool, wanted: str) -> None:
+    """Raises GraphError where operands do not fit each other."""
+    if not fits:
+        told = ", ".join(str(b.type(x)) for x in of)
+        raise GraphError(f"{name} must be given {wanted}, not {told}")

@@ -1,0 +1,186 @@
+"""Where rules on products and convolutions are applied, and which of them several accelerators need.
+
+Each group has rules on tensors by the places where they are applied; None is everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from chc.tensor_rules.rule import TensorRule
+from ir_semantics.graph.types import TensorType
+from rewrites.egraph import EGraph, ENode
+from rewrites.rules.tensor.convolution import STRIDED_PIXELS
+from rewrites.rules.tensor.matching import (
+    BIASED_CONVOLUTION_AS_PRODUCT,
+    BIASED_PIXELS_AS_PRODUCT,
+    CHANNELS_BROADCAST,
+    CONVOLUTION_AS_PRODUCT,
+    CONVOLUTION_PADS,
+    NORMALISATION_INTO_BIASED_CONVOLUTION,
+    NORMALISATION_INTO_CONVOLUTION,
+    PIXELS_AS_PRODUCT,
+    TRANSPOSED_TWICE,
+)
+from rewrites.rules.tensor.products import BATCH_AS_ONE_PRODUCT
+
+from .directed import Place, Suggestion
+
+__all__ = ["BIASED_PRODUCTS", "NORMALISATION", "PADS", "PRODUCTS", "WEIGHTS", "at", "has", "shape_of"]
+
+
+def shape_of(egraph: EGraph, number: int) -> tuple[int, ...]:
+    """The shape of a class of tensors."""
+    of = egraph.type_of(number)
+    return of.shape if isinstance(of, TensorType) else ()
+
+
+def has(egraph: EGraph, number: int, operator: str) -> bool:
+    """Whether a class has a node of an operator."""
+    return any(node.symbol.operator == operator for node in egraph.nodes(number))
+
+
+def at(operator: str, suggest: Callable[[EGraph, ENode], Iterator[Suggestion]], backwards: bool = False) -> Place:
+    """A place at the e-nodes of one operator."""
+    return Place(frozenset({operator}), suggest, backwards)
+
+
+def _pair(value: Hashable) -> tuple[int, int]:
+    assert isinstance(value, tuple), "attributes of convolutions are pairs"
+    first, second = value
+    return first, second
+
+
+@dataclass(frozen=True)
+class _Convolution:
+    """A two-dimensional convolution in one group, as the rules call its parts."""
+
+    x: int
+    w: int
+    sizes: Mapping[str, int]
+    pads: tuple[int, ...]
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether kernels are 1 x 1, so that every result is of one pixel."""
+        return self.sizes["k"] == self.sizes["l"] == 1
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether strides are 1."""
+        return self.sizes["s"] == self.sizes["t"] == 1
+
+
+def _convolution(egraph: EGraph, node: ENode) -> _Convolution | None:
+    """What a node is, if it is such a convolution."""
+    attributes = dict(node.symbol.attributes)
+    x, w = node.operands
+    image, kernel = shape_of(egraph, x), shape_of(egraph, w)
+    if node.symbol.operator != "conv" or len(image) != 4 or attributes["groups"] != 1:
+        return None
+    (s, t), (d, e) = _pair(attributes["strides"]), _pair(attributes["dilations"])
+    pads = attributes["pads"]
+    assert isinstance(pads, tuple), "pads are pairs"
+    n, c, h, wide = image
+    o, _, k, rows = kernel
+    sizes = {"n": n, "c": c, "h": h, "w": wide, "o": o, "k": k, "l": rows, "s": s, "t": t, "d": d, "e": e}
+    return _Convolution(x, w, sizes, tuple(p for pair in pads for p in pair))
+
+
+def _weights(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+    """The right operand of a product of matrices, if it is no transpose yet."""
+    w = node.operands[1]
+    shape = shape_of(egraph, w)
+    if len(shape) == 2 and not has(egraph, w, "transpose"):
+        yield {"x": w}, {"n": shape[0], "c": shape[1]}
+
+
+def _padded(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+    """A convolution with pads."""
+    found = _convolution(egraph, node)
+    if found is not None and any(found.pads):
+        yield {"x": found.x, "w": found.w}, {**found.sizes, **dict(zip("pqrm", found.pads, strict=True))}
+
+
+def _windows_of(egraph: EGraph, node: ENode) -> tuple[dict[str, int], dict[str, int]] | None:
+    """A convolution without pads that is not of pixels alone: results h x w, and what is left over."""
+    found = _convolution(egraph, node)
+    if found is None or any(found.pads) or found.pointwise:
+        return None
+    sizes = dict(found.sizes)
+    height, width = shape_of(egraph, node.number)[2:]
+    sizes["r"] = sizes["h"] - ((height - 1) * sizes["s"] + (sizes["k"] - 1) * sizes["d"] + 1)
+    sizes["m"] = sizes["w"] - ((width - 1) * sizes["t"] + (sizes["l"] - 1) * sizes["e"] + 1)
+    sizes["h"], sizes["w"] = height, width
+    return {"x": found.x, "w": found.w}, sizes
+
+
+def _windows(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+    found = _windows_of(egraph, node)
+    if found is not None:
+        yield found
+
+
+def _pixels_of(egraph: EGraph, node: ENode) -> tuple[dict[str, int], dict[str, int]] | None:
+    """A convolution of pixels alone, at every pixel."""
+    found = _convolution(egraph, node)
+    if found is None or any(found.pads) or not found.pointwise or not found.everywhere:
+        return None
+    return {"x": found.x, "w": found.w}, {name: found.sizes[name] for name in "nchwo"}
+
+
+def _pixels(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+    found = _pixels_of(egraph, node)
+    if found is not None:
+        yield found
+
+
+def _biased(
+    inner: Callable[[EGraph, ENode], tuple[dict[str, int], dict[str, int]] | None],
+) -> Callable[[EGraph, ENode], Iterator[Suggestion]]:
+    """A sum of such a convolution and a vector along the channels."""
+
+    def suggest(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+        convolutions, vectors = node.operands
+        if len(shape_of(egraph, convolutions)) != 4:
+            return
+        for conv in egraph.nodes(convolutions):
+            found = inner(egraph, conv) if conv.symbol.operator == "conv" else None
+            for vector in egraph.nodes(vectors) if found is not None else ():
+                if vector.symbol.operator == "broadcast" and dict(vector.symbol.attributes)["axes"] == (1,):
+                    assert found is not None
+                    yield {**found[0], "b": vector.operands[0]}, found[1]
+
+    return suggest
+
+
+def _strided_pixels(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+    """A convolution of every s-th pixel alone."""
+    found = _convolution(egraph, node)
+    if found is not None and not any(found.pads) and found.pointwise and not found.everywhere:
+        yield {"x": found.x, "w": found.w}, {name: found.sizes[name] for name in "nchwost"}
+
+
+WEIGHTS: Final = {TRANSPOSED_TWICE: at("matmul", _weights, backwards=True)}
+"""The right operand of a product as a transpose."""
+PADS: Final = {CONVOLUTION_PADS: at("conv", _padded)}
+"""Pads by the host."""
+PRODUCTS: Final[Mapping[TensorRule, Place | None]] = {
+    **PADS,
+    CONVOLUTION_AS_PRODUCT: at("conv", _windows),
+    PIXELS_AS_PRODUCT: at("conv", _pixels),
+    STRIDED_PIXELS: at("conv", _strided_pixels),
+    BATCH_AS_ONE_PRODUCT: None,
+}
+"""Convolutions, and batches of products, as products of two matrices."""
+BIASED_PRODUCTS: Final = {
+    BIASED_CONVOLUTION_AS_PRODUCT: at("add", _biased(_windows_of)),
+    BIASED_PIXELS_AS_PRODUCT: at("add", _biased(_pixels_of)),
+}
+"""Convolutions with bias as products with bias."""
+NORMALISATION: Final = dict.fromkeys(
+    (NORMALISATION_INTO_CONVOLUTION, NORMALISATION_INTO_BIASED_CONVOLUTION, CHANNELS_BROADCAST)
+)
+"""Batch normalisation into the convolution before it; with the definition of batch normalisation, see unfolding."""

@@ -1,0 +1,70 @@
+"""FlexASR as a target of the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ir_semantics.graph.ir import Node
+from ir_semantics.graph.types import TensorType
+from rewrites.compiler.graph_rules.definitions import definitions
+from rewrites.compiler.graph_rules.tensor_rewrites import Constants
+from rewrites.compiler.offload.backend import Backend
+from rewrites.compiler.offload.takers import Taken, Taker, as_product
+from rewrites.compiler.offload.unfolding import Unfolding, Uniform, of_convolution
+from rewrites.egraph.rewrite import Rewrite
+
+from .operators import LAYER_NORM, LAYER_OPTIONS, LINEAR, OPERATORS, POOLS, RECURRENT
+from .places import EXACT, FLEXIBLE
+from .rules import CHAIN_RULES, RULES
+
+__all__ = ["BACKEND"]
+
+
+def _definitions(constants: Constants, flexible: bool) -> Iterator[Rewrite]:
+    if flexible:
+        yield Unfolding.of("batch_norm", of_convolution, constants)
+    yield Uniform.of(constants)
+    if flexible:
+        yield from (d for d in definitions(constants).values() if d.name == "relu")
+
+
+def _normalisation(node: Node, types: Sequence[TensorType]) -> Taken:
+    if types[0].rank != 2 or node.attribute("axes") != (1,) or len(types) != 3:
+        return "it is no normalisation of the rows of a matrix with factors and biases"
+    return Node(LAYER_NORM.name, (), (("epsilon", node.attribute("epsilon")),), node.type), tuple(types)
+
+
+def _recurrent(node: Node, types: Sequence[TensorType]) -> str | None:
+    attributes = dict(node.attributes)
+    if types[0].shape[1] != 1 or attributes["lengths"]:
+        return "it is a layer of several sequences, or of sequences with lengths"
+    if attributes["reverse"]:
+        return "it is a layer from the last timestep to the first"
+    if attributes["output"]:
+        return "its result is a last state and not that of every timestep"
+    others = [name for name, value in attributes.items() if value != LAYER_OPTIONS[node.operator].get(name)]
+    return f"FlexASR's layer has another {others[0]}" if others else None
+
+
+_POOLING = "FlexASR pools pairs of rows, and bringing it into that form is not possible or moves more data"
+_ACTIVATION = "flexasr.linear computes it as the activation of a dense layer, and compile uses nothing for it alone"
+
+BACKEND: Final = Backend(
+    "flexasr",
+    OPERATORS,
+    RULES,
+    EXACT,
+    FLEXIBLE,
+    _definitions,
+    {
+        **as_product(LINEAR, {"activation": "none"}, bias=True),
+        **{k: Taker(o, _recurrent, "its first states are not known to be zero") for k, o in RECURRENT.items()},
+        "layer_norm": Taker(LAYER_NORM, _normalisation),
+        **{name: Taker(POOLS["max"], otherwise=_POOLING) for name in ("max_pool", "reduce_max")},
+        **{name: Taker(POOLS["mean"], otherwise=_POOLING) for name in ("avg_pool", "mean")},
+    },
+    dict.fromkeys(("relu", "sigmoid", "tanh"), _ACTIVATION),
+    CHAIN_RULES,
+)
+"""FlexASR."""

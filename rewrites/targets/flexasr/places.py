@@ -1,0 +1,137 @@
+"""Rules on tensors that bring operators into the forms that FlexASR has, and where they are applied."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from chc.tensor_rules.rule import TensorRule
+from rewrites.compiler.offload.directed import Place, Suggestion
+from rewrites.compiler.offload.places import BIASED_PRODUCTS, NORMALISATION, PRODUCTS, WEIGHTS, at, has, shape_of
+from rewrites.egraph import EGraph, ENode
+from rewrites.rules.tensor.matching import (
+    AXIS_DROPPED,
+    BIAS_AFTER_RESHAPE,
+    GRU_BIASES,
+    GRU_GATES,
+    LSTM_BIASES,
+    LSTM_GATES,
+    RELU_AFTER_RESHAPE,
+    RELU_OF_ROWS,
+    SUMS_COMMUTE,
+    VECTOR_IN_PARTS,
+)
+from rewrites.rules.tensor.products import ZERO_BIAS
+from rewrites.rules.tensor.windows import (
+    AVERAGE_POOL_AS_WINDOWS,
+    MAX_POOL_AS_WINDOWS,
+    MAXIMUM_BY_PAIRS,
+    MAXIMUM_OF_ODD_ROWS,
+    MAXIMUM_OF_PAIR,
+    MEAN_BY_PAIRS,
+    MEAN_OF_PAIR,
+    WINDOWS_AS_MAXIMUM,
+    WINDOWS_AS_MEAN,
+)
+
+__all__ = ["EXACT", "FLEXIBLE", "MEAN_WINDOW_RULES", "WINDOW_RULES"]
+
+WINDOW_RULES: Final = (
+    MAX_POOL_AS_WINDOWS,
+    WINDOWS_AS_MAXIMUM,
+    MAXIMUM_BY_PAIRS,
+    MAXIMUM_OF_ODD_ROWS,
+    MAXIMUM_OF_PAIR,
+)
+"""The proved rules on tensors that take max pooling of images apart into poolings of pairs of rows."""
+
+MEAN_WINDOW_RULES: Final = (AVERAGE_POOL_AS_WINDOWS, WINDOWS_AS_MEAN, MEAN_BY_PAIRS, MEAN_OF_PAIR)
+"""Likewise for average pooling.  They are not used by themselves: FlexASR rounds every mean of two to 8 bits, and a
+maximum it does not round."""
+
+
+def _unbiased(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+    """A product of a matrix and a transposed one."""
+    a, b = node.operands
+    left, right = shape_of(egraph, a), shape_of(egraph, b)
+    if len(left) == len(right) == 2 and has(egraph, b, "transpose"):
+        yield {"a": a, "b": b}, {"n": left[0], "k": left[1], "m": right[1]}
+
+
+def _first_broadcast(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+    """A sum whose first operand is broadcast and whose second is not."""
+    x, y = node.operands
+    if has(egraph, x, "broadcast") and not has(egraph, y, "broadcast"):
+        yield {"x": x, "y": y}, dict(zip("nchw", shape_of(egraph, x), strict=False))
+
+
+def _one_sequence(egraph: EGraph, node: ENode) -> bool:
+    """Whether a recurrent layer has a batch of 1 and no lengths."""
+    return shape_of(egraph, node.operands[0])[1:2] == (1,) and dict(node.symbol.attributes)["lengths"] is False
+
+
+def _sequence(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+    """The input and the result of a recurrent layer with a batch of 1."""
+    for number in (node.operands[0], node.number) if _one_sequence(egraph, node) else ():
+        shape = shape_of(egraph, number)
+        if len(shape) == 3:
+            yield {"x": number}, {"n": shape[0], "c": shape[2]}
+
+
+def _gates(count: int) -> Callable[[EGraph, ENode], Iterator[Suggestion]]:
+    """The weights of a recurrent layer."""
+
+    def suggest(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+        for number in node.operands[1:3] if _one_sequence(egraph, node) else ():
+            rows, columns = shape_of(egraph, number)
+            yield {"x": number}, {"h": rows // count, "c": columns}
+
+    return suggest
+
+
+def _both_biases(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+    """The biases of a recurrent layer: those beside the input, then those beside the state."""
+    if _one_sequence(egraph, node):
+        (both,) = shape_of(egraph, node.operands[3])
+        yield {"x": node.operands[3]}, {"n": both, "q": both // 2}
+
+
+def _gates_of_biases(count: int) -> Callable[[EGraph, ENode], Iterator[Suggestion]]:
+    """The two halves of the biases of a recurrent layer, once they are apart."""
+
+    def suggest(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+        for joined in egraph.nodes(node.operands[3]) if _one_sequence(egraph, node) else ():
+            if joined.symbol.operator == "concat" and len(joined.operands) == 2:
+                for part in joined.operands:
+                    yield {"x": part}, {"h": math.prod(shape_of(egraph, part)) // count}
+
+    return suggest
+
+
+_LAYERS: Final = frozenset({"lstm", "gru", "rnn"})
+
+EXACT: Final[Mapping[TensorRule, Place | None]] = {
+    **WEIGHTS,
+    AXIS_DROPPED: Place(_LAYERS, _sequence, backwards=True),
+    LSTM_GATES: at("lstm", _gates(4), backwards=True),
+    LSTM_BIASES: at("lstm", _gates_of_biases(4), backwards=True),
+    GRU_GATES: at("gru", _gates(3), backwards=True),
+    GRU_BIASES: at("gru", _gates_of_biases(3), backwards=True),
+    VECTOR_IN_PARTS: Place(_LAYERS, _both_biases, backwards=True),
+}
+"""Weights transposed, and recurrent layers of one sequence with gates in FlexASR's order."""
+
+FLEXIBLE: Final[Mapping[TensorRule, Place | None]] = {
+    **EXACT,
+    **PRODUCTS,
+    **NORMALISATION,
+    **BIASED_PRODUCTS,
+    ZERO_BIAS: at("matmul", _unbiased, backwards=True),
+    BIAS_AFTER_RESHAPE: None,
+    RELU_AFTER_RESHAPE: None,
+    RELU_OF_ROWS: None,
+    **dict.fromkeys(SUMS_COMMUTE.values(), at("add", _first_broadcast)),
+    **dict.fromkeys(WINDOW_RULES),
+}
+"""Besides, convolutions and pooling as products and poolings of rows, each with its bias and activation."""

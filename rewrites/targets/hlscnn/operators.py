@@ -1,0 +1,66 @@
+"""HLSCNN's operator, with an exact meaning: ``hlscnn.conv2d`` of x [N, C, H, W] and w [F, C, kh, kw], float32, with the
+attributes ``stride_h`` and ``stride_w``, is the convolution [N, F, OH, OW] without pads and bias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from accel_models.hlscnn.layout import LANES, SOC_ENTRIES, SPAD_ENTRIES
+from ir_semantics.graph.ir import Attributes, integer_of
+from ir_semantics.graph.operator import Assembly
+from rewrites.bounds.derivations import machines as bounds
+from rewrites.compiler.codegen.interface import Options
+from rewrites.compiler.codegen.operators import AcceleratorOperator, Program, Regions, require_fit, shapes_of
+from rewrites.mappings.claim import MappingClaim
+from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
+
+from .code import RULES, WEIGHT_BITS, Convolution
+
+__all__ = ["CONV2D"]
+
+
+def _conv2d(b: Assembly, of: Sequence[int], a: Attributes) -> int:
+    """Cross-correlation of images with filters, without pads, dilations, groups and bias."""
+    (_, channels, _, _), w = shapes_of(b, "hlscnn.conv2d", of, 4, 4)
+    require_fit(b, "hlscnn.conv2d", of, w[1] == channels, "x [N, C, H, W] and w [F, C, kh, kw]")
+    strides = (integer_of(a, "stride_h"), integer_of(a, "stride_w"))
+    return b.add("conv", *of, strides=strides, pads=((0, 0), (0, 0)), dilations=(1, 1), groups=1)
+
+
+def _regions(bits: int) -> Callable[[Mapping[str, int]], Regions]:
+    def regions(sizes: Mapping[str, int]) -> Regions:
+        blocks, groups = (-(-sizes[name] // LANES) for name in ("c", "k"))
+        pixels = blocks * sizes["h"] * sizes["w"]
+        weights = sizes["k"] * blocks * sizes["kh"] * sizes["kw"]
+        if bits == 8:
+            weights = -(-weights // 2)
+        # the hardware with weights of 8 bits stores a plane as large as the input, the other one that of the outputs
+        plane = sizes["h"] * sizes["w"] if bits == 8 else sizes["oh"] * sizes["ow"]
+        unit = "entries of 16 bytes"
+        return [
+            ("HLSCNN SoC memory", unit, SOC_ENTRIES, {"x": (0, pixels), "w": (pixels, weights)}),
+            ("HLSCNN SPAD0", unit, SPAD_ENTRIES, {"w": (0, weights)}),
+            ("HLSCNN SPAD1", unit, SPAD_ENTRIES, {"y": (0, groups * plane)}),
+        ]
+
+    return regions
+
+
+def _by_width(attributes: Mapping[str, object], options: Options) -> tuple[MappingClaim, ...]:
+    return (CONVOLUTIONS[WEIGHT_BITS.of(options)],)
+
+
+CONV2D: Final = AcceleratorOperator(
+    "hlscnn.conv2d",
+    "HLSCNN's convolution, without pads and bias.",
+    range(2, 3),
+    expand=_conv2d,
+    attributes=frozenset({"stride_h", "stride_w"}),
+    mappings=tuple(CONVOLUTIONS.values()),
+    selected=_by_width,
+    code=Convolution,
+    programs={m: Program((bounds.CONVOLUTIONS[bits],), _regions(bits)) for bits, m in CONVOLUTIONS.items()},
+    splits=tuple(RULES.values()),
+)

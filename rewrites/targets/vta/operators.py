@@ -1,0 +1,47 @@
+"""VTA's operator, with an exact meaning: ``vta.dense`` of x [M, K] and w [N, K], float32, is x w^T [M, N]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ir_semantics.graph.ir import Attributes
+from ir_semantics.graph.operator import Assembly
+from ir_semantics.graph.words import transpose
+from rewrites.bounds.derivations import machines as bounds
+from rewrites.compiler.codegen.operators import AcceleratorOperator, Program, Regions, require_fit, shapes_of
+from rewrites.mappings.vta import claims
+from rewrites.mappings.vta.gemm import ROOM, WEIGHTS
+
+from .code import RULES, Dense
+
+__all__ = ["DENSE"]
+
+
+def _dense(b: Assembly, of: Sequence[int], a: Attributes) -> int:
+    """x w^T."""
+    x, w = shapes_of(b, "vta.dense", of, 2, 2)
+    require_fit(b, "vta.dense", of, x[1] == w[1], "x [M, K] and w [N, K]")
+    return b.add("matmul", of[0], transpose(b, of[1], [1, 0]))
+
+
+def _regions(sizes: Mapping[str, int]) -> Regions:
+    m, n, k = sizes["m"], sizes["n"], sizes["kk"]
+    found: dict[str, tuple[int, int]] = {}
+    address = 0
+    for name, size in (("micro-ops", WEIGHTS), ("w", 16 * n * k), ("bias", 4 * n), ("x", m * k), ("y", m * n)):
+        found[name] = address, size
+        address += size
+    return [("VTA DRAM", "vectors of 16 bytes", ROOM + WEIGHTS, found)]
+
+
+DENSE: Final = AcceleratorOperator(
+    "vta.dense",
+    "VTA's dense layer: x w^T.",
+    range(2, 3),
+    expand=_dense,
+    mappings=(claims.GEMM, claims.DENSE),
+    code=Dense,
+    programs={claims.GEMM: Program((bounds.DENSE,), _regions)},
+    splits=RULES,
+)
