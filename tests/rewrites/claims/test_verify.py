@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,8 @@ from bmc.counterexample import replays
 from chc.mapping.prove import prove
 from ila_lang import Expr, Kernel, bv, const, ite, primitive, true, var
 from ila_lang.mapping import Lemma
+from ilaverify.refutations import write_refutation
+from rewrites.claims.mapping import MappingSubject
 from rewrites.claims.verify import counterexample_of, verify
 from smt_encodings.claims import Status
 from smt_encodings.solvers import z3 as solver_z3
@@ -97,3 +100,21 @@ def test_writes_of_one_label_are_counted() -> None:
         "which write gives a cell of dst its value differs between sizes or places: toy toy_kernel (2 writes); it must "
         "be the same one everywhere, such as one store in a loop over all cells"
     )
+
+
+def test_a_refutation_has_its_data_also_without_a_program_file(tmp_path: Path) -> None:
+    def one_more(k: Kernel, s: Mapping[str, Expr]) -> None:
+        with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+            k.store(s["dst"], i * s["m"] + j, k.load("word", s["src"], i * s["m"] + j) + 1)
+
+    claim = mapping(one_more)
+    subject = MappingSubject(claim)
+    told = subject.refutation(verify(claim, "bmc", shape=(2, 2)))
+    assert told is not None and told.program == ""
+    assert told.notes == (
+        "no program file: Mapping toy must have a program_file to be written as one; its device has none",
+    )
+    written = write_refutation(told, claim.name, tmp_path)
+    assert written == [tmp_path / "toy.counterexample-data.json"]
+    again = subject.replayed(written[0].read_text())
+    assert again is not None and again.summary == told.summary
