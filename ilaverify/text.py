@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from textwrap import wrap
+from textwrap import shorten, wrap
 from typing import Any
 
 from bmc.counterexample import Counterexample
@@ -86,6 +86,27 @@ def _lines(verdict: Verdict, full: bool) -> Iterator[str]:
             left = len(cells) - MOST_INPUTS
             more = f", and {left} more" if left > 0 else ""
             yield from _wrapped(f"input {tensor} (row-major index): {values}{more}; all other elements 0x00")
+        for (side, name), words in _initial(found).items():
+            values = ", ".join(f"{_place(name, a)} = {v:#04x}" for a, v in list(words.items())[:MOST_INPUTS])
+            left = len(words) - MOST_INPUTS
+            more = f", and {left} more" if left > 0 else ""
+            yield from _wrapped(f"initial state ({_SIDES.get(side, side)}): {values}{more}")
+
+
+_SIDES = {"ir": "IR", "ir host": "IR's host"}
+
+
+def _initial(found: Counterexample) -> dict[tuple[str, str], dict[int | None, int]]:
+    """The initial contents other than inputs that the difference needs, by side and owner; others are at reset."""
+    grouped: dict[tuple[str, str], dict[int | None, int]] = {}
+    for cell, value in found.initial.items():
+        if cell.side != "input":
+            grouped.setdefault((cell.side, cell.owner), {})[cell.address] = value
+    return grouped
+
+
+def _place(name: str, address: int | None) -> str:
+    return name if address is None else f"{name}[{address}]"
 
 
 def _enumerations(verdict: Verdict) -> list[Mapping[str, Any]]:
@@ -139,7 +160,7 @@ def _groups(groups: Mapping[str, list[Obligation]], solvers: list[str], full: bo
         for obligation in members:
             if full or not obligation.discharged:
                 mark = "" if obligation.discharged else "  NOT DISCHARGED"
-                yield f"    {obligation.name[:71]:<72}{_times([obligation], solvers)}{mark}"
+                yield f"    {_short(obligation.name, 71):<72}{_times([obligation], solvers)}{mark}"
             if not obligation.discharged:
                 yield from _failed(obligation)
 
@@ -194,7 +215,16 @@ def show_written(paths: Sequence[Path]) -> str:
 
 
 def _tally(group: str, discharged: int, count: int) -> str:
-    return f"{group[:64]} ({discharged} of {count})"
+    return f"{_short(group, 62)} ({discharged} of {count})"
+
+
+def _short(text: str, most: int) -> str:
+    """The text, or as many of its words as there is room for, with an ellipsis.
+
+    >>> _short("row_pairs.w with row_pairs.lane", 25)
+    'row_pairs.w with ...'
+    """
+    return text if len(text) <= most else shorten(text, most, placeholder=" ...")
 
 
 def _times(obligations: list[Obligation], solvers: list[str]) -> str:
@@ -207,9 +237,9 @@ def _times(obligations: list[Obligation], solvers: list[str]) -> str:
 
 def _assumptions(verdict: Verdict) -> Iterator[str]:
     yield "assumptions"
-    for text in verdict.claim.assumptions or ["none"]:
-        yield from _wrapped(text)
     lemmas = [o for o in verdict.obligations if o.group == "lemmas"]
+    for text in verdict.claim.assumptions or (() if lemmas else ("none",)):
+        yield from _wrapped(text)
     for lemma in lemmas:
         state = "proved above for all operand codes" if lemma.discharged else "NOT PROVED"
         if lemma.discharged and len(lemma.answers) == 1 and verdict.status is not Status.PROVED:
@@ -265,6 +295,11 @@ def _counterexample_json(found: Counterexample) -> dict[str, Any]:
         "sizes": found.sizes,
         "shape": found.shape,
         "inputs": {name: {str(i): v for i, v in cells.items()} for name, cells in found.inputs.items()},
+        "initial": [
+            {"side": c.side, "name": c.owner, "address": c.address, "value": value}
+            for c, value in found.initial.items()
+            if c.side != "input"
+        ],
         "row": found.row,
         "column": found.column,
         "device": found.device,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,14 +12,17 @@ import pytest
 from chc.scalar_rules.prove import prove_rule
 from chc.scalar_rules.rule import ScalarRule
 from chc.tensor_rules.rule import Kind, TensorRule
+from ila_lang import Expr, Kernel, const
 from ilaverify import cli
-from ilaverify.text import runs_text, show_verdict
+from ilaverify.text import runs_text, show_verdict, verdict_json
 from ir_semantics.scalars.terms import REALS, variable
 from ir_semantics.tensors.evaluate import IllFormed, evaluate
 from ir_semantics.tensors.operators import slice_
 from ir_semantics.tensors.terms import input_
+from rewrites.claims.verify import verify
 from rewrites.rules.tensor.words import sizes
 from smt_encodings.claims import Answer, Obligation, Runs, Status
+from tests.chc.mapping.toy import mapping
 
 
 def test_one_point_is_singular() -> None:
@@ -74,3 +79,45 @@ def test_an_operator_that_does_not_fit_names_the_sizes() -> None:
     with pytest.raises(IllFormed) as other:
         evaluate(slice_(input_("x", m, n), [0, 0], [n, n]), at, data)
     assert str(other.value) == "slice needs 0 <= n and n <= m, which is false at m = 2, n = 3"
+
+
+@pytest.mark.parametrize(
+    ("read", "line", "cells"),
+    [
+        (
+            lambda s: s["k"],
+            "  initial state (device): k = 0x01",
+            [{"side": "device", "name": "k", "address": None, "value": 1}],
+        ),
+        (
+            lambda s: s["tmp"].load(const(3, 32)),
+            "  initial state (device): tmp[3] = 0x01",
+            [{"side": "device", "name": "tmp", "address": 3, "value": 1}],
+        ),
+    ],
+)
+def test_a_refutation_shows_the_initial_state_that_it_rests_on(read: Any, line: str, cells: list[Any]) -> None:
+    def stale(kernel: Kernel, s: Mapping[str, Expr]) -> None:
+        with kernel.loop("i", s["n"]) as i, kernel.loop("j", s["m"]) as j:
+            at = i * s["m"] + j
+            kernel.store(s["dst"], at, kernel.load("word", s["src"], at) + read(s))
+
+    verdict = verify(mapping(stale, extra=[("k", 8)]))
+    assert verdict.status is Status.REFUTED
+    shown = show_verdict(verdict).splitlines()
+    assert [text for text in shown if text.startswith("  initial state")] == [line]
+    assert verdict_json(verdict)["counterexample"]["initial"] == cells
+
+
+def test_long_names_of_obligations_end_at_a_word() -> None:
+    verdict = prove_rule(ScalarRule("test", variable("x"), variable("x"), REALS))
+    group = "row_pairs add_pairs: row_pairs.w with row_pairs.lane with row_pairs.x"
+    verdict.obligations = [Obligation("o", group, "(check-sat)", "unsat", "m", (Answer("unsat", 0.0, "z3 1"),) * 2)]
+    assert "  row_pairs add_pairs: row_pairs.w with row_pairs.lane with ... (1 of 1) " in show_verdict(verdict)
+
+
+def test_none_is_said_of_assumptions_only_where_there_is_no_lemma_either() -> None:
+    verdict = prove_rule(ScalarRule("test", variable("x"), variable("x"), REALS))
+    assert "assumptions\n  none\n" in show_verdict(verdict)
+    verdict.obligations = [Obligation("sums agree", "lemmas", "(check-sat)", "unsat", "m")]
+    assert "assumptions\n  lemma: sums agree (NOT PROVED)\n" in show_verdict(verdict)
