@@ -134,15 +134,15 @@ def find_simulator(name: str, reading: str | None = None) -> Callable[[str], Sim
 
     Raises UsageError with the known names otherwise.
     """
-    known = {name: model.simulate for name, model in models().items() if model.simulate is not None}
+    known = models()
     if name not in known:
         raise UsageError(f"model to simulate must be one of {', '.join(known)}, not '{name}'")
-    readings = models()[name].readings
+    readings = known[name].readings
     chosen = next(iter(readings), "") if reading is None else reading
     if chosen not in (readings or ("",)):
         shown = ", ".join(readings) or "none: the model has one"
         raise UsageError(f"--reading of {name} must be one of {shown}, not '{reading}'")
-    return partial(known[name], reading=chosen)
+    return partial(known[name].simulated, reading=chosen)
 
 
 def find_mapping(name: str) -> TensorMapping:

@@ -25,7 +25,8 @@ def add_parser(verbs: Any) -> None:
     parser: argparse.ArgumentParser = verbs.add_parser(
         "simulate",
         help="run a program file on a model",
-        description="Prints the address and the word of each read.",
+        description="Prints the address and the word of each read. A model without a form of its own takes a list of "
+        "values of its inputs, and prints the states that it names (python -m pydoc accel_models.command_program).",
         epilog="ilaverify list model shows the readings of each model; the first is the default",
     )
     parser.add_argument("model", metavar="MODEL", help="flexasr, hlscnn, vta, or one of another package")

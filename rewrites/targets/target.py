@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
+from accel_models.command_program import run_commands
 from ila_lang import Ila
 from rewrites.extensions import Door
 from rewrites.mappings.claim import MappingClaim
@@ -39,9 +40,11 @@ class Model:
     """An ILA by name, and its program files.
 
     ``readings`` are readings of its specification by name, each with a line about it; the first is the default.
-    ``simulate(text, reading)`` runs a program file; without it the model has none.  It raises
+    ``simulate(text, reading)`` runs a program file of the model's own form.  It raises
     :class:`~accel_models.mmio_program.ProgramError` where the text is no program, or the model does not define its
-    result.
+    result.  Without it program files have the form of :mod:`accel_models.command_program`.
+
+    Raises ValueError where there are readings, and nothing that runs a program in them.
     """
 
     name: str
@@ -49,6 +52,16 @@ class Model:
     build: Callable[[], Ila]
     readings: Mapping[str, str] = field(default_factory=dict)
     simulate: Simulate | None = None
+
+    def __post_init__(self) -> None:
+        if self.readings and self.simulate is None:
+            raise ValueError(f"Model {self.name} must have simulate, which takes a reading, to have readings")
+
+    def simulated(self, text: str, reading: str) -> Simulated:
+        """What a program file does; raises ProgramError as ``simulate`` does."""
+        if self.simulate is not None:
+            return self.simulate(text, reading)
+        return Simulated(run_commands(self.build(), text))
 
 
 @dataclass(frozen=True, eq=False)

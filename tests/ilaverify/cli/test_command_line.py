@@ -307,7 +307,7 @@ BAD: list[tuple[str, str]] = [
     ("rule nonsense-name", "there is no claim named 'nonsense-name'"),
     ("rule flexasr_maxpool", "flexasr_maxpool is a mapping; use ilaverify mapping flexasr_maxpool"),
     ("list rules", "invalid choice: 'rules'"),
-    ("simulate tpu text.json", "ilaverify: model to simulate must be one of flexasr, hlscnn, vta, not 'tpu'\n"),
+    ("simulate tpu text.json", "ilaverify: model to simulate must be one of flexasr, ir, hlscnn, vta, not 'tpu'\n"),
     ("simulate vta text.json", "text.json: Program must be complete JSON"),
     ("simulate hlscnn key.json", "exactly one of the keys 'program fragment' and 'command inputs'"),
     ("simulate hlscnn nothing.json", "Program must start a convolution, which it never does"),

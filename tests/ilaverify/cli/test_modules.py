@@ -43,6 +43,13 @@ def test_verbs_on_a_target_that_is_not_installed(folder: Path) -> None:
     assert code == 0, out + err
     code, out, _ = run(folder, "mapping", "row_pairs_wraps", "--module", "my_rows")
     assert code == 1 and "REFUTED" in out
+    store = {"write": 1, "address": "0x0", "data": "0xc8"}
+    (folder / "program.json").write_text(json.dumps({"show": ["data_out"], "commands": [store, {"read": True}]}))
+    assert run(folder, "simulate", "row_pairs", "program.json", "--module", "my_rows") == (
+        0,
+        "2 LOAD data_out=0x000000c8\n",
+        "",
+    )
 
 
 def test_certificates_of_a_target_that_is_not_given(folder: Path) -> None:
