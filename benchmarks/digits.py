@@ -202,7 +202,11 @@ def _write(found: Mapping[str, Any]) -> None:
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "digits.json").write_text(json.dumps(content, indent=2) + "\n")
     lines = ["# A trained network on the accelerators", "", *(__doc__ or "").strip().splitlines()[2:], ""]
-    lines += ["What it means, and what not: docs/digits.md.  Machine and versions: digits.json.", "", *table(content)]
+    lines += [
+        "What it means, and what not: docs/reference/digits.md.  Machine and versions: digits.json.",
+        "",
+        *table(content),
+    ]
     (RESULTS / "digits.md").write_text("\n".join(lines) + "\n")
 
 

@@ -6,7 +6,7 @@ can be generated.  An invocation is an accelerator node of the compiled graph.  
 three accelerators together, from the ONNX model in memory to the compiled graph: import, gate, saturation, extraction
 and the check of explanations; the page shows those of the processor, which other work on the machine changes little.
 Numbers are written to results/table1.json and .md, and between the markers of
-docs/table1.md.
+docs/reference/table1.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-PAGE = Path(__file__).parents[1] / "docs" / "table1.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "table1.md"
 MARKERS = ("<!-- numbers: python -m benchmarks.table1 -->", "<!-- end of numbers -->")
 
 PAPER_OPERATORS = {

@@ -7,7 +7,7 @@ Frobenius error ||result - reference|| / ||reference|| of each input's output, t
 * *arithmetic*: on the quantised data that the accelerator got, so that only its arithmetic is measured;
 * *as published*: as the authors' scripts compare (public repository 3la_ILA_tensor_op, ``flexnlp/op_sim.py`` and the
   drivers): on quantised data, and with the reference itself rounded to AdaptivFloat.  Which tensors the scripts had
-  quantised when the published samples were taken follows from these samples only: see docs/campaigns.md.
+  quantised when the published samples were taken follows from these samples only: see docs/how-to/campaigns.md.
 
 Where the paper's samples are public, they are shown by size.  ``--inputs`` changes the number of inputs, ``--rows`` the
 rows.  Variations of data, sizes and options, which explain the differences, are in the same result.
@@ -355,7 +355,7 @@ def show(results: Mapping[str, Mapping[int, Errors]], varied: Mapping[str, Mappi
         "# Table 2",
         "",
         f"Relative Frobenius errors, mean ± standard deviation over all inputs of all sizes ({inputs} inputs of each "
-        f"size, seed {SEED}).  The measures are explained in [docs/campaigns.md](../../docs/campaigns.md), and so are "
+        f"size, seed {SEED}).  The measures are explained in [campaigns](../../docs/how-to/campaigns.md), and so are "
         "the differences.  Machine, versions and every single error: table2.json.",
         "",
         "| accelerator, operation | whole | worst | arithmetic | worst | as published | paper |",

@@ -1,4 +1,6 @@
-"""A small accelerator, from its address map to a proof for every size; docs/tutorial.md goes through this file.
+"""A small accelerator, from its address map to a proof for every size.
+
+docs/tutorials/row_pairs.md goes through this file.
 
 RowPairs holds a matrix of bytes in 1024 words of four lanes and overwrites the even rows with the sums of row pairs.
 """

@@ -125,7 +125,7 @@ def check_file(
         result.problems.append(str(error))
         return result
     except UsageError as error:
-        own = "a claim of your own is known with --module, or checked from Python (docs/tutorial.md, section 10)"
+        own = "a claim of your own is known with --module, or checked from Python (docs/tutorials/row_pairs.md)"
         result.problems.append(f"{error}; {own}")
         return result
     result.claim = certificate["claim"]

@@ -45,7 +45,7 @@ class VtaOptions:
     the scratchpad's.  "refused" stands for the simulator's abort, and for the undefined access of the HLS design.
     "extra_bit" takes the HLS design at its word: indices of GEMM and ALU have one bit more than the scratchpad needs,
     so that they begin again at twice its depth, and an instruction is refused where such an index is still beyond the
-    scratchpad.  That refuses exactly what "refused" does: see docs/vta.md.
+    scratchpad.  That refuses exactly what "refused" does: see docs/explanation/vta.md.
 
     ``back_to_back``: what happens where a GEMM or ALU instruction reads an accumulator soon after writing it.  An
     *iteration* is one micro-op in one round of the two loops.  Each sees the results of all before it ("sequential");

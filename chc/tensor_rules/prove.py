@@ -2,7 +2,7 @@
 
 One arbitrary element of the result stands for all: its subscripts are integer variables within the shape.  The
 normal forms of both sides' elements (:mod:`.normal_forms.normalise`) are compared (:mod:`.match`), and every fact on
-indices that this needs is put to the solvers.  See docs/tensor_rules.md.
+indices that this needs is put to the solvers.  See docs/explanation/tensor_rules.md.
 """
 
 from __future__ import annotations

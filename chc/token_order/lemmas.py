@@ -1,6 +1,7 @@
 """The steps of the argument that hold for every program: proved once, by both solvers.
 
-The argument (docs/vta_tokens.md) is an induction over a schedule.  What its step needs beyond substituting equals is
+The argument (docs/explanation/vta_tokens.md) is an induction over a schedule.
+What its step needs beyond substituting equals is
 stated here over integers and truth values.
 """
 
@@ -15,7 +16,7 @@ __all__ = ["ASSUMPTIONS", "prove_lemmas"]
 
 ASSUMPTIONS = (
     "an instruction executes at once: schedules interleave whole instructions",
-    "induction over the length of a schedule (docs/vta_tokens.md); what its step needs are obligations",
+    "induction over the length of a schedule (docs/explanation/vta_tokens.md); what its step needs are obligations",
     "there are no tokens when the program starts, the machine has not finished, and has no fault",
     "what a kernel reads and writes is what its text says (chc.token_order.accesses)",
 )

@@ -10,7 +10,7 @@ From it follow, each an obligation for both solvers,
   be missing: their accesses, read off the kernels, have no common address with a store among them;
 * that no instruction is undefined in its reading, and no STORE writes micro-ops.
 
-docs/vta_tokens.md says why the theorem follows.
+docs/explanation/vta_tokens.md says why the theorem follows.
 """
 
 from __future__ import annotations

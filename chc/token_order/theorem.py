@@ -1,6 +1,6 @@
 """Token order on VTA, proved: a token-correct program ends, in every schedule, as its sequential order does.
 
-Two theorems, with one argument (docs/vta_tokens.md):
+Two theorems, with one argument (docs/explanation/vta_tokens.md):
 
 * :func:`prove_token_order` is about the blocked matrix product of :mod:`accel_models.vta.assembler`, with any number of
   blocks and rounds, of any sizes that fit: an inductive invariant of the three modules, and footprints for every size;

@@ -7,7 +7,8 @@ another one only by its name.  A *sum* is a maximal chain of one operator; its *
 
 :func:`hash_script` asks whether two terms can differ, where a sum that is used as a value is a constant of which only
 this is known: sums with equal multisets of summands are equal.  The multisets are compared by hashes
-(:mod:`smt_encodings.sums.encode`), and everything around the sums by congruence.  docs/reductions.md says why "unsat"
+(:mod:`smt_encodings.sums.encode`), and everything around the sums by congruence.
+docs/explanation/reductions.md says why "unsat"
 then means that the terms are equal bit by bit.
 """
 

@@ -1,4 +1,4 @@
-"""Runs the ONNX backend node tests and writes docs/onnx_coverage.md: ``python -m ir_semantics.onnx [-o FILE]``."""
+"""Runs the ONNX node tests and writes docs/reference/onnx_coverage.md: ``python -m ir_semantics.onnx [-o FILE]``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from .coverage import page
 def main() -> int:
     """Writes the page; 1 where a case fails."""
     parser = argparse.ArgumentParser(prog="python -m ir_semantics.onnx", description=__doc__)
-    parser.add_argument("-o", "--output", type=Path, default=Path("docs/onnx_coverage.md"), help="the file to write")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("docs/reference/onnx_coverage.md"), help="the file to write"
+    )
     arguments = parser.parse_args()
     outcomes = []
     found = cases()

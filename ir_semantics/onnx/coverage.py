@@ -1,4 +1,4 @@
-"""The table of ONNX operators: what each becomes, and how many backend node tests pass (docs/onnx_coverage.md)."""
+"""The table of ONNX operators: what each becomes, and how many node tests pass (docs/reference/onnx_coverage.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds from sizes, ranges and biases alone (docs/numerics.md), at the ranges that given tensors have.
+"""Bounds from sizes, ranges and biases alone (docs/reference/numerics.md), at the ranges that given tensors have.
 
 Ranges are of the quantised tensors, which the accelerator got, and of the exact results on them.  Where a range comes
 from a computation that float64 rounds, :data:`FLOAT_ERROR` is added; so it is to a bound that is compared with such a

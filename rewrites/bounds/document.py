@@ -1,4 +1,4 @@
-"""The generated parts of docs/numerics.md: tables of lemmas, rules and operators, and the derivations."""
+"""The generated parts of docs/reference/numerics.md: tables of lemmas, rules and operators, and the derivations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .kernel.laws import AXIOMS
 
 __all__ = ["DOCUMENT", "PARTS", "updated"]
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "numerics.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "numerics.md"
 _SHORT = 110
 _STEPS = 6
 

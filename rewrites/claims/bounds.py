@@ -66,7 +66,7 @@ def _assumptions(theorem: Theorem) -> list[str]:
         default = f"; by default {theorem.defaults[name]}" if name in theorem.defaults else ""
         found.append(f"{name} {'is' if name == '0' else 'bounds'} {' and '.join(map(text_of, terms))}{default}")
     found.append(f"lemmas, claims of their own: {', '.join(theorem.lemmas)}")
-    return [*found, f"axioms: {', '.join(theorem.axioms)} (docs/numerics.md)"] if theorem.axioms else found
+    return [*found, f"axioms: {', '.join(theorem.axioms)} (docs/reference/numerics.md)"] if theorem.axioms else found
 
 
 def _ask(theorem: Theorem, discharger: Discharger) -> None:

@@ -2,7 +2,7 @@
 
 A finding is not a list of known constants: its function puts a claim to the solvers, or has Hypothesis look for a
 program, and returns what was found, with a counterexample that the interpreter has replayed.  ``python -m
-rewrites.findings`` shows them all; docs/findings.md is written by it.
+rewrites.findings`` shows them all; docs/reference/findings.md is written by it.
 """
 
 from __future__ import annotations

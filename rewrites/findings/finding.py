@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 __all__ = ["Finding", "NotFound", "require", "section", "table", "updated"]
 
-BEGIN = "<!-- begin: written by python -m rewrites.findings --write docs/findings.md -->"
+BEGIN = "<!-- begin: written by python -m rewrites.findings --write docs/reference/findings.md -->"
 END = "<!-- end -->"
 
 

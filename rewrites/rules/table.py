@@ -1,7 +1,7 @@
 """Tables of rules with their verdicts: ``python -m rewrites.rules.table [--write] [scalars] [tensors]``.
 
 Each module named in :data:`SOURCES` has a function ``entries()`` that lists its rules.  With ``--write`` the tables go
-into ``docs/rules.md``.  The exit code is 1 where a wrong rule is not refuted or another one not proved.
+into ``docs/reference/rules.md``.  The exit code is 1 where a wrong rule is not refuted or another one not proved.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SOURCES: Mapping[str, str] = {
 }
 """Modules with rules; each has a table of its own."""
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "rules.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "rules.md"
 _BEGIN = "<!-- rules on {}: written by python -m rewrites.rules.table --write -->"
 _END = "<!-- end of rules on {} -->"
 _HEAD = ["| Row | Rule | Over | Verdict | Counterexample, or how it is proved |", "|---|---|---|---|---|"]
@@ -69,7 +69,7 @@ def with_table(document: str, source: str, lines: Iterable[str]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m rewrites.rules.table", description="Decides rules.")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/rules.md")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/reference/rules.md")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds per solver and question")
     parser.add_argument("sources", nargs="*", metavar="SOURCE", help=f"{' or '.join(SOURCES)}; all by default")
     options = parser.parse_args(arguments)

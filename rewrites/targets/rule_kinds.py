@@ -1,4 +1,4 @@
-"""How many rules there are, by kind: ``python -m rewrites.targets.rule_kinds`` writes the table of docs/chains.md.
+"""The number of rules by kind: ``python -m rewrites.targets.rule_kinds`` writes docs/explanation/chains.md's table.
 
 A rule counts as proved if it is one that must be: that it is, is what ``ilaverify prove --all`` and the tests find.
 """
@@ -21,7 +21,7 @@ from .vta.backend import BACKEND as VTA
 
 __all__ = ["DOCUMENT", "Count", "counts", "main", "table", "with_table"]
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "chains.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "explanation" / "chains.md"
 _BEGIN, _END = (
     "<!-- rules by kind: written by python -m rewrites.targets.rule_kinds -->",
     "<!-- end of rules by kind -->",

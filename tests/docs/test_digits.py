@@ -1,4 +1,4 @@
-"""docs/digits.md has the table of the recorded results, and these agree with the images that are shipped."""
+"""docs/reference/digits.md has the table of the recorded results, and these agree with the images that are shipped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def recorded() -> dict[str, Any]:
     return content
 
 
-@pytest.mark.parametrize("page", ["docs/digits.md", "benchmarks/results/digits.md"])
+@pytest.mark.parametrize("page", ["docs/reference/digits.md", "benchmarks/results/digits.md"])
 def test_pages_have_the_recorded_table(page: str, recorded: dict[str, Any]) -> None:
     assert "\n".join(table(recorded)) + "\n" in (ROOT / page).read_text(encoding="utf-8")
 

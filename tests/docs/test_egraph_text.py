@@ -5,7 +5,7 @@ from __future__ import annotations
 import doctest
 from pathlib import Path
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "egraph.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "explanation" / "egraph.md"
 
 
 def test_the_example_runs_as_shown() -> None:

@@ -1,4 +1,4 @@
-"""docs/findings.md shows what the searches find today, and nothing else."""
+"""docs/reference/findings.md shows what the searches find today, and nothing else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from rewrites.findings import FINDERS, Finding, find_all, section, updated
 
-TEXT = (Path(__file__).parents[2] / "docs" / "findings.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "findings.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,9 @@ def test_every_finding_has_the_name_that_finds_it(findings: list[Finding]) -> No
 @pytest.mark.slow
 def test_the_document_is_what_the_searches_find(findings: list[Finding]) -> None:
     for finding in findings:
-        assert section(finding) in TEXT, f"run python -m rewrites.findings --write docs/findings.md: {finding.name}"
+        assert section(finding) in TEXT, (
+            f"run python -m rewrites.findings --write docs/reference/findings.md: {finding.name}"
+        )
     assert updated(TEXT, findings) == TEXT
 
 

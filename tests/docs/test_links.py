@@ -12,7 +12,7 @@ from ilaverify.cli.commands import parser_of_commands
 from rewrites import extensions
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 COMMAND = re.compile(r"^\s*ilaverify (?P<line>.*)$|`ilaverify (?P<code>[^`]*)`", re.MULTILINE)
 
@@ -25,16 +25,16 @@ def commands(text: str) -> list[list[str]]:
 
 def test_the_documents_are_found() -> None:
     names = {d.name for d in DOCUMENTS}
-    assert {"README.md", "ARCHITECTURE.md", "LIMITATIONS.md", "tutorial.md", "concepts.md"} <= names
+    assert {"README.md", "ARCHITECTURE.md", "LIMITATIONS.md", "row_pairs.md", "concepts.md"} <= names
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.stem)
 def test_relative_links_resolve(document: Path) -> None:
     targets = [t.split("#")[0] for t in LINK.findall(document.read_text(encoding="utf-8")) if ":" not in t]
     assert [t for t in targets if t and not (document.parent / t).exists()] == []
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.stem)
 def test_quoted_commands_parse(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "examples")  # of which the tutorial names a module
     monkeypatch.setattr(extensions, "_modules", [])

@@ -7,7 +7,7 @@ import io
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "memory_plan.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "memory_plan.md"
 
 
 def test_the_example_prints_what_the_page_says() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import doctest
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "offload.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "offload.md"
 
 
 def test_the_page_runs() -> None:

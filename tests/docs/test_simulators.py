@@ -1,11 +1,11 @@
-"""The session of docs/simulators.md prints what the text shows."""
+"""The session of docs/explanation/simulators.md prints what the text shows."""
 
 from __future__ import annotations
 
 import doctest
 from pathlib import Path
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "simulators.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "explanation" / "simulators.md"
 
 
 def test_the_session_prints_what_the_text_shows() -> None:

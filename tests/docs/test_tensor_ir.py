@@ -5,7 +5,7 @@ from __future__ import annotations
 import doctest
 from pathlib import Path
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "tensor_ir.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "tensor_ir.md"
 
 
 def test_the_example_runs_as_shown() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rewrites.rules.tensor.catalogue import RULES
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "tensor_rules.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "explanation" / "tensor_rules.md"
 
 
 def test_the_example_runs_as_shown() -> None:

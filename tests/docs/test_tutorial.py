@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+TUTORIAL = (ROOT / "docs" / "tutorials" / "row_pairs.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", TUTORIAL, re.DOTALL | re.MULTILINE)
 SESSIONS = [b for b in BLOCKS if b.startswith(">>>")]
 QUOTES = [b for b in BLOCKS if not b.startswith(">>>")]
@@ -37,7 +37,7 @@ def test_quoted_code_is_part_of_the_example() -> None:
 @pytest.mark.proof
 @pytest.mark.usefixtures("examples_on_path")
 def test_sessions_print_what_the_tutorial_shows() -> None:
-    session = doctest.DocTestParser().get_doctest("\n".join(SESSIONS), {}, "tutorial", "docs/tutorial.md", 0)
+    session = doctest.DocTestParser().get_doctest("\n".join(SESSIONS), {}, "tutorial", "docs/tutorials/row_pairs.md", 0)
     for verdict in ("PROVED T is a multiple of 2", "REFUTED - input 2x4", "REFUTED - input 4x4", "((), ())"):
         assert any(verdict in example.want for example in session.examples), verdict
     report: list[str] = []

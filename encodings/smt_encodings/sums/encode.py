@@ -11,7 +11,8 @@ sum ``s_i``, its axioms are ``s_i != s_j => C_i != C_j`` for all pairs, that is:
 *Unrolled* sums are instead chains ``add(add(e_0, e_1), e_2)`` of an uninterpreted ``add``, which are equal only in
 identical order; *unrolled with laws* states that ``add`` is associative and commutative with unit -0.0, by quantifiers.
 
-docs/reductions.md says why a claim is true if the answer is "unsat", and what the hash's width is for.  The text is
+docs/explanation/reductions.md says why a claim is true if the answer is "unsat", and what the hash's width is for.
+The text is
 written directly, because building terms takes longer than solving them.
 """
 

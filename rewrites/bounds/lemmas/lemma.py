@@ -5,7 +5,7 @@ domain and compared, in integers, with an exact value or an outward-rounded encl
 statement on bit-vectors, put to z3 and cvc5.  Either way it is refuted by an argument, at which both the primitive and
 the statement were evaluated.
 
-What a lemma's proof trusts is in docs/numerics.md.
+What a lemma's proof trusts is in docs/reference/numerics.md.
 """
 
 from __future__ import annotations

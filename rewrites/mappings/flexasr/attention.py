@@ -5,7 +5,7 @@ the large buffer and q to the small one, the unit works, and q's place is read.
 
 What the unit computes is softmax only while the sum of exponentials is below 4, and a score of exactly 0 counts as
 -64: its functions :data:`~accel_models.flexasr.functions.divide_q24` and the operator's ``score`` say so, and the claim
-is about these.  What that means for real numbers stands in docs/numerics.md.
+is about these.  What that means for real numbers stands in docs/reference/numerics.md.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ DRAM_VECTORS = 1 << 20
 IDLE = {"fault": 0}
 """No instruction before the program was undefined."""
 ASSUMPTIONS = (
-    "instructions execute one after the other, as in every program whose tokens pass the check (docs/vta_tokens.md)",
+    "instructions execute one after the other, as in every program whose tokens pass the check "
+    "(docs/explanation/vta_tokens.md)",
     "memories and host memory hold arbitrary values before the program; no fault has occurred",
 )
 

@@ -1,4 +1,4 @@
-"""The session of docs/vta.md prints what the text shows, and its table is that of the options."""
+"""The session of docs/explanation/vta.md prints what the text shows, and its table is that of the options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from accel_models.vta.options import VtaOptions
 
-TEXT = (Path(__file__).parents[3] / "docs" / "vta.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[3] / "docs" / "explanation" / "vta.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
 
 
@@ -19,7 +19,7 @@ def test_every_block_is_a_session() -> None:
 
 
 def test_the_session_prints_what_the_text_shows() -> None:
-    session = doctest.DocTestParser().get_doctest("\n".join(BLOCKS), {}, "vta", "docs/vta.md", 0)
+    session = doctest.DocTestParser().get_doctest("\n".join(BLOCKS), {}, "vta", "docs/explanation/vta.md", 0)
     assert sum(bool(example.want) for example in session.examples) >= 15
     report: list[str] = []
     outcome = doctest.DocTestRunner(verbose=False).run(session, out=report.append)

@@ -17,7 +17,7 @@ from typing import Any
 
 from chc.tensor_rules.kernel.laws import LAWS
 
-PAGE = Path(__file__).parents[3] / "docs/tensor_laws.md"
+PAGE = Path(__file__).parents[3] / "docs/reference/tensor_laws.md"
 
 PRELUDE = """(set-logic ALL)
 (declare-datatypes ((V 0)) (((none) (minus) (plus) (num (real Real)))))

@@ -146,7 +146,7 @@ def test_the_kernel_is_small_and_its_lines_are_stated() -> None:
     lines, printer = sum(map(code_lines, FOLDER.glob("*.py"))), code_lines(FOLDER.parent / "obligations.py")
     assert lines <= 600
     root = FOLDER.parents[2]
-    assert f"{lines} lines of code" in (root / "docs/tensor_rules.md").read_text(encoding="utf-8")
+    assert f"{lines} lines of code" in (root / "docs/explanation/tensor_rules.md").read_text(encoding="utf-8")
     assert f"| tensor rules | 1,293 | {lines + printer} |" in (root / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
 

@@ -476,9 +476,9 @@ def test_rules_that_programs_cannot_follow_are_refused() -> None:
 
 
 def test_the_document_shows_what_happens() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "vta_tokens.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "explanation" / "vta_tokens.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    session = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "tokens", "docs/vta_tokens.md", 0)
+    session = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "tokens", "docs/explanation/vta_tokens.md", 0)
     report: list[str] = []
     outcome = doctest.DocTestRunner(verbose=False).run(session, out=report.append)
     assert outcome.failed == 0, "".join(report)
@@ -486,6 +486,6 @@ def test_the_document_shows_what_happens() -> None:
 
 
 def test_the_document_shows_the_invariant(proved: Verdict) -> None:
-    text = (Path(__file__).parents[3] / "docs" / "vta_tokens.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "explanation" / "vta_tokens.md").read_text(encoding="utf-8")
     for line in proved.invariants["blocked product"]:
         assert line in text

@@ -322,7 +322,7 @@ def test_data_that_a_side_refuses_are_bad_usage(capsys: pytest.CaptureFixture[st
 
 def test_the_document_shows_the_committed_table() -> None:
     rows = re.compile(r"^\| (?:VTA|HLSCNN|FlexASR) \w+ \| \d.*$", re.MULTILINE)
-    shown = rows.findall((ROOT / "docs/campaigns.md").read_text(encoding="utf-8"))
+    shown = rows.findall((ROOT / "docs/how-to/campaigns.md").read_text(encoding="utf-8"))
     measured = rows.findall((ROOT / "benchmarks/results/table2.md").read_text(encoding="utf-8"))
     assert len(shown) == 8
     assert shown == measured

@@ -168,7 +168,7 @@ def test_the_subject_of_a_certificate_is_quoted_in_part(
 
 def test_a_certificate_of_a_claim_of_ones_own(proved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out = check(capsys, changed(proved, tmp_path, "claim", "subject", value="gemmq"))
-    own = "a claim of your own is known with --module, or checked from Python (docs/tutorial.md, section 10)"
+    own = "a claim of your own is known with --module, or checked from Python (docs/tutorials/row_pairs.md)"
     assert code == 1 and f"\n  there is no claim named 'gemmq' (did you mean vta_gemm?); {own}\n" in out
 
 

@@ -13,7 +13,7 @@ from ir_semantics.onnx.conformance import Outcome, cases, run_case
 from ir_semantics.onnx.coverage import page
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "onnx_coverage.md"
+PAGE = ROOT / "docs" / "reference" / "onnx_coverage.md"
 
 SAMPLE = (
     "conv",

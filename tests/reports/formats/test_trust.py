@@ -18,7 +18,7 @@ GOLDEN = Path(__file__).parent / "trust_golden.txt"
 
 
 def report() -> str:
-    """The report over all theorems but rules on scalars: their proofs find what is assumed (docs/rules.md says it)."""
+    """The report of all theorems but rules on scalars: their proofs find assumptions (docs/reference/rules.md)."""
     found = {}
     for name, entry in all_entries().items():
         subject = entry.build()

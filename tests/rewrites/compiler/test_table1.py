@@ -33,7 +33,7 @@ def test_no_count_is_below_the_paper(target: str) -> None:
         found = FOUND[name]["targets"][target]
         assert found["flexible"]["invocations"] >= flexible, name
         assert found["flexible"]["invocations"] >= found["exact"]["invocations"], name
-        lower = name == "resnet20" and target in ("flexasr", "vta")  # docs/table1.md says why
+        lower = name == "resnet20" and target in ("flexasr", "vta")  # docs/reference/table1.md says why
         assert (found["exact"]["invocations"] >= exact) is not lower, name
 
 

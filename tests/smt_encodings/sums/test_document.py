@@ -1,4 +1,4 @@
-"""What docs/reductions.md shows is what happens."""
+"""What docs/explanation/reductions.md shows is what happens."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "reductions.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "explanation" / "reductions.md"
 
 
 @pytest.mark.proof

@@ -117,7 +117,7 @@ LEAST = {
     },
     **{"gru": 0.002, "lstm": 0.002},
 }
-"""The least part of its bound that the largest error must take up: bounds over time are loose (docs/numerics.md)."""
+"""The least part of its bound of the largest error: those over time are loose (docs/reference/numerics.md)."""
 QUICK = ("linear and relu", "layer normalisation", "convolution", "dense")
 
 
