@@ -137,7 +137,8 @@ def accesses_of(
     """The accesses of an instruction whose latched fields have the values ``latched``.
 
     ``words`` are the micro-ops that it can find; ``prefix`` makes the names of its variables its own.  Raises
-    Unsupported where addresses depend on what the kernel carries from one iteration to the next.
+    Unsupported where addresses, or whether they are reached, depend on what the kernel carries from one iteration to
+    the next.
     """
     kernel = instruction.kernel
     if kernel is None:
@@ -146,9 +147,10 @@ def accesses_of(
     run = _Walk(prefix, words, carried, dict(latched))
     run.block(kernel.body, substitute(instruction.kernel_guard, latched))
     moving = {run.known[t].name for t in carried if t in run.known}
-    for access in run.found:
-        if moving & free_variables(access.address).keys():
-            raise Unsupported(f"{instruction.name} has addresses that depend on earlier iterations in this reading")
+    # one variable stands for a carried register everywhere, though its value changes
+    terms = [*run.undefined, *(t for access in run.found for t in (access.address, access.where))]
+    if any(moving & free_variables(term).keys() for term in terms):
+        raise Unsupported(f"{instruction.name} has addresses that depend on earlier iterations in this reading")
     return Accesses(tuple(run.found), tuple(run.undefined))
 
 

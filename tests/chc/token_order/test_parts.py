@@ -109,6 +109,21 @@ def test_addresses_that_loops_carry_are_refused() -> None:
         accesses_of(run, {size: const(3, 8)}, [], "a")
 
 
+def test_accesses_that_what_loops_carry_guards_are_refused() -> None:
+    """What is carried is 0 where the outer condition is met, and 1 where the inner one is."""
+    ila = Ila("toy")
+    size, cells = ila.state("size", 8, 0), ila.memory("cells", 8, 8, 0)
+    kernel = Kernel("walk")
+    step = kernel.let("step", const(0, 8))
+    with kernel.loop("i", size) as i, kernel.when("first", step == 0):
+        kernel.assign(step, step + 1)
+        with kernel.when("then", step == 1):
+            kernel.store(cells, i, 1)
+    run = ila.instruction("RUN", "").start(kernel)
+    with pytest.raises(Unsupported, match="RUN has addresses that depend on earlier iterations in this reading"):
+        accesses_of(run, {size: const(3, 8)}, [], "a")
+
+
 # -- the fields of a product's instructions -------------------------------------------------------------------
 
 
