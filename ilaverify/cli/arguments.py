@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import tempfile
 from pathlib import Path
@@ -11,7 +12,10 @@ from ilaverify.errors import UsageError
 
 from .memory import LEAST_MEMORY
 
-__all__ = ["count", "megabytes", "note_large", "require_writable", "seconds", "seed"]
+__all__ = ["count", "megabytes", "note_large", "place", "require_writable", "seconds", "seed"]
+
+MOST_SECONDS = 10**6
+COUNT_DIGITS, SEED_DIGITS = 7, 40
 
 
 def seconds(text: str) -> float:
@@ -20,16 +24,21 @@ def seconds(text: str) -> float:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, not '{text}'")
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, not '{_short(text)}'")
+    if value >= MOST_SECONDS:
+        raise argparse.ArgumentTypeError(f"must be fewer than {MOST_SECONDS} seconds, not '{_short(text)}'")
     return value
 
 
 def count(text: str) -> int:
     """A positive integer; raises argparse.ArgumentTypeError on anything else."""
-    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) < 10**7:
-        raise argparse.ArgumentTypeError(f"must be a positive integer, not '{text}'")
-    return int(text)
+    digits = text.lstrip("0")
+    if not digits or not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"must be a positive integer, not '{_short(text)}'")
+    if len(digits) > COUNT_DIGITS:
+        raise argparse.ArgumentTypeError(f"must be at most {10**COUNT_DIGITS - 1}, not '{_short(text)}'")
+    return int(digits)
 
 
 def megabytes(text: str) -> int:
@@ -53,9 +62,22 @@ def note_large(path: Path) -> None:
 
 def seed(text: str) -> int:
     """A seed of random numbers: a natural number, 0 too; raises argparse.ArgumentTypeError on anything else."""
-    if not (text.isascii() and text.isdigit()) or len(text) > 40:
-        raise argparse.ArgumentTypeError(f"must be a seed, an integer of 0 or more, not '{text}'")
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"must be a seed, an integer of 0 or more, not '{_short(text)}'")
+    if len(text) > SEED_DIGITS:
+        raise argparse.ArgumentTypeError(f"must be a seed of at most {SEED_DIGITS} digits, not '{_short(text)}'")
     return int(text)
+
+
+def place(text: str) -> Path:
+    """Where a file or directory is to be written; raises argparse.ArgumentTypeError on the empty text."""
+    if not text:
+        raise argparse.ArgumentTypeError("must name a place to write to, not ''; the working directory is .")
+    return Path(text)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def require_writable(option: str, path: Path, *, directory: bool = False) -> None:

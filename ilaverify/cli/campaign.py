@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ilaverify.errors import EXIT_INTERRUPTED, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
-from .arguments import count, require_writable, seed
+from .arguments import count, place, require_writable, seed
 
 if TYPE_CHECKING:
     from rewrites.campaigns.campaign import CampaignResult, Phase
@@ -41,7 +41,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--list", action="store_true", help="list the campaigns")
     parser.add_argument("--examples", type=count, default=100, metavar="N", help="default: 100")
     parser.add_argument("--seed", type=seed, default=0, metavar="S", help="default: 0")
-    parser.add_argument("-o", dest="directory", type=Path, metavar="DIR", help="write samples, picture and violation")
+    parser.add_argument("-o", dest="directory", type=place, metavar="DIR", help="write samples, picture and violation")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="run a violating example again")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     parser.set_defaults(run=_campaign)

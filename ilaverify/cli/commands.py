@@ -26,7 +26,7 @@ from . import report as cli_report
 from . import rule as cli_rule
 from . import run as cli_run
 from . import simulate as cli_simulate
-from .arguments import require_writable, seconds
+from .arguments import place, require_writable, seconds
 
 if TYPE_CHECKING:
     from ila_lang import Ila
@@ -50,6 +50,8 @@ class _Parser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
+        if message.endswith("expected one argument"):
+            message += ", and one that begins with - after an equals sign (OPTION=VALUE)"
         raise UsageError(f"{message}\n{self.format_usage().strip()}")
 
     def print_help(self, file: Any = None) -> None:
@@ -102,7 +104,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     mapping.add_argument("name", metavar="NAME")
     mapping.add_argument("--timeout", type=seconds, default=60.0, metavar="S", help="seconds per question to a solver")
     mapping.add_argument("--full", action="store_true", help="a line for every obligation")
-    mapping.add_argument("-o", dest="directory", type=Path, metavar="DIR", help="write certificate or counterexample")
+    mapping.add_argument("-o", dest="directory", type=place, metavar="DIR", help="write certificate or counterexample")
     mapping.set_defaults(run=_mapping)
     mapping.late = partial(_add_methods, mapping)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ilaverify.catalogue import backends
 from ilaverify.errors import EXIT_PROVED, UsageError
 
-from .arguments import require_writable
+from .arguments import place, require_writable
 
 if TYPE_CHECKING:
     from rewrites.compiler.artefact.model import Compiled
@@ -42,7 +42,7 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("model", type=Path, metavar="MODEL")
     parser.add_argument(
-        "-o", dest="directory", type=Path, required=True, metavar="DIR", help="write the compiled model"
+        "-o", dest="directory", type=place, required=True, metavar="DIR", help="write the compiled model"
     )
     parser.add_argument(
         "--proofs", type=Path, default=Path("proofs"), metavar="DIR", help="certificates; default: proofs"

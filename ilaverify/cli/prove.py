@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from ilaverify.errors import EXIT_INTERRUPTED, UsageError
 
 from . import report as cli_report
-from .arguments import count, megabytes, require_writable, seconds, seed
+from .arguments import count, megabytes, place, require_writable, seconds, seed
 from .compile import targets_of
 from .outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, show_outcome
 
@@ -59,7 +59,7 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("--kind", action="append", choices=_KINDS, help="every claim of a kind; may be repeated")
     parser.add_argument(
-        "-o", dest="directory", type=Path, metavar="DIR", help="write certificates and a statement of them"
+        "-o", dest="directory", type=place, metavar="DIR", help="write certificates and a statement of them"
     )
     parser.add_argument("--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="default: processors")
     parser.add_argument("--timeout", type=seconds, default=300.0, metavar="S", help="for each claim; default: 300")

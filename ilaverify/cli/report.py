@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ilaverify.errors import UsageError
 
-from .arguments import require_writable
+from .arguments import place, require_writable
 from .outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, show_outcome
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def add_parser(verbs: Any) -> None:
         "2 something unproved or broken; 64 bad usage, and no page",
     )
     parser.add_argument("names", metavar="NAME", nargs="*", help="the claims; default: all")
-    parser.add_argument("-o", dest="page", type=Path, metavar="FILE", required=True, help="the page")
+    parser.add_argument("-o", dest="page", type=place, metavar="FILE", required=True, help="the page")
     parser.add_argument("--store", type=Path, metavar="FILE", help="proof store; default: in the user's cache")
     add_inputs(parser)
     parser.add_argument("--json", action="store_true", help="machine-readable output")

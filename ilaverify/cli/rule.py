@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ilaverify.errors import UsageError
 
-from .arguments import require_writable, seconds
+from .arguments import place, require_writable, seconds
 
 if TYPE_CHECKING:
     from reports.subjects import Subject
@@ -30,7 +30,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("name", metavar="NAME", help="as in ilaverify list; a mapping has a verb of its own")
     parser.add_argument("--timeout", type=seconds, default=60.0, metavar="S", help="seconds per question to a solver")
     parser.add_argument("--full", action="store_true", help="a line for every obligation")
-    parser.add_argument("-o", dest="directory", type=Path, metavar="DIR", help="write certificate or counterexample")
+    parser.add_argument("-o", dest="directory", type=place, metavar="DIR", help="write certificate or counterexample")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     parser.set_defaults(run=_rule)
 

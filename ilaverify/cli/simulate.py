@@ -12,7 +12,7 @@ from typing import Any
 
 from ilaverify.errors import EXIT_PROVED, UsageError
 
-from .arguments import note_large, require_writable
+from .arguments import note_large, place, require_writable
 
 __all__ = ["add_parser"]
 
@@ -31,7 +31,7 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("model", metavar="MODEL", help="flexasr, hlscnn, vta, or one of another package")
     parser.add_argument("program", type=Path, metavar="PROGRAM")
-    parser.add_argument("-o", dest="output", type=Path, metavar="FILE", help="write the words read to FILE")
+    parser.add_argument("-o", dest="output", type=place, metavar="FILE", help="write the words read to FILE")
     parser.add_argument("--reading", metavar="NAME", help="reading of the model's specification")
     parser.set_defaults(run=_simulate)
 

@@ -248,7 +248,20 @@ BAD: list[tuple[str, str]] = [
         "mapping flexasr_maxpool --shape 2x16x3",
         "ilaverify: Shape of mapping flexasr_maxpool must be ROWSxCOLUMNS, not 2x16x3; give one number for each\n",
     ),
-    ("mapping flexasr_maxpool --shape -2x16", "expected one argument"),
+    (
+        "mapping flexasr_maxpool --shape -2x16",
+        "argument --shape: expected one argument, and one that begins with - after an equals sign (OPTION=VALUE)\n",
+    ),
+    (
+        "mapping flexasr_maxpool --shape 99999999999999999999999x16",
+        "--shape must have extents of at most 9 digits, not '99999999999999999999999x16'\n",
+    ),
+    ("mapping flexasr_maxpool --timeout 1e300", "must be fewer than 1000000 seconds, not '1e300'"),
+    ("mapping flexasr_maxpool --shape 2x16 -o=", "must name a place to write to, not ''; the working directory is ."),
+    ("check x --jobs 999999999", "argument --jobs: must be at most 9999999, not '999999999'"),
+    ("check x --memory 99999999999999999999", "must be at most 9999999, not '99999999999999999999'"),
+    ("prove --all --mutants 3 --seed " + 41 * "1", f"must be a seed of at most 40 digits, not '{41 * '1'}'"),
+    ("check x --jobs " + 5000 * "9", f"must be at most 9999999, not '{57 * '9'}...'"),
     ("mapping flexasr_maxpool --method bmc", "ilaverify: --method bmc must be given a shape, e.g. --shape 16x64\n"),
     ("mapping flexasr_linear --method hash", "ilaverify: --method hash must be given a shape, e.g. --shape 16x64\n"),
     (
