@@ -228,7 +228,7 @@ def _json(compiled: Compiled, digest: str, directory: Path) -> dict[str, Any]:
                 "node": number,
                 "operator": compiled.graph.nodes[number].operator,
                 "origin": origin_text(compiled.graph, number),
-                "mappings": list(dict.fromkeys(call.mapping for call in implementation.calls)),
+                "mappings": [mapping.name for mapping in implementation.mappings],
                 "programs": len(implementation.calls),
             }
             for number, implementation in compiled.implementations.items()

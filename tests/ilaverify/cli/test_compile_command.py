@@ -900,7 +900,8 @@ def test_compile_as_a_command(place: Path, tmp_path: Path, capsys: pytest.Captur
     assert "NO CALIBRATION DATA WERE GIVEN" in out
     np.savez(tmp_path / "x.npz", image=np.stack([image(k)["image"] for k in range(3)]))
     more = ("--calibrate", tmp_path / "x.npz", "--exact", "--weights", "16", "--json")
-    code, out, _ = run(capsys, "compile", place / "small.onnx", *arguments, "-o", tmp_path / "out", *more)
+    code, out, err = run(capsys, "compile", place / "small.onnx", *arguments, "-o", tmp_path / "out", *more)
+    assert code == 0, err
     told = json.loads(out)
     # weights of 16 bits rest on hlscnn_conv2d, which has no certificate here
     assert code == 0 and told["calibrated"] is True

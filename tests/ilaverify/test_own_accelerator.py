@@ -1,0 +1,121 @@
+"""An accelerator in a module of its own is compiled to, checked and run; nothing of the compiler names it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from ilaverify.catalogue import find_backends
+from ilaverify.compilation import claims_for
+from tests.ilaverify.compiled_models import pretended
+
+ROOT = Path(__file__).parents[2]
+
+MODULE = """
+from rewrites.bounds.derivations import machines
+from rewrites.compiler.codegen import AcceleratorOperator, Choice, Program
+from rewrites.compiler.offload.backend import Backend
+from rewrites.compiler.offload.places import WEIGHTS
+from rewrites.compiler.offload.rules import AcceleratorRule
+from rewrites.compiler.offload.takers import as_product
+from rewrites.egraph.pattern import operator
+from rewrites.mappings.vta.claims import GEMM
+from rewrites.targets.target import Target
+from rewrites.targets.vta.code import RULES, Dense
+
+LEAST_OUTPUTS = Choice("least_outputs", "least-outputs", (1, 16), "outputs from which on products go to toy")
+
+
+def product(b, of, a):
+    return b.add("matmul", of[0], b.add("transpose", of[1], permutation=(1, 0)))
+
+
+def regions(sizes):
+    return [("toy memory", "words", 1 << 20, {"x": (0, sizes["m"]), "y": (sizes["m"], sizes["n"])})]
+
+
+PRODUCT = AcceleratorOperator(
+    "toy.product", "x w^T.", range(2, 3), expand=product, mappings=(GEMM,), code=Dense,
+    programs={GEMM: Program((machines.DENSE,), regions)}, splits=RULES,
+)
+RULE = AcceleratorRule(
+    "product on toy",
+    operator("matmul", "x", operator("transpose", "w", attributes={"permutation": (1, 0)})),
+    operator("toy.product", "x", "w", attributes={}),
+)
+BACKEND = Backend(
+    "toy", (PRODUCT,), (RULE,), WEIGHTS, WEIGHTS, lambda constants, flexible: (), as_product(PRODUCT, {}),
+    {"relu": "toy has none"}, choices=(LEAST_OUTPUTS,),
+)
+TARGET = Target("toy", models=(), backend=lambda: BACKEND)
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("own")
+    (place / "toy.py").write_text(MODULE)
+    weights = np.random.default_rng(1).normal(size=(8, 5)).astype("float32")
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["z"], "product"), helper.make_node("Relu", ["z"], ["y"], "act")]
+    graph = helper.make_graph(
+        nodes,
+        "small",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 5])],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (place / "m.onnx").write_bytes(model.SerializeToString(deterministic=True))
+    pretended(claims_for(find_backends(["vta"])), place / "proofs")
+    return place
+
+
+def call(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, for the module registers an operator."""
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "encodings")])}
+    command = [sys.executable, "-m", "ilaverify", *arguments]
+    return subprocess.run(command, cwd=place, env=env, capture_output=True, text=True, check=False)
+
+
+def test_it_is_compiled_to_and_run(place: Path) -> None:
+    asked = ("--module", "toy", "--target", "toy", "--proofs", "proofs", "--no-store", "--least-outputs", "16")
+    done = call(place, "compile", "m.onnx", "-o", "made", "--json", *asked)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert [(a["operator"], a["mappings"]) for a in told["accelerated"]] == [("toy.product", ["vta_gemm"])]
+    assert {"operator": "relu", "count": 1, "reason": "toy has none"} in told["host"]
+    content = json.loads((place / "made" / "model.json").read_text())
+    assert content["targets"] == ["toy"] and content["options"]["least_outputs"] == 16
+    assert {"vta_gemm", "bound-vta-dense", "transposed-twice"} <= set(content["certificates"])
+    plan = json.loads((place / "made" / "plan.json").read_text())
+    assert plan["devices"][0]["memories"][0]["regions"] == {"x": [0, 3], "y": [3, 1]}
+    done = call(place, "run", "made", "--random", "1", "--module", "toy")
+    assert done.returncode == 0 and "1 of 1 operators are within their bounds" in done.stdout, done.stderr
+
+
+def test_it_must_be_named(place: Path) -> None:
+    done = call(place, "compile", "m.onnx", "-o", "other", "--target", "toy", "--proofs", "proofs")
+    assert done.returncode == 64
+    assert "--target must be different names of flexasr, hlscnn, vta, separated by commas, not 'toy'" in done.stderr
+    done = call(place, "compile", "--help", "--module", "toy")
+    shown = " ".join(done.stdout.split())
+    assert "of flexasr, hlscnn, vta, toy; the preferred one first" in shown
+    assert "--least-outputs {1,16} outputs from which on products go to toy; default: 1" in shown
+
+
+def test_without_a_certificate_of_its_mapping_it_is_not_used(place: Path) -> None:
+    (place / "none").mkdir()
+    asked = ("--module", "toy", "--target", "toy", "--proofs", "none", "--no-store")
+    done = call(place, "compile", "m.onnx", "-o", "nothing", *asked)
+    assert done.returncode == 0 and "accelerators  none" in done.stdout
+    assert (
+        "1 matmul: without a live certificate it must not be offloaded (vta_gemm: there is no certificate"
+        in done.stdout
+    )
