@@ -13,7 +13,7 @@ from rewrites.compiler.codegen.calibration import drawn_inputs
 from rewrites.compiler.codegen.parts import equal_parts
 from rewrites.compiler.memory.plan_checker import check_memory_plan
 from rewrites.targets.flexasr.code.adaptive import adaptive_bias, adaptive_scale
-from tests.rewrites.compiler.codegen.nodes import DEVICES, case, normal
+from tests.rewrites.targets.nodes import DEVICES, case, normal
 
 MAGNITUDES = [2.0**k * m for k in range(-30, 31) for m in (1.0, 1.25, 1.9374, 1.9376, 1.9999)]
 

@@ -16,7 +16,7 @@ from ir_semantics.graph import run
 from ir_semantics.graph.build import expansion
 from rewrites.compiler.codegen import Options
 from rewrites.targets.flexasr.code.pools import POOLS
-from tests.rewrites.compiler.codegen.nodes import DEVICES, Case, case, normal
+from tests.rewrites.targets.nodes import DEVICES, Case, case, normal
 
 
 def exact(c: Case, operands: list[Any]) -> Any:

@@ -21,7 +21,7 @@ from rewrites.compiler.codegen import (
     quantisation_of,
 )
 from rewrites.compiler.offload.backend import chosen
-from tests.rewrites.compiler.codegen.nodes import case, normal
+from tests.rewrites.targets.nodes import case, normal
 
 F = "float32"
 

@@ -27,8 +27,8 @@ from rewrites.targets.flexasr.code import pools as flexasr_pools
 from rewrites.targets.hlscnn import code as hlscnn
 from rewrites.targets.vta import code as vta
 from smt_encodings.claims import Status
-from tests.rewrites.compiler.codegen.nodes import DEVICES, Case, case, normal
 from tests.rewrites.compiler.offload.offload_gates import OPERATORS
+from tests.rewrites.targets.nodes import DEVICES, Case, case, normal
 
 Reals = NDArray[np.float64]
 
