@@ -10,6 +10,7 @@ from rewrites.claims.gate import Admission, Gate
 from rewrites.claims.names import slug
 from rewrites.claims.tensor import TensorSubject
 from rewrites.compiler.codegen import Options
+from rewrites.compiler.graph_rules.definitions import definitions as named_definitions
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants, rewrites_of
 from rewrites.egraph import Rule
 from rewrites.egraph.rewrite import Rewrite
@@ -19,6 +20,7 @@ from .backend import Backend
 from .chains import chain_rewrites
 from .directed import Directed, Place
 from .rules import AcceleratorRewrite
+from .unfolding import Unfolding, Uniform
 
 __all__ = ["RuleSet", "is_rule_of", "rules_for"]
 
@@ -60,7 +62,8 @@ def rules_for(
 ) -> RuleSet:
     """The rewrites that lead to these accelerators, as far as the gate admits their claims.
 
-    A rule to an accelerator operator needs one admitted mapping of those that execute it with these options.
+    A rule to an accelerator operator needs one admitted mapping of those that execute it with these options.  Raises
+    ValueError where a backend's definition is none: it would need no certificate.
     """
     rewrites: list[Rewrite] = []
     claims: dict[str, str] = {}
@@ -99,7 +102,12 @@ def rules_for(
             r.mapping.name: _reason(gate, r.mapping.name) for r in backend.chains if r.mapping.name not in gate.admitted
         }
     definitions = {d.rule.name: d for backend in backends for d in backend.definitions(constants, flexible)}
+    known = named_definitions(constants)
     for definition in definitions.values():
+        if type(definition) not in (Unfolding, Uniform) and known.get(definition.rule.name) != definition:
+            raise ValueError(
+                f"{definition.rule.name} must be a definition; it is another rule, of which nothing is proved"
+            )
         use(definition, Equality.BIT_EXACT)
     return RuleSet(tuple(rewrites), claims, equalities, missing)
 

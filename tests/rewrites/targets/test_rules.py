@@ -10,8 +10,12 @@ import pytest
 
 from ir_semantics.graph import Builder, Graph, TensorType
 from ir_semantics.graph.build import expansion
+from ir_semantics.scalars.terms import variable
+from rewrites.compiler.graph_rules.definitions import definitions
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
 from rewrites.compiler.offload.costs import Fixed
+from rewrites.compiler.offload.directed import Directed
+from rewrites.compiler.offload.rule_sets import rules_for
 from rewrites.compiler.offload.rules import AcceleratorRewrite, AcceleratorRule
 from rewrites.compiler.offload.unfolding import Unfolding, Uniform
 from rewrites.egraph import Bound, Computed, EGraphError, Operator, Rule, Substitution, extract, from_graph, operator
@@ -21,7 +25,8 @@ from rewrites.egraph.pattern import Pattern, Variable, build, matches
 from rewrites.egraph.rewrite import sides_of
 from rewrites.egraph.saturation import saturate
 from rewrites.egraph.terms import Term
-from tests.rewrites.compiler.offload.offload_gates import EVERY, OPERATORS
+from rewrites.rules.tensor.matching import TRANSPOSED_TWICE
+from tests.rewrites.compiler.offload.offload_gates import EVERY, OPERATORS, gate
 
 RULES = [rule for backend in EVERY for rule in backend.rules]
 BY_NAME = {rule.name: rule for rule in RULES}
@@ -335,3 +340,46 @@ def test_unfolding_is_the_definition_whatever_is_asked() -> None:
             sides_of([rewrite])(rewrite.rule, wrong)
     with pytest.raises(EGraphError, match=r"^rnn must be well-typed"):
         sides_of([rewrite])(rewrite.rule, Substitution.of({**operands, "x1": operands["x0"]}, dict(terms.values)))
+
+
+# -- what a backend may not bring in -----------------------------------------------------------------------------------
+
+
+def test_a_rule_that_is_called_a_definition_is_refused() -> None:
+    """Nothing is proved of definitions, so that they must be those of operators."""
+    backend, constants = EVERY[0], Constants()
+    right = next(d for d in definitions(constants).values() if d.name == "relu" and not d.folding)
+    for wrong in (replace(right, term=variable("x")), replace(right, rule=Rule("relu is its operand", "-"))):
+        other = replace(backend, definitions=lambda constants, flexible, wrong=wrong: [wrong])
+        with pytest.raises(ValueError, match=r"must be a definition; it is another rule, of which nothing is proved$"):
+            rules_for([other], gate(), constants)
+    same = replace(backend, definitions=lambda constants, flexible: [right])
+    assert right in rules_for([same], gate(), constants).rewrites
+
+
+def test_a_certificate_is_not_of_another_rule_of_the_same_name() -> None:
+    wrong = replace(TRANSPOSED_TWICE, right=TRANSPOSED_TWICE.left)
+    other = replace(EVERY[2], exact={wrong: None})
+    found = rules_for([other], gate(), Constants(), flexible=False)
+    assert found.missing == {"transposed-twice": "the certificate of this name is of another rule"}
+    assert "transposed-twice" not in found.claims.values()
+
+
+def test_a_rule_leads_to_an_operator_of_its_backend() -> None:
+    flexasr, _, vta = EVERY
+    with pytest.raises(ValueError, match=r"must lead to an operator of flexasr, not to vta.dense$"):
+        replace(flexasr, rules=vta.rules)
+
+
+def test_one_rule_at_the_places_of_two_backends() -> None:
+    """Both places count; a rule that applies everywhere for one of them does so for both."""
+    (place,) = EVERY[2].exact.values()
+    assert place is not None
+    second = replace(EVERY[2], name="second", exact={TRANSPOSED_TWICE: replace(place, operators=frozenset({"add"}))})
+    (found,) = (
+        r for r in rules_for([EVERY[2], second], gate(), Constants(), flexible=False).rewrites if "twice" in r.rule.name
+    )
+    assert isinstance(found, Directed) and len(found.places) == 2 and found.operator is None
+    third = replace(EVERY[2], name="third", exact={TRANSPOSED_TWICE: None})
+    names = [r.rule.name for r in rules_for([EVERY[2], third], gate(), Constants(), flexible=False).rewrites]
+    assert {"transposed-twice", "transposed-twice, from right to left"} <= set(names)
