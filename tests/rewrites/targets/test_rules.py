@@ -372,7 +372,7 @@ def test_a_rule_leads_to_an_operator_of_its_backend() -> None:
 
 
 def test_one_rule_at_the_places_of_two_backends() -> None:
-    """Both places count; a rule that applies everywhere for one of them does so for both."""
+    """Both places count; everywhere, and from left to right, is another rewrite."""
     (place,) = EVERY[2].exact.values()
     assert place is not None
     second = replace(EVERY[2], name="second", exact={TRANSPOSED_TWICE: replace(place, operators=frozenset({"add"}))})
