@@ -12,7 +12,7 @@ PYTHONS := $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 
 NEW_ENOUGH := import ensurepip, sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
-.PHONY: help prove resnet20 test test-slow lint format types table2 bench clean
+.PHONY: help prove resnet20 test test-slow lint format types docs serve-docs table2 bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -45,6 +45,12 @@ format: $(VENV)/installed-dev ## rewrite the files in the project's format
 types: $(VENV)/installed-dev ## check the types
 	$(BIN)/mypy
 
+docs: $(VENV)/installed-docs ## build the documents as a site in build/site; a broken link is an error
+	$(BIN)/mkdocs build --quiet --strict
+
+serve-docs: $(VENV)/installed-docs ## show the site at http://127.0.0.1:8000 while it is written
+	$(BIN)/mkdocs serve
+
 table2: $(VENV)/installed-dev ## compare eight operators on the accelerators with real numbers (table 2)
 	$(BIN)/python -m benchmarks.table2
 
@@ -75,6 +81,11 @@ $(VENV)/installed: pyproject.toml constraints.txt
 $(VENV)/installed-compare: $(VENV)/installed
 	@echo "Installing ONNX and onnxruntime"
 	@$(PIP_INSTALL) --no-build-isolation --editable '.[compare]'
+	@touch $@
+
+$(VENV)/installed-docs: $(VENV)/installed
+	@echo "Installing the site generator"
+	@$(PIP_INSTALL) --no-build-isolation --editable '.[docs]'
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
