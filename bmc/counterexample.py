@@ -9,15 +9,18 @@ from the data alone.
 from __future__ import annotations
 
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 from ila_lang import BvSort, CommandError, Expr, ExtentError, Fragment, Machine, MemSort, run_fragment
 from ila_lang.interpreter.compile import Memory, NoBodyError
 from ila_lang.mapping import SizeError, TensorMapping
 
 from .budget import Budget, BudgetExceeded
+from .contents import Draw, dirty, settled
+from .sizes import ends
 from .unroll import Cell, owners
 
 __all__ = ["Counterexample", "Initial", "Outcome", "Runner", "foreign", "placed", "replays", "search", "search_at"]
@@ -28,6 +31,12 @@ Initial = Mapping[Cell, int]
 _SMALL_ROWS, _SMALL_COLUMNS = 36, 64
 _MOST_ELEMENTS = 2304
 _VARIATIONS = (1, 3, 16, 1000)
+_FIRST_SHAPES = 16
+"""Shapes that are tried from several states before others."""
+_FIRST_PART, _SHAPES_PART = 0.3, 0.6
+"""Parts of the budget until which these are tried, and all shapes where sizes at the ends of ranges follow."""
+_SHORT_RUN, _LONGER_RUN = 1 / 40, 1 / 8
+"""Parts of the budget that such a run may take."""
 _SMALL_VALUES = (1, 2, 3, 4, 8, 16, 32, 64)
 
 
@@ -190,23 +199,40 @@ def search(
     shapes: Iterable[tuple[int, ...]] | None = None,
     budget_seconds: float = 10.0,
     seed: int = 0,
+    operands: Sequence[Sequence[int]] = (),
 ) -> Counterexample | None:
     """The first counterexample over ``shapes`` of the input tensor (default: small ones, smallest first), shrunk.
 
-    At each shape the other parameters are varied within the domain, too.  None if there is none within the
-    budget, or if the programs apply functions without a body, which says nothing about the mapping.
+    The first shapes are tried from several initial states in short runs, with ``operands`` (at which a lemma is false)
+    among the data.  At each shape the other parameters are then varied within the domain, too.  Last come sizes at the
+    ends of ranges, where no shapes are given.  None if there is none within the budget, or if the programs apply
+    functions without a body, which says nothing about the mapping.
     """
     tries = _Tries(mapping, budget_seconds, seed)
-    for shape in (mapping.sample_shapes or _small_shapes()) if shapes is None else shapes:
-        try:
-            sizes = mapping.sizes_for(shape)
-        except SizeError:
-            continue
+    every = (mapping.sample_shapes or _small_shapes()) if shapes is None else shapes
+    placed_sizes = _sizes_of(mapping, every)
+    first = list(islice(placed_sizes, _FIRST_SHAPES))
+    tries.until(_FIRST_PART)
+    found = tries.settled(first, operands)
+    tries.until(_SHAPES_PART if shapes is None else 1.0)
+    for shape, sizes in chain(first, placed_sizes) if found is None else ():
         for varied in [dict(sizes), *_variations(mapping, sizes)]:
-            found = tries.at(varied, shape)
-            if found is not None or tries.over:
-                return found
-    return None
+            found = found or (None if tries.over else tries.at(varied, shape))
+        if found is not None or tries.over:
+            break
+    tries.until(1.0)
+    if found is None and shapes is None and first and not tries.over:
+        found = tries.at_ends(min((sizes for _, sizes in first), key=lambda sizes: sum(sizes.values())))
+    return found
+
+
+def _sizes_of(
+    mapping: TensorMapping, shapes: Iterable[tuple[int, ...]]
+) -> Iterator[tuple[tuple[int, ...], dict[str, int]]]:
+    """The shapes inside the domain, with their sizes."""
+    for shape in shapes:
+        with suppress(SizeError):
+            yield shape, dict(mapping.sizes_for(shape))
 
 
 def search_at(
@@ -219,7 +245,11 @@ def search_at(
     models: Sequence[Initial] = (),
 ) -> Counterexample | None:
     """A shrunk counterexample at these sizes, or None; ``models`` (of a solver) are tried first."""
-    return _Tries(mapping, budget_seconds, seed).at(dict(sizes), shape, models, rounds=8)
+    tries = _Tries(mapping, budget_seconds, seed)
+    tries.until(_FIRST_PART)
+    found = None if models else tries.settled([(shape, dict(sizes))])
+    tries.until(1.0)
+    return found or tries.at(dict(sizes), shape, models, rounds=8)
 
 
 def replays(mapping: TensorMapping, found: Counterexample) -> bool:
@@ -278,36 +308,18 @@ def _variations(mapping: TensorMapping, sizes: Mapping[str, int]) -> Iterator[di
                 yield varied
 
 
-def _patterns(seed: int, rounds: int) -> Iterator[Callable[[Cell, int], int]]:
-    """Initial contents: distinct, random and boundary codes as input, always with dirty state."""
-
-    def mixed(number: int, cell: Cell) -> int:
-        address = -1 if cell.address is None else cell.address
-        text = f"{seed}.{number}.{cell.side}.{cell.owner}.{address}".encode()
-        return int.from_bytes(b"".join(zlib.crc32(text, k).to_bytes(4, "little") for k in range(1, 5)), "little")
-
-    def distinct(cell: Cell, _: int) -> int:
-        # an odd factor: 256 consecutive elements have 256 codes, and neighbours differ in sign and size
-        return mixed(0, cell) if cell.side != "input" or cell.address is None else cell.address * 73 + 9
-
-    yield distinct
-    for number in range(1, rounds + 1):
-        yield lambda cell, _, number=number: mixed(number, cell)  # type: ignore[misc]
-
-        def boundary(cell: Cell, width: int, number: int = -number) -> int:
-            top = 1 << (width - 1)
-            return (0, top, top - 1, 2 * top - 1, 1, top + 1)[mixed(number, cell) % 6]
-
-        yield boundary
-
-
 class _Tries:
     """Runs within a budget of seconds: half of it for one run, and a quarter more for making what was found small."""
 
     def __init__(self, mapping: TensorMapping, seconds: float, seed: int) -> None:
         self.runner, self.seconds, self.seed = Runner(mapping), seconds, seed
-        self.deadline = time.perf_counter() + seconds
+        self.start = time.perf_counter()
+        self.deadline = self.start + seconds
         self.cannot_run = False
+
+    def until(self, part: float) -> None:
+        """Lets tries go on until this part of the budget is used up."""
+        self.deadline = self.start + part * self.seconds
 
     @property
     def over(self) -> bool:
@@ -319,7 +331,7 @@ class _Tries:
     ) -> Counterexample | None:
         """A shrunk counterexample at these sizes; ``models`` are tried before other contents."""
         draws = [lambda cell, _, model=model: self.runner.contents(model, cell) for model in models]
-        for draw in (*draws, *_patterns(self.seed, rounds)):
+        for draw in (*draws, *dirty(self.seed, rounds)):
             outcome = self._run(sizes, draw)
             if outcome is not None and outcome.failed:
                 return self._shrunk(sizes, shape, outcome)
@@ -327,9 +339,40 @@ class _Tries:
                 break
         return None
 
-    def _run(self, sizes: Mapping[str, int], draw: Callable[[Cell, int], int]) -> Outcome | None:
-        """One run; None if it takes too long or too much memory, or cannot be."""
-        self.runner.deadline = min(self.deadline, time.perf_counter() + self.seconds / 2)
+    def settled(
+        self,
+        shapes: Sequence[tuple[tuple[int, ...] | None, dict[str, int]]],
+        operands: Sequence[Sequence[int]] = (),
+    ) -> Counterexample | None:
+        """As :meth:`at`, in short runs at each of some shapes, from states in which programs seldom run long."""
+        tensors = [ours for ours, _ in self.runner.mapping.inputs]
+        for shape, sizes in shapes:
+            for draw in settled(self.seed, self.runner.reset, tensors, operands):
+                if self.over:
+                    return None
+                outcome = self._run(sizes, draw, _SHORT_RUN)
+                if outcome is not None and outcome.failed:
+                    return self._shrunk(sizes, shape, outcome)
+        return None
+
+    def at_ends(self, sizes: dict[str, int]) -> Counterexample | None:
+        """As :meth:`settled`, with each size in turn at ends of ranges, for as long as runs stay short."""
+        tensors = [ours for ours, _ in self.runner.mapping.inputs]
+        *_, draw = settled(self.seed, self.runner.reset, tensors)
+        larger = ends(self.runner.mapping, sizes)
+        while larger and not self.over:
+            for name, points in list(larger.items()):
+                point = next(points, None)
+                outcome = None if point is None or self.over else self._run(point, draw, _LONGER_RUN)
+                if point is not None and outcome is not None and outcome.failed:
+                    return self._shrunk(point, None, outcome)
+                if outcome is None:
+                    del larger[name]
+        return None
+
+    def _run(self, sizes: Mapping[str, int], draw: Draw, part: float = 0.5) -> Outcome | None:
+        """One run; None if it takes too long (a part of the budget) or too much memory, or cannot be."""
+        self.runner.deadline = min(self.deadline, time.perf_counter() + self.seconds * part)
         try:
             return self.runner.run(sizes, draw)
         except BudgetExceeded:
@@ -341,7 +384,7 @@ class _Tries:
     def _shrunk(self, sizes: dict[str, int], shape: tuple[int, ...] | None, outcome: Outcome) -> Counterexample:
         """As many cells as possible at their reset value (state first, then inputs), small values in the rest."""
         runner = self.runner
-        self.deadline += self.seconds / 4
+        self.until(1.25)
 
         def failing(candidate: Initial) -> bool:
             nonlocal outcome

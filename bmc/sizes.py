@@ -6,12 +6,12 @@ the mapping's author samples.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pysmt.shortcuts as smt
 from pysmt.utils import quote
 
-from ila_lang import Expr, postorder
+from ila_lang import BvSort, Expr, postorder
 from ila_lang.language.kernel import terms, walk
 from ila_lang.mapping import TensorMapping
 from smt_encodings.bits import BitEncoding, variable_text
@@ -20,7 +20,7 @@ from smt_encodings.printer import script
 from smt_encodings.runs import Point, Points, corners
 from smt_encodings.solvers import z3 as solver_z3
 
-__all__ = ["SizeSampler"]
+__all__ = ["SizeSampler", "ends"]
 
 BOUNDS = (1, 2, 8, 64, 1024, None)
 """Models are sought in which no size is larger than this, one bound after the other."""
@@ -34,9 +34,7 @@ class SizeSampler:
 
     def __init__(self, mapping: TensorMapping) -> None:
         self.mapping = mapping
-        literals = _literals(mapping)
-        along = {name: corners(literals, (1 << v.width) - 1) for name, v in mapping.parameters.items()}
-        self.points = Points(along, self._inside)
+        self.points = _points(mapping)
         with fresh_symbols():
             encoding = BitEncoding()
             nonempty = [extent > 0 for extent in (mapping.rows, mapping.columns)]
@@ -47,9 +45,6 @@ class SizeSampler:
             self._text = script(conditions).replace("(check-sat)\n", "")
             self._symbols = {name: variable_text(v) for name, v in mapping.parameters.items()}
         self._questions = 0
-
-    def _inside(self, sizes: Mapping[str, int]) -> bool:
-        return self.mapping.holds(sizes) and all(self.mapping.output_extents(sizes))
 
     def smallest(self) -> Point | None:
         """Sizes of which none can be made smaller alone; None where the solver knows none."""
@@ -80,9 +75,38 @@ class SizeSampler:
             answer = solver_z3.check("\n".join([self._text, *lines, "(check-sat)\n"]), SECONDS, PATIENCE, once=True)
             if answer.status == "sat":
                 found = {name: answer.model.get(symbol, 0) for name, symbol in self._symbols.items()}
-                if self._inside(found):
+                if self.points.inside(found):
                     return found
         return None
+
+
+def ends(mapping: TensorMapping, sizes: Point) -> dict[str, Iterator[Point]]:
+    """For each size the points at which it alone is at the end of a range, smallest first, and the others are small.
+
+    The ranges are those of registers' widths first, then of every power of two and literal.
+    """
+    points = _points(mapping)
+    least = points.lowered(dict(sizes))
+    states = [*mapping.device.ila.states.values(), *mapping.ir.ila.states.values()]
+    widths = {state.width for state in states if isinstance(state.sort, BvSort)}
+    first = {end for width in widths for end in ((1 << width) - 1, 1 << width)}
+    return {name: _alone(points, least, name, first) for name in least}
+
+
+def _alone(points: Points, least: Point, name: str, first: set[int]) -> Iterator[Point]:
+    larger = [value for value in points.corners[name] if value > least[name]]
+    for value in sorted(larger, key=lambda value: (value not in first, value)):
+        if points.inside(point := least | {name: value}):
+            yield point
+
+
+def _points(mapping: TensorMapping) -> Points:
+    def inside(sizes: Mapping[str, int]) -> bool:
+        return mapping.holds(sizes) and all(mapping.output_extents(sizes))
+
+    literals = _literals(mapping)
+    along = {name: corners(literals, (1 << v.width) - 1) for name, v in mapping.parameters.items()}
+    return Points(along, inside)
 
 
 def _literals(mapping: TensorMapping) -> set[int]:

@@ -62,7 +62,7 @@ def verify_with(mapping: TensorMapping, method: str, discharger: Discharger, **p
     verdict.details = {"parameters": values, **verdict.details, "package": METHODS.guest(chosen.name)}
     if verdict.status is Status.UNKNOWN and sizes is None:
         suspects: Any = verdict.details.get("suspects", ())
-        found = _difference(mapping, suspects)
+        found = _difference(mapping, suspects, _operands(verdict))
         if found is not None and replays(mapping, found):
             verdict.details["counterexample"] = found
             verdict.details["unproved"] = verdict.reason
@@ -74,9 +74,21 @@ def verify_with(mapping: TensorMapping, method: str, discharger: Discharger, **p
     return surviving(verdict, lambda: survey(mapping, sizes, opinion=sizes is None))
 
 
-def _difference(mapping: TensorMapping, suspects: Sequence[Mapping[str, int]]) -> Counterexample | None:
-    """A run that shows a difference: at small shapes, at suspected sizes, or at sizes sampled from the whole domain."""
-    found = search(mapping, budget_seconds=10.0)
+def _operands(verdict: Verdict) -> list[tuple[int, ...]]:
+    """Operands of solvers' models at which lemmas are false."""
+    failed = [o for o in verdict.obligations if o.group == "lemmas" and not o.discharged]
+    models = [a.model for o in failed for a in o.answers if a.status == "sat" and a.model]
+    return [tuple(model.values()) for model in models]
+
+
+def _difference(
+    mapping: TensorMapping, suspects: Sequence[Mapping[str, int]], operands: Sequence[Sequence[int]]
+) -> Counterexample | None:
+    """A run that shows a difference: at small shapes, at suspected sizes, or at sizes sampled from the whole domain.
+
+    ``operands`` are among the data at small shapes.
+    """
+    found = search(mapping, budget_seconds=10.0, operands=operands)
     for sizes in suspects if found is None else ():
         found = found or search_at(mapping, sizes, budget_seconds=10.0)
     sampled = survey(mapping).difference if found is None else None

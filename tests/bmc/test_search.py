@@ -257,3 +257,36 @@ def test_a_counterexample_names_the_shape_that_its_sizes_belong_to() -> None:
     assert found.summary() == f"rows 1, inner 2, columns 3 (n = 1, m = 3): {says}"
     beside = replace(found, shape=(1, 2, 4))
     assert placed(three, beside).summary() == f"sizes (n = 1, m = 3): {says}"
+
+
+# -- where to look ---------------------------------------------------------------------------------------
+
+
+def test_registers_at_reset_are_tried_before_any_that_make_runs_long() -> None:
+    """The number of rows is a register that is never set: at reset it is 0, and most values take 2^31 iterations."""
+
+    def rows_of_a_register(kernel: Kernel, s: Mapping[str, Expr]) -> None:
+        with kernel.loop("u", s["k"]) as u, kernel.loop("j", s["m"]) as j:
+            kernel.store(s["dst"], u * s["m"] + j, kernel.load("word", s["src"], u * s["m"] + j))
+
+    wrong = replace(mapping(rows_of_a_register, extra=[("k", 32)]), sample_shapes=((2, 2), (40, 60)))
+    start = time.perf_counter()
+    found = search(wrong, budget_seconds=2.0)
+    assert found is not None and found.shape == (2, 2) and replays(wrong, found)
+    assert not [cell for cell in found.initial if cell.side != "input"]
+    assert time.perf_counter() - start < 1.0
+
+
+def test_a_size_at_the_end_of_a_registers_range_is_tried() -> None:
+    """The columns go to a register of 10 bits, and only 1024 of them do not fit."""
+
+    def program(p: Kernel, _: Mapping[str, Expr]) -> None:
+        p.command("go", run=true, op=const(0, 4), n_in=N.zext(32), m_in=M[9:0].zext(32))
+
+    domain = (("1 <= n <= 5", (const(1, 16) <= N) & (N <= 5)), ("1 <= m <= 1024", (const(1, 16) <= M) & (M <= 1024)))
+    wrong = replace(mapping(program=program, domain=domain, extra=[("k", 10)]), sample_shapes=((2, 3), (4, 5)))
+    start = time.perf_counter()
+    found = search(wrong, budget_seconds=2.0)
+    assert found is not None and found.sizes == {"n": 1, "m": 1024} and replays(wrong, found)
+    assert time.perf_counter() - start < 3.0
+    assert search(wrong, shapes=[(2, 3), (4, 5)], budget_seconds=1.0) is None

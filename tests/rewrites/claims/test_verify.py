@@ -9,7 +9,7 @@ import pytest
 
 from bmc.counterexample import replays
 from chc.mapping.prove import prove
-from ila_lang import Expr, Kernel, bv, const, ite, primitive, true, var
+from ila_lang import Expr, Function, Kernel, bv, const, ite, primitive, true, var
 from ila_lang.mapping import Lemma
 from ilaverify.refutations import write_refutation
 from rewrites.claims.mapping import MappingSubject
@@ -118,3 +118,26 @@ def test_a_refutation_has_its_data_also_without_a_program_file(tmp_path: Path) -
     assert written == [tmp_path / "toy.counterexample-data.json"]
     again = subject.replayed(written[0].read_text())
     assert again is not None and again.summary == told.summary
+
+
+def test_operands_at_which_a_lemma_is_false_are_tried_as_data() -> None:
+    same = primitive(bv(8), x=bv(8), y=bv(8), name="same")(lambda x, y: x + y)
+    rare = primitive(bv(8), x=bv(8), y=bv(8), name="rare")(
+        lambda x, y: ite((x == 0x35) & (y == 0xC9), const(1, 8), x + y)
+    )
+    x, y = var("x", bv(8)), var("y", bv(8))
+
+    def added(function: Function) -> Callable[[Kernel, Mapping[str, Expr]], None]:
+        def body(k: Kernel, s: Mapping[str, Expr]) -> None:
+            with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+                at = i * s["m"] + j
+                k.store(s["dst"], at, function(k.load("word", s["src"], at), k.load("next", s["src"], at + 1)))
+
+        return body
+
+    lemma = Lemma("sums agree", same(x, y), rare(x, y))
+    claim = mapping(added(same), added(rare), lemmas=(lemma,), abstract=frozenset({"same", "rare"}))
+    verdict = verify(claim, "chc")
+    found = counterexample_of(verdict)
+    assert verdict.status is Status.REFUTED and found is not None and replays(claim, found)
+    assert sorted(found.initial.values()) == [0x35, 0xC9]
