@@ -46,7 +46,7 @@ types: $(VENV)/installed-dev ## check the types
 	$(BIN)/mypy
 
 docs: $(VENV)/installed-docs ## build the documents as a site in build/site; a broken link is an error
-	$(BIN)/mkdocs build --quiet --strict
+	$(BIN)/mkdocs build --strict
 
 serve-docs: $(VENV)/installed-docs ## show the site at http://127.0.0.1:8000 while it is written
 	$(BIN)/mkdocs serve

@@ -21,7 +21,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 ROOT = Path(__file__).parents[1]
 START = "README.md"
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)\s#]+)")
-FENCE = re.compile(r"^(```.*?^```\n|~~~.*?^~~~\n)", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^( *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 GENERATED = re.compile(r"<!-- generated on the site: (\w+) -->")
 ROLE = re.compile(r":(?:attr|class|data|func|meth|mod):(?=<code>)")
 
@@ -38,7 +38,7 @@ class _Fences(Preprocessor):
     def run(self, lines: list[str]) -> list[str]:
         found, fenced, session = list[str](), False, False
         for line in [*lines, ""]:
-            fenced ^= line.startswith("```")
+            fenced ^= line.lstrip().startswith("```")
             if session != (not fenced and (line.startswith(">>>") or (session and line != ""))):
                 session = not session
                 found.append("```pycon" if session else "```")
@@ -92,7 +92,7 @@ def page_of(path: str) -> str:
 
 def prose(text: str) -> Iterator[tuple[bool, str]]:
     """The parts of a document; whether each is prose, not a block of code."""
-    return ((not i % 2, part) for i, part in enumerate(FENCE.split(text)))
+    return ((i % 2 == 0, part) for i, part in enumerate(FENCE.split(text)))
 
 
 def links(path: str, text: str) -> list[str]:
@@ -117,7 +117,7 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
         return posixpath.relpath(page_of(target), posixpath.dirname(here) or ".")
 
     def highlighted(block: str) -> str:
-        return block.replace("```python", "```pycon", 1) if block.startswith("```python\n>>>") else block
+        return re.sub(r"```python(\n *>>>)", r"```pycon\1", block)
 
     parts = (LINK.sub(between_pages, part) if is_prose else highlighted(part) for is_prose, part in prose(markdown))
     return GENERATED.sub(lambda match: TABLES[match[1]](), "".join(parts))
@@ -126,6 +126,11 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
 def on_page_content(html: str, **_: Any) -> str:
     """Docstrings are written for pydoc; here a name's role is seen by its type face."""
     return ROLE.sub("", html)
+
+
+def plain(words: str) -> str:
+    """Words that Markdown takes as they are."""
+    return re.sub(r"[&<>\[\]*_`|\\]", lambda match: f"&#{ord(match[0])};", words)
 
 
 def commands() -> str:
@@ -151,7 +156,7 @@ def claims() -> str:
     for kind, what in KINDS.items():
         lines += [f"## {what[0].upper()}{what[1:]}", "", "| name | what it says | expected |", "|---|---|---|"]
         of_kind = {name: entry for name, entry in entries.items() if entry.kind == kind}
-        lines += [f"| `{n}` | {e.summary.replace('|', '&#124;')} | {e.expected.value} |" for n, e in of_kind.items()]
+        lines += [f"| `{n}` | {plain(e.summary)} | {e.expected.value} |" for n, e in of_kind.items()]
         lines.append("")
     return "\n".join(lines)
 
@@ -163,9 +168,9 @@ def mappings() -> str:
     lines = []
     for name, claim in mappings().items():
         mapping = claim.made()
-        lines += [f"### {name}", "", f"{mapping.statement}.", ""]
+        lines += [f"### {name}", "", f"{plain(mapping.statement)}.", ""]
         lines += [f"* sizes: {', '.join(f'`{words}`' for words, _ in mapping.domain)}"]
-        lines += [f"* assumed: {words}" for words in mapping.assumptions]
+        lines += [f"* assumed: {plain(words)}" for words in mapping.assumptions]
         lines.append("")
     return "\n".join(lines)
 
