@@ -7,7 +7,7 @@
 
 Nothing is proved here: the package passes on what the provers and the checker say, and makes none of it stronger.  Of
 the other packages, what ``__all__`` of :mod:`ila_lang` names is meant for models and mappings of others, and so are the
-doors in :mod:`rewrites` (docs/extending.md).  Everything else may change without notice.
+doors in :mod:`rewrites` (docs/how-to/extending.md).  Everything else may change without notice.
 """
 
 TYPE_CHECKING = False  # typing itself takes time to load

@@ -21,6 +21,7 @@ from rewrites.extensions import ExtensionError, use_module
 from . import campaign as cli_campaign
 from . import check as cli_check
 from . import compile as cli_compile
+from . import new as cli_new
 from . import prove as cli_prove
 from . import report as cli_report
 from . import rule as cli_rule
@@ -116,6 +117,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     cli_report.add_parser(verbs)
     cli_compile.add_parser(verbs)
     cli_run.add_parser(verbs)
+    cli_new.add_parser(verbs)
 
     for verb in verbs.choices.values():
         verb.add_argument(

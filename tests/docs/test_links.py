@@ -44,5 +44,5 @@ def test_quoted_commands_parse(document: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_readme_quotes_commands() -> None:
     verbs = {c[0] for c in commands((ROOT / "README.md").read_text(encoding="utf-8"))}
-    named = "list show mapping check simulate campaign prove report rule compile run"
+    named = "list show mapping check simulate campaign prove report rule compile run new"
     assert verbs == set(named.split())

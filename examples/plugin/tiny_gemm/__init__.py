@@ -1,0 +1,1 @@
+"""The accelerator tiny_gemm for ilaverify."""

@@ -1,0 +1,200 @@
+"""Accelerators in packages of their own: what ``ilaverify new`` writes, and that it works from an installation."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from ilaverify import cli, new
+
+ROOT = Path(__file__).parents[2]
+PLUGIN = ROOT / "examples" / "plugin"
+Run = Callable[..., tuple[int, str, str]]
+
+
+# -- what is written -----------------------------------------------------------------------------------
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (p for p in folder.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+    return {str(p.relative_to(folder)): p.read_bytes() for p in files}
+
+
+def test_the_example_is_what_the_command_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["new", "accelerator", "tiny_gemm", "-o", str(tmp_path / "made")]) == 0
+    out = capsys.readouterr().out.splitlines()
+    found = contents(tmp_path / "made")
+    assert found == contents(PLUGIN)
+    assert sorted(out[:-1]) == sorted(f"written   {tmp_path / 'made' / path}" for path in found)
+    assert out[-1] == f"next      pip install -e {tmp_path / 'made'}, then ilaverify prove --target tiny_gemm -o proofs"
+    again = tmp_path / "empty"
+    again.mkdir()
+    assert cli.main(["new", "accelerator", "tiny_gemm", "-o", str(again)]) == 0
+    assert contents(again) == found
+
+
+def test_no_name_is_left_over() -> None:
+    for path, text in new.accelerator_files("other_chip").items():
+        assert "@name" not in text and "@rule" not in text, path
+        assert "tiny_gemm" not in path + text and "tiny-gemm" not in text
+
+
+FORM = "NAME must be a name for a Python package, of at most 40 of a-z, 0-9 and _, not '{}'; for example my_gemm"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Chip-1", FORM.format("Chip-1")),
+        ("lambda", FORM.format("lambda")),
+        ("vta", "NAME must be new, and there is a target vta already; choose another"),
+        ("ir", "NAME must be new, and there is a model ir already; choose another"),
+        ("numpy", "NAME must be new, and there is a Python module numpy already; choose another"),
+        ("sys", "NAME must be new, and there is a Python module sys already; choose another"),
+    ],
+)
+def test_a_name_must_be_new(
+    name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["new", "accelerator", name]) == 64
+    assert capsys.readouterr() == ("", f"ilaverify: {message}\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_must_be_new_or_empty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "mine").touch()
+    for path, what in ((tmp_path / "used", "has files in it"), (tmp_path / "used" / "mine", "is a file")):
+        assert cli.main(["new", "accelerator", "tiny_gemm", "-o", str(path)]) == 64
+        told = f"-o must name a new or empty folder, and {path} {what}; name another"
+        assert capsys.readouterr() == ("", f"ilaverify: {told}\n")
+    assert contents(tmp_path) == {"used/mine": b""}
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_nothing_is_left_where_writing_fails(there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "made"
+    if there:
+        folder.mkdir()
+    rename = Path.rename
+
+    def fails(path: Path, target: Path) -> Path:
+        if path.name == "tiny_gemm":
+            raise OSError(28, "No space left on device")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", fails)
+    with pytest.raises(OSError, match="No space left"):
+        new.write_accelerator("tiny_gemm", folder)
+    assert folder.exists() == there and not contents(tmp_path)
+
+
+# -- an installation -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def chip(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs ilaverify where the package ``my_chip`` is installed beside it, in a folder of its own."""
+    pytest.importorskip("setuptools", minversion="77")
+    pytest.importorskip("pip", minversion="22.3")  # before, it has no --python
+    base = tmp_path_factory.mktemp("plugin")
+    (base / "elsewhere").mkdir()
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+    def call(*command: str | Path, **more: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            command, cwd=base / "elsewhere", env=plain | more, capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def done(*command: str | Path, **more: str) -> None:
+        code, out, err = call(*command, **more)
+        assert code == 0, out + err
+
+    roots = [str(ROOT), str(ROOT / "encodings")]
+    python = base / "env" / "bin" / "python"
+    verb = ("-m", "ilaverify", "new", "accelerator", "my_chip", "-o", base / "package")
+    done(sys.executable, *verb, PYTHONPATH=os.pathsep.join(roots))
+    done(sys.executable, "-m", "venv", "--without-pip", base / "env")
+    (packages,) = (base / "env").glob("lib/python*/site-packages")
+    (packages / "ilaverify.pth").write_text("\n".join([*roots, sysconfig.get_path("purelib")]))
+    offline = ("--no-deps", "--no-build-isolation", "--no-index", "--quiet", "--disable-pip-version-check")
+    done(sys.executable, "-m", "pip", "--python", python, "install", *offline, base / "package")
+    return lambda *arguments: call(python, "-m", "ilaverify", *arguments)
+
+
+def test_it_is_known(chip: Run) -> None:
+    code, out, err = chip("list")
+    assert code == 0, err
+    listed = dict(line.split(None, 1) for line in out.splitlines() if line.startswith("  "))
+    assert listed["my_chip_dense"] == "a dense layer of bytes with bias and requantisation, on my_chip"
+    assert listed["my_chip"] == "my_chip at its bus: scratchpads, GEMM, requantisation"
+    code, out, _ = chip("show", "my_chip")
+    assert code == 0 and out.startswith("ILA my_chip\n  Products of matrices of signed bytes")
+    code, out, _ = chip("show", "my_chip", "--check")
+    assert code == 0 and {line.split()[0] for line in out.splitlines()} == {"PROVED"}
+    code, out, _ = chip("campaign", "my_chip_dense", "--examples", "10")
+    assert code == 0 and "violations     0 of 10 examples" in out
+
+
+@pytest.mark.proof
+def test_a_refutation_replays_by_simulate(chip: Run) -> None:
+    code, out, err = chip("mapping", "my_chip_wraps", "-o", "refuted")
+    assert code == 1 and "0xe on the device and 0x7f in the IR" in out, out + err
+    program = "refuted/my_chip_wraps.counterexample.json"
+    assert chip("simulate", "my_chip_wraps", program) == (0, "11 READ data_out=0x0000000e\n", "")
+    assert chip("simulate", "my_chip", program) == (0, "11 READ data_out=0x0000007f\n", "")
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("method", ["bmc", "hash"])
+def test_one_shape_is_proved(method: str, chip: Run) -> None:
+    code, out, err = chip("mapping", "my_chip_dense", "--method", method, "--shape", "2x3x2")
+    assert code == 0 and out.startswith("PROVED  my_chip_dense"), out + err
+
+
+@pytest.mark.proof
+def test_from_proofs_to_a_run(chip: Run, tmp_path: Path) -> None:
+    store, proofs = ("--store", str(tmp_path / "store")), str(tmp_path / "proofs")
+    rules = ("my-chip-rows-in-two-parts", "my-chip-outputs-in-two-parts", "transposed-twice")
+    wrong = ("my-chip-outputs-in-two-parts-exchanged", "my-chip-relu-of-bytes", "my_chip_wraps", "my_chip_weights")
+    claims = ("my_chip_dense", "my-chip-relu-of-bytes-repaired", *rules, *wrong)
+    code, out, err = chip("prove", *claims, *store, "-o", proofs)
+    assert code == 0 and out.endswith("5 PROVED, 4 REFUTED; all as expected\n"), out + err
+    code, out, err = chip("check", proofs)
+    assert code == 0, out + err
+    code, out, err = chip("report", *claims, *store, "-o", str(tmp_path / "report.html"))
+    assert code == 0, out + err
+    code, out, _ = chip("rule", rules[0])
+    assert code == 0 and "PROVED" in out
+
+    draw = np.random.default_rng(3)
+    w = draw.normal(size=(1500, 7)).astype("float32")
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", [5, 1500]), ("y", [5, 7])))
+    product = helper.make_node("MatMul", ["x", "w"], ["y"])
+    graph = helper.make_graph([product], "product", [x], [y], [numpy_helper.from_array(w, "w")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    onnx.save(model, tmp_path / "model.onnx")
+    compiled = str(tmp_path / "compiled")
+    arguments = (str(tmp_path / "model.onnx"), "--target", "my_chip", "--proofs", proofs, *store, "-o", compiled)
+    code, out, err = chip("compile", *arguments)
+    # a scratchpad holds two rows of x or w: five rows in three parts, seven outputs in four
+    assert code == 0 and "1 my_chip.dense; 12 programs" in out, out + err
+    assert "rests on      4 certificates: my-chip-outputs-in-two-parts, my-chip-rows-in-two-parts" in out
+    inputs = draw.normal(size=(5, 1500)).astype("float32")
+    np.savez(tmp_path / "x.npz", x=inputs)
+    result = tmp_path / "y.npz"
+    code, out, err = chip("run", compiled, "--input", str(tmp_path / "x.npz"), "--output", str(result))
+    assert code == 0 and "no bound: none is proved for my_chip" in out, out + err
+    wanted = inputs.astype(np.float64) @ w.astype(np.float64)
+    assert np.abs(np.load(result)["y"] - wanted).max() < 0.05 * np.abs(wanted).max()
