@@ -181,11 +181,11 @@ def samples_of(graph: Graph, arrays: Mapping[str, Array]) -> list[dict[str, Arra
             raise UsageError(
                 f"calibration data of {name} must be {of} or several of these, not {given.dtype}{list(given.shape)}"
             )
-        missing = np.count_nonzero(given != given)
+        missing = given.size - np.count_nonzero(np.isfinite(given))
         if missing:
             raise UsageError(
-                f"calibration data of {name} must be numbers, and {missing} of {given.size} are NaN; leave these "
-                "samples out"
+                f"calibration data of {name} must be finite numbers, and {missing} of {given.size} are NaN or infinite"
+                "; leave these samples out"
             )
         stacked[name], counts[name] = given, len(given)
     unknown = sorted(set(arrays) - set(graph.inputs))

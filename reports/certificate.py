@@ -211,6 +211,9 @@ def certificate_text(content: Mapping[str, Any]) -> str:
     return canonical_text(dict(content)) + "\n"
 
 
+_AGAIN = "prove the claim again (ilaverify prove NAME -o DIR)"
+
+
 def read_certificate(path: Path) -> dict[str, Any]:
     """The certificate in a file.
 
@@ -220,7 +223,10 @@ def read_certificate(path: Path) -> dict[str, Any]:
     try:
         text = read_at_most(path, "a certificate", MOST_BYTES).decode("ascii")
     except UnicodeDecodeError as error:
-        raise CertificateError(f"{path}: a certificate must be JSON text: {error}") from error
+        raise CertificateError(
+            f"{path}: a certificate must be JSON text in ASCII, and byte {error.start} is "
+            f"{error.object[error.start]:#x}; {_AGAIN}"
+        ) from error
     return parse_certificate(text, path, "file")
 
 
@@ -231,8 +237,16 @@ def parse_certificate(text: str, where: Path, medium: str = "text") -> dict[str,
     """
     try:
         content = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise CertificateError(
+            f"{where}: a certificate must be JSON text, not one that breaks at line {error.lineno}, column "
+            f"{error.colno}; {_AGAIN}"
+        ) from error
     except (ValueError, RecursionError) as error:
-        raise CertificateError(f"{where}: a certificate must be JSON text: {error}") from error
+        raise CertificateError(
+            f"{where}: a certificate must be JSON text without numbers of thousands of digits or as deep nesting; "
+            f"{_AGAIN}"
+        ) from error
     _check_form(where, content)
     try:
         members = _members(content)  # written once, for both comparisons: they are most of the time of reading
@@ -275,7 +289,9 @@ def _check_form(path: Path, content: object) -> None:
     need("the certificate", content, dict)
     assert isinstance(content, dict)
     if content.get("schema") != SCHEMA:
-        raise CertificateError(f"{path}: schema must be {SCHEMA}, not {content.get('schema')!r}")
+        raise CertificateError(
+            f"{path}: schema must be {SCHEMA}, not {content.get('schema', 'missing')!r:.60}; {_AGAIN}"
+        )
     for key, kind in _TOP.items():
         need(key, content.get(key), kind)
     if set(content) != set(_TOP):

@@ -230,7 +230,9 @@ def run_entries(
     except KeyboardInterrupt:
         interrupted = True
         progress.clear()
-        print("ilaverify: interrupted; what was proved is kept", file=sys.stderr)
+        keeps = store is not None or options.directory is not None
+        said = "nothing was proved" if not done else f"what was proved is {'kept' if keeps else 'shown, and not kept'}"
+        print(f"ilaverify: interrupted; {said}", file=sys.stderr)
     finally:
         progress.clear()
         for number, handler in before.items():

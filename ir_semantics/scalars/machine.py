@@ -118,7 +118,8 @@ class MachineExpressions:
         if op in _COMPARISONS:
             return _COMPARISONS[op](*(_wide(a, shape, shape.width + 1) for a in args))
         if op not in _ARITHMETIC or (shape.fraction and op in _INTEGERS_ONLY):
-            raise NotInterpreted(f"the format {kinds[0]} has no operator {op}")
+            instead = "; use divide_floor or divide_toward_zero" if op == "div" and not shape.fraction else ""
+            raise NotInterpreted(f"the format {kinds[0]} has no operator {op}{instead}")
         return _ARITHMETIC[op](shape, *args)
 
     def _logic(self, op: str, kind: Format, args: Sequence[Expr]) -> Expr:

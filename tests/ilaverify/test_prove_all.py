@@ -21,8 +21,8 @@ from bmc.counterexample import Counterexample, replays, search, search_at
 from bmc.unroll import Cell
 from chc.mapping.prove import claim_of
 from ila_lang.mapping import TensorMapping
+from ilaverify import cli, stored
 from ilaverify import prove_all as module
-from ilaverify import stored
 from ilaverify.catalogue import mapping_entries, mappings
 from ilaverify.cli.outcomes import exit_code_of
 from ilaverify.identity import prover_identity, sources_stamp
@@ -469,3 +469,31 @@ def test_end_to_end(tmp_path: Path) -> None:
     process = command("flexasr_maxpool", "--recheck", cwd=tmp_path)
     output, errors = process.communicate(timeout=120)
     assert (process.returncode, errors) == (0, "") and ", from store" in output
+
+
+@pytest.mark.parametrize(
+    ("finished", "options", "said"),
+    [
+        (0, ["--no-store"], "nothing was proved"),
+        (1, ["--no-store"], "what was proved is shown, and not kept"),
+        (1, ["--no-store", "-o", "out"], "what was proved is kept"),
+        (1, [], "what was proved is kept"),
+    ],
+)
+def test_an_interrupted_run_says_what_it_keeps(
+    finished: int,
+    options: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> Iterator[ProofOutcome]:
+        yield from [ProofOutcome("f1", "PROVED", kind="rule")][:finished]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ilaverify.prove_all.prove_all", interrupted)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["prove", "f1", *options]) == 130
+    assert capsys.readouterr().err.splitlines()[-1] == f"ilaverify: interrupted; {said}"

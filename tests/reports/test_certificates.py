@@ -136,6 +136,31 @@ def test_what_is_not_a_certificate_is_refused(text: str, tmp_path: Path) -> None
         read_certificate(path)
 
 
+@pytest.mark.parametrize(
+    ("held", "message"),
+    [
+        (b"", "a certificate must be JSON text, not one that breaks at line 1, column 1"),
+        (b'{"a": \xbd}', "a certificate must be JSON text in ASCII, and byte 6 is 0xbd"),
+        (
+            b"1" * 5000,
+            "a certificate must be JSON text without numbers of thousands of digits or as deep nesting",
+        ),
+        (
+            b"[" * 100_000,
+            "a certificate must be JSON text without numbers of thousands of digits or as deep nesting",
+        ),
+        (b"{}", "schema must be ilaverify-certificate-4, not 'missing'"),
+    ],
+    ids=range(5),
+)
+def test_a_damaged_certificate_is_told_with_the_next_step(held: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "d.json"
+    path.write_bytes(held)
+    with pytest.raises(CertificateError) as caught:
+        read_certificate(path)
+    assert str(caught.value) == f"{path}: {message}; prove the claim again (ilaverify prove NAME -o DIR)"
+
+
 def test_a_missing_file_or_a_directory_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "missing", tmp_path):
         with pytest.raises(FileRefused, match="readable file"):

@@ -932,13 +932,19 @@ def test_calibration_data_must_fit(place: Path) -> None:
         samples_of(graph, {"image": one, "more": one})
 
 
-def test_calibration_data_must_be_numbers(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_calibration_data_must_be_numbers(
+    value: float, place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     one, out = image()["image"], tmp_path / "out"
-    one[0, 1, 2, 3] = np.nan
+    one[0, 1, 2, 3] = value
     np.savez(tmp_path / "x.npz", image=np.stack([image()["image"], one]))
     request = ("--target", "hlscnn", "-o", out, "--proofs", place / "proofs", "--calibrate", tmp_path / "x.npz")
     code, _, err = run(capsys, "compile", place / "small.onnx", *request)
-    says = "\nilaverify: calibration data of image must be numbers, and 1 of 144 are NaN; leave these samples out\n"
+    says = (
+        "\nilaverify: calibration data of image must be finite numbers, and 1 of 144 are NaN or infinite; leave these "
+        "samples out\n"
+    )
     assert code == 64 and err.endswith(says) and not out.exists()
 
 
