@@ -67,6 +67,8 @@ def verify_with(mapping: TensorMapping, method: str, discharger: Discharger, **p
             verdict.details["counterexample"] = found
             verdict.details["unproved"] = verdict.reason
             verdict.status, verdict.reason = Status.REFUTED, found.summary()
+        elif suspects:  # sizes at which an obligation is false refute nothing
+            verdict.reason += "; no run at these sizes shows a difference"
     elif verdict.status is Status.REFUTED:
         found = counterexample_of(verdict)
         if found is None or not replays(mapping, found):

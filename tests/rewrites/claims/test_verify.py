@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -141,3 +142,24 @@ def test_operands_at_which_a_lemma_is_false_are_tried_as_data() -> None:
     found = counterexample_of(verdict)
     assert verdict.status is Status.REFUTED and found is not None and replays(claim, found)
     assert sorted(found.initial.values()) == [0x35, 0xC9]
+
+
+def test_sizes_of_a_solvers_model_that_show_no_difference_are_told_as_such() -> None:
+    f = primitive(bv(8), x=bv(8), name="f")(lambda x: x + 1)
+    g = primitive(bv(8), x=bv(8), name="g")(lambda x: x + 1)
+
+    def applied(function: Function) -> Callable[[Kernel, Mapping[str, Expr]], None]:
+        def body(k: Kernel, s: Mapping[str, Expr]) -> None:
+            with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+                k.store(s["dst"], i * s["m"] + j, function(k.load("word", s["src"], i * s["m"] + j)))
+
+        return body
+
+    domain = (("1 <= n <= 5", (const(1, 16) <= N) & (N <= 5)), ("1 <= m <= 5", (const(1, 16) <= M) & (M <= 5)))
+    claim = mapping(applied(f), applied(g), domain=domain, abstract=frozenset({"f", "g"}))
+    verdict = verify(replace(claim, sample_shapes=((2, 2),)), "chc")
+    assert verdict.status is Status.UNKNOWN and verdict.details["suspects"]
+    [suspect] = verdict.details["suspects"]  # type: ignore[misc, attr-defined]
+    assert verdict.reason.endswith(
+        f": sat, at n = {suspect['n']}, m = {suspect['m']}; no run at these sizes shows a difference"
+    )
