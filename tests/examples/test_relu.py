@@ -1,0 +1,43 @@
+"""The accelerator that the README begins with is proved, and beyond its buffer it is refuted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ilaverify
+from ila_lang import const
+from smt_encodings.claims import Status
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def relu(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    import relu  # type: ignore[import-not-found]
+
+    yield relu
+    sys.modules.pop("relu", None)
+
+
+@pytest.mark.proof
+def test_it_is_proved_for_every_length(relu: Any) -> None:
+    assert ilaverify.prove(relu.claim, "chc").status is Status.PROVED
+
+
+@pytest.mark.proof
+def test_one_byte_more_than_the_buffer_has_is_refuted(relu: Any) -> None:
+    domain = (("1 <= n <= 4097", (const(1, 32) <= relu.n) & (relu.n <= 4097)),)
+    assert ilaverify.prove(replace(relu.claim, domain=domain), "chc").status is Status.REFUTED
+
+
+def test_the_readme_quotes_it() -> None:
+    quoted = (ROOT / "README.md").read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    assert quoted in (ROOT / "examples" / "relu.py").read_text(encoding="utf-8")
+    assert 20 <= sum(bool(line) for line in quoted.splitlines()) <= 30
