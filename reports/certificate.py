@@ -214,6 +214,10 @@ def certificate_text(content: Mapping[str, Any]) -> str:
 _AGAIN = "prove the claim again (ilaverify prove NAME -o DIR)"
 
 
+class _Unreadable(CertificateError):
+    """A text that is no certificate of this version."""
+
+
 def read_certificate(path: Path) -> dict[str, Any]:
     """The certificate in a file.
 
@@ -227,7 +231,10 @@ def read_certificate(path: Path) -> dict[str, Any]:
             f"{path}: a certificate must be JSON text in ASCII, and byte {error.start} is "
             f"{error.object[error.start]:#x}; {_AGAIN}"
         ) from error
-    return parse_certificate(text, path, "file")
+    try:
+        return parse_certificate(text, path, "file")
+    except _Unreadable as error:
+        raise CertificateError(f"{error}; {_AGAIN}") from error
 
 
 def parse_certificate(text: str, where: Path, medium: str = "text") -> dict[str, Any]:
@@ -238,14 +245,13 @@ def parse_certificate(text: str, where: Path, medium: str = "text") -> dict[str,
     try:
         content = json.loads(text)
     except json.JSONDecodeError as error:
-        raise CertificateError(
-            f"{where}: a certificate must be JSON text, not one that breaks at line {error.lineno}, column "
-            f"{error.colno}; {_AGAIN}"
+        raise _Unreadable(
+            f"{where}: a certificate must be JSON text, not one that breaks at line {error.lineno}, "
+            f"column {error.colno}"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise CertificateError(
-            f"{where}: a certificate must be JSON text without numbers of thousands of digits or as deep nesting; "
-            f"{_AGAIN}"
+        raise _Unreadable(
+            f"{where}: a certificate must be JSON text without numbers of thousands of digits or as deep nesting"
         ) from error
     _check_form(where, content)
     try:
@@ -289,9 +295,7 @@ def _check_form(path: Path, content: object) -> None:
     need("the certificate", content, dict)
     assert isinstance(content, dict)
     if content.get("schema") != SCHEMA:
-        raise CertificateError(
-            f"{path}: schema must be {SCHEMA}, not {content.get('schema', 'missing')!r:.60}; {_AGAIN}"
-        )
+        raise _Unreadable(f"{path}: schema must be {SCHEMA}, not {content.get('schema', 'missing')!r:.60}")
     for key, kind in _TOP.items():
         need(key, content.get(key), kind)
     if set(content) != set(_TOP):
