@@ -37,6 +37,7 @@ class ExtentError(ValueError):
     """An extent that is larger than what the loop's counter can count."""
 
     def __init__(self, extent: int, counter: str, kernel: str) -> None:
+        self.counter, self.kernel = counter, kernel
         super().__init__(f"Extent {extent} must fit the counter {counter} of {kernel}")
 
 
