@@ -10,13 +10,13 @@ the other packages, what ``__all__`` of :mod:`ila_lang` names is meant for model
 doors in :mod:`rewrites` (docs/how-to/extending.md).  Everything else may change without notice.
 """
 
+from .version import VERSION as __version__
+
 TYPE_CHECKING = False  # typing itself takes time to load
 if TYPE_CHECKING:
-    from .api import campaign, check, prove, simulate, use_module
+    from .api import campaign, check, compile, load, prove, run, simulate, use_module
 
-__all__ = ["__version__", "campaign", "check", "prove", "simulate", "use_module"]
-
-__version__ = "0.1.0"
+__all__ = ["__version__", "campaign", "check", "compile", "load", "prove", "run", "simulate", "use_module"]
 
 
 def __getattr__(name: str) -> object:

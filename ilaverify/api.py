@@ -6,22 +6,27 @@ that :func:`use_module` was given.  All raise UsageError where a name is not kno
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ila_lang.mapping import TensorMapping
 from rewrites.extensions import use_module
 
-from .catalogue import find_campaign, find_mapping, find_simulator, find_subject, mappings
+from .catalogue import all_entries, find_backends, find_campaign, find_mapping, find_simulator, find_subject, mappings
 from .checking import SOLVERS, Checked, check_file, check_model
 
 if TYPE_CHECKING:
+    from ir_semantics.graph.types import Array
     from rewrites.campaigns.campaign import CampaignResult
+    from rewrites.compiler.artefact.model import Compiled
+    from rewrites.compiler.codegen import Options
     from rewrites.targets.target import Simulated
     from smt_encodings.claims import Verdict
 
-__all__ = ["campaign", "check", "prove", "simulate", "use_module"]
+    from .comparison import Comparison
+
+__all__ = ["campaign", "check", "compile", "load", "prove", "run", "simulate", "use_module"]
 
 
 def prove(claim: str | TensorMapping, method: str = "auto", *, timeout: float = 60.0, **parameters: Any) -> Verdict:
@@ -75,3 +80,54 @@ def campaign(name: str, *, examples: int = 100, seed: int = 0) -> CampaignResult
     from rewrites.campaigns.campaign import run_campaign
 
     return run_campaign(find_campaign(name), examples=examples, seed=seed)
+
+
+def compile(
+    model: Path | str,
+    targets: Sequence[str],
+    *,
+    proofs: Path | str = "proofs",
+    dimensions: Mapping[str, int] | None = None,
+    calibration: Mapping[str, Array] | None = None,
+    exact: bool = False,
+    options: Options | None = None,
+    directory: Path | str | None = None,
+) -> Compiled:
+    """A model compiled for targets, the preferred one first, by rules that hold a live certificate in ``proofs``.
+
+    ``dimensions`` are values of the model's symbolic extents, ``calibration`` has inputs by name.  With ``directory``
+    the compiled model is written there, for :func:`load`.  Raises GraphError where the model cannot be imported.
+    """
+    from rewrites.compiler.artefact.model import write_compiled
+    from rewrites.compiler.artefact.summary import summary_text
+    from rewrites.compiler.codegen import Options
+
+    from .compilation import Request, compile_model
+
+    find_backends(tuple(targets))
+    chosen = options or Options()
+    request = Request(Path(model), tuple(targets), Path(proofs), dimensions or {}, calibration, exact, options=chosen)
+    compiled = compile_model(request, all_entries())
+    if directory is not None:
+        write_compiled(Path(directory), compiled, summary_text(compiled))
+    return compiled
+
+
+def load(directory: Path | str) -> Compiled:
+    """A compiled model, read from its directory; raises UsageError where it is damaged.
+
+    That its certificates are live is not looked at: :func:`check` does that.
+    """
+    from .compilation import load_compiled
+
+    return load_compiled(Path(directory))
+
+
+def run(compiled: Compiled, inputs: Mapping[str, Array]) -> Comparison:
+    """A compiled model on the simulators, beside the same graph on the host, with errors and proved bounds.
+
+    Raises GraphError where inputs do not fit.
+    """
+    from .comparison import compare
+
+    return compare(compiled.graph, compiled.implementations, inputs, certified=compiled.certificates)

@@ -13,7 +13,7 @@ from rewrites.claims.method import METHODS
 from smt_encodings.solvers import cvc5 as solver_cvc5
 from smt_encodings.solvers import z3 as solver_z3
 
-from . import __version__
+from .version import VERSION
 
 __all__ = ["Stamp", "method_files", "prover_identity", "read_provers", "sources_stamp"]
 
@@ -29,7 +29,7 @@ def prover_identity(subject: Subject, method: str = "") -> dict[str, str]:
     method = method or subject.method
     guest = METHODS.guest(method) if subject.kind == "mapping" else ""
     return ({"package": guest} if guest else {}) | {
-        "tool": __version__,
+        "tool": VERSION,
         "method": installed().digest(_modules(subject, method)),
         "solvers": f"{solver_z3.version()}, {solver_cvc5.version()}",
         "pysmt": version("pysmt"),

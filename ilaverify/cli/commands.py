@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ilaverify import __version__
 from ilaverify.errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
+from ilaverify.version import VERSION
 from rewrites.extensions import ExtensionError, use_module
 
 from . import campaign as cli_campaign
@@ -87,7 +87,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
         "undecided or broken, 64 bad usage (a file that is named and cannot be read, too), 130 interrupted, 141 the "
         "reader of the output went away before its end",
     )
-    parser.add_argument("--version", action="version", version=f"ilaverify {__version__}")
+    parser.add_argument("--version", action="version", version=f"ilaverify {VERSION}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="COMMAND", parser_class=_Parser)
 
     listing = verbs.add_parser("list", help="names of models, and of mappings and all other claims")

@@ -316,7 +316,7 @@ def write_reports(
 
     ``inputs`` are shown on the HTML page beside the proofs.
     """
-    from ilaverify import __version__
+    from ilaverify.version import VERSION
     from reports.certificate import certificate_name, write_atomically
     from reports.formats.intoto import statement_text
     from reports.formats.junit import junit_text
@@ -333,10 +333,10 @@ def write_reports(
             certificate_name(o.name, o.method): o.document for o in outcomes if o.document and o.status == "PROVED"
         }
         if certificates:
-            put(options.directory / STATEMENT_FILE, statement_text(certificates, f"ilaverify {__version__}"))
+            put(options.directory / STATEMENT_FILE, statement_text(certificates, f"ilaverify {VERSION}"))
     reports: dict[str, Callable[[], str]] = {
         "junit": lambda: junit_text(outcomes),
-        "sarif": lambda: sarif_text(outcomes, __version__),
+        "sarif": lambda: sarif_text(outcomes, VERSION),
         "markdown": lambda: summary_text(outcomes),
         "trust": lambda: trust_report({o.name: o.trust for o in outcomes if o.trust and o.status != "REFUTED"}),
         "html": lambda: cli_report.page_of(outcomes, inputs or cli_report.PageInputs()),

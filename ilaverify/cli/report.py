@@ -168,14 +168,14 @@ def page_of(outcomes: Sequence[ProofOutcome], inputs: PageInputs, source: str = 
     import platform
     from importlib.metadata import version
 
-    from ilaverify import __version__
+    from ilaverify.version import VERSION
     from reports.html.page import html_page
     from rewrites.claims.method import METHODS
     from smt_encodings.solvers import cvc5 as solver_cvc5
     from smt_encodings.solvers import z3 as solver_z3
 
     versions = {
-        "ilaverify": __version__,
+        "ilaverify": VERSION,
         "z3": solver_z3.version().removeprefix("z3 "),
         "cvc5": solver_cvc5.version().removeprefix("cvc5 "),
         "pySMT": version("pysmt"),

@@ -77,13 +77,11 @@ def read_arrays(path: Path, what: str) -> dict[str, Array]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from ilaverify.catalogue import backends
     from ilaverify.comparison import compare
+    from ilaverify.compilation import load_compiled
     from ilaverify.references import run_onnx
     from ir_semantics.graph.types import GraphError
-    from rewrites.compiler.artefact.contents import check_contents
     from rewrites.compiler.artefact.errors import ArtefactError
-    from rewrites.compiler.artefact.model import read_compiled
     from rewrites.compiler.codegen import Devices
     from rewrites.compiler.codegen.calibration import drawn_inputs
 
@@ -92,13 +90,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.output is not None:
         require_writable("--output", options.output)
     started = time.perf_counter()
-    try:
-        compiled = read_compiled(options.directory, backends())
-    except ArtefactError as error:
-        raise UsageError(str(error)) from error
-    wrong = [f"{check.what}: {problem}" for check in check_contents(compiled) for problem in check.problems]
-    if wrong:
-        raise UsageError(f"{options.directory} must be a compiled model as compile writes it: {'; '.join(wrong)}")
+    compiled = load_compiled(options.directory)
     loading = time.perf_counter() - started
     if options.input is not None:
         inputs = read_arrays(options.input, "inputs")

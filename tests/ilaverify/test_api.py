@@ -82,3 +82,25 @@ def test_a_script_that_hides_a_package(name: str, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(path)], env=env, capture_output=True, text=True, check=False)
     said = f"ImportError: {path} hides the package {name} of ilaverify; give the file another name"
     assert done.stderr.splitlines()[-1] == said
+
+
+def test_models_are_compiled_loaded_and_run(tmp_path: Path) -> None:
+    pytest.importorskip("onnx")
+    from ilaverify.catalogue import find_backends
+    from ilaverify.compilation import claims_for
+    from tests.ilaverify.compiled_models import TARGETS, image, pretended, small_model
+
+    model = small_model(tmp_path / "small.onnx")
+    proofs = pretended(claims_for(find_backends(TARGETS)), tmp_path / "proofs")
+    compiled = ilaverify.compile(model, TARGETS, proofs=proofs, directory=tmp_path / "compiled")
+    assert compiled.implementations
+    again = ilaverify.load(tmp_path / "compiled")
+    assert again.graph.nodes == compiled.graph.nodes
+    one, two = ilaverify.run(compiled, image()), ilaverify.run(again, image())
+    assert all((one.results[name] == two.results[name]).all() for name in one.results) and one.results
+    (tmp_path / "compiled" / "model.json").write_text("{}")
+    with pytest.raises(UsageError):
+        ilaverify.load(tmp_path / "compiled")
+    with pytest.raises(UsageError) as raised:
+        ilaverify.compile(model, ["tpu"], proofs=proofs)
+    assert str(raised.value) == "targets must be different names of flexasr, hlscnn, vta, not tpu"
