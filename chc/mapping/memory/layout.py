@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
 from chc.mapping.arithmetic.exact import less
@@ -55,6 +56,20 @@ class Reader:
             except NotLinearizable as error:
                 problem = error
         raise problem
+
+    def require_same(self, scene: Scene, other: Reader) -> None:
+        """Proves that another reader, whose address is the same term, reads the same cell in a scene.
+
+        Terms of equal form are equal numbers only where their iterations exist: elsewhere they may have wrapped around.
+        """
+        if self.spot is other.spot and all(self.at[c] is other.at.get(c) for c in self.at):
+            return
+        one, two = self.term(scene), other.term(scene)
+        if one is not two:
+            meaning = "two addresses of the same form, at different places of the program, are one"
+            scene.proof.follows(
+                "cells", scene.name or "the cell", scene.encoding.hypotheses, smt.Equals(one, two), meaning
+            )
 
     def _instance(self, scene: Scene, spot: Spot) -> FNode:
         return spot.instance(scene, self.address, self.at)

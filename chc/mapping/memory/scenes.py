@@ -79,15 +79,20 @@ class Scene:
             scene = scene.outer
         return scene is not None
 
+    def outward(self, last: Scene | None = None) -> list[Scene]:
+        """This scene and those around it, outwards, up to the last one."""
+        around = [self]
+        while around[-1] is not last and around[-1].outer is not None:
+            around.append(around[-1].outer)
+        return around
+
     def smallest(self, terms: Iterable[Expr], symbols: Mapping[Expr, Scene]) -> Scene:
         """The outermost scene around this one where some terms have their values.
 
         They are over sizes, coordinates, counters, and ``symbols`` of values that belong to scenes around this one.
         Raises Unsupported for other variables: nothing says how far out they have one value.
         """
-        around = [self]
-        while around[-1].outer is not None:
-            around.append(around[-1].outer)
+        around = self.outward()
         own = {c: scene for scene in around for c, _ in scene.ranges}
         sizes, deepest = set(self.proof.mapping.parameters.values()), len(around) - 1
         for variable in variables_of(*terms):

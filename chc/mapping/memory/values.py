@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from chc.mapping.arithmetic.exact import less
 from chc.mapping.program.writes import Fold, Loops, Write
 from chc.mapping.unsupported import Unsupported, told
-from ila_lang import Expr, MemSort, Sort, all_of, const, free_variables, postorder, resize, substitute
+from ila_lang import Expr, MemSort, Sort, all_of, const, free_variables, postorder, resize, substitute, true
 from smt_encodings.environment import fresh, plain
 
 from .accumulate import accumulation, wanders
@@ -95,7 +95,10 @@ class Values:
     symbols: dict[Expr, Scene] = field(default_factory=dict)
     """Where the symbols of values have one value: sources, results of folds, what registers hold in their steps."""
     _known: dict[tuple[object, ...], Expr] = field(default_factory=dict)
+    _readers: dict[tuple[object, ...], Reader] = field(default_factory=dict)
+    """By the keys of cells, what read them first."""
     _branches: int = 0
+    _moved: int = 0
 
     def after(self, scene: Scene, memory: Expr, address: Expr) -> Expr:
         """The value of a cell after the program; its address is over the coordinates of the scene."""
@@ -106,11 +109,13 @@ class Values:
         key = (scene, memory, there, point.place, point.counters)
         if key not in self._known:
             scene.trials.require(there)
+            self._readers[key] = reader
             origin = self.origins.of(scene, memory, reader, point)
             if origin is None:
                 self._known[key] = self._before_all(scene, memory, reader)
             else:
                 self._known[key] = self._stored(scene, origin)
+        self._readers[key].require_same(scene, reader)
         return self._known[key]
 
     def idle(self, memory: Expr) -> Expr | None:
@@ -129,6 +134,7 @@ class Values:
         if memory.sort.addr_width < reader.address.width:  # type: ignore[union-attr]
             raise Unsupported(f"an element that {plain(memory.name)} has no word for may keep its value")
         key = (scene, memory, reader.there())
+        self._readers.setdefault(key, reader).require_same(scene, reader)
         if key not in self._known:
             name = f"source.{self.origins.prefix}.{len(self.sources)}"
             symbol = self._symbol(scene, name, memory.load(reader.address).sort)
@@ -306,13 +312,30 @@ class Values:
         inner = tuple(loop for loop in self._around(fold, inner) if loop[0] not in set(here))
         at = {c: at[c] for c in (*here, *(c for c, _ in inner))}
         carried = {r: value for r, value in carried.items() if schedule.mentions(result, {r})}
-        scene = scene.smallest([*at.values(), *carried.values()], self.symbols)
+        scene = self._outermost(scene, fold, inner, at, carried)
         key = (scene, fold, tuple(at.values()), tuple(carried.items()))
         if key not in self._known:
             initial = tuple(self.term(scene, fold.here, at, inner, t, carried) for t in fold.initial)
             self._known[key] = self._use(FoldUse(fold, at, inner, carried, initial, self._symbols(scene, fold), scene))
         use = self.folds[self._known[key]]
         return dict(zip(fold.results, use.symbols, strict=True))[result]
+
+    def _outermost(self, scene: Scene, fold: Fold, inner: Loops, at: At, carried: At) -> Scene:
+        """The outermost scene around this one where a fold has one value, and runs: its iteration exists there.
+
+        Where it does not exist, what it reads has addresses that are not what the program computes.
+        """
+        around = scene.outward(scene.smallest([*at.values(), *carried.values()], self.symbols))
+        here = _narrow(at)
+        ranges = [less(at[c], substitute(e, here)) for c, e in (*fold.here.loops, *inner)]
+        runs = all_of([*ranges, substitute(fold.here.guard, here)])
+        for place in reversed(around[1:]):
+            if runs is true or place.proves(runs):
+                self._moved += 1
+                name = f"{self.origins.prefix}, fold {self._moved} of {fold.here.label}"
+                place.theorem("moved", f"{name}: runs", runs, "its iteration exists wherever its value is used")
+                return place
+        return scene
 
     def _symbol(self, scene: Scene, name: str, sort: Sort) -> Expr:
         symbol = fresh(name, sort)
