@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ila_lang.extensions import use_module
 from ila_lang.mapping import TensorMapping
-from rewrites.extensions import use_module
 
 from .catalogue import all_entries, find_backends, find_campaign, find_mapping, find_simulator, find_subject, mappings
 from .checking import SOLVERS, Checked, check_file, check_model

@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ila_lang.extensions import ExtensionError, use_module
 from ilaverify.errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 from ilaverify.version import VERSION
-from rewrites.extensions import ExtensionError, use_module
 
 from . import campaign as cli_campaign
 from . import check as cli_check

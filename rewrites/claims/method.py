@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
-from rewrites.extensions import Door
+from ila_lang.extensions import Door
 
 if TYPE_CHECKING:
     from ila_lang.mapping import TensorMapping

@@ -8,10 +8,10 @@ from functools import partial
 from chc.scalar_rules.rule import ScalarRule
 from chc.tensor_rules.rule import Kind
 from chc.token_order.family import DOUBLE, SINGLE
+from ila_lang.extensions import ExtensionError
 from reports.subjects import Entry, Subject
 from rewrites.bounds.catalogue import LEMMAS, OPERATORS
 from rewrites.bounds.catalogue import RULES as ERROR_RULES
-from rewrites.extensions import ExtensionError
 from rewrites.rules.rule_set import RULE_SETS
 from smt_encodings.claims import Status
 

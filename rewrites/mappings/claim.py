@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from ila_lang.extensions import ExtensionError
 from ila_lang.mapping import TensorMapping
-from rewrites.extensions import ExtensionError
 
 __all__ = ["MappingClaim"]
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from chc.scalar_rules.rule import RuleRow, ScalarRule
 from chc.tensor_rules.rule import TensorRule
-from rewrites.extensions import Door
+from ila_lang.extensions import Door
 
 __all__ = ["RULE_SETS", "RuleSet"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from accel_models.command_program import run_commands
 from ila_lang import Ila
-from rewrites.extensions import Door
+from ila_lang.extensions import Door
 from rewrites.mappings.claim import MappingClaim
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ila_lang import extensions
 from ilaverify.cli.commands import parser_of_commands
-from rewrites import extensions
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

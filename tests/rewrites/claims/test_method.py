@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
+from ila_lang import extensions
+from ila_lang.extensions import use_module
 from ilaverify import cli
 from ilaverify.identity import prover_identity
 from reports.subjects import Subject
-from rewrites import extensions
 from rewrites.claims.mapping import MappingSubject
 from rewrites.claims.method import METHODS, Method, Parameter
 from rewrites.claims.verify import verify
-from rewrites.extensions import use_module
 from smt_encodings.claims import Status
 from tests.chc.mapping.toy import copy_body, mapping
 

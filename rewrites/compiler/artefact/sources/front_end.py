@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from ila_lang.extensions import Door, ExtensionError
 from ir_semantics.graph.ir import Graph
 from ir_semantics.graph.types import Array
 from rewrites.compiler.artefact.arrays import Data, npz_bytes
 from rewrites.compiler.artefact.errors import ArtefactError
-from rewrites.extensions import Door, ExtensionError
 
 __all__ = ["CONSTANTS", "FRONT_ENDS", "FrontEnd", "Source", "front_end_of"]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from ila_lang import extensions
+from ila_lang.extensions import ExtensionError, use_module
 from ilaverify import cli
-from rewrites import extensions
 from rewrites.compiler.artefact.errors import ArtefactError
 from rewrites.compiler.artefact.sources.front_end import FRONT_ENDS, FrontEnd, Source, front_end_of
-from rewrites.extensions import ExtensionError, use_module
 
 GUEST = """
 from ir_semantics.graph.build import Builder

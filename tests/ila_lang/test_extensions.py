@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rewrites import extensions
-from rewrites.extensions import Door, ExtensionError, use_module
+from ila_lang import extensions
+from ila_lang.extensions import Door, ExtensionError, use_module
 
 
 @dataclass(frozen=True)
