@@ -36,8 +36,7 @@ def test_relative_links_resolve(document: Path) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.stem)
 def test_quoted_commands_parse(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(ROOT / "examples")  # of which the tutorial names a module
-    monkeypatch.setattr(extensions, "_modules", [])
+    monkeypatch.setattr("ilaverify.cli.commands.use_module", lambda name: None)  # tutorials name modules of examples
     for arguments in commands(document.read_text(encoding="utf-8")):
         parser_of_commands().parse_args(arguments)
 
