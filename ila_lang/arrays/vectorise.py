@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from hashlib import blake2b
 from itertools import count
-from operator import itemgetter, ne
+from operator import is_not, itemgetter, ne
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ila_lang.language.expr import free_variables
-from ila_lang.language.kernel import Kernel, terms, walk
+from ila_lang.language.kernel import Kernel, Statement, terms, walk
 from ila_lang.language.sorts import MemSort
 
 from .clock import Restart, joined, without
@@ -80,14 +80,16 @@ def run_vectorised(
     plan.run(values, memories, {name: next(VERSIONS) for name in plan.memories}, points, kinds)
 
 
-_PLANS: WeakKeyDictionary[Kernel, Plan] = WeakKeyDictionary()
+_PLANS: WeakKeyDictionary[Kernel, tuple[list[Statement], Plan]] = WeakKeyDictionary()
 
 
 def plan_of(kernel: Kernel) -> Plan:
-    """The plan of a kernel, made once; the kernel must be complete."""
-    if kernel not in _PLANS:
-        _PLANS[kernel] = Plan(kernel)
-    return _PLANS[kernel]
+    """The plan of a kernel, which must be complete; a new one where the kernel has other statements since."""
+    body, plan = _PLANS.get(kernel, ([], None))
+    if plan is None or len(body) != len(kernel.body) or any(map(is_not, body, kernel.body)):
+        plan = Plan(kernel)
+        _PLANS[kernel] = list(kernel.body), plan
+    return plan
 
 
 class Plan:

@@ -98,18 +98,21 @@ def _shared(ila: Ila) -> _Shared:
 
 
 def _parts(ila: Ila) -> list[object]:
-    """The objects that make up a model."""
+    """The objects that make up a model; terms and statements never change, nor do functions that have a body."""
     parts: list[object] = [ila.valid, *ila.inputs.values(), *ila.states.values()]
     for i in ila.instructions.values():
-        parts += [i, i.decode, i.kernel, i.kernel_guard, *i.updates.values()]
+        parts += [i, i.decode, i.kernel, i.kernel_guard, *i.updates, *i.updates.values()]
+        if i.kernel is not None:
+            parts += [*i.kernel.body, *i.kernel.on_done, *i.kernel.on_done.values()]
     return parts
 
 
 class Machine:
     """The state of one device, and the means to step it.
 
-    Scalars without a reset value start at 0.  Raises from :meth:`step` :class:`CommandError`, and ExtentError where an
-    extent of the kernel does not fit its counter.
+    Scalars without a reset value start at 0.  Raises from :meth:`step` :class:`CommandError`, ExtentError where an
+    extent of the kernel does not fit its counter, and ValueError where an instruction is first used after a change of
+    the model.
     """
 
     def __init__(self, ila: Ila) -> None:
@@ -186,6 +189,7 @@ class Machine:
         """Runs a kernel of the model on the present state; values that it sets when it ends are not set."""
         kernels = self._shared.kernels
         if kernel not in kernels:
+            self._require_unchanged()
             kernels[kernel] = compile_kernel(kernel)
         kernels[kernel](self.values, self.memories, None, steps=self.steps)
 
@@ -198,8 +202,14 @@ class Machine:
     def _code(self, instruction: Instruction) -> _Compiled:
         compiled = self._shared.compiled
         if instruction.name not in compiled:
+            self._require_unchanged()
             compiled[instruction.name] = self._compile(instruction)
         return compiled[instruction.name]
+
+    def _require_unchanged(self) -> None:
+        """What is compiled late is shared with machines that are made later, of the model as it is then."""
+        if _shared(self.ila) is not self._shared:
+            raise ValueError(f"Model {self.ila.name} must not change while a machine of it runs; make a new machine")
 
     def _compile(self, instruction: Instruction) -> _Compiled:
         scalars, memories, roots, stores = [], [], [], []

@@ -274,16 +274,22 @@ class Function:
         self.name = name
         self.params = tuple(var(f"{name}.{p}", sort) for p, sort in params.items())
         self.result = result
+        self._body: Expr | None = None
         self.body = body
         self.doc = doc
 
     @property
     def body(self) -> Expr | None:
-        """What the function is, or None; ValueError or TypeError for a term that is no function of the parameters."""
+        """What the function is, or None; it can be set once, for what was run or proved of a function stays so.
+
+        ValueError or TypeError for a term that is no function of the parameters, and for a second body.
+        """
         return self._body
 
     @body.setter
     def body(self, body: Expr | None) -> None:
+        if self._body is not None and body is not self._body:
+            raise ValueError(f"Body of {self.name} must be set once; make a new function for another body")
         if body is not None:
             if not isinstance(body, Expr):
                 raise TypeError(f"Body of {self.name} must be an expression, not {body!r:.60}")

@@ -155,18 +155,21 @@ class _Columns:
         self._bulk: dict[str, Bulk | None] = {}
         self._plans: dict[Kernel, Plan | None] = {}
 
-    def plan(self, kernel: Kernel) -> Plan | None:
-        """The kernel compiled for arrays; None where a term does not fit 62 bits."""
+    def plan(self, kernel: Kernel, check: Callable[[], None]) -> Plan | None:
+        """The kernel compiled for arrays, after a ``check``; None where a term does not fit 62 bits."""
         if kernel not in self._plans:
+            check()
             try:
                 self._plans[kernel] = plan_of(kernel)
             except ValueError:
                 self._plans[kernel] = None
         return self._plans[kernel]
 
-    def bulk(self, instruction: Instruction) -> Bulk | None:
-        """The instruction on columns, if what it does to one command does not depend on another of its commands."""
+    def bulk(self, instruction: Instruction, check: Callable[[], None]) -> Bulk | None:
+        """The instruction on columns, compiled after a ``check``; None where what it does to one command depends on
+        another of its commands."""
         if instruction.name not in self._bulk:
+            check()
             self._bulk[instruction.name] = bulk_of(instruction, self.narrow, self.bytes)
         return self._bulk[instruction.name]
 
@@ -209,7 +212,7 @@ class Simulator(Machine):
 
     def run_kernel(self, kernel: Kernel) -> None:
         """Runs a kernel of the model on the present state; values that it sets when it ends are not set."""
-        plan = self._of_columns.plan(kernel)
+        plan = self._of_columns.plan(kernel, self._require_unchanged)
         if plan is None:
             super().run_kernel(kernel)
             return
@@ -245,7 +248,7 @@ class Simulator(Machine):
         """Executes; for watched states the first of some commands that follow each other, and the value after each."""
         self._check(stream)
         for first, last, instruction in self._runs(stream):
-            bulk = self._of_columns.bulk(instruction) if instruction is not None else None
+            bulk = self._of_columns.bulk(instruction, self._require_unchanged) if instruction is not None else None
             if bulk is not None and (last - first >= SHORT_RUN or bulk.short):
                 columns = self._columns(stream, first, last, bulk.parameters)
                 wide = {row.wide: self._rows(stream, row.wide, first, last) for row in bulk.stored_rows}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ila_lang as il
-from ila_lang import BOOL, CommandError, Fragment, Ila, Kernel, Machine, Memory, bv, const, var
+from ila_lang import BOOL, CommandError, Fragment, Ila, Kernel, Machine, Memory, Simulator, bv, const, mem, var
 
 
 def small() -> Ila:
@@ -343,3 +344,62 @@ def test_a_run_is_given_sizes_and_words_that_fit_and_nothing_else(
 ) -> None:
     given = {"source": Memory(), "target": Memory()} | tensors
     assert error(kind, lambda: il.run_fragment(store_and_load(), {"size": 2} | sizes, given)) == message
+
+
+def test_a_function_has_one_body() -> None:
+    f = il.Function("f", {"x": bv(8)}, bv(8), None)
+    f.body = f.params[0] + 1
+    f.body = f.params[0] + 1
+    assert il.compile_function(f)(4) == 5
+    for other in (f.params[0] + 7, None):
+        with pytest.raises(ValueError) as caught:
+            f.body = other
+        assert str(caught.value) == "Body of f must be set once; make a new function for another body"
+    assert f.body is f.params[0] + 1
+
+
+CHANGES: dict[str, Callable[[Ila], object]] = {
+    "kernel": lambda ila: ila.kernels["fill"].store(ila.states["buffer"], 0, 77),
+    "end of the kernel": lambda ila: ila.kernels["fill"].done(ila.states["a"], 9),
+    "states that are updated": lambda ila: ila.instructions["run"].updates.update(
+        b=ila.instructions["run"].updates.pop("a")
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("kind", [Machine, Simulator])
+def test_a_new_machine_runs_the_model_as_it_is_now(kind: type[Machine], change: Callable[[Ila], object]) -> None:
+    def ran(ila: Ila) -> object:
+        machine = kind(ila)
+        machine.values["b"] = 3
+        machine.step({"op": 3, "arg": 4})
+        return machine.values, [machine.memories["buffer"][i] for i in range(256)]
+
+    ila, other = small(), small()
+    before = ran(ila)
+    change(ila)
+    change(other)
+    assert ran(ila) == ran(other) != before
+
+
+@pytest.mark.parametrize("kind", [Machine, Simulator])
+def test_a_machine_of_a_model_that_changed_does_not_begin_to_mix_both(kind: type[Machine]) -> None:
+    ila = small()
+    machine = kind(ila)
+    ila.kernels["fill"].store(ila.states["buffer"], 0, 77)
+    assert error(ValueError, lambda: machine.step({"op": 3})) == (
+        "Model small must not change while a machine of it runs; make a new machine"
+    )
+    ila.kernels["fill"].body.pop()
+    kind(ila).step({"op": 3, "arg": 4})
+
+
+def test_a_run_on_arrays_is_of_the_kernel_as_it_is_now() -> None:
+    kernel, memory = Kernel("k"), var("m", mem(2, 8))
+    kernel.store(memory, 0, 1)
+    words = np.zeros(4, np.int64)
+    il.run_vectorised(kernel, {}, {"m": words})
+    kernel.store(memory, 1, 2)
+    il.run_vectorised(kernel, {}, {"m": words})
+    assert words.tolist() == [1, 2, 0, 0]
