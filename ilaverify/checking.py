@@ -20,7 +20,8 @@ class Checked:
     """What came of a file.
 
     It is accepted where something was checked and nothing is wrong or undecided.  ``problems`` say what is wrong,
-    ``undecided`` what got no answer, ``replays`` what was done, ``claim`` is the certificate's.
+    ``undecided`` what got no answer, ``replays`` what was done, and ``trusted`` what of other packages that rests on.
+    ``claim`` is the certificate's.
     """
 
     file: str
@@ -28,6 +29,7 @@ class Checked:
     problems: list[str] = field(default_factory=list)
     undecided: list[str] = field(default_factory=list)
     claim: Mapping[str, Any] | None = None
+    trusted: list[str] = field(default_factory=list)
 
     @property
     def accepted(self) -> bool:
@@ -54,6 +56,8 @@ def check_model(path: Path, proofs: Path) -> tuple[Checked, list[Path]]:
     from rewrites.compiler.artefact.checking import check_compiled
     from rewrites.compiler.artefact.errors import ArtefactError
     from rewrites.compiler.artefact.model import read_compiled
+    from rewrites.compiler.artefact.sources.front_end import FRONT_ENDS
+    from rewrites.targets.target import TARGETS
 
     from .catalogue import all_entries, backends
 
@@ -68,6 +72,11 @@ def check_model(path: Path, proofs: Path) -> tuple[Checked, list[Path]]:
     except ArtefactError as error:
         result.problems.append(str(error))
         return result, []
+    guests = {
+        f"front end {compiled.front_end}": FRONT_ENDS.guest(compiled.front_end),
+        **{f"target {name}": TARGETS.guest(name) for name in compiled.targets},
+    }
+    result.trusted += [f"{what} is of {guest}, and trusted as that is" for what, guest in guests.items() if guest]
     entries = all_entries()
     try:
         for check in check_compiled(compiled, entries, proofs):
@@ -100,6 +109,7 @@ def check_file(
     from reports.binding import binding_problems
     from reports.certificate import CertificateError, read_certificate
     from reports.checker import replay
+    from rewrites.claims.method import METHODS
 
     from .catalogue import find_subject
     from .refutations import is_counterexample, replayed_file
@@ -131,6 +141,10 @@ def check_file(
     result.claim = certificate["claim"]
     result.problems += binding_problems(certificate, subject)
     if not result.problems:
+        method = str(certificate["method"])
+        guest = METHODS.guest(method) if subject.kind == "mapping" else ""
+        if guest:
+            result.trusted.append(f"method {method} of {guest} says what must be proved, and is trusted for that")
         for enumeration in certificate["enumerations"]:
             result.replays.append(f"{enumeration['name']}: run again on {enumeration['arguments']:,} arguments")
         for name in solvers if certificate["obligations"] else ():

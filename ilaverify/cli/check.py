@@ -146,7 +146,7 @@ def _show(result: Checked) -> None:
     if result.claim is not None:
         subject, statement, domain = (result.claim[key] for key in ("subject", "statement", "size_domain"))
         print(printable(f"  {subject}: {statement}: {domain}"))
-    for line in (*result.replays, *result.problems, *result.undecided):
+    for line in (*result.replays, *result.trusted, *result.problems, *result.undecided):
         print(printable(f"  {line}"), flush=True)
 
 

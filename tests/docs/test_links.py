@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ila_lang import extensions
 from ilaverify.cli.commands import parser_of_commands
 
 ROOT = Path(__file__).parents[2]

@@ -76,7 +76,9 @@ def test_a_method_of_a_module_proves_and_its_certificate_is_checked(
     assert content["tool"].endswith(" of module guest_method") and content["runs"]["count"] > 0
     extensions._modules.clear()
     assert cli.main(["check", *named, str(path)]) == 0
-    assert capsys.readouterr().out.endswith("1 accepted, 0 rejected\n")
+    out = capsys.readouterr().out
+    assert out.endswith("1 accepted, 0 rejected\n")
+    assert "  method wide of module guest_method says what must be proved, and is trusted for that\n" in out
     extensions._modules.clear()
     assert cli.main(["check", str(path)]) == 1
     assert "flexasr_maxpool is not proved by the method 'wide'" in capsys.readouterr().out
