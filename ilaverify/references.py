@@ -7,13 +7,12 @@ the arithmetic that is named with each.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from ir_semantics.graph.build import expansion
-from ir_semantics.graph.ir import Graph, Node, digest_of
+from ir_semantics.graph.ir import Graph, Node, digest_of, remembered
 from ir_semantics.graph.run import run
 from ir_semantics.graph.types import Array, TensorType
 
@@ -31,7 +30,7 @@ def in_double(node: Node, types: Sequence[TensorType], operands: Sequence[Array]
     return run(graph, {f"x{i}": _wide(o) for i, o in enumerate(operands)})["y"]
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _wide_expansion(name: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, object], ...]) -> Graph:
     return widened(expansion(name, types, attributes))
 

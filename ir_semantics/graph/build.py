@@ -7,14 +7,13 @@ has the value of the graph that it builds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 
 import numpy as np
 
 from ir_semantics.scalars.arrays import run_scalar
 
 from .comprehension import comprehend
-from .ir import Attribute, Attributes, Graph, Node, attributes_of, digest_of, integer_of, integers_of
+from .ir import Attribute, Attributes, Graph, Node, attributes_of, digest_of, integer_of, integers_of, remembered
 from .operator import NAMES, Operator, lookup, meaning
 from .types import Array, GraphError, TensorType, type_of
 
@@ -38,7 +37,7 @@ def result_type(name: str, types: Sequence[TensorType], attributes: tuple[tuple[
     return _result_type(name, tuple(types), attributes)
 
 
-@lru_cache(maxsize=10_000)
+@remembered(10_000)
 def _result_type(name: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...]) -> TensorType:
     operator = lookup(name)
     if len(types) not in operator.arity:
@@ -311,7 +310,7 @@ def _run_composite(operator: Operator, node: Node, operands: Sequence[Array], by
     return next(value for i, value in results if i == graph.outputs["y"])
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def expansion(name: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...]) -> Graph:
     """What a composite operator stands for: a graph from inputs ``x0``, ``x1``, ... to the output ``y``."""
     expand: Callable[..., int] | None = lookup(name).expand

@@ -7,9 +7,10 @@ running them computes the operator once.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from functools import lru_cache, wraps
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -25,6 +26,7 @@ __all__ = [
     "integer_of",
     "integers_of",
     "pairs_of",
+    "remembered",
 ]
 
 Attribute: TypeAlias = "bool | int | float | str | tuple[Attribute, ...] | None"
@@ -95,6 +97,27 @@ class Graph:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+
+R = TypeVar("R")
+
+
+def remembered(most: int) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Keeps the results of a function of operator, types, attributes and what may follow: at most so many of them.
+
+    Attributes are told apart by how they are written: Python holds -0.0 for 0.0, and 1 and 1.0 for True.
+    """
+
+    def keeping(function: Callable[..., R]) -> Callable[..., R]:
+        known = lru_cache(maxsize=most)(lambda _, *arguments: function(*arguments))
+
+        @wraps(function)
+        def result(operator: str, types: Hashable, attributes: Hashable, *more: Hashable) -> R:
+            return known(repr(attributes), operator, types, attributes, *more)
+
+        return result
+
+    return keeping
 
 
 def attributes_of(given: Mapping[str, Attribute | Sequence[Attribute]]) -> tuple[tuple[str, Attribute], ...]:

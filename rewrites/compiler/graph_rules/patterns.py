@@ -287,7 +287,8 @@ def _literal(value: Literal | None, scalar: Array | None, state: _State) -> _Sta
     if scalar is None or scalar.shape != ():
         return None
     if isinstance(value, Index):
-        return _equal(value, int(scalar), state) if float(scalar).is_integer() else None
+        whole = float(scalar).is_integer() and is_number(scalar, Fraction(int(scalar)))  # -0.0 is no size
+        return _equal(value, int(scalar), state) if whole else None
     return state if value is not None and is_number(scalar, value) else None
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import lru_cache
 from typing import Final, TypeAlias, cast
 
 from ir_semantics.graph.build import expansion
-from ir_semantics.graph.ir import Attribute, Node
+from ir_semantics.graph.ir import Attribute, Node, remembered
 from ir_semantics.graph.operator import OPERATORS
 from ir_semantics.graph.types import TensorType
 from rewrites.compiler.codegen import accelerator_operator
@@ -56,7 +55,7 @@ class Fixed:
         return bool(left) or bool(right)
 
 
-@lru_cache(maxsize=10_000)
+@remembered(10_000)
 def reduction_steps(
     operator: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...], result: TensorType
 ) -> int:
@@ -75,7 +74,7 @@ def reduction_steps(
     return _within(reduction_steps, operator, types, attributes)
 
 
-@lru_cache(maxsize=10_000)
+@remembered(10_000)
 def multiply_accumulates(
     operator: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...], result: TensorType
 ) -> int:
@@ -85,7 +84,7 @@ def multiply_accumulates(
     return _within(multiply_accumulates, operator, types, attributes)
 
 
-@lru_cache(maxsize=10_000)
+@remembered(10_000)
 def scalar_operations(
     operator: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...], result: TensorType
 ) -> int:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ilaverify.references import in_double
 from ir_semantics import reference
-from ir_semantics.graph import OPERATORS, Builder, GraphError, TensorType, expansion, meaning, run, steps, words
+from ir_semantics.graph import OPERATORS, Builder, Graph, GraphError, TensorType, expansion, meaning, run, steps, words
 from ir_semantics.graph.build import MOST_FOLDED
 from ir_semantics.graph.types import MOST_ELEMENTS
 from ir_semantics.tensors.elements import Reduce
@@ -128,6 +129,26 @@ def test_attributes_that_python_holds_for_equal_are_not_one() -> None:
     b = Builder()
     x = b.input("x", TensorType("float32", (2,)))
     assert len({b.add("leaky_relu", x, alpha=alpha) for alpha in (0.0, -0.0, 0, 1, 1.0)}) == 5
+
+
+@pytest.mark.parametrize("first", [0.0, -0.0])
+def test_a_composite_of_such_attributes_is_not_the_other_ones(first: float) -> None:
+    def normalised(epsilon: float) -> Graph:
+        b = Builder()
+        x = b.input("x", TensorType(F, (2, 3)))
+        statistics = [b.input(name, TensorType(F, (3,))) for name in ("scale", "bias", "mean", "var")]
+        return b.graph({"y": b.add("batch_norm", x, *statistics, epsilon=epsilon)})
+
+    ones, zeros = np.ones(3, np.float32), np.zeros(3, np.float32)
+    inputs = {"x": np.ones((2, 3), np.float32), "scale": ones, "bias": zeros, "mean": zeros, "var": -zeros}
+    for epsilon in (first, -first):
+        with np.errstate(divide="ignore"):
+            found = run(normalised(epsilon), inputs)["y"]
+        assert (found == np.copysign(np.inf, epsilon)).all()
+        node = next(n for n in normalised(epsilon).nodes if n.operator == "batch_norm")
+        types = [TensorType(F, i.shape) for i in inputs.values()]
+        with np.errstate(divide="ignore"):
+            assert (in_double(node, types, list(inputs.values())) == np.copysign(np.inf, epsilon)).all()
 
 
 def test_constants_are_computed_but_broadcasts_stay() -> None:

@@ -15,7 +15,7 @@ from ir_semantics.graph.run import run
 from ir_semantics.graph.types import Array, GraphError, TensorType
 from ir_semantics.scalars.terms import variable
 from ir_semantics.tensors.index import size
-from ir_semantics.tensors.operators import map_
+from ir_semantics.tensors.operators import map_, number
 from ir_semantics.tensors.terms import input_
 from rewrites.compiler.graph_rules.patterns import (
     Found,
@@ -236,4 +236,15 @@ def test_a_polynomial_is_solved_for_its_unknown() -> None:
         given = builder.input("x", TensorType("float64", (2, columns)))
         zero = builder.add("broadcast", builder.constant(np.zeros(())), axes=(), shape=(2, columns))
         found = match(rule, left, builder, builder.add("add", given, zero))
+        assert (None if found is None else found.sizes) == sizes
+
+
+def test_the_negative_zero_is_no_size() -> None:
+    x, n = input_("x"), size("n")
+    rule = TensorRule("odd", "x = x", map_(variable("x") * variable("y"), x=x, y=number(n - 1)), x, Kind.VALID)
+    left = pattern_of(rule.left)
+    for value, sizes in ((0.0, {"n": 1}), (2.0, {"n": 3}), (-0.0, None), (0.5, None)):
+        builder = Builder()
+        given = builder.input("x", TensorType("float64", ()))
+        found = match(rule, left, builder, builder.add("mul", given, builder.constant(np.array(value))))
         assert (None if found is None else found.sizes) == sizes
