@@ -267,13 +267,13 @@ def prove_footprints(discharger: Discharger, options: VtaOptions = HLS) -> None:
     discharger.ask("health", "sizes satisfiable", questions.base.hypotheses, meaning, expected="sat")
     for kind in kinds():
         touched = accesses(kind, options)
-        done: set[tuple[Expr, Expr]] = set()
+        done: set[tuple[tuple[str, Expr], Expr]] = set()
         for number, access in enumerate(touched.accesses, 1):
             claim = _claim(kind, access, options)
             nowhere = access.where.is_const and access.where.value == 0
-            if claim is None or nowhere or (access.address, access.where) in done:
+            if claim is None or nowhere or (claim, access.where) in done:
                 continue
-            done.add((access.address, access.where))
+            done.add((claim, access.where))
             what = "store" if access.store else "load"
             questions.follows(kind, f"{what} {number} in {claim[0]}", access.where, claim[1])
         for condition in touched.undefined:

@@ -21,6 +21,8 @@ from accel_models.vta.options import CHISEL, FSIM, HLS, VTA_ILA
 from accel_models.vta.program import Program
 from accel_models.vta.scratchpads import SCRATCHPADS
 from accel_models.vta.tiling import Blocks
+from chc.token_order import blocks
+from chc.token_order.accesses import Access, Accesses
 from chc.token_order.blocks import HALF, PART, kinds
 from chc.token_order.family import DOUBLE, MOST_HALVES, SINGLE, Span, TokenRules, between
 from chc.token_order.replay import Counterexample, replays, run_in_order, run_schedule
@@ -33,6 +35,7 @@ from chc.token_order.theorem import (
     semantics,
     token_order_claim,
 )
+from ila_lang import bv, true, var
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 
@@ -489,3 +492,20 @@ def test_the_document_shows_the_invariant(proved: Verdict) -> None:
     text = (Path(__file__).parents[3] / "docs" / "explanation" / "vta_tokens.md").read_text(encoding="utf-8")
     for line in proved.invariants["blocked product"]:
         assert line in text
+
+
+def test_an_address_is_asked_about_in_each_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One address under one condition: in two memories it must stay in two places."""
+    kind, at = kinds()[0], var("at", bv(32))
+    touched = Accesses(tuple(Access(memory, False, at, true) for memory in ("inp", "dram", "inp")), ())
+    asked: list[str] = []
+    monkeypatch.setattr(blocks, "kinds", lambda: [kind])
+    monkeypatch.setattr(blocks, "accesses", lambda kind, options: touched)
+    monkeypatch.setattr(blocks._Questions, "follows", lambda self, kind, name, where, goal: asked.append(name))
+    monkeypatch.setattr(blocks, "_lemma", lambda discharger: None)
+    blocks.prove_footprints(Discharger(second=False))
+    assert asked == [
+        "load 1 in the round's half of INP",
+        "load 2 in the region of input in DRAM",
+        "accepted when its tokens are there",
+    ]
