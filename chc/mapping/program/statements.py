@@ -33,7 +33,9 @@ def require_words(fragment: Fragment) -> None:
 
     What reads a memory is known by its loads; a comparison or a function of a whole memory would be overlooked.
     """
-    ila, kernels = fragment.ila, (fragment.program, *fragment.ila.kernels.values())
+    ila = fragment.ila
+    started = [i.kernel for i in ila.instructions.values() if i.kernel is not None]  # two may have one name
+    kernels = dict.fromkeys([fragment.program, *started])
     parts = [t for k in kernels for t in (*k.on_done.values(), *(t for s in walk(k.body) for t in terms(s)))]
     parts += [t for i in ila.instructions.values() for t in (i.decode, i.kernel_guard, *i.updates.values())]
     for node in postorder([ila.valid, *parts]):

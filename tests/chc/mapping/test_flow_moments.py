@@ -560,3 +560,12 @@ def as_often(k: Kernel, s: States) -> None:
 def test_a_fold_that_runs_as_often_as_a_memory_says_is_unknown() -> None:
     assert status(mapping(as_often, values(2))) is Status.UNKNOWN
     assert status(mapping(as_often, values(3))) is Status.UNKNOWN
+
+
+@pytest.mark.parametrize("right", [3, 7])
+def test_so_is_one_in_a_kernel_of_the_name_of_another_one(right: int) -> None:
+    claim = flow(mapping(late(lambda s: FIRST(s["tmp"])), values(right)))
+    ila = claim.device.ila
+    ila.instruction("no").set_decode(ila.inputs["op"] == 15).start(Kernel(f"{ila.name}_kernel"))
+    verdict = prove(claim, discharger=Discharger(timeout=5.0), horn_timeout=3.0)
+    assert verdict.status is Status.UNKNOWN and "takes a whole memory" in verdict.reason
