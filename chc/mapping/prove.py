@@ -1,7 +1,7 @@
 """The CHC method: a mapping proved for every size of its domain, without unrolling and without given invariants.
 
 The theorem is about one arbitrary output cell: after both programs ran, the cells are equal.  Its parts, each an
-obligation that z3 and cvc5 answer (:mod:`chc.mapping.flow` and :mod:`chc.mapping.horn.levels` say why they suffice):
+obligation that z3 and cvc5 answer (:mod:`chc.mapping.dataflow` and :mod:`chc.mapping.horn.levels` say why they suffice):
 
 1. the precondition is satisfiable, and the cell's coordinates reach every element of the output;
 2. index arithmetic stays within its bit widths;
@@ -29,11 +29,11 @@ from smt_encodings.naming import distinct
 from smt_encodings.printer import term_text
 from smt_encodings.values import prove_lemmas
 
-from .context import Proof
-from .flow import prove_by_origins
+from .dataflow import prove_by_origins
 from .horn.invariants import Inferred, infer, parse_term, show_invariant
 from .horn.levels import System
 from .horn.systems import Level
+from .proof import Proof
 from .unsupported import Unsupported
 
 __all__ = ["claim_of", "prove"]

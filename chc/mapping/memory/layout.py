@@ -9,16 +9,16 @@ import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
 from chc.mapping.arithmetic.exact import less
-from chc.mapping.context import Proof
 from chc.mapping.horn.systems import Order, Track
 from chc.mapping.program.writes import Loops, Schedule, Write
+from chc.mapping.proof import Proof
 from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, all_of, resize, substitute
 from smt_encodings.environment import plain
 from smt_encodings.integers import NotLinearizable
 
-from .collisions import Collisions
-from .scenes import Scene, Spot
+from .contexts import Scene, Spot
+from .output_dependence import Collisions
 
 __all__ = ["At", "Layout", "Origin", "Reader"]
 

@@ -2,7 +2,7 @@
 
 The value that a write stores is its term, with every load replaced by the value of the cell it reads (whose origin is
 proved first) and every fold by a symbol.  What remains are *sources*, cells as they were before the program, and
-*folds*, which are compared with those of the other side (:mod:`chc.mapping.relate.agreement`).
+*folds*, which are compared with those of the other side (:mod:`chc.mapping.relate.equivalence`).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from chc.mapping.unsupported import Unsupported, told
 from ila_lang import Expr, MemSort, Sort, all_of, const, free_variables, postorder, resize, substitute, true
 from smt_encodings.environment import fresh, plain
 
-from .accumulate import accumulation, wanders
+from .contexts import Scene, conjuncts_of
 from .layout import At, Origin, Reader
-from .origins import Origins
-from .scenes import Scene, conjuncts_of
-from .writers import END, Point
+from .reaching_definitions import Origins
+from .reduction import accumulation, wanders
+from .samples import END, Point
 
 __all__ = ["FoldUse", "Revisited", "Source", "Values"]
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from chc.mapping.arithmetic.exact import equal, less
+from chc.mapping.memory.contexts import Scene, in_range
 from chc.mapping.memory.layout import At, Origin
-from chc.mapping.memory.scenes import Scene, in_range
-from chc.mapping.memory.writers import Trials, candidates
+from chc.mapping.memory.samples import Trials, candidates
 from chc.mapping.program.writes import Loops, Write
 from ila_lang import Expr, all_of, bv, free_variables, resize, substitute
 from smt_encodings.environment import fresh

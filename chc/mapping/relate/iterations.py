@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from chc.mapping.arithmetic.exact import equal, product
-from chc.mapping.memory.scenes import Scene
+from chc.mapping.memory.contexts import Scene
 from chc.mapping.program.writes import Loops
 from ila_lang import Expr, bv, const, resize
 from ila_lang.mapping import TensorMapping

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from chc.mapping.context import Proof
-from chc.mapping.memory.scenes import Scene
-from chc.mapping.memory.writers import Trials
+from chc.mapping.memory.contexts import Scene
+from chc.mapping.memory.samples import Trials
 from chc.mapping.program.schedule import schedule_of
+from chc.mapping.proof import Proof
 from chc.mapping.prove import prove
 from chc.mapping.unsupported import Unsupported
 from ila_lang import BOOL, Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, true, var

@@ -16,7 +16,7 @@ from chc.mapping.arithmetic.equalities import equality_steps
 from chc.mapping.arithmetic.injectivity import injectivity_steps, part_steps
 from chc.mapping.arithmetic.polynomials import Step, corresponding, linearised
 from chc.mapping.arithmetic.ranges import apart_steps, digit_steps, quick, range_steps
-from chc.mapping.memory.writers import Trials, interleaved
+from chc.mapping.memory.samples import Trials, interleaved
 from chc.mapping.program.statements import writes_apart
 from chc.mapping.prove import prove
 from chc.mapping.unsupported import Unsupported

@@ -13,11 +13,11 @@ import pytest
 
 import chc.mapping.arithmetic.injectivity
 import chc.mapping.arithmetic.ranges
-import chc.mapping.context
-import chc.mapping.memory.accumulate
-import chc.mapping.memory.between
-import chc.mapping.memory.collisions
-import chc.mapping.memory.scenes
+import chc.mapping.memory.contexts
+import chc.mapping.memory.kills
+import chc.mapping.memory.output_dependence
+import chc.mapping.memory.reduction
+import chc.mapping.proof
 from chc.mapping.prove import prove
 from ila_lang import Expr, Kernel, bv, const, ite, var
 from ila_lang.mapping import TensorMapping
@@ -32,24 +32,24 @@ from tests.chc.mapping.toy import DOMAIN, Body, M, N, copy_body, mapping
 States = Mapping[str, Expr]
 Build = Callable[[bool], TensorMapping]
 QUESTIONS = {
-    "whether a condition holds": ((chc.mapping.memory.scenes, "decide"),),
-    "whether index arithmetic fits": ((chc.mapping.context, "decide"),),
+    "whether a condition holds": ((chc.mapping.memory.contexts, "decide"),),
+    "whether index arithmetic fits": ((chc.mapping.proof, "decide"),),
     "whether there are steps": ((chc.mapping.arithmetic.ranges, "decide_within"),),
     "whether digits are equal": ((chc.mapping.arithmetic.injectivity, "decide"),),
-    "whether a sum may begin with a cell": ((chc.mapping.memory.accumulate, "decide"),),
+    "whether a sum may begin with a cell": ((chc.mapping.memory.reduction, "decide"),),
     "whether a short attempt suffices": tuple(
         (m, "quick")
         for m in (
-            chc.mapping.memory.between,
-            chc.mapping.memory.collisions,
-            chc.mapping.context,
+            chc.mapping.memory.kills,
+            chc.mapping.memory.output_dependence,
+            chc.mapping.proof,
             chc.mapping.arithmetic.injectivity,
-            chc.mapping.memory.scenes,
+            chc.mapping.memory.contexts,
         )
     ),
     "whether a digit is small": ((chc.mapping.arithmetic.injectivity, "quick"),),
-    "whether another way suffices": ((chc.mapping.memory.between, "quick"),),
-    "whether a cell is read first": ((chc.mapping.memory.between, "quick"), (chc.mapping.memory.scenes, "decide")),
+    "whether another way suffices": ((chc.mapping.memory.kills, "quick"),),
+    "whether a cell is read first": ((chc.mapping.memory.kills, "quick"), (chc.mapping.memory.contexts, "decide")),
 }
 SKIPPED = "whether another way suffices"
 SKIPPING = (SKIPPED, "whether a cell is read first")
@@ -427,7 +427,7 @@ def test_a_wrong_answer_proves_nothing(
     for module, function in QUESTIONS[question]:
         monkeypatch.setattr(module, function, lambda *_: True)
     if question in SKIPPING:
-        monkeypatch.setattr(chc.mapping.memory.between.Between, "_by_order_of_loops", lambda _: False)
+        monkeypatch.setattr(chc.mapping.memory.kills.Between, "_by_order_of_loops", lambda _: False)
     verdict = attempt(CLAIMS[name](False))
     assert verdict.status is Status.UNKNOWN, verdict.reason
     failed = verdict.obligations[-1]

@@ -14,14 +14,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from chc.mapping.context import Proof
-from chc.mapping.memory.indirect import Indirect
+from chc.mapping.memory.contexts import Scene
+from chc.mapping.memory.indirect_addressing import Indirect
 from chc.mapping.memory.layout import Layout
-from chc.mapping.memory.origins import Origins
-from chc.mapping.memory.scenes import Scene
+from chc.mapping.memory.reaching_definitions import Origins
+from chc.mapping.memory.samples import Trials, Writers, sizes_of, trials_of
 from chc.mapping.memory.values import FoldUse, Values
-from chc.mapping.memory.writers import Trials, Writers, sizes_of, trials_of
 from chc.mapping.program.schedule import schedule_of
+from chc.mapping.proof import Proof
 from chc.mapping.prove import _precondition
 from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, Kernel, Machine, compile_terms, const, free_variables, ite, run_fragment

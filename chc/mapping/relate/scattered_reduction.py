@@ -18,10 +18,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from chc.mapping.arithmetic.exact import equal, less, number_of
+from chc.mapping.memory.contexts import Scene, conjuncts_of
 from chc.mapping.memory.layout import Reader
-from chc.mapping.memory.scenes import Scene, conjuncts_of
+from chc.mapping.memory.samples import Point, candidates
 from chc.mapping.memory.values import FoldUse, Revisited, Values
-from chc.mapping.memory.writers import Point, candidates
 from chc.mapping.program.writes import Loops
 from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, all_of, any_of, ite, resize, substitute

@@ -2,7 +2,7 @@
 
 At sample sizes every write is executed on its addresses only.  The last instance that wrote a cell before a given
 point is looked up there, and its iteration is expressed by terms over the distinguished cell that agree with it at all
-samples.  Nothing here is trusted: :mod:`chc.mapping.memory.origins` proves what is proposed.
+samples.  Nothing here is trusted: :mod:`chc.mapping.memory.reaching_definitions` proves what is proposed.
 """
 
 from __future__ import annotations

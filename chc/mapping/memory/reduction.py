@@ -33,10 +33,10 @@ from smt_encodings.discharge import decide
 from smt_encodings.environment import fresh, plain
 from smt_encodings.values import differ
 
+from .contexts import Scene, before
 from .layout import Origin, Reader
-from .origins import Origins
-from .scenes import Scene, before
-from .writers import Point
+from .reaching_definitions import Origins
+from .samples import Point
 
 __all__ = ["Accumulation", "accumulation", "wanders"]
 

@@ -18,8 +18,8 @@ from chc.mapping.arithmetic.exact import less
 from chc.mapping.arithmetic.injectivity import injectivity_steps, part_steps
 from chc.mapping.arithmetic.polynomials import Step
 from chc.mapping.arithmetic.ranges import quick
-from chc.mapping.context import Proof
 from chc.mapping.program.writes import Loops, Write
+from chc.mapping.proof import Proof
 from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, free_variables, substitute, true
 from ila_lang.language.expr import variables_of
@@ -27,7 +27,7 @@ from smt_encodings.discharge import conjuncts, decide
 from smt_encodings.environment import fresh, plain
 from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
 
-from .writers import Trials
+from .samples import Trials
 
 __all__ = ["Scene", "Spot", "conjuncts_of", "in_range"]
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 import pysmt.shortcuts as smt
 
 from chc.mapping.arithmetic.exact import equal
-from chc.mapping.context import Proof
 from chc.mapping.horn.align import AlignedLevel, align
 from chc.mapping.horn.names import index_text
 from chc.mapping.horn.systems import LOCK_STEP, Nest, Track
+from chc.mapping.memory.contexts import Scene
 from chc.mapping.memory.layout import Reader
-from chc.mapping.memory.scenes import Scene
 from chc.mapping.memory.values import FoldUse, Revisited, Source, Values
 from chc.mapping.program.writes import Loops
+from chc.mapping.proof import Proof
 from chc.mapping.unsupported import Unsupported, told
 from ila_lang import Expr, const, free_variables, ite, postorder, resize, substitute
 from ila_lang.language.expr import variables_of
@@ -31,7 +31,7 @@ from smt_encodings.values import differ, differing_values, falsifying, lemma_ins
 
 from .induction import Goals
 from .iterations import Iterations
-from .revisits import Sides, holds_fold
+from .scattered_reduction import Sides, holds_fold
 
 __all__ = ["Agreement", "lock_step"]
 

@@ -24,9 +24,9 @@ from ila_lang import Expr, all_of, resize
 from smt_encodings.discharge import conjuncts
 from smt_encodings.integers import is_linear
 
+from .contexts import Scene, Spot, before
 from .layout import Layout, Origin, Reader
-from .scenes import Scene, Spot, before
-from .writers import Point, Writers, candidates
+from .samples import Point, Writers, candidates
 
 __all__ = ["Between"]
 

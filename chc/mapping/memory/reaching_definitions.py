@@ -1,11 +1,11 @@
 """Where the value of a cell comes from, proved: the last write before a point of the program.
 
-:mod:`chc.mapping.memory.writers` proposes a write and its iteration.  The obligations that make it a theorem, for all
+:mod:`chc.mapping.memory.samples` proposes a write and its iteration.  The obligations that make it a theorem, for all
 sizes:
 
 * **happens**: the iteration exists, the write's condition holds, and it comes before the point;
 * **same address**: it writes the cell;
-* **nothing in between** (:mod:`chc.mapping.memory.between`): no instance of any write to this memory that writes the
+* **nothing in between** (:mod:`chc.mapping.memory.kills`): no instance of any write to this memory that writes the
   cell comes after it and before the point.
 
 A cell that no write gave its value keeps what it held before the program; then no instance that writes the cell comes
@@ -24,10 +24,10 @@ from chc.mapping.unsupported import Unsupported
 from ila_lang import BvSort, Expr, free_variables, postorder, resize
 from smt_encodings.environment import plain
 
-from .between import Between
+from .contexts import Scene, before
+from .kills import Between
 from .layout import At, Layout, Origin, Reader
-from .scenes import Scene, before
-from .writers import Point, Writers, candidates, digits
+from .samples import Point, Writers, candidates, digits
 
 __all__ = ["Origins"]
 

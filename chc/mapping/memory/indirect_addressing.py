@@ -2,7 +2,7 @@
 
 A device may take an address from a memory, such as the index in a micro-op that the program has written before.  For an
 arbitrary iteration of the statement that uses it, the word's origin is proved like that of any other cell
-(:mod:`chc.mapping.memory.origins`).  What the origin stored must be a term over sizes and counters, and this term then
+(:mod:`chc.mapping.memory.reaching_definitions`).  What the origin stored must be a term over sizes and counters, and this term then
 takes the word's place.  Nothing is known of a word that the program did not write, but for what an idle device holds.
 
 Memories are resolved one after the other: where a memory is written must not depend on what it holds.
@@ -20,10 +20,10 @@ from ila_lang import Expr, false, postorder, substitute, true
 from ila_lang.language.expr import free_variables, resize
 from smt_encodings.environment import fresh, plain
 
+from .contexts import Scene
 from .layout import Origin, Reader
-from .scenes import Scene
+from .samples import Point, Trials, sizes_of
 from .values import Values
-from .writers import Point, Trials, sizes_of
 
 __all__ = ["Indirect"]
 

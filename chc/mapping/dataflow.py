@@ -13,18 +13,18 @@ from ila_lang import Expr, all_of, any_of, resize, substitute
 from ila_lang.mapping import TensorMapping
 
 from .arithmetic.exact import equal, less, number_of, product
-from .context import Proof
 from .horn.align import align
 from .horn.systems import ACCUMULATED_ONCE, READ_FIRST, WRITTEN_ONCE, Nest, Track
-from .memory.indirect import Indirect
+from .memory.contexts import Scene, in_range
+from .memory.indirect_addressing import Indirect
 from .memory.layout import Layout, Origin
-from .memory.origins import Origins
-from .memory.scenes import Scene, in_range
+from .memory.reaching_definitions import Origins
+from .memory.samples import Trials, Writers, sizes_of, trials_of
 from .memory.values import Values
-from .memory.writers import Trials, Writers, sizes_of, trials_of
 from .program.schedule import schedule_of
 from .program.writes import Loops, Write
-from .relate.agreement import Agreement, lock_step
+from .proof import Proof
+from .relate.equivalence import Agreement, lock_step
 from .relate.induction import Goal, Goals
 
 __all__ = ["prove_by_origins"]

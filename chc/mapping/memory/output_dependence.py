@@ -20,7 +20,7 @@ from chc.mapping.arithmetic.ranges import quick
 from ila_lang import Expr
 from smt_encodings.discharge import conjuncts
 
-from .scenes import Scene, Spot
+from .contexts import Scene, Spot
 
 __all__ = ["Collisions"]
 
