@@ -78,11 +78,11 @@ class Proof:
     @property
     def sizes(self) -> set[FNode]:
         """The symbols of the mapping's parameters and of quotients and remainders of them."""
-        found = {self.base.symbol(p) for p in self.mapping.parameters.values()}
-        for value, _, symbols in self.base.quotients():
-            if value.get_free_variables() <= found:
-                found |= set(symbols)
-        return found
+        symbols = {self.base.symbol(p) for p in self.mapping.parameters.values()}
+        for value, _, parts in self.base.quotients():
+            if value.get_free_variables() <= symbols:
+                symbols |= set(parts)
+        return symbols
 
     def follows(self, group: str, name: str, hypotheses: Sequence[FNode], goal: FNode, meaning: str) -> None:
         """Proves that ``goal`` follows from ``hypotheses``; bounds on sums of products and their equality in steps,
@@ -92,8 +92,8 @@ class Proof:
             helped = self._bounded_quotients(group, name, hypotheses, goal) if is_linear(goal) else hypotheses
             self.discharger.follows(group, name, helped, goal, meaning)
             return
-        for step, given, stone in steps:
-            self.discharger.follows(group, f"{name}: {step}", given, stone, meaning)
+        for step, given, conclusion in steps:
+            self.discharger.follows(group, f"{name}: {step}", given, conclusion, meaning)
         if not goal.is_not():  # two numbers are different by the last step, or by what it is an instance of
             self.discharger.follows(group, name, [steps[-1][2]], goal, meaning)
 
@@ -102,7 +102,7 @@ class Proof:
 
         Solvers find what follows from such a bound, and rarely the bound itself.
         """
-        found: list[FNode] = []
+        bounds: list[FNode] = []
         for fact in conjuncts(hypotheses):
             symbols = goal.get_free_variables() & fact.get_free_variables()
             if not fact.is_equals() or is_linear(fact.arg(0)) or not any("!div" in s.symbol_name() for s in symbols):
@@ -110,12 +110,12 @@ class Proof:
             for bound in _products_of_sizes(hypotheses, self.sizes):
                 steps = range_steps(hypotheses, fact.arg(0), bound, self.sizes, quick, 1)
                 if steps is not None:
-                    for step, given, stone in steps:
+                    for step, given, claim in steps:
                         meaning = "a sum of products stays below a product of sizes"
-                        self.discharger.follows(group, f"{name}, dividend {len(found)}: {step}", given, stone, meaning)
-                    found.append(steps[-1][2])
+                        self.discharger.follows(group, f"{name}, dividend {len(bounds)}: {step}", given, claim, meaning)
+                    bounds.append(steps[-1][2])
                     break
-        return [*hypotheses, *found]
+        return [*hypotheses, *bounds]
 
     def _steps(self, hypotheses: Sequence[FNode], goal: FNode) -> list[Step] | None:
         if goal.is_not() and goal.arg(0).is_equals():
@@ -132,8 +132,8 @@ class Proof:
 
 def _products_of_sizes(hypotheses: Sequence[FNode], sizes: set[FNode]) -> list[FNode]:
     """Products that facts about sizes alone bound by literals."""
-    found = (f.arg(0) for f in conjuncts(hypotheses) if f.is_le() and f.arg(1).is_constant())
-    return [t for t in found if not is_linear(t) and t.get_free_variables() <= sizes]
+    smaller = (f.arg(0) for f in conjuncts(hypotheses) if f.is_le() and f.arg(1).is_constant())
+    return [t for t in smaller if not is_linear(t) and t.get_free_variables() <= sizes]
 
 
 def _comparisons(goal: FNode) -> list[tuple[FNode, FNode, int]]:

@@ -1,7 +1,7 @@
 """The CHC method: a mapping proved for every size of its domain, without unrolling and without given invariants.
 
 The theorem is about one arbitrary output cell: after both programs ran, the cells are equal.  Its parts, each an
-obligation that z3 and cvc5 answer (:mod:`chc.mapping.dataflow` and :mod:`chc.mapping.horn.levels` say why they suffice):
+obligation that z3 and cvc5 answer (:mod:`chc.mapping.dataflow`, :mod:`chc.mapping.horn.levels` say why they suffice):
 
 1. the precondition is satisfiable, and the cell's coordinates reach every element of the output;
 2. index arithmetic stays within its bit widths;
@@ -29,7 +29,7 @@ from smt_encodings.naming import distinct
 from smt_encodings.printer import term_text
 from smt_encodings.values import prove_lemmas
 
-from .dataflow import prove_by_origins
+from .dataflow import prove_by_dataflow
 from .horn.invariants import Inferred, infer, parse_term, show_invariant
 from .horn.levels import System
 from .horn.systems import Level
@@ -131,7 +131,7 @@ def _precondition(proof: Proof) -> bool:
 def _run(proof: Proof) -> None:
     mapping = proof.mapping
     prove_lemmas(proof.discharger, mapping.lemmas, background=True)
-    prove_by_origins(proof)
+    prove_by_dataflow(proof)
     with fresh_symbols():  # a level speaks of nothing but its own counters and parameters
         for level in proof.levels:
             _level(proof, level)
@@ -140,23 +140,23 @@ def _run(proof: Proof) -> None:
 def _level(proof: Proof, level: Level) -> None:
     """A loop level's invariant, which is inferred, holds at the start, is kept, and excludes the bad states."""
     system, key = level.system, level.key
-    found = _invariant(proof, key, system)
-    if isinstance(found, str):
-        raise Unsupported(found)
+    invariant = _invariant(proof, key, system)
+    if isinstance(invariant, str):
+        raise Unsupported(invariant)
     kind = "lock-step" if level.relational else "single loop"
     use = f"the theorem takes from it that {' and that '.join(level.takes)}"
     proof.takes[key] = level.takes
-    for name, assertions in system.conditions(found.term).items():
+    for name, assertions in system.conditions(invariant.term).items():
         proof.discharger.ask(f"invariant {key}", name, assertions, f"{kind}: the inferred invariant {name}; {use}")
     parameters = set(system.parameters.values())
-    about_state = tuple(c for c in found.conjuncts if not c.get_free_variables() <= parameters)
+    about_state = tuple(c for c in invariant.conjuncts if not c.get_free_variables() <= parameters)
     texts = proof.levels.names.texts
     proof.invariants[key] = show_invariant(about_state, texts)
     proof.shown[key] = {
-        "found_by": found.found_by,
-        "seconds": found.seconds,
+        "found_by": invariant.found_by,
+        "seconds": invariant.seconds,
         "horn": system.horn(),
-        "invariant": [term_text(c) for c in found.conjuncts],
+        "invariant": [term_text(c) for c in invariant.conjuncts],
         "names": {n: texts[n] for n in system.parameters},
     }
 

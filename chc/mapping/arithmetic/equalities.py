@@ -25,7 +25,7 @@ def equality_steps(hypotheses: Sequence[FNode], left: FNode, right: FNode, decid
     linear = [h for h in conjuncts(hypotheses) if is_linear(h)]
     one, two = expand(left), expand(right)
     steps: list[Step] = []
-    stones: list[FNode] = []
+    conclusions: list[FNode] = []
     while True:
         difference = difference_of(one, two)
         products = [m for m in difference if len(m) > 1]
@@ -34,27 +34,27 @@ def equality_steps(hypotheses: Sequence[FNode], left: FNode, right: FNode, decid
         pair = _equal_factors(linear, [m for m in products if m in one], [m for m in products if m in two], decide)
         if pair is None:
             return None
-        stone = smt.Equals(*pair)
-        steps.append((f"factor {len(steps)}", linear, stone))
-        stones.append(stone)
+        conclusion = smt.Equals(*pair)
+        steps.append((f"factor {len(steps)}", linear, conclusion))
+        conclusions.append(conclusion)
         one = expand(polynomial_term(one).substitute({pair[0]: pair[1]}))
     rest = smt.Equals(polynomial_term(difference), smt.Int(0))
     if difference:
         if not decide(linear, rest):
             return None
         steps.append(("sum", linear, rest))
-        stones.append(rest)
-    steps.append(("whole", stones, smt.Equals(left, right)))
+        conclusions.append(rest)
+    steps.append(("whole", conclusions, smt.Equals(left, right)))
     return steps
 
 
 def _equal_factors(
-    linear: list[FNode], mine: Sequence[tuple[FNode, ...]], theirs: Sequence[tuple[FNode, ...]], decide: Decide
+    linear: list[FNode], left: Sequence[tuple[FNode, ...]], right: Sequence[tuple[FNode, ...]], decide: Decide
 ) -> tuple[FNode, FNode] | None:
     """A symbol of the one side's products and one of the other's that are always equal."""
     pairs: dict[tuple[FNode, FNode], None] = {}
-    for monomial in mine:
-        for other in theirs:
+    for monomial in left:
+        for other in right:
             if len(monomial) == len(other):
                 pairs |= {(a, b): None for a in monomial if a not in other for b in other if b not in monomial}
     return next((p for p in pairs if p[0].is_symbol() and decide(linear, smt.Equals(*p))), None)

@@ -44,10 +44,10 @@ def injectivity_steps(
     Raises Unsupported where a step is not found.
     """
     known = conjuncts(hypotheses)
-    steps, stones, _ = part_steps(hypotheses, address, renamed)
+    steps, conclusions, _ = part_steps(hypotheses, address, renamed)
     goal = smt.And([smt.Equals(a, b) for a, b in counters])
     reach = _about(known, _reach(known, goal.get_free_variables()))
-    given = [*(h for h in reach if is_linear(h)), *stones]
+    given = [*(h for h in reach if is_linear(h)), *conclusions]
     if not decide(given, goal):
         raise Unsupported("an address map is not shown to be injective: two iterations may write one cell")
     return [*steps, ("counters", given, goal)]
@@ -63,11 +63,11 @@ def part_steps(
     """
     whole = expand(address)
     common = {m: c for m, c in whole.items() if all(_common(a, renamed) for a in m)}
-    found = _digits(hypotheses, address, renamed, common)
-    if common and found[2] and not is_linear(found[2][-1]):
+    digits = _digits(hypotheses, address, renamed, common)
+    if common and digits[2] and not is_linear(digits[2][-1]):
         other = _digits(hypotheses, address, renamed, {})
-        found = other if len(other[2]) > len(found[2]) else found
-    return found
+        digits = other if len(other[2]) > len(digits[2]) else digits
+    return digits
 
 
 def _digits(
@@ -77,7 +77,7 @@ def _digits(
     known = conjuncts(hypotheses)
     rest = {m: c for m, c in expand(address).items() if m not in common}
     steps: list[Step] = []
-    stones: list[FNode] = []
+    conclusions: list[FNode] = []
     parts: list[FNode] = []
     unit = _content(rest)
     high = {m: c // unit for m, c in rest.items()}
@@ -89,7 +89,7 @@ def _digits(
         if peeling is None:
             break
         steps += peeling
-        stones.append(smt.Equals(digit, moved))
+        conclusions.append(smt.Equals(digit, moved))
         parts.append(digit)
         layers.append((digit, modulus))
         high = above
@@ -100,18 +100,18 @@ def _digits(
     steps.insert(0, ("the address, digit by digit", [], smt.Equals(address, form)))
     for part in _parts(known, high, renamed, steps):
         term = polynomial_term(part)
-        stone = smt.Equals(term, term.substitute(renamed))
-        stones.append(stone)
+        conclusion = smt.Equals(term, term.substitute(renamed))
+        conclusions.append(conclusion)
         parts.append(term)
         if term.is_symbol():
             continue
-        for symbol in (s for s in stone.get_free_variables() if s in renamed):
+        for symbol in (s for s in conclusion.get_free_variables() if s in renamed):
             goal = smt.Equals(symbol, renamed[symbol])
-            given = [*_about(known, stone.get_free_variables()), stone]
+            given = [*_about(known, conclusion.get_free_variables()), conclusion]
             if decide(given, goal):
                 steps.append((f"digit {symbol.symbol_name()}", given, goal))
-                stones.append(goal)
-    return steps, stones, parts
+                conclusions.append(goal)
+    return steps, conclusions, parts
 
 
 def _peel(known: Sequence[FNode], digit: FNode, moved: FNode, modulus: int, layer: int) -> list[Step] | None:
@@ -151,16 +151,16 @@ def _parts(
         rest = term.substitute(renamed)
         below = []
         for digit in (term, rest):
-            found = digit_steps(known, digit, modulus, sizes, quick)
-            if found is None:
+            steps_below = digit_steps(known, digit, modulus, sizes, quick)
+            if steps_below is None:
                 break
-            below.append(found)
+            below.append(steps_below)
         if len(below) < 2:
             continue
         number = len(steps)
-        n, *fresh = (smt.Symbol(f"!{x}", INT) for x in ("n", "h", "h.other", "d", "d.other"))
+        n, *numbers = (smt.Symbol(f"!{x}", INT) for x in ("n", "h", "h.other", "d", "d.other"))
         base = modulus if modulus.is_constant() else n
-        h, other_h, d, other_d = fresh
+        h, other_h, d, other_d = numbers
         ranges = [smt.LE(smt.Int(0), x) for x in (d, other_d)] + [smt.LT(x, base) for x in (d, other_d)]
         equation = smt.Equals(smt.Plus(smt.Times(base, h), d), smt.Plus(smt.Times(base, other_h), other_d))
         lemma = smt.And(smt.Equals(d, other_d), smt.Equals(h, other_h))
@@ -187,7 +187,7 @@ def _splits(whole: Polynomial, renamed: dict[FNode, FNode]) -> list[tuple[FNode,
         for shared in (set(sizes) & other for other in multiples if set(sizes) != other):
             if len(shared) == 1:
                 factors[1, tuple(shared)] = None
-    found: list[tuple[FNode, Polynomial, Polynomial]] = []
+    splits: list[tuple[FNode, Polynomial, Polynomial]] = []
     for literal, sizes in sorted(factors, key=lambda f: (-len(f[1]), -f[0])):
         high, low = {}, {}
         for monomial, coefficient in whole.items():
@@ -197,8 +197,8 @@ def _splits(whole: Polynomial, renamed: dict[FNode, FNode]) -> list[tuple[FNode,
             else:
                 high[left] = coefficient // literal
         if low and high:
-            found.append((polynomial_term({sizes: literal}), low, high))
-    return found
+            splits.append((polynomial_term({sizes: literal}), low, high))
+    return splits
 
 
 def _common(factor: FNode, renamed: dict[FNode, FNode]) -> bool:

@@ -77,8 +77,8 @@ def corresponding(one: FNode, two: FNode) -> dict[FNode, FNode] | None:
     {a: b}
     """
     left, right = expand(one), expand(two)
-    mine = [m for m, c in left.items() if right.get(m) != c]
-    theirs = [m for m, c in right.items() if left.get(m) != c]
+    left_only = [m for m, c in left.items() if right.get(m) != c]
+    right_only = [m for m, c in right.items() if left.get(m) != c]
 
     def match(rest: list[tuple[FNode, ...]], others: list[tuple[FNode, ...]], known: dict[FNode, FNode]) -> bool:
         if not rest or not others:
@@ -96,6 +96,6 @@ def corresponding(one: FNode, two: FNode) -> dict[FNode, FNode] | None:
                 del known[from_[0]]
         return False
 
-    found: dict[FNode, FNode] = {}
+    renamed: dict[FNode, FNode] = {}
     # what both have in common may have symbols of these, too
-    return found if match(mine, theirs, found) and expand(one.substitute(found)) == right else None
+    return renamed if match(left_only, right_only, renamed) and expand(one.substitute(renamed)) == right else None

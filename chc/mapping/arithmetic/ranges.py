@@ -49,23 +49,23 @@ def range_steps(
     known = conjuncts(hypotheses)
     difference = difference_of(expand(larger), expand(smaller))
     steps: list[Step] = []
-    stones: list[Polynomial] = []
+    conclusions: list[Polynomial] = []
     whole = difference
     for _ in range(MOST_STEPS):
-        found = _bounded_sum(known, difference, sizes, decide) or _next(known, difference, sizes, decide)
-        if found is None:
+        replaced = _bounded_sum(known, difference, sizes, decide) or _next(known, difference, sizes, decide)
+        if replaced is None:
             break
-        gain, factor, difference, facts = found
+        gain, factor, difference, facts = replaced
         if not steps:
             a, b = smt.Symbol("!a", INT), smt.Symbol("!b", INT)
             zero = smt.Int(0)
             steps.append(("products", [smt.LE(zero, a), smt.LE(zero, b)], smt.LE(zero, smt.Times(a, b))))
-        number = len(stones) + 1
+        number = len(conclusions) + 1
         for what, term in (("distance", gain), ("factor", factor)):
             steps.append((f"{what} {number}", facts, smt.LE(smt.Int(0), term)))
-        stones.append(product_of(expand(gain), expand(factor)))
+        conclusions.append(product_of(expand(gain), expand(factor)))
     left = {s for m in difference for a in m for s in a.get_free_variables()}
-    if not left <= sizes or not stones:
+    if not left <= sizes or not conclusions:
         return None
     rest = smt.LE(smt.Int(gap), polynomial_term(difference))
     about = [h for h in known if h.get_free_variables() <= sizes]
@@ -74,7 +74,7 @@ def range_steps(
     steps.append(("sizes", about, rest))
     # for any numbers in place of the products of symbols; here they are these products
     names: dict[tuple[FNode, ...], FNode] = {}
-    parts = [_named(p, names) for p in (difference, *stones, whole)]
+    parts = [_named(p, names) for p in (difference, *conclusions, whole)]
     low = [smt.LE(smt.Int(gap if part is parts[0] else 0), part) for part in parts[:-1]]
     steps.append(("sum", low, smt.LE(smt.Int(gap), parts[-1])))
     goal = smt.LE(smt.Plus(smaller, smt.Int(gap)), larger)
@@ -104,11 +104,11 @@ def digit_steps(
         if is_linear(goal) and decide(linear, goal):
             steps.append((name, linear, goal))
             continue
-        found = range_steps(known, smaller, larger, sizes, decide, gap)
-        if found is None:
+        bounding = range_steps(known, smaller, larger, sizes, decide, gap)
+        if bounding is None:
             return None
-        steps += [(f"{name}, {step}", given, stone) for step, given, stone in found]
-        steps.append((name, [found[-1][2]], goal))
+        steps += [(f"{name}, {step}", given, conclusion) for step, given, conclusion in bounding]
+        steps.append((name, [bounding[-1][2]], goal))
     return steps
 
 
@@ -237,24 +237,24 @@ def _next(
 
 def _bounds(known: list[FNode], atom: FNode) -> list[FNode]:
     """Terms that may bound an atom from above: sizes first, then literals, the smallest first."""
-    found: list[FNode] = []
+    bounds: list[FNode] = []
     if "!div" in text_of(atom):  # a quotient may be bounded by that of an extent
         others = {s for h in known for s in h.get_free_variables() if "!div" in s.symbol_name()}
         divisor = text_of(atom).rpartition("!")[2]
-        found += [
+        bounds += [
             _less_one(s) for s in sorted(others - {atom}, key=lambda s: (not text_of(s).endswith(divisor), text_of(s)))
         ]
     for fact in known:
         if fact.is_lt() and fact.arg(0) is atom:
-            found.append(_less_one(fact.arg(1)))
+            bounds.append(_less_one(fact.arg(1)))
         elif fact.is_le() and fact.arg(0) is atom:
-            found.append(fact.arg(1))
+            bounds.append(fact.arg(1))
         elif fact.is_not() and fact.arg(0).is_le() and fact.arg(0).arg(1) is atom:
-            found.append(_less_one(fact.arg(0).arg(0)))
+            bounds.append(_less_one(fact.arg(0).arg(0)))
         elif fact.is_not() and fact.arg(0).is_lt() and fact.arg(0).arg(1) is atom:
-            found.append(fact.arg(0).arg(0))
-    found.sort(key=lambda b: (1, int(b.constant_value())) if b.is_constant() else (0, 0))
-    return found
+            bounds.append(fact.arg(0).arg(0))
+    bounds.sort(key=lambda b: (1, int(b.constant_value())) if b.is_constant() else (0, 0))
+    return bounds
 
 
 def _less_one(bound: FNode) -> FNode:

@@ -43,18 +43,17 @@ def align(device: Loops, ir: Loops, proves: Proves, *, by_sizes: bool = False) -
     With ``by_sizes`` a single IR loop is also split where the inner extents are sizes, and into three loops.
     """
     levels: list[AlignedLevel] = []
-    mine, theirs = device, ir
     i = j = 0
-    while i < len(mine) and j < len(theirs):
-        (_, extent), (counter, other) = mine[i], theirs[j]
+    while i < len(device) and j < len(ir):
+        (_, extent), (counter, other) = device[i], ir[j]
         same = equal(extent, other)
         if proves(same):
             levels.append(AlignedLevel(i, j, plain(counter.name), other, lambda w: w, same))
             i, j = i + 1, j + 1
             continue
-        if i + 1 < len(mine) and mine[i + 1][1].is_const:
-            k = mine[i + 1][1].value
-            split = equal(other, product([extent, mine[i + 1][1]]))
+        if i + 1 < len(device) and device[i + 1][1].is_const:
+            k = device[i + 1][1].value
+            split = equal(other, product([extent, device[i + 1][1]]))
             if k > 1 and proves(split):
                 levels.append(AlignedLevel(i, j, f"{plain(counter.name)}_div_{k}", extent, _quotient(k), split))
                 levels.append(
@@ -62,16 +61,16 @@ def align(device: Loops, ir: Loops, proves: Proves, *, by_sizes: bool = False) -
                 )
                 i, j = i + 2, j + 1
                 continue
-        parts = _parts(mine[i:], other, proves) if by_sizes else 0
+        parts = _parts(device[i:], other, proves) if by_sizes else 0
         if not parts:
             return None
-        split = equal(other, product(e for _, e in mine[i : i + parts]))
+        split = equal(other, product(e for _, e in device[i : i + parts]))
         for part in range(parts):
             levels.append(
-                AlignedLevel(i + part, j, f"{plain(counter.name)}_digit{part}", mine[i + part][1], None, split)
+                AlignedLevel(i + part, j, f"{plain(counter.name)}_digit{part}", device[i + part][1], None, split)
             )
         i, j = i + parts, j + 1
-    return levels if i == len(mine) and j == len(theirs) else None
+    return levels if i == len(device) and j == len(ir) else None
 
 
 def _parts(loops: Loops, extent: Expr, proves: Proves) -> int:

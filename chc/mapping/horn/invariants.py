@@ -48,12 +48,12 @@ def infer(system: System, timeout: float, known: dict[str, Inferred] | None = No
     known = {} if known is None else known
     shape = system.anonymous()
     text = shape.horn()
-    found = known.get(text) or _infer(shape, timeout)
-    if isinstance(found, str):
-        return f"level {system.name}: {found}"
-    known[text] = found
+    inferred = known.get(text) or _infer(shape, timeout)
+    if isinstance(inferred, str):
+        return f"level {system.name}: {inferred}"
+    known[text] = inferred
     names = dict(zip(shape.arguments.values(), system.arguments.values(), strict=True))
-    return replace(found, conjuncts=tuple(c.substitute(names) for c in found.conjuncts))
+    return replace(inferred, conjuncts=tuple(c.substitute(names) for c in inferred.conjuncts))
 
 
 def _infer(system: System, timeout: float) -> Inferred | str:

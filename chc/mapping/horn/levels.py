@@ -204,26 +204,26 @@ class LevelSystem(System):
     def seeds(self) -> list[FNode]:
         """Candidate invariants read off the loop: an event has happened iff the counter is past its iteration."""
         zero, one = smt.Int(0), smt.Int(1)
-        found: list[FNode] = [self.facts]
+        candidates: list[FNode] = [self.facts]
         counters = list(self.counters.values())
-        found += [smt.Equals(counters[0], c) for c in counters[1:]]
+        candidates += [smt.Equals(counters[0], c) for c in counters[1:]]
         for side in self.sides:
             counter, extent = self.counters[side.counter], self.parameters[side.extent]
-            found += [smt.LE(zero, counter), smt.LE(counter, extent)]
+            candidates += [smt.LE(zero, counter), smt.LE(counter, extent)]
             for event in side.events:
                 past = smt.GT(counter, self.parameters[event.at])
-                found.append(smt.Equals(self.ghosts[event.name], smt.Ite(past, one, zero)))
+                candidates.append(smt.Equals(self.ghosts[event.name], smt.Ite(past, one, zero)))
         for hazard in self.hazards:
             past = smt.GT(counters[0], self.parameters[hazard.writer])
-            found.append(
+            candidates.append(
                 smt.Iff(
                     self.flags[f"{hazard.name}!overwritten"],
                     smt.And(past, smt.GE(self.parameters[hazard.writer], zero)),
                 )
             )
-            found.append(smt.Implies(self.flags[f"{hazard.name}!overwritten"], past))
-            found.append(smt.Not(self.flags[f"{hazard.name}!stale"]))
-        return found
+            candidates.append(smt.Implies(self.flags[f"{hazard.name}!overwritten"], past))
+            candidates.append(smt.Not(self.flags[f"{hazard.name}!stale"]))
+        return candidates
 
 
 def _plain(term: FNode) -> str:

@@ -21,7 +21,8 @@ from .names import index_text, symbol_name
 from .splits import Counted, SplitSystem
 
 __all__ = [
-    "ACCUMULATED_ONCE", "LOCK_STEP", "READ_FIRST", "WRITTEN_ONCE", "Level", "Levels", "Names", "Nest", "Order", "Track"
+    "ACCUMULATED_ONCE", "LOCK_STEP", "READ_FIRST", "WRITTEN_ONCE", "AntiDependence", "Level", "Levels", "Names", "Nest",
+    "Track",
 ]  # fmt: skip
 
 WRITTEN_ONCE = "a cell is written exactly once"
@@ -75,7 +76,7 @@ class Track:
 
 
 @dataclass(frozen=True)
-class Order:
+class AntiDependence:
     """A cell is read at one iteration of some loops and overwritten at another: components, outermost first.
 
     ``same_iteration`` says whether both may be in one iteration of all these loops: then the read comes first there.
@@ -123,7 +124,7 @@ class Nest:
     takes: list[str]
     partner: tuple[Sequence[AlignedLevel], Track] | None = None
     """The levels of both sides, and the other side's loops."""
-    orders: list[Order] = field(default_factory=list)
+    anti_dependences: list[AntiDependence] = field(default_factory=list)
 
     def levels(self, names: Names) -> Iterator[Level]:
         """One level per loop, outermost first."""
@@ -136,8 +137,8 @@ class Nest:
                 levels, other = self.partner
                 events = tuple(Event(f"{other.name}!writes", a) for a in at)
                 sides.append(Side(f"{other.name}.{levels[k].name}", limit, events))
-            orders = [o for o in self.orders if k < len(o.reader)]
-            hazards = [o.hazard(names, k, f"operand{i if len(orders) > 1 else ''}") for i, o in enumerate(orders)]
+            pairs = [p for p in self.anti_dependences if k < len(p.reader)]
+            hazards = [p.hazard(names, k, f"operand{i if len(pairs) > 1 else ''}") for i, p in enumerate(pairs)]
             yield Level(self.label, LevelSystem(name, sides, hazards), tuple(self.takes), self.partner is not None)
         if self.partner is not None:
             for number in range(len(self.partner[1].loops)):

@@ -1,9 +1,9 @@
-"""Where a proof about one cell takes place: coordinates and counters at arbitrary values, and iterations of writes.
+"""Proof contexts, which are coordinates and counters at arbitrary values, and symbolic instances of writes.
 
-A *scene* has the coordinates of the distinguished cell and, inside folds, the counters of an arbitrary iteration; its
-hypotheses are the size domain and the ranges of these.  A *spot* is an arbitrary iteration of a write.  Its terms are
-translated once, under nothing but the ranges of its counters, so that "stays within its width" is proved for every
-iteration at once; at a particular iteration they are instances.
+A *context* has the coordinates of the distinguished cell and, inside folds, the counters of an arbitrary iteration; its
+hypotheses are the size domain and the ranges of these.  A *symbolic instance* is an arbitrary iteration of a write.
+Its terms are translated once, under nothing but the ranges of its counters, so that "stays within its width" is proved
+for every iteration at once; at a particular iteration they are instances.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from smt_encodings.discharge import conjuncts, decide
 from smt_encodings.environment import fresh, plain
 from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
 
-from .samples import Trials
+from .samples import Samples
 
-__all__ = ["Scene", "Spot", "conjuncts_of", "in_range"]
+__all__ = ["Context", "SymbolicInstance", "conjuncts_of", "in_range"]
 
 
 def in_range(loops: Loops, at: Mapping[Expr, Expr]) -> list[Expr]:
@@ -45,76 +45,76 @@ def conjuncts_of(condition: Expr) -> list[Expr]:
 
 
 @dataclass(eq=False)
-class Scene:
+class Context:
     """Coordinates and counters (``ranges``) at arbitrary values, with samples of them."""
 
     proof: Proof
     encoding: IntegerEncoding
     ranges: Loops
-    trials: Trials
+    samples: Samples
     name: str = ""
     now: Expr | None = None
     """The coordinate that counts timesteps, where values of earlier ones are known by induction."""
-    outer: Scene | None = None
-    """The scene of which this one is an iteration of loops; what holds there holds here."""
+    outer: Context | None = None
+    """The context of which this one is an iteration of loops; what holds there holds here."""
     conditions: tuple[Expr, ...] = ()
     """Conditions over coordinates by which choices are made here; those of programs are compared with them."""
 
-    def inside(self, loops: Loops, name: str) -> Scene:
-        """The scene at an arbitrary iteration of loops; their counters must have names of their own."""
+    def inside(self, loops: Loops, name: str) -> Context:
+        """The context at an arbitrary iteration of loops; their counters must have names of their own."""
         encoding = self.encoding.fork(name)
         for counter, extent in loops:
             encoding.assume(less(counter, extent))
         self.proof.fits(encoding, f"{name}: extents")
-        trials = self.trials.extend(loops, seed=len(self.ranges))
-        if not trials.rows:
+        samples = self.samples.extend(loops, seed=len(self.ranges))
+        if not samples.rows:
             raise Unsupported(f"{name} has no iteration at any sample")
         ranges = (*self.ranges, *loops)
-        return replace(self, encoding=encoding, ranges=ranges, trials=trials, name=name, outer=self)
+        return replace(self, encoding=encoding, ranges=ranges, samples=samples, name=name, outer=self)
 
-    def within(self, other: Scene) -> bool:
-        """Whether what holds in another scene holds here: it is this one, or this is an iteration of loops in it."""
-        scene: Scene | None = self
-        while scene is not None and scene.encoding is not other.encoding:
-            scene = scene.outer
-        return scene is not None
+    def within(self, other: Context) -> bool:
+        """Whether what holds in another context holds here: it is this one, or this is an iteration of loops in it."""
+        context: Context | None = self
+        while context is not None and context.encoding is not other.encoding:
+            context = context.outer
+        return context is not None
 
-    def outward(self, last: Scene | None = None) -> list[Scene]:
-        """This scene and those around it, outwards, up to the last one."""
+    def outward(self, last: Context | None = None) -> list[Context]:
+        """This context and those around it, outwards, up to the last one."""
         around = [self]
         while around[-1] is not last and around[-1].outer is not None:
             around.append(around[-1].outer)
         return around
 
-    def smallest(self, terms: Iterable[Expr], symbols: Mapping[Expr, Scene]) -> Scene:
-        """The outermost scene around this one where some terms have their values.
+    def smallest(self, terms: Iterable[Expr], symbols: Mapping[Expr, Context]) -> Context:
+        """The outermost context around this one where some terms have their values.
 
-        They are over sizes, coordinates, counters, and ``symbols`` of values that belong to scenes around this one.
+        They are over sizes, coordinates, counters, and ``symbols`` of values that belong to contexts around this one.
         Raises Unsupported for other variables: nothing says how far out they have one value.
         """
         around = self.outward()
-        own = {c: scene for scene in around for c, _ in scene.ranges}
+        own = {c: context for context in around for c, _ in context.ranges}
         sizes, deepest = set(self.proof.mapping.parameters.values()), len(around) - 1
         for variable in variables_of(*terms):
             if variable not in sizes:
-                scene = own.get(variable, symbols.get(variable))
-                if scene is None or scene not in around:
+                context = own.get(variable, symbols.get(variable))
+                if context is None or context not in around:
                     raise Unsupported(f"the result depends on {plain(variable.name)}, which has no value here")
-                deepest = min(deepest, around.index(scene))
+                deepest = min(deepest, around.index(context))
         return around[deepest]
 
-    def where(self, condition: Expr, name: str) -> Scene:
-        """The scene under a further condition; raises Unsupported where no sample satisfies it."""
+    def where(self, condition: Expr, name: str) -> Context:
+        """The context under a further condition; raises Unsupported where no sample satisfies it."""
         encoding = self.encoding.fork(name)
         encoding.assume(condition)
         self.proof.fits(encoding, f"{name}: condition")
-        trials = self.trials.where(condition)
-        if not trials.rows:
+        samples = self.samples.where(condition)
+        if not samples.rows:
             raise Unsupported(f"no sample satisfies the condition of {name}")
-        return replace(self, encoding=encoding, trials=trials, name=name, outer=None)
+        return replace(self, encoding=encoding, samples=samples, name=name, outer=None)
 
     def theorem(self, group: str, name: str, goal: Expr, meaning: str) -> None:
-        """Proves ``goal`` for all sizes, coordinates and counters of the scene."""
+        """Proves ``goal`` for all sizes, coordinates and counters of the context."""
         if goal is true:
             return
         encoding = self.encoding.fork("goal")
@@ -143,7 +143,7 @@ class Scene:
         return decide(encoding.hypotheses, term)
 
 
-class Spot:
+class SymbolicInstance:
     """An arbitrary iteration of a write, and of ``inner`` loops in its value."""
 
     def __init__(self, proof: Proof, space: str, write: Write, inner: Loops = ()) -> None:
@@ -167,8 +167,8 @@ class Spot:
         """Adds the obligations that what was translated here stays within its widths."""
         self.proof.fits(self.encoding, f"{self.write.label}: {self.space}")
 
-    def instance(self, scene: Scene, expression: Expr, at: Mapping[Expr, Expr]) -> FNode:
-        """An expression over the write's counters at the iteration ``at``, a map from counters to terms of a scene.
+    def instantiated(self, context: Context, expression: Expr, at: Mapping[Expr, Expr]) -> FNode:
+        """An expression over the write's counters at the iteration ``at``, a map from counters to terms of a context.
 
         It is exact where that iteration exists and the write's condition holds there; to prove so is the caller's
         business.
@@ -176,10 +176,10 @@ class Spot:
         generic = self.term(expression)
         self.fits()
         point = {
-            self.encoding.term(self._rename[counter]): scene.encoding.term(at[counter]) for counter, _ in self.loops
+            self.encoding.term(self._rename[counter]): context.encoding.term(at[counter]) for counter, _ in self.loops
         }
-        term = scene.encoding.instance(self.encoding, generic, point)
-        scene.proof.fits(scene.encoding, f"{self.write.label} in {scene.name or 'the cell'}")
+        term = context.encoding.instance(self.encoding, generic, point)
+        context.proof.fits(context.encoding, f"{self.write.label} in {context.name or 'the cell'}")
         return term
 
     def injectivity(self) -> tuple[list[Expr], list[Step]] | None:
@@ -189,22 +189,22 @@ class Spot:
         """
         names = set(free_variables(self.write.address))
         used = [c for c, _ in self.loops if c.name in names]
-        hypotheses, mine, renamed, pairs = self._twice()
-        wanted = [p for p, (c, _) in zip(pairs, self.loops, strict=True) if c in set(used)]
+        hypotheses, address, renamed, pairs = self._twice()
+        counters = [p for p, (c, _) in zip(pairs, self.loops, strict=True) if c in set(used)]
         try:
-            return used, injectivity_steps(hypotheses, mine, renamed, wanted)
+            return used, injectivity_steps(hypotheses, address, renamed, counters)
         except Unsupported:
             return None
 
     def parts(self) -> tuple[list[FNode], list[Step]]:
         """Terms that the write's address determines, such as a sum of counters, and the steps that prove it."""
-        hypotheses, mine, renamed, _ = self._twice(guarded=True)
-        steps, _, parts = part_steps(hypotheses, mine, renamed)
+        hypotheses, address, renamed, _ = self._twice(guarded=True)
+        steps, _, parts = part_steps(hypotheses, address, renamed)
         return parts, steps
 
     def _twice(self, guarded: bool = False) -> tuple[list[FNode], FNode, dict[FNode, FNode], list[tuple[FNode, FNode]]]:
         """Two iterations: what is known, one's address, what becomes of its symbols in the other, and counters."""
-        mine = self.term(self.write.address)
+        address = self.term(self.write.address)
         other = self.encoding.fork(f"{self.space}.other")
         there: dict[Expr, Expr] = {}
         for counter, extent in self.loops:
@@ -216,7 +216,7 @@ class Spot:
         # what was translated here fits: it is what was translated for the first iteration, with other names
         pairs = [(self.encoding.term(self._rename[c]), other.term(there[c])) for c, _ in self.loops]
         renamed = other.renaming(self.encoding, dict(pairs))
-        return other.hypotheses, mine, renamed, pairs
+        return other.hypotheses, address, renamed, pairs
 
     def limits(self) -> list[tuple[FNode, FNode]]:
         """The counters of this iteration, each with its extent."""
@@ -234,12 +234,12 @@ class Spot:
             if not isinstance(divisor, int) and symbols[0] not in known
         ]
 
-    def point(self, scene: Scene, at: Mapping[Expr, Expr]) -> dict[FNode, FNode]:
-        """What the symbols of this iteration are at the iteration ``at`` of a scene, quotients included."""
+    def point(self, context: Context, at: Mapping[Expr, Expr]) -> dict[FNode, FNode]:
+        """What the symbols of this iteration are at the iteration ``at`` of a context, quotients included."""
         point = {
-            self.encoding.term(self._rename[counter]): scene.encoding.term(at[counter]) for counter, _ in self.loops
+            self.encoding.term(self._rename[counter]): context.encoding.term(at[counter]) for counter, _ in self.loops
         }
-        return scene.encoding.renaming(self.encoding, point)
+        return context.encoding.renaming(self.encoding, point)
 
 
 def before(place: Sequence[int], values: Sequence[FNode], other: Sequence[int], others: Sequence[FNode]) -> FNode:

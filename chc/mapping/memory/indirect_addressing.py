@@ -1,8 +1,8 @@
 """Words of memory that addresses and conditions depend on, replaced by what the program stored there.
 
 A device may take an address from a memory, such as the index in a micro-op that the program has written before.  For an
-arbitrary iteration of the statement that uses it, the word's origin is proved like that of any other cell
-(:mod:`chc.mapping.memory.reaching_definitions`).  What the origin stored must be a term over sizes and counters, and this term then
+arbitrary iteration of the statement that uses it, the word's reaching definition is proved as that of any cell
+(:mod:`chc.mapping.memory.reaching_definitions`).  What it stored must be a term over sizes and counters, which then
 takes the word's place.  Nothing is known of a word that the program did not write, but for what an idle device holds.
 
 Memories are resolved one after the other: where a memory is written must not depend on what it holds.
@@ -20,50 +20,50 @@ from ila_lang import Expr, false, postorder, substitute, true
 from ila_lang.language.expr import free_variables, resize
 from smt_encodings.environment import fresh, plain
 
-from .contexts import Scene
-from .layout import Origin, Reader
-from .samples import Point, Trials, sizes_of
+from .contexts import Context, conjuncts_of
+from .layout import Definition, Reader
+from .samples import Point, Samples, sizes_of
 from .values import Values
 
-__all__ = ["Indirect"]
+__all__ = ["IndirectAddressing"]
 
 
 @dataclass(frozen=True)
 class _Iteration:
-    """An arbitrary iteration of loops: a scene, and its coordinates by the loops' counters."""
+    """An arbitrary iteration of loops: a context, and its coordinates by the loops' counters."""
 
-    scene: Scene
+    context: Context
     coordinates: dict[Expr, Expr]
 
     def inside(self, term: Expr) -> Expr:
-        """A term over counters as one of the scene."""
+        """A term over counters as one of the context."""
         return substitute(term, self.coordinates)
 
     def outside(self, term: Expr) -> Expr:
-        """A term of the scene as one over counters."""
+        """A term of the context as one over counters."""
         return substitute(term, {coordinate: counter for counter, coordinate in self.coordinates.items()})
 
 
 @dataclass
-class Indirect:
+class IndirectAddressing:
     """Resolves the addresses and conditions of one side's schedule, in place."""
 
     values: Values
     _ready: set[Expr] = field(default_factory=set)
     _open: list[Expr] = field(default_factory=list)
     _settled: set[Expr] = field(default_factory=set)
-    """Nodes that were seen: results of folds and kept values among them are resolved."""
+    """Nodes that were seen: results of folds and snapshots among them are resolved."""
     _forms: dict[Write, Expr] = field(default_factory=dict)
     _words: dict[tuple[object, ...], Expr] = field(default_factory=dict)
     _iterations: dict[tuple[int, ...], _Iteration] = field(default_factory=dict)
 
     @property
     def _schedule(self) -> Schedule:
-        return self.values.origins.schedule
+        return self.values.definitions.schedule
 
     @property
     def _prefix(self) -> str:
-        return self.values.origins.prefix
+        return self.values.definitions.prefix
 
     def resolve(self) -> None:
         """Replaces every word that an address or condition depends on, and proves the schedule's conditions.
@@ -110,25 +110,25 @@ class Indirect:
         here = self._iteration(write.loops)
         for outcome, there in ((false, ~guard), (true, guard)):
             condition = here.inside(there)
-            if here.scene.proves(condition):
+            if here.context.proves(condition):
                 what = "never" if outcome is false else "always"
                 name = f"{write.label} {self._schedule.writes.index(write)} writes {plain(write.memory.name)} {what}"
                 meaning = "the condition has this value in every iteration"
-                here.scene.theorem(f"{self._prefix}: conditions", name, condition, meaning)
+                here.context.theorem(f"{self._prefix}: conditions", name, condition, meaning)
                 return outcome
         return guard
 
     def _value(self, write: Write, value: Expr) -> Expr:
-        """A value with the addresses that it loads from resolved, in folds and kept values, too."""
+        """A value with the addresses that it loads from resolved, in folds and snapshots, too."""
         for node in postorder([value]):
             if node in self._settled:
                 continue
             self._settled.add(node)
             if node in self._schedule.folds:
                 self._fold(self._schedule.folds[node])
-            elif node in self._schedule.kept:
-                kept = self._schedule.kept[node]
-                self._schedule.kept[node] = replace(kept, value=self._value(kept, kept.value))
+            elif node in self._schedule.snapshots:
+                snapshot = self._schedule.snapshots[node]
+                self._schedule.snapshots[node] = replace(snapshot, value=self._value(snapshot, snapshot.value))
         return self._direct(write, value, ())
 
     def _fold(self, fold: Fold) -> None:
@@ -161,9 +161,9 @@ class Indirect:
         here = condition.here
         goal = here.guard.implies(self._plain(here, here.value))
         iteration = self._iteration(here.loops)
-        for k, part in enumerate(dict.fromkeys(_conjuncts(iteration.inside(goal)))):
+        for k, part in enumerate(dict.fromkeys(conjuncts_of(iteration.inside(goal)))):
             name = f"{here.label}, {number}: {condition.name}{f', part {k}' if k else ''}"
-            iteration.scene.theorem(f"{self._prefix}: {condition.group}", name, part, condition.meaning)
+            iteration.context.theorem(f"{self._prefix}: {condition.group}", name, part, condition.meaning)
 
     # -- words --------------------------------------------------------------------------------------
 
@@ -182,35 +182,35 @@ class Indirect:
         if key not in self._words:
             here = self._iteration((*write.loops, *inner))
             point = Point(write.place, tuple(here.coordinates[c] for c in write.counters))
-            origin = self.values.origins.of(here.scene, memory, Reader(here.inside(address), None, {}), point)
-            word = here.outside(self._stored(origin)) if origin is not None else self.values.idle(memory)
+            definition = self.values.definitions.of(here.context, memory, Reader(here.inside(address), None, {}), point)
+            word = here.outside(self._stored(definition)) if definition is not None else self.values.idle(memory)
             if word is None:
                 raise Unsupported(f"{write.label} depends on {memory.name} as it was before the program")
             self._words[key] = word
         return self._words[key]
 
-    def _stored(self, origin: Origin) -> Expr:
-        """What a write stored, as a term over sizes and the coordinates of the origin's iteration."""
-        write = origin.write
+    def _stored(self, definition: Definition) -> Expr:
+        """What a write stored, as a term over sizes and the coordinates of the definition's iteration."""
+        write = definition.write
         if write not in self._forms:
             for load in _loads([write.value]):
                 if load.args[0].op == "var":
                     self._memory(load.args[0])
             here = self._iteration(write.loops)
-            form = here.outside(self.values.term(here.scene, write, here.coordinates, (), write.value))
-            known = {*write.counters, *self.values.origins.layout.proof.mapping.parameters.values()}
+            form = here.outside(self.values.term(here.context, write, here.coordinates, (), write.value))
+            known = {*write.counters, *self.values.definitions.layout.proof.mapping.parameters.values()}
             for name, variable in free_variables(form).items():
                 if variable not in known:
                     raise Unsupported(
                         f"an address depends on {write.memory.name}, where {write.label} stores data ({name})"
                     )
             self._forms[write] = form
-        return substitute(self._forms[write], {c: resize(t, c.width) for c, t in origin.at.items()})
+        return substitute(self._forms[write], {c: resize(t, c.width) for c, t in definition.at.items()})
 
     def _iteration(self, loops: Loops) -> _Iteration:
         key = _identity(loops)
         if key not in self._iterations:
-            proof = self.values.origins.layout.proof
+            proof = self.values.definitions.layout.proof
             name = f"{self._prefix}, loops {len(self._iterations)}"
             coordinates = {c: fresh(c.name, c.sort) for c, _ in loops}
             ranges = tuple((coordinates[c], substitute(extent, coordinates)) for c, extent in loops)
@@ -219,10 +219,10 @@ class Indirect:
                 encoding.assume(less(counter, extent))
             proof.fits(encoding, f"{name}: extents")
             mapping = proof.mapping
-            trials = Trials(tuple(mapping.parameters.values()), (), sizes_of(mapping)).extend(ranges, 0, 5)
-            if not trials.rows:
+            samples = Samples(tuple(mapping.parameters.values()), (), sizes_of(mapping)).extend(ranges, 0, 5)
+            if not samples.rows:
                 raise Unsupported(f"{', '.join(c.name for c, _ in loops)} have no iteration at any sample")
-            self._iterations[key] = _Iteration(Scene(proof, encoding, ranges, trials, name), coordinates)
+            self._iterations[key] = _Iteration(Context(proof, encoding, ranges, samples, name), coordinates)
         return self._iterations[key]
 
 
@@ -234,9 +234,3 @@ def _loads(terms: Iterable[Expr]) -> list[Expr]:
 def _identity(loops: Loops) -> tuple[int, ...]:
     # terms are compared by identity: their equality is a term
     return tuple(id(t) for loop in loops for t in loop)
-
-
-def _conjuncts(condition: Expr) -> list[Expr]:
-    if condition.op == "and":
-        return [part for argument in condition.args for part in _conjuncts(argument)]
-    return [condition]

@@ -1,9 +1,9 @@
-"""Nothing comes in between: a cell keeps what its origin stored until it is read.
+"""No write kills a definition: a cell keeps what its reaching definition stored until it is read.
 
-For every write to the memory, an instance of it that writes the cell after the origin and before the point where the
-cell is read is excluded in one of several ways.  Each is one function here, and they are tried in this order.  Two rest
-on the invariants of loop levels (:mod:`chc.mapping.horn.levels`) instead of an argument about the order of iterations:
-that the origin's write writes the cell exactly once, and that a cell is read before it is overwritten.
+For every write to the memory, an instance of it that writes the cell after the definition and before the point where
+the cell is read is excluded in one of several ways.  Each is one function here, and they are tried in this order.  Two
+rest on the invariants of loop levels (:mod:`chc.mapping.horn.levels`) instead of an argument about the order of
+iterations: that the definition's write writes the cell exactly once, and that a cell is read before it is overwritten.
 """
 
 from __future__ import annotations
@@ -17,51 +17,51 @@ from pysmt.fnode import FNode
 from chc.mapping.arithmetic.injectivity import injectivity_steps
 from chc.mapping.arithmetic.polynomials import Step, corresponding, linearised
 from chc.mapping.arithmetic.ranges import quick
-from chc.mapping.horn.systems import Order
+from chc.mapping.horn.systems import AntiDependence
 from chc.mapping.program.writes import Write
 from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, all_of, resize
 from smt_encodings.discharge import conjuncts
 from smt_encodings.integers import is_linear
 
-from .contexts import Scene, Spot, before
-from .layout import Layout, Origin, Reader
-from .samples import Point, Writers, candidates
+from .contexts import Context, SymbolicInstance, before
+from .layout import Definition, Layout, Reader
+from .samples import Point, Sampler, candidates
 
-__all__ = ["Between"]
+__all__ = ["NoKill"]
 
-_MEANING = "no other write of this cell comes between its origin and the point where it is read"
+_MEANING = "no other write of this cell comes between its reaching definition and the point where it is read"
 
 
 @dataclass
-class Between:
-    """That no instance of ``other`` that writes the cell of ``reader`` comes after ``origin`` and before ``point``.
+class NoKill:
+    """That no instance of ``other`` that writes the cell of ``reader`` comes after ``definition`` and before ``point``.
 
-    Without an origin, none comes before the point at all.
+    Without a reaching definition, none comes before the point at all.
     """
 
     layout: Layout
-    writers: Writers
-    scene: Scene
+    sampler: Sampler
+    context: Context
     group: str
     name: str
     other: Write
     reader: Reader
     point: Point
-    origin: Origin | None
-    _spot: Spot = field(init=False)
+    definition: Definition | None
+    _instance: SymbolicInstance = field(init=False)
     _between: FNode = field(init=False)
     _goal: FNode = field(init=False)
 
     def __post_init__(self) -> None:
-        self._spot = self.layout.spot(self.other)
-        mine = [self._spot.encoding.term(c) for c in self._spot.counters]
-        until = [self.scene.encoding.term(c) for c in self.point.counters]
-        conditions = [before(self.other.place, mine, self.point.place, until)]
-        if self.origin is not None:
-            write = self.origin.write
-            since = [self.scene.encoding.term(self.origin.at[c]) for c in write.counters]
-            conditions.append(before(write.place, since, self.other.place, mine))
+        self._instance = self.layout.instance(self.other)
+        counters = [self._instance.encoding.term(c) for c in self._instance.counters]
+        until = [self.context.encoding.term(c) for c in self.point.counters]
+        conditions = [before(self.other.place, counters, self.point.place, until)]
+        if self.definition is not None:
+            write = self.definition.write
+            since = [self.context.encoding.term(self.definition.at[c]) for c in write.counters]
+            conditions.append(before(write.place, since, self.other.place, counters))
         self._between = smt.simplify(smt.And(conditions))
         self._goal = smt.Not(self._between)
 
@@ -73,11 +73,11 @@ class Between:
             self._by_determined_counters,
             self._by_order_of_loops,
             self._by_iteration_that_meets_the_cell,
-            self._by_facts_of_collisions,
+            self._by_facts_of_output_dependence,
             self._by_equal_digits,
         )
         if not any(way() for way in ways):
-            self._apart()
+            self._by_other_address()
 
     # -- ways, each a theorem -----------------------------------------------------------------------
 
@@ -86,10 +86,10 @@ class Between:
         return bool(self._between.is_false())
 
     def _written_once(self) -> bool:
-        """The origin's write writes the cell in one iteration, which is the origin: by the invariants of its levels."""
-        if self.origin is None or self.origin.write is not self.other or not self.layout.once(self.other):
+        """The definition's write writes the cell in one iteration only: by the invariants of its levels."""
+        if self.definition is None or self.definition.write is not self.other or not self.layout.once(self.other):
             return False
-        self.layout.written_once.setdefault(self.other, self.origin)
+        self.layout.written_once.setdefault(self.other, self.definition)
         return True
 
     def _by_determined_counters(self) -> bool:
@@ -115,18 +115,18 @@ class Between:
         known = self._meeting()
         return bool(known) and self._comes_at_another_time([*self._linear(), *known], [])
 
-    def _by_facts_of_collisions(self) -> bool:
-        """Iterations of the origin's write that write the same cell are told apart by facts about quotients."""
-        if self.origin is None or self.other is not self.origin.write:
+    def _by_facts_of_output_dependence(self) -> bool:
+        """Iterations of the definition's write that write the same cell are told apart by facts about quotients."""
+        if self.definition is None or self.other is not self.definition.write:
             return False
-        ends = [self.origin.at]
+        ends = [self.definition.at]
         if self.point.place == self.other.place:
             ends.append(dict(zip(self.other.counters, self.point.counters, strict=True)))
-        facts = self.layout.colliding(self.other).facts(self.scene, self.group, self._what(), ends)
+        facts = self.layout.output_dependence(self.other).facts(self.context, self.group, self._what(), ends)
         *given, goal = linearised([*self._linear(), *facts, self._goal])
         if not quick(given, goal):
             return False
-        self.scene.proof.discharger.follows(self.group, self._what(), given, goal, _MEANING)
+        self.context.proof.discharger.follows(self.group, self._what(), given, goal, _MEANING)
         return True
 
     def _by_equal_digits(self) -> bool:
@@ -136,7 +136,7 @@ class Between:
         # translating the address has added quotients
         return bool(known) and self._comes_at_another_time([*self._linear(), *known], steps)
 
-    def _apart(self) -> None:
+    def _by_other_address(self) -> None:
         """An instance in between writes another address."""
         there, cell = self._addresses()
         self._ask([*self._hypotheses(), self._between], smt.Not(smt.Equals(there, cell)))
@@ -152,57 +152,57 @@ class Between:
         if not quick(known, self._goal):
             return False
         for step, given, goal in steps:
-            self.scene.proof.discharger.follows(self.group, f"{self._what()}: {step}", given, goal, _MEANING)
+            self.context.proof.discharger.follows(self.group, f"{self._what()}: {step}", given, goal, _MEANING)
         if not self._read_before_overwritten(known):
             self._ask(known)
         return True
 
     def _read_before_overwritten(self, known: list[FNode]) -> bool:
-        """The cell is overwritten in one iteration only, and read before: by the invariants of the levels of both."""
+        """An anti-dependence: overwritten in one iteration only, and read before, by invariants of both's levels."""
         shared = _shared_loops(self.other, self.point)
         writer = self._overwriting(shared)
         if not writer:
             return False
-        spot, scene = self._spot, self.scene
-        pairs = zip(spot.counters, writer, strict=False)
-        only = smt.And([smt.Equals(spot.encoding.term(c), scene.encoding.term(t)) for c, t in pairs])
+        instance, context = self._instance, self.context
+        pairs = zip(instance.counters, writer, strict=False)
+        only = smt.And([smt.Equals(instance.encoding.term(c), context.encoding.term(t)) for c, t in pairs])
         read_first = self.other.place[shared] >= self.point.place[shared]
-        order = Order(self.point.counters[:shared], writer, read_first)
-        facts = all_of(order.facts())
-        if not quick(known, only) or not scene.proves(facts):
+        dependence = AntiDependence(self.point.counters[:shared], writer, read_first)
+        facts = all_of(dependence.facts())
+        if not quick(known, only) or not context.proves(facts):
             return False
         meaning = "an instance that overwrites the cell is in this iteration of the loops around the reader"
-        self.scene.proof.follows(self.group, f"{self._what()}: overwriting iteration", known, only, meaning)
+        self.context.proof.follows(self.group, f"{self._what()}: overwriting iteration", known, only, meaning)
         meaning = "the cell is read no later than it is overwritten"
-        scene.theorem(self.group, f"{self._what()}: read before", facts, meaning)
-        self.layout.overwritten.setdefault(self.other, []).append(order)
+        context.theorem(self.group, f"{self._what()}: read before", facts, meaning)
+        self.layout.anti_dependences.setdefault(self.other, []).append(dependence)
         return True
 
     def _overwriting(self, shared: int) -> tuple[Expr, ...]:
         """The iteration of the first loops of ``other`` that overwrites the cell, if one does; guessed at samples."""
-        found = self.writers.overwriting(self.scene.trials, self.other, self.reader.there()) if shared else []
-        rows = [k for k, iteration in enumerate(found) if iteration is not None]
+        iterations = self.sampler.overwriting(self.context.samples, self.other, self.reader.cell()) if shared else []
+        rows = [k for k, iteration in enumerate(iterations) if iteration is not None]
         if not rows:
             return ()
-        table = candidates(self.scene.trials, self.scene.ranges, [self.reader.there(), *self.point.counters])
+        table = candidates(self.context.samples, self.context.ranges, [self.reader.cell(), *self.point.counters])
         terms: dict[tuple[int, ...], Expr] = {}
         for values, term in table.items():
             terms.setdefault(tuple(values[k] for k in rows), term)
-        wanted = zip(*(found[k][:shared] for k in rows), strict=True)  # type: ignore[index]
-        components = tuple(resize(terms[column], 32) for column in wanted if column in terms)
+        columns = zip(*(iterations[k][:shared] for k in rows), strict=True)  # type: ignore[index]
+        components = tuple(resize(terms[column], 32) for column in columns if column in terms)
         return components if len(components) == shared else ()
 
     def _known_counters(self) -> list[FNode]:
         """Counters that the address determines, at an iteration that is known to write the cell."""
         at = None
-        if self.reader.spot is not None and self.reader.spot.write is self.other:
+        if self.reader.instance is not None and self.reader.instance.write is self.other:
             at = self.reader.at if self.reader.address is self.other.address else None
-        if self.origin is not None and self.origin.write is self.other:
-            at = self.origin.at
+        if self.definition is not None and self.definition.write is self.other:
+            at = self.definition.at
         if at is None:
             return []
         determined = self.layout.determined(self.other) or []
-        return [smt.Equals(self._spot.term(c), self.scene.encoding.term(at[c])) for c in determined]
+        return [smt.Equals(self._instance.term(c), self.context.encoding.term(at[c])) for c in determined]
 
     def _meeting(self) -> list[FNode]:
         """What the counters of an instance are if it writes the cell, whenever that is; proved.
@@ -210,37 +210,37 @@ class Between:
         One iteration that writes the cell is guessed; where the address determines counters, any other agrees in them.
         Nothing where no such iteration is found.
         """
-        scene, other, reader = self.scene, self.other, self.reader
-        iterations = self.writers.meeting(scene.trials, other, reader.there())
+        context, other, reader = self.context, self.other, self.reader
+        iterations = self.sampler.meeting(context.samples, other, reader.cell())
         determined = self.layout.determined(other) if iterations else None
         if not iterations or not determined:
             return []
-        table = candidates(scene.trials, scene.ranges, [reader.there()])
-        found = [table.get(tuple(values)) for values in zip(*iterations, strict=True)]
-        at = {c: resize(t, 32) for c, t in zip(other.counters, found, strict=True) if t is not None}
-        inside = Origin(other, at).exists() if len(at) == len(found) else None
-        if inside is None or not scene.proves(inside):
+        table = candidates(context.samples, context.ranges, [reader.cell()])
+        terms = [table.get(tuple(values)) for values in zip(*iterations, strict=True)]
+        at = {c: resize(t, 32) for c, t in zip(other.counters, terms, strict=True) if t is not None}
+        inside = Definition(other, at).exists() if len(at) == len(terms) else None
+        if inside is None or not context.proves(inside):
             return []
-        pair = self._spot.instance(scene, other.address, at), reader.term(scene)
+        pair = self._instance.instantiated(context, other.address, at), reader.term(context)
         same = smt.Equals(*pair)
-        if pair[0] is not pair[1] and not quick(scene.encoding.hypotheses, same):
+        if pair[0] is not pair[1] and not quick(context.encoding.hypotheses, same):
             return []
-        scene.theorem(self.group, f"{self._write()} meets the cell: iteration", inside, "an iteration that exists")
+        context.theorem(self.group, f"{self._write()} meets the cell: iteration", inside, "an iteration that exists")
         if pair[0] is not pair[1]:
             meaning = "this iteration writes the cell"
-            scene.proof.follows(
-                self.group, f"{self._write()} meets the cell: address", scene.encoding.hypotheses, same, meaning
+            context.proof.follows(
+                self.group, f"{self._write()} meets the cell: address", context.encoding.hypotheses, same, meaning
             )
-        return [smt.Equals(self._spot.term(c), scene.encoding.term(at[c])) for c in determined]
+        return [smt.Equals(self._instance.term(c), context.encoding.term(at[c])) for c in determined]
 
     def _addresses(self) -> tuple[FNode, FNode]:
         """The address that an instance writes, and that of the cell."""
-        there, cell = self._spot.term(self.other.address), self.reader.term(self.scene)
-        self._spot.fits()
+        there, cell = self._instance.term(self.other.address), self.reader.term(self.context)
+        self._instance.fits()
         return there, cell
 
     def _hypotheses(self) -> list[FNode]:
-        return [*self.scene.encoding.hypotheses, *self._spot.encoding.hypotheses]
+        return [*self.context.encoding.hypotheses, *self._instance.encoding.hypotheses]
 
     def _linear(self) -> list[FNode]:
         return [h for h in conjuncts(self._hypotheses()) if is_linear(h)]
@@ -252,7 +252,7 @@ class Between:
         return f"{self._write()} does not come in between"
 
     def _ask(self, hypotheses: Sequence[FNode], goal: FNode | None = None) -> None:
-        self.scene.proof.follows(self.group, self._what(), hypotheses, goal or self._goal, _MEANING)
+        self.context.proof.follows(self.group, self._what(), hypotheses, goal or self._goal, _MEANING)
 
 
 def _shared_loops(write: Write, point: Point) -> int:

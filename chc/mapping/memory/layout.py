@@ -9,7 +9,7 @@ import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
 from chc.mapping.arithmetic.exact import less
-from chc.mapping.horn.systems import Order, Track
+from chc.mapping.horn.systems import AntiDependence, Track
 from chc.mapping.program.writes import Loops, Schedule, Write
 from chc.mapping.proof import Proof
 from chc.mapping.unsupported import Unsupported
@@ -17,75 +17,75 @@ from ila_lang import Expr, all_of, resize, substitute
 from smt_encodings.environment import plain
 from smt_encodings.integers import NotLinearizable
 
-from .contexts import Scene, Spot
-from .output_dependence import Collisions
+from .contexts import Context, SymbolicInstance
+from .output_dependence import OutputDependence
 
-__all__ = ["At", "Layout", "Origin", "Reader"]
+__all__ = ["Definition", "Iteration", "Layout", "Reader"]
 
-At = Mapping[Expr, Expr]
-"""An iteration: a term for each counter."""
+Iteration = Mapping[Expr, Expr]
+"""An iteration vector: a term for each counter."""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """An address as it stands in a program: an expression over the counters of a spot, at the iteration ``at``.
+    """An address as it stands in a program: an expression over the counters of ``instance``, at the iteration ``at``.
 
-    Without a spot the address is over the coordinates of the scene.
+    Without an instance the address is over the coordinates of the context.
     """
 
     address: Expr
-    spot: Spot | None
-    at: At
+    instance: SymbolicInstance | None
+    at: Iteration
 
-    def there(self) -> Expr:
-        """The address over the coordinates of the scene."""
+    def cell(self) -> Expr:
+        """The cell that is read: its address over the coordinates of the context."""
         return substitute(self.address, {c: resize(self.at[c], c.width) for c in self.at})
 
-    def term(self, scene: Scene) -> FNode:
-        """The address as an integer term of the scene."""
-        if self.spot is None:
-            term = scene.encoding.term(self.address)
-            scene.proof.fits(scene.encoding, f"a cell in {scene.name}" if scene.name else "the output cell")
+    def term(self, context: Context) -> FNode:
+        """The address as an integer term of the context."""
+        if self.instance is None:
+            term = context.encoding.term(self.address)
+            context.proof.fits(context.encoding, f"a cell in {context.name}" if context.name else "the output cell")
             return term
         # What holds at every iteration may not suffice, such as for "the timestep before"; here more is known.  Where
         # iterations divide by sizes, it is simpler here, too.
-        forms = [self._instance, self._direct]
-        for form in reversed(forms) if self.spot.quotients() else forms:
+        forms = [self._instantiated, self._direct]
+        for form in reversed(forms) if self.instance.quotients() else forms:
             try:
-                return form(scene, self.spot)
+                return form(context, self.instance)
             except NotLinearizable as error:
                 problem = error
         raise problem
 
-    def require_same(self, scene: Scene, other: Reader) -> None:
-        """Proves that another reader, whose address is the same term, reads the same cell in a scene.
+    def require_same(self, context: Context, other: Reader) -> None:
+        """Proves that another reader, whose address is the same term, reads the same cell in a context.
 
         Terms of equal form are equal numbers only where their iterations exist: elsewhere they may have wrapped around.
         """
-        if self.spot is other.spot and all(self.at[c] is other.at.get(c) for c in self.at):
+        if self.instance is other.instance and all(self.at[c] is other.at.get(c) for c in self.at):
             return
-        one, two = self.term(scene), other.term(scene)
+        one, two = self.term(context), other.term(context)
         if one is not two:
             meaning = "two addresses of the same form, at different places of the program, are one"
-            scene.proof.follows(
-                "cells", scene.name or "the cell", scene.encoding.hypotheses, smt.Equals(one, two), meaning
+            context.proof.follows(
+                "cells", context.name or "the cell", context.encoding.hypotheses, smt.Equals(one, two), meaning
             )
 
-    def _instance(self, scene: Scene, spot: Spot) -> FNode:
-        return spot.instance(scene, self.address, self.at)
+    def _instantiated(self, context: Context, instance: SymbolicInstance) -> FNode:
+        return instance.instantiated(context, self.address, self.at)
 
-    def _direct(self, scene: Scene, spot: Spot) -> FNode:
-        term = scene.encoding.term(self.there())
-        scene.proof.fits(scene.encoding, f"{spot.write.label} in {scene.name or 'the cell'}")
+    def _direct(self, context: Context, instance: SymbolicInstance) -> FNode:
+        term = context.encoding.term(self.cell())
+        context.proof.fits(context.encoding, f"{instance.write.label} in {context.name or 'the cell'}")
         return term
 
 
 @dataclass(frozen=True)
-class Origin:
-    """The write that gave a cell its value, and its iteration."""
+class Definition:
+    """A cell's reaching definition: the write that gave it its value, and the iteration."""
 
     write: Write
-    at: At
+    at: Iteration
 
     def exists(self) -> Expr:
         """The condition that the iteration is in the write's loops, and the write's own condition holds there."""
@@ -108,33 +108,33 @@ class Layout:
     proof: Proof
     prefix: str
     schedule: Schedule
-    spots: dict[tuple[Write, Loops], Spot] = field(default_factory=dict)
+    instances: dict[tuple[Write, Loops], SymbolicInstance] = field(default_factory=dict)
     injective: dict[Write, list[Expr] | None] = field(default_factory=dict)
-    collisions: dict[Write, Collisions] = field(default_factory=dict)
-    written_once: dict[Write, Origin] = field(default_factory=dict)
+    output_dependences: dict[Write, OutputDependence] = field(default_factory=dict)
+    written_once: dict[Write, Definition] = field(default_factory=dict)
     """Writes of which a proof takes that they write a cell exactly once, each with one iteration."""
-    overwritten: dict[Write, list[Order]] = field(default_factory=dict)
+    anti_dependences: dict[Write, list[AntiDependence]] = field(default_factory=dict)
     """By write: where a proof takes that a cell is read before it is overwritten."""
-    accumulated: dict[Write, tuple[Origin, list[Expr]]] = field(default_factory=dict)
+    accumulated: dict[Write, tuple[Definition, list[Expr]]] = field(default_factory=dict)
     """Writes that add to a cell: of which loops a proof takes that the cell is written once, with an iteration."""
 
-    def spot(self, write: Write, inner: Loops = ()) -> Spot:
+    def instance(self, write: Write, inner: Loops = ()) -> SymbolicInstance:
         """An arbitrary iteration of a write; the same one for the same arguments.
 
         Raises Unsupported where more than sizes and counters say where and when it writes: two iterations would share
         a symbol.
         """
         key = (write, inner)
-        if key not in self.spots:
+        if key not in self.instances:
             for term in (write.address, write.guard, *(extent for _, extent in (*write.loops, *inner))):
-                if (moving := self.schedule.moving(term)) is not None:
-                    name = plain(moving.name)
+                if (loop_variant := self.schedule.loop_variant(term)) is not None:
+                    name = plain(loop_variant.name)
                     raise Unsupported(f"{write.label} writes where {name} says, which the program does not determine")
-            kept = not any(w is write for w in self.schedule.writes)
-            number = f".kept{len(self.spots)}" if kept else self.schedule.writes.index(write)
-            space = f"at.{self.prefix}{number}{f'.in{len(self.spots)}' if inner else ''}"
-            self.spots[key] = Spot(self.proof, space, write, inner)
-        return self.spots[key]
+            snapshot = not any(w is write for w in self.schedule.writes)
+            number = f".kept{len(self.instances)}" if snapshot else self.schedule.writes.index(write)
+            space = f"at.{self.prefix}{number}{f'.in{len(self.instances)}' if inner else ''}"
+            self.instances[key] = SymbolicInstance(self.proof, space, write, inner)
+        return self.instances[key]
 
     def once(self, write: Write) -> bool:
         """Whether a write's address determines all its counters: no two iterations write one cell."""
@@ -144,12 +144,12 @@ class Layout:
     def determined(self, write: Write) -> list[Expr] | None:
         """Counters of a write that its address determines, proved once; None where that was not found."""
         if write not in self.injective:
-            found = self.spot(write).injectivity()
-            if found is None:
+            injectivity = self.instance(write).injectivity()
+            if injectivity is None:
                 self.injective[write] = None
             else:
-                used, steps = found
-                self.spot(write).fits()
+                used, steps = injectivity
+                self.instance(write).fits()
                 for step, hypotheses, goal in steps:
                     self.proof.follows(
                         f"{self.prefix}: layout",
@@ -162,8 +162,8 @@ class Layout:
                 self.injective[write] = used
         return self.injective[write]
 
-    def colliding(self, write: Write) -> Collisions:
+    def output_dependence(self, write: Write) -> OutputDependence:
         """What is known of iterations of a write that write the same cell."""
-        if write not in self.collisions:
-            self.collisions[write] = Collisions(f"{self.prefix}: layout", self.spot(write))
-        return self.collisions[write]
+        if write not in self.output_dependences:
+            self.output_dependences[write] = OutputDependence(f"{self.prefix}: layout", self.instance(write))
+        return self.output_dependences[write]

@@ -20,60 +20,60 @@ from chc.mapping.arithmetic.ranges import quick
 from ila_lang import Expr
 from smt_encodings.discharge import conjuncts
 
-from .contexts import Scene, Spot
+from .contexts import Context, SymbolicInstance
 
-__all__ = ["Collisions"]
+__all__ = ["OutputDependence"]
 
 
 @dataclass
-class Collisions:
-    """An arbitrary iteration of a write, ``spot``, that writes a cell which a known iteration of it writes."""
+class OutputDependence:
+    """An arbitrary iteration of a write, ``instance``, that writes a cell which a known iteration of it writes."""
 
     group: str
-    spot: Spot
+    instance: SymbolicInstance
     _parts: list[FNode] | None = None
     _always: list[FNode] = field(default_factory=list)
 
-    def facts(self, scene: Scene, group: str, name: str, ends: Sequence[Mapping[Expr, Expr]]) -> list[FNode]:
+    def facts(self, context: Context, group: str, name: str, ends: Sequence[Mapping[Expr, Expr]]) -> list[FNode]:
         """Facts about the iteration, proved: it writes the cell of the first iteration of ``ends``.
 
         Quotients are compared with those at all ``ends``.
         """
         parts = self._determined()
-        points = [self.spot.point(scene, at) for at in ends]
-        scene.proof.fits(scene.encoding, name)
-        found = [smt.Equals(part, part.substitute(points[0])) for part in parts]
-        known = [*scene.encoding.hypotheses, *self.spot.encoding.hypotheses]
-        for number, (what, goal, given) in enumerate(self._compared(list(found), points, known), 1):
+        points = [self.instance.point(context, at) for at in ends]
+        context.proof.fits(context.encoding, name)
+        facts = [smt.Equals(part, part.substitute(points[0])) for part in parts]
+        known = [*context.encoding.hypotheses, *self.instance.encoding.hypotheses]
+        for number, (what, goal, given) in enumerate(self._compared(list(facts), points, known), 1):
             if quick(given, goal):
-                scene.proof.discharger.follows(
+                context.proof.discharger.follows(
                     group, f"{name}: fact {number}, {what}", given, goal, "of an iteration that writes the same cell"
                 )
-                found.append(goal)
-        return [*found, *self._always]
+                facts.append(goal)
+        return [*facts, *self._always]
 
     def _determined(self) -> list[FNode]:
         """Terms over the iteration that the address determines, with facts about any iteration, proved once."""
         if self._parts is None:
-            self._parts, steps = self.spot.parts()
-            self.spot.fits()
-            proof, label = self.spot.proof, self.spot.write.label
+            self._parts, steps = self.instance.parts()
+            self.instance.fits()
+            proof, label = self.instance.proof, self.instance.write.label
             meaning = "two iterations that write the same address agree in the parts that it is made of"
             for step, hypotheses, goal in steps:
-                proof.follows(self.group, f"{label} {self.spot.space}, parts: {step}", hypotheses, goal, meaning)
+                proof.follows(self.group, f"{label} {self.instance.space}, parts: {step}", hypotheses, goal, meaning)
             for number, (what, goal, given) in enumerate(self._general(), 1):
                 if quick(given, goal):
                     meaning = "of every iteration"
                     proof.discharger.follows(
-                        self.group, f"{label} {self.spot.space}, fact {number}: {what}", given, goal, meaning
+                        self.group, f"{label} {self.instance.space}, fact {number}: {what}", given, goal, meaning
                     )
                     self._always.append(goal)
         return self._parts
 
     def _general(self) -> Iterator[tuple[str, FNode, list[FNode]]]:
         """Facts that hold at every iteration, each with what it follows from."""
-        known = self.spot.encoding.hypotheses
-        quotients = self.spot.quotients()
+        known = self.instance.encoding.hypotheses
+        quotients = self.instance.quotients()
         for value, divisor, quotient in quotients:
             whole = expand(value)
             if all(divisor in monomial for monomial in whole):  # an exact quotient
@@ -82,7 +82,7 @@ class Collisions:
             else:
                 goal = smt.LE(polynomial_term(expand(smt.Times(divisor, quotient))), polynomial_term(whole))
                 yield "a quotient times its divisor", goal, _about(known, goal)
-            for counter, limit in self.spot.limits():
+            for counter, limit in self.instance.limits():
                 rest = difference_of(expand(limit), {(quotient,): 1})
                 if any(quotient in monomial for monomial in rest):
                     continue
@@ -97,7 +97,7 @@ class Collisions:
     ) -> Iterator[tuple[str, FNode, list[FNode]]]:
         """Facts about the iteration and the known ones."""
         assert self._parts is not None
-        divisors = dict.fromkeys(divisor for _, divisor, _ in self.spot.quotients())
+        divisors = dict.fromkeys(divisor for _, divisor, _ in self.instance.quotients())
         for equal in list(agree):
             rest = difference_of(expand(equal.arg(0)), expand(equal.arg(1)))
             for divisor in (d for d in divisors if rest and all(d in monomial for monomial in rest)):
@@ -109,7 +109,7 @@ class Collisions:
                 goal = smt.Equals(polynomial_term(factor), smt.Int(0))
                 positive = smt.LE(smt.Int(1), divisor)
                 yield "equal multiples of a divisor", goal, [equal, *_about(known, positive)]
-        for value, divisor, quotient in self.spot.quotients():
+        for value, divisor, quotient in self.instance.quotients():
             if quotient in self._parts:
                 there = polynomial_term(expand(smt.Times(quotient.substitute(points[0]), divisor)))
                 yield "equal parts times a divisor", smt.Equals(smt.Times(quotient, divisor), there), agree

@@ -24,20 +24,20 @@ from chc.mapping.unsupported import Unsupported
 from ila_lang import BvSort, Expr, free_variables, postorder, resize
 from smt_encodings.environment import plain
 
-from .contexts import Scene, before
-from .kills import Between
-from .layout import At, Layout, Origin, Reader
-from .samples import Point, Writers, candidates, digits
+from .contexts import Context, before
+from .kills import NoKill
+from .layout import Definition, Iteration, Layout, Reader
+from .samples import Point, Sampler, candidates, digits
 
-__all__ = ["Origins"]
+__all__ = ["ReachingDefinitions"]
 
 
 @dataclass
-class Origins:
-    """Finds and proves origins of cells on one side."""
+class ReachingDefinitions:
+    """Finds and proves reaching definitions of cells on one side."""
 
     layout: Layout
-    writers: Writers
+    sampler: Sampler
     count: int = 0
 
     @property
@@ -51,39 +51,39 @@ class Origins:
         return self.layout.schedule
 
     def of(
-        self, scene: Scene, memory: Expr, reader: Reader, point: Point, likely: Sequence[Expr] = ()
-    ) -> Origin | None:
-        """The origin of the cell that ``reader`` names, just before ``point``; None if it is as before the program.
+        self, context: Context, memory: Expr, reader: Reader, point: Point, likely: Sequence[Expr] = ()
+    ) -> Definition | None:
+        """The reaching definition of ``reader``, just before ``point``; None if it is as before the program.
 
         ``likely`` is an iteration that is tried first.
         """
-        found = self.writers.last(scene.trials, memory, reader.there(), point)
+        sampled = self.sampler.last(context.samples, memory, reader.cell(), point)
         self.count += 1
         name = f"{self.prefix} {plain(memory.name)}, {self.count}"
-        if found is None:
+        if sampled is None:
             for write in self.schedule.writes_to(memory):
-                self._nothing_between(scene, name, write, reader, point, None)
+                self._not_killed(context, name, write, reader, point, None)
             return None
-        write, iterations = found
-        if scene.trials.evaluate(likely) == iterations:
-            at: At = dict(zip(write.counters, likely, strict=True))
+        write, iterations = sampled
+        if context.samples.evaluate(likely) == iterations:
+            at: Iteration = dict(zip(write.counters, likely, strict=True))
         else:
-            at = self._witness(scene, write, iterations, reader, point)
-        origin = Origin(write, at)
-        self._exists(scene, name, origin)
-        self._before(scene, name, origin, point)
-        self._same_address(scene, name, origin, reader)
+            at = self._witness(context, write, iterations, reader, point)
+        definition = Definition(write, at)
+        self._exists(context, name, definition)
+        self._before(context, name, definition, point)
+        self._same_address(context, name, definition, reader)
         for other in self.schedule.writes_to(memory):
-            self._nothing_between(scene, name, other, reader, point, origin)
-        return origin
+            self._not_killed(context, name, other, reader, point, definition)
+        return definition
 
-    def nothing_between(
-        self, scene: Scene, name: str, write: Write, reader: Reader, point: Point, since: Origin
+    def not_killed(
+        self, context: Context, name: str, write: Write, reader: Reader, point: Point, since: Definition
     ) -> None:
         """Proves that no other write than ``write`` writes a cell after an instance and before a point."""
         for other in self.schedule.writes_to(write.memory):
             if other is not write:
-                self._nothing_between(scene, name, other, reader, point, since)
+                self._not_killed(context, name, other, reader, point, since)
 
     def numbered(self) -> int:
         """A new number, for names."""
@@ -91,19 +91,19 @@ class Origins:
         return self.count
 
     def _witness(
-        self, scene: Scene, write: Write, iterations: list[tuple[int, ...]], reader: Reader, point: Point
-    ) -> At:
+        self, context: Context, write: Write, iterations: list[tuple[int, ...]], reader: Reader, point: Point
+    ) -> Iteration:
         last = [e - 1 for _, e in write.loops if not set(free_variables(e).values()) & set(write.counters)]
-        address = reader.there()
-        table = candidates(scene.trials, scene.ranges, [address, *point.counters, *last], write)
+        address = reader.cell()
+        table = candidates(context.samples, context.ranges, [address, *point.counters, *last], write)
         at: dict[Expr, Expr] = {}
         for counter, values in zip(write.counters, zip(*iterations, strict=True), strict=True):
             term = table.get(tuple(values))
             if term is None:
-                table = candidates(scene.trials, scene.ranges, _distances(address, write)) | table
+                table = candidates(context.samples, context.ranges, _distances(address, write)) | table
                 term = table.get(tuple(values))
             if term is None:
-                table = digits(scene.trials, address, write) | table
+                table = digits(context.samples, address, write) | table
                 term = table.get(tuple(values))
             if term is None:
                 where = f"{counter.name} of the iteration in which {write.label} writes {write.memory.name}"
@@ -113,45 +113,40 @@ class Origins:
 
     # -- obligations --------------------------------------------------------------------------------
 
-    def _group(self, scene: Scene) -> str:
-        return f"{self.prefix}: cells{f' in {scene.name}' if scene.name else ''}"
+    def _group(self, context: Context) -> str:
+        return f"{self.prefix}: cells{f' in {context.name}' if context.name else ''}"
 
-    def _exists(self, scene: Scene, name: str, origin: Origin) -> None:
-        meaning = f"{origin.write.label} has the iteration that writes the cell"
-        scene.theorem(self._group(scene), f"{name}: happens", origin.exists(), meaning)
+    def _exists(self, context: Context, name: str, definition: Definition) -> None:
+        meaning = f"{definition.write.label} has the iteration that writes the cell"
+        context.theorem(self._group(context), f"{name}: happens", definition.exists(), meaning)
 
-    def _before(self, scene: Scene, name: str, origin: Origin, point: Point) -> None:
+    def _before(self, context: Context, name: str, definition: Definition, point: Point) -> None:
         order = before(
-            origin.write.place,
-            [scene.encoding.term(origin.at[c]) for c in origin.write.counters],
+            definition.write.place,
+            [context.encoding.term(definition.at[c]) for c in definition.write.counters],
             point.place,
-            [scene.encoding.term(c) for c in point.counters],
+            [context.encoding.term(c) for c in point.counters],
         )
         if not order.is_true():
-            scene.proof.follows(
-                self._group(scene),
-                f"{name}: before",
-                scene.encoding.hypotheses,
-                order,
-                "the write comes before the cell is read",
-            )
+            meaning = "the write comes before the cell is read"
+            context.proof.follows(self._group(context), f"{name}: before", context.encoding.hypotheses, order, meaning)
 
-    def _same_address(self, scene: Scene, name: str, origin: Origin, reader: Reader) -> None:
-        left = self.layout.spot(origin.write).instance(scene, origin.write.address, origin.at)
-        right = reader.term(scene)
+    def _same_address(self, context: Context, name: str, definition: Definition, reader: Reader) -> None:
+        left = self.layout.instance(definition.write).instantiated(context, definition.write.address, definition.at)
+        right = reader.term(context)
         if left is not right:
-            scene.proof.follows(
-                self._group(scene),
+            context.proof.follows(
+                self._group(context),
                 f"{name}: same address",
-                scene.encoding.hypotheses,
+                context.encoding.hypotheses,
                 smt.Equals(left, right),
                 "the write's iteration writes exactly the cell that is needed",
             )
 
-    def _nothing_between(
-        self, scene: Scene, name: str, other: Write, reader: Reader, point: Point, origin: Origin | None
+    def _not_killed(
+        self, context: Context, name: str, other: Write, reader: Reader, point: Point, definition: Definition | None
     ) -> None:
-        Between(self.layout, self.writers, scene, self._group(scene), name, other, reader, point, origin).prove()
+        NoKill(self.layout, self.sampler, context, self._group(context), name, other, reader, point, definition).prove()
 
 
 def _distances(address: Expr, write: Write) -> list[Expr]:

@@ -1,4 +1,4 @@
-"""Accumulation in memory: a cell that one write updates again and again, as a fold.
+"""In-memory reduction: a cell that one write updates again and again, as a fold.
 
 A write whose value reads the very cell that it writes, such as ``acc[i] := acc[i] + x[k]``, is found to have written a
 cell in several iterations, one after the other.  The counters in which these iterations differ are those of a *fold*:
@@ -33,16 +33,16 @@ from smt_encodings.discharge import decide
 from smt_encodings.environment import fresh, plain
 from smt_encodings.values import differ
 
-from .contexts import Scene, before
-from .layout import Origin, Reader
-from .reaching_definitions import Origins
+from .contexts import Context, before
+from .layout import Definition, Reader
+from .reaching_definitions import ReachingDefinitions
 from .samples import Point
 
-__all__ = ["Accumulation", "accumulation", "wanders"]
+__all__ = ["Reduction", "reduction", "scatters"]
 
 
 @dataclass(frozen=True)
-class Accumulation:
+class Reduction:
     """A fold, and where the cell is read that it begins with."""
 
     fold: Fold
@@ -50,52 +50,52 @@ class Accumulation:
     start: Point
 
 
-def accumulation(origins: Origins, scene: Scene, origin: Origin) -> Accumulation | None:
+def reduction(side: ReachingDefinitions, context: Context, definition: Definition) -> Reduction | None:
     """The fold that a cell's last write is the end of; None where the write does not accumulate.
 
     Raises Unsupported where it does in a way that is not described above.
     """
-    write = origin.write
-    counters = _repeated(origins, scene, origin)
+    write = definition.write
+    counters = _repeated(side, context, definition)
     if not counters:
         return None
     own = write.memory.load(write.address)
-    name = f"{write.label} {origins.schedule.writes.index(write)}, {origins.numbered()}"
+    name = f"{write.label} {side.schedule.writes.index(write)}, {side.numbered()}"
     loops = tuple(loop for loop in write.loops if loop[0] in counters)
     _require_independent(write, counters)
-    first = Origin(write, {c: resize(t, 32) * 0 if c in counters else t for c, t in origin.at.items()})
-    _last(scene, origins, name, origin, loops)
-    spot = origins.layout.spot(write)
-    reader = Reader(write.address, spot, first.at)
-    _alone(scene, origins, name, origin, first, counters)
-    origins.nothing_between(scene, name, write, reader, Point(write.place, _at(origin)), first)
-    fold = _fold(origins, name, write, own, loops)
-    return Accumulation(fold, reader, Point(write.place, _at(first)))
+    first = Definition(write, {c: resize(t, 32) * 0 if c in counters else t for c, t in definition.at.items()})
+    _last(context, side, name, definition, loops)
+    instance = side.layout.instance(write)
+    reader = Reader(write.address, instance, first.at)
+    _alone(context, side, name, definition, first, counters)
+    side.not_killed(context, name, write, reader, Point(write.place, _at(definition)), first)
+    fold = _fold(side, name, write, own, loops)
+    return Reduction(fold, reader, Point(write.place, _at(first)))
 
 
-def wanders(origins: Origins, scene: Scene, origin: Origin) -> bool:
+def scatters(side: ReachingDefinitions, context: Context, definition: Definition) -> bool:
     """Whether a write accumulates over counters that its address depends on, such as a row and a tap of a kernel."""
-    used = set(free_variables(origin.write.address).values())
-    return any(c in used for c in _repeated(origins, scene, origin))
+    used = set(free_variables(definition.write.address).values())
+    return any(c in used for c in _repeated(side, context, definition))
 
 
-def _at(origin: Origin) -> tuple[Expr, ...]:
-    return tuple(origin.at[c] for c in origin.write.counters)
+def _at(definition: Definition) -> tuple[Expr, ...]:
+    return tuple(definition.at[c] for c in definition.write.counters)
 
 
-def _repeated(origins: Origins, scene: Scene, origin: Origin) -> set[Expr]:
+def _repeated(side: ReachingDefinitions, context: Context, definition: Definition) -> set[Expr]:
     """The counters in which iterations that wrote the cell, and nothing else in between, differ, as samples tell.
 
     None for a write whose value does not read the cell that it writes.
     """
-    write = origin.write
+    write = definition.write
     own = write.memory.load(write.address)
     if not any(n is own for n in postorder([write.value])):
         return set()
-    here = Reader(write.address, None, origin.at).there()
-    runs = origins.writers.runs(scene.trials, write, here, Point(write.place, _at(origin)))
+    here = Reader(write.address, None, definition.at).cell()
+    runs = side.sampler.runs(context.samples, write, here, Point(write.place, _at(definition)))
     counters: set[Expr] = set()
-    for run, values in zip(runs, scene.trials.evaluate(_at(origin)), strict=True):
+    for run, values in zip(runs, context.samples.evaluate(_at(definition)), strict=True):
         for earlier in run:
             counters |= {c for c, a, b in zip(write.counters, earlier, values, strict=True) if a != b}
     return counters
@@ -108,15 +108,17 @@ def _require_independent(write: Write, counters: set[Expr]) -> None:
         raise Unsupported(f"{write.label} accumulates over {clash.name}, on which its address or a loop depends")
 
 
-def _last(scene: Scene, origins: Origins, name: str, origin: Origin, loops: Loops) -> None:
-    here = {c: resize(t, c.width) for c, t in origin.at.items()}
+def _last(context: Context, side: ReachingDefinitions, name: str, definition: Definition, loops: Loops) -> None:
+    here = {c: resize(t, c.width) for c, t in definition.at.items()}
     for counter, extent in loops:
-        end = equal(successor(origin.at[counter]), substitute(extent, here))
+        end = equal(successor(definition.at[counter]), substitute(extent, here))
         meaning = "the last iteration that writes the cell is the last one of the loop"
-        scene.theorem(f"{origins.prefix}: accumulation", f"{name}: {plain(counter.name)} ends", end, meaning)
+        context.theorem(f"{side.prefix}: accumulation", f"{name}: {plain(counter.name)} ends", end, meaning)
 
 
-def _alone(scene: Scene, origins: Origins, name: str, last: Origin, first: Origin, counters: set[Expr]) -> None:
+def _alone(
+    context: Context, side: ReachingDefinitions, name: str, last: Definition, first: Definition, counters: set[Expr]
+) -> None:
     """The write's own iterations in between that write the cell are those of the fold.
 
     Where the address determines all other counters, an iteration of the fold writes the cell exactly once: by the
@@ -124,21 +126,21 @@ def _alone(scene: Scene, origins: Origins, name: str, last: Origin, first: Origi
     """
     write = last.write
     others = [c for c in write.counters if c not in counters]
-    determined = origins.layout.determined(write) or []
+    determined = side.layout.determined(write) or []
     if all(c in set(determined) for c in others):
-        origins.layout.accumulated.setdefault(write, (last, others))
+        side.layout.accumulated.setdefault(write, (last, others))
         return
-    spot = origins.layout.spot(write)
-    mine = [spot.encoding.term(c) for c in spot.counters]
-    begin, end = ([scene.encoding.term(c) for c in _at(o)] for o in (first, last))
-    where = dict(zip(write.counters, zip(mine, end, strict=True), strict=True))
+    instance = side.layout.instance(write)
+    other = [instance.encoding.term(c) for c in instance.counters]
+    begin, end = ([context.encoding.term(c) for c in _at(o)] for o in (first, last))
+    where = dict(zip(write.counters, zip(other, end, strict=True), strict=True))
     known = [smt.Equals(*where[c]) for c in determined]
-    pairs = (mine, begin), (end, mine)
+    pairs = (other, begin), (end, other)
     within = [smt.Not(before(write.place, one, write.place, two)) for one, two in pairs]
     goal = smt.And([smt.Equals(*where[c]) for c in others])
-    hypotheses = [*scene.encoding.hypotheses, *spot.encoding.hypotheses, *within, *known]
-    scene.proof.follows(
-        f"{origins.prefix}: accumulation",
+    hypotheses = [*context.encoding.hypotheses, *instance.encoding.hypotheses, *within, *known]
+    context.proof.follows(
+        f"{side.prefix}: accumulation",
         f"{name}: only the fold's iterations",
         hypotheses,
         goal,
@@ -146,27 +148,27 @@ def _alone(scene: Scene, origins: Origins, name: str, last: Origin, first: Origi
     )
 
 
-def _fold(origins: Origins, name: str, write: Write, own: Expr, loops: Loops) -> Fold:
-    register = fresh(f"cell.{origins.prefix}.{origins.numbered()}", own.sort)
+def _fold(side: ReachingDefinitions, name: str, write: Write, own: Expr, loops: Loops) -> Fold:
+    register = fresh(f"cell.{side.prefix}.{side.numbered()}", own.sort)
     value = substitute(write.value, {own: register})
-    schedule = origins.schedule
+    schedule = side.schedule
     inner = {n for n in postorder([value]) if n in schedule.folds}
     if len(inner) == 1:
         (result,) = inner
         added = schedule.folds[result]
         here = set(free_variables(*(e for _, e in added.loops)).values())
         fixed = not any(c in here for c, _ in loops)
-        if fixed and len(added.registers) == 1 and _one_fold(origins, name, write, value, register, result):
+        if fixed and len(added.registers) == 1 and _one_fold(side, name, write, value, register, result):
             step = substitute(added.step[0], {added.registers[0]: register})
             loops, value = (*loops, *added.loops), step
     return Fold(write, loops, (register,), (own,), (value,), (fresh(f"{register.name}.result", own.sort),))
 
 
-def _one_fold(origins: Origins, name: str, write: Write, value: Expr, register: Expr, result: Expr) -> bool:
+def _one_fold(side: ReachingDefinitions, name: str, write: Write, value: Expr, register: Expr, result: Expr) -> bool:
     """Whether the cell may be added before the sum instead of after it; proved if so."""
-    schedule = origins.schedule
+    schedule = side.schedule
     added = schedule.folds[result]
-    if any(n in schedule.folds or n in schedule.kept for n in postorder([*added.step, *added.initial])):
+    if any(n in schedule.folds or n in schedule.snapshots for n in postorder([*added.step, *added.initial])):
         return False
     if not _one_moment(schedule, added.here, write, schedule.sources(value, *added.step, *added.initial)):
         return False
@@ -186,13 +188,13 @@ def _one_fold(origins: Origins, name: str, write: Write, value: Expr, register: 
     data = _data([*(t for pair in equations.values() for t in pair)])
     questions = {}
     for text, (left, right) in equations.items():
-        encoding = BitEncoding(origins.layout.proof.mapping.abstract)
+        encoding = BitEncoding(side.layout.proof.mapping.abstract)
         questions[text] = differ(encoding, substitute(left, data), substitute(right, data))
     if not all(decide([], smt.Not(q)) for q in questions.values()):
         return False
     for text, question in questions.items():
         meaning = "a sum that is added to a cell is the sum that begins with the cell"
-        origins.layout.proof.discharger.ask(f"{origins.prefix}: accumulation", f"{name}: {text}", [question], meaning)
+        side.layout.proof.discharger.ask(f"{side.prefix}: accumulation", f"{name}: {text}", [question], meaning)
     return True
 
 

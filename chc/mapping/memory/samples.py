@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chc.mapping.program.writes import Loops, Schedule, Write
-from chc.mapping.unsupported import Unsupported, told
+from chc.mapping.unsupported import Unsupported, variable_text
 from ila_lang import BvSort, Expr, compile_terms, concat, const, free_variables, postorder, resize
 from ila_lang.mapping import TensorMapping
 from smt_encodings.environment import plain
 
-__all__ = ["END", "Point", "Trials", "Writers", "candidates", "digits", "interleaved", "sizes_of", "trials_of"]
+__all__ = ["END", "Point", "Sampler", "Samples", "candidates", "digits", "interleaved", "samples_of", "sizes_of"]
 
 Words: TypeAlias = NDArray[Any]
 
@@ -41,7 +41,7 @@ MOST_ITERATIONS = 1 << 19
 
 @dataclass(frozen=True)
 class Point:
-    """A moment of a program: just before the instance of a statement at ``place`` in iteration ``counters``."""
+    """A program point: just before the instance of a statement at ``place`` in iteration ``counters``."""
 
     place: tuple[int, ...]
     counters: tuple[Expr, ...] = ()
@@ -52,7 +52,7 @@ END = Point((1 << 30,))
 
 
 @dataclass(frozen=True)
-class Trials:
+class Samples:
     """Values of parameters, coordinates and counters at which witnesses are tried."""
 
     parameters: tuple[Expr, ...]
@@ -77,7 +77,7 @@ class Trials:
         """Raises Unsupported where terms have other variables than the samples."""
         known = {v.name for v in (*self.parameters, *self.variables)}
         for variable in (v for n, v in free_variables(*terms).items() if n not in known):
-            raise Unsupported(f"an address depends on {told(variable)}, which the program does not determine")
+            raise Unsupported(f"an address depends on {variable_text(variable)}, which the program does not determine")
 
     def determine(self, term: Expr) -> bool:
         """Whether the samples give a term its value: it reads nothing, and has no other variables."""
@@ -88,7 +88,7 @@ class Trials:
         """The parameters of a sample."""
         return row[: len(self.parameters)]
 
-    def extend(self, loops: Loops, seed: int, copies: int = 2) -> Trials:
+    def extend(self, loops: Loops, seed: int, copies: int = 2) -> Samples:
         """Samples with the counters of loops, at arbitrary iterations."""
         random = Random(seed)
         extents = self.evaluate([e for _, e in loops])
@@ -96,12 +96,13 @@ class Trials:
         for row, limits in zip(self.rows, extents, strict=True):
             if all(limits):
                 rows += [(*row, *(random.randrange(n) for n in limits)) for _ in range(copies)]
-        return Trials(self.parameters, (*self.variables, *(c for c, _ in loops)), tuple(rows))
+        return Samples(self.parameters, (*self.variables, *(c for c, _ in loops)), tuple(rows))
 
-    def where(self, condition: Expr) -> Trials:
+    def where(self, condition: Expr) -> Samples:
         """The samples at which a condition holds."""
         values = self.evaluate([condition])
-        return Trials(self.parameters, self.variables, tuple(r for r, (v,) in zip(self.rows, values, strict=True) if v))
+        rows = tuple(row for row, (holds,) in zip(self.rows, values, strict=True) if holds)
+        return Samples(self.parameters, self.variables, rows)
 
 
 def sizes_of(mapping: TensorMapping) -> tuple[tuple[int, ...], ...]:
@@ -110,7 +111,7 @@ def sizes_of(mapping: TensorMapping) -> tuple[tuple[int, ...], ...]:
     return tuple(dict.fromkeys(rows))
 
 
-def trials_of(mapping: TensorMapping, coordinates: Loops, each: int = 5) -> Trials:
+def samples_of(mapping: TensorMapping, coordinates: Loops, each: int = 5) -> Samples:
     """Deterministic samples inside a mapping's size domain, with coordinates of an output cell."""
     random = Random(0)
     parameters = tuple(mapping.parameters.values())
@@ -125,7 +126,7 @@ def trials_of(mapping: TensorMapping, coordinates: Loops, each: int = 5) -> Tria
             rows += [(*values, 0, *(random.randrange(n) for n in limits[1:])) for _ in range(each)]
     if not rows:
         raise Unsupported("at the sample shapes the output has no element")
-    return Trials(parameters, tuple(c for c, _ in coordinates), tuple(dict.fromkeys(rows)))
+    return Samples(parameters, tuple(c for c, _ in coordinates), tuple(dict.fromkeys(rows)))
 
 
 Instance = tuple[tuple[int, ...], int, tuple[int, ...]]
@@ -133,7 +134,7 @@ Instance = tuple[tuple[int, ...], int, tuple[int, ...]]
 
 
 @dataclass
-class Writers:
+class Sampler:
     """The writes of one side, executed at samples on demand."""
 
     schedule: Schedule
@@ -143,7 +144,7 @@ class Writers:
     _sorted: dict[tuple[Expr, tuple[int, ...], int], list[Instance]] = field(default_factory=dict)
 
     def last(
-        self, trials: Trials, memory: Expr, address: Expr, point: Point
+        self, samples: Samples, memory: Expr, address: Expr, point: Point
     ) -> tuple[Write, list[tuple[int, ...]]] | None:
         """The write that wrote a cell last before a point, and its iteration at each sample; None if there is none.
 
@@ -151,9 +152,9 @@ class Writers:
         """
         if not self.schedule.writes_to(memory):
             return None
-        before = self._before(trials, memory, address, point)
-        found = [instances[position - 1][1:] if position else None for instances, position in before]
-        numbers = list(dict.fromkeys(f[0] if f else None for f in found))
+        before = self._before(samples, memory, address, point)
+        instances = [earlier[position - 1][1:] if position else None for earlier, position in before]
+        numbers = list(dict.fromkeys(f[0] if f else None for f in instances))
         if len(numbers) > 1:
             labels = Counter("no write" if n is None else self.schedule.writes[n].label for n in numbers)
             which = ", ".join(label if count == 1 else f"{label} ({count} writes)" for label, count in labels.items())
@@ -163,82 +164,82 @@ class Writers:
             )
         if numbers[0] is None:
             return None
-        return self.schedule.writes[numbers[0]], [f[1] for f in found if f is not None]
+        return self.schedule.writes[numbers[0]], [f[1] for f in instances if f is not None]
 
-    def meeting(self, trials: Trials, write: Write, address: Expr) -> list[tuple[int, ...]]:
+    def meeting(self, samples: Samples, write: Write, address: Expr) -> list[tuple[int, ...]]:
         """The one iteration of a write that writes a cell, whenever that is, at each sample.
 
         Empty where there is none at some sample, or more than one.
         """
         number = self.schedule.writes.index(write)
-        found: list[tuple[int, ...]] = []
-        for row, (cell,) in zip(trials.rows, trials.evaluate([address]), strict=True):
-            instances = self._instances(write.memory, trials, row, cell)
-            mine = [i for _, n, i in instances if n == number]
-            if len(mine) != 1:
+        result: list[tuple[int, ...]] = []
+        for row, (cell,) in zip(samples.rows, samples.evaluate([address]), strict=True):
+            instances = self._instances(write.memory, samples, row, cell)
+            iterations = [i for _, n, i in instances if n == number]
+            if len(iterations) != 1:
                 return []
-            found += mine
-        return found
+            result += iterations
+        return result
 
-    def overwriting(self, trials: Trials, write: Write, address: Expr) -> list[tuple[int, ...] | None]:
+    def overwriting(self, samples: Samples, write: Write, address: Expr) -> list[tuple[int, ...] | None]:
         """The iteration of a write that writes a cell, whenever that is, at each sample; None where there is none.
 
         Empty where there is more than one at some sample.
         """
         number = self.schedule.writes.index(write)
-        found: list[tuple[int, ...] | None] = []
-        for row, (cell,) in zip(trials.rows, trials.evaluate([address]), strict=True):
-            mine = [i for _, n, i in self._instances(write.memory, trials, row, cell) if n == number]
-            if len(mine) > 1:
+        result: list[tuple[int, ...] | None] = []
+        for row, (cell,) in zip(samples.rows, samples.evaluate([address]), strict=True):
+            iterations = [i for _, n, i in self._instances(write.memory, samples, row, cell) if n == number]
+            if len(iterations) > 1:
                 return []
-            found.append(mine[0] if mine else None)
-        return found
+            result.append(iterations[0] if iterations else None)
+        return result
 
-    def runs(self, trials: Trials, write: Write, address: Expr, point: Point) -> list[list[tuple[int, ...]]]:
+    def runs(self, samples: Samples, write: Write, address: Expr, point: Point) -> list[list[tuple[int, ...]]]:
         """At each sample, the iterations of a write that wrote a cell before a point, with no other write since."""
         number = self.schedule.writes.index(write)
-        found: list[list[tuple[int, ...]]] = []
-        for instances, position in self._before(trials, write.memory, address, point):
+        result: list[list[tuple[int, ...]]] = []
+        for instances, position in self._before(samples, write.memory, address, point):
             earlier = reversed(instances[:position])
-            found.append([i for _, _, i in itertools.takewhile(lambda instance: instance[1] == number, earlier)])
-        return found
+            result.append([i for _, _, i in itertools.takewhile(lambda instance: instance[1] == number, earlier)])
+        return result
 
     def _before(
-        self, trials: Trials, memory: Expr, address: Expr, point: Point
+        self, samples: Samples, memory: Expr, address: Expr, point: Point
     ) -> Iterable[tuple[list[Instance], int]]:
         """At each sample, all instances that write a cell, and how many of them come before a point."""
-        values = trials.evaluate([address, *point.counters])
-        for row, (cell, *counters) in zip(trials.rows, values, strict=True):
+        values = samples.evaluate([address, *point.counters])
+        for row, (cell, *counters) in zip(samples.rows, values, strict=True):
             key = interleaved(point.place, tuple(counters))
-            instances = self._instances(memory, trials, row, cell)
+            instances = self._instances(memory, samples, row, cell)
             yield instances, bisect_left(instances, key, key=lambda i: i[0])
 
     def run_up(
-        self, trials: Trials, write: Write, address: Expr, last: Sequence[Expr], back: Expr
+        self, samples: Samples, write: Write, address: Expr, last: Sequence[Expr], back: Expr
     ) -> list[tuple[int, ...]]:
         """The iteration of a write that wrote a cell ``back`` times before the iteration ``last``, at each sample.
 
         Raises Unsupported where there is none.
         """
         number = self.schedule.writes.index(write)
-        found = []
-        for row, (cell, steps, *end) in zip(trials.rows, trials.evaluate([address, back, *last]), strict=True):
-            mine = [i for _, n, i in self._instances(write.memory, trials, row, cell) if n == number]
-            position = mine.index(tuple(end)) - steps if tuple(end) in mine else -1
+        result = []
+        for row, (cell, steps, *end) in zip(samples.rows, samples.evaluate([address, back, *last]), strict=True):
+            iterations = [i for _, n, i in self._instances(write.memory, samples, row, cell) if n == number]
+            position = iterations.index(tuple(end)) - steps if tuple(end) in iterations else -1
             if position < 0:
                 raise Unsupported(f"{write.label} does not write a cell of {write.memory.name} often enough")
-            found.append(mine[position])
-        return found
+            result.append(iterations[position])
+        return result
 
-    def _instances(self, memory: Expr, trials: Trials, row: tuple[int, ...], cell: int) -> list[Instance]:
+    def _instances(self, memory: Expr, samples: Samples, row: tuple[int, ...], cell: int) -> list[Instance]:
         """All instances that write a cell, at the sizes of a sample, in the order in which they do."""
-        key = (memory, trials.sizes(row))
+        key = (memory, samples.sizes(row))
         if key not in self._tables:
-            self._tables[key] = self._table(memory, trials.parameters, key[1])
+            self._tables[key] = self._table(memory, samples.parameters, key[1])
         if (*key, cell) not in self._sorted:
             writes = self.schedule.writes
-            found = [(interleaved(writes[n].place, i), n, i) for n, i in self._tables[key].get(cell, [])]
-            self._sorted[*key, cell] = sorted(found)
+            instances = [(interleaved(writes[n].place, i), n, i) for n, i in self._tables[key].get(cell, [])]
+            self._sorted[*key, cell] = sorted(instances)
         return self._sorted[*key, cell]
 
     def _table(
@@ -304,7 +305,7 @@ def _compiled(known: tuple[Expr, ...], term: Expr) -> tuple[Callable[..., Any], 
 
 
 def candidates(
-    trials: Trials, ranges: Loops, hints: Sequence[Expr], write: Write | None = None
+    samples: Samples, ranges: Loops, hints: Sequence[Expr], write: Write | None = None
 ) -> dict[tuple[int, ...], Expr]:
     """Terms over coordinates and counters by their values at the samples; the simplest term for each value.
 
@@ -313,53 +314,53 @@ def candidates(
     """
     atoms = [resize(c, 32) for c, _ in ranges]
     extents = [resize(e, 32) for _, e in ranges]
-    found: list[Expr] = [*atoms, *(const(k, 32) for k in range(_FEW))]
-    found += [a - 1 for a in (*atoms, *extents)]
+    terms: list[Expr] = [*atoms, *(const(k, 32) for k in range(_FEW))]
+    terms += [a - 1 for a in (*atoms, *extents)]
     # loops that begin at a size or at a literal
-    found += [a - begin for a in atoms for begin in (*(resize(p, 32) for p in trials.parameters), *range(2, _FEW))]
+    terms += [a - begin for a in atoms for begin in (*(resize(p, 32) for p in samples.parameters), *range(2, _FEW))]
     for hint in hints:
         for node in postorder([hint]):
             if isinstance(node.sort, BvSort) and node.args and node.width <= 32 and node.op not in ("load", "apply"):
-                found.append(resize(node, 32))
+                terms.append(resize(node, 32))
     literals = {e.value for e in extents if e.is_const and e.value > 1} | {2, 16}
     if write is not None:
         literals |= {e.value for _, e in write.loops if e.is_const and e.value > 1}
-        known = {p.name for p in trials.parameters}
+        known = {p.name for p in samples.parameters}
         limits = [resize(e, 32) - 1 for _, e in write.loops if set(free_variables(e)) <= known]
-        sizes = [resize(p, 32) for p in trials.parameters]
+        sizes = [resize(p, 32) for p in samples.parameters]
         ends = [*atoms, *(a - 1 for a in atoms), *(e - 1 for e in (*extents, *sizes)), *limits]
-        found += [*limits, *(resize(h, 32) - 1 for h in hints if isinstance(h.sort, BvSort) and h.width <= 32)]
-        for size in _divisors(write, trials):
-            found += [t for a in ends for t in (a // size, a % size)]
-            found += [a * size + b for a in atoms for b in ends if a is not b]
+        terms += [*limits, *(resize(h, 32) - 1 for h in hints if isinstance(h.sort, BvSort) and h.width <= 32)]
+        for size in _divisors(write, samples):
+            terms += [t for a in ends for t in (a // size, a % size)]
+            terms += [a * size + b for a in atoms for b in ends if a is not b]
     for k in sorted(literals):
         for atom in list(atoms):
-            found += [atom // const(k, 32), atom % const(k, 32), atom * k]
-    found += [a * k + r for a in atoms for k in range(2, _FEW + 1) for r in range(k)]
+            terms += [atom // const(k, 32), atom % const(k, 32), atom * k]
+    terms += [a * k + r for a in atoms for k in range(2, _FEW + 1) for r in range(k)]
     pairs = [(a * e + b, f) for a in atoms for b, e, f in zip(atoms, extents, extents, strict=True) if a is not b]
-    found += [p for p, _ in pairs]
-    found += [p * e + c for p, _ in pairs for c, e in zip(atoms, extents, strict=True)]
-    found = list(dict.fromkeys(found))[:MOST_CANDIDATES]
+    terms += [p for p, _ in pairs]
+    terms += [p * e + c for p, _ in pairs for c, e in zip(atoms, extents, strict=True)]
+    terms = list(dict.fromkeys(terms))[:MOST_CANDIDATES]
     table: dict[tuple[int, ...], Expr] = {}
-    for term, values in zip(found, zip(*trials.evaluate(found), strict=True), strict=True):
+    for term, values in zip(terms, zip(*samples.evaluate(terms), strict=True), strict=True):
         table.setdefault(tuple(values), term)
     return table
 
 
-def digits(trials: Trials, address: Expr, write: Write) -> dict[tuple[int, ...], Expr]:
+def digits(samples: Samples, address: Expr, write: Write) -> dict[tuple[int, ...], Expr]:
     """The digits of an address where a write's inner loops have literal extents, by their values at the samples.
 
     They are what its counters must be if the write goes through words in order, and others address them in other
     units.
     """
-    found: list[Expr] = []
+    terms: list[Expr] = []
     rest = address
     for _, extent in reversed(write.loops):
         if not extent.is_const or extent.value < 2:
             break
         rest, digit = _divided(rest, extent.value)
-        found += [digit, rest]
-    return {tuple(v): t for t, v in zip(found, zip(*trials.evaluate(found), strict=True), strict=True)} if found else {}
+        terms += [digit, rest]
+    return {tuple(v): t for t, v in zip(terms, zip(*samples.evaluate(terms), strict=True), strict=True)}
 
 
 def _divided(number: Expr, by: int) -> tuple[Expr, Expr]:
@@ -372,9 +373,9 @@ def _divided(number: Expr, by: int) -> tuple[Expr, Expr]:
     return (wide // const(by, 32), wide % const(by, 32)) if by > 1 else (wide, const(0, 32))
 
 
-def _divisors(write: Write, trials: Trials) -> list[Expr]:
+def _divisors(write: Write, samples: Samples) -> list[Expr]:
     """The sizes that a write divides by."""
-    known = {p.name for p in trials.parameters}
+    known = {p.name for p in samples.parameters}
     terms = postorder([write.address, write.guard, *(e for _, e in write.loops)])
-    found = [n.args[1] for n in terms if n.op in ("bvudiv", "bvurem") and set(free_variables(n.args[1])) <= known]
-    return list(dict.fromkeys(resize(d, 32) for d in found if not d.is_const))
+    divisors = [n.args[1] for n in terms if n.op in ("bvudiv", "bvurem") and set(free_variables(n.args[1])) <= known]
+    return list(dict.fromkeys(resize(d, 32) for d in divisors if not d.is_const))

@@ -1,8 +1,8 @@
 """Values of cells as terms: read back from one cell through the program, with sources and folds left symbolic.
 
-The value that a write stores is its term, with every load replaced by the value of the cell it reads (whose origin is
-proved first) and every fold by a symbol.  What remains are *sources*, cells as they were before the program, and
-*folds*, which are compared with those of the other side (:mod:`chc.mapping.relate.equivalence`).
+The value that a write stores is its term, with every load replaced by the value of the cell it reads (whose reaching
+definition is proved first) and every fold by a symbol.  What remains are *sources*, cells as they were before the
+program, and *folds*, which are compared with those of the other side (:mod:`chc.mapping.relate.equivalence`).
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from dataclasses import dataclass, field
 
 from chc.mapping.arithmetic.exact import less
 from chc.mapping.program.writes import Fold, Loops, Write
-from chc.mapping.unsupported import Unsupported, told
+from chc.mapping.unsupported import Unsupported, variable_text
 from ila_lang import Expr, MemSort, Sort, all_of, const, free_variables, postorder, resize, substitute, true
 from smt_encodings.environment import fresh, plain
 
-from .contexts import Scene, conjuncts_of
-from .layout import At, Origin, Reader
-from .reaching_definitions import Origins
-from .reduction import accumulation, wanders
+from .contexts import Context, conjuncts_of
+from .layout import Definition, Iteration, Reader
+from .reaching_definitions import ReachingDefinitions
+from .reduction import reduction, scatters
 from .samples import END, Point
 
-__all__ = ["FoldUse", "Revisited", "Source", "Values"]
+__all__ = ["FoldUse", "ScatteredReduction", "Source", "Values"]
 
-_NOTHING: At = {}
+_NOTHING: Iteration = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Source:
     memory: Expr
     reader: Reader
     symbol: Expr
-    scene: Scene
+    context: Context
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,16 +47,16 @@ class FoldUse:
     """
 
     fold: Fold
-    at: At
+    at: Iteration
     inner: Loops
-    carried: At
+    carried: Iteration
     initial: tuple[Expr, ...]
     symbols: tuple[Expr, ...]
-    scene: Scene
+    context: Context
 
     @property
     def loops(self) -> Loops:
-        """Counters and extents, the latter over the coordinates of the scene."""
+        """Counters and extents, the latter over the coordinates of the context."""
         here = _narrow(self.at)
         return tuple((c, substitute(e, here)) for c, e in self.fold.loops)
 
@@ -67,32 +67,32 @@ class FoldUse:
 
 
 @dataclass(frozen=True, eq=False)
-class Revisited:
-    """A cell to which one write adds again and again: its value after the iteration ``origin``, standing as ``symbol``.
+class ScatteredReduction:
+    """A cell to which scattered iterations of a write add: its value after ``definition``, standing as ``symbol``.
 
     The write's value is a term over the cell as it was before, which ``old`` reads.
     """
 
-    origin: Origin
+    definition: Definition
     old: Expr
     symbol: Expr
-    scene: Scene
+    context: Context
 
 
 @dataclass
 class Values:
     """Values of one side's cells."""
 
-    origins: Origins
+    definitions: ReachingDefinitions
     sources: dict[Expr, Source] = field(default_factory=dict)
     folds: dict[Expr, FoldUse] = field(default_factory=dict)
     """By the symbols that stand for the folds' results."""
-    revisited: dict[Expr, Revisited] = field(default_factory=dict)
-    earlier: dict[Expr, tuple[Scene, Origin]] = field(default_factory=dict)
+    scattered: dict[Expr, ScatteredReduction] = field(default_factory=dict)
+    earlier: dict[Expr, tuple[Context, Definition]] = field(default_factory=dict)
     """By symbols, values stored in earlier iterations of the loop over time: what the induction is about."""
     time: tuple[int, Expr] | None = None
     """The place of the loop over time, and its counter."""
-    symbols: dict[Expr, Scene] = field(default_factory=dict)
+    symbols: dict[Expr, Context] = field(default_factory=dict)
     """Where the symbols of values have one value: sources, results of folds, what registers hold in their steps."""
     _known: dict[tuple[object, ...], Expr] = field(default_factory=dict)
     _readers: dict[tuple[object, ...], Reader] = field(default_factory=dict)
@@ -100,161 +100,165 @@ class Values:
     _branches: int = 0
     _moved: int = 0
 
-    def after(self, scene: Scene, memory: Expr, address: Expr) -> Expr:
-        """The value of a cell after the program; its address is over the coordinates of the scene."""
-        return self._cell(scene, memory, Reader(address, None, {}), END)
+    def after(self, context: Context, memory: Expr, address: Expr) -> Expr:
+        """The value of a cell after the program; its address is over the coordinates of the context."""
+        return self._cell(context, memory, Reader(address, None, {}), END)
 
-    def _cell(self, scene: Scene, memory: Expr, reader: Reader, point: Point) -> Expr:
-        there = reader.there()
-        key = (scene, memory, there, point.place, point.counters)
+    def _cell(self, context: Context, memory: Expr, reader: Reader, point: Point) -> Expr:
+        cell = reader.cell()
+        key = (context, memory, cell, point.place, point.counters)
         if key not in self._known:
-            scene.trials.require(there)
+            context.samples.require(cell)
             self._readers[key] = reader
-            origin = self.origins.of(scene, memory, reader, point)
-            if origin is None:
-                self._known[key] = self._before_all(scene, memory, reader)
+            definition = self.definitions.of(context, memory, reader, point)
+            if definition is None:
+                self._known[key] = self._live_in(context, memory, reader)
             else:
-                self._known[key] = self._stored(scene, origin)
-        self._readers[key].require_same(scene, reader)
+                self._known[key] = self._stored(context, definition)
+        self._readers[key].require_same(context, reader)
         return self._known[key]
 
     def idle(self, memory: Expr) -> Expr | None:
         """What all words of a memory hold before the program; None where that is not known."""
-        fragment, sort = self.origins.schedule.fragment, memory.sort
+        fragment, sort = self.definitions.schedule.fragment, memory.sort
         if memory.name not in fragment.idle or fragment.ila.states.get(memory.name) is not memory:
             return None
         assert isinstance(sort, MemSort)
         return const(fragment.idle[memory.name], sort.data_width)
 
-    def _before_all(self, scene: Scene, memory: Expr, reader: Reader) -> Expr:
+    def _live_in(self, context: Context, memory: Expr, reader: Reader) -> Expr:
         """The symbol of a cell as it was before the program."""
         idle = self.idle(memory)
         if idle is not None:
             return idle
         if memory.sort.addr_width < reader.address.width:  # type: ignore[union-attr]
             raise Unsupported(f"an element that {plain(memory.name)} has no word for may keep its value")
-        key = (scene, memory, reader.there())
-        self._readers.setdefault(key, reader).require_same(scene, reader)
+        key = (context, memory, reader.cell())
+        self._readers.setdefault(key, reader).require_same(context, reader)
         if key not in self._known:
-            name = f"source.{self.origins.prefix}.{len(self.sources)}"
-            symbol = self._symbol(scene, name, memory.load(reader.address).sort)
-            self.sources[symbol] = Source(memory, reader, symbol, scene)
+            name = f"source.{self.definitions.prefix}.{len(self.sources)}"
+            symbol = self._symbol(context, name, memory.load(reader.address).sort)
+            self.sources[symbol] = Source(memory, reader, symbol, context)
             self._known[key] = symbol
         return self._known[key]
 
-    def _stored(self, scene: Scene, origin: Origin) -> Expr:
-        write = origin.write
+    def _stored(self, context: Context, definition: Definition) -> Expr:
+        write = definition.write
         copies = write.value.op == "load"  # what is copied has been computed elsewhere
-        if self.time is not None and scene.now is not None and write.loops and not copies:
+        if self.time is not None and context.now is not None and write.loops and not copies:
             place, counter = self.time
             if write.place[0] == place and write.counters[0] is counter:
-                sooner = less(origin.at[counter], scene.now)
-                if all(v for (v,) in scene.trials.evaluate([sooner])):
-                    key = (scene, write, tuple(origin.at[c] for c in write.counters))
+                sooner = less(definition.at[counter], context.now)
+                if all(v for (v,) in context.samples.evaluate([sooner])):
+                    key = (context, write, tuple(definition.at[c] for c in write.counters))
                     if key not in self._known:
                         number = len(self.earlier)
-                        prefix = self.origins.prefix
+                        prefix = self.definitions.prefix
                         meaning = "the induction over time is about an earlier iteration"
-                        scene.theorem("induction", f"{prefix}, earlier value {number}: earlier", sooner, meaning)
-                        symbol = self._symbol(scene, f"earlier.{prefix}.{number}", write.value.sort)
-                        self.earlier[symbol] = scene, origin
+                        context.theorem("induction", f"{prefix}, earlier value {number}: earlier", sooner, meaning)
+                        symbol = self._symbol(context, f"earlier.{prefix}.{number}", write.value.sort)
+                        self.earlier[symbol] = context, definition
                         self._known[key] = symbol
                     return self._known[key]
-        return self.computed(scene, origin)
+        return self.computed(context, definition)
 
-    def computed(self, scene: Scene, origin: Origin) -> Expr:
+    def computed(self, context: Context, definition: Definition) -> Expr:
         """What a write stores at an iteration: its term, or a fold where it accumulates in the cell."""
-        write = origin.write
-        if wanders(self.origins, scene, origin):
-            return self._visited(scene, origin)
-        found = accumulation(self.origins, scene, origin)
-        if found is None:
-            return self.term(scene, write, origin.at, (), write.value)
-        initial = self._cell(scene, write.memory, found.reader, found.start)
-        return self._use(FoldUse(found.fold, origin.at, (), {}, (initial,), self._symbols(scene, found.fold), scene))
+        write = definition.write
+        if scatters(self.definitions, context, definition):
+            return self._scattered(context, definition)
+        reduced = reduction(self.definitions, context, definition)
+        if reduced is None:
+            return self.term(context, write, definition.at, (), write.value)
+        initial = self._cell(context, write.memory, reduced.reader, reduced.start)
+        symbols = self._symbols(context, reduced.fold)
+        return self._use(FoldUse(reduced.fold, definition.at, (), {}, (initial,), symbols, context))
 
-    def _visited(self, scene: Scene, origin: Origin) -> Expr:
-        key = (scene, origin.write, tuple(origin.at[c] for c in origin.write.counters), "revisited")
+    def _scattered(self, context: Context, definition: Definition) -> Expr:
+        write = definition.write
+        key = (context, write, tuple(definition.at[c] for c in write.counters), "scattered")
         if key not in self._known:
-            number = len(self.revisited)
-            symbol = self._symbol(scene, f"revisited.{self.origins.prefix}.{number}", origin.write.value.sort)
-            self.revisited[symbol] = Revisited(origin, origin.write.memory.load(origin.write.address), symbol, scene)
+            number = len(self.scattered)
+            symbol = self._symbol(context, f"revisited.{self.definitions.prefix}.{number}", write.value.sort)
+            self.scattered[symbol] = ScatteredReduction(definition, write.memory.load(write.address), symbol, context)
             self._known[key] = symbol
         return self._known[key]
 
-    def copied(self, scene: Scene, memory: Expr, address: Expr) -> Origin | None:
+    def copied(self, context: Context, memory: Expr, address: Expr) -> Definition | None:
         """The write that computed the value of a cell after the program, behind writes that only copy it.
 
         None where nothing computed it: it is a copy of what was there before.
         """
         reader, point = Reader(address, None, {}), END
         while True:
-            origin = self.origins.of(scene, memory, reader, point)
-            if origin is None:
+            definition = self.definitions.of(context, memory, reader, point)
+            if definition is None:
                 return None
-            write = origin.write
+            write = definition.write
             if write.value.op != "load" or write.value.args[0].op != "var":
-                return origin
+                return definition
             memory, address = write.value.args
-            reader = Reader(address, self.origins.layout.spot(write), origin.at)
-            point = Point(write.place, tuple(origin.at[c] for c in write.counters))
+            reader = Reader(address, self.definitions.layout.instance(write), definition.at)
+            point = Point(write.place, tuple(definition.at[c] for c in write.counters))
 
-    def choices(self, scene: Scene, origin: Origin) -> list[Expr]:
-        """The conditions, over coordinates and sizes alone, by which the value that ``origin`` stores is chosen."""
-        folds, here = self.origins.schedule.folds, _narrow(origin.at)
-        terms, seen = [origin.write.value], 0
+    def choices(self, context: Context, definition: Definition) -> list[Expr]:
+        """The conditions, over coordinates and sizes alone, by which the value that ``definition`` stores is chosen."""
+        folds, here = self.definitions.schedule.folds, _narrow(definition.at)
+        terms, seen = [definition.write.value], 0
         while seen < len(terms):  # steps of folds, too
-            found = (folds[n] for n in postorder([terms[seen]]) if n in folds)
-            terms += [t for fold in found for t in (*fold.initial, *fold.step)]
+            used = (folds[n] for n in postorder([terms[seen]]) if n in folds)
+            terms += [t for fold in used for t in (*fold.initial, *fold.step)]
             seen += 1
         conditions = [substitute(n.args[0], here) for n in postorder(terms) if n.op == "ite"]
-        return list(dict.fromkeys(c for c in conditions if scene.trials.determine(c)))
+        return list(dict.fromkeys(c for c in conditions if context.samples.determine(c)))
 
-    def term(self, scene: Scene, write: Write, at: At, inner: Loops, term: Expr, carried: At = _NOTHING) -> Expr:
+    def term(
+        self, context: Context, write: Write, at: Iteration, inner: Loops, term: Expr, carried: Iteration = _NOTHING
+    ) -> Expr:
         """A term in the value of ``write`` at the iteration ``at``, which includes counters of ``inner`` loops.
 
         ``carried`` gives what the registers of folds around it hold.
         """
         here = _narrow(at)
         point = Point(write.place, tuple(at[c] for c in write.counters))
-        term, same = self._decided(scene, write, term, here)
+        term, same = self._decided(context, write, term, here)
         values: dict[Expr, Expr] = {}
         for node in postorder([term]):
             if node.op == "load":
                 memory, address = node.args
                 if memory.op != "var" or any(n.op == "load" for n in postorder([address])):
                     raise Unsupported(f"{write.label} reads at an address that is itself read from memory")
-                if any(n in self.origins.schedule.folds for n in postorder([address])):
+                if any(n in self.definitions.schedule.folds for n in postorder([address])):
                     raise Unsupported(f"{write.label} reads at an address that a loop computes")
-                spot = self.origins.layout.spot(write, inner)
-                values[node] = self._cell(scene, memory, Reader(address, spot, at), point)
-            elif node in self.origins.schedule.folds:
-                values[node] = self._fold(scene, at, inner, node, carried)
-            elif node in self.origins.schedule.kept:
-                kept = self.origins.schedule.kept[node]
-                values[node] = self.term(scene, kept, {c: at[c] for c in kept.counters}, (), kept.value)
-            elif node in self.origins.schedule.unknown:
-                values[node] = self._unknown(scene, at, node)
-        # at once: counters stand in the term, coordinates of the scene in what replaces its parts
+                instance = self.definitions.layout.instance(write, inner)
+                values[node] = self._cell(context, memory, Reader(address, instance, at), point)
+            elif node in self.definitions.schedule.folds:
+                values[node] = self._fold(context, at, inner, node, carried)
+            elif node in self.definitions.schedule.snapshots:
+                snapshot = self.definitions.schedule.snapshots[node]
+                values[node] = self.term(context, snapshot, {c: at[c] for c in snapshot.counters}, (), snapshot.value)
+            elif node in self.definitions.schedule.unknown:
+                values[node] = self._unknown(context, at, node)
+        # at once: counters stand in the term, coordinates of the context in what replaces its parts
         result = substitute(term, {**here, **same, **values, **carried})
-        stray = self.origins.schedule.moving(result)
+        stray = self.definitions.schedule.loop_variant(result)
         if stray is not None:  # two values of it would be one symbol
-            raise Unsupported(f"the result depends on {told(stray)}, which the program does not determine")
+            raise Unsupported(f"the result depends on {variable_text(stray)}, which the program does not determine")
         return result
 
-    def _unknown(self, scene: Scene, at: At, symbol: Expr) -> Expr:
+    def _unknown(self, context: Context, at: Iteration, symbol: Expr) -> Expr:
         """What state that is not followed holds at an iteration: a symbol for this iteration alone."""
-        here = tuple(at[c] for c in self.origins.schedule.unknown[symbol])
-        scene = scene.smallest(here, self.symbols)
-        key = (scene, symbol, here)
+        here = tuple(at[c] for c in self.definitions.schedule.unknown[symbol])
+        context = context.smallest(here, self.symbols)
+        key = (context, symbol, here)
         if key not in self._known:
-            self._known[key] = self._symbol(scene, plain(symbol.name), symbol.sort)
+            self._known[key] = self._symbol(context, plain(symbol.name), symbol.sort)
         return self._known[key]
 
-    def _decided(self, scene: Scene, write: Write, term: Expr, here: At) -> tuple[Expr, dict[Expr, Expr]]:
+    def _decided(self, context: Context, write: Write, term: Expr, here: Iteration) -> tuple[Expr, dict[Expr, Expr]]:
         """``term`` with every choice replaced by its branch whose condition sizes, coordinates and counters decide.
 
-        With it, the forms in the scene of conditions that remain.
+        With it, the forms in the context of conditions that remain.
         """
         branches: dict[Expr, Expr] = {}
         same: dict[Expr, Expr] = {}
@@ -265,125 +269,126 @@ class Values:
             if condition.is_const:
                 branches[node] = node.args[1 if condition.value else 2]
                 continue
-            if not scene.trials.determine(condition):
+            if not context.samples.determine(condition):
                 continue
-            outcomes = {bool(v) for (v,) in scene.trials.evaluate([condition])}
+            outcomes = {bool(v) for (v,) in context.samples.evaluate([condition])}
             holds = outcomes.pop()
             decided = condition if holds else ~condition
-            if not outcomes and scene.proves(decided):
+            if not outcomes and context.proves(decided):
                 self._branches += 1
-                name = f"{self.origins.prefix}, branch {self._branches} of {write.label}"
-                scene.theorem("branches", name, decided, "this branch is the one that is taken")
+                name = f"{self.definitions.prefix}, branch {self._branches} of {write.label}"
+                context.theorem("branches", name, decided, "this branch is the one that is taken")
                 branches[node] = node.args[1 if holds else 2]
                 continue
-            form = self._same_condition(scene, write, condition)
+            form = self._same_condition(context, write, condition)
             if form is not None:
                 same[node.args[0]] = form
         while branches and any(n in branches for n in postorder([term])):
             term = substitute(term, branches)
         return term, same
 
-    def _same_condition(self, scene: Scene, write: Write, condition: Expr) -> Expr | None:
-        """A choice's condition in terms of the scene's conditions, equivalent by proof; None where there is none.
+    def _same_condition(self, context: Context, write: Write, condition: Expr) -> Expr | None:
+        """A choice's condition in terms of the context's conditions, equivalent by proof; None where there is none.
 
         Parts that speak of sizes alone stay as they are.
         """
-        coordinates = {c.name for c, _ in scene.ranges}
+        coordinates = {c.name for c, _ in context.ranges}
         parts = conjuncts_of(condition)
         sizes = [p for p in parts if not coordinates & set(free_variables(p))]
         here = all_of([p for p in parts if coordinates & set(free_variables(p))])
-        for known in scene.conditions:
+        for known in context.conditions:
             for form in (known, ~known):
                 if form is here:
                     return None  # it stands there already
                 same = here == form
-                if all(v for (v,) in scene.trials.evaluate([same])) and scene.proves(same):
+                if all(v for (v,) in context.samples.evaluate([same])) and context.proves(same):
                     self._branches += 1
-                    name = f"{self.origins.prefix}, choice {self._branches} of {write.label}"
-                    scene.theorem("branches", name, same, "both conditions say the same")
+                    name = f"{self.definitions.prefix}, choice {self._branches} of {write.label}"
+                    context.theorem("branches", name, same, "both conditions say the same")
                     return all_of([form, *sizes])
         return None
 
-    def _fold(self, scene: Scene, at: At, inner: Loops, result: Expr, carried: At) -> Expr:
-        schedule = self.origins.schedule
+    def _fold(self, context: Context, at: Iteration, inner: Loops, result: Expr, carried: Iteration) -> Expr:
+        schedule = self.definitions.schedule
         fold = schedule.folds[result]
         here = fold.here.counters
         # a result that is the same in all iterations of a loop around its use is compared once
         inner = tuple(loop for loop in self._around(fold, inner) if loop[0] not in set(here))
         at = {c: at[c] for c in (*here, *(c for c, _ in inner))}
         carried = {r: value for r, value in carried.items() if schedule.mentions(result, {r})}
-        scene = self._outermost(scene, fold, inner, at, carried)
-        key = (scene, fold, tuple(at.values()), tuple(carried.items()))
+        context = self._outermost(context, fold, inner, at, carried)
+        key = (context, fold, tuple(at.values()), tuple(carried.items()))
         if key not in self._known:
-            initial = tuple(self.term(scene, fold.here, at, inner, t, carried) for t in fold.initial)
-            self._known[key] = self._use(FoldUse(fold, at, inner, carried, initial, self._symbols(scene, fold), scene))
+            initial = tuple(self.term(context, fold.here, at, inner, t, carried) for t in fold.initial)
+            symbols = self._symbols(context, fold)
+            self._known[key] = self._use(FoldUse(fold, at, inner, carried, initial, symbols, context))
         use = self.folds[self._known[key]]
         return dict(zip(fold.results, use.symbols, strict=True))[result]
 
-    def _outermost(self, scene: Scene, fold: Fold, inner: Loops, at: At, carried: At) -> Scene:
-        """The outermost scene around this one where a fold has one value, and runs: its iteration exists there.
+    def _outermost(self, context: Context, fold: Fold, inner: Loops, at: Iteration, carried: Iteration) -> Context:
+        """The outermost context around this one where a fold has one value, and runs: its iteration exists there.
 
         Where it does not exist, what it reads has addresses that are not what the program computes.
         """
-        around = scene.outward(scene.smallest([*at.values(), *carried.values()], self.symbols))
+        around = context.outward(context.smallest([*at.values(), *carried.values()], self.symbols))
         here = _narrow(at)
         ranges = [less(at[c], substitute(e, here)) for c, e in (*fold.here.loops, *inner)]
         runs = all_of([*ranges, substitute(fold.here.guard, here)])
-        for place in reversed(around[1:]):
-            if runs is true or place.proves(runs):
+        for outer in reversed(around[1:]):
+            if runs is true or outer.proves(runs):
                 self._moved += 1
-                name = f"{self.origins.prefix}, fold {self._moved} of {fold.here.label}"
-                place.theorem("moved", f"{name}: runs", runs, "its iteration exists wherever its value is used")
-                return place
-        return scene
+                name = f"{self.definitions.prefix}, fold {self._moved} of {fold.here.label}"
+                outer.theorem("moved", f"{name}: runs", runs, "its iteration exists wherever its value is used")
+                return outer
+        return context
 
-    def _symbol(self, scene: Scene, name: str, sort: Sort) -> Expr:
+    def _symbol(self, context: Context, name: str, sort: Sort) -> Expr:
         symbol = fresh(name, sort)
-        self.symbols[symbol] = scene
+        self.symbols[symbol] = context
         return symbol
 
-    def _symbols(self, scene: Scene, fold: Fold) -> tuple[Expr, ...]:
-        prefix = f"fold_of.{self.origins.prefix}.{len(self.folds)}"
-        return tuple(self._symbol(scene, f"{prefix}.{r.name}", r.sort) for r in fold.results)
+    def _symbols(self, context: Context, fold: Fold) -> tuple[Expr, ...]:
+        prefix = f"fold_of.{self.definitions.prefix}.{len(self.folds)}"
+        return tuple(self._symbol(context, f"{prefix}.{r.name}", r.sort) for r in fold.results)
 
     def _use(self, use: FoldUse) -> Expr:
-        """Notes a fold; gives the symbol of its first result."""
-        use.scene.trials.require(*(extent for _, extent in use.loops))
+        """Records a fold; gives the symbol of its first result."""
+        use.context.samples.require(*(extent for _, extent in use.loops))
         self.folds |= dict.fromkeys(use.symbols, use)
         return use.symbols[0]
 
     def _around(self, fold: Fold, inner: Loops) -> Loops:
         """Those of the loops around the use of a fold that it depends on."""
-        names = self.origins.schedule.names(fold)
-        found: list[tuple[Expr, Expr]] = []
+        names = self.definitions.schedule.names(fold)
+        around: list[tuple[Expr, Expr]] = []
         for counter, extent in reversed(inner):
             if counter.name in names:
-                found.insert(0, (counter, extent))
+                around.insert(0, (counter, extent))
                 names |= set(free_variables(extent))
-        return tuple(found)
+        return tuple(around)
 
     def unrolled(self, use: FoldUse) -> dict[Expr, Expr]:
         """The results of a fold over literal extents, by the symbols that stand for them, as terms without the fold."""
         registers = use.initial
         for iteration in itertools.product(*(range(extent.value) for _, extent in use.loops)):
             at = {c: const(k, 32) for (c, _), k in zip(use.loops, iteration, strict=True)}
-            registers = self.step(use, use.scene, registers, at)
+            registers = self.step(use, use.context, registers, at)
         return dict(zip(use.symbols, registers, strict=True))
 
-    def step(self, use: FoldUse, scene: Scene, registers: tuple[Expr, ...], at: At) -> tuple[Expr, ...]:
-        """What one iteration of a fold makes of ``registers``; ``at`` gives the fold's counters in ``scene``.
+    def step(self, use: FoldUse, context: Context, registers: tuple[Expr, ...], at: Iteration) -> tuple[Expr, ...]:
+        """What one iteration of a fold makes of ``registers``; ``at`` gives the fold's counters in ``context``.
 
         Variables that are registers, and nothing else so far, have their value in this iteration.
         """
         for register in registers:
             if register.op == "var":
-                self.symbols.setdefault(register, scene)
+                self.symbols.setdefault(register, context)
         own = set(use.fold.here.counters)  # a fold in memory has loops of the write itself
         inner = (*use.inner, *(loop for loop in use.fold.loops if loop[0] not in own))
         everywhere = {**use.at, **at}
         carried = {**use.carried, **dict(zip(use.fold.registers, registers, strict=True))}
-        return tuple(self.term(scene, use.fold.here, everywhere, inner, t, carried) for t in use.fold.step)
+        return tuple(self.term(context, use.fold.here, everywhere, inner, t, carried) for t in use.fold.step)
 
 
-def _narrow(at: At) -> dict[Expr, Expr]:
+def _narrow(at: Iteration) -> dict[Expr, Expr]:
     return {c: resize(w, c.width) for c, w in at.items()}

@@ -222,9 +222,9 @@ def rolled_apart(stores: Sequence[Store]) -> list[tuple[Expr, Store, int]] | Non
         return None
     for step in (2, 4, 8):
         parts = [stores[k::step] for k in range(step)]
-        found = [rolled(part) for part in parts]
-        if all(f is not None for f in found):
-            return [(*f, len(part)) for f, part in zip(found, parts, strict=True) if f is not None]
+        loops = [rolled(part) for part in parts]
+        if all(f is not None for f in loops):
+            return [(*f, len(part)) for f, part in zip(loops, parts, strict=True) if f is not None]
     lane = _lane(stores)
     address = instances([s.address for s in stores], lane)
     if address is None:

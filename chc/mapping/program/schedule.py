@@ -1,14 +1,13 @@
 """Programs as schedules: every store of a fragment with the loops around it and its place among the others.
 
-Where :mod:`chc.nests` takes a program as loop nests one after the other, a schedule keeps any tree of loops: phases
-that follow each other inside a loop over time, micro-programs, conditions, and kernels started from host loops.
-What remains after decoding is a list of writes.  A *write* has its loops, a condition, and a *place*: the numbers of
-the statements on the way to it, which alternate with the counters of its loops.  Comparing these lists from the left
-tells which of two instances comes first.
+A schedule keeps any tree of loops: phases that follow each other inside a loop over time, micro-programs, conditions,
+and kernels started from host loops.  What remains after decoding is a list of writes.  A *write* has its loops, a
+condition, and a *place*: the numbers of the statements on the way to it, which alternate with the counters of its
+loops (a 2d+1 schedule).  Comparing these lists from the left tells which of two instances comes first.
 
 Registers that a loop carries become *folds*: loops, initial values and steps, with a place of their own.  Every load
 reads the memory as it is just before the write that uses it, or at the place of the fold; where another write stands in
-between, the value is *kept*: its term belongs to the place before that write.
+between, the value is a *snapshot*: its term belongs to the place before that write.
 """
 
 from __future__ import annotations
@@ -48,13 +47,13 @@ from .statements import (
     carried,
     carries,
     condition_of,
+    distributable,
     loads_memory,
     own_memory,
     require_words,
-    writes_apart,
     writes_memory,
 )
-from .writes import Condition, Fold, Loops, NotApart, Schedule, Write
+from .writes import Condition, Fold, Loops, NotDistributable, Schedule, Write
 
 __all__ = ["schedule_of"]
 
@@ -114,7 +113,7 @@ class _Scope:
     label: str = "program"
 
 
-class _WriteOut(Exception):
+class _Unroll(Exception):
     """The counter of a loop with a literal extent decides a condition: its body has to be written out."""
 
     def __init__(self, counter: Expr) -> None:
@@ -167,7 +166,7 @@ class _Builder:
         after = {**known, **decoded.updates}
         meaning = "the command selects the instruction that it is taken for, and no other"
         self._require(scope, "decoding", "the instruction", meaning, decoded.selected)
-        self._keep(after, [s.memory for s in decoded.stores], scope)
+        self._take_snapshots(after, [s.memory for s in decoded.stores], scope)
         groups = rolled_apart(decoded.stores)
         if groups is not None:
             for lane, store, count in groups:
@@ -183,7 +182,7 @@ class _Builder:
                 self.schedule.requires.append((f"{command.note or 'the start'} has an effect", decoded.guard))
             label = f"{self.fragment.ila.name} {decoded.kernel.name}"
             states = self.fragment.ila.states
-            self._keep(known, [s.memory for s in walk(decoded.kernel.body) if isinstance(s, Store)], scope)
+            self._take_snapshots(known, [s.memory for s in walk(decoded.kernel.body) if isinstance(s, Store)], scope)
             self.block(decoded.kernel.body, dict(known), replace(scope, label=label))
             done = {states[name]: substitute(term, known) for name, term in decoded.kernel.on_done.items()}
             known.update(done)
@@ -209,7 +208,7 @@ class _Builder:
         return decode(self.fragment, command, known, may_be_open=True, sizes=self.sizes)
 
     def _store(self, memory: Expr, address: Expr, value: Expr, known: Known, scope: _Scope) -> None:
-        self._keep(known, [memory], scope)
+        self._take_snapshots(known, [memory], scope)
         self._emit(memory, address, value, scope)
 
     def _emit(self, memory: Expr, address: Expr, value: Expr, scope: _Scope) -> None:
@@ -256,23 +255,23 @@ class _Builder:
         prefix = (*scope.prefix, self._next(scope.prefix))
         return replace(scope, loops=(*scope.loops, (counter, extent)), prefix=prefix)
 
-    def _keep(self, known: Known, memories: Iterable[Expr], scope: _Scope) -> None:
+    def _take_snapshots(self, known: Known, memories: Iterable[Expr], scope: _Scope) -> None:
         """What was read from memories that change next stays what it is: its term belongs to this place."""
         changing = set(memories)
         for target, value in known.items():
             if changing & self.schedule.sources(value):
-                known[target] = self._pinned(target.name, value, changing, scope)
+                known[target] = self._with_snapshots(target.name, value, changing, scope)
 
-    def _pinned(self, name: str, value: Expr, changing: set[Expr], scope: _Scope) -> Expr:
+    def _with_snapshots(self, name: str, value: Expr, changing: set[Expr], scope: _Scope) -> Expr:
         """``value`` with what it reads from ``changing`` memories as symbols that belong to this place.
 
         A register of a loop that is open is not known at any place: what stands around it stays a term.
         """
         parts: dict[Expr, Expr] = {}
         for part in self.schedule.parts(value, self.open, changing):
-            kept = fresh(f"kept.{name}", part.sort)
-            self.schedule.kept[kept] = self._here(scope, part)
-            parts[part] = kept
+            snapshot = fresh(f"kept.{name}", part.sort)
+            self.schedule.snapshots[snapshot] = self._here(scope, part)
+            parts[part] = snapshot
         return substitute(value, parts)
 
     def _unknown(self, like: Expr, loops: Loops) -> Expr:
@@ -289,7 +288,7 @@ class _Builder:
             scope = replace(scope, label=note)
         # an extent is read once, before what the body writes
         extent = substitute(loop.extent, known)
-        extent = self._pinned(loop.counter.name, extent, self._written(loop, extent), scope)
+        extent = self._with_snapshots(loop.counter.name, extent, self._written(loop, extent), scope)
         self._counted(loop.counter, extent, scope)
         known[loop.counter] = counter = self._own(loop.counter)
         condition = condition_of(extent)
@@ -303,11 +302,11 @@ class _Builder:
             saved, before = self._save(), dict(known)
             self.literal[counter] = extent.value
             try:
-                if carries(loop) and not (loads_memory(loop) and writes_apart(loop)):
-                    raise _WriteOut(counter)
+                if carries(loop) and not (loads_memory(loop) and distributable(loop)):
+                    raise _Unroll(counter)
                 self._repeat(loop, extent, known, scope)
-            except (_WriteOut, NotApart) as request:
-                if isinstance(request, _WriteOut) and request.counter is not counter:
+            except (_Unroll, NotDistributable) as request:
+                if isinstance(request, _Unroll) and request.counter is not counter:
                     raise
                 self._restore(saved)
                 known.clear()
@@ -336,7 +335,7 @@ class _Builder:
     def _repeat(self, loop: For, extent: Expr, known: Known, scope: _Scope) -> None:
         goes_on = any(self.schedule.mentions(known[t], self.open) for t in carried(loop) if t in known)
         if carries(loop) and (writes_memory(loop) or goes_on) and not _commands(loop):
-            self._split(loop, extent, known, scope)
+            self._distribute(loop, extent, known, scope)
         elif carries(loop):
             self._fold(loop, known, scope)
         else:
@@ -346,7 +345,7 @@ class _Builder:
         """A block that runs if a condition holds; registers that it sets become choices."""
         for counter in self.literal:
             if counter.name in free_variables(condition):
-                raise _WriteOut(counter)
+                raise _Unroll(counter)
         inside = {**known, block.counter: bv_const(0, block.counter.width)}
         self.block(block.body, inside, replace(scope, guard=scope.guard & condition))
         for target, value in inside.items():
@@ -361,7 +360,7 @@ class _Builder:
         for target in changed:
             known[target] = self._unknown(target, (*scope.loops, (known[loop.counter], extent)))
         changing = {s.memory for s in walk(loop.body) if isinstance(s, Store)} | written
-        self._keep(known, changing, scope)
+        self._take_snapshots(known, changing, scope)
         with self._apart():
             self.block(loop.body, dict(known), self._enter(scope, known[loop.counter], extent))
             if not (self.assigned <= changed and self.touched <= changing):
@@ -413,10 +412,10 @@ class _Builder:
             extent = substitute(body[0].extent, inside)
             if body[0] is not loop:
                 self._counted(body[0].counter, extent, scope)
-            mine = {c.name for c, _ in loops}
+            counters = {c.name for c, _ in loops}
             if extent.is_const and extent.value == 1:
                 inside[body[0].counter] = bv_const(0, body[0].counter.width)
-            elif condition_of(extent) is not None or mine & set(free_variables(extent)):
+            elif condition_of(extent) is not None or counters & set(free_variables(extent)):
                 break
             else:
                 if body[0] is not loop:
@@ -432,20 +431,20 @@ class _Builder:
         results = tuple(fresh(f"result.{t.name}", t.sort) for t in targets)
         self._finish(Fold(here, tuple(loops), registers, initial, step, results), targets, known)
 
-    def _split(self, loop: For, extent: Expr, known: Known, scope: _Scope) -> None:
-        """A loop that carries registers and writes memories: its writes, and a fold of values kept inside it.
+    def _distribute(self, loop: For, extent: Expr, known: Known, scope: _Scope) -> None:
+        """A loop that carries registers and writes memories, distributed: writes, and a fold of snapshots inside it.
 
         No write depends on the registers, so that the writes are those of any loop; and what the registers depend on is
         read, and kept, in the iteration itself.
         """
         if self.folding:
-            raise NotApart(
+            raise NotDistributable(
                 f"loop {loop.counter.name} inside a fold goes on from a register of a loop that writes memory"
             )
         targets = [t for t in carried(loop) if t in known]
         registers = self._registers(targets)
         changing = {s.memory for s in walk(loop.body) if isinstance(s, Store)}
-        self._keep(known, changing, scope)
+        self._take_snapshots(known, changing, scope)
         initial, here = tuple(known[t] for t in targets), self._here(scope, true)
         inside = {**known, **dict(zip(targets, registers, strict=True))}
         within, first = self._enter(scope, known[loop.counter], extent), len(self.schedule.writes)
@@ -456,8 +455,10 @@ class _Builder:
             for write in self.schedule.writes[first:]:
                 terms = (write.address, write.value, write.guard, *(e for _, e in write.loops))
                 if any(self.schedule.mentions(t, set(registers)) for t in terms):
-                    raise NotApart(f"loop {loop.counter.name} writes {write.memory.name} depending on its registers")
-            step = tuple(self._pinned(t.name, inside[t], self.unsettled, within) for t in targets)
+                    raise NotDistributable(
+                        f"loop {loop.counter.name} writes {write.memory.name} depending on its registers"
+                    )
+            step = tuple(self._with_snapshots(t.name, inside[t], self.unsettled, within) for t in targets)
         finally:
             self.open, self.unsettled = around
         results = tuple(fresh(f"result.{t.name}", t.sort) for t in targets)

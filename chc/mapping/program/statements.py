@@ -13,10 +13,10 @@ __all__ = [
     "carried",
     "carries",
     "condition_of",
+    "distributable",
     "loads_memory",
     "own_memory",
     "require_words",
-    "writes_apart",
     "writes_memory",
 ]
 
@@ -72,7 +72,7 @@ def writes_memory(loop: For) -> bool:
     return any(isinstance(s, Store | Command) for s in walk(loop.body))
 
 
-def writes_apart(loop: For) -> bool:
+def distributable(loop: For) -> bool:
     """Whether the text of a loop shows that nothing it writes depends on registers that it carries."""
     dependent = set(carried(loop))
 
@@ -81,19 +81,19 @@ def writes_apart(loop: For) -> bool:
 
     def stores(body: Sequence[Statement], decided: bool) -> bool:
         """Whether a store depends on them; ``decided`` where they decide whether the body runs."""
-        found = False
+        dependent_store = False
         for statement in body:
             match statement:
                 case For(extent=extent, body=inner):
-                    found |= stores(inner, decided or depends(extent))
+                    dependent_store |= stores(inner, decided or depends(extent))
                 case Let(target=target, value=term) | Load(target=target, address=term):
                     if decided or depends(term):
                         dependent.add(target)
                 case Store(address=address, value=value):
-                    found |= decided or depends(address) or depends(value)
+                    dependent_store |= decided or depends(address) or depends(value)
                 case Command():
-                    found = True
-        return found
+                    dependent_store = True
+        return dependent_store
 
     before = -1
     while len(dependent) > before:  # what one iteration computes, the next one may store

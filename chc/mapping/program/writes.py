@@ -1,4 +1,4 @@
-"""What is left of a program that has been decoded: writes, folds, and values that are kept.
+"""What is left of a program that has been decoded: writes, folds, and snapshots of what was read.
 
 The text of :mod:`chc.mapping.program.schedule` says what they mean.
 """
@@ -12,13 +12,13 @@ from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, Fragment, false, free_variables, postorder, true
 from ila_lang.language.expr import variables_of
 
-__all__ = ["Condition", "Fold", "Loops", "NotApart", "Schedule", "Write"]
+__all__ = ["Condition", "Fold", "Loops", "NotDistributable", "Schedule", "Write"]
 
 Loops = tuple[tuple[Expr, Expr], ...]
 """Counters and extents, outermost first."""
 
 
-class NotApart(Unsupported):
+class NotDistributable(Unsupported):
     """A loop carries registers and writes memories, and these depend on each other."""
 
 
@@ -85,7 +85,7 @@ class Schedule:
     """What stands for registers in the steps of folds: another value in each iteration."""
     unknown: dict[Expr, tuple[Expr, ...]] = field(default_factory=dict)
     """Symbols of state that is not followed, with the counters of the loops around: one for an arbitrary iteration."""
-    kept: dict[Expr, Write] = field(default_factory=dict)
+    snapshots: dict[Expr, Write] = field(default_factory=dict)
     """Values that were read before the memory changed, by symbol; as writes to nowhere, which say where and when."""
 
     def writes_to(self, memory: Expr) -> list[Write]:
@@ -93,47 +93,47 @@ class Schedule:
         return [w for w in self.writes if w.memory is memory and w.guard is not false]
 
     def sources(self, *values: Expr) -> set[Expr]:
-        """The memories that a term loads from; what folds and kept values read, they read earlier."""
+        """The memories that a term loads from; what folds and snapshots read, they read earlier."""
         return {node.args[0] for node in postorder(values) if node.op == "load"}
 
     def mentions(self, value: Expr, registers: set[Expr]) -> bool:
-        """Whether a term depends on one of some registers, by way of folds and kept values, too."""
-        return any(node in registers for node in self._reached([value], kept=True))
+        """Whether a term depends on one of some registers, by way of folds and snapshots, too."""
+        return any(node in registers for node in self._reached([value], snapshots=True))
 
-    def _reached(self, terms: Iterable[Expr], *, kept: bool) -> Iterator[Expr]:
-        """The nodes of terms, of what their folds consist of and, where asked, of ``kept`` values, each once."""
+    def _reached(self, terms: Iterable[Expr], *, snapshots: bool) -> Iterator[Expr]:
+        """The nodes of terms, of what their folds consist of and, where asked, of ``snapshots``, each once."""
         seen: set[Expr] = set()
         open_ = list(terms)
         while open_:
             for node in postorder([open_.pop()], seen):
                 seen.add(node)
                 yield node
-                if kept and node in self.kept:
-                    open_.append(self.kept[node].value)
+                if snapshots and node in self.snapshots:
+                    open_.append(self.snapshots[node].value)
                 if node in self.folds:
                     open_ += self.folds[node].terms
 
-    def moving(self, term: Expr) -> Expr | None:
+    def loop_variant(self, term: Expr) -> Expr | None:
         """A symbol in a term that stands for another value in each iteration, and was not replaced by one; or None."""
-        apart = (self.registers, self.unknown, self.kept, self.folds)
+        apart = (self.registers, self.unknown, self.snapshots, self.folds)
         return next((v for v in variables_of(term) if any(v in symbols for symbols in apart)), None)
 
     def names(self, fold: Fold) -> set[str]:
-        """The variables that a fold depends on, by way of other folds and kept values, too; its own are among them."""
-        found = {c.name for c in fold.here.counters}
-        for node in self._reached(fold.terms, kept=False):
+        """The variables that a fold depends on, by way of other folds and snapshots, too; its own are among them."""
+        names = {c.name for c in fold.here.counters}
+        for node in self._reached(fold.terms, snapshots=False):
             if node.op == "var":
-                found.add(node.name)
-            here = self.folds[node].here if node in self.folds else self.kept.get(node)
-            found |= set() if here is None else {c.name for c in here.counters}
-        return found
+                names.add(node.name)
+            here = self.folds[node].here if node in self.folds else self.snapshots.get(node)
+            names |= set() if here is None else {c.name for c in here.counters}
+        return names
 
     def parts(self, value: Expr, registers: set[Expr], memories: set[Expr]) -> list[Expr]:
         """The largest parts of a term that read some memories; none depends on ``registers``.
 
-        Raises NotApart where what is read depends on them.
+        Raises NotDistributable where what is read depends on them.
         """
-        found: dict[Expr, None] = {}
+        parts: dict[Expr, None] = {}
         seen: set[Expr] = set()
         open_ = [value]
         while open_:
@@ -142,13 +142,13 @@ class Schedule:
                 continue
             seen.add(term)
             if not self.mentions(term, registers):
-                found[term] = None
+                parts[term] = None
             elif term.op == "load":
                 names = " or ".join(sorted(m.name for m in memories))
                 raise Unsupported(f"what is read from {names} depends on a register")
             else:
                 open_ += term.args[::-1]
-        return list(found)
+        return list(parts)
 
     def flat(self, fold: Fold) -> Fold:
         """A fold whose step is a whole fold that goes on from its registers, as one over the loops of both.
@@ -162,8 +162,8 @@ class Schedule:
         pairs = [*zip(fold.step, inner.results, strict=True), *zip(fold.registers, inner.initial, strict=True)]
         counters = {c.name for c, _ in fold.loops}
         extents = [e for _, e in inner.loops]
-        moving = any(self.moving(e) is not None for e in extents) or self.sources(*extents)
-        if any(a is not b for a, b in pairs) or moving or counters & set(free_variables(*extents)):
+        loop_variant = any(self.loop_variant(e) is not None for e in extents) or self.sources(*extents)
+        if any(a is not b for a, b in pairs) or loop_variant or counters & set(free_variables(*extents)):
             return fold
         if any(self.mentions(t, set(fold.registers)) for t in inner.step):
             return fold

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from chc.mapping.arithmetic.exact import equal, less
-from chc.mapping.memory.contexts import Scene, in_range
-from chc.mapping.memory.layout import At, Origin
-from chc.mapping.memory.samples import Trials, candidates
+from chc.mapping.memory.contexts import Context, in_range
+from chc.mapping.memory.layout import Definition, Iteration
+from chc.mapping.memory.samples import Samples, candidates
 from chc.mapping.program.writes import Loops, Write
 from ila_lang import Expr, all_of, bv, free_variables, resize, substitute
 from smt_encodings.environment import fresh
@@ -23,91 +23,91 @@ __all__ = ["Goal", "Goals"]
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """At every value of ``coordinates``, both writes store the same, at the iterations ``mine`` and ``theirs``."""
+    """At every value of ``coordinates``, both writes store the same, at the iterations ``device_at`` and ``ir_at``."""
 
     name: str
     coordinates: Loops
     device: Write
-    mine: At
+    device_at: Iteration
     ir: Write
-    theirs: At
+    ir_at: Iteration
 
 
 @dataclass
 class Goals:
     """The goals so far; the first ones are proved first."""
 
-    found: list[Goal] = field(default_factory=list)
+    goals: list[Goal] = field(default_factory=list)
 
-    def known(self, scene: Scene, mine: Origin, theirs: Origin, name: str) -> bool:
+    def known(self, context: Context, device: Definition, ir: Definition, name: str) -> bool:
         """Whether both sides' earlier values are those of one goal at an earlier timestep, proved.
 
         Where there is no goal about these two writes, one is added.
         """
-        goal = next((g for g in self.found if g.device is mine.write and g.ir is theirs.write), None)
+        goal = next((g for g in self.goals if g.device is device.write and g.ir is ir.write), None)
         if goal is None:
-            goal = self._new(scene, mine, theirs)
+            goal = self._new(context, device, ir)
             if goal is None:
                 return False
-            self.found.append(goal)
-        at = _coordinates(goal, mine)
+            self.goals.append(goal)
+        at = _coordinates(goal, device)
         if at is None:
             return False
-        expected = {c: substitute(t, at) for c, t in goal.theirs.items()}
+        expected = {c: substitute(t, at) for c, t in goal.ir_at.items()}
         earlier = at[goal.coordinates[0][0]]
-        assert scene.now is not None
+        assert context.now is not None
         same = all_of(
             [
                 *in_range(goal.coordinates, at),
-                less(earlier, scene.now),
-                *(equal(theirs.at[c], t) for c, t in expected.items()),
+                less(earlier, context.now),
+                *(equal(ir.at[c], t) for c, t in expected.items()),
             ]
         )
-        if not all(v for (v,) in scene.trials.evaluate([same])):
+        if not all(v for (v,) in context.samples.evaluate([same])):
             return False
         meaning = f"both values are those of {goal.name}, at one earlier timestep"
-        scene.theorem("induction", f"{name}: an instance of {goal.name}", same, meaning)
+        context.theorem("induction", f"{name}: an instance of {goal.name}", same, meaning)
         return True
 
-    def _new(self, scene: Scene, mine: Origin, theirs: Origin) -> Goal | None:
+    def _new(self, context: Context, device: Definition, ir: Definition) -> Goal | None:
         """The goal that two writes always store the same, with the iterations' relation read off the samples."""
-        number = len(self.found) + 1
-        cell = scene.proof.mapping.coordinates
-        if _like(scene, mine.write.loops, cell):  # the coordinates of the output serve here, too
-            names = {c: coordinate for c, (coordinate, _) in zip(mine.write.counters, cell, strict=True)}
+        number = len(self.goals) + 1
+        cell = context.proof.mapping.coordinates
+        if _like(context, device.write.loops, cell):  # the coordinates of the output serve here, too
+            names = {c: coordinate for c, (coordinate, _) in zip(device.write.counters, cell, strict=True)}
             coordinates = cell
         else:
-            names = {c: fresh(f"goal{number}.{c.name}", bv(32)) for c in mine.write.counters}
+            names = {c: fresh(f"goal{number}.{c.name}", bv(32)) for c in device.write.counters}
             here = {c: resize(v, c.width) for c, v in names.items()}
-            coordinates = tuple((names[c], substitute(e, here)) for c, e in mine.write.loops)
-        values = scene.trials.evaluate([mine.at[c] for c in mine.write.counters])
-        rows = tuple((*scene.trials.sizes(r), *v) for r, v in zip(scene.trials.rows, values, strict=True))
-        trials = Trials(scene.trials.parameters, tuple(names.values()), rows)
-        table = candidates(trials, coordinates, [])
-        wanted = scene.trials.evaluate([theirs.at[c] for c in theirs.write.counters])
+            coordinates = tuple((names[c], substitute(e, here)) for c, e in device.write.loops)
+        values = context.samples.evaluate([device.at[c] for c in device.write.counters])
+        rows = tuple((*context.samples.sizes(r), *v) for r, v in zip(context.samples.rows, values, strict=True))
+        samples = Samples(context.samples.parameters, tuple(names.values()), rows)
+        table = candidates(samples, coordinates, [])
+        iterations = context.samples.evaluate([ir.at[c] for c in ir.write.counters])
         relation: dict[Expr, Expr] = {}
-        for counter, column in zip(theirs.write.counters, zip(*wanted, strict=True), strict=True):
+        for counter, column in zip(ir.write.counters, zip(*iterations, strict=True), strict=True):
             term = table.get(tuple(column))
             if term is None:
                 return None
             relation[counter] = term
         label = f"stored value {number}"
-        return Goal(label, coordinates, mine.write, dict(names), theirs.write, relation)
+        return Goal(label, coordinates, device.write, dict(names), ir.write, relation)
 
 
-def _like(scene: Scene, loops: Loops, cell: Loops) -> bool:
+def _like(context: Context, loops: Loops, cell: Loops) -> bool:
     """Whether loops have the extents of the output cell's coordinates, as samples tell."""
     if len(loops) != len(cell) or any(c in {n for n, _ in loops} for _, e in loops for c in free_variables(e).values()):
         return False
     pairs = [equal(a, b) for (_, a), (_, b) in zip(loops, cell, strict=True)]
-    return all(all(values) for values in scene.trials.evaluate(pairs))
+    return all(all(values) for values in context.samples.evaluate(pairs))
 
 
-def _coordinates(goal: Goal, origin: Origin) -> dict[Expr, Expr] | None:
+def _coordinates(goal: Goal, definition: Definition) -> dict[Expr, Expr] | None:
     """The coordinates at which a goal is about an instance of its device write; None where they do not show."""
     at: dict[Expr, Expr] = {}
-    for counter, term in goal.mine.items():
+    for counter, term in goal.device_at.items():
         for coordinate, _ in goal.coordinates:
             if resize(term, 32) is resize(coordinate, 32):
-                at[coordinate] = resize(origin.at[counter], 32)
-    return at if len(at) == len(goal.coordinates) and len(goal.mine) == len(at) else None
+                at[coordinate] = resize(definition.at[counter], 32)
+    return at if len(at) == len(goal.coordinates) and len(goal.device_at) == len(at) else None

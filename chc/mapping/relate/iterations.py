@@ -1,4 +1,4 @@
-"""Arbitrary iterations of loops, as scenes in which their counters have terms."""
+"""Arbitrary iterations of loops, as contexts in which their counters have terms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from chc.mapping.arithmetic.exact import equal, product
-from chc.mapping.memory.contexts import Scene
+from chc.mapping.memory.contexts import Context
 from chc.mapping.program.writes import Loops
 from ila_lang import Expr, bv, const, resize
 from ila_lang.mapping import TensorMapping
@@ -22,8 +22,8 @@ class Iterations:
     mapping: TensorMapping
     _digit_count: int = 0
 
-    def at(self, scene: Scene, loops: Loops, name: str) -> tuple[Scene, dict[Expr, Expr]]:
-        """An arbitrary iteration of loops: the scene there, and the counters in its terms.
+    def at(self, context: Context, loops: Loops, name: str) -> tuple[Context, dict[Expr, Expr]]:
+        """An arbitrary iteration of loops: the context there, and the counters in its terms.
 
         A loop over all vectors of the output is at a vector of some processing element: its counter is taken as the
         number with the coordinates' digits, of which there are such for every number below the product of the radices.
@@ -32,7 +32,7 @@ class Iterations:
         ranges: list[tuple[Expr, Expr]] = []
         at: dict[Expr, Expr] = {}
         for counter, extent in loops:
-            digits = self._digits(scene, extent)
+            digits = self._digits(context, extent)
             if digits is None:
                 own = fresh(f"{prefix}.{counter.name}", counter.sort)
                 ranges.append((own, extent))
@@ -44,19 +44,19 @@ class Iterations:
                 ranges.append((digit, radix))
                 number = number * radix + digit
             at[counter] = number
-        return scene.inside(tuple(ranges), name), at
+        return context.inside(tuple(ranges), name), at
 
-    def _digits(self, scene: Scene, extent: Expr) -> list[Expr] | None:
+    def _digits(self, context: Context, extent: Expr) -> list[Expr] | None:
         """Two consecutive radices of the output cell whose product is an extent, proved; None for other extents."""
         if extent.is_const:
             return None
         radices = [e for _, e in self.mapping.coordinates[1:]]
         for pair in pairwise(radices):
             same = equal(extent, product(pair))
-            likely = not all(e.is_const for e in pair) and all(v for (v,) in scene.trials.evaluate([same]))
-            if likely and scene.proves(same):
+            likely = not all(e.is_const for e in pair) and all(v for (v,) in context.samples.evaluate([same]))
+            if likely and context.proves(same):
                 self._digit_count += 1
                 name = f"product {self._digit_count}"
-                scene.theorem("digits", name, same, "the extent is the product of the radices")
+                context.theorem("digits", name, same, "the extent is the product of the radices")
                 return list(pair)
         return None

@@ -1,12 +1,12 @@
-"""A cell to which a write adds again and again holds what a fold of the other side has in its register.
+"""A scattered in-memory reduction: its cell holds what a fold of the other side has in its register.
 
 The fold's iterations are numbered by its counters.  For each of them an iteration of the write is named, and the claim
 "after it, the cell holds what the register holds" is proved by induction over the fold's iterations, which follow each
 other lexicographically:
 
 * the write has these iterations (**happens**), and the last one is the one that gave the cell its value (**last**);
-* the origin of the old value that an iteration reads is the one named for the iteration before (**before**, in the
-  cases of how many counters start anew), so by induction it is the register's value there;
+* the reaching definition of the old value that an iteration reads is the one named for the iteration before
+  (**before**, in the   cases of how many counters start anew), so by induction it is the register's value there;
 * with the same old value, or at the first iteration with the register's initial one, both sides store the same.
 
 What the cell held before the first iteration must not matter.
@@ -14,14 +14,13 @@ What the cell held before the first iteration must not matter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from chc.mapping.arithmetic.exact import equal, less, number_of
-from chc.mapping.memory.contexts import Scene, conjuncts_of
-from chc.mapping.memory.layout import Reader
+from chc.mapping.memory.contexts import Context, conjuncts_of
+from chc.mapping.memory.layout import Iteration, Reader
 from chc.mapping.memory.samples import Point, candidates
-from chc.mapping.memory.values import FoldUse, Revisited, Values
+from chc.mapping.memory.values import FoldUse, ScatteredReduction, Values
 from chc.mapping.program.writes import Loops
 from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, all_of, any_of, ite, resize, substitute
@@ -43,40 +42,40 @@ class Sides:
 
 @dataclass(frozen=True)
 class Step:
-    """Values of both sides that must be equal in a scene, whatever the value of symbols that they share."""
+    """Values of both sides that must be equal in a context, whatever the value of symbols that they share."""
 
-    scene: Scene
+    context: Context
     name: str
     device: Expr
     ir: Expr
     shared: tuple[Expr, ...]
 
 
-def holds_fold(sides: Sides, scene: Scene, mine: Revisited, theirs: FoldUse, name: str, own: str) -> Step:
-    """Proves that the cell of ``mine`` holds the result of the fold ``theirs``, but for the step, which it returns.
+def holds_fold(sides: Sides, context: Context, cell: ScatteredReduction, use: FoldUse, name: str, own: str) -> Step:
+    """Proves that ``cell`` holds the result of the fold ``use``, but for the step, which it returns.
 
-    Both belong to ``scene``.  Raises Unsupported and NotDischarged where that is not proved.
+    Both belong to ``context``.  Raises Unsupported and NotDischarged where that is not proved.
     """
-    write, origins = mine.origin.write, sides.device.origins
-    if len(theirs.fold.registers) != 1 or theirs.fold.registers[0].sort != write.value.sort:
+    write, definitions = cell.definition.write, sides.device.definitions
+    if len(use.fold.registers) != 1 or use.fold.registers[0].sort != write.value.sort:
         raise Unsupported(f"what {write.label} adds up in {write.memory.name} is no single register of the other side")
-    group = f"{origins.prefix}: accumulation"
-    inside, at_theirs = sides.iterations.at(scene, theirs.loops, own)
-    counters = inside.ranges[len(scene.ranges) :]
-    if len(counters) != len(theirs.loops) or not counters:
+    group = f"{definitions.prefix}: accumulation"
+    inside, at_use = sides.iterations.at(context, use.loops, own)
+    counters = inside.ranges[len(context.ranges) :]
+    if len(counters) != len(use.loops) or not counters:
         raise Unsupported(f"the iterations of {name} are not numbered by its counters")
-    at = _iterations(sides, inside, mine, counters)
-    _exist(inside, mine, at, group, name)
-    _ends(scene, mine, counters, at, group, name)
-    cases = _before(sides, inside, mine, counters, at, group, name)
+    at = _iterations(sides, inside, cell, counters)
+    _exist(inside, cell, at, group, name)
+    _ends(context, cell, counters, at, group, name)
+    cases = _before(sides, inside, cell, counters, at, group, name)
     first = all_of([counter == 0 for counter, _ in counters])
     last = all_of([counter == resize(extent, counter.width) - 1 for counter, extent in counters])
     inside.theorem(group, f"{name}: cases", any_of([first, *cases]), "an iteration is the first one or follows another")
     step = replace(inside, conditions=(first, last))
     old, start = (fresh(f"{what}.{own}", write.value.sort) for what in ("old", "start"))
-    left = sides.device.term(step, write, at, (), substitute(write.value, {mine.old: old}))
-    (initial,) = theirs.initial
-    (right,) = sides.ir.step(theirs, step, (old,), at_theirs)
+    left = sides.device.term(step, write, at, (), substitute(write.value, {cell.old: old}))
+    (initial,) = use.initial
+    (right,) = sides.ir.step(use, step, (old,), at_use)
     return Step(
         step,
         f"{name}, step",
@@ -86,17 +85,17 @@ def holds_fold(sides: Sides, scene: Scene, mine: Revisited, theirs: FoldUse, nam
     )
 
 
-def _iterations(sides: Sides, inside: Scene, mine: Revisited, counters: Loops) -> dict[Expr, Expr]:
+def _iterations(sides: Sides, inside: Context, cell: ScatteredReduction, counters: Loops) -> dict[Expr, Expr]:
     """The iteration of the write for every iteration of the fold, as terms over coordinates and counters; a guess."""
-    write, origin = mine.origin.write, mine.origin
+    write, definition = cell.definition.write, cell.definition
     number, count = number_of(counters)
-    last = [origin.at[c] for c in write.counters]
-    address = substitute(write.address, _narrow(origin.at))
-    writers = sides.device.origins.writers
-    found = writers.run_up(inside.trials, write, address, last, count - 1 - number)
-    table = candidates(inside.trials, inside.ranges, last, write)
+    last = [definition.at[c] for c in write.counters]
+    address = substitute(write.address, _narrow(definition.at))
+    sampler = sides.device.definitions.sampler
+    iterations = sampler.run_up(inside.samples, write, address, last, count - 1 - number)
+    table = candidates(inside.samples, inside.ranges, last, write)
     at: dict[Expr, Expr] = {}
-    for loop, values in zip(write.counters, zip(*found, strict=True), strict=True):
+    for loop, values in zip(write.counters, zip(*iterations, strict=True), strict=True):
         term = table.get(tuple(values))
         if term is None:
             raise Unsupported(f"no term was found for {loop.name} of the iterations in which {write.label} adds up")
@@ -104,9 +103,9 @@ def _iterations(sides: Sides, inside: Scene, mine: Revisited, counters: Loops) -
     return at
 
 
-def _exist(inside: Scene, mine: Revisited, at: Mapping[Expr, Expr], group: str, name: str) -> None:
+def _exist(inside: Context, cell: ScatteredReduction, at: Iteration, group: str, name: str) -> None:
     """The write has the iterations, and its condition holds in them."""
-    write, here = mine.origin.write, _narrow(at)
+    write, here = cell.definition.write, _narrow(at)
     # components are compared before they are cut to the counters' widths
     conditions = [less(at[c], substitute(e, here)) for c, e in write.loops]
     conditions += conjuncts_of(substitute(write.guard, here))
@@ -115,29 +114,29 @@ def _exist(inside: Scene, mine: Revisited, at: Mapping[Expr, Expr], group: str, 
         inside.theorem(group, f"{name}: happens, {number}", condition, meaning)
 
 
-def _ends(scene: Scene, mine: Revisited, counters: Loops, at: Mapping[Expr, Expr], group: str, name: str) -> None:
+def _ends(context: Context, cell: ScatteredReduction, counters: Loops, at: Iteration, group: str, name: str) -> None:
     """The last iteration exists, and it is the one that gave the cell its value."""
     ends = {c: resize(e, c.width) - 1 for c, e in counters}
     some = all_of([e >= 1 for _, e in counters])
-    scene.theorem(group, f"{name}: some iteration", some, "the fold has iterations")
-    for loop in mine.origin.write.counters:
-        same = equal(substitute(at[loop], ends), mine.origin.at[loop])
+    context.theorem(group, f"{name}: some iteration", some, "the fold has iterations")
+    for loop in cell.definition.write.counters:
+        same = equal(substitute(at[loop], ends), cell.definition.at[loop])
         meaning = "the last iteration gave the cell its value"
-        scene.theorem(group, f"{name}: last, {plain(loop.name)}", same, meaning)
+        context.theorem(group, f"{name}: last, {plain(loop.name)}", same, meaning)
 
 
 def _before(
     sides: Sides,
-    inside: Scene,
-    mine: Revisited,
+    inside: Context,
+    cell: ScatteredReduction,
     counters: Loops,
     at: dict[Expr, Expr],
     group: str,
     name: str,
 ) -> list[Expr]:
     """What an iteration reads was stored by the one named for the fold's iteration before; the cases, which are all."""
-    write, origins = mine.origin.write, sides.device.origins
-    reader = Reader(write.address, origins.layout.spot(write), at)
+    write, definitions = cell.definition.write, sides.device.definitions
+    reader = Reader(write.address, definitions.layout.instance(write), at)
     point = Point(write.place, tuple(at[c] for c in write.counters))
     cases = []
     for level in reversed(range(len(counters))):
@@ -147,16 +146,16 @@ def _before(
         case = inside.where(condition, f"{name}, {plain(counter.name).rpartition('.')[2]} goes on")
         before = {counter: counter - 1, **{c: resize(e, c.width) - 1 for c, e in inner}}
         likely = [substitute(at[c], before) for c in write.counters]
-        origin = origins.of(case, write.memory, reader, point, likely)
-        if origin is None or origin.write is not write:
+        definition = definitions.of(case, write.memory, reader, point, likely)
+        if definition is None or definition.write is not write:
             raise Unsupported(f"a cell of {write.memory.name} is written by others while {write.label} adds up")
         for loop in write.counters:
-            same = equal(substitute(at[loop], before), origin.at[loop])
+            same = equal(substitute(at[loop], before), definition.at[loop])
             case.theorem(
                 group, f"{case.name}: before, {plain(loop.name)}", same, "the iteration before stored what is read"
             )
     return cases
 
 
-def _narrow(at: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
+def _narrow(at: Iteration) -> dict[Expr, Expr]:
     return {c: resize(t, c.width) for c, t in at.items()}

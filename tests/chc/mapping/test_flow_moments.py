@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from chc.mapping.memory.contexts import Scene
-from chc.mapping.memory.samples import Trials
+from chc.mapping.memory.contexts import Context
+from chc.mapping.memory.samples import Samples
 from chc.mapping.program.schedule import schedule_of
 from chc.mapping.proof import Proof
 from chc.mapping.prove import prove
@@ -315,9 +315,9 @@ def test_state_that_is_not_followed_is_another_one_in_each_iteration() -> None:
 
 def test_values_belong_to_the_outermost_place_where_all_that_they_depend_on_has_one_value() -> None:
     claim = mapping()
-    proof, trials = Proof(claim, Discharger(), 1.0, None), Trials((), (), ())
+    proof, samples = Proof(claim, Discharger(), 1.0, None), Samples((), (), ())
     row, i, j, one, two, anything = (var(name, bv(32)) for name in ("row", "i", "j", "one", "two", "anything"))
-    cell = Scene(proof, proof.base, ((row, N.zext(32)),), trials)
+    cell = Context(proof, proof.base, ((row, N.zext(32)),), samples)
     middle = replace(cell, ranges=(*cell.ranges, (i, M.zext(32))), outer=cell)
     inside = replace(cell, ranges=(*middle.ranges, (j, i)), outer=middle)
     apart = replace(cell)
@@ -326,10 +326,10 @@ def test_values_belong_to_the_outermost_place_where_all_that_they_depend_on_has_
     assert inside.smallest([i + row], symbols) is inside.smallest([two], symbols) is middle
     assert inside.smallest([one, two ^ j], symbols) is inside
     assert inside.smallest([], symbols) is cell
-    for scene, stray in ((inside, anything), (cell, two), (cell, i), (apart, one)):
+    for context, stray in ((inside, anything), (cell, two), (cell, i), (apart, one)):
         message = f"^the result depends on {stray.name}, which has no value here$"
         with pytest.raises(Unsupported, match=message):
-            scene.smallest([row, stray + 1], symbols)
+            context.smallest([row, stray + 1], symbols)
 
 
 def within(change: int, goes_on: bool) -> Body:

@@ -19,7 +19,7 @@ from chc.mapping.arithmetic.polynomials import expand, polynomial_term
 from chc.mapping.horn.invariants import Inferred, infer, parse_term, show_invariant
 from chc.mapping.horn.levels import Event, Hazard, LevelSystem, Side, System
 from chc.mapping.horn.splits import Counted, SplitSystem
-from chc.mapping.horn.systems import Order
+from chc.mapping.horn.systems import AntiDependence
 from chc.mapping.program.commands import rolled
 from chc.mapping.program.schedule import schedule_of
 from chc.mapping.unsupported import Unsupported
@@ -214,7 +214,7 @@ def test_levels_compose_to_nests(drawn: tuple[list[int], list[tuple[int, ...]], 
             assert memory[address] == ("new", witness)
         for reader in order:
             components = (tuple(const(i, 8) for i in at) for at in (reader, written_by[read_of[reader]]))
-            levels = Order(*components, load_first).facts()
+            levels = AntiDependence(*components, load_first).facts()
             assert bool(all_of(levels).value) is (result[reader] == ("old", read_of[reader]))
 
 

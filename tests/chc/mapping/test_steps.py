@@ -16,8 +16,8 @@ from chc.mapping.arithmetic.equalities import equality_steps
 from chc.mapping.arithmetic.injectivity import injectivity_steps, part_steps
 from chc.mapping.arithmetic.polynomials import Step, corresponding, linearised
 from chc.mapping.arithmetic.ranges import apart_steps, digit_steps, quick, range_steps
-from chc.mapping.memory.samples import Trials, interleaved
-from chc.mapping.program.statements import writes_apart
+from chc.mapping.memory.samples import Samples, interleaved
+from chc.mapping.program.statements import distributable
 from chc.mapping.prove import prove
 from chc.mapping.unsupported import Unsupported
 from ila_lang import For, Function, Kernel, bv, const, mem, var
@@ -98,12 +98,12 @@ def test_a_sum_that_is_bounded_as_a_whole_is_a_digit() -> None:
     steps = range_steps(known, address, smt.Times(h, w), {*sizes}, quick, 1)
     assert steps is not None and steps[-1][2] == smt.LE(smt.Plus(address, smt.Int(1)), smt.Times(h, w))
     assert all(quick(given, goal) for _, given, goal in steps)
-    steps, stones, parts = part_steps(known, address, renamed)
+    steps, conclusions, parts = part_steps(known, address, renamed)
     assert all(quick(given, goal) for _, given, goal in steps)
     q, t, c, d = renamed
     wanted = [digits(s, edge, c, d), digits(s, half, q, t)]
     assert [quick([], smt.Equals(*pair)) for pair in zip(parts, wanted, strict=True)] == [True, True]
-    assert len(stones) >= len(parts)
+    assert len(conclusions) >= len(parts)
 
 
 def test_a_sum_that_may_go_beyond_the_plane_is_no_digit() -> None:
@@ -208,9 +208,9 @@ def running(*, stored: str, when: bool = False) -> For:
 
 
 def test_the_text_shows_whether_what_a_loop_writes_depends_on_its_registers() -> None:
-    assert writes_apart(running(stored="word"))
-    assert not any(writes_apart(running(stored=how)) for how in ("late", "inner", "place"))
-    assert not writes_apart(running(stored="word", when=True))
+    assert distributable(running(stored="word"))
+    assert not any(distributable(running(stored=how)) for how in ("late", "inner", "place"))
+    assert not distributable(running(stored="word", when=True))
 
 
 def test_a_function_may_have_a_name_that_a_solver_takes_for_its_own() -> None:
@@ -230,18 +230,18 @@ def test_a_function_may_have_a_name_that_a_solver_takes_for_its_own() -> None:
 
 def test_terms_are_evaluated_at_every_sample_however_often_and_in_whatever_order() -> None:
     n, i, x = (var(name, bv(8)) for name in "nix")
-    trials = Trials((n,), (i,), ((3, 1), (5, 4), (9, 0)))
-    assert trials.evaluate([n + i]) == [(4,), (9,), (9,)]
-    assert trials.evaluate([i, n + i, n - i, i]) == [(1, 4, 2, 1), (4, 9, 1, 4), (0, 9, 9, 0)]
-    assert trials.evaluate([]) == [(), (), ()]
+    samples = Samples((n,), (i,), ((3, 1), (5, 4), (9, 0)))
+    assert samples.evaluate([n + i]) == [(4,), (9,), (9,)]
+    assert samples.evaluate([i, n + i, n - i, i]) == [(1, 4, 2, 1), (4, 9, 1, 4), (0, 9, 9, 0)]
+    assert samples.evaluate([]) == [(), (), ()]
     for _ in range(2):
         with pytest.raises(Unsupported, match="an address depends on x, which the program does not determine"):
-            trials.evaluate([n + i, x])
-    odd = trials.where(i % 2 == 1)  # values are those of its own samples
+            samples.evaluate([n + i, x])
+    odd = samples.where(i % 2 == 1)  # values are those of its own samples
     assert odd.rows == ((3, 1),) and odd.evaluate([n + i]) == [(4,)]
-    none = trials.where(i == 7)
+    none = samples.where(i == 7)
     assert none.rows == () and none.evaluate([n, n + i]) == []
-    assert trials == Trials((n,), (i,), trials.rows)
+    assert samples == Samples((n,), (i,), samples.rows)
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,8 @@ def composed(
     """Whether steps that rest on what is known or said before say enough for a goal, of lemmas the instances only."""
     assert steps is not None
     facts, shown = conjuncts(known), [*given]
-    for name, hypotheses, stone in steps:
-        assert quick(hypotheses, stone), name
+    for name, hypotheses, conclusion in steps:
+        assert quick(hypotheses, conclusion), name
         if name.endswith("products"):  # 0 <= a and 0 <= b give 0 <= a*b
             said = {n: s.arg(1) for n, _, s in steps if s.is_le()}
             distances = [n for n in said if n.startswith(name.replace("products", "distance"))]
@@ -68,8 +68,8 @@ def composed(
         else:
             assert all(h in facts or follows(shown, h) for h in conjuncts(hypotheses)), name
             instances = [{}]
-        lemma = smt.Implies(smt.And(hypotheses), stone)
-        shown += [lemma.substitute({number(n): t for n, t in i.items()}) if i else stone for i in instances]
+        lemma = smt.Implies(smt.And(hypotheses), conclusion)
+        shown += [lemma.substitute({number(n): t for n, t in i.items()}) if i else conclusion for i in instances]
     return follows(shown, goal)
 
 

@@ -427,7 +427,7 @@ def test_a_wrong_answer_proves_nothing(
     for module, function in QUESTIONS[question]:
         monkeypatch.setattr(module, function, lambda *_: True)
     if question in SKIPPING:
-        monkeypatch.setattr(chc.mapping.memory.kills.Between, "_by_order_of_loops", lambda _: False)
+        monkeypatch.setattr(chc.mapping.memory.kills.NoKill, "_by_order_of_loops", lambda _: False)
     verdict = attempt(CLAIMS[name](False))
     assert verdict.status is Status.UNKNOWN, verdict.reason
     failed = verdict.obligations[-1]

@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from chc.mapping.memory.contexts import Scene
-from chc.mapping.memory.indirect_addressing import Indirect
+from chc.mapping.memory.contexts import Context
+from chc.mapping.memory.indirect_addressing import IndirectAddressing
 from chc.mapping.memory.layout import Layout
-from chc.mapping.memory.reaching_definitions import Origins
-from chc.mapping.memory.samples import Trials, Writers, sizes_of, trials_of
+from chc.mapping.memory.reaching_definitions import ReachingDefinitions
+from chc.mapping.memory.samples import Sampler, Samples, samples_of, sizes_of
 from chc.mapping.memory.values import FoldUse, Values
 from chc.mapping.program.schedule import schedule_of
 from chc.mapping.proof import Proof
@@ -47,7 +47,7 @@ class Trace:
     """The term of one side's output cell, to be evaluated at sizes, coordinates and contents of memories."""
 
     values: Values
-    scene: Scene
+    context: Context
     term: Expr
     steps: dict[FoldUse, tuple[tuple[Expr, ...], tuple[Expr, ...], tuple[Expr, ...]]] = field(default_factory=dict)
 
@@ -59,7 +59,7 @@ class Trace:
                 inputs[variable] = known[variable]
             elif variable in self.values.sources:
                 source = self.values.sources[variable]
-                address = self.at(source.reader.there(), known, memories)
+                address = self.at(source.reader.cell(), known, memories)
                 inputs[variable] = memories[source.memory.name][address]
             elif variable in self.values.folds:
                 use = self.values.folds[variable]
@@ -76,7 +76,7 @@ class Trace:
         """The results of a fold, iteration by iteration; its step is traced at an arbitrary one."""
         if use not in self.steps:
             counters = tuple(fresh(f"at.{c.name}", c.sort) for c, _ in use.loops)
-            inside = use.scene.inside(tuple(zip(counters, (e for _, e in use.loops), strict=True)), counters[0].name)
+            inside = use.context.inside(tuple(zip(counters, (e for _, e in use.loops), strict=True)), counters[0].name)
             registers = tuple(fresh(f"held.{r.name}", r.sort) for r in use.fold.registers)
             at = {c: resize(own, 32) for (c, _), own in zip(use.loops, counters, strict=True)}
             self.steps[use] = counters, registers, self.values.step(use, inside, registers, at)
@@ -93,16 +93,16 @@ def traced(proof: Proof) -> Trace:
     """The output cell of the device, at arbitrary coordinates; raises one of ``NotTraced`` where that is not proved."""
     claim = proof.mapping
     assert _precondition(proof)
-    trials = trials_of(claim, claim.coordinates)
-    scene = Scene(proof, proof.base, claim.coordinates, trials)
-    sizes = Scene(proof, proof.domain, (), Trials(tuple(claim.parameters.values()), (), sizes_of(claim)), "domain")
-    schedule = schedule_of(claim.device, dict(zip(claim.parameters, trials.rows[0], strict=False)))
+    samples = samples_of(claim, claim.coordinates)
+    context = Context(proof, proof.base, claim.coordinates, samples)
+    sizes = Context(proof, proof.domain, (), Samples(tuple(claim.parameters.values()), (), sizes_of(claim)), "domain")
+    schedule = schedule_of(claim.device, dict(zip(claim.parameters, samples.rows[0], strict=False)))
     for text, condition in schedule.requires:
         sizes.theorem("decoding", text, condition, "holds for all sizes")
-    values = Values(Origins(Layout(proof, "toy", schedule), Writers(schedule)))
-    Indirect(values).resolve()
+    values = Values(ReachingDefinitions(Layout(proof, "toy", schedule), Sampler(schedule)))
+    IndirectAddressing(values).resolve()
     index = claim.output_index(claim.row_at, claim.column_at)
-    return Trace(values, scene, values.after(scene, claim.device.tensor(claim.output[0]), index))
+    return Trace(values, context, values.after(context, claim.device.tensor(claim.output[0]), index))
 
 
 def difference(claim: TensorMapping, seed: int = 0) -> str | None:
