@@ -97,7 +97,7 @@ def mapping_entries(names: Iterable[str] | None = None) -> dict[str, Entry]:
 
 def _entry(claim: MappingClaim) -> Entry:
     from reports.subjects import Entry
-    from rewrites.claims.mapping import MappingSubject
+    from rewrites.claims.subjects.mapping import MappingSubject
     from smt_encodings.claims import Status
 
     expected = Status.REFUTED if claim.false else Status.PROVED

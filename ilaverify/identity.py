@@ -52,7 +52,7 @@ def read_provers() -> None:
     gc.disable()  # to look for garbage in syntax trees, which leave none, takes a third of the time
     try:
         methods = [function.__module__ for method in METHODS.all().values() for function in method.functions]
-        code.digest(code.modules("rewrites.claims.mapping", "rewrites.claims.registry", *methods))
+        code.digest(code.modules("rewrites.claims.subjects.mapping", "rewrites.claims.registry", *methods))
     finally:
         gc.enable()
 

@@ -13,8 +13,8 @@ What the model leaves out, and why that is safe:
   In hardware it is a pulse of ten cycles.
 * A start while is_valid is 0 does nothing, as in hardware's source, where the request is taken and dropped.
 * A layer that hardware never finishes, because counts of its PEs do not fit together, has no effect here:
-  :func:`~accel_models.flexasr.gb_control.gb_control_starts`.  Two PEs that send to one address race in hardware; here
-  the higher number wins.
+  :func:`~accel_models.flexasr.units.gb_control.gb_control_starts`.  Two PEs that send to one address race in hardware;
+  here the higher number wins.
 * A PE can be started alone.  Its output then goes to a control unit that does not expect it.  Such a start is decoded
   and *reserved*: the simulator refuses it.  So are reads of configuration, which hardware answers.
 
@@ -28,16 +28,16 @@ from functools import cache
 
 from ila_lang import BOOL, Ila, any_of, bv
 
-from .attention import attention, attention_starts
 from .bus import Bus
 from .config import LARGE_MANAGER_WORD, SMALL_MANAGER_WORD, UNIT_WORD
-from .gb_control import gb_control, gb_control_starts
-from .layer_norm import layer_norm
-from .layer_reduce import layer_reduce, layer_reduce_starts
 from .layout import GB_PARTITION, LARGE_VECTORS, SMALL_VECTORS, Region, Start
 from .options import RECORDED_SIMULATOR, FlexAsrOptions
-from .processing_elements import pe_instructions, pe_memories
-from .zero_padding import zero_padding
+from .units.attention import attention, attention_starts
+from .units.gb_control import gb_control, gb_control_starts
+from .units.layer_norm import layer_norm
+from .units.layer_reduce import layer_reduce, layer_reduce_starts
+from .units.processing_elements import pe_instructions, pe_memories
+from .units.zero_padding import zero_padding
 
 __all__ = ["RECORDED_SIMULATOR", "FlexAsrOptions", "flexasr"]
 

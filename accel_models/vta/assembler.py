@@ -13,7 +13,7 @@ Results are bytes: the low 8 bits of accumulators.  ``clip`` bounds accumulators
 A block's product is one instruction: input channels are the outer iterations, rows the inner ones, and output channels
 the micro-ops.  So an accumulator is read again only after all others of its block, when a pipelined design has written
 it.  Where a block has no more than ``CLOSE`` accumulators there is one instruction for each vector of input channels,
-and none reads an accumulator twice; :mod:`accel_models.vta.revisits` checks that.
+and none reads an accumulator twice; :mod:`accel_models.vta.order.revisits` checks that.
 """
 
 from __future__ import annotations

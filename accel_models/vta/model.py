@@ -2,8 +2,8 @@
 
 A command is one instruction that its module executes to completion, or one of three virtual commands of the host:
 write or read 16 bytes of DRAM, and start another program.  Which module's next instruction comes first is decided
-outside, by :mod:`accel_models.vta.schedule`; the ILA says what an instruction does when it executes, and refuses to
-execute it before the tokens that it pops are there.
+outside, by :mod:`accel_models.vta.order.schedule`; the ILA says what an instruction does when it executes, and refuses
+to execute it before the tokens that it pops are there.
 
 The fields of an instruction are latched in states (``transfer_*``, ``loops_*``) by its updates, and its kernel reads
 them from there.  A GEMM with ``reset_reg`` and an ALU operation with an immediate are instructions of their own, so

@@ -53,7 +53,7 @@ class VtaOptions:
     or an instruction in which that makes a difference is refused ("refused", and "refused_alu" as Chisel's assertions
     do: an ALU instruction in which an iteration reads what the one before it has written, where with a second
     accumulator only that counts as read; GEMM has a bypass).  "sequential" is right for a pipelined design only where
-    no iteration reads what one of the last few has written, which :mod:`accel_models.vta.revisits` checks.
+    no iteration reads what one of the last few has written, which :mod:`accel_models.vta.order.revisits` checks.
 
     ``write_latency``: how many iterations pass before a result can be read, for "stale" and "refused".  It is a
     property of a synthesised design; the public runtime refuses two micro-ops with one destination among three.

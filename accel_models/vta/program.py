@@ -29,7 +29,7 @@ from .assembly import format_instruction, parse_instruction
 from .isa import ENCODINGS, IsaError, decode, encode
 from .model import HOST_BYTES, CommandKind
 from .options import HLS, VtaOptions
-from .schedule import Device, Policy, run_instructions
+from .order.schedule import Device, Policy, run_instructions
 from .scratchpads import DRAM_BITS
 
 __all__ = [
@@ -175,7 +175,7 @@ def run(
     """Fills DRAM, executes the instructions and reads, on a machine of :func:`~accel_models.vta.model.vta`.
 
     ``options`` must be the model's.  Returns (address, 16 bytes as a number, lowest address least significant) of each
-    read.  Raises ProgramError as :func:`~accel_models.vta.schedule.run_instructions` does.
+    read.  Raises ProgramError as :func:`~accel_models.vta.order.schedule.run_instructions` does.
     """
     for addr, content in program.dram:
         write_bytes(machine, addr, content)

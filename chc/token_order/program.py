@@ -23,13 +23,13 @@ import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 from pysmt.typing import INT
 
-from accel_models.vta.footprint import footprints
-from accel_models.vta.hazards import happens_before, token_events, token_run
 from accel_models.vta.isa import ENCODINGS, Instruction, Load, Loops, MemoryId, Store, Unit
 from accel_models.vta.model import CAPACITY, QUEUES, CommandKind, vta
 from accel_models.vta.options import HLS, VtaOptions
+from accel_models.vta.order.footprint import footprints
+from accel_models.vta.order.hazards import happens_before, token_events, token_run
+from accel_models.vta.order.schedule import decode_program, describe, require_finish
 from accel_models.vta.program import Program, write_bytes
-from accel_models.vta.schedule import decode_program, describe, require_finish
 from ila_lang import Instruction as IlaInstruction
 from ila_lang import Machine, Memory, any_of, const, substitute
 from smt_encodings.bits import BitEncoding

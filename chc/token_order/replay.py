@@ -1,8 +1,8 @@
 """Counterexamples to token order: a schedule that ends in another memory than the sequential order, or in a deadlock.
 
 A schedule is a list of instructions, by number, in the order in which they execute; it is replayed on the scalar
-interpreter with :func:`accel_models.vta.schedule.run_instructions`, which lets no instruction execute before its tokens
-are there.
+interpreter with :func:`accel_models.vta.order.schedule.run_instructions`, which lets no instruction execute before its
+tokens are there.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from accel_models.mmio_program import ProgramError
-from accel_models.vta.hazards import happens_before, token_run
 from accel_models.vta.isa import ENCODINGS, Instruction, Unit
 from accel_models.vta.model import QUEUES, vta
 from accel_models.vta.options import VtaOptions
+from accel_models.vta.order.hazards import happens_before, token_run
+from accel_models.vta.order.schedule import Policy, decode_program, require_finish, run_instructions, waits
 from accel_models.vta.program import Program, write_bytes
-from accel_models.vta.schedule import Policy, decode_program, require_finish, run_instructions, waits
 from ila_lang import Machine, Memory, MemSort
 
 __all__ = ["Counterexample", "compare", "deadlock", "race", "replays", "run_in_order", "run_schedule"]
@@ -90,7 +90,7 @@ def run_in_order(program: Program, options: VtaOptions, contents: int = 0) -> Ma
 def run_schedule(program: Program, schedule: Sequence[int], options: VtaOptions, contents: int = 0) -> Machine:
     """The machine after the program in this order of execution, which the tokens must allow.
 
-    Raises ProgramError as :func:`~accel_models.vta.schedule.run_instructions` does.
+    Raises ProgramError as :func:`~accel_models.vta.order.schedule.run_instructions` does.
     """
     machine = _machine(program, options, contents)
     run_instructions(machine, program.words, options, _following(program, schedule, options))

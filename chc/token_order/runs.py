@@ -10,8 +10,8 @@ from itertools import permutations
 from accel_models.vta.isa import ENCODINGS, Instruction, Unit
 from accel_models.vta.model import QUEUES
 from accel_models.vta.options import VtaOptions
+from accel_models.vta.order.schedule import Policy, decode_program, fixed, shuffled, waits
 from accel_models.vta.program import Program
-from accel_models.vta.schedule import Policy, decode_program, fixed, shuffled, waits
 from smt_encodings.claims import Runs
 
 from .replay import Counterexample, compare

@@ -22,10 +22,10 @@ import pysmt.shortcuts as smt
 
 from accel_models.mmio_program import ProgramError
 from accel_models.vta.assembler import dense_program, post_steps
-from accel_models.vta.hazards import check_tokens
 from accel_models.vta.isa import ENCODINGS, Finish, Gemm, Instruction, Load, MemoryId, Store, encode
 from accel_models.vta.model import vta
 from accel_models.vta.options import HLS, VtaOptions
+from accel_models.vta.order.hazards import check_tokens
 from accel_models.vta.program import Program
 from accel_models.vta.tiling import Blocks
 from ila_lang import canonical_text, digest, show_expr

@@ -161,7 +161,7 @@ def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[tup
     from ilaverify.catalogue import all_entries
     from ilaverify.checking import SOLVERS, Checked, check_file
     from ilaverify.identity import read_provers
-    from ilaverify.workers import Task, run_tasks
+    from ilaverify.proving.workers import Task, run_tasks
     from reports.binding import binding_problems
 
     if len(paths) > 1:

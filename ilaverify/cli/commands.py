@@ -310,8 +310,8 @@ def _write(mapping: TensorMapping, verdict: Verdict, options: argparse.Namespace
     from ilaverify.identity import prover_identity
     from ilaverify.refutations import write_refutation
     from reports.certificate import certificate_of, certificate_text, semantics_of, write_atomically, written_by
-    from rewrites.claims.mapping import MappingSubject
     from rewrites.claims.method import METHODS
+    from rewrites.claims.subjects.mapping import MappingSubject
     from smt_encodings.claims import Status
 
     if verdict.status is Status.PROVED and options.directory is not None:

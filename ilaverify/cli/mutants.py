@@ -15,7 +15,7 @@ from ilaverify.errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageErro
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ilaverify.fault_campaign import Campaign
+    from ilaverify.proving.fault_campaign import Campaign
     from reports.subjects import Entry
 
 __all__ = ["RESULT_SCHEMA", "try_mutants"]
@@ -33,7 +33,7 @@ def try_mutants(entries: Mapping[str, Entry], options: argparse.Namespace) -> in
 
     Each wrongly proved mutant is written to a file of its own, in the directory of ``-o`` or in ``mutants``.
     """
-    from ilaverify.fault_campaign import PROOF_SECONDS, run_campaign
+    from ilaverify.proving.fault_campaign import PROOF_SECONDS, run_campaign
     from smt_encodings.claims import Status
 
     chosen = {n: e for n, e in entries.items() if e.kind in _KINDS and e.expected is Status.PROVED}

@@ -118,7 +118,7 @@ def _prove(options: argparse.Namespace) -> int:
         except OSError as error:
             failure = error  # the proofs take their time: the others are made and shown all the same
 
-    from ilaverify.prove_all import Limits
+    from ilaverify.proving.prove_all import Limits
 
     limits = Limits(options.jobs, options.timeout, options.memory)
     outcomes, interrupted = run_entries(entries, limits, store, options, keep)
@@ -188,7 +188,7 @@ def run_entries(
 
     ``keep`` gets each outcome as it comes.
     """
-    from ilaverify.prove_all import prove_all
+    from ilaverify.proving.prove_all import prove_all
     from reports.outcomes import NOT_RUN, ProofOutcome
 
     progress = _Progress(list(entries))

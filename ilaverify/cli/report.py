@@ -132,7 +132,7 @@ def stored_outcomes(entries: Mapping[str, Entry], store: ProofStore) -> list[Pro
     The status is NOT_RUN where it says nothing of the claim as it is now.  Raises StoreError where the store cannot be
     used.
     """
-    from ilaverify.stored import look_up
+    from ilaverify.proving.stored import look_up
     from reports.outcomes import NOT_RUN, ProofOutcome
 
     known = Counter(subject for _, _, subject in store.entries())

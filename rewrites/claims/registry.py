@@ -15,12 +15,12 @@ from rewrites.bounds.catalogue import RULES as ERROR_RULES
 from rewrites.rules.rule_set import RULE_SETS
 from smt_encodings.claims import Status
 
-from .bounds import BoundSubject
 from .names import bound_name, slug
-from .numerics import ErrorRuleSubject, LemmaSubject
-from .scalar import ScalarSubject
-from .tensor import TensorSubject
-from .tokens import TokenSubject
+from .subjects.bounds import BoundSubject
+from .subjects.numerics import ErrorRuleSubject, LemmaSubject
+from .subjects.scalar import ScalarSubject
+from .subjects.tensor import TensorSubject
+from .subjects.tokens import TokenSubject
 
 __all__ = ["entries", "slug"]
 

@@ -14,11 +14,11 @@ from functools import cache
 from hypothesis import strategies as st
 
 from accel_models.flexasr.driver import program_file, setup_commands
-from accel_models.flexasr.gb_control import Mode
 from accel_models.flexasr.layout import LANES, LARGE_BASE, PE_COUNT, Region, Start, register_address
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.options import RECORDED_SIMULATOR, FlexAsrOptions
 from accel_models.flexasr.program import ProgramError, parse_program, run
+from accel_models.flexasr.units.gb_control import Mode
 from ila_lang import Machine
 
 from .finding import Finding, NotFound, require, table

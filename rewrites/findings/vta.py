@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from accel_models.vta.isa import Alu, AluOp, Gemm, Instruction, Load
 from accel_models.vta.numerics import alu_shr, alu_shr_signed5
 from accel_models.vta.options import HLS, PRESETS, VtaOptions
-from accel_models.vta.revisits import first_revisit
+from accel_models.vta.order.revisits import first_revisit
 from ila_lang import Expr, bv, const, ite, var
 
 from .finding import Finding, NotFound, require, table

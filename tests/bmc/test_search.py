@@ -20,7 +20,7 @@ from bmc.prove import prove
 from ila_lang import Expr, Kernel, bv, const, mem, primitive, true, uninterpreted, var
 from ila_lang.language.fragment import Fragment
 from ila_lang.mapping import TensorMapping
-from rewrites.claims.mapping import MappingSubject
+from rewrites.claims.subjects.mapping import MappingSubject
 from rewrites.claims.verify import verify
 from smt_encodings.claims import Status
 from tests.chc.mapping.toy import PARAMETERS, M, N, copy_body, go, mapping

@@ -15,7 +15,7 @@ from ila_lang import Expr, Function, Kernel, bv, const, ite, primitive
 from ila_lang.mapping import Reduction, SizeError, TensorMapping
 from reports.binding import binding_problems
 from reports.certificate import certificate_of, semantics_of
-from rewrites.claims.mapping import MappingSubject
+from rewrites.claims.subjects.mapping import MappingSubject
 from smt_encodings.claims import Equality, Interpretation, Runs, Status
 from smt_encodings.discharge import Requirements
 from smt_encodings.solvers import z3 as solver_z3

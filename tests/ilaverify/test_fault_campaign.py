@@ -15,9 +15,9 @@ import pytest
 import chc.mapping.prove
 from chc.mapping.prove import claim_of
 from ilaverify import cli
-from ilaverify.fault_campaign import Tried, run_campaign
+from ilaverify.proving.fault_campaign import Tried, run_campaign
 from reports.subjects import Mutant
-from rewrites.claims.mapping import MappingSubject
+from rewrites.claims.subjects.mapping import MappingSubject
 from smt_encodings.claims import Answer, Obligation, Status, Verdict
 from smt_encodings.discharge import Discharger
 from tests.bmc.test_sums import RIGHT, SHAPE

@@ -21,20 +21,21 @@ from bmc.counterexample import Counterexample, replays, search, search_at
 from bmc.unroll import Cell
 from chc.mapping.prove import claim_of
 from ila_lang.mapping import TensorMapping
-from ilaverify import cli, stored
-from ilaverify import prove_all as module
+from ilaverify import cli
 from ilaverify.catalogue import mapping_entries, mappings
 from ilaverify.cli.outcomes import exit_code_of
 from ilaverify.identity import prover_identity, sources_stamp
-from ilaverify.prove_all import Limits, prove_all
-from ilaverify.workers import Task, run_tasks
+from ilaverify.proving import prove_all as module
+from ilaverify.proving import stored
+from ilaverify.proving.prove_all import Limits, prove_all
+from ilaverify.proving.workers import Task, run_tasks
 from reports.certificate import certificate_text, content_digest
 from reports.outcomes import NOT_RUN, ProofOutcome, tally
 from reports.store import CERTIFICATE, COUNTEREXAMPLE, ProofStore
 from reports.subjects import Entry
-from rewrites.claims import mapping as mapping_subject
 from rewrites.claims.counterexamples import counterexample_from_text, counterexample_text
-from rewrites.claims.mapping import MappingSubject
+from rewrites.claims.subjects import mapping as mapping_subject
+from rewrites.claims.subjects.mapping import MappingSubject
 from rewrites.mappings.flexasr.pooling import pooling_mapping, selection_mapping
 from smt_encodings.claims import Answer, Obligation, Runs, Status, Verdict
 from smt_encodings.discharge import Discharger
@@ -492,7 +493,7 @@ def test_an_interrupted_run_says_what_it_keeps(
         yield from [ProofOutcome("f1", "PROVED", kind="rule")][:finished]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ilaverify.prove_all.prove_all", interrupted)
+    monkeypatch.setattr("ilaverify.proving.prove_all.prove_all", interrupted)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     assert cli.main(["prove", "f1", *options]) == 130

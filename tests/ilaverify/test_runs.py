@@ -32,11 +32,11 @@ from ir_semantics.tensors.terms import input_
 from reports.subjects import Refutation, Subject
 from rewrites.bounds.lemmas.lemma import Every, Lemma, Statement, Words, blocks
 from rewrites.bounds.lemmas.real_rules import RealRule
-from rewrites.claims.mapping import MappingSubject
-from rewrites.claims.numerics import ErrorRuleSubject, LemmaSubject
-from rewrites.claims.scalar import ScalarSubject
-from rewrites.claims.tensor import TensorSubject
-from rewrites.claims.tokens import TokenSubject
+from rewrites.claims.subjects.mapping import MappingSubject
+from rewrites.claims.subjects.numerics import ErrorRuleSubject, LemmaSubject
+from rewrites.claims.subjects.scalar import ScalarSubject
+from rewrites.claims.subjects.tensor import TensorSubject
+from rewrites.claims.subjects.tokens import TokenSubject
 from rewrites.claims.verify import verify
 from smt_encodings.claims import Answer, Obligation, Status, Verdict, conclude
 from smt_encodings.discharge import Discharger

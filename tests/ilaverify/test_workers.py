@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ilaverify import workers
-from ilaverify.workers import Ended, Task, begun, note, run_tasks
+from ilaverify.proving import workers
+from ilaverify.proving.workers import Ended, Task, begun, note, run_tasks
 
 
 def hang() -> str:

@@ -32,7 +32,7 @@ from reports.certificate import (
     write_atomically,
 )
 from reports.checker import replay
-from rewrites.claims.mapping import MappingSubject
+from rewrites.claims.subjects.mapping import MappingSubject
 from rewrites.mappings.flexasr.pooling import pooling_mapping
 from smt_encodings.claims import Runs, Status, Verdict
 from smt_encodings.discharge import Requirements

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from accel_models.flexasr.attention import SOFTMAX
 from accel_models.flexasr.config import pack_large_manager, pack_small_manager, pack_unit
-from accel_models.flexasr.layer_norm import BETA, GAMMA
 from accel_models.flexasr.layout import (
     LANES,
     LARGE_BASE,
@@ -16,6 +14,8 @@ from accel_models.flexasr.layout import (
     register_address,
 )
 from accel_models.flexasr.quantise import Quantised, check_bias
+from accel_models.flexasr.units.attention import SOFTMAX
+from accel_models.flexasr.units.layer_norm import BETA, GAMMA
 
 from .commands import Assembled, Builder
 from .tiling import AssemblyError, at_most, check_matrix, check_rank, check_shape, matrix_places, padded
@@ -48,8 +48,8 @@ def layer_norm(x: Quantised, gamma: Quantised, beta: Quantised) -> Assembled:
     """Each timestep of x [T, F] to mean 0 and variance 1, times gamma [F], plus beta [F]; the result has x's bias.
 
     F has to be a multiple of 16, because the unit counts padding as features.  Its variance has no epsilon and is right
-    from 2^-10 on (:mod:`accel_models.flexasr.layer_norm`).  Results saturate at the range of x's bias, so choose it
-    with them in mind: normalised numbers reach 3 and more.  Raises AssemblyError where something does not fit.
+    from 2^-10 on (:mod:`accel_models.flexasr.units.layer_norm`).  Results saturate at the range of x's bias, so choose
+    it with them in mind: normalised numbers reach 3 and more.  Raises AssemblyError where something does not fit.
     """
     size = _check("x", x)
     timesteps, features = x.shape

@@ -158,7 +158,7 @@ def rewrites_of(
     admitted: Mapping[str, Admission], constants: Constants, equalities: Sequence[Equality] = tuple(Equality)
 ) -> dict[str, TensorRewrite]:
     """The admitted rules on tensors that have a pattern and one of these equality notions, by name."""
-    from rewrites.claims.tensor import TensorSubject  # loads solvers, which runs of compiled models do without
+    from rewrites.claims.subjects.tensor import TensorSubject  # loads solvers, which runs of compiled models do without
 
     found = {}
     for name, admission in admitted.items():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from chc.tensor_rules.rule import TensorRule
 from rewrites.claims.gate import Admission, Gate
 from rewrites.claims.names import slug
-from rewrites.claims.tensor import TensorSubject
+from rewrites.claims.subjects.tensor import TensorSubject
 from rewrites.compiler.codegen import Options
 from rewrites.compiler.graph_rules.definitions import definitions as named_definitions
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants, rewrites_of

@@ -10,7 +10,6 @@ is about these.  What that means for real numbers stands in docs/reference/numer
 
 from __future__ import annotations
 
-from accel_models.flexasr.attention import MASKED, SOFTMAX
 from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.functions import (
     attention_compress,
@@ -21,6 +20,7 @@ from accel_models.flexasr.functions import (
 from accel_models.flexasr.layout import LANES, SMALL_VECTORS, Region, Start
 from accel_models.flexasr.model import FlexAsrOptions, flexasr
 from accel_models.flexasr.numerics import describe_code
+from accel_models.flexasr.units.attention import MASKED, SOFTMAX
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, true, var
 from ila_lang.mapping import SizeError, TensorMapping
 from ir_semantics.layers.attention import ATTENTION_CODE, AttentionOperator, attention_ir

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.functions import eadd, emul, inv_sqrt, norm_divide
-from accel_models.flexasr.layer_norm import BETA, GAMMA
 from accel_models.flexasr.layout import LANES, SMALL_VECTORS, Region, Start
 from accel_models.flexasr.model import FlexAsrOptions, flexasr
 from accel_models.flexasr.numerics import adpfloat_to_fixed, describe_code, fixed_to_adpfloat
+from accel_models.flexasr.units.layer_norm import BETA, GAMMA
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, primitive, true, var
 from ila_lang.mapping import TensorMapping
 from ir_semantics.layers.normalisation import NORM_CODE, NormOperator, layer_norm_ir

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accel_models.vta.assembly import parse_instruction
-from accel_models.vta.footprint import Footprint, footprints
 from accel_models.vta.isa import Alu, AluOp, Gemm, Instruction, Load, Loops, MemoryId, Store, Uop, encode_uop
 from accel_models.vta.options import CHISEL, FSIM, HLS, VtaOptions
+from accel_models.vta.order.footprint import Footprint, footprints
 from ila_lang import CommandError
 from tests.accel_models.vta.device import contents, issue
 from tests.accel_models.vta.test_model import computations, loads, prepared, stores, uops

@@ -15,8 +15,8 @@ from accel_models.vta.assembly import assemble
 from accel_models.vta.isa import Alu, Gemm, Uop, encode_uop
 from accel_models.vta.model import vta
 from accel_models.vta.options import CHISEL, FSIM, HLS, VTA_ILA, VtaOptions
+from accel_models.vta.order.revisits import check_revisits, first_revisit
 from accel_models.vta.program import Program, run
-from accel_models.vta.revisits import check_revisits, first_revisit
 from ila_lang import Machine
 from tests.accel_models.vta.device import contents, issue
 from tests.accel_models.vta.oracle import Oracle

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from accel_models.vta.assembler import Step, TensorProgram, dense_program, elementwise_program, post_steps
 from accel_models.vta.assembly import assemble
-from accel_models.vta.hazards import Problem, check_tokens
 from accel_models.vta.isa import AluOp, Instruction, Unit, Uop, encode, encode_uop
 from accel_models.vta.model import vta
 from accel_models.vta.options import CHISEL, FSIM, HLS, VTA_ILA, VtaOptions
+from accel_models.vta.order.hazards import Problem, check_tokens
+from accel_models.vta.order.schedule import Policy, fixed, run_instructions, shuffled
 from accel_models.vta.program import ProgramError, write_bytes
-from accel_models.vta.schedule import Policy, fixed, run_instructions, shuffled
 from accel_models.vta.tiling import Blocks
 from ila_lang import Machine
 

@@ -16,7 +16,7 @@ from ir_semantics.tensors.index import size
 from ir_semantics.tensors.numbers import Binary32, Undefined
 from ir_semantics.tensors.operators import fill, map_
 from ir_semantics.tensors.terms import Tensor, input_
-from rewrites.claims.tensor import TensorSubject
+from rewrites.claims.subjects.tensor import TensorSubject
 from smt_encodings.claims import Equality
 
 N = size("n")

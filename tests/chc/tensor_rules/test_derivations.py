@@ -18,7 +18,7 @@ from chc.tensor_rules.runs import survey
 from reports.binding import binding_problems
 from reports.certificate import certificate_of
 from reports.checker import replay
-from rewrites.claims.tensor import TensorSubject
+from rewrites.claims.subjects.tensor import TensorSubject
 from rewrites.rules.tensor.catalogue import rule_named
 from smt_encodings.claims import Status
 from smt_encodings.runs import surviving

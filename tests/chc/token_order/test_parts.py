@@ -12,11 +12,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from accel_models.vta.assembler import dense_program, post_steps
-from accel_models.vta.footprint import footprints
 from accel_models.vta.isa import ENCODINGS, Instruction, Load, Loops, MemoryId, Uop, decode, encode, encode_uop
 from accel_models.vta.model import QUEUES, vta
 from accel_models.vta.options import CHISEL, FSIM, HLS, PRESETS, VtaOptions
-from accel_models.vta.schedule import shuffled
+from accel_models.vta.order.footprint import footprints
+from accel_models.vta.order.schedule import shuffled
 from accel_models.vta.tiling import Blocks, blocks_of
 from chc.token_order import blocks as fields
 from chc.token_order.accesses import Accesses, Unsupported, accesses_of, meetings, self_contained, words_of
@@ -259,7 +259,7 @@ def steps_of(program_words: tuple[int, ...], order: list[int]) -> list[str]:
 @pytest.mark.parametrize("bias", [False, True])
 def test_schedules_are_runs_of_the_modules(rules: TokenRules, blocks: int, rounds: int, bias: bool) -> None:
     """Each step of a real schedule is one that the modules can make, the invariant holds, and nothing bad is met."""
-    from accel_models.vta.schedule import run_instructions
+    from accel_models.vta.order.schedule import run_instructions
 
     program = blocked_product(rules, blocks, rounds, bias=bias)
     system = System(rules)

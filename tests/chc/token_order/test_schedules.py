@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from accel_models.vta.assembly import assemble
-from accel_models.vta.hazards import check_tokens
 from accel_models.vta.isa import Instruction, decode, encode
 from accel_models.vta.options import HLS
+from accel_models.vta.order.hazards import check_tokens
 from accel_models.vta.program import Program
 from chc.token_order.program import prove_program
 from chc.token_order.replay import Counterexample, replays

@@ -30,7 +30,7 @@ from reports.store import CERTIFICATE, COUNTEREXAMPLE, ProofStore, proof_key
 from reports.subjects import Entry
 from rewrites.campaigns.campaign import run_campaign
 from rewrites.claims.counterexamples import counterexample_text
-from rewrites.claims.mapping import MappingSubject
+from rewrites.claims.subjects.mapping import MappingSubject
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.flexasr.pooling import pooling_mapping, selection_mapping
 from smt_encodings.claims import Answer, Obligation, Runs, Status, Verdict

@@ -20,9 +20,9 @@ from rewrites.bounds.derivations.calculus import Operator
 from rewrites.bounds.kernel import laws
 from rewrites.bounds.kernel.formula import constant
 from rewrites.bounds.kernel.judgements import Step
-from rewrites.claims.bounds import BoundSubject
 from rewrites.claims.names import bound_name
 from rewrites.claims.registry import entries
+from rewrites.claims.subjects.bounds import BoundSubject
 from rewrites.mappings.flexasr import claims
 from rewrites.targets.flexasr import operators
 from smt_encodings.claims import Status

@@ -17,7 +17,7 @@ from reports.store import CERTIFICATE, ProofStore, key_of
 from reports.subjects import Entry, Subject
 from rewrites.claims.gate import open_gate
 from rewrites.claims.registry import entries
-from rewrites.claims.scalar import ScalarSubject
+from rewrites.claims.subjects.scalar import ScalarSubject
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 

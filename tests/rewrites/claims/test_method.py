@@ -15,8 +15,8 @@ from ila_lang.extensions import use_module
 from ilaverify import cli
 from ilaverify.identity import prover_identity
 from reports.subjects import Subject
-from rewrites.claims.mapping import MappingSubject
 from rewrites.claims.method import METHODS, Method, Parameter
+from rewrites.claims.subjects.mapping import MappingSubject
 from rewrites.claims.verify import verify
 from smt_encodings.claims import Status
 from tests.chc.mapping.toy import copy_body, mapping

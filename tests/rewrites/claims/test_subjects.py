@@ -21,8 +21,8 @@ from reports.checker import replay
 from reports.subjects import KINDS, Subject
 from rewrites.claims.documents import array_json, array_value, value_json, value_of
 from rewrites.claims.registry import entries, slug
-from rewrites.claims.scalar import ScalarSubject
-from rewrites.claims.tensor import TensorSubject
+from rewrites.claims.subjects.scalar import ScalarSubject
+from rewrites.claims.subjects.tensor import TensorSubject
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 

@@ -13,7 +13,7 @@ from chc.mapping.prove import prove
 from ila_lang import Expr, Function, Kernel, bv, const, ite, primitive, true, var
 from ila_lang.mapping import Lemma
 from ilaverify.refutations import write_refutation
-from rewrites.claims.mapping import MappingSubject
+from rewrites.claims.subjects.mapping import MappingSubject
 from rewrites.claims.verify import counterexample_of, verify
 from smt_encodings.claims import Status
 from smt_encodings.solvers import z3 as solver_z3

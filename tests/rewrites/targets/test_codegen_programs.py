@@ -20,7 +20,7 @@ from ila_lang.text.portable import digest, functions_of
 from ilaverify.catalogue import all_entries
 from rewrites.campaigns.accelerators.device import run_flexasr, run_hlscnn
 from rewrites.claims.names import slug
-from rewrites.claims.numerics import LemmaSubject
+from rewrites.claims.subjects.numerics import LemmaSubject
 from rewrites.compiler.codegen import Devices, Options, interface, is_program_of, programs
 from rewrites.targets.flexasr.code import linear as flexasr_linear
 from rewrites.targets.flexasr.code import pools as flexasr_pools

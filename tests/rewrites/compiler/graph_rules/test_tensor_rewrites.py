@@ -10,7 +10,7 @@ import pytest
 from ir_semantics.graph.types import TensorType
 from rewrites.claims.gate import Admission
 from rewrites.claims.registry import entries, slug
-from rewrites.claims.tensor import TensorSubject
+from rewrites.claims.subjects.tensor import TensorSubject
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants, TensorRewrite, rewrites_of
 from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol, check_explanation
 from rewrites.egraph.pattern import TermMaker

@@ -11,13 +11,13 @@ import pytest
 import bmc.prove
 import chc.mapping.prove
 from accel_models.flexasr.assembler import attention, layer_norm, zero_padding
-from accel_models.flexasr.attention import SOFTMAX
-from accel_models.flexasr.layer_norm import BETA, GAMMA
 from accel_models.flexasr.layout import Region, Start
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.program import run
 from accel_models.flexasr.quantise import Quantised
+from accel_models.flexasr.units.attention import SOFTMAX
+from accel_models.flexasr.units.layer_norm import BETA, GAMMA
 from ila_lang import Expr, Fragment, Kernel, Machine, const, run_fragment
 from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
+from accel_models.flexasr.functions import eadd, emul, onex, relu, sigmoid, sigmoid_b, tanh
+from accel_models.flexasr.layout import LANES, PE_COUNT
+from accel_models.flexasr.numerics import adpfloat_to_fixed, fixed_to_adpfloat, fixed_to_adpfloat_pre2022
+from accel_models.flexasr.options import FlexAsrOptions
+from accel_models.flexasr.terms import select
 from ila_lang import Expr, Function, Ila, Kernel, all_of, concat, const, ite
 
-from .functions import eadd, emul, onex, relu, sigmoid, sigmoid_b, tanh
-from .layout import LANES, PE_COUNT
-from .numerics import adpfloat_to_fixed, fixed_to_adpfloat, fixed_to_adpfloat_pre2022
-from .options import FlexAsrOptions
 from .processing_elements import PORT_BITS, of_pe
-from .terms import select
 
 __all__ = ["INSTRUCTIONS", "MicroOp", "act_ends", "act_pops", "compress", "pe_acts"]
 

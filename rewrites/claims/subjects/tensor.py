@@ -18,13 +18,12 @@ from chc.tensor_rules.prove import METHOD, prove_tensor_rule
 from chc.tensor_rules.refute import Counterexample, find_counterexample, replay
 from chc.tensor_rules.rule import TensorRule
 from reports.subjects import Mutant, Refutation, Required, Subject
+from rewrites.claims.documents import array_json, array_value, document, read_document
+from rewrites.claims.sources import meaning_digest, place_of, text_digest
+from rewrites.claims.words import named, trust_lines, with_name
 from rewrites.rules.tensor.catalogue import MODULES
 from smt_encodings.claims import Claim, Status, Verdict
 from smt_encodings.discharge import Discharger
-
-from .documents import array_json, array_value, document, read_document
-from .sources import meaning_digest, place_of, text_digest
-from .words import named, trust_lines, with_name
 
 __all__ = ["TensorSubject"]
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from ilaverify.identity import method_files, prover_identity, read_provers, sources_stamp
 from reports.certificate import certificate_of, certificate_text, claim_json, questions_digest, written_by
 from reports.outcomes import ProofOutcome
 from reports.store import CERTIFICATE, COUNTEREXAMPLE, ProofStore, StoreError, key_of
@@ -20,7 +21,6 @@ from reports.subjects import Entry
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 
-from .identity import method_files, prover_identity, read_provers, sources_stamp
 from .stored import QUESTION_SECONDS, base_outcome, look_up
 from .workers import Ended, Task, begun, note, run_tasks
 

@@ -5,11 +5,11 @@ Source: ``ZeroPadding`` of the FlexASR SystemC design; its departures in the pub
 
 from __future__ import annotations
 
+from accel_models.flexasr.layout import LANES
+from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import Ila, Kernel, const, ite
 
-from .layout import LANES
 from .matrix import Matrix, at_least_one
-from .options import FlexAsrOptions
 
 __all__ = ["zero_padding"]
 

@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from accel_models.mmio_program import ProgramError
+from accel_models.vta.isa import ENCODINGS, Alu, Gemm, Loops, MemoryId, Uop
+from accel_models.vta.options import HLS, VtaOptions
+from accel_models.vta.scratchpads import SCRATCHPADS
+from accel_models.vta.transfers import scratchpad
 
 from .footprint import known_uops
 from .hazards import Problem
-from .isa import ENCODINGS, Alu, Gemm, Loops, MemoryId, Uop
-from .options import HLS, VtaOptions
 from .schedule import decode_program, describe
-from .scratchpads import SCRATCHPADS
-from .transfers import scratchpad
 
 __all__ = ["check_revisits", "first_revisit"]
 

@@ -5,13 +5,13 @@ Source: ``LayerNorm`` of the FlexASR SystemC design.
 
 from __future__ import annotations
 
+from accel_models.flexasr.functions import eadd, emul, inv_sqrt, norm_divide
+from accel_models.flexasr.layout import LANES
+from accel_models.flexasr.numerics import adpfloat_to_fixed, fixed_to_adpfloat, fixed_to_adpfloat_pre2022
+from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import Ila, Kernel, concat, const
 
-from .functions import eadd, emul, inv_sqrt, norm_divide
-from .layout import LANES
 from .matrix import Matrix, Row, at_least_one
-from .numerics import adpfloat_to_fixed, fixed_to_adpfloat, fixed_to_adpfloat_pre2022
-from .options import FlexAsrOptions
 
 __all__ = ["BETA", "GAMMA", "layer_norm"]
 

@@ -13,12 +13,11 @@ from chc.token_order.replay import compare
 from chc.token_order.runs import ProductRun
 from chc.token_order.theorem import blocked_product, prove_token_order, semantics, token_order_claim
 from reports.subjects import Refutation, Required, Subject
+from rewrites.claims.documents import document, read_document
+from rewrites.claims.sources import place_of
+from rewrites.claims.words import named, trust_lines, with_name
 from smt_encodings.claims import Claim, Verdict
 from smt_encodings.discharge import Discharger, Requirements
-
-from .documents import document, read_document
-from .sources import place_of
-from .words import named, trust_lines, with_name
 
 __all__ = ["TokenSubject"]
 

@@ -5,9 +5,7 @@ Source: ``Attention`` of the FlexASR SystemC design.
 
 from __future__ import annotations
 
-from ila_lang import Expr, Ila, Kernel, concat, const, ite
-
-from .functions import (
+from accel_models.flexasr.functions import (
     adpfloat_mul,
     attention_compress,
     attention_compress_pre2022,
@@ -15,9 +13,11 @@ from .functions import (
     divide_q24,
     exp,
 )
-from .layout import LANES
+from accel_models.flexasr.layout import LANES
+from accel_models.flexasr.options import FlexAsrOptions
+from ila_lang import Expr, Ila, Kernel, concat, const, ite
+
 from .matrix import Matrix, Row, at_least_one
-from .options import FlexAsrOptions
 
 __all__ = ["MASKED", "SOFTMAX", "attention", "attention_starts"]
 

@@ -12,13 +12,12 @@ from rewrites.bounds.lemmas import activations, codes, machine, real_rules
 from rewrites.bounds.lemmas.lemma import EVERY_ARGUMENT, Lemma, lemma_claim, prove_lemma
 from rewrites.bounds.lemmas.real_rules import RealRule, prove_rule, rule_claim
 from rewrites.bounds.lemmas.runs import operands_differ, survey_lemma, survey_rule, values_differ
+from rewrites.claims.documents import document, read_document, value_json, value_of
+from rewrites.claims.sources import code_digest, meaning_digest, place_of, text_digest
+from rewrites.claims.words import named, trust_lines, with_name
 from smt_encodings.claims import Claim, Runs, Status, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 from smt_encodings.runs import surviving
-
-from .documents import document, read_document, value_json, value_of
-from .sources import code_digest, meaning_digest, place_of, text_digest
-from .words import named, trust_lines, with_name
 
 __all__ = ["ErrorRuleSubject", "LemmaSubject"]
 

@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 
+from ilaverify.identity import prover_identity, read_provers
 from reports.binding import binding_problems
 from reports.certificate import CertificateError, claim_json, parse_certificate
 from reports.checker import SOLVERS, replay
@@ -21,7 +22,6 @@ from reports.store import COUNTEREXAMPLE, ProofStore, StoreError, certificate_pr
 from reports.subjects import Entry, Subject
 from smt_encodings.claims import Status
 
-from .identity import prover_identity, read_provers
 from .workers import Ended, Task, run_tasks
 
 __all__ = ["LookedUp", "base_outcome", "look_up"]

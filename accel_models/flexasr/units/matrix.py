@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from accel_models.flexasr.layout import SMALL_VECTORS, byte_address, vector_address
+from accel_models.flexasr.terms import select
 from ila_lang import Expr, Ila, concat, const, ite
-
-from .layout import SMALL_VECTORS, byte_address, vector_address
-from .terms import select
 
 __all__ = ["Matrix", "Row", "at_least_one"]
 

@@ -1,7 +1,7 @@
 """The processing elements (PEs) at FlexASR's port: their memories, configuration registers and buffers.
 
 All four PEs share one memory of each kind here; the PE's number is the top two bits of the address.  What they compute
-stands in :mod:`~accel_models.flexasr.pe_core` and :mod:`~accel_models.flexasr.pe_act`.
+stands in :mod:`~accel_models.flexasr.units.pe_core` and :mod:`~accel_models.flexasr.units.pe_act`.
 
 Sources: the FlexASR SystemC design (``PEModule``, ``PECore``, ``ActUnit``); names from the published ILA model.  Not
 in it are the loads of the weight and input buffers, and the memory-macro tuning.
@@ -11,13 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from accel_models.flexasr.bus import Bus
+from accel_models.flexasr.config import ACT_MNGR_WORD, ACT_VECTOR_WORDS, MEM_MNGR_WORD, RNN_LAYER_SIZING_WORD
+from accel_models.flexasr.layout import (
+    ACT_VECTORS,
+    INPUT_VECTORS,
+    LANES,
+    PE_COUNT,
+    PE_PARTITION,
+    WEIGHT_VECTORS,
+    PeRegion,
+)
+from accel_models.flexasr.options import FlexAsrOptions
+from accel_models.flexasr.terms import select
 from ila_lang import Expr, Ila, concat, const
-
-from .bus import Bus
-from .config import ACT_MNGR_WORD, ACT_VECTOR_WORDS, MEM_MNGR_WORD, RNN_LAYER_SIZING_WORD
-from .layout import ACT_VECTORS, INPUT_VECTORS, LANES, PE_COUNT, PE_PARTITION, WEIGHT_VECTORS, PeRegion
-from .options import FlexAsrOptions
-from .terms import select
 
 __all__ = ["MANAGERS", "PORT_BITS", "of_manager", "of_pe", "pe_instructions", "pe_memories"]
 

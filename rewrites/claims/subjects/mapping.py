@@ -20,12 +20,11 @@ from ila_lang.mapping import TensorMapping
 from reports.certificate import semantics_of
 from reports.formats.trust import trust_entry
 from reports.subjects import Mutant, Refutation, Required, Subject
+from rewrites.claims.counterexamples import counterexample_from_text, counterexample_text
+from rewrites.claims.method import METHODS
+from rewrites.claims.verify import counterexample_of, regenerate, verify_with
 from smt_encodings.claims import Claim, Status, Verdict
 from smt_encodings.discharge import Discharger, Requirements
-
-from .counterexamples import counterexample_from_text, counterexample_text
-from .method import METHODS
-from .verify import counterexample_of, regenerate, verify_with
 
 __all__ = ["MappingSubject"]
 

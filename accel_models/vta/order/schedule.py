@@ -4,7 +4,7 @@ Fetch sends each instruction to the queue of its module: STORE to the store modu
 module, everything else to the compute module.  A module executes its queue in order; an instruction waits until the
 tokens that it pops are there (and, where queues of tokens are bounded, until those that it pushes have room).  Which
 ready module goes next is a policy: hardware gives no order, so a program means something only if every policy gives
-the same memory, which :mod:`accel_models.vta.hazards` checks.
+the same memory, which :mod:`accel_models.vta.order.hazards` checks.
 
 A push that has no room delays the whole instruction here.  In hardware the instruction executes and only its push
 waits; a program can tell the two apart only by a deadlock, with more than eight tokens outstanding in both directions
@@ -19,13 +19,12 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any, NoReturn, Protocol
 
 from accel_models.mmio_program import ProgramError
+from accel_models.vta.assembly import format_instruction
+from accel_models.vta.isa import ENCODINGS, Encoding, Finish, Instruction, IsaError, Unit, decode
+from accel_models.vta.model import CAPACITY, CommandKind
+from accel_models.vta.options import HLS, VtaOptions
 from ila_lang import CommandError
 from ila_lang import Instruction as IlaInstruction
-
-from .assembly import format_instruction
-from .isa import ENCODINGS, Encoding, Finish, Instruction, IsaError, Unit, decode
-from .model import CAPACITY, CommandKind
-from .options import HLS, VtaOptions
 
 __all__ = [
     "Device",

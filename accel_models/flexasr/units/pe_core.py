@@ -5,11 +5,11 @@ Source: ``PECore`` and ``PEManager`` of the FlexASR SystemC design.
 
 from __future__ import annotations
 
+from accel_models.flexasr.functions import adpfloat_mul, pe_add_bias, pe_saturate, pe_shift
+from accel_models.flexasr.layout import LANES, PE_COUNT
+from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import Expr, Ila, Kernel, all_of, concat, const, ite
 
-from .functions import adpfloat_mul, pe_add_bias, pe_saturate, pe_shift
-from .layout import LANES, PE_COUNT
-from .options import FlexAsrOptions
 from .processing_elements import MANAGERS, PORT_BITS, of_manager, of_pe
 
 __all__ = ["core_ends", "core_pushes", "pe_cores"]

@@ -15,14 +15,13 @@ from rewrites.bounds.derivations.calculus import Operator
 from rewrites.bounds.kernel.judgements import Rejected, Step, Theorem, text_of
 from rewrites.bounds.kernel.replay import replay
 from rewrites.bounds.lemmas.real_rules import ask_rule
+from rewrites.claims.documents import document, read_document, value_json, value_of
+from rewrites.claims.sources import meaning_digest, place_of, text_digest
+from rewrites.claims.words import trust_lines
 from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged, Requirements
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.runs import surviving
-
-from .documents import document, read_document, value_json, value_of
-from .sources import meaning_digest, place_of, text_digest
-from .words import trust_lines
 
 __all__ = ["BoundSubject", "prove_bound", "read_steps", "written_steps"]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .isa import Alu, AluOp, Gemm, Instruction, Load, Loops, MemoryId, Store, Uop, decode_uop
-from .options import VtaOptions
-from .scratchpads import DRAM_BITS, SCRATCHPADS, Scratchpad
-from .transfers import one_row, padded, scratchpad
+from accel_models.vta.isa import Alu, AluOp, Gemm, Instruction, Load, Loops, MemoryId, Store, Uop, decode_uop
+from accel_models.vta.options import VtaOptions
+from accel_models.vta.scratchpads import DRAM_BITS, SCRATCHPADS, Scratchpad
+from accel_models.vta.transfers import one_row, padded, scratchpad
 
 __all__ = ["Footprint", "footprints", "known_uops"]
 

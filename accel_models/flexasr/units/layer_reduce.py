@@ -5,12 +5,12 @@ Source: ``LayerReduce`` of the FlexASR SystemC design.
 
 from __future__ import annotations
 
+from accel_models.flexasr.layout import LANES
+from accel_models.flexasr.numerics import adpfloat_add, adpfloat_max, adpfloat_mean
+from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import Expr, Ila, Kernel, const, ite
 
-from .layout import LANES
 from .matrix import Matrix, at_least_one
-from .numerics import adpfloat_add, adpfloat_max, adpfloat_mean
-from .options import FlexAsrOptions
 
 __all__ = ["layer_reduce", "layer_reduce_starts"]
 

@@ -20,11 +20,11 @@ from itertools import pairwise
 from typing import Literal
 
 from accel_models.mmio_program import ProgramError
+from accel_models.vta.isa import ENCODINGS, Finish, Instruction, Unit
+from accel_models.vta.model import CAPACITY, QUEUES
+from accel_models.vta.options import HLS, VtaOptions
 
 from .footprint import footprints
-from .isa import ENCODINGS, Finish, Instruction, Unit
-from .model import CAPACITY, QUEUES
-from .options import HLS, VtaOptions
 from .schedule import decode_program, describe, report_deadlock, require_finish, waits
 
 __all__ = ["Problem", "check_tokens", "happens_before", "token_events", "token_run"]
@@ -36,8 +36,8 @@ class Problem:
 
     ``kind``: "program" (no finish, or a word that is no instruction), "deadlock", "hazard" (two instructions are not
     ordered), "unfinished" (finish does not wait for an instruction), "left over" (tokens remain for the next program),
-    "lost" (a push may find its saturating counter full); and, from :mod:`accel_models.vta.revisits`, "revisit" (an
-    accumulator is read soon after it was written).
+    "lost" (a push may find its saturating counter full); and, from :mod:`accel_models.vta.order.revisits`, "revisit"
+    (an accumulator is read soon after it was written).
     """
 
     kind: Literal["program", "deadlock", "hazard", "unfinished", "left over", "lost", "revisit"]

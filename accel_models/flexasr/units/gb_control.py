@@ -5,11 +5,11 @@ Source: ``GBControl`` of the FlexASR SystemC design; its departures in the publi
 
 from __future__ import annotations
 
+from accel_models.flexasr.layout import LANES, PE_COUNT
+from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import Expr, Ila, Kernel, all_of, concat, const, false, ite
 
-from .layout import LANES, PE_COUNT
 from .matrix import Matrix, Row, at_least_one
-from .options import FlexAsrOptions
 from .pe_act import act_ends, act_pops, pe_acts
 from .pe_core import core_ends, core_pushes, pe_cores
 from .processing_elements import MANAGERS, of_pe

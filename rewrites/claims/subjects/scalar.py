@@ -16,15 +16,14 @@ from chc.scalar_rules.rule import Counterexample, ScalarRule
 from chc.scalar_rules.search import find_among_all, find_counterexample, points, refutes_change
 from ir_semantics.scalars.terms import NotInterpreted, Scalar, Value, postorder
 from reports.subjects import Mutant, Refutation, Required, Subject
+from rewrites.claims.documents import document, read_document, value_json, value_of
+from rewrites.claims.sources import meaning_digest, place_of, text_digest
+from rewrites.claims.words import named, trust_lines, with_name
 from rewrites.rules.scalar import floats as float_rules
 from rewrites.rules.scalar import hardware as hardware_rules
 from rewrites.rules.scalar import integers as integer_rules
 from smt_encodings.claims import Claim, Verdict
 from smt_encodings.discharge import Discharger, Requirements
-
-from .documents import document, read_document, value_json, value_of
-from .sources import meaning_digest, place_of, text_digest
-from .words import named, trust_lines, with_name
 
 __all__ = ["ScalarSubject"]
 

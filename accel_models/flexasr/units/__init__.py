@@ -1,0 +1,1 @@
+"""FlexASR's units: what a start makes each of them do."""

@@ -1,0 +1,1 @@
+"""In which orders VTA's modules may run, and what that changes."""
