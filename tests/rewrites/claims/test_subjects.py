@@ -170,14 +170,14 @@ SCHEDULED = 10
 MASKED = {"m": [1, 1], "s": [], "x": [1, 1]}
 OUTSIDE: dict[str, tuple[str, dict[str, Any], str]] = {
     "NaN": (
-        "maximum-commutes-and-is-idempotent",
-        {"sizes": {"c": 1, "n": 1}, "inputs": {n: {"shape": [1, 1], "values": ["float nan"]} for n in "xy"}},
-        "the input x of maximum commutes and is idempotent must be of fractions or infinities, not nan",
+        "products-of-matrices-associate",
+        {"sizes": dict.fromkeys("kmno", 1), "inputs": {n: {"shape": [1, 1], "values": ["float nan"]} for n in "abc"}},
+        "the input a of products of matrices associate must be of fractions, not nan",
     ),
     "integers, of which a quotient would be rounded": (
         "relu-twice",
         {"sizes": {"n": 1, "c": 1}, "inputs": {"x": {"shape": [1, 1], "values": [1]}}},
-        "the input x of relu twice must be of fractions or infinities, not 1",
+        "the input x of relu twice must be of fractions, infinities, NaN or -0.0, not 1",
     ),
     "an infinity over the reals": (
         "products-of-matrices-associate",
@@ -269,6 +269,12 @@ def test_data_outside_of_a_true_claim_are_refused(what: str) -> None:
     with pytest.raises(ValueError) as caught:
         entries()[name].build().replayed(json.dumps({"subject": name, **content}))
     assert str(caught.value) == message
+
+
+def test_nan_refutes_no_bit_exact_rule_that_is_true() -> None:
+    data = {"sizes": {"c": 1, "n": 1}, "inputs": {n: {"shape": [1, 1], "values": ["float nan"]} for n in "xy"}}
+    name = "maximum-commutes-and-is-idempotent"
+    assert entries()[name].build().replayed(json.dumps({"subject": name, **data})) is None
 
 
 def test_values_survive() -> None:
