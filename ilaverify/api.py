@@ -118,7 +118,7 @@ def load(directory: Path | str) -> Compiled:
 
     That its certificates are live is not looked at: :func:`check` does that.
     """
-    from .compilation import load_compiled
+    from .loading import load_compiled
 
     return load_compiled(Path(directory))
 

@@ -76,7 +76,9 @@ def check_model(path: Path, proofs: Path) -> tuple[Checked, list[Path]]:
         f"front end {compiled.front_end}": FRONT_ENDS.guest(compiled.front_end),
         **{f"target {name}": TARGETS.guest(name) for name in compiled.targets},
     }
-    result.trusted += [f"{what} is of {guest}, and trusted as that is" for what, guest in guests.items() if guest]
+    result.trusted += [
+        f"{what} is of {guest}, and trusted for what it means" for what, guest in guests.items() if guest
+    ]
     entries = all_entries()
     try:
         for check in check_compiled(compiled, entries, proofs):

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from reports.store import ProofStore
     from reports.subjects import Entry
 
-__all__ = ["Request", "claims_for", "compile_model", "load_compiled", "samples_of"]
+__all__ = ["Request", "claims_for", "compile_model", "samples_of"]
 
 SEED = 0
 """The seed of inputs that are drawn where none are given to calibrate with."""
@@ -161,24 +161,6 @@ def _told(calibration: Calibration) -> dict[str, Any]:
     told = calibration.as_json()
     ranges = {node: {n: v if isfinite(v) else str(v) for n, v in r.items()} for node, r in told["ranges"].items()}
     return {**told, "ranges": ranges}
-
-
-def load_compiled(directory: Path) -> Compiled:
-    """The compiled model in a directory; raises UsageError where it is damaged, or not what compile writes."""
-    from rewrites.compiler.artefact.contents import check_contents
-    from rewrites.compiler.artefact.errors import ArtefactError
-    from rewrites.compiler.artefact.model import read_compiled
-
-    from .catalogue import backends
-
-    try:
-        compiled = read_compiled(directory, backends())
-    except ArtefactError as error:
-        raise UsageError(str(error)) from error
-    wrong = [f"{check.what}: {problem}" for check in check_contents(compiled) for problem in check.problems]
-    if wrong:
-        raise UsageError(f"{directory} must be a compiled model as compile writes it: {'; '.join(wrong)}")
-    return compiled
 
 
 def samples_of(graph: Graph, arrays: Mapping[str, Array]) -> list[dict[str, Array]]:

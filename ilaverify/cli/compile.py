@@ -208,10 +208,19 @@ def _show(compiled: Compiled, digest: str, directory: Path) -> None:
         print(f"                {sum(h.count for h in more)} more, for {len(more)} other reasons: see SUMMARY.md")
     print(f"  equality      {equality_text(compiled.equality)}")
     print(f"  rests on      {len(compiled.certificates)} certificates: {', '.join(compiled.certificates) or 'none'}")
+    for name, package in _guests(compiled).items():
+        print(f"  trusts        {package}: that operators of {name} mean what their mappings compute")
     for name, reason in compiled.left_out.items():
         print(f"  left out      {name}: {reason}")
     print(f"  formats       {calibration_text(compiled)}")
     print(f"written   {directory} ({digest[:12]})")
+
+
+def _guests(compiled: Compiled) -> dict[str, str]:
+    """The targets that other packages offer, with these."""
+    from rewrites.targets.target import TARGETS
+
+    return {name: package for name in compiled.targets if (package := TARGETS.guest(name))}
 
 
 def _json(compiled: Compiled, digest: str, directory: Path) -> dict[str, Any]:
@@ -219,6 +228,7 @@ def _json(compiled: Compiled, digest: str, directory: Path) -> dict[str, Any]:
 
     return {
         "schema": RESULT_SCHEMA,
+        "trusted": _guests(compiled),
         "model": compiled.source_name,
         "targets": list(compiled.targets),
         "digest": digest,

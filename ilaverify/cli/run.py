@@ -78,7 +78,7 @@ def read_arrays(path: Path, what: str) -> dict[str, Array]:
 
 def _run(options: argparse.Namespace) -> int:
     from ilaverify.comparison import compare
-    from ilaverify.compilation import load_compiled
+    from ilaverify.loading import load_compiled
     from ilaverify.references import run_onnx
     from ir_semantics.graph.types import GraphError
     from rewrites.compiler.artefact.errors import ArtefactError

@@ -115,6 +115,7 @@ def test_without_a_certificate_of_its_mapping_it_is_not_used(place: Path) -> Non
     asked = ("--module", "toy", "--target", "toy", "--proofs", "none", "--no-store")
     done = call(place, "compile", "m.onnx", "-o", "nothing", *asked)
     assert done.returncode == 0 and "accelerators  none" in done.stdout
+    assert "trusts        module toy: that operators of toy mean what their mappings compute\n" in done.stdout
     assert (
         "1 matmul: without a live certificate it must not be offloaded (vta_gemm: there is no certificate"
         in done.stdout
