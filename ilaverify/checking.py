@@ -112,8 +112,9 @@ def check_file(
     from reports.certificate import CertificateError, read_certificate
     from reports.checker import replay
     from rewrites.claims.method import METHODS
+    from smt_encodings.claims import Status
 
-    from .catalogue import find_subject
+    from .catalogue import all_entries, find_subject
     from .refutations import is_counterexample, replayed_file
     from .text import counted
 
@@ -142,6 +143,8 @@ def check_file(
         return result
     result.claim = certificate["claim"]
     result.problems += binding_problems(certificate, subject)
+    if all_entries()[subject.name].expected is Status.REFUTED:
+        result.problems.append(f"{subject.name} is known to be false, so that this is no proof of it")
     if not result.problems:
         method = str(certificate["method"])
         guest = METHODS.guest(method) if subject.kind == "mapping" else ""

@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import ilaverify
+from ilaverify.catalogue import all_entries
 from ilaverify.errors import UsageError
 from rewrites.claims.verify import verify
 from smt_encodings.claims import Status
@@ -41,12 +43,18 @@ def test_a_mapping_is_proved_as_by_verify() -> None:
     assert [o.name for o in said.obligations] == [o.name for o in again.obligations]
 
 
-def test_certificates_are_checked(tmp_path: Path) -> None:
+def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = [sys.executable, "-m", "ilaverify", "prove", "transposed-twice", "relu-twice", "--no-store", "-o", "."]
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "encodings")])}
     subprocess.run(command, env=env, cwd=tmp_path, check=True, capture_output=True)
     assert [c.verdict for c in ilaverify.check(tmp_path)] == ["ACCEPTED", "ACCEPTED"]
     path = next(tmp_path.glob("transposed-twice.*"))
+    entries = all_entries()
+    false = replace(entries["transposed-twice"], expected=Status.REFUTED)
+    with monkeypatch.context() as patch:
+        patch.setattr("ilaverify.catalogue.all_entries", lambda: {**entries, "transposed-twice": false})
+        (checked,) = ilaverify.check(path)
+    assert checked.problems == ["transposed-twice is known to be false, so that this is no proof of it"]
     content = json.loads(path.read_text())
     content["claim"]["statement"] = "another"
     path.write_text(json.dumps(content))
