@@ -228,6 +228,11 @@ class TensorMapping:
                     f"Coordinate {coordinate.name} of {self.name} and its extent must have 32 bits, "
                     f"not {coordinate.width} and {extent.width}"
                 )
+            stray = next((v.name for v in variables_of(extent) if v not in set(self.parameters.values())), None)
+            if stray is not None:  # cells of which some rows have fewer would be no rectangle
+                raise ValueError(
+                    f"Extent of coordinate {coordinate.name} of {self.name} must be over its sizes alone, not {stray}"
+                )
         terms = [extent for _, extent in self.cell] + ([self.cell_column] if self.cell_column is not None else [])
         known = {*self.parameters.values(), *(coordinate for coordinate, _ in self.cell)}
         stray = next((v.name for v in variables_of(*terms) if v not in known), None)

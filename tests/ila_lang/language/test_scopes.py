@@ -213,6 +213,7 @@ def small_claim() -> TensorMapping:
 
 N = var("n", bv(8))
 ROW = var("row", bv(32))
+COLUMN = var("column", bv(32))
 
 
 @pytest.mark.parametrize(
@@ -249,8 +250,12 @@ ROW = var("row", bv(32))
             "Coordinate n of claim must have a name of its own, not that of a size",
         ),
         (
-            {"cell": ((ROW, N.zext(32)),), "cell_column": var("column", bv(32))},
+            {"cell": ((ROW, N.zext(32)),), "cell_column": COLUMN},
             "Cell of claim must use only its coordinates and sizes, not column",
+        ),
+        (
+            {"cell": ((ROW, N.zext(32)), (COLUMN, ROW))},
+            "Extent of coordinate column of claim must be over its sizes alone, not row",
         ),
         (
             {"row_coordinates": 2},
