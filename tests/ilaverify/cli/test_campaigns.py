@@ -20,7 +20,7 @@ from rewrites.campaigns.statistics import relative_error, sample_of, statistics_
 from tests.ilaverify.cli import toy_campaigns as toys
 
 ROOT = Path(__file__).parents[3]
-CUT, SUM, HOLDS = (toys.find(f"toy_{name}") for name in ("cut", "sum", "holds"))
+CUT, SUM, HOLDS = (toys.CAMPAIGNS[f"toy_{name}"] for name in ("cut", "sum", "holds"))
 
 
 # -- samples --------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def test_an_interrupt_while_shrinking_keeps_the_smallest_so_far(part: float) -> 
 
 def test_an_error_of_a_side_names_the_example() -> None:
     with pytest.raises(CampaignError) as caught:
-        run_campaign(toys.find("toy_broken"), examples=50, seed=0)
+        run_campaign(toys.CAMPAIGNS["toy_broken"], examples=50, seed=0)
     text = str(caught.value)
     assert text.startswith("Campaign toy_broken broke at rows ")
     assert text.endswith(": ZeroDivisionError: no such unit")

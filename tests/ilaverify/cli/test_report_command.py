@@ -155,7 +155,12 @@ def test_a_mapping_that_cannot_be_built_is_an_error(store: ProofStore) -> None:
 def test_the_counterexample_is_run_and_shown(store: ProofStore) -> None:
     page = page_of(stored_outcomes(ENTRIES, store), PageInputs())
     assert re.findall(r"<mark title=\"first difference\">(\w+)</mark>", page) == ["0x00", "0x80"]
-    assert "columns 4 to 11 of 16" in page and "<code>host_in[7]</code> = <code>0x80</code>" in page
+    found = search(selection_mapping())
+    assert found is not None
+    cell = next(a for a, word in found.inputs["host_in"].items() if word == 0x80)
+    assert f"<code>host_in[{cell}]</code> = <code>0x80</code>" in page
+    shown = re.search(rf"columns (\d+) to (\d+) of {found.shape[1]}", page)
+    assert shown is not None and int(shown[1]) <= found.column <= int(shown[2])
     assert "Output of the device" in page and "Output of the IR" in page
 
 
