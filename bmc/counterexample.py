@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 
 from ila_lang import BvSort, CommandError, Expr, ExtentError, Fragment, Machine, MemSort, run_fragment
 from ila_lang.interpreter.compile import Memory, NoBodyError
@@ -122,6 +122,7 @@ class Runner:
         self.mapping = mapping
         self.deadline = deadline
         self.machines = {"device": Machine(mapping.device.ila), "ir": Machine(mapping.ir.ila)}
+        self.owners = {side: owners(mapping, side) for side in self.machines}
 
     def run(self, sizes: Mapping[str, int], draw: Callable[[Cell, int], int]) -> Outcome:
         """One run; ``draw`` gives the initial value of a cell of so many bits.
@@ -168,7 +169,7 @@ class Runner:
     ) -> dict[str, Memory]:
         """Puts initial contents into the machine; returns the host tensors."""
         machine = self.machines[side]
-        states, tensors = owners(self.mapping, side)
+        states, tensors = self.owners[side]
 
         def lazy(owner: Cell, variable: Expr) -> _Lazy:
             sort = variable.sort
@@ -204,9 +205,10 @@ def search(
     """The first counterexample over ``shapes`` of the input tensor (default: small ones, smallest first), shrunk.
 
     The first shapes are tried from several initial states in short runs, with ``operands`` (at which a lemma is false)
-    among the data.  At each shape the other parameters are then varied within the domain, too.  Last come sizes at the
-    ends of ranges, where no shapes are given.  None if there is none within the budget, or if the programs apply
-    functions without a body, which says nothing about the mapping.
+    among the data; where one shows a difference, smaller ones are tried with random data, too.  At each shape the other
+    parameters are then varied within the domain.  Last come sizes at the ends of ranges, where no shapes are given.
+    None if there is none within the budget, or if the programs apply functions without a body, which says nothing about
+    the mapping.
     """
     tries = _Tries(mapping, budget_seconds, seed)
     every = (mapping.sample_shapes or _small_shapes()) if shapes is None else shapes
@@ -214,6 +216,11 @@ def search(
     first = list(islice(placed_sizes, _FIRST_SHAPES))
     tries.until(_FIRST_PART)
     found = tries.settled(first, operands)
+    if found is not None:
+        tries.until(_FIRST_PART)
+        sizes_found = found.sizes
+        smaller = takewhile(lambda at: at[1] != sizes_found, first)
+        found = next(filter(None, (tries.at(sizes, shape) for shape, sizes in smaller)), found)
     tries.until(_SHAPES_PART if shapes is None else 1.0)
     for shape, sizes in chain(first, placed_sizes) if found is None else ():
         for varied in [dict(sizes), *_variations(mapping, sizes)]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ila_lang.extensions import use_module
 from ila_lang.mapping import TensorMapping
 
-from .catalogue import all_entries, find_backends, find_campaign, find_mapping, find_simulator, find_subject, mappings
-from .checking import SOLVERS, Checked, check_file, check_model
+from .catalogue import all_entries, find_campaign, find_mapping, find_simulator, find_subject, mappings
+from .checking import SOLVERS, Checked, check_file, check_model, files_in
 
 if TYPE_CHECKING:
     from ir_semantics.graph.types import Array
@@ -62,7 +62,7 @@ def check(path: Path | str, *, proofs: Path | str = "proofs", solvers: Sequence[
         model, files = check_model(path, Path(proofs))
         found.append(model)
     elif path.is_dir():
-        files = [*sorted(path.glob("*.cert.json")), *sorted(path.glob("*.counterexample-data.json"))]
+        files = files_in(path)
     answered: dict[str, str] = {}
     return found + [check_file(file, solvers, answered=answered) for file in files]
 
@@ -104,7 +104,6 @@ def compile(
 
     from .compilation import Request, compile_model
 
-    find_backends(tuple(targets))
     chosen = options or Options()
     request = Request(Path(model), tuple(targets), Path(proofs), dimensions or {}, calibration, exact, options=chosen)
     compiled = compile_model(request, all_entries())

@@ -24,6 +24,7 @@ __all__ = [
     "campaigns",
     "find_backends",
     "find_campaign",
+    "find_entry",
     "find_mapping",
     "find_model",
     "find_simulator",
@@ -114,14 +115,19 @@ def all_entries() -> dict[str, Entry]:
     return {**found, **others}
 
 
-def find_subject(name: str) -> Subject:
-    """The claim of that name; raises UsageError with close names otherwise."""
+def find_entry(name: str) -> Entry:
+    """The claim of that name, not built yet; raises UsageError with close names otherwise."""
     known = mapping_entries([name]) if name in mappings() else all_entries()
     if name not in known:
         close = get_close_matches(name, known, 3)
         hint = f"did you mean {' or '.join(close)}?" if close else "see ilaverify list"
         raise UsageError(f"there is no claim named {name!r:.100} ({hint})")
-    return known[name].build()
+    return known[name]
+
+
+def find_subject(name: str) -> Subject:
+    """The claim of that name; raises UsageError with close names otherwise."""
+    return find_entry(name).build()
 
 
 def find_model(name: str) -> Ila:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .errors import UsageError
 
-__all__ = ["SOLVERS", "Checked", "check_file", "check_model"]
+__all__ = ["SOLVERS", "Checked", "check_file", "check_model", "files_in"]
 
 SOLVERS = ("cvc5", "z3")
 
@@ -45,6 +45,19 @@ class Checked:
         """The same as JSON."""
         parts = {name: value for name, value in asdict(self).items() if value is not None}
         return {**parts, "accepted": self.accepted, "verdict": self.verdict}
+
+
+def files_in(directory: Path) -> list[Path]:
+    """The certificates and the data of counterexamples in a directory; raises UsageError where there are none."""
+    from .refutations import is_counterexample
+
+    found = [p for p in sorted(directory.glob("*.json")) if p.name.endswith(".cert.json") or is_counterexample(p)]
+    if not found:
+        raise UsageError(
+            f"{directory} must hold certificates (*.cert.json) or data of counterexamples "
+            "(*.counterexample-data.json), and it holds none"
+        )
+    return found
 
 
 def check_model(path: Path, proofs: Path) -> tuple[Checked, list[Path]]:
@@ -114,7 +127,7 @@ def check_file(
     from rewrites.claims.method import METHODS
     from smt_encodings.claims import Status
 
-    from .catalogue import all_entries, find_subject
+    from .catalogue import find_entry
     from .refutations import is_counterexample, replayed_file
     from .text import counted
 
@@ -130,7 +143,8 @@ def check_file(
         return result
     try:
         certificate = read_certificate(path)
-        subject = find_subject(str(certificate["claim"].get("subject")))
+        entry = find_entry(str(certificate["claim"].get("subject")))
+        subject = entry.build()
     except FileRefused as error:
         result.undecided.append(str(error))
         return result
@@ -143,7 +157,7 @@ def check_file(
         return result
     result.claim = certificate["claim"]
     result.problems += binding_problems(certificate, subject)
-    if all_entries()[subject.name].expected is Status.REFUTED:
+    if entry.expected is Status.REFUTED:
         result.problems.append(f"{subject.name} is known to be false, so that this is no proof of it")
     if not result.problems:
         method = str(certificate["method"])

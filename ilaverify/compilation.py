@@ -95,11 +95,10 @@ def compile_model(
     Raises ArtefactError where no front end reads such files, GraphError where the model cannot be imported, and
     UsageError where calibration data do not fit.
     """
-    front_end = front_end_of(request.model)
+    targets, front_end = find_backends(request.targets), front_end_of(request.model)
     progress(f"reading {request.model}")
     graph, source = front_end.read(request.model, request.dimensions)
     samples = None if request.calibration is None else samples_of(graph, request.calibration)
-    targets = find_backends(request.targets)
     wanted = [name for name in claims_for(targets, exact=request.exact) if name in entries]
     progress(f"looking at {len(wanted)} certificates in {request.proofs}")
     claims = {name: entries[name] for name in wanted}

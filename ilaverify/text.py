@@ -82,15 +82,11 @@ def _lines(verdict: Verdict, full: bool) -> Iterator[str]:
         yield "counterexample (replayed on the interpreter)"
         yield from _wrapped(found.summary())
         for tensor, cells in found.inputs.items():
-            values = ", ".join(f"[{i}] = {v:#04x}" for i, v in sorted(cells.items())[:MOST_INPUTS])
-            left = len(cells) - MOST_INPUTS
-            more = f", and {left} more" if left > 0 else ""
-            yield from _wrapped(f"input {tensor} (row-major index): {values}{more}; all other elements 0x00")
+            values = _first([f"[{i}] = {v:#04x}" for i, v in sorted(cells.items())], MOST_INPUTS)
+            yield from _wrapped(f"input {tensor} (row-major index): {values}; all other elements 0x00")
         for (side, name), words in _initial(found).items():
-            values = ", ".join(f"{_place(name, a)} = {v:#04x}" for a, v in list(words.items())[:MOST_INPUTS])
-            left = len(words) - MOST_INPUTS
-            more = f", and {left} more" if left > 0 else ""
-            yield from _wrapped(f"initial state ({_SIDES.get(side, side)}): {values}{more}")
+            values = _first([f"{_place(name, a)} = {v:#04x}" for a, v in words.items()], MOST_INPUTS)
+            yield from _wrapped(f"initial state ({_SIDES.get(side, side)}): {values}")
 
 
 _SIDES = {"ir": "IR", "ir host": "IR's host"}
@@ -103,6 +99,11 @@ def _initial(found: Counterexample) -> dict[tuple[str, str], dict[int | None, in
         if cell.side != "input":
             grouped.setdefault((cell.side, cell.owner), {})[cell.address] = value
     return grouped
+
+
+def _first(texts: list[str], most: int) -> str:
+    left = len(texts) - most
+    return ", ".join(texts[:most]) + (f", and {left} more" if left > 0 else "")
 
 
 def _place(name: str, address: int | None) -> str:
@@ -170,11 +171,8 @@ def _failed(obligation: Obligation) -> Iterator[str]:
     yield from (f"      {line}" for line in wrap(f"it says: {obligation.meaning}", WIDTH - 6))
     for answer in obligation.answers:
         if answer.status == "sat" and answer.model and obligation.expected == "unsat":
-            values = [f"{plain(name)} = {value}" for name, value in sorted(answer.model.items())]
-            left = len(values) - MOST_VALUES
-            more = f", and {left} more" if left > 0 else ""
-            told = f"false, says {answer.solver}, where {', '.join(values[:MOST_VALUES])}{more}"
-            yield from (f"      {line}" for line in wrap(told, WIDTH - 6))
+            values = _first([f"{plain(name)} = {v}" for name, v in sorted(answer.model.items())], MOST_VALUES)
+            yield from (f"      {line}" for line in wrap(f"false, says {answer.solver}, where {values}", WIDTH - 6))
 
 
 def _runs(runs: Runs, full: bool) -> Iterator[str]:

@@ -97,7 +97,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _files(given: Sequence[Path]) -> Iterator[Path]:
     """The files named, which can be read, and what directories hold of certificates and data of counterexamples."""
-    from ilaverify.refutations import is_counterexample
+    from ilaverify.checking import files_in
 
     statements = [path for path in given if path.name.endswith(".intoto.json")]
     if statements and len(statements) == len(given):
@@ -109,13 +109,7 @@ def _files(given: Sequence[Path]) -> Iterator[Path]:
             _require_readable(path)
             yield path
             continue
-        found = [p for p in sorted(path.glob("*.json")) if p.name.endswith(".cert.json") or is_counterexample(p)]
-        if not found:
-            raise UsageError(
-                f"{path} must hold certificates (*.cert.json) or data of counterexamples "
-                "(*.counterexample-data.json), and it holds none"
-            )
-        yield from found
+        yield from files_in(path)
 
 
 def _require_readable(path: Path) -> None:

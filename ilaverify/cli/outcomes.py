@@ -34,8 +34,8 @@ def chosen_entries(
 
         wanted = set(claims_for(find_backends(targets)))
         return {name: entry for name, entry in all_entries().items() if name in wanted}
-    if names and all(name in mappings() for name in names):
-        return mapping_entries(name for name in mappings() if name in names)
+    if names and mappings().keys() >= set(names):
+        return {name: entry for name, entry in mapping_entries().items() if name in names}
     known = mapping_entries() if set(kinds) == {"mapping"} else all_entries()
     for name in names:
         if name not in known:
