@@ -1,4 +1,4 @@
-"""HLSCNN, an accelerator for two-dimensional convolutions: ILA, number formats, data layouts and assembler.
+"""HLSCNN, an accelerator for two-dimensional convolutions: ILA, number formats, data layouts and program files.
 
 The model is trusted to describe HLSCNN at its AXI port as far as public sources describe it: the accelerator's own
 source is not public.  Where they are silent or disagree, :class:`~accel_models.hlscnn.options.HlscnnOptions` has a

@@ -13,8 +13,8 @@ from functools import cache
 
 import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from accel_models.hlscnn.assembler import pack_activations, pack_weights
 from accel_models.hlscnn.config import INPUT_SIZE, KERNEL_SIZE, OUTPUT_SIZE, channel_word
 from accel_models.hlscnn.layout import (
     ENTRY_BYTES,
@@ -30,6 +30,7 @@ from accel_models.hlscnn.model import hlscnn
 from accel_models.hlscnn.options import HlscnnOptions
 from accel_models.hlscnn.program import ProgramCommand, drive
 from ila_lang import Machine
+from rewrites.mappings.hlscnn.operations import packed
 
 from .finding import require
 
@@ -150,14 +151,14 @@ def program_of(
             put(Register.SOC_MEM_RD_WR_LENGTH, len(words))
             commands.append(ProgramCommand("W", HOST_BASE + target))
 
-    activations = pack_activations(np.array(layer.activations).reshape(shape))
+    activations = _memory(packed(np.array(layer.activations).reshape(1, *shape)), 16)
     base = ENTRY_BYTES * _ACTIVATIONS
     if options.activations == "soc":
         host(_ACTIVATIONS, activations)
     else:
         base = _ACTIVATIONS_IN_SPAD1
         copy(_ACTIVATIONS, activations, base)
-    copy(_WEIGHTS, pack_weights(np.array(layer.weights).reshape(taps), options.weight_bits), SPAD0_BASE)
+    copy(_WEIGHTS, _memory(packed(np.array(layer.weights).reshape(taps)), options.weight_bits), SPAD0_BASE)
     copy(_OLD, _entries(old or {}), _OUTPUTS)
     put(Register.CONV_ACT_BASE_ADDR, base)
     put(Register.CONV_WEIGHT_BASE_ADDR, SPAD0_BASE)
@@ -181,6 +182,13 @@ def program_of(
     )
     put(Register.CONV_TRIGGER, 0)
     return commands
+
+
+def _memory(codes: NDArray[np.integer], bits: int) -> list[int]:
+    """Codes in memory order as entries, the last one filled with zeros."""
+    raw = codes.astype(f"<i{bits // 8}").tobytes()
+    raw += bytes(-len(raw) % ENTRY_BYTES)
+    return [int.from_bytes(raw[i : i + ENTRY_BYTES], "little") for i in range(0, len(raw), ENTRY_BYTES)]
 
 
 def _entries(words: Words) -> list[int]:

@@ -60,10 +60,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ir_semantics.layers": set(),
     "rewrites.bounds": set(),
     "rewrites.egraph": set(),
-    "rewrites.findings": set(),
+    "rewrites.findings": {"rewrites.mappings"},
     "rewrites.mappings": set(),
     "rewrites.rules": set(),
-    "rewrites.campaigns": {"rewrites.bounds"},
+    "rewrites.campaigns": {"rewrites.bounds", "rewrites.mappings"},
     "rewrites.claims": {"rewrites.bounds", "rewrites.rules"},
     "rewrites.compiler": {
         "rewrites.bounds",

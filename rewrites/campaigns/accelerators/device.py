@@ -9,13 +9,13 @@ from accel_models.flexasr.assembler import Assembled
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.quantise import Quantised, quantise
-from accel_models.hlscnn import program as hlscnn_program
-from accel_models.hlscnn.assembler import Convolution
 from accel_models.hlscnn.model import hlscnn
+from accel_models.hlscnn.options import HlscnnOptions
 from accel_models.vta import program as vta_program
 from accel_models.vta.assembler import TensorProgram
 from accel_models.vta.model import vta
 from ila_lang import CommandStream, Simulator
+from rewrites.mappings.programs import DeviceProgram
 
 __all__ = ["fitting_bias", "quantise_fitting", "run_flexasr", "run_hlscnn", "run_vta"]
 
@@ -27,9 +27,9 @@ def run_flexasr(assembled: Assembled, options: FlexAsrOptions | None = None) -> 
     return assembled.read_output(np.array(words, np.uint8).reshape(len(words), -1))
 
 
-def run_hlscnn(convolution: Convolution) -> NDArray[np.int16]:
-    """The output codes of a convolution on a reset HLSCNN of the convolution's options."""
-    return convolution.outputs(hlscnn_program.run(convolution.program, Simulator(hlscnn(convolution.options))))
+def run_hlscnn(convolution: DeviceProgram[NDArray[np.int16]], options: HlscnnOptions) -> NDArray[np.int16]:
+    """The output codes of a convolution on a reset HLSCNN."""
+    return convolution.run(Simulator(hlscnn(options)))
 
 
 def run_vta(program: vta_program.Program, shape: TensorProgram) -> NDArray[np.int8]:

@@ -8,13 +8,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_models.hlscnn.assembler import conv2d as assemble
 from accel_models.hlscnn.options import BY_WEIGHT_BITS, HlscnnOptions
 from accel_models.hlscnn.quantise import activation_format, convolution_error, result_format, weight_format
 from ir_semantics import reference
 from rewrites.bounds import a_priori
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare
 from rewrites.campaigns.distributions import HEAVY, NORMAL, UNIFORM, draw_real
+from rewrites.mappings.hlscnn.operations import conv2d
 
 from .device import run_hlscnn
 
@@ -51,9 +51,10 @@ def _convolve(x: Reals, w: Reals, stride: int, options: HlscnnOptions) -> tuple[
     """As :func:`convolve`, with the bound of :mod:`.a_priori`."""
     x_format, w_format, stored = activation_format(options), weight_format(options), result_format(options)
     codes = x_format.quantise(x), w_format.quantise(w)
-    result = stored.dequantise(run_hlscnn(assemble(*codes, stride=stride, options=options)))
-    q_x, q_w = x_format.dequantise(codes[0]), w_format.dequantise(codes[1])
     steps = (stride, stride)
+    program = conv2d(*codes, stride=steps, weight_bits=options.weight_bits)
+    result = stored.dequantise(run_hlscnn(program, options))
+    q_x, q_w = x_format.dequantise(codes[0]), w_format.dequantise(codes[1])
     ideal = reference.conv2d(q_x[None], q_w, stride=steps)[0]
     least, most = convolution_error(x.shape[0], (w.shape[2], w.shape[3]), options)
     bound = max(-least, most)

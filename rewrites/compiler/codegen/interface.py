@@ -23,8 +23,9 @@ from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.types import Array
 from rewrites.claims.names import slug
 from rewrites.mappings.claim import MappingClaim
+from rewrites.mappings.programs import template_of
 
-from .programs import Columns, Devices, template_of
+from .programs import Columns, Devices
 
 __all__ = [
     "Bounds",

@@ -1,8 +1,4 @@
-"""Programs of proved mappings at concrete sizes, and the simulators on which they run.
-
-What is proved is what is sent: a program is the device fragment of the mapping itself, at sizes that its domain admits
-(:class:`~ila_lang.templates.instance.Template`).
-"""
+"""The simulators on which programs of proved mappings run, and which mapping a certificate is about."""
 
 from __future__ import annotations
 
@@ -13,11 +9,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ila_lang import Ila, Simulator
-from ila_lang.templates.instance import Template
 from reports.certificate import semantics_of
 from rewrites.mappings.claim import MappingClaim
 
-__all__ = ["Columns", "Devices", "is_program_of", "template_of"]
+__all__ = ["Columns", "Devices", "is_program_of"]
 
 Columns = Mapping[str, NDArray[Any]]
 """Commands as columns, for :class:`~ila_lang.streams.simulator.CommandStream`."""
@@ -63,17 +58,3 @@ def is_program_of(claim: MappingClaim, semantics: Mapping[str, str]) -> bool:
     A certificate is of a claim, and code is generated from a mapping; that they have one name is not enough.
     """
     return _semantics(claim) == semantics
-
-
-def template_of(claim: MappingClaim, sizes: Mapping[str, int]) -> Template:
-    """The device program of a mapping at these sizes; the same object for equal sizes.
-
-    Raises SizeError where the sizes lie outside the mapping's domain.
-    """
-    return _template(claim, tuple(sorted(sizes.items())))
-
-
-@cache
-def _template(claim: MappingClaim, sizes: tuple[tuple[str, int], ...]) -> Template:
-    claim.mapping.require(dict(sizes))
-    return Template.of(claim.mapping.device, dict(sizes))

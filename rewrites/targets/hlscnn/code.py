@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_models.hlscnn.layout import LANES
 from accel_models.hlscnn.options import BY_WEIGHT_BITS
 from accel_models.hlscnn.quantise import (
     FixedPoint,
@@ -25,7 +24,7 @@ from accel_models.hlscnn.quantise import (
     result_format,
     weight_format,
 )
-from accel_models.hlscnn.tiling import Shape, Tiling, tile
+from ila_lang.mapping import SizeError
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.ir import integer_of
@@ -45,8 +44,11 @@ from rewrites.compiler.codegen.interface import (
     Tensors,
 )
 from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
+from rewrites.mappings.hlscnn.operations import packed
 from rewrites.rules.tensor.convolution import BATCHES_IN_PARTS, OUTPUTS_IN_PARTS
 from rewrites.rules.tensor.splitting import CONVOLUTION_ROWS
+
+from .tiling import Shape, Tiling, tile
 
 __all__ = ["RULES", "WEIGHT_BITS", "Convolution"]
 
@@ -79,10 +81,10 @@ class Convolution(Implementation):
         shape = Shape(filters, channels, height, width, (kernel[0], kernel[1]), (strides[0], strides[1]))
         try:
             widths = sorted(BY_WEIGHT_BITS) if weight_bits is None else [weight_bits]
-            *_, tiling = (tile(shape, BY_WEIGHT_BITS[bits], one_by_one=False) for bits in reversed(widths))
+            *_, tiling = (tile(CONVOLUTIONS[bits].mapping, shape) for bits in reversed(widths))
             return shape, tiling
-        except ValueError as error:
-            raise CannotOffload(str(error)) from error
+        except SizeError as error:
+            raise CannotOffload(f"hlscnn.conv2d does not fit, with one filter and one output row. {error}") from error
 
     def _calls(self) -> Sequence[Call]:
         bits = self.quantisation["weight_bits"]
@@ -92,26 +94,13 @@ class Convolution(Implementation):
         groups = [(first, min(first + tiling.group, shape.filters)) for first in range(0, shape.filters, tiling.group)]
         used = {"images": images > 1, "filters": len(groups) > 1, "rows": len(bands) > 1}
         rules = tuple(RULES[name] for name, several in used.items() if several)
-        (kh, kw), (sh, sw), channels = shape.kernel, shape.stride, (0, shape.channels)
+        (kh, kw), channels = shape.kernel, (0, shape.channels)
         calls = []
         for image in range(images):
             for first, last in bands:
-                top, height = first * sh, shape.input_rows(last - first)
+                top, height = first * shape.stride[0], shape.input_rows(last - first)
                 for start, end in groups:
-                    sizes = {
-                        "k": end - start,
-                        "c": shape.channels,
-                        "h": height,
-                        "w": shape.columns,
-                        "oh": last - first,
-                        "ow": columns,
-                        "kh": kh,
-                        "kw": kw,
-                        "sh": sh,
-                        "sw": sw,
-                        "bias": 0,
-                        "relu": 0,
-                    }
+                    sizes = shape.sizes(end - start, last - first)
                     one = (image, image + 1)
                     parts = {
                         "x": (one, channels, (top, top + height), (0, shape.columns)),
@@ -184,7 +173,7 @@ class Convolution(Implementation):
         for name, tensor in codes.items():
             part = tensor[tuple(slice(first, end) for first, end in call.parts[name])]
             if name == "w" and call.mapping is CONVOLUTIONS[8]:
-                part = _packed(part)
+                part = packed(part)
             found[f"host_{name}"] = np.ascontiguousarray(part).reshape(-1)
         return found
 
@@ -213,13 +202,6 @@ LEAST_PART = 2.0**-8
 
 def _weights(bits: int) -> FixedPoint:
     return weight_format(BY_WEIGHT_BITS[bits])
-
-
-def _packed(w: NDArray[Any]) -> NDArray[Any]:
-    """Weights [F, C, kh, kw] as [F, blocks, kh, kw, 8 channels], those of missing channels 0."""
-    filters, channels, *kernel = w.shape
-    blocks = np.pad(w, ((0, 0), (0, -channels % LANES), (0, 0), (0, 0)))
-    return blocks.reshape(filters, -1, LANES, *kernel).transpose(0, 1, 3, 4, 2)
 
 
 def _least(magnitude: float, largest: float) -> int:

@@ -10,7 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from math import floor
+
+import numpy as np
+from numpy.typing import NDArray
 
 from accel_models.hlscnn.model import HlscnnOptions, hlscnn
 from ila_lang import Machine
@@ -151,6 +155,27 @@ def convolve(
             spad.update({(where[0], lane): 0 for lane in range(8)})
         spad[where] = to_word(value, o.output_fraction, o.store_rounding, saturate)
     return spad
+
+
+def convolution(
+    x: NDArray[np.integer], w: NDArray[np.integer], o: HlscnnOptions, bias: int | None = None,
+    stride: tuple[int, int] = (1, 1), relu: bool = False,
+) -> NDArray[np.int16]:  # fmt: skip
+    """What the loop makes of x [C, H, W] and w [F, C, KH, KW], a filter at a time: the outputs that all taps reach."""
+    result = []
+    for weights in w:
+        layer = Layer(
+            1, *x.shape, *w.shape[2:], *stride, bias=bias, relu=relu,
+            activations=tuple(x.ravel().tolist()), weights=tuple(weights.ravel().tolist()),
+        )  # fmt: skip
+        spad, (rows, cols) = convolve(layer, o), layer.out_size
+        same = o.coordinates == "same"
+        inner = [
+            (p * stride[0] + w.shape[2] // 2, q * stride[1] + w.shape[3] // 2) if same else (p, q)
+            for p, q in product(range(rows), range(cols))
+        ]
+        result.append(np.reshape([spad[place(layer, o, 0, *at)] for at in inner], (rows, cols)))
+    return np.array(result, np.int16)
 
 
 # -- the model, driven through its port --------------------------------------------------------------------

@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accel_models.hlscnn.assembler import conv2d
 from accel_models.hlscnn.model import HlscnnOptions, hlscnn
-from accel_models.hlscnn.options import WGT_16BITS, Rounding
-from accel_models.hlscnn.program import run
+from accel_models.hlscnn.options import BY_WEIGHT_BITS, WGT_16BITS, Rounding
 from accel_models.hlscnn.quantise import (
     FixedPoint,
     activation_format,
@@ -23,6 +21,7 @@ from accel_models.hlscnn.quantise import (
     weight_format,
 )
 from ila_lang import Machine
+from rewrites.mappings.hlscnn.operations import conv2d
 
 FORMATS = st.builds(FixedPoint, st.sampled_from([8, 16]), st.integers(0, 15))
 NUMBERS = st.floats(-1e6, 1e6) | st.floats(-1, 1)
@@ -111,14 +110,13 @@ def test_a_convolution_stays_within_its_error(
 ) -> None:
     options = HlscnnOptions(
         tap_rounding=tap, store_rounding=store, output_fraction=output, psum_fraction=psum, psum_bits=40,
-        weight_bits=bits,
+        weight_bits=bits, coordinates=BY_WEIGHT_BITS[bits].coordinates,
     )  # fmt: skip
     rng = np.random.default_rng(seed)
     x = activation_format(options).quantise(rng.normal(0, 1, (channels, kernel + 1, kernel)))
     w = weight_format(options).quantise(rng.uniform(-1, 1, (2, channels, kernel, kernel)))
     b = bias_format(options).quantise(rng.uniform(-1, 1, 1))
-    convolution = conv2d(x, w, [b[0], b[0]], relu=relu, options=options)
-    stored = convolution.outputs(run(convolution.program, Machine(hlscnn(options))))
+    stored = conv2d(x, w, bias=int(b[0]), relu=relu, weight_bits=bits).run(Machine(hlscnn(options)))
     windows = np.lib.stride_tricks.sliding_window_view(
         activation_format(options).dequantise(x), (kernel, kernel), (1, 2)
     )
@@ -135,8 +133,7 @@ def test_errors_come_close_to_their_bound() -> None:
     # 4 taps that each lose all but the last of nine bits: products of -1/2^14 and 1/2^7
     cut = replace(WGT_16BITS, tap_rounding="truncate")
     x, w = np.ones((1, 2, 2), int), -np.ones((1, 1, 2, 2), int)
-    convolution = conv2d(x, w, options=cut)
-    (stored,) = convolution.outputs(run(convolution.program, Machine(hlscnn(cut)))).ravel() / 128
+    (stored,) = conv2d(x, w, weight_bits=16).run(Machine(hlscnn(cut))).ravel() / 128
     low, high = convolution_error(1, (2, 2), cut)
     assert (low, high) == (-4 * 8 / 2**16 - 5 * (1 / 128 - 1 / 65536), 0.0)
     assert low <= stored + 4 / 2**21 < 0.75 * low
@@ -144,8 +141,7 @@ def test_errors_come_close_to_their_bound() -> None:
 
 def test_four_ties_reach_the_upper_bound_of_the_recorded_hardware() -> None:
     # each tap is 32/2^7 * 1/2^6 = 2^-8, half of a stored word's unit, and becomes 2^-7
-    convolution = conv2d(np.full((1, 2, 2), 32), np.ones((1, 1, 2, 2), int))
-    (stored,) = convolution.outputs(run(convolution.program, Machine(hlscnn()))).ravel() / 128
+    (stored,) = conv2d(np.full((1, 2, 2), 32), np.ones((1, 1, 2, 2), int)).run(Machine(hlscnn())).ravel() / 128
     low, high = convolution_error(1, (2, 2))
     # products of 13 bits of fraction are exact; the store, which cuts, is counted without a bias, too
     assert (low, high) == (-4 / 2**8 - (1 / 128 - 1 / 65536), 4 / 2**8)

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from accel_models.flexasr.assembler import attention as assemble_attention
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.quantise import quantise
-from accel_models.hlscnn.assembler import conv2d
 from accel_models.hlscnn.model import hlscnn
-from accel_models.hlscnn.options import BY_WEIGHT_BITS, WGT_16BITS
+from accel_models.hlscnn.options import BY_WEIGHT_BITS, WGT_16BITS, HlscnnOptions
 from accel_models.hlscnn.quantise import convolution_error
 from accel_models.vta.assembler import Step, elementwise
 from accel_models.vta.isa import AluOp
@@ -41,6 +40,7 @@ from rewrites.bounds.kernel.formula import (
 from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr, run_hlscnn, run_vta
 from rewrites.campaigns.campaign import CampaignResult, run_campaign
 from rewrites.campaigns.definition import Campaign
+from rewrites.mappings.hlscnn.operations import conv2d
 
 # -- formulas ----------------------------------------------------------------------------------------------
 
@@ -244,14 +244,14 @@ def test_a_convolution_reaches_nearly_all_of_its_bound() -> None:
     below = np.full((1, 8, 3, 3), 32 * 32 + 31)
     below[:, 0] -= 32
     wide = OPERATORS["HLSCNN conv2d, weights of 16 bits"].bound({"n": taps, "x": 1, "w": 1, "M": 1}).value
-    (result,) = run_hlscnn(conv2d(x, below, options=WGT_16BITS)).ravel()
+    (result,) = run_hlscnn(conv2d(x, below, weight_bits=16), WGT_16BITS).ravel()
     assert wide is not None
     assert result == 0
     assert 0.99 * wide < Fraction(int(below.sum()), 1 << 21) <= wide
     # products of 2^-7 and 2^-6: a sum of 32 of them is 2^-8, half of 2^-7, which is rounded up
     half = np.full((1, 8, 3, 3), 4)
     narrow = OPERATORS["HLSCNN conv2d, weights of 8 bits"].bound({"n": taps, "x": 1, "w": 1, "M": 1}).value
-    (result,) = run_hlscnn(conv2d(x, half)).ravel()
+    (result,) = run_hlscnn(conv2d(x, half), HlscnnOptions()).ravel()
     assert Fraction(int(result), 1 << 7) - Fraction(int(half.sum()), 1 << 13) == narrow == Fraction(taps, 1 << 8)
 
 

@@ -120,7 +120,7 @@ def test_results_of_the_other_sign_are_a_violation(module: Any, name: str, monke
 
 def test_a_convolution_and_a_product_off_by_little_are_violations(monkeypatch: pytest.MonkeyPatch) -> None:
     convolution, product = hlscnn.run_hlscnn, vta.run_vta
-    monkeypatch.setattr(hlscnn, "run_hlscnn", lambda c: convolution(c) + np.int16(40))
+    monkeypatch.setattr(hlscnn, "run_hlscnn", lambda *a: convolution(*a) + np.int16(40))
     monkeypatch.setattr(vta, "run_vta", lambda *a: product(*a) ^ np.int8(1))
     assert run_campaign(find_campaign("hlscnn_conv2d"), examples=5).violating == 5
     for name in ("vta_gemm", "vta_add", "vta_relu"):

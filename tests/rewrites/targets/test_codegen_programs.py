@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 
 from accel_models.flexasr import assembler
 from accel_models.flexasr.quantise import quantise
-from accel_models.hlscnn.assembler import conv2d
 from accel_models.hlscnn.options import WGT_16BITS, HlscnnOptions
 from accel_models.hlscnn.quantise import activation_format, result_format
-from accel_models.hlscnn.tiling import Tiling
 from ila_lang.text.portable import digest, functions_of
 from ilaverify.catalogue import all_entries
-from rewrites.campaigns.accelerators.device import run_flexasr, run_hlscnn
+from rewrites.campaigns.accelerators.device import run_flexasr
 from rewrites.claims.names import slug
 from rewrites.claims.subjects.numerics import LemmaSubject
 from rewrites.compiler.codegen import Devices, Options, interface, is_program_of, programs
 from rewrites.targets.flexasr.code import linear as flexasr_linear
 from rewrites.targets.flexasr.code import pools as flexasr_pools
 from rewrites.targets.hlscnn import code as hlscnn
+from rewrites.targets.hlscnn.tiling import Tiling
 from rewrites.targets.vta import code as vta
 from smt_encodings.claims import Status
+from tests.accel_models.hlscnn import oracle as convolution_oracle
 from tests.rewrites.compiler.offload.offload_gates import OPERATORS
 from tests.rewrites.targets.nodes import DEVICES, Case, case, normal
 
@@ -82,7 +82,7 @@ def by_hlscnn(c: Case) -> Reals:
     half, unit, reading = (128, 64, HlscnnOptions()) if q["weight_bits"] == 8 else (1 << 15, 1 << 14, WGT_16BITS)
     w = np.clip(np.rint(scaled(c, 1, q["scale_w"]) * unit), -half, half - 1).astype(np.int16)
     strides: Any = (c.node.attribute("stride_h"), c.node.attribute("stride_w"))
-    results = [run_hlscnn(conv2d(image, w, stride=strides, options=reading)) for image in x]
+    results = [convolution_oracle.convolution(image, w, reading, stride=strides) for image in x]
     return result_format().dequantise(np.stack(results)) * 2.0 ** (q["scale_x"] + q["scale_w"])
 
 
@@ -209,7 +209,7 @@ def small_chain(monkeypatch: pytest.MonkeyPatch) -> Case:
 
 
 def small_convolution(monkeypatch: pytest.MonkeyPatch) -> Case:
-    monkeypatch.setattr(hlscnn, "tile", lambda shape, options, one_by_one: Tiling(4, 4, 3))
+    monkeypatch.setattr(hlscnn, "tile", lambda mapping, shape: Tiling(4, 3))
     return convolution()
 
 

@@ -77,12 +77,15 @@ REFUSED: dict[str, tuple[tuple[Node, list[TensorType]], str]] = {
     "an empty state": (node("flexasr.rnn", (5, 16), (0, 16), (0, 0), (0,), (0,)), "flexasr.rnn" + EMPTY),
     "many channels": (
         node("hlscnn.conv2d", (1, 5000, 4, 4), (8, 5000, 1, 1), **CONV),
-        "Channels of a convolution on HLSCNN must be in 1 .. 4095, not 5000",
+        "hlscnn.conv2d does not fit, with one filter and one output row. Sizes of mapping hlscnn_conv2d must satisfy: "
+        "1 <= c <= 4095; given k = 1, c = 5000, h = 1, w = 4, oh = 1, ow = 4, kh = 1, kw = 1, sh = 1, sw = 1, "
+        "bias = 0, relu = 0",
     ),
     "a large kernel": (
         node("hlscnn.conv2d", (1, 4000, 20, 20), (1, 4000, 5, 5), **CONV),
-        "Convolution must fit HLSCNN's memories: weights of a filter in SPAD0 need 12500 entries of 16 bytes, and "
-        "there are 8192; use fewer channels or columns",
+        "hlscnn.conv2d does not fit, with one filter and one output row. Sizes of mapping hlscnn_conv2d must satisfy: "
+        "k*ceil(c/8)*kh*kw <= 8192 (entries of SPAD0); given k = 1, c = 4000, h = 5, w = 20, oh = 1, ow = 16, kh = 5, "
+        "kw = 5, sh = 1, sw = 1, bias = 0, relu = 0",
     ),
     "no images": (
         node("hlscnn.conv2d", (0, 3, 4, 4), (8, 3, 1, 1), **CONV),

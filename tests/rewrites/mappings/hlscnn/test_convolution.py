@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import bmc.prove
-from accel_models.hlscnn.assembler import conv2d
 from accel_models.hlscnn.config import INPUT_SIZE, KERNEL_SIZE, channel_word
 from accel_models.hlscnn.layout import SPAD1_BASE, Register
 from accel_models.hlscnn.model import hlscnn
@@ -17,8 +15,7 @@ from accel_models.hlscnn.options import WGT_16BITS
 from accel_models.hlscnn.program import parse_program, run
 from bmc.counterexample import search
 from bmc.programs import write_program_file
-from ila_lang import Command, Expr, Kernel, Machine, concat, const, ite, run_fragment
-from ila_lang.interpreter.compile import Memory
+from ila_lang import Command, Expr, Kernel, Machine, concat, const, ite
 from ila_lang.mapping import SizeError, TensorMapping
 from rewrites.mappings.hlscnn import convolution as hc
 from rewrites.mappings.hlscnn.convolution import convolution_mapping
@@ -166,25 +163,6 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
     ):
         with pytest.raises(SizeError, match=message):
             CONV.sizes_for(shape)
-
-
-@pytest.mark.parametrize("shape", [(2, 3, 5, 4, 2, 3, 2, 1), (9, 17, 4, 5, 3, 2, 1, 3)], ids=str)
-def test_the_program_is_that_of_the_assembler(shape: tuple[int, ...]) -> None:
-    k, c, h, w, kh, kw, sh, sw = shape
-    rng = np.random.default_rng(1)
-    x, weights = (rng.integers(-(2**15), 2**15, s) for s in ((c, h, w), (k, c, kh, kw)))
-    for bias, relu in ((0, 0), (40000, 1)):
-        sizes = CONV.sizes_for(shape) | {"bias": bias, "relu": relu}
-        host = {n: Memory(0, {}) for n in CONV.device.tensors}
-        host["host_x"] = Memory(0, dict(enumerate((x & 0xFFFF).ravel().tolist())))
-        host["host_w"] = Memory(0, dict(enumerate((weights & 0xFFFF).ravel().tolist())))
-        run_fragment(CONV.device, sizes, host, Machine(hlscnn(WGT_16BITS)))
-        rows, columns = CONV.output_extents(sizes)
-        found = np.array([host["host_y"][i] for i in range(rows * columns)], np.uint16).view(np.int16)
-        signed = bias - (bias >> 15 << 16)
-        program = conv2d(x, weights, [signed] * k, stride=(sh, sw), relu=bool(relu), options=WGT_16BITS)
-        wanted = program.outputs(run(program.program, Machine(hlscnn(WGT_16BITS))))
-        assert np.array_equal(found.reshape(wanted.shape), wanted)
 
 
 def test_a_counterexample_is_written_as_a_program_that_runs() -> None:

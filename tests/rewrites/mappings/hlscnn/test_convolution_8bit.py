@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import bmc.prove
-from accel_models.hlscnn.assembler import conv2d
 from accel_models.hlscnn.config import INPUT_SIZE
 from accel_models.hlscnn.layout import Register
-from accel_models.hlscnn.program import run
-from ila_lang import Command, Expr, Kernel, Machine, concat, run_fragment
-from ila_lang.interpreter.compile import Memory
+from ila_lang import Command, Expr, Kernel, concat
 from ila_lang.mapping import SizeError, TensorMapping
 from rewrites.mappings.hlscnn import convolution as wide
 from rewrites.mappings.hlscnn.convolution_8bit import ENTRIES, OPTIONS, narrow_mapping
@@ -135,24 +131,3 @@ def test_weights_of_8_bits_need_half_of_the_room() -> None:
     assert NARROW.holds(NARROW.sizes_for(shape))
     with pytest.raises(SizeError, match=r"Weights of shape .* must fill at most 8192 entries of 8 words, not 16065"):
         wide.convolution_mapping().sizes_for(shape)
-
-
-@pytest.mark.parametrize(
-    "shape", [(3, 3, 4, 4, 3, 1, 1, 1), pytest.param((9, 17, 4, 5, 3, 2, 1, 3), marks=pytest.mark.slow)], ids=str
-)
-def test_the_program_is_that_of_the_assembler(shape: tuple[int, ...]) -> None:
-    k, c, h, w, kh, kw, sh, sw = shape
-    rng = np.random.default_rng(1)
-    x, weights = rng.integers(-(2**15), 2**15, (c, h, w)), rng.integers(-128, 128, (k, c, kh, kw))
-    full = np.pad(weights, ((0, 0), (0, -c % 8), (0, 0), (0, 0)))
-    packed = full.reshape(k, -1, 8, kh, kw).transpose(0, 1, 3, 4, 2)
-    sizes = NARROW.sizes_for(shape)
-    host = {n: Memory(0, {}) for n in NARROW.device.tensors}
-    host["host_x"] = Memory(0, dict(enumerate((x & 0xFFFF).ravel().tolist())))
-    host["host_w"] = Memory(0, dict(enumerate((packed & 0xFF).ravel().tolist())))
-    run_fragment(NARROW.device, sizes, host, Machine(NARROW.device.ila))
-    rows, columns = NARROW.output_extents(sizes)
-    found = np.array([host["host_y"][i] for i in range(rows * columns)], np.uint16).view(np.int16)
-    program = conv2d(x, weights, stride=(sh, sw), options=OPTIONS)
-    wanted = program.outputs(run(program.program, Machine(NARROW.device.ila)))
-    assert np.array_equal(found.reshape(wanted.shape), wanted)
