@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from accel_models.flexasr.assembler import Assembled, attention, layer_norm, linear, lstm, max_pool
+from accel_models.flexasr.layout import PE_BASE, PE_COUNT, PeRegion, pe_register_address
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.quantise import Quantised, quantise
 from accel_models.hlscnn.model import hlscnn
@@ -26,6 +26,7 @@ from accel_models.vta.assembler import dense
 from accel_models.vta.model import vta
 from benchmarks.table3 import RESULTS, machine
 from ila_lang import CommandStream, Ila, Machine, Simulator
+from rewrites.mappings.flexasr.operations import attention, layer_norm, linear, pool, recurrent
 from rewrites.mappings.hlscnn.operations import conv2d
 
 REPEATS = 15
@@ -71,11 +72,36 @@ def clustered(rows: int, columns: int) -> Quantised:
     return Quantised(RNG.choice(table.codes, (rows, columns)), table.bias)
 
 
+def looked_up(stream: CommandStream) -> CommandStream:
+    """The commands of a layer with at most 16 different weights, with these in tables and indices in the buffers."""
+    columns = {name: column.copy() for name, column in stream.columns.items()}
+    address, data = columns["addr_in"], columns["data_in"]
+    region, number = address >> 20 & 15, address >> 4 & 0xFFFF
+    elements = address >= PE_BASE
+    weights, core = elements & (region == PeRegion.WEIGHT), elements & (region == PeRegion.CORE)
+    table = np.unique(data[weights])
+    assert len(table) <= 16
+    pairs = np.searchsorted(table, data[weights]).astype(np.uint8).reshape(-1, 2)
+    packed = (pairs[:, 0] | pairs[:, 1] << 4).reshape(-1, 16)
+    data[core & (number == 1), 2] |= 1  # is_cluster
+    managers = core & (number > 1)
+    starts = np.ascontiguousarray(data[managers, 6:8]).view("<u2")
+    data[managers, 6:8] = (starts // 2).view(np.uint8)  # base_weight
+    tables = [pe_register_address(pe, PeRegion.CORE, 3 + 2 * m) for pe in range(PE_COUNT) for m in range(2)]
+    entry = np.pad(table, (0, 16 - len(table)), mode="edge")
+    places = address[weights].reshape(-1, 2)
+    half = (places[:, 0] & ~0xFFFFF) | (places[:, 0] & 0xFFFFF) >> 5 << 4
+    first = np.concatenate([half, np.array(tables, address.dtype)])
+    rows = np.concatenate([packed, np.tile(entry, (len(tables), 1))])
+    written = {"if_axi_wr": np.ones(len(first), bool), "if_axi_rd": np.zeros(len(first), bool)}
+    written |= {"addr_in": first, "data_in": rows}
+    return CommandStream({name: np.concatenate([written[name], c[~weights]]) for name, c in columns.items()})
+
+
 def flexasr_case(
-    name: str, assembled: Assembled, kernel: str, target: float | None = None, scalar: bool = False
+    name: str, stream: CommandStream, kernel: str, target: float | None = None, scalar: bool = False
 ) -> Case:
     """A program for FlexASR; a machine of the scalar interpreter is brought to where the operation has been done."""
-    stream = CommandStream(assembled.commands.columns())
 
     def load(device: Machine) -> None:
         start = device.ila.kernels[kernel]
@@ -87,6 +113,11 @@ def flexasr_case(
     return Case(name, flexasr, lambda device: device.execute(stream, ["data_out"]), load, kernel, target, scalar)
 
 
+def lstm(x: Quantised, w: Quantised, u: Quantised, b: Quantised) -> CommandStream:
+    """The commands of an LSTM with one bias beside x and beside the state."""
+    return recurrent("lstm", x, w, u, b, b, state_bias=2).stream
+
+
 def cases() -> list[Case]:
     """All programs."""
     activations = RNG.integers(-300, 300, (16, 32, 32)).astype(np.int16)
@@ -95,45 +126,41 @@ def cases() -> list[Case]:
     x, w = (RNG.integers(-128, 128, (64, 64)).astype(np.int8) for _ in "xw")
     product, _ = dense(x, w, shift=6)
     control = "gb_control"
-    small = linear(tensor(16, 64), tensor(64, 64), tensor(64), output_bias=3)
+    small = linear(tensor(16, 64), tensor(64, 64), tensor(64), output_bias=3).stream
     return [
-        flexasr_case("FlexASR max-pool 16x64", max_pool(tensor(16, 64)), "layer_reduce"),
-        flexasr_case("FlexASR max-pool 64x256", max_pool(tensor(64, 256)), "layer_reduce", 1),
-        flexasr_case("FlexASR layer norm 16x64", layer_norm(tensor(16, 64), tensor(64), tensor(64)), "layer_norm"),
-        flexasr_case("FlexASR attention 16x64", attention(tensor(16, 64), tensor(64), output_bias=3), "attention"),
+        flexasr_case("FlexASR max-pool 16x64", pool("max", tensor(16, 64)).stream, "layer_reduce"),
+        flexasr_case("FlexASR max-pool 64x256", pool("max", tensor(64, 256)).stream, "layer_reduce", 1),
+        flexasr_case(
+            "FlexASR layer norm 16x64", layer_norm(tensor(16, 64), tensor(64), tensor(64)).stream, "layer_norm"
+        ),
+        flexasr_case(
+            "FlexASR attention 16x64", attention(tensor(16, 64), tensor(64), output_bias=3).stream, "attention"
+        ),
         flexasr_case("FlexASR linear 64 to 64, 16 timesteps", small, control, 5, scalar=True),
         flexasr_case(
             "FlexASR linear 256 to 64, 10 timesteps",
-            linear(tensor(10, 256), tensor(64, 256), tensor(64), output_bias=4),
+            linear(tensor(10, 256), tensor(64, 256), tensor(64), output_bias=4).stream,
             control,
         ),
         flexasr_case(
             "FlexASR linear 256 to 256, 16 timesteps",
-            linear(tensor(16, 256), tensor(256, 256), tensor(256), output_bias=4),
+            linear(tensor(16, 256), tensor(256, 256), tensor(256), output_bias=4).stream,
             control,
             scalar=True,
         ),
         flexasr_case(
             "FlexASR LSTM 64, 1 step",
-            lstm(tensor(1, 64), tensor(256, 64), tensor(256, 64), tensor(256), tensor(256), state_bias=2),
+            lstm(tensor(1, 64), tensor(256, 64), tensor(256, 64), tensor(256)),
             control,
         ),
         flexasr_case(
             "FlexASR LSTM 256 clustered, 4 steps",
-            lstm(
-                tensor(4, 256),
-                clustered(1024, 256),
-                clustered(1024, 256),
-                tensor(1024),
-                tensor(1024),
-                state_bias=2,
-                clustered=True,
-            ),
+            looked_up(lstm(tensor(4, 256), clustered(1024, 256), clustered(1024, 256), tensor(1024))),
             control,
         ),
         flexasr_case(
             "FlexASR LSTM 256, 35 steps",
-            lstm(tensor(35, 256), tensor(1024, 256), tensor(1024, 256), tensor(1024), tensor(1024), state_bias=2),
+            lstm(tensor(35, 256), tensor(1024, 256), tensor(1024, 256), tensor(1024)),
             control,
             100,
         ),

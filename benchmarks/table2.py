@@ -116,14 +116,14 @@ def linear(generator: np.random.Generator, size: int, inputs: int, *, layer_bias
 
     Or it is "cut" to codes instead, as the constructor of the C++ class does; or both sides have it "quantised".
     """
-    from accel_models.flexasr import assembler
     from ir_semantics.reference import dense
     from rewrites.campaigns.accelerators.device import fitting_bias, quantise_fitting, run_flexasr
+    from rewrites.mappings.flexasr import operations
 
     x, w, b = uniform(generator, inputs, size), uniform(generator, size, size), uniform(generator, size, low=0.0)
     whole = dense(x, w, b)
     q_x, q_w, q_b = map(quantise_fitting, (x, w, cut_mantissa(b) if layer_bias == "cut" else b))
-    result = run_flexasr(assembler.linear(q_x, q_w, q_b, output_bias=fitting_bias(whole))).values
+    result = run_flexasr(operations.linear(q_x, q_w, q_b, output_bias=fitting_bias(whole))).values
     ideal = dense(q_x.values, q_w.values, q_b.values)
     published = ideal if layer_bias == "quantised" else dense(q_x.values, q_w.values, b)
     return errors_of(result, whole, ideal, coded(published))
@@ -139,17 +139,19 @@ def lstm_steps(
     generator: np.random.Generator, size: int, inputs: int, timesteps: int, bias: int = 2, saturation: Any = "2022"
 ) -> list[Errors]:
     """The errors by timestep; everything is uniform in [-1, 1), states have AdaptivFloat bias 2 as in the driver."""
-    from accel_models.flexasr import assembler
     from accel_models.flexasr.options import FlexAsrOptions
     from ir_semantics.reference import lstm
     from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
+    from rewrites.mappings.flexasr import operations
 
     parts: list[list[Errors]] = []
     for _ in range(inputs):
         rows = 4 * size
         layer = [uniform(generator, *s) for s in ((timesteps, size), (rows, size), (rows, size), (rows,), (rows,))]
         q = [quantise_fitting(tensor) for tensor in layer]
-        result = run_flexasr(assembler.lstm(*q, state_bias=bias), FlexAsrOptions(saturation=saturation)).values
+        result = run_flexasr(
+            operations.recurrent("lstm", *q, state_bias=bias), FlexAsrOptions(saturation=saturation)
+        ).values
         whole, ideal = lstm(*layer)[0], lstm(*(t.values for t in q))[0]
         published = coded(lstm(*(t.values for t in q[:3]), *layer[3:])[0])
         steps = zip(result, whole, ideal, published, strict=True)
@@ -162,28 +164,27 @@ def lstm(generator: np.random.Generator, size: int, inputs: int) -> Errors:
 
 
 def layer_norm(generator: np.random.Generator, size: int, inputs: int, draw: Callable[..., Reals] = uniform) -> Errors:
-    from accel_models.flexasr import assembler
     from ir_semantics.reference import layer_norm as reference
     from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
+    from rewrites.mappings.flexasr import operations
 
     tensors = draw(generator, inputs, size), 0.2 * uniform(generator, size), 0.2 * uniform(generator, size)
     q = [quantise_fitting(tensor) for tensor in tensors]
-    result = run_flexasr(assembler.layer_norm(*q)).values
+    result = run_flexasr(operations.layer_norm(*q)).values
     ideal = reference(*(t.values for t in q))
     return errors_of(result, reference(*tensors), ideal, coded(ideal))
 
 
 def pool(kind: Any) -> Callable[[np.random.Generator, int, int], Errors]:
     def run(generator: np.random.Generator, size: int, inputs: int, draw: Callable[..., Reals] = uniform) -> Errors:
-        from accel_models.flexasr import assembler
         from ir_semantics.reference import pool_over_time
         from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
+        from rewrites.mappings.flexasr import operations
 
         x = draw(generator, 2 * inputs, size)
         q = quantise_fitting(x)
-        assemble = assembler.max_pool if kind == "max" else assembler.mean_pool
         ideal = pool_over_time(q.values, kind)
-        return errors_of(run_flexasr(assemble(q)).values, pool_over_time(x, kind), ideal, coded(ideal))
+        return errors_of(run_flexasr(operations.pool(kind, q)).values, pool_over_time(x, kind), ideal, coded(ideal))
 
     return run
 
@@ -192,16 +193,16 @@ def attention(
     generator: np.random.Generator, size: int, inputs: int, *, scale: float = 1.0, timesteps: int = 10, bias: int = 2
 ) -> Errors:
     """Keys and query uniform in [-scale, scale); softmax weights of AdaptivFloat bias 2 as in the driver."""
-    from accel_models.flexasr import assembler
     from ir_semantics.reference import attention as reference
     from rewrites.campaigns.accelerators.device import fitting_bias, quantise_fitting, run_flexasr
+    from rewrites.mappings.flexasr import operations
 
     parts = []
     for _ in range(inputs):
         keys, query = scale * uniform(generator, timesteps, size), scale * uniform(generator, size)
         q_keys, q_query = quantise_fitting(keys), quantise_fitting(query)
         ideal = reference(q_keys.values, q_query.values)
-        program = assembler.attention(q_keys, q_query, output_bias=fitting_bias(ideal), weight_bias=bias)
+        program = operations.attention(q_keys, q_query, output_bias=fitting_bias(ideal), weight_bias=bias)
         parts.append(
             errors_of(run_flexasr(program).values[None], reference(keys, query)[None], ideal[None], ideal[None])
         )

@@ -1,4 +1,4 @@
-"""FlexASR, an accelerator for speech models: ILA, numerics, data layouts and assembler.
+"""FlexASR, an accelerator for speech models: ILA, numerics, data layouts and program files.
 
 The model is trusted to describe FlexASR at its MMIO interface, down to its AdaptivFloat numerics.
 Nothing is proved here; the mappings in ``rewrites`` are proved against what is written here.

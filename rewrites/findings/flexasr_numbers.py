@@ -7,8 +7,6 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_models.flexasr import assembler
-from accel_models.flexasr.assembler import Assembled
 from accel_models.flexasr.functions import divide_q24, exp
 from accel_models.flexasr.layout import LANES
 from accel_models.flexasr.model import flexasr
@@ -20,10 +18,10 @@ from accel_models.flexasr.numerics import (
     value_of,
 )
 from accel_models.flexasr.options import FlexAsrOptions
-from accel_models.flexasr.program import run
 from accel_models.flexasr.quantise import Quantised, quantise
-from ila_lang import CommandStream, Expr, Function, Machine, Simulator, bv, compile_function, const, ite, var
+from ila_lang import Expr, Function, Machine, Simulator, bv, compile_function, const, ite, var
 from ir_semantics import reference
+from rewrites.mappings.flexasr.operations import attention, recurrent
 
 from .finding import Finding, require, table
 from .queries import prove, smallest_counterexample
@@ -134,10 +132,10 @@ def lstm_errors(seeds: range = range(3)) -> list[tuple[tuple[float, int], list[f
         for seed in seeds:
             inputs = lstm_inputs(scale, seed)
             ideal = reference.lstm(*(q.values for q in inputs))[0]
-            program = assembler.lstm(*inputs, state_bias=state_bias)
-            results = [_simulate(program, options) for options in (TODAY, BEFORE)]
+            program = recurrent("lstm", *inputs, state_bias=state_bias)
+            results = [program.run(Simulator(flexasr(options))) for options in (TODAY, BEFORE)]
             if changed == [] and (results[0].codes != results[1].codes).any() and not replays:
-                replays.append(program.read_output(run(program.program, Machine(flexasr(BEFORE)))))
+                replays.append(program.run(Machine(flexasr(BEFORE))))
                 require(
                     bool((replays[0].codes == results[1].codes).all()), "the LSTM does not replay on the interpreter"
                 )
@@ -154,12 +152,6 @@ def lstm_inputs(scale: float, seed: int, timesteps: int = 8, size: int = 16) -> 
     shapes = ((4 * size, size), (4 * size, size), (4 * size,), (4 * size,))
     x = generator.uniform(-1, 1, (timesteps, size))
     return [quantise(x), *(quantise(generator.uniform(-scale / 4, scale / 4, shape)) for shape in shapes)]
-
-
-def _simulate(program: Assembled, options: FlexAsrOptions) -> Quantised:
-    stream = CommandStream(program.commands.columns())
-    words = [word for _, word in Simulator(flexasr(options)).execute(stream, ["data_out"])["data_out"]]
-    return program.read_output(np.array(words, np.uint8).reshape(len(words), -1))
 
 
 def _error(result: Quantised, ideal: Reals) -> float:
@@ -252,9 +244,9 @@ def weights_of_equal_scores(count: int, code: int = 0x40) -> list[float]:
     query = np.zeros(LANES, np.uint8)
     query[0] = code
     weight_bias = 3
-    program = assembler.attention(Quantised(keys, 4), Quantised(query, 4), output_bias=4, weight_bias=weight_bias)
+    program = attention(Quantised(keys, 4), Quantised(query, 4), output_bias=4, weight_bias=weight_bias)
     machine = Machine(flexasr())
-    run(program.program, machine)
+    program.run(machine)
     small = machine.memories["gb_core_small_buffer"]
-    # the weights follow the query, which is one vector long
-    return [float(value_of(small[LANES + row], weight_bias)) for row in range(count)]
+    first = LANES * program.template.sizes["base_scores"]  # which the weights replace
+    return [float(value_of(small[first + row], weight_bias)) for row in range(count)]

@@ -247,8 +247,8 @@ def leak() -> Finding:
         ),
         status=f"REFUTED, {_REPLAYED}",
         limits=(
-            "drivers that write zeros to SPAD1 first, or pad on the host and read only inner outputs as this "
-            "assembler and the mapping do, are not affected. The recording of the hardware's model, which decides "
+            "drivers that write zeros to SPAD1 first, or pad on the host and read only inner outputs as the "
+            "mappings' programs do, are not affected. The recording of the hardware's model, which decides "
             "the coordinates, has no such output: it began with zeros."
         ),
     )

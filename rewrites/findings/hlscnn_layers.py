@@ -1,6 +1,6 @@
 """Single starts of HLSCNN's convolution, drawn and shrunk by Hypothesis, and run on the interpreter.
 
-A :class:`Layer` says what the registers and memories hold before the start, also what no assembler would write: output
+A :class:`Layer` says what the registers and memories hold before the start, also what no driver would write: output
 sizes that do not fit, kernels larger than the input, old contents of the output's memory.  It runs as a program at the
 port: what is found replays as it was found.
 """

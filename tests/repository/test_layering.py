@@ -32,8 +32,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "accel_models.flexasr": set(),
     "accel_models.hlscnn": set(),
     "accel_models.vta": set(),
-    "accel_models.flexasr.units": set(),
-    "accel_models.flexasr.assembler": {"accel_models.flexasr.units"},
     "ilaverify.proving": set(),
     "ilaverify.cli": {"ilaverify.proving"},
     "ir_semantics.tensors": {"ir_semantics.scalars"},

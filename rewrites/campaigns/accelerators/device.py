@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_models.flexasr.assembler import Assembled
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.quantise import Quantised, quantise
@@ -14,17 +13,15 @@ from accel_models.hlscnn.options import HlscnnOptions
 from accel_models.vta import program as vta_program
 from accel_models.vta.assembler import TensorProgram
 from accel_models.vta.model import vta
-from ila_lang import CommandStream, Simulator
+from ila_lang import Simulator
 from rewrites.mappings.programs import DeviceProgram
 
 __all__ = ["fitting_bias", "quantise_fitting", "run_flexasr", "run_hlscnn", "run_vta"]
 
 
-def run_flexasr(assembled: Assembled, options: FlexAsrOptions | None = None) -> Quantised:
-    """What a program reads on a reset FlexASR."""
-    stream = CommandStream(assembled.commands.columns())
-    words = [word for _, word in Simulator(flexasr(options)).execute(stream, ["data_out"])["data_out"]]
-    return assembled.read_output(np.array(words, np.uint8).reshape(len(words), -1))
+def run_flexasr(program: DeviceProgram[Quantised], options: FlexAsrOptions | None = None) -> Quantised:
+    """The result of a program on a reset FlexASR."""
+    return program.run(Simulator(flexasr(options)))
 
 
 def run_hlscnn(convolution: DeviceProgram[NDArray[np.int16]], options: HlscnnOptions) -> NDArray[np.int16]:

@@ -1,8 +1,7 @@
 """What FlexASR's programs for the units of the global buffer have in common, with sizes left open.
 
 A matrix of T timesteps and nv vectors of 16 features lies in the large buffer at entry 0 of its manager; rows of nv
-vectors lie in the small buffer.  Layouts and register contents are those of the published drivers, as in
-``accel_models.flexasr.assembler``.
+vectors lie in the small buffer.  Layouts and register contents are those of the published drivers.
 """
 
 from __future__ import annotations

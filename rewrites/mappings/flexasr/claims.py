@@ -16,7 +16,7 @@ from .padding import padding_mapping
 from .pooling import pooling_mapping, selection_mapping
 from .recurrent import recurrent_mapping
 
-__all__ = ["CHAINS", "CLAIMS", "LAYER_NORM", "LINEAR", "POOLS", "RECURRENT", "RELOAD"]
+__all__ = ["ATTENTION", "CHAINS", "CLAIMS", "LAYER_NORM", "LINEAR", "POOLS", "RECURRENT", "RELOAD"]
 
 POOLS: Final = {
     kind: MappingClaim(
@@ -70,6 +70,10 @@ LAYER_NORM: Final = MappingClaim(
     "flexasr_layernorm", "layer normalisation of each timestep, on FlexASR's LayerNorm", layer_norm_mapping
 )
 
+ATTENTION: Final = MappingClaim(
+    "flexasr_attention", "attention of one query, on FlexASR's Attention", attention_mapping
+)
+
 CLAIMS: Final = (
     *POOLS.values(),
     *CHAINS.values(),
@@ -89,7 +93,7 @@ CLAIMS: Final = (
     *RECURRENT.values(),
     MappingClaim("flexasr_zeropad", "rows of zeros after a tensor, on FlexASR's ZeroPadding", padding_mapping),
     LAYER_NORM,
-    MappingClaim("flexasr_attention", "attention of one query, on FlexASR's Attention", attention_mapping),
+    ATTENTION,
     MappingClaim(
         "flexasr_maxpool_select",
         "a false claim, kept as an example: max returns an operand unchanged",

@@ -4,7 +4,7 @@ A layer of ``gates`` gates computes, per timestep, 4*no vectors of outputs; PE p
 each vector all gates.  Its matrices are multiplied with the input (ni vectors) and, in recurrent layers, with the
 hidden state (4*no vectors).  A PE's input buffer holds input, biases of its matrix, hidden state, biases of its matrix.
 
-Layouts and register contents are those of the published drivers, as in ``accel_models.flexasr.assembler``.
+Layouts and register contents are those of the published drivers.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ PE p computes the vectors p*no .. p*no + no - 1 of the output.
 
 from __future__ import annotations
 
-from accel_models.flexasr.assembler import activation as programs
+from accel_models.flexasr import micro_programs as programs
 from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.functions import adpfloat_mul, pe_add_bias, pe_saturate, pe_shift, relu, sigmoid, tanh
 from accel_models.flexasr.model import FlexAsrOptions, flexasr

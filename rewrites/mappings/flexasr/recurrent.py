@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from accel_models.flexasr.assembler import activation as programs
+from accel_models.flexasr import micro_programs as programs
 from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.functions import eadd, emul, onex, pe_add_bias, pe_saturate, pe_shift, sigmoid, tanh
 from accel_models.flexasr.model import FlexAsrOptions, flexasr

@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accel_models.flexasr import numerics as flexasr_numerics
-from accel_models.flexasr.assembler import linear as assemble_linear
 from ila_lang import compile_terms
 from ir_semantics.scalars import intervals
 from rewrites.bounds.bound_runs import FRACTION_BITS, WIDTHS, Data, _Device, beyond, survey_bound
@@ -32,6 +31,7 @@ from rewrites.bounds.kernel.replay import LAWS, replay
 from rewrites.bounds.lemmas import real_rules
 from rewrites.bounds.lemmas.real_rules import prove_rule
 from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
+from rewrites.mappings.flexasr.operations import linear
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 
@@ -418,7 +418,7 @@ def test_the_device_side_is_what_the_unit_computes() -> None:
     """FlexASR's linear layer: the term's words, against the simulator's codes."""
     draw = np.random.default_rng(0)
     x, w, b = (quantise_fitting(draw.uniform(-1, 1, shape)) for shape in ((2, 16), (64, 16), (64,)))
-    got = run_flexasr(assemble_linear(x, w, b, output_bias=4))
+    got = run_flexasr(linear(x, w, b, output_bias=4))
     theorem = OPERATORS["FlexASR linear"].theorem
     biases = {"b_w": w.bias, "b_x": x.bias, "b_b": b.bias, "b_y": 4}
     for row, column in ((0, 0), (1, 5), (1, 63)):

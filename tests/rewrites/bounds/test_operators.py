@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accel_models.flexasr.assembler import attention as assemble_attention
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.quantise import quantise
 from accel_models.hlscnn.model import hlscnn
@@ -40,6 +39,7 @@ from rewrites.bounds.kernel.formula import (
 from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr, run_hlscnn, run_vta
 from rewrites.campaigns.campaign import CampaignResult, run_campaign
 from rewrites.campaigns.definition import Campaign
+from rewrites.mappings.flexasr.operations import attention
 from rewrites.mappings.hlscnn.operations import conv2d
 
 # -- formulas ----------------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ def run_attention(timesteps: int) -> tuple[np.ndarray, float]:
     """The result for equal keys of 1, which is 1 for every number of them."""
     keys, query = quantise_fitting(np.ones((timesteps, 16))), quantise_fitting(np.full(16, 0.25))
     bound = a_priori.attention(keys, query, np.ones(16), 3, 6).value
-    result = run_flexasr(assemble_attention(keys, query, output_bias=6, weight_bias=3)).values
+    result = run_flexasr(attention(keys, query, output_bias=6, weight_bias=3)).values
     return result, math.inf if bound is None else float(bound)
 
 
@@ -311,7 +311,7 @@ def test_a_score_that_is_rounded_down_to_0_is_not_taken_for_less() -> None:
         bound = a_priori.attention(k, q, np.zeros(16), 3, 0)
         reasons = [c.reason for c in bound.unmet]
         assert ("the unit takes a score of exactly 0 for -64" in reasons) is (counts == 1)
-        result = run_flexasr(assemble_attention(k, q, output_bias=0, weight_bias=3)).values
+        result = run_flexasr(attention(k, q, output_bias=0, weight_bias=3)).values
         assert result[3] == pytest.approx(keys[1, 3] / counts, rel=0.05)
 
 

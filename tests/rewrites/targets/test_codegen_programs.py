@@ -1,4 +1,4 @@
-"""Generated code computes, bit for bit, what programs of the assemblers compute; other parameters do not."""
+"""Generated code computes, bit for bit, what the accelerators are described to compute; other parameters do not."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from accel_models.flexasr import assembler
-from accel_models.flexasr.quantise import quantise
+from accel_models.flexasr.quantise import Quantised, quantise
 from accel_models.hlscnn.options import WGT_16BITS, HlscnnOptions
 from accel_models.hlscnn.quantise import activation_format, result_format
 from ila_lang.text.portable import digest, functions_of
 from ilaverify.catalogue import all_entries
-from rewrites.campaigns.accelerators.device import run_flexasr
 from rewrites.claims.names import slug
 from rewrites.claims.subjects.numerics import LemmaSubject
 from rewrites.compiler.codegen import Devices, Options, interface, is_program_of, programs
@@ -26,6 +24,7 @@ from rewrites.targets.hlscnn import code as hlscnn
 from rewrites.targets.hlscnn.tiling import Tiling
 from rewrites.targets.vta import code as vta
 from smt_encodings.claims import Status
+from tests.accel_models.flexasr import tensor_oracle
 from tests.accel_models.hlscnn import oracle as convolution_oracle
 from tests.rewrites.compiler.offload.offload_gates import OPERATORS
 from tests.rewrites.targets.nodes import DEVICES, Case, case, normal
@@ -38,7 +37,7 @@ def scaled(c: Case, position: int, scale: int) -> Reals:
 
 
 def by_flexasr_linear(c: Case) -> Reals:
-    """Quantised by the host's functions, assembled by the driver, run by the simulator."""
+    """Quantised by the host's functions, computed as the hardware is described."""
     q, activation = c.quantisation, str(c.node.attribute("activation"))
     total = q["scale_x"] + q["scale_w"]
     x, w, b = (
@@ -46,17 +45,15 @@ def by_flexasr_linear(c: Case) -> Reals:
         for i, (n, s) in enumerate(zip("xwb", (q["scale_x"], q["scale_w"], total), strict=True))
     )
     known = None if activation == "none" else activation
-    program = assembler.linear(x, w, b, output_bias=q["bias_y"], activation=known)
-    return run_flexasr(program).values * 2.0**total
+    return Quantised(tensor_oracle.linear(x, w, b, q["bias_y"], known), q["bias_y"]).values * 2.0**total
 
 
 def by_flexasr_pool(c: Case) -> Reals:
     q = c.quantisation
     x = quantise(scaled(c, 0, q["scale"]), q["bias"])
     program = flexasr_pools.POOLS[c.node.operator]
-    pool = assembler.max_pool if program.kind == "max" else assembler.mean_pool
-    for _ in range(program.steps):  # a program for each, which starts with the codes that the one before left
-        x = run_flexasr(pool(x))
+    for _ in range(program.steps):
+        x = Quantised(tensor_oracle.pool(program.kind, x), x.bias)
     return x.values * 2.0 ** q["scale"]
 
 
@@ -65,15 +62,15 @@ def by_flexasr_layer_norm(c: Case) -> Reals:
     x = quantise(scaled(c, 0, q["scale_x"]), q["bias_x"])
     gamma = quantise(scaled(c, 1, q["scale_y"]), q["bias_gamma"])
     beta = quantise(scaled(c, 2, q["scale_y"]), q["bias_beta"])
-    return run_flexasr(assembler.layer_norm(x, gamma, beta)).values * 2.0 ** q["scale_y"]
+    return Quantised(tensor_oracle.layer_norm(x, gamma, beta), x.bias).values * 2.0 ** q["scale_y"]
 
 
 def by_flexasr_recurrent(c: Case) -> Reals:
     q, s = c.quantisation, c.quantisation["scale_x"]
     names, scales = ("bias_x", "bias_w", "bias_u", "bias_b", "bias_c"), (s, -s, 0, 0, 0)
     x, w, u, b, d = (quantise(scaled(c, i, e), q[n]) for i, (n, e) in enumerate(zip(names, scales, strict=True)))
-    layer = {"flexasr.rnn": assembler.rnn, "flexasr.gru": assembler.gru, "flexasr.lstm": assembler.lstm}
-    return run_flexasr(layer[c.node.operator](x, w, u, b, d, state_bias=q["bias_h"])).values
+    kind = c.node.operator.removeprefix("flexasr.")
+    return Quantised(tensor_oracle.recurrent(kind, x, (w, u, b, d), q["bias_h"]), q["bias_h"]).values
 
 
 def by_hlscnn(c: Case) -> Reals:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_models.flexasr.assembler import Assembled, Commands
-from accel_models.flexasr.assembler import attention as assemble
-from accel_models.flexasr.assembler.commands import READ
-from accel_models.flexasr.layout import LANES, SMALL_BASE
-from accel_models.flexasr.quantise import Quantised
+from accel_models.flexasr.layout import LANES
+from accel_models.flexasr.model import flexasr
+from accel_models.flexasr.quantise import Quantised, dequantise
+from ila_lang import Simulator
 from ir_semantics import reference
 from rewrites.bounds import a_priori
 from rewrites.bounds.a_priori import FLOAT_ERROR
@@ -20,8 +18,9 @@ from rewrites.campaigns.accelerators.bounds import RANGE, Bounded, encoded, expo
 from rewrites.campaigns.accelerators.device import fitting_bias, quantise_fitting, run_flexasr
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, Skip, Violation, compare
 from rewrites.campaigns.distributions import REAL, draw_real
+from rewrites.mappings.flexasr.operations import attention
 
-__all__ = ["CAMPAIGNS", "MOST_WEIGHT", "WEIGHT_BIAS", "bounded", "make", "read_weights", "run"]
+__all__ = ["CAMPAIGNS", "MOST_WEIGHT", "WEIGHT_BIAS", "bounded", "make", "run", "weights_of"]
 
 Reals = NDArray[np.float64]
 
@@ -56,7 +55,7 @@ def run(example: Example) -> tuple[Reals, Reals, Reals, Quantised, Quantised, in
     q_keys, q_query = quantise_fitting(keys), quantise_fitting(query)
     whole = reference.attention(keys, query)
     output_bias = fitting_bias(whole)
-    result = run_flexasr(assemble(q_keys, q_query, output_bias=output_bias, weight_bias=WEIGHT_BIAS)).values
+    result = run_flexasr(attention(q_keys, q_query, output_bias=output_bias, weight_bias=WEIGHT_BIAS)).values
     return whole, result, reference.attention(q_keys.values, q_query.values), q_keys, q_query, output_bias
 
 
@@ -97,19 +96,12 @@ def _evaluate(example: Example) -> Outcome:
 # -- the weights ----------------------------------------------------------------------------------------
 
 
-def read_weights(program: Assembled, timesteps: int, features: int) -> Assembled:
-    """The same program reading the softmax weights [timesteps] instead of the result.
-
-    Weights lie behind the query in the small buffer, 16 to a vector.
-    """
-    kept = program.commands.modes != READ
-    places = -(-features // LANES) + np.arange(-(-timesteps // LANES))
-    commands = Commands(
-        np.concatenate([program.commands.modes[kept], np.full(len(places), READ, np.uint8)]),
-        np.concatenate([program.commands.addresses[kept], (SMALL_BASE + LANES * places).astype(np.uint32)]),
-        np.concatenate([program.commands.data[kept], np.zeros((len(places), LANES), np.uint8)]),
-    )
-    return replace(program, commands=commands, shape=(timesteps,), bias=WEIGHT_BIAS)
+def weights_of(keys: Quantised, query: Quantised) -> Reals:
+    """The softmax weights [timesteps]: the unit leaves them in the place of the scores, 16 to a vector."""
+    program, device = attention(keys, query, output_bias=7, weight_bias=WEIGHT_BIAS), Simulator(flexasr())
+    program.run(device)
+    first = LANES * program.template.sizes["base_scores"]
+    return dequantise(device.memories["gb_core_small_buffer"].words[first : first + len(keys.codes)], WEIGHT_BIAS)
 
 
 def _evaluate_sum(example: Example) -> Outcome:
@@ -117,8 +109,7 @@ def _evaluate_sum(example: Example) -> Outcome:
     scores = keys.values @ query.values
     if not scores.all():
         raise Skip("a score is exactly 0, which the unit takes for -64")
-    program = assemble(keys, query, output_bias=7, weight_bias=WEIGHT_BIAS)
-    weights = run_flexasr(read_weights(program, *keys.shape)).values
+    weights = weights_of(keys, query)
     total = float(weights.sum())
     violation = None
     if total > MOST_WEIGHT:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_models.flexasr.assembler import layer_norm as assemble
 from accel_models.flexasr.quantise import Quantised
 from ir_semantics import reference
 from rewrites.bounds import a_priori
@@ -25,6 +24,7 @@ from rewrites.campaigns.accelerators.bounds import (
 from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare
 from rewrites.campaigns.distributions import REAL, draw_real
+from rewrites.mappings.flexasr.operations import layer_norm
 
 __all__ = ["CAMPAIGNS", "EPSILON", "bounded", "outside", "run"]
 
@@ -51,7 +51,7 @@ def run(example: Example) -> tuple[Reals, Reals, Reals, tuple[Quantised, Quantis
     x, gamma, beta = (example.arrays[name] for name in ("x", "gamma", "beta"))
     q_x, q_gamma, q_beta = (quantise_fitting(a) for a in (x, gamma, beta))
     inputs = q_x, q_gamma, q_beta
-    result = run_flexasr(assemble(*inputs)).values
+    result = run_flexasr(layer_norm(*inputs)).values
     ideal = reference.layer_norm(*(q.values for q in inputs), eps=EPSILON)
     return reference.layer_norm(x, gamma, beta, eps=EPSILON), result, ideal, inputs
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_models.flexasr.assembler import linear as assemble
 from ir_semantics import reference
 from rewrites.bounds import a_priori
 from rewrites.campaigns.accelerators.bounds import dense, encoded, exact
 from rewrites.campaigns.accelerators.device import fitting_bias, quantise_fitting, run_flexasr
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare
 from rewrites.campaigns.distributions import HEAVY, NORMAL, UNIFORM, draw_real
+from rewrites.mappings.flexasr.operations import linear
 
 __all__ = ["CAMPAIGNS", "make"]
 
@@ -37,7 +37,7 @@ def evaluate(example: Example) -> Outcome:
     whole = reference.dense(x, w, b)
     q_x, q_w, q_b = (quantise_fitting(a) for a in (x, w, b))
     output_bias = fitting_bias(whole)
-    result = run_flexasr(assemble(q_x, q_w, q_b, output_bias=output_bias)).values
+    result = run_flexasr(linear(q_x, q_w, q_b, output_bias=output_bias)).values
     ideal = reference.dense(q_x.values, q_w.values, q_b.values)
     bound = encoded(dense(q_w.values, exact(q_x.values), q_b.values, q_w.bias, q_x.bias), output_bias).error
     limit = a_priori.linear(q_x, q_w, q_b, ideal, output_bias).value

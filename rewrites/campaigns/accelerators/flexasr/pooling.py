@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 
-from accel_models.flexasr.assembler import add_pool, max_pool, mean_pool
 from accel_models.flexasr.quantise import quantise
 from ir_semantics.reference import pool_over_time
 from rewrites.bounds import a_priori
@@ -16,6 +15,7 @@ from rewrites.campaigns.accelerators.bounds import encoded, exact
 from rewrites.campaigns.accelerators.device import run_flexasr
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare, first_violation
 from rewrites.campaigns.distributions import REAL, draw_real
+from rewrites.mappings.flexasr.operations import pool
 
 __all__ = ["CAMPAIGNS", "PARAMETERS", "make_matrix", "pooling"]
 
@@ -31,7 +31,7 @@ def make_matrix(parameters: Mapping[str, int], distribution: str, generator: np.
 def _run_max(example: Example) -> Outcome:
     x = example.arrays["x"]
     q = quantise(x)
-    result = run_flexasr(max_pool(q))
+    result = run_flexasr(pool("max", q))
     ideal = pool_over_time(q.values, "max")
     wanted = quantise(ideal, q.bias).codes  # the maximum of codes is the value of a code: this is exact
     violation = first_violation(
@@ -43,12 +43,11 @@ def _run_max(example: Example) -> Outcome:
 
 def pooling(kind: Literal["mean", "add"]) -> Campaign:
     """The campaign of mean or sum pooling."""
-    assemble = mean_pool if kind == "mean" else add_pool
 
     def run(example: Example) -> Outcome:
         x = example.arrays["x"]
         q = quantise(x)
-        result = run_flexasr(assemble(q)).values
+        result = run_flexasr(pool(kind, q)).values
         ideal = pool_over_time(q.values, kind)
         bound = encoded(exact(ideal), q.bias).error
         margin, violation = compare(result, ideal, bound, a_priori.pooling(kind, q, ideal).value)

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_models.flexasr import assembler
-from accel_models.flexasr.assembler import Assembled
 from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.quantise import Quantised
 from ir_semantics import reference
@@ -18,6 +16,7 @@ from rewrites.campaigns.accelerators.bounds import Bounded, dense, encoded, exac
 from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare, first_violation
 from rewrites.campaigns.distributions import NORMAL, UNIFORM, draw_real
+from rewrites.mappings.flexasr.operations import recurrent
 
 __all__ = ["CAMPAIGNS", "CELLS", "Cell", "inputs_of", "make_layer", "run_layer"]
 
@@ -37,7 +36,6 @@ class Cell:
 
     name: str
     gates: int
-    assemble: Callable[..., Assembled]
     reference: Callable[..., Reals]
     step: Callable[[list[Bounded], list[Bounded], Bounded], tuple[Bounded, Bounded]]
 
@@ -61,9 +59,9 @@ def _lstm_step(x: list[Bounded], h: list[Bounded], kept: Bounded) -> tuple[Bound
 
 
 CELLS = {
-    "rnn": Cell("rnn", 1, assembler.rnn, reference.rnn, _rnn_step),
-    "gru": Cell("gru", 3, assembler.gru, reference.gru, _gru_step),
-    "lstm": Cell("lstm", 4, assembler.lstm, lambda *args: reference.lstm(*args)[0], _lstm_step),
+    "rnn": Cell("rnn", 1, reference.rnn, _rnn_step),
+    "gru": Cell("gru", 3, reference.gru, _gru_step),
+    "lstm": Cell("lstm", 4, lambda *args: reference.lstm(*args)[0], _lstm_step),
 }
 
 
@@ -93,7 +91,7 @@ def inputs_of(example: Example) -> list[Quantised]:
 
 def run_layer(cell: Cell, inputs: list[Quantised], state_bias: int, options: FlexAsrOptions | None = None) -> Quantised:
     """The hidden states [T, H] on FlexASR."""
-    return run_flexasr(cell.assemble(*inputs, state_bias=state_bias), options)
+    return run_flexasr(recurrent(cell.name, *inputs, state_bias=state_bias), options)
 
 
 def bounded_layer(cell: Cell, inputs: list[Quantised], state_bias: int) -> Bounded:

@@ -26,13 +26,12 @@ from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, r
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
 from rewrites.compiler.codegen.parts import placed_behind
 from rewrites.mappings.flexasr.claims import RECURRENT
+from rewrites.mappings.flexasr.operations import GATES
 
 from .adaptive import AdaptiveImplementation, adaptive_bias, adaptive_scale
 
 __all__ = ["Recurrent"]
 
-GATES: Mapping[str, tuple[int, ...]] = {"lstm": (0, 2, 1, 3), "gru": (0, 2, 1), "rnn": (0,)}
-"""For each gate in the order in which FlexASR computes them (i, g, f, o; r, n, z), its place among the operands'."""
 FEATURES = 64
 _NOTHING = "rounding may change a state by 2 or more, and states lie in -1 .. 1"
 

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import bmc.prove
 import chc.mapping.prove
-from accel_models.flexasr.assembler import activation as programs
-from accel_models.flexasr.assembler import gru, linear, lstm, rnn
-from accel_models.flexasr.model import flexasr
+from accel_models.flexasr import micro_programs as programs
 from accel_models.flexasr.options import FlexAsrOptions
-from accel_models.flexasr.program import run
-from accel_models.flexasr.quantise import Quantised
-from ila_lang import Fragment, Kernel, Machine, run_fragment
-from ila_lang.interpreter.compile import Memory
+from ila_lang import Fragment, Kernel
 from ila_lang.mapping import SizeError, TensorMapping
 from rewrites.mappings.flexasr import layers as flexasr_layers
 from rewrites.mappings.flexasr import linear as flexasr_linear
@@ -148,44 +142,3 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
             LINEAR.sizes_for(shape)
     with pytest.raises(SizeError, match="must be ROWSxFEATURES_INxFEATURES_OUT, not 2x32"):
         LINEAR.sizes_for((2, 32))
-
-
-# -- the programs of the claims are those that the assembler writes ------------------------------------
-
-
-def ran(mapping: TensorMapping, sizes: dict[str, int], data: dict[str, np.ndarray]) -> np.ndarray:
-    """The output of a claim's device program on host tensors."""
-    words = {n: dict(enumerate(t.ravel().tolist())) for n, t in data.items()}
-    host = {n: Memory(0, words.get(n, {})) for n in mapping.device.tensors}
-    run_fragment(mapping.device, sizes, host, Machine(mapping.device.ila))
-    rows, columns = mapping.output_extents(sizes)
-    return np.array([host["host_y"][i] for i in range(rows * columns)], np.uint8).reshape(rows, columns)
-
-
-def random_codes(seed: int, **shapes: tuple[int, ...]) -> dict[str, np.ndarray]:
-    """Any codes of small magnitude, so that sums do not all saturate."""
-    rng = np.random.default_rng(seed)
-    return {n: (rng.integers(0, 72, s) | rng.integers(0, 2, s) << 7).astype(np.uint8) for n, s in shapes.items()}
-
-
-def test_the_linear_program_is_that_of_the_assembler() -> None:
-    sizes = LINEAR.sizes_for((3, 32, 128)) | {"bias_w": 2, "bias_x": 1, "bias_b": 3, "bias_y": 2}
-    data = random_codes(1, host_x=(3, 32), host_w=(128, 32), host_b=(128,))
-    x, w, b = (Quantised(data[f"host_{n}"], sizes[f"bias_{n}"]) for n in "xwb")
-    result = linear(x, w, b, output_bias=2, activation="relu")
-    wanted = result.read_output(run(result.program, Machine(flexasr()))).codes
-    assert np.array_equal(ran(LINEAR, sizes, data), wanted)
-
-
-@pytest.mark.parametrize("kind", CELLS)
-def test_the_recurrent_programs_are_those_of_the_assembler(kind: str) -> None:
-    mapping, (gates, _, _, _) = recurrent_mapping(kind), CELLS[kind]
-    g = len(gates)
-    biases = {"bias_w": 2, "bias_x": 1, "bias_b": 3, "bias_u": 2, "bias_c": 1, "bias_h": 2}
-    sizes = mapping.sizes_for((3, 16, 64)) | biases
-    data = random_codes(2, host_x=(3, 16), host_w=(g * 64, 16), host_u=(g * 64, 64), host_b=(g * 64,), host_c=(g * 64,))
-    x, w, b, u, c = (Quantised(data[f"host_{n}"], sizes[f"bias_{n}"]) for n in "xwbuc")
-    assemble, order = {"rnn": (rnn, {}), "gru": (gru, {"gates": "rnz"}), "lstm": (lstm, {"gates": "igfo"})}[kind]
-    result = assemble(x, w, u, b, c, state_bias=2, **order)  # type: ignore[operator]
-    wanted = result.read_output(run(result.program, Machine(flexasr()))).codes
-    assert np.array_equal(ran(mapping, sizes, data), wanted)

@@ -1,4 +1,4 @@
-"""What FlexASR computes for whole tensors of codes, on Python's and NumPy's integers: an oracle for assembled programs.
+"""What FlexASR computes for whole tensors of codes, on Python's and NumPy's integers: an oracle for whole programs.
 
 Written from the description of the hardware, without the product's numerics, layouts or micro-programs.
 """
@@ -56,6 +56,24 @@ def encode(value: int, fraction: int, bias: int) -> int:
 def encoded(values: Ints, fraction: int, bias: int) -> Ints:
     values = np.asarray(values)
     return np.array([encode(v, fraction, bias) for v in values.ravel()], np.uint8).reshape(values.shape)
+
+
+# -- pooling ------------------------------------------------------------------------------------------
+
+
+def pool(kind: str, x: Any) -> Ints:
+    """Codes [T / 2, F] of "max", "mean" or "add": at bias 0, with one rounding."""
+
+    def pair(left: int, right: int) -> int:
+        a, b = (int(fixed(code, 0)) for code in (left, right))
+        if kind == "max":
+            larger = left if a >= b else right
+            return 0 if larger & 0x7F == 0 else larger
+        # numbers at bias 0 have 14 fraction bits
+        return encode(a + b, 15 if kind == "mean" else 14, 0)
+
+    rows = zip(x.codes[0::2].tolist(), x.codes[1::2].tolist(), strict=True)
+    return np.array([[pair(a, b) for a, b in zip(*row, strict=True)] for row in rows], np.uint8)
 
 
 # -- processing elements ------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["GRU", "INSTRUCTIONS", "LSTM", "OPERATIONS", "RNN", "assemble", "disassemble", "linear_program", "pops"]
+__all__ = ["GRU", "INSTRUCTIONS", "LSTM", "OPERATIONS", "RNN", "assemble", "disassemble", "linear_program"]
 
 OPERATIONS = {
     "nop": 0x0,
@@ -123,11 +123,6 @@ def disassemble(code: bytes) -> list[str]:
             )
         lines.append(" ".join([name, ", ".join(f"r{n}" for n in _operands(name, byte))]).strip())
     return lines
-
-
-def pops(code: bytes) -> int:
-    """The vectors that a program takes from the core for each output vector."""
-    return sum(byte >> 4 == OPERATIONS["inpe"] for byte in code)
 
 
 def _operands(name: str, byte: int) -> list[int]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accel_models.flexasr.assembler.activation import (
+from accel_models.flexasr.micro_programs import (
     GRU,
     LSTM,
     OPERATIONS,
@@ -14,7 +14,6 @@ from accel_models.flexasr.assembler.activation import (
     assemble,
     disassemble,
     linear_program,
-    pops,
 )
 
 # as public driver programs have them, in execution order
@@ -50,10 +49,6 @@ def test_every_instruction_goes_both_ways(code: list[int]) -> None:
 def test_one_instruction_of_each_form() -> None:
     assert disassemble(bytes([0x00, 0x1C, 0x87, 0xD8])) == ["nop", "load r3", "eadd r1, r3", "onex r2"]
     assert assemble("  emul r3 ,r2 # a comment; copy r0\n\n nop;") == bytes([0x9E, 0x00])
-
-
-def test_pops() -> None:
-    assert [pops(assemble(text)) for text in (linear_program("relu"), RNN, GRU, LSTM)] == [1, 2, 6, 8]
 
 
 @pytest.mark.parametrize(
