@@ -44,12 +44,11 @@ class TensorRule:
     """
 
     name: str
-    statement: str
     left: Tensor
     right: Tensor
-    kind: Kind
     domain: Condition = TRUE
     equality: Equality = Equality.BIT_EXACT
+    kind: Kind = Kind.VALID
     positive: frozenset[str] = frozenset()
     masks: tuple[tuple[str, Shape], ...] = ()
     row: str = ""
@@ -57,7 +56,7 @@ class TensorRule:
 
     def __post_init__(self) -> None:
         wanted: tuple[tuple[type | UnionType, str, tuple[str, ...]], ...] = (
-            (str, "a text", ("name", "statement", "row", "note")),
+            (str, "a text", ("name", "row", "note")),
             (Tensor, "a tensor term; a number is written fill(...)", ("left", "right")),
             (Kind, "a Kind, such as Kind.VALID", ("kind",)),
             (Equality, "an Equality, such as Equality.OVER_REALS", ("equality",)),
@@ -114,6 +113,13 @@ class TensorRule:
                 )
         return found
 
+    @property
+    def statement(self) -> str:
+        """Both sides, and their condition, but not that sizes are positive."""
+        conditions = [f"{name} > 0" for name in sorted(self.positive)]
+        conditions += [str(p) for p in _parts(self.domain) if not (_natural(p) or _positive(p))]
+        return _floors(" if ".join([f"{self.left} = {self.right}", *filter(None, [" and ".join(conditions)])]))
+
     @cached_property
     def elements(self) -> tuple[Element, Element]:
         """The element of each side at any subscripts: which sizes and operators occur."""
@@ -148,7 +154,7 @@ class TensorRule:
             assumptions.append("maximum and minimum are those of IEEE 754-2019, with one NaN")
         return Claim(
             subject=self.name,
-            statement=f"{self.left} = {self.right}",
+            statement=_floors(f"{self.left} = {self.right}"),
             size_domain=self.size_domain,
             equality=self.equality,
             interpretations=(Interpretation.UNINTERPRETED,),
@@ -183,6 +189,13 @@ def _floors(text: str) -> str:
 def _natural(condition: Condition) -> bool:
     """Whether a condition says no more than that natural numbers are at least 0."""
     return isinstance(condition, AtLeastZero) and _is_natural(condition.value)
+
+
+def _positive(condition: Condition) -> bool:
+    """Whether a condition says no more than that a size is at least 1."""
+    return (
+        isinstance(condition, AtLeastZero) and _is_natural(condition.value + 1) and len(condition.value.variables) == 1
+    )
 
 
 def _is_natural(value: Index) -> bool:

@@ -188,7 +188,7 @@ class Scalar:
         return f"<Scalar {self}>"
 
     def __str__(self) -> str:
-        return _text(self)
+        return text_of(self, lambda name, _: name)
 
 
 Operand = Scalar | Fraction | float | int | bool
@@ -441,9 +441,17 @@ _INFIX = {
 }
 
 
-def _text(term: Scalar, above: int = 0) -> str:
+def text_of(term: Scalar, variable: Callable[[str, int], str], above: int = 0) -> str:
+    """A term as people write it, for a place with the precedence ``above``; what stands for a variable there is given.
+
+    Operators bind from 1 (or) to 6 (products); what must not have an operator outside of parentheses has a place of 7.
+    """
+
+    def of(term: Scalar, above: int = 0) -> str:
+        return text_of(term, variable, above)
+
     if term.op == "variable":
-        return str(term.payload)
+        return variable(str(term.payload), above)
     if term.op == "constant":
         if term.format == BOOLEAN:
             return "true" if term.payload else "false"
@@ -455,16 +463,16 @@ def _text(term: Scalar, above: int = 0) -> str:
     if term.op in _INFIX:
         symbol, level = _INFIX[term.op]
         shift = symbol in ("<<", ">>")
-        left, right = (_text(a, 7 if shift else level + i) for i, a in enumerate(term.args))
+        left, right = (of(a, 7 if shift else level + i) for i, a in enumerate(term.args))
         text = f"{left} {symbol} {right}"
         return f"({text})" if level < above else text
     if term.op == "neg":
-        return f"-{_text(term.args[0], 7)}"
+        return f"-{of(term.args[0], 7)}"
     if term.op == "not":
-        return f"not {_text(term.args[0], 7)}"
+        return f"not {of(term.args[0], 7)}"
     if term.op == "select":
-        condition, yes, no = (_text(a, 1) for a in term.args)
+        condition, yes, no = (of(a, 1) for a in term.args)
         text = f"if {condition} then {yes} else {no}"
         return f"({text})" if above else text
-    inner = ", ".join(_text(a) for a in term.args)
+    inner = ", ".join(of(a) for a in term.args)
     return f"{term.format}({inner})" if term.op == "cast" else f"{term.op}({inner})"

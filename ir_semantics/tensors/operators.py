@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from ir_semantics.scalars.terms import Scalar, variables
-from ir_semantics.scalars.terms import variable as scalar_variable
 
 from .conditions import Condition, equal, inside, le, lt, variables_of
 from .elements import Choice, Element, IndexValue, Reader, apply_scalar, literal
@@ -63,18 +62,6 @@ def map_(term: Scalar, **operands: Tensor) -> Tensor:
 
     alike = [equal(a, b) for t in operands.values() for a, b in zip(t.shape, first.shape, strict=True)]
     return make("map", list(operands.values()), first.shape, rule, requires=alike, term=term, names=list(operands))
-
-
-def binary(op: Callable[[Scalar, Scalar], Scalar]) -> Callable[[Tensor, Tensor], Tensor]:
-    """A scalar function of two operands as an operator on tensors of one shape."""
-    term = op(scalar_variable("x"), scalar_variable("y"))
-    return lambda x, y: map_(term, x=x, y=y)
-
-
-def unary(op: Callable[[Scalar], Scalar]) -> Callable[[Tensor], Tensor]:
-    """A scalar function of one operand as an operator on tensors."""
-    term = op(scalar_variable("x"))
-    return lambda x: map_(term, x=x)
 
 
 def broadcast(x: Tensor, dimensions: Sequence[IndexLike], axes: Sequence[int]) -> Tensor:

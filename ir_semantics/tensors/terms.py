@@ -14,6 +14,7 @@ from fractions import Fraction
 from .conditions import FALSE, Condition, both, le
 from .elements import Element, Number, Read, Reader, Rule
 from .index import Index, IndexLike, Names, index
+from .notation import notation
 
 __all__ = ["Shape", "Tensor", "element_of", "input_", "make", "operands_of", "require_axes", "shape", "well_formed"]
 
@@ -43,10 +44,7 @@ class Tensor:
         return len(self.shape)
 
     def __str__(self) -> str:
-        if self.operator == "input":
-            return dict(self.attributes)["name"]
-        inner = [*map(str, self.operands), *(f"{k}={v}" for k, v in self.attributes)]
-        return f"{self.operator}({', '.join(inner)})"
+        return notation(self)
 
 
 def shape(dimensions: Sequence[IndexLike]) -> Shape:

@@ -135,7 +135,7 @@ def test_a_wrong_rule_on_tensors(believing: Discharger, tmp_path: Path, monkeypa
     n = size("n")
     x = input_("x", n + n // 40)
     left, right = slice_(x, [0], [n]), slice_(x, [n // 40], [n + n // 40])
-    subject = TensorSubject("wrong", TensorRule("wrong", "wrong from 40 on", left, right, Kind.WRONG))
+    subject = TensorSubject("wrong", TensorRule("wrong", left, right, kind=Kind.WRONG))
     content = replays(subject, subject.prove(believing), tmp_path, monkeypatch)
     assert content["sizes"]["n"] >= 40
 

@@ -32,27 +32,22 @@ FIRST_OUTPUTS, OTHER_OUTPUTS = slice_(W, [0, 0], [Q, K]), slice_(W, [Q, 0], [N, 
 
 ROWS_IN_PARTS: Final = TensorRule(
     "tiny_gemm rows in two parts",
-    "x w^T = concat(x[:q] w^T, x[q:] w^T; rows)",
     product(X, W),
     concat(0, product(FIRST_ROWS, W), product(OTHER_ROWS, W)),
-    Kind.VALID,
     le(Q, M),
 )
 OUTPUTS_IN_PARTS: Final = TensorRule(
     "tiny_gemm outputs in two parts",
-    "x w^T = concat(x w[:q]^T, x w[q:]^T; columns)",
     product(X, W),
     concat(1, product(X, FIRST_OUTPUTS), product(X, OTHER_OUTPUTS)),
-    Kind.VALID,
     le(Q, N),
 )
 _EXCHANGED = TensorRule(
     "tiny_gemm outputs in two parts exchanged",
-    "x w^T = concat(x w[q:]^T, x w[:q]^T; columns)",
     product(X, W),
     concat(1, product(X, OTHER_OUTPUTS), product(X, FIRST_OUTPUTS)),
-    Kind.WRONG,
     both(at_least(1, M, K, Q), le(Q + 1, N)),
+    kind=Kind.WRONG,
 )
 
 # -- numbers: accumulators of 32 bits, bytes -------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chc.tensor_rules.rule import Kind, TensorRule
+from chc.tensor_rules.rule import TensorRule
 from ir_semantics.tensors.conditions import equal, le
 from ir_semantics.tensors.index import size
 from ir_semantics.tensors.operators import (
@@ -73,49 +73,40 @@ SPREAD = where(
 
 STRIDED_PIXELS = TensorRule(
     "1 x 1 convolution with a stride as subsampling",
-    "conv(x, stride s) = conv(x[::s]) for kernels of 1",
     conv(IMAGE, input_("w", OUT, C, 1, 1), strides=[S, T]),
     conv(slice_(IMAGE, [0] * 4, [N, C, H, W], [1, 1, S, T]), input_("w", OUT, C, 1, 1)),
-    Kind.VALID,
 )
 OUTPUTS_IN_PARTS = TensorRule(
     "outputs of a convolution in two parts",
-    "conv(x, w) = concat(conv(x, w[:q]), conv(x, w[q:]); channels)",
     conv(IMAGE, KERNEL, **SQUARE),
     concat(
         1,
         conv(IMAGE, slice_(KERNEL, [0] * 4, [Q, C, K, K]), **SQUARE),
         conv(IMAGE, slice_(KERNEL, [Q, 0, 0, 0], [OUT, C, K, K]), **SQUARE),
     ),
-    Kind.VALID,
     le(Q, OUT),
 )
 BATCHES_IN_PARTS = TensorRule(
     "batches of a convolution in two parts",
-    "conv(x, w) = concat(conv(x[:q], w), conv(x[q:], w); batch)",
     conv(IMAGE, KERNEL, **SQUARE),
     concat(
         0,
         conv(slice_(IMAGE, [0] * 4, [Q, C, H, W]), KERNEL, **SQUARE),
         conv(slice_(IMAGE, [Q, 0, 0, 0], [N, C, H, W]), KERNEL, **SQUARE),
     ),
-    Kind.VALID,
     le(Q, N),
 )
 
 _VALID = [
     TensorRule(
         "im2col of images",
-        "conv(x) = w reshaped [o, c k k] times patches [c k k, windows], reshaped, for results of h x w",
         conv(PADDED, KERNEL),
         im2col_2d(PADDED, KERNEL, {}),
-        Kind.VALID,
         at_least(1, N, C, OUT, K, H, W),
         equality=ORDER,
     ),
     TensorRule(
         "two groups as two convolutions",
-        "conv(x, w, 2 groups) = concat(conv(x[:, :c], w[:o]), conv(x[:, c:], w[o:]))",
         conv(GROUPED, PARTS, strides=[S], pads=[(P, P)], groups=2),
         concat(
             1,
@@ -132,111 +123,85 @@ _VALID = [
                 pads=[(P, P)],
             ),
         ),
-        Kind.VALID,
         at_least(1, OUT),
     ),
     TensorRule(
         "any number of groups as a convolution with zeros",
-        "conv(x, w, t groups) = conv(x, w spread to all channels with zeros)",
         conv(input_("x", N, T * C, W), input_("w", T * OUT, C, K), strides=[S], groups=T),
         conv(input_("x", N, T * C, W), _spread_groups(input_("w", T * OUT, C, K)), strides=[S]),
-        Kind.VALID,
         at_least(1, T, OUT, C, K),
         equality=REALS,
     ),
     TensorRule(
         "depthwise convolution of one channel",
-        "conv(x, w, c groups) for c = 1 is conv(x, w)",
         conv(input_("x", N, 1, W), input_("w", OUT, 1, K), groups=1),
         conv(input_("x", N, 1, W), input_("w", OUT, 1, K)),
-        Kind.VALID,
     ),
     TensorRule(
         "dilation as zeros in the kernel",
-        "conv(x, w, dilation d) = conv(x, w with d - 1 zeros between elements)",
         conv(SIGNAL, TAPS, strides=[S], pads=[(P, P)], dilations=[D]),
         conv(SIGNAL, SPREAD, strides=[S], pads=[(P, P)]),
-        Kind.VALID,
         equality=REALS,
     ),
     TensorRule(
         "1 x 1 convolution commutes with upsampling",
-        "conv(upsample(x)) = upsample(conv(x)) for kernels of 1",
         conv(upsample(IMAGE, [1, 1, S, T]), input_("w", OUT, C, 1, 1)),
         upsample(conv(IMAGE, input_("w", OUT, C, 1, 1)), [1, 1, S, T]),
-        Kind.VALID,
         at_least(1, H, W),
         note="what is left of the wrong rule L37",
     ),
     TensorRule(
         "convolution is linear in the image",
-        "conv(x + y, w) = conv(x, w) + conv(y, w)",
         conv(add(IMAGE, input_("y", N, C, H, W)), KERNEL, **SQUARE),
         add(conv(IMAGE, KERNEL, **SQUARE), conv(input_("y", N, C, H, W), KERNEL, **SQUARE)),
-        Kind.VALID,
         equality=REALS,
     ),
     TensorRule(
         "two convolutions of one image as one",
-        "concat(conv(x, w), conv(x, v)) = conv(x, concat(w, v))",
         concat(1, conv(IMAGE, KERNEL, **SQUARE), conv(IMAGE, input_("v", Q, C, K, K), **SQUARE)),
         conv(IMAGE, concat(0, KERNEL, input_("v", Q, C, K, K)), **SQUARE),
-        Kind.VALID,
     ),
     TensorRule(
         "a factor into the kernel",
-        "a conv(x, w) = conv(x, a w)",
         scale(conv(IMAGE, KERNEL, **SQUARE), input_("a")),
         conv(IMAGE, scale(KERNEL, input_("a")), **SQUARE),
-        Kind.VALID,
         equality=REALS,
     ),
     TensorRule(
         "convolution with a kernel as large as the image",
-        "conv(x, w) for kernels of the image's size = w flattened times x flattened",
         reshape(conv(SIGNAL, input_("w", OUT, C, W)), N, OUT),
         matmul(reshape(SIGNAL, N, C * W), transpose(reshape(input_("w", OUT, C, W), OUT, C * W), [1, 0])),
-        Kind.VALID,
         at_least(1, OUT, C, W),
         equality=ORDER,
     ),
     TensorRule(
         "flipping image and kernel",
-        "conv(reverse(x), w) = reverse(conv(x, reverse(w))), stride 1",
         conv(reverse(SIGNAL, 2), TAPS, pads=[(P, P)]),
         reverse(conv(SIGNAL, reverse(TAPS, 2), pads=[(P, P)]), 2),
-        Kind.VALID,
         equality=ORDER,
     ),
     TensorRule(
         "convolution commutes with exchange of height and width",
-        "conv(transpose(x), transpose(w)) = transpose(conv(x, w))",
         conv(transpose(IMAGE, [0, 1, 3, 2]), transpose(KERNEL, [0, 1, 3, 2]), **SQUARE),
         transpose(conv(IMAGE, KERNEL, **SQUARE), [0, 1, 3, 2]),
-        Kind.VALID,
         equality=ORDER,
     ),
     TensorRule(
         "rows of a convolution from a part of the image",
-        "conv(x)[q:] = conv(x[q:]) without pads, stride 1",
         slice_(conv(SIGNAL, TAPS), [0, 0, Q], [N, OUT, W - K + 1]),
         conv(slice_(SIGNAL, [0, 0, Q], [N, C, W]), TAPS),
-        Kind.VALID,
         le(Q + K, W),
     ),
     TensorRule(
         "1 x 1 convolution commutes with subsampling",
-        "conv(x)[::s] = conv(x[::s]) for kernels of 1",
         slice_(conv(IMAGE, input_("w", OUT, C, 1, 1)), [0] * 4, [N, OUT, H, W], [1, 1, S, T]),
         conv(slice_(IMAGE, [0] * 4, [N, C, H, W], [1, 1, S, T]), input_("w", OUT, C, 1, 1)),
-        Kind.VALID,
         at_least(1, H, W),
         row="6.9",
     ),
     STRIDED_PIXELS,
     TensorRule(
         "1 x 1 convolution as 3 x 3 with pads",
-        "conv(x, w) = conv(x, pad(w, 1), pads + 1)",
         conv(IMAGE, input_("w", OUT, C, 1, 1), strides=[S, S], pads=[(P, P), (P, P)]),
         conv(
             IMAGE,
@@ -244,13 +209,11 @@ _VALID = [
             strides=[S, S],
             pads=[(P + 1, P + 1), (P + 1, P + 1)],
         ),
-        Kind.VALID,
         equality=REALS,
         row="6.9",
     ),
     TensorRule(
         "1 x 1 convolution as matmul",
-        "conv(x, w) = w reshaped times x with the spatial axes flattened",
         conv(IMAGE, input_("w", OUT, C, 1, 1)),
         reshape(
             matmul(
@@ -261,28 +224,23 @@ _VALID = [
             H,
             W,
         ),
-        Kind.VALID,
         at_least(1, N, C, H, W, OUT),
         equality=ORDER,
     ),
     TensorRule(
         "im2col",
-        "conv(x) = w reshaped [o, c k] times patches [c k, windows]",
         conv(SIGNAL, TAPS, strides=[S], pads=[(P, P)]),
         im2col(),
-        Kind.VALID,
         at_least(1, N, C, K, OUT),
         equality=ORDER,
     ),
     TensorRule(
         "channels of a convolution in two parts",
-        "conv(x, w) = conv(x[:, :q], w[:, :q]) + conv(x[:, q:], w[:, q:])",
         conv(IMAGE, KERNEL, **SQUARE),
         add(
             conv(slice_(IMAGE, [0] * 4, [N, Q, H, W]), slice_(KERNEL, [0] * 4, [OUT, Q, K, K]), **SQUARE),
             conv(slice_(IMAGE, [0, Q, 0, 0], [N, C, H, W]), slice_(KERNEL, [0, Q, 0, 0], [OUT, C, K, K]), **SQUARE),
         ),
-        Kind.VALID,
         le(Q, C),
         equality=ORDER,
     ),
@@ -290,30 +248,24 @@ _VALID = [
     BATCHES_IN_PARTS,
     TensorRule(
         "batch normalisation into a convolution",
-        "(conv(x, w) - mu) g / d + b = conv(x, w g / d) + (b - mu g / d)",
         normalised(conv(IMAGE, KERNEL, **SQUARE), input_("b", OUT)),
         bias(
             conv(IMAGE, mul(KERNEL, along(GAIN, KERNEL, 0)), **SQUARE),
             sub(input_("b", OUT), mul(input_("mu", OUT), GAIN)),
             1,
         ),
-        Kind.VALID,
         equality=REALS,
     ),
     TensorRule(
         "zeros around a kernel",
-        "conv(x, w) = conv(x, pad(w, q), pads + q)",
         conv(SIGNAL, TAPS, strides=[S], pads=[(P, P)]),
         conv(SIGNAL, pad(TAPS, [0, 0, Q], [0, 0, Q]), strides=[S], pads=[(P + Q, P + Q)]),
-        Kind.VALID,
         equality=REALS,
     ),
     TensorRule(
         "convolution of an image with one row",
-        "2-D conv of [n, c, 1, w] = 1-D conv",
         conv(reshape(SIGNAL, N, C, 1, W), reshape(TAPS, OUT, C, 1, K), strides=[1, S], pads=[(0, 0), (P, P)]),
         reshape(conv(SIGNAL, TAPS, strides=[S], pads=[(P, P)]), N, OUT, 1, (W + 2 * P - K) // S + 1),
-        Kind.VALID,
         at_least(1, N, C, W, OUT, K),
         equality=ORDER,
     ),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from chc.tensor_rules.rule import Kind, TensorRule
-from ir_semantics.tensors.conditions import TRUE, both, equal, lt
+from chc.tensor_rules.rule import TensorRule
+from ir_semantics.tensors.conditions import both, equal, lt
 from ir_semantics.tensors.operators import expand_scalar, pad
 from ir_semantics.tensors.reductions import avg_pool
 from ir_semantics.tensors.terms import Tensor, input_
 from smt_encodings.claims import Equality
 
-from .words import add, at_least, sizes, sub
+from .words import add, at_least, repaired, sizes, sub, wrong
 
 __all__ = ["RULES"]
 
@@ -31,42 +31,33 @@ _FROM_ZERO = sub(IMAGE, expand_scalar(ZERO_POINT, IMAGE))
 _AROUND_ZERO = _padded(_FROM_ZERO, 0)
 
 RULES: tuple[TensorRule, ...] = (
-    TensorRule(
+    wrong(
         "pad with a zero point as VTA pads",
-        "pad(x, z) = pad(x, 0)",
         _padded(IMAGE, ZERO_POINT),
         _padded(IMAGE, 0),
-        Kind.WRONG,
         row="H9",
         note="VTA's LOAD pads with 0 only.",
     ),
-    TensorRule(
+    repaired(
         "pad with a zero point as VTA pads, from the zero point",
-        "pad(x, z) = pad(x - z, 0) + z",
         _padded(IMAGE, ZERO_POINT),
         add(_AROUND_ZERO, expand_scalar(ZERO_POINT, _AROUND_ZERO)),
-        Kind.REPAIRED,
-        TRUE,
         equality=REALS,
         row="H9",
     ),
-    TensorRule(
+    wrong(
         "average pooling that leaves pads out as the DPU divides",
-        "avgpool(x, count_include_pad=0) = avgpool(x, count_include_pad=1)",
         avg_pool(IMAGE, [K, K], **SQUARE),
         avg_pool(IMAGE, [K, K], **SQUARE, count_include_pad=True),
-        Kind.WRONG,
         MET,
         equality=REALS,
         row="H17",
         note="The DPU always divides by the number of elements of the window.",
     ),
-    TensorRule(
+    repaired(
         "average pooling without pads as the DPU divides",
-        "avgpool(x, count_include_pad=0) = avgpool(x, count_include_pad=1) without pads",
         avg_pool(IMAGE, [K, K], **SQUARE),
         avg_pool(IMAGE, [K, K], **SQUARE, count_include_pad=True),
-        Kind.REPAIRED,
         both(MET, equal(P, 0)),
         equality=REALS,
         row="H17",

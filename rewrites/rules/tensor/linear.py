@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from chc.tensor_rules.rule import Kind, TensorRule
 from ir_semantics.tensors.conditions import le
 from ir_semantics.tensors.operators import (
     broadcast,
@@ -51,292 +50,232 @@ from .inputs import (
     masked,
     normalised,
 )
-from .words import add, at_least, bias, mul, relu, scale
+from .words import add, at_least, bias, mul, relu, repaired, scale, wrong
 
 __all__ = ["RULES"]
 
 _WRONG = [
-    TensorRule(
+    wrong(
         "pad with any value into convolution",
-        "conv(pad(x, v)) = conv(x, pads)",
         conv(pad(SIGNAL, [0, 0, P], [0, 0, P], input_("v")), TAPS, strides=[S]),
         conv(SIGNAL, TAPS, strides=[S], pads=[(P, P)]),
-        Kind.WRONG,
         equality=REALS,
         row="L1",
     ),
-    TensorRule(
+    wrong(
         "relu out of convolution",
-        "conv(relu(x)) = relu(conv(x))",
         conv(relu(SIGNAL), TAPS),
         relu(conv(SIGNAL, TAPS)),
-        Kind.WRONG,
         equality=REALS,
         row="L3",
     ),
-    TensorRule(
+    wrong(
         "two convolutions with pads as one",
-        "conv(conv(x, v), w) = conv(x, v * w), all with pads that keep the size",
         conv(conv(SIGNAL, input_("v", Q, C, 3), pads=[(1, 1)]), input_("w", OUT, Q, 3), pads=[(1, 1)]),
         conv(SIGNAL, composed(input_("v", Q, C, 3), input_("w", OUT, Q, 3)), pads=[(2, 2)]),
-        Kind.WRONG,
         at_least(1, W),
         equality=REALS,
         row="L5",
     ),
-    TensorRule(
+    wrong(
         "products of matrices commute",
-        "a b = b a",
         matmul(input_("a", N, N), input_("b", N, N)),
         matmul(input_("b", N, N), input_("a", N, N)),
-        Kind.WRONG,
         equality=REALS,
         row="L7",
     ),
-    TensorRule(
+    wrong(
         "flatten NHWC as NCHW",
-        "w flatten(x as CHW) = w flatten(x as HWC)",
         dot(input_("w", OUT, C * H * W), reshape(input_("x", C, H, W), C * H * W)),
         dot(input_("w", OUT, C * H * W), reshape(transpose(input_("x", C, H, W), [1, 2, 0]), H * W * C)),
-        Kind.WRONG,
         at_least(1, C, H, W),
         equality=REALS,
         row="L11",
     ),
-    TensorRule(
+    wrong(
         "sum of x plus a scalar",
-        "sum(x + b) = sum(x) + b",
         reduce("sum", add(VECTOR, broadcast(input_("b"), [N], [])), [0]),
         add(reduce("sum", VECTOR, [0]), input_("b")),
-        Kind.WRONG,
         equality=REALS,
         row="L17",
     ),
-    TensorRule(
+    wrong(
         "maximum from 0",
-        "max(x) = max(x) with the initial value 0",
         reduce("max", MATRIX, [1]),
         reduce("max", MATRIX, [1], initial=0),
-        Kind.WRONG,
         at_least(1, M),
         row="L19",
     ),
-    TensorRule(
+    wrong(
         "softmax of a concatenation",
-        "softmax(concat(x, y)) = concat(softmax(x), softmax(y))",
         softmax(concat(1, MATRIX, input_("y", N, K)), 1),
         concat(1, softmax(MATRIX, 1), softmax(input_("y", N, K), 1)),
-        Kind.WRONG,
         equality=REALS,
         row="L21",
     ),
-    TensorRule(
+    wrong(
         "softmax of x plus a vector",
-        "softmax(x + b) = softmax(x) for a vector along the softmax axis",
         softmax(bias(MATRIX, input_("b", M), 1), 1),
         softmax(MATRIX, 1),
-        Kind.WRONG,
         equality=REALS,
         row="L23",
     ),
-    TensorRule(
+    wrong(
         "a factor into one operand of matmul plus bias",
-        "alpha (a b + c) = (alpha a) b + c",
         scale(add(matmul(A, B), input_("c", N, M)), input_("alpha")),
         add(matmul(scale(A, input_("alpha")), B), input_("c", N, M)),
-        Kind.WRONG,
         equality=REALS,
         row="L25",
     ),
-    TensorRule(
+    wrong(
         "scale after masking with -100",
-        "softmax(s where(m, x, -100)) = softmax(where(m, s x, -100))",
         softmax(scale(masked(MATRIX, -100), input_("s")), 1),
         softmax(masked(scale(MATRIX, input_("s")), -100), 1),
-        Kind.WRONG,
         equality=REALS,
         positive=frozenset({"s"}),
         masks=(MASK,),
         row="L27",
     ),
-    TensorRule(
+    wrong(
         "convolution as cross-correlation",
-        "conv with the kernel reversed = conv with the kernel as it is",
         conv(SIGNAL, TAPS, strides=[S], pads=[(P, P)], correlate=False),
         conv(SIGNAL, TAPS, strides=[S], pads=[(P, P)]),
-        Kind.WRONG,
         equality=REALS,
         row="L29",
     ),
-    TensorRule(
+    wrong(
         "rows through matmul become columns",
-        "concat(a, d; rows) b = concat(a b, d b; columns)",
         matmul(concat(0, A, input_("d", N, K)), B),
         concat(1, matmul(A, B), matmul(input_("d", N, K), B)),
-        Kind.WRONG,
         equality=REALS,
         row="L31",
     ),
-    TensorRule(
+    wrong(
         "convolution commutes with upsampling",
-        "conv(upsample(x, 2)) = upsample(conv(x), 2), kernel of 3 and pads of 1",
         conv(upsample(SIGNAL, [1, 1, 2]), input_("w", OUT, C, 3), pads=[(1, 1)]),
         upsample(conv(SIGNAL, input_("w", OUT, C, 3), pads=[(1, 1)]), [1, 1, 2]),
-        Kind.WRONG,
         at_least(1, W),
         equality=REALS,
         row="L37",
     ),
-    TensorRule(
+    wrong(
         "reversal commutes with cumulative sums",
-        "reverse(cumsum(x)) = cumsum(reverse(x))",
         reverse(cumsum(VECTOR, 0), 0),
         cumsum(reverse(VECTOR, 0), 0),
-        Kind.WRONG,
         equality=REALS,
         row="L39",
     ),
-    TensorRule(
+    wrong(
         "k x k convolution commutes with subsampling",
-        "conv(x)[::s] = conv(x[::s])",
         slice_(conv(SIGNAL, TAPS), [0, 0, 0], [N, OUT, W - K + 1], [1, 1, S]),
         conv(slice_(SIGNAL, [0, 0, 0], [N, C, W], [1, 1, S]), TAPS),
-        Kind.WRONG,
         le(K, 1 + (W - 1) // S),
         equality=REALS,
     ),
-    TensorRule(
+    wrong(
         "matmul in blocks with a wrong second block",
-        "a b = a[:, :q] b[:q] + a[:, q:] b[:k-q]",
         matmul(A, B),
         add(
             matmul(slice_(A, [0, 0], [N, Q]), slice_(B, [0, 0], [Q, M])),
             matmul(slice_(A, [0, Q], [N, K]), slice_(B, [0, 0], [K - Q, M])),
         ),
-        Kind.WRONG,
         le(Q, K),
         equality=ORDER,
     ),
-    TensorRule(
+    wrong(
         "transpose of a product without exchange",
-        "transpose(a b) = transpose(a) transpose(b)",
         transpose(matmul(input_("a", N, N), input_("b", N, N)), [1, 0]),
         matmul(transpose(input_("a", N, N), [1, 0]), transpose(input_("b", N, N), [1, 0])),
-        Kind.WRONG,
         equality=ORDER,
     ),
-    TensorRule(
+    wrong(
         "batch normalisation folded with the mean left out",
-        "(conv(x) - mu) g / d + b = conv(x; w g / d) + b",
         normalised(conv(SIGNAL, TAPS), input_("b", OUT)),
         bias(conv(SIGNAL, mul(TAPS, along(GAIN, TAPS, 0))), input_("b", OUT), 1),
-        Kind.WRONG,
         equality=REALS,
     ),
-    TensorRule(
+    wrong(
         "im2col with kernel and channel exchanged",
-        "conv(x) = w reshaped [o, c k] times patches [k c, windows]",
         conv(SIGNAL, TAPS, strides=[S], pads=[(P, P)]),
         im2col(exchanged=True),
-        Kind.WRONG,
         at_least(1, N, C, K, OUT),
         equality=ORDER,
     ),
 ]
 
 _REPAIRED = [
-    TensorRule(
+    repaired(
         "pad with zeros into convolution",
-        "conv(pad(x, 0)) = conv(x, pads)",
         conv(pad(IMAGE, [0, 0, P, Q], [0, 0, P, Q]), KERNEL, strides=[S, T]),
         conv(IMAGE, KERNEL, strides=[S, T], pads=[(P, P), (Q, Q)]),
-        Kind.REPAIRED,
         equality=REALS,
         row="L1",
     ),
-    TensorRule(
+    repaired(
         "two convolutions without pads as one",
-        "conv(conv(x, v), w) = conv(x, v * w) without pads",
         conv(conv(SIGNAL, FIRST), SECOND),
         conv(SIGNAL, composed(FIRST, SECOND)),
-        Kind.REPAIRED,
         equality=REALS,
         row="L5",
     ),
-    TensorRule(
+    repaired(
         "flatten NHWC with permuted weights",
-        "w flatten(x as CHW) = (w with columns permuted) flatten(x as HWC)",
         dot(input_("w", OUT, C * H * W), reshape(input_("x", C, H, W), C * H * W)),
         dot(
             reshape(transpose(reshape(input_("w", OUT, C * H * W), OUT, C, H, W), [0, 2, 3, 1]), OUT, H * W * C),
             reshape(transpose(input_("x", C, H, W), [1, 2, 0]), H * W * C),
         ),
-        Kind.REPAIRED,
         at_least(1, C, H, W),
         equality=ORDER,
         row="L11",
     ),
-    TensorRule(
+    repaired(
         "sum of x plus a scalar, counted",
-        "sum(x + b) = sum(x) + n b",
         reduce("sum", add(VECTOR, broadcast(input_("b"), [N], [])), [0]),
         add(reduce("sum", VECTOR, [0]), mul(number(N), input_("b"))),
-        Kind.REPAIRED,
         equality=REALS,
         row="L17",
     ),
-    TensorRule(
+    repaired(
         "maximum from -inf",
-        "max(x) = max(x) with the initial value -inf",
         reduce("max", MATRIX, [1]),
         reduce("max", MATRIX, [1], initial=float("-inf")),
-        Kind.REPAIRED,
         row="L19",
     ),
-    TensorRule(
+    repaired(
         "softmax of x plus a scalar",
-        "softmax(x + c) = softmax(x) for one scalar c",
         softmax(add(MATRIX, broadcast(input_("c"), [N, M], [])), 1),
         softmax(MATRIX, 1),
-        Kind.REPAIRED,
         equality=REALS,
         row="L23",
     ),
-    TensorRule(
+    repaired(
         "a factor into matmul and bias",
-        "alpha (a b + c) = (alpha a) b + alpha c",
         scale(add(matmul(A, B), input_("c", N, M)), input_("alpha")),
         add(matmul(scale(A, input_("alpha")), B), scale(input_("c", N, M), input_("alpha"))),
-        Kind.REPAIRED,
         equality=REALS,
         row="L25",
     ),
-    TensorRule(
+    repaired(
         "scale after masking with -inf",
-        "softmax(s where(m, x, -inf)) = softmax(where(m, s x, -inf)) for s > 0",
         softmax(scale(masked(MATRIX, float("-inf")), input_("s")), 1),
         softmax(masked(scale(MATRIX, input_("s")), float("-inf")), 1),
-        Kind.REPAIRED,
         equality=REALS,
         positive=frozenset({"s"}),
         masks=(MASK,),
         row="L27",
     ),
-    TensorRule(
+    repaired(
         "convolution as cross-correlation with a symmetric kernel",
-        "conv with the kernel reversed = conv with the kernel as it is, for w[k] = w[K-1-k]",
         conv(SIGNAL, SYMMETRIC, strides=[S], pads=[(P, P)], correlate=False),
         conv(SIGNAL, SYMMETRIC, strides=[S], pads=[(P, P)]),
-        Kind.REPAIRED,
         equality=REALS,
         row="L29",
     ),
-    TensorRule(
+    repaired(
         "rows through matmul",
-        "concat(a, d; rows) b = concat(a b, d b; rows)",
         matmul(concat(0, A, input_("d", OUT, K)), B),
         concat(0, matmul(A, B), matmul(input_("d", OUT, K), B)),
-        Kind.REPAIRED,
         row="L31",
         note="also the valid control: every element is the same sum in the same order",
     ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from chc.tensor_rules.rule import Kind, TensorRule
+from chc.tensor_rules.rule import TensorRule
 from ir_semantics.tensors.conditions import both, le, lt
 from ir_semantics.tensors.index import product
 from ir_semantics.tensors.operators import broadcast, concat, pad, reshape, slice_, transpose
@@ -17,7 +17,7 @@ from ir_semantics.tensors.reductions import conv, matmul, patches
 from ir_semantics.tensors.terms import Tensor, input_
 from smt_encodings.claims import Equality
 
-from .words import add, at_least, bias, div, mul, relu, sizes, sub
+from .words import add, at_least, bias, div, mul, relu, sizes, sub, wrong
 
 __all__ = [
     "AXIS_DROPPED",
@@ -111,89 +111,65 @@ def _in_order(x: Tensor, order: Sequence[int]) -> Tensor:
 VECTOR, _GATES, _ROWS, _PIXELS = input_("x", N), input_("x", 4 * H, C), input_("x", N * M, C), input_("x", N * H * W, O)
 
 _WRONG = [
-    TensorRule(
+    wrong(
         "convolution as windows times filters, taps in another order",
-        "conv(x, w) = windows as rows [k l c] times filters [c k l], as an image",
         conv(EXACT, KERNEL, **STRIDED),
         _image_of(_windows_times_filters((0, 4, 5, 2, 3, 1))),
-        Kind.WRONG,
         LEFT_OVER,
         equality=ORDER,
     ),
-    TensorRule(
+    wrong(
         "convolution as windows times filters, stride ignored",
-        "conv(x, w, strides) = the first h x w windows at every place as rows, times filters, as an image",
         conv(EXACT, KERNEL, **STRIDED),
         _image_of(
             _rows_times_filters(
                 slice_(patches(EXACT, [K, L], dilations=[D, E]), [0] * 6, [N, C, K, L, H, W]), KERNEL, WINDOWS
             )
         ),
-        Kind.WRONG,
         LEFT_OVER,
         equality=ORDER,
     ),
-    TensorRule(
+    wrong(
         "1 x 1 convolution as pixels times filters without a transposition",
-        "conv(x, w) = pixels as rows times filters, reshaped to [n, o, h, w]",
         conv(IMAGE, POINT),
         reshape(_pixels_times_filters(), N, O, H, W),
-        Kind.WRONG,
         at_least(1, N, C, H, W, O),
         equality=ORDER,
     ),
-    TensorRule(
+    wrong(
         "pads of a convolution on the other side",
-        "conv(x, w, pads p before and q after) = conv(pad(x, q before and p after), w)",
         conv(IMAGE, KERNEL, **PADDED),
         conv(pad(IMAGE, [0, 0, Q, M], [0, 0, P, R]), KERNEL, **STRIDED),
-        Kind.WRONG,
         equality=REALS,
     ),
-    TensorRule(
+    wrong(
         "bias after a reshape along the wrong axis",
-        "reshape(x, [n, m, m]) + b along axis 1 = reshape(x + b along axis 1)",
         bias(reshape(input_("x", N * M, M), N, M, M), input_("b", M), 1),
         reshape(bias(input_("x", N * M, M), input_("b", M), 1), N, M, M),
-        Kind.WRONG,
         at_least(1, N, M),
     ),
-    TensorRule(
+    wrong(
         "four gates from ONNX's order twice",
-        "the gates i, o, f, g as i, f, g, o, and these reordered likewise = the gates",
         _in_order(_in_order(_GATES, FROM_ONNX), FROM_ONNX),
         _GATES,
-        Kind.WRONG,
         at_least(1, H),
     ),
-    TensorRule(
+    wrong(
         "a cyclic permutation twice",
-        "transpose(transpose(x, 1, 2, 0), 1, 2, 0) = x for axes of one size",
         transpose(transpose(input_("x", N, N, N), [1, 2, 0]), [1, 2, 0]),
         input_("x", N, N, N),
-        Kind.WRONG,
     ),
-    TensorRule(
+    wrong(
         "two parts of a vector exchanged",
-        "concat(x[q:], x[:q]) = x",
         concat(0, slice_(VECTOR, [Q], [N]), slice_(VECTOR, [0], [Q])),
         VECTOR,
-        Kind.WRONG,
         le(Q, N),
     ),
-    TensorRule(
-        "a difference commutes",
-        "x - y = y - x",
-        sub(IMAGE, input_("y", N, C, H, W)),
-        sub(input_("y", N, C, H, W), IMAGE),
-        Kind.WRONG,
-    ),
-    TensorRule(
+    wrong("a difference commutes", sub(IMAGE, input_("y", N, C, H, W)), sub(input_("y", N, C, H, W), IMAGE)),
+    wrong(
         "batch normalisation into the channels of a kernel",
-        "(conv(x, w) - mu) / d * g + b = conv(x, w g / d along channels) + (b - mu g / d), for as many filters",
         _batch_norm(conv(input_("x", N, O, H, W), input_("w", O, O, K, L), **PADDED)),
         _folded(input_("x", N, O, H, W), input_("w", O, O, K, L), 1),
-        Kind.WRONG,
         at_least(1, N, O, H, W),
         equality=REALS,
     ),
@@ -202,158 +178,109 @@ _WRONG = [
 
 def _commutes(rank: int) -> TensorRule:
     x, y = (input_(name, *[N, C, H, W][:rank]) for name in "xy")
-    return TensorRule(f"a sum of rank {rank} commutes", "x + y = y + x", add(x, y), add(y, x), Kind.VALID)
+    return TensorRule(f"a sum of rank {rank} commutes", add(x, y), add(y, x))
+
+
+def _restored(name: str, gates: Tensor, order: Sequence[int], back: Sequence[int]) -> TensorRule:
+    """Gates of h rows each, put in an order and put back."""
+    return TensorRule(name, _in_order(_in_order(gates, order), back), gates, at_least(1, H))
 
 
 SUMS_COMMUTE = {rank: _commutes(rank) for rank in (2, 3, 4)}
 """By rank."""
 CONVOLUTION_PADS = TensorRule(
     "pads of a convolution as a pad with zeros",
-    "conv(x, w, pads) = conv(pad(x, 0), w)",
     conv(IMAGE, KERNEL, **PADDED),
     conv(pad(IMAGE, [0, 0, P, R], [0, 0, Q, M]), KERNEL, **STRIDED),
-    Kind.VALID,
     equality=REALS,
 )
 CONVOLUTION_AS_PRODUCT = TensorRule(
     "convolution as windows times filters",
-    "conv(x, w) = windows as rows [c k l] times filters [c k l], as an image",
     conv(EXACT, KERNEL, **STRIDED),
     _image_of(_windows_times_filters()),
-    Kind.VALID,
     LEFT_OVER,
     equality=ORDER,
 )
 BIASED_CONVOLUTION_AS_PRODUCT = TensorRule(
     "convolution with bias as windows times filters with bias",
-    "conv(x, w) + b = windows as rows [c k l] times filters [c k l] + b, as an image",
     bias(conv(EXACT, KERNEL, **STRIDED), SHIFT, 1),
     _image_of(bias(_windows_times_filters(), SHIFT, 1)),
-    Kind.VALID,
     LEFT_OVER,
     equality=ORDER,
 )
 PIXELS_AS_PRODUCT = TensorRule(
     "1 x 1 convolution as pixels times filters",
-    "conv(x, w) = pixels as rows times filters, as an image",
     conv(IMAGE, POINT),
     _image_of(_pixels_times_filters()),
-    Kind.VALID,
     at_least(1, N, C, H, W, O),
     equality=ORDER,
 )
 BIASED_PIXELS_AS_PRODUCT = TensorRule(
     "1 x 1 convolution with bias as pixels times filters with bias",
-    "conv(x, w) + b = pixels as rows times filters + b, as an image",
     bias(conv(IMAGE, POINT), SHIFT, 1),
     _image_of(bias(_pixels_times_filters(), SHIFT, 1)),
-    Kind.VALID,
     at_least(1, N, C, H, W, O),
     equality=ORDER,
 )
 NORMALISATION_INTO_CONVOLUTION = TensorRule(
     "batch normalisation as networks have it into a convolution",
-    "(conv(x, w) - mu) / d * g + b = conv(x, w g / d) + (b - mu g / d)",
     _batch_norm(conv(IMAGE, KERNEL, **PADDED)),
     _folded(IMAGE, KERNEL, 0),
-    Kind.VALID,
     at_least(1, N, C, O, H, W),
     equality=REALS,
 )
 NORMALISATION_INTO_BIASED_CONVOLUTION = TensorRule(
     "batch normalisation as networks have it into a convolution with bias",
-    "(conv(x, w) + v - mu) / d * g + b = conv(x, w g / d) + (b - (mu - v) g / d)",
     _batch_norm(bias(conv(IMAGE, KERNEL, **PADDED), input_("v", O), 1)),
     _folded(IMAGE, KERNEL, 0, sub(input_("mu", O), input_("v", O))),
-    Kind.VALID,
     at_least(1, N, C, O, H, W),
     equality=REALS,
 )
 BIAS_AFTER_RESHAPE = TensorRule(
     "bias after a reshape",
-    "reshape(x, [n, m, c]) + b = reshape(x + b)",
     bias(reshape(_ROWS, N, M, C), input_("b", C), 2),
     reshape(bias(_ROWS, input_("b", C), 1), N, M, C),
-    Kind.VALID,
     at_least(1, N, M, C),
 )
 CHANNELS_BROADCAST = TensorRule(
     "channels of one image, broadcast",
-    "broadcast(x [1, c], [1, c, h, w]) = broadcast(x as a vector, [1, c, h, w])",
     broadcast(input_("x", 1, C), [1, C, H, W], [0, 1]),
     broadcast(reshape(input_("x", 1, C), C), [1, C, H, W], [1]),
-    Kind.VALID,
     at_least(1, C),
 )
 RELU_AFTER_RESHAPE = TensorRule(
     "relu after a reshape of rows",
-    "relu(reshape(x, [n, m, c])) = reshape(relu(x))",
     relu(reshape(_ROWS, N, M, C)),
     reshape(relu(_ROWS), N, M, C),
-    Kind.VALID,
     at_least(1, N, M, C),
 )
 RELU_OF_ROWS = TensorRule(
     "relu of rows as an image",
-    "relu of the image of x [n h w, o] = the image of relu(x)",
     relu(_image_of(_PIXELS)),
     _image_of(relu(_PIXELS)),
-    Kind.VALID,
     at_least(1, N, H, W, O),
 )
 TRANSPOSED_TWICE = TensorRule(
     "transposed twice",
-    "transpose(transpose(x)) = x",
     transpose(transpose(input_("x", N, C), [1, 0]), [1, 0]),
     input_("x", N, C),
-    Kind.VALID,
 )
-LSTM_GATES = TensorRule(
-    "four gates from ONNX's order and back",
-    "the gates i, o, f, g as i, f, g, o, and these as i, o, f, g = the gates",
-    _in_order(_in_order(_GATES, FROM_ONNX), TO_ONNX),
-    _GATES,
-    Kind.VALID,
-    at_least(1, H),
-)
-LSTM_BIASES = TensorRule(
-    "biases of four gates from ONNX's order and back",
-    "the gates i, o, f, g as i, f, g, o, and these as i, o, f, g = the gates",
-    _in_order(_in_order(input_("x", 4 * H), FROM_ONNX), TO_ONNX),
-    input_("x", 4 * H),
-    Kind.VALID,
-    at_least(1, H),
-)
-GRU_GATES = TensorRule(
-    "first two of three gates exchanged and back",
-    "the gates z, r, n as r, z, n, and these as z, r, n = the gates",
-    _in_order(_in_order(input_("x", 3 * H, C), EXCHANGED), EXCHANGED),
-    input_("x", 3 * H, C),
-    Kind.VALID,
-    at_least(1, H),
-)
-GRU_BIASES = TensorRule(
-    "biases of the first two of three gates exchanged and back",
-    "the gates z, r, n as r, z, n, and these as z, r, n = the gates",
-    _in_order(_in_order(input_("x", 3 * H), EXCHANGED), EXCHANGED),
-    input_("x", 3 * H),
-    Kind.VALID,
-    at_least(1, H),
+LSTM_GATES = _restored("four gates from ONNX's order and back", _GATES, FROM_ONNX, TO_ONNX)
+LSTM_BIASES = _restored("biases of four gates from ONNX's order and back", input_("x", 4 * H), FROM_ONNX, TO_ONNX)
+GRU_GATES = _restored("first two of three gates exchanged and back", input_("x", 3 * H, C), EXCHANGED, EXCHANGED)
+GRU_BIASES = _restored(
+    "biases of the first two of three gates exchanged and back", input_("x", 3 * H), EXCHANGED, EXCHANGED
 )
 VECTOR_IN_PARTS = TensorRule(
     "a vector in two parts",
-    "concat(x[:q], x[q:]) = x",
     concat(0, slice_(VECTOR, [0], [Q]), slice_(VECTOR, [Q], [N])),
     VECTOR,
-    Kind.VALID,
     le(Q, N),
 )
 AXIS_DROPPED = TensorRule(
     "an axis of size 1 dropped and back",
-    "reshape(reshape(x, [n, c]), [n, 1, c]) = x",
     reshape(reshape(input_("x", N, 1, C), N, C), N, 1, C),
     input_("x", N, 1, C),
-    Kind.VALID,
     at_least(1, N, C),
 )
 

@@ -6,7 +6,7 @@ matrices in ``products``.
 
 from __future__ import annotations
 
-from chc.tensor_rules.rule import Kind, TensorRule
+from chc.tensor_rules.rule import TensorRule
 from ir_semantics.scalars.terms import exp, relu, variable
 from ir_semantics.tensors.conditions import both, le
 from ir_semantics.tensors.index import Index, IndexLike
@@ -15,7 +15,7 @@ from ir_semantics.tensors.reductions import conv, matmul, mean, reduce
 from ir_semantics.tensors.terms import Tensor, input_
 
 from .inputs import OUT, REALS, A, B, C, H, K, M, N, P, Q, S, T, W, along
-from .words import at_least, bias, sub
+from .words import at_least, bias, sub, wrong
 
 __all__ = [
     "ACTIVATION_OF_PARTS",
@@ -70,47 +70,36 @@ def rest(x: Tensor, count: IndexLike, axis: int = 0) -> Tensor:
 
 PRODUCT_ROWS = TensorRule(
     "rows of matmul in two parts",
-    "a b = concat(a[:q] b, a[q:] b; rows)",
     matmul(A, B),
     concat(0, matmul(first(A, Q), B), matmul(rest(A, Q), B)),
-    Kind.VALID,
     le(Q, N),
 )
 PRODUCT_COLUMNS = TensorRule(
     "columns of matmul in two parts",
-    "a b = concat(a b[:, :q], a b[:, q:]; columns)",
     matmul(A, B),
     concat(1, matmul(A, first(B, Q, 1)), matmul(A, rest(B, Q, 1))),
-    Kind.VALID,
     le(Q, M),
 )
 DENSE_ROWS = TensorRule(
     "rows of a dense layer in two parts",
-    "x w^T + b = concat(x[:q] w^T + b, x[q:] w^T + b; rows)",
     dense(ROWS, WEIGHTS, BIAS),
     concat(0, dense(first(ROWS, Q), WEIGHTS, BIAS), dense(rest(ROWS, Q), WEIGHTS, BIAS)),
-    Kind.VALID,
     le(Q, N),
 )
 DENSE_OUTPUTS = TensorRule(
     "outputs of a dense layer in two parts",
-    "x w^T + b = concat(x w[:q]^T + b[:q], x w[q:]^T + b[q:]; columns)",
     dense(ROWS, WEIGHTS, BIAS),
     concat(
         1,
         dense(ROWS, first(WEIGHTS, Q), first(BIAS, Q)),
         dense(ROWS, rest(WEIGHTS, Q), rest(BIAS, Q)),
     ),
-    Kind.VALID,
     le(Q, OUT),
 )
 CONVOLUTION_ROWS = TensorRule(
     "rows of a convolution with a stride in two parts",
-    "conv(x, stride s) = concat(conv(x[: s (q - 1) + k], stride s), conv(x[s q :], stride s); rows), for every "
-    "stride of columns",
     strided(IMAGE, columns=P),
     concat(2, strided(band(0, S * (Q - 1) + K), columns=P), strided(band(S * Q, H), columns=P)),
-    Kind.VALID,
     both(at_least(1, Q), le(S * Q + K, H)),
 )
 
@@ -118,10 +107,8 @@ _POOLED = {"max": "maxima", "mean": "means"}
 POOLED_ROWS = {
     op: TensorRule(
         f"{op} pooling over pairs of rows in two parts",
-        f"the {text} of pairs of rows of x = concat(those of x[:2 q], those of x[2 q:]; rows)",
         pooled(op, PAIRS, M),
         concat(0, pooled(op, first(PAIRS, 2 * Q), Q), pooled(op, rest(PAIRS, 2 * Q), M - Q)),
-        Kind.VALID,
         both(le(Q, M), at_least(1, N)),
     )
     for op, text in _POOLED.items()
@@ -129,10 +116,8 @@ POOLED_ROWS = {
 POOLED_COLUMNS = {
     op: TensorRule(
         f"{op} pooling over pairs of rows in two parts by columns",
-        f"the {text} of pairs of rows of x = concat(those of x[:, :q], those of x[:, q:]; columns)",
         pooled(op, PAIRS, M),
         concat(1, pooled(op, first(PAIRS, Q, 1), M), pooled(op, rest(PAIRS, Q, 1), M)),
-        Kind.VALID,
         both(at_least(1, Q), le(Q + 1, N)),
     )
     for op, text in _POOLED.items()
@@ -140,10 +125,8 @@ POOLED_COLUMNS = {
 ACTIVATION_OF_PARTS = {
     activation: TensorRule(
         f"{name} of a concatenation",
-        f"{name}(concat(x, y)) = concat({name}(x), {name}(y))",
         map_(term, x=concat(0, X, Y)),
         concat(0, map_(term, x=X), map_(term, x=Y)),
-        Kind.VALID,
     )
     for activation, name, term in (
         ("relu", "relu", relu(variable("x"))),
@@ -160,10 +143,8 @@ _VALID = [
     DENSE_OUTPUTS,
     TensorRule(
         "a band of rows of a convolution with a stride",
-        "conv(x, stride s)[q:t] = conv(x[s q : s (t - 1) + k], stride s)",
         slice_(strided(IMAGE), [0, 0, Q, 0], [N, OUT, M, W - T + 1]),
         strided(band(S * Q, S * (M - 1) + K)),
-        Kind.VALID,
         both(le(Q + 1, M), le(S * (M - 1) + K, H)),
     ),
     CONVOLUTION_ROWS,
@@ -171,67 +152,55 @@ _VALID = [
     *POOLED_COLUMNS.values(),
     TensorRule(
         "means of rows in two parts",
-        "mean(x; columns) = concat(mean(x[:q]; columns), mean(x[q:]; columns))",
         mean(ROWS, [1]),
         concat(0, mean(first(ROWS, Q), [1]), mean(rest(ROWS, Q), [1])),
-        Kind.VALID,
         both(le(Q, N), at_least(1, C)),
     ),
     *ACTIVATION_OF_PARTS.values(),
 ]
 
 _WRONG = [
-    TensorRule(
+    wrong(
         "outputs of a dense layer in two parts with one bias",
-        "x w^T + b = concat(x w[:q]^T + b[:q], x w[q:]^T + b[:o - q]; columns)",
         dense(ROWS, WEIGHTS, BIAS),
         concat(
             1,
             dense(ROWS, first(WEIGHTS, Q), first(BIAS, Q)),
             dense(ROWS, rest(WEIGHTS, Q), first(BIAS, OUT - Q)),
         ),
-        Kind.WRONG,
         both(at_least(1, N, C, Q), le(Q + 1, OUT)),
     ),
-    TensorRule(
+    wrong(
         "rows of a convolution with a stride in two parts from row q",
-        "conv(x, stride s) = concat(conv(x[: s (q - 1) + k], stride s), conv(x[q:], stride s)[...]; rows)",
         slice_(strided(IMAGE), [0, 0, Q, 0], [N, OUT, Q + 1, W - T + 1]),
         strided(band(Q, Q + K)),
-        Kind.WRONG,
         both(at_least(1, N, C, OUT, Q), le(S * Q + K, H)),
         note="the second part begins at row s q of the image",
     ),
-    TensorRule(
+    wrong(
         "rows of a convolution with a stride in two parts without overlap",
-        "conv(x, stride s) = concat(conv(x[: s q], stride s), conv(x[s q :], stride s); rows)",
         strided(IMAGE),
         concat(2, strided(band(0, S * Q)), strided(band(S * Q, H))),
-        Kind.WRONG,
         both(at_least(1, N, C, OUT, Q), both(le(K, S * Q), le(S * Q + K, H))),
         note="windows that lie across the cut are lost where k > s",
     ),
-    TensorRule(
+    wrong(
         "max pooling over pairs of rows in two parts cut inside a pair",
-        "the maxima of pairs of rows of x = concat(those of x[:2 q], those of x[2 q - 1 : 2 m - 1]; rows)",
         pooled("max", PAIRS, M),
         concat(
             0,
             pooled("max", first(PAIRS, 2 * Q), Q),
             pooled("max", slice_(PAIRS, [2 * Q - 1, 0], [2 * M - 1, N]), M - Q),
         ),
-        Kind.WRONG,
         both(at_least(1, N, Q), le(Q + 1, M)),
     ),
-    TensorRule(
+    wrong(
         "layer normalisation of a concatenation along the features",
-        "layernorm(x) = concat(layernorm(x[:, :q]), layernorm(x[:, q:]); columns), without g and b",
         sub(ROWS, along(mean(ROWS, [1]), ROWS, 0)),
         concat(
             1,
             *(sub(part, along(mean(part, [1]), part, 0)) for part in (first(ROWS, Q, 1), rest(ROWS, Q, 1))),
         ),
-        Kind.WRONG,
         both(at_least(1, N, Q), le(Q + 1, C)),
         equality=REALS,
     ),

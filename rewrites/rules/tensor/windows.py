@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chc.tensor_rules.rule import Kind, TensorRule
+from chc.tensor_rules.rule import TensorRule
 from ir_semantics.tensors.conditions import both
 from ir_semantics.tensors.index import product
 from ir_semantics.tensors.operators import concat, reshape, slice_, transpose
@@ -12,7 +12,7 @@ from ir_semantics.tensors.reductions import avg_pool, max_pool, mean, patches, r
 from ir_semantics.tensors.terms import Tensor, input_
 
 from .inputs import IMAGE, REALS, C, H, K, M, N, P, Q, S, T, W
-from .words import at_least
+from .words import at_least, wrong
 
 __all__ = [
     "AVERAGE_POOL_AS_WINDOWS",
@@ -47,75 +47,57 @@ def paired(x: Tensor) -> Tensor:
 
 MAX_POOL_AS_WINDOWS = TensorRule(
     "max pooling as maxima over windows",
-    "maxpool(x) = maximum over the window axes of patches(x), without pads",
     max_pool(IMAGE, [K, Q], **STRIDES),
     reduce("max", patches(IMAGE, [K, Q], **STRIDES), [2, 3]),
-    Kind.VALID,
 )
 AVERAGE_POOL_AS_WINDOWS = TensorRule(
     "average pooling as means over windows",
-    "avgpool(x) = mean over the window axes of patches(x), without pads",
     avg_pool(IMAGE, [K, Q], **STRIDES),
     mean(patches(IMAGE, [K, Q], **STRIDES), [2, 3]),
-    Kind.VALID,
     equality=REALS,
 )
 WINDOWS_AS_MAXIMUM = TensorRule(
     "maxima over windows as a maximum over rows",
-    "max over two axes = max over the rows of [k q, n c h w], reshaped",
     reduce("max", WINDOWS, [2, 3]),
     reshape(reduce("max", rows_of(WINDOWS), [0]), N, C, H, W),
-    Kind.VALID,
     at_least(1, N, C, H, W, K, Q),
 )
 WINDOWS_AS_MEAN = TensorRule(
     "means over windows as a mean over rows",
-    "mean over two axes = mean over the rows of [k q, n c h w], reshaped",
     mean(WINDOWS, [2, 3]),
     reshape(mean(rows_of(WINDOWS), [0]), N, C, H, W),
-    Kind.VALID,
     at_least(1, N, C, H, W),
     equality=REALS,
 )
 MAXIMUM_BY_PAIRS = TensorRule(
     "a maximum over an even number of rows by pairs",
-    "max over 2 m rows = max over m rows of the maxima of pairs of neighbours",
     reduce("max", PAIRS, [0]),
     reduce("max", reduce("max", paired(PAIRS), [1]), [0]),
-    Kind.VALID,
     both(at_least(2, M), at_least(1, N)),
 )
 MEAN_BY_PAIRS = TensorRule(
     "a mean over an even number of rows by pairs",
-    "mean over 2 m rows = mean over m rows of the means of pairs of neighbours",
     mean(PAIRS, [0]),
     mean(mean(paired(PAIRS), [1]), [0]),
-    Kind.VALID,
     both(at_least(2, M), at_least(1, N)),
     equality=REALS,
 )
 MAXIMUM_OF_ODD_ROWS = TensorRule(
     "a maximum over an odd number of rows with the last row twice",
-    "max over 2 m + 1 rows = max over these and the last row once more",
     reduce("max", ODD, [0]),
     reduce("max", concat(0, ODD, slice_(ODD, [2 * M, 0], [2 * M + 1, N])), [0]),
-    Kind.VALID,
     at_least(1, M, N),
 )
 MAXIMUM_OF_PAIR = TensorRule(
     "a maximum over two rows as one pair",
-    "max over 2 rows = the maximum of the one pair, reshaped",
     reduce("max", TWO, [0]),
     reshape(reduce("max", reshape(TWO, 1, 2, N), [1]), N),
-    Kind.VALID,
     at_least(1, N),
 )
 MEAN_OF_PAIR = TensorRule(
     "a mean over two rows as one pair",
-    "mean over 2 rows = the mean of the one pair, reshaped",
     mean(TWO, [0]),
     reshape(mean(reshape(TWO, 1, 2, N), [1]), N),
-    Kind.VALID,
     at_least(1, N),
     equality=REALS,
 )
@@ -133,53 +115,41 @@ _VALID = [
 ]
 
 _WRONG = [
-    TensorRule(
+    wrong(
         "max pooling with pads as maxima over windows",
-        "maxpool(x, pads) = maximum over the window axes of patches(x, pads)",
         max_pool(IMAGE, [K, Q], **STRIDES, pads=[(P, P), (P, P)]),
         reduce("max", patches(IMAGE, [K, Q], **STRIDES, pads=[(P, P), (P, P)]), [2, 3]),
-        Kind.WRONG,
         at_least(1, N, C, H, W),
         note="patches have zeros in the pads, and pooling has nothing there",
     ),
-    TensorRule(
+    wrong(
         "maxima over windows as a maximum over rows without a transposition",
-        "max over two axes = max over the rows of reshape(x, [k q, n c h w]), reshaped",
         reduce("max", WINDOWS, [2, 3]),
         reshape(reduce("max", reshape(WINDOWS, K * Q, product([N, C, H, W])), [0]), N, C, H, W),
-        Kind.WRONG,
         at_least(1, N, C, H, W, K, Q),
     ),
-    TensorRule(
+    wrong(
         "maxima over windows as a maximum over rows with places exchanged",
-        "max over two axes = max over the rows of [k q, n c w h], reshaped",
         reduce("max", WINDOWS, [2, 3]),
         reshape(reduce("max", rows_of(WINDOWS, (2, 3, 0, 1, 5, 4)), [0]), N, C, H, W),
-        Kind.WRONG,
         at_least(1, N, C, H, W, K, Q),
     ),
-    TensorRule(
+    wrong(
         "a maximum over an even number of rows by pairs of columns",
-        "max over 2 m rows = max over m rows of the maxima of [m, n, 2] along the last axis",
         reduce("max", PAIRS, [0]),
         reduce("max", reduce("max", reshape(PAIRS, M, N, 2), [2]), [0]),
-        Kind.WRONG,
         at_least(1, M, N),
     ),
-    TensorRule(
+    wrong(
         "a maximum over half of the rows",
-        "max over 2 m rows = max over m rows of the maxima of rows 0 to m - 1 with themselves",
         reduce("max", PAIRS, [0]),
         reduce("max", reduce("max", reshape(concat(0, HALVES[0], HALVES[0]), M, 2, N), [1]), [0]),
-        Kind.WRONG,
         at_least(1, M, N),
     ),
-    TensorRule(
+    wrong(
         "a mean over an odd number of rows with the last row twice",
-        "mean over 2 m + 1 rows = mean over these and the last row once more",
         mean(ODD, [0]),
         mean(concat(0, ODD, slice_(ODD, [2 * M, 0], [2 * M + 1, N])), [0]),
-        Kind.WRONG,
         at_least(1, M, N),
         equality=REALS,
         note="a maximum may count a row twice, a mean may not",

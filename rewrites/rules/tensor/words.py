@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
+from chc.tensor_rules.rule import Kind, TensorRule
 from ir_semantics.scalars.terms import clamp, maximum, variable
 from ir_semantics.scalars.terms import relu as scalar_relu
 from ir_semantics.tensors.conditions import Condition, both, le
@@ -11,9 +13,26 @@ from ir_semantics.tensors.index import Index, size
 from ir_semantics.tensors.operators import broadcast, map_
 from ir_semantics.tensors.terms import Tensor
 
-__all__ = ["add", "at_least", "bias", "clip", "div", "largest", "mul", "relu", "scale", "sizes", "sub"]
+__all__ = [
+    "add",
+    "at_least",
+    "bias",
+    "clip",
+    "div",
+    "largest",
+    "mul",
+    "relu",
+    "repaired",
+    "scale",
+    "sizes",
+    "sub",
+    "wrong",
+]
 
 _X, _Y = variable("x"), variable("y")
+
+wrong, repaired = partial(TensorRule, kind=Kind.WRONG), partial(TensorRule, kind=Kind.REPAIRED)
+"""Rules that look right and are wrong, and these with what makes them right."""
 
 
 def sizes(names: str) -> list[Index]:

@@ -62,7 +62,7 @@ EXACT, ORDER, REALS = Equality.BIT_EXACT, Equality.UP_TO_REDUCTION_ORDER, Equali
 
 
 def rule(left: Tensor, right: Tensor, domain: Condition = TRUE, equality: Equality = EXACT, **more: Any) -> TensorRule:
-    return TensorRule("attack", "attack", left, right, Kind.WRONG, domain, equality, **more)
+    return TensorRule("attack", left, right, domain, equality, **more, kind=Kind.WRONG)
 
 
 def total(x: Tensor) -> Tensor:
@@ -269,7 +269,7 @@ TOO_WEAK = {
 def test_a_finer_notion_of_equality_is_not_proved_by_laws_of_the_reals(name: str) -> None:
     finer = TOO_WEAK[name]
     assert prove_tensor_rule(finer, Discharger(timeout=1.0)).status is Status.UNKNOWN
-    over_reals = TensorRule("reals", "", finer.left, finer.right, finer.kind, finer.domain, REALS)
+    over_reals = TensorRule("reals", finer.left, finer.right, finer.domain, REALS)
     assert prove_tensor_rule(over_reals).status is Status.PROVED
 
 
@@ -430,7 +430,7 @@ def test_counterexamples_are_small() -> None:
 def test_the_sign_of_zero_counts_bit_by_bit() -> None:
     zeros = rule(pad(X, [1], [0], 0), pad(X, [1], [0], -0.0))
     assert prove_tensor_rule(zeros, Discharger(timeout=1.0)).status is Status.UNKNOWN
-    over_reals = TensorRule("reals", "", zeros.left, zeros.right, zeros.kind, zeros.domain, REALS)
+    over_reals = TensorRule("reals", zeros.left, zeros.right, zeros.domain, REALS)
     assert prove_tensor_rule(over_reals).status is Status.PROVED
 
 

@@ -33,13 +33,13 @@ WRONG: dict[str, tuple[Tensor, Tensor]] = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_nan_or_a_negative_zero_refutes_survives_no_runs(name: str) -> None:
-    rule = TensorRule(name, name, *WRONG[name], Kind.WRONG)
+    rule = TensorRule(name, *WRONG[name], kind=Kind.WRONG)
     found = survey(rule)
     assert found.difference is not None and found.shown
     told = TensorSubject(name, rule)._told(found.difference)  # type: ignore[arg-type]
     again = TensorSubject(name, rule).replayed(told.document)
     assert again is not None and again.summary == told.summary
-    over_reals = TensorRule(name, name, *WRONG[name], Kind.VALID, equality=Equality.OVER_REALS)
+    over_reals = TensorRule(name, *WRONG[name], equality=Equality.OVER_REALS)
     assert survey(over_reals).difference is None
 
 
@@ -52,12 +52,12 @@ def test_data_of_bits_have_both() -> None:
 def test_only_rules_about_bits_are_about_nan_and_negative_zeros(value: float) -> None:
     data = {"x": np.array([value], dtype=object)}
     for equality, words in ((Equality.OVER_REALS, "fractions"), (Equality.UP_TO_REDUCTION_ORDER, "fractions or infin")):
-        rule = TensorRule("r", "", X, X, Kind.VALID, equality=equality)
+        rule = TensorRule("r", X, X, equality=equality)
         with pytest.raises(ValueError, match=f"the input x of r must be of {words}"):
             replay(rule, {"n": 1}, data)
     with pytest.raises(ValueError, match=r"must be of fractions, infinities, NaN or -0\.0, not 0\.5$"):
-        replay(TensorRule("r", "", X, X, Kind.VALID), {"n": 1}, {"x": np.array([0.5], dtype=object)})
-    assert replay(TensorRule("r", "", X, X, Kind.VALID), {"n": 1}, data) is None
+        replay(TensorRule("r", X, X), {"n": 1}, {"x": np.array([0.5], dtype=object)})
+    assert replay(TensorRule("r", X, X), {"n": 1}, data) is None
 
 
 def test_literals_are_numbers_of_binary32() -> None:

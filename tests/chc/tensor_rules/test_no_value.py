@@ -34,7 +34,7 @@ X, Y, A = input_("x", N), input_("y", N), input_("a", M)
 
 
 def rule(left: Tensor, right: Tensor, domain: Condition = TRUE, **more: Any) -> TensorRule:
-    return TensorRule("partial", "partial", left, right, Kind.WRONG, domain, Equality.OVER_REALS, **more)
+    return TensorRule("partial", left, right, domain, Equality.OVER_REALS, **more, kind=Kind.WRONG)
 
 
 def power(x: Tensor) -> Tensor:

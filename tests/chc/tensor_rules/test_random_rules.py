@@ -93,7 +93,7 @@ def drawn(draw: random.Random) -> TensorRule | None:
     if draw.random() < 0.3:
         left, right = right, left
     domain: Condition = draw.choice([TRUE, le(1, extent), both(*(le(1, s) for s in SIZES)), equal(extent, SIZES[0])])
-    rule = TensorRule("random", "", left, right, Kind.WRONG, domain, draw.choice(NOTIONS))
+    rule = TensorRule("random", left, right, domain, draw.choice(NOTIONS), kind=Kind.WRONG)
     try:
         _ = rule.inputs
     except ValueError:  # one name with two shapes

@@ -86,8 +86,8 @@ from rewrites.rules.tensor.words import sizes
 N, M = sizes("n m")
 X = input_("x", N, M)
 MINE = RuleSet("mine", tensor=(
-    TensorRule("rows reversed twice", "reverse(reverse(x)) = x", reverse(reverse(X, 0), 0), X, Kind.VALID),
-    TensorRule("rows reversed once", "reverse(x) = x", reverse(X, 0), X, Kind.WRONG),
+    TensorRule("rows reversed twice", reverse(reverse(X, 0), 0), X),
+    TensorRule("rows reversed once", reverse(X, 0), X, kind=Kind.WRONG),
 ))
 """
 

@@ -11,7 +11,7 @@ import pytest
 
 from chc.scalar_rules.prove import prove_rule
 from chc.scalar_rules.rule import ScalarRule
-from chc.tensor_rules.rule import Kind, TensorRule
+from chc.tensor_rules.rule import TensorRule
 from ila_lang import Expr, Kernel, const
 from ilaverify import cli
 from ilaverify.text import runs_text, show_verdict, verdict_json
@@ -64,9 +64,9 @@ def test_mutants_of_what_cannot_be_changed(capsys: pytest.CaptureFixture[str]) -
 def test_sizes_of_tensor_rules_read_like_mathematics() -> None:
     m, n = sizes("m n")
     x = input_("x", m, n)
-    rule = TensorRule("t", "", slice_(x, [0, 0], [m // 2, n]), slice_(x, [0, 0], [m // 2, n]), Kind.VALID)
+    rule = TensorRule("t", slice_(x, [0, 0], [m // 2, n]), slice_(x, [0, 0], [m // 2, n]))
     assert rule.size_domain == "all natural numbers m, n; x[m, n]; floor(m/2) <= m"
-    assert TensorRule("t", "", x, x, Kind.VALID).size_domain == "all natural numbers m, n; x[m, n]"
+    assert TensorRule("t", x, x).size_domain == "all natural numbers m, n; x[m, n]"
 
 
 def test_an_operator_that_does_not_fit_names_the_sizes() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ir_semantics.scalars.terms import REALS, cast, maximum, variable
+from ir_semantics.scalars.terms import REALS, cast, exp, maximum, variable
 from ir_semantics.tensors.conditions import TruthOf, lt
 from ir_semantics.tensors.elements import Number
 from ir_semantics.tensors.evaluate import IllFormed, evaluate, shape_at
@@ -224,7 +224,7 @@ def test_reads_outside_a_tensor_are_no_elements() -> None:
         (lambda x: softmax(x, -1), "the axes of softmax of x must be different numbers from 0 to 1, not -1"),
         (lambda x: reduce("sum", x, [2]), "the axes of the sum of x must be different numbers from 0 to 1, not 2"),
         (lambda x: concat(2, x, x), "the axes of concat of x must be different numbers from 0 to 1, not 2"),
-        (lambda x: reduce("max", reduce("max", x, [0, 1]), [0]), "the axes of the max of reduce_max(x, axes=[0, 1], "),
+        (lambda x: reduce("max", reduce("max", x, [0, 1]), [0]), "the axes of the max of max(x, axes=[0, 1]) must be "),
         (
             lambda x: where(lambda i, j: lt(i, size("i1")), x, x),
             "the size i1 must have another name: that of a subscript in this choice; rename it",
@@ -253,11 +253,29 @@ def test_bad_input_is_named() -> None:
         slice_(x, [0], [1])
 
 
-def test_terms_show_what_they_are() -> None:
-    x = input_("x", A, B)
-    assert str(pad(transpose(x, [1, 0]), [0, 1], [A, 0])) == (
-        "pad(transpose(x, permutation=[1, 0]), before=[0, 1], after=[a, 0], value=0)"
-    )
+def test_terms_are_shown_as_people_write_them() -> None:
+    x, v, s = input_("x", A, B), input_("v", A), input_("s")
+
+    def minus(x: Tensor, y: Tensor) -> Tensor:
+        return map_(variable("x") - variable("y"), x=x, y=y)
+
+    powers = map_(exp(variable("x")), x=x)
+    column = broadcast(v, [A, B], [0])
+    shown = {
+        "pad(transpose(x), before=[0, 1], after=[a, 0])": pad(transpose(x, [1, 0]), [0, 1], [A, 0]),
+        "pad(x, [1, b], value=s)": pad(x, [1, B], [1, B], s),
+        "x[1:, ::2]": slice_(x, [1, 0], [A, B], [1, 2]),
+        "(x - v[:, None])[1:]": slice_(minus(x, column), [1, 0], [A, B]),
+        "x - (x - s)": minus(x, minus(x, broadcast(s, [A, B], []))),
+        "x - (-1)": minus(x, fill(-1, A, B)),
+        "broadcast(v, [a, b], axes=[0]) - fill(1, [a, b])": minus(column, fill(1, A, B)),
+        "(x @ transpose(x)) @ x": matmul(matmul(x, transpose(x, [1, 0])), x),
+        "x @ transpose(x - 1)": matmul(x, transpose(minus(x, fill(1, A, B)), [1, 0])),
+        "softmax(x, axis=1)": softmax(x, 1),
+        "exp(x) - sum(exp(x), axes=[1])[:, None]": minus(powers, broadcast(reduce("sum", powers, [1]), [A, B], [0])),
+        "max(x, axes=[0], initial=0)": reduce("max", x, [0], 0),
+    }
+    assert [*map(str, shown.values())] == [*shown]
     assert reshape(x, A * B).shape == (Index({("a", "b"): 1}),)
     assert index(3) == Index({(): 3})
 

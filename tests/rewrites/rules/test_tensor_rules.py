@@ -143,12 +143,12 @@ def test_maximum_in_floats_is_an_assumption() -> None:
 
 def test_one_name_has_one_shape() -> None:
     n, m = size("n"), size("m")
-    rule = TensorRule("two shapes", "", input_("x", n), input_("x", m), Kind.WRONG)
+    rule = TensorRule("two shapes", input_("x", n), input_("x", m), kind=Kind.WRONG)
     with pytest.raises(
         ValueError, match=r"the input x of the rule two shapes must have one shape, not \[n\] and \[m\]"
     ):
         _ = rule.inputs
-    within = TensorRule("within", "", input_("x", n), input_("x", n), Kind.WRONG, equality=Equality.WITHIN)
+    within = TensorRule("within", input_("x", n), input_("x", n), equality=Equality.WITHIN, kind=Kind.WRONG)
     with pytest.raises(ValueError, match="the rule within must be claimed bit_exact"):
         prove_tensor_rule(within)
 
@@ -181,7 +181,7 @@ def test_one_name_has_one_shape() -> None:
 )
 def test_arguments_of_another_type_are_refused(change: dict[str, Any], message: str) -> None:
     x = input_("x", size("n"))
-    arguments: dict[str, Any] = {"name": "r", "statement": "", "left": x, "right": x, "kind": Kind.VALID}
+    arguments: dict[str, Any] = {"name": "r", "left": x, "right": x}
     with pytest.raises((TypeError, ValueError)) as caught:
         TensorRule(**{**arguments, **change})
     assert str(caught.value) == message
@@ -193,7 +193,7 @@ def test_a_boolean_tensor_is_a_mask() -> None:
 
     def masked(name: str, *masks: tuple[str, tuple[Index, ...]], rank: int = 1) -> TensorRule:
         left = where(lambda i: TruthOf(name, (i,) * rank), x, fill(0, n))
-        return TensorRule("masked", "", left, left, Kind.WRONG, masks=masks)
+        return TensorRule("masked", left, left, masks=masks, kind=Kind.WRONG)
 
     must = "the Boolean tensor q of the rule masked, read at {} subscripts, must be one of its masks: {}"
     for rule, message in (

@@ -229,7 +229,7 @@ def test_random_nodes_of_another_rule_do_not_match_by_accident() -> None:
 def test_a_polynomial_is_solved_for_its_unknown() -> None:
     n, m = size("n"), size("m")
     x = input_("x", n, 2 * m + 1)
-    rule = TensorRule("odd", "x = x", map_(variable("x") + 0, x=x), x, Kind.VALID)
+    rule = TensorRule("odd", map_(variable("x") + 0, x=x), x)
     left = pattern_of(rule.left)
     for columns, sizes in ((7, {"n": 2, "m": 3}), (6, None)):
         builder = Builder()
@@ -241,7 +241,7 @@ def test_a_polynomial_is_solved_for_its_unknown() -> None:
 
 def test_the_negative_zero_is_no_size() -> None:
     x, n = input_("x"), size("n")
-    rule = TensorRule("odd", "x = x", map_(variable("x") * variable("y"), x=x, y=number(n - 1)), x, Kind.VALID)
+    rule = TensorRule("odd", map_(variable("x") * variable("y"), x=x, y=number(n - 1)), x)
     left = pattern_of(rule.left)
     for value, sizes in ((0.0, {"n": 1}), (2.0, {"n": 3}), (-0.0, None), (0.5, None)):
         builder = Builder()
