@@ -13,11 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
 from ila_lang import BOOL, Expr, Function, Ila, Kernel, const, ite, mem, resize
 
-__all__ = ["ELEMENT_WIDTH", "POOL_CODES", "PoolOperator", "pool2d_kernel", "pool2d_reference", "tensor_ir"]
+__all__ = ["ELEMENT_WIDTH", "POOL_CODES", "PoolOperator", "pool2d_kernel", "tensor_ir"]
 
 ELEMENT_WIDTH = 8
 """Width in bits of a tensor element."""
@@ -103,27 +101,3 @@ def tensor_ir(operators: Mapping[str, PoolOperator], tensors: Sequence[str] = ("
 
 def _role(tensor: str) -> str:
     return {"tensor_in": "input", "tensor_out": "output"}.get(tensor, "intermediate")
-
-
-def pool2d_reference(
-    ila: Ila, name: str, tensor: np.ndarray, window: tuple[int, int], stride: tuple[int, int]
-) -> np.ndarray:
-    """Pools a 2-D array of element codes with NumPy, from the same kernel text.
-
-    Raises ValueError if ``tensor`` is not two-dimensional.
-    """
-    if tensor.ndim != 2:
-        raise ValueError(f"tensor must have 2 dimensions, not {tensor.ndim}")
-    (height, width), (pool_y, pool_x), (stride_y, stride_x) = tensor.shape, window, stride
-    rows = max(0, (height - pool_y) // stride_y + 1)
-    columns = max(0, (width - pool_x) // stride_x + 1)
-    values = {"height": height, "width": width, "pool_y": pool_y, "pool_x": pool_x}
-    values |= {"stride_y": stride_y, "stride_x": stride_x}
-    memories = {
-        "tensor_in": tensor.astype(np.int64).ravel(),
-        "tensor_out": np.zeros(rows * columns, np.int64),
-    }
-    from ila_lang.arrays.vectorise import run_vectorised
-
-    run_vectorised(ila.kernels[name], values, memories)
-    return memories["tensor_out"].astype(tensor.dtype).reshape(rows, columns)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from .formats import BINARY16, BINARY32, BINARY64, BOOLEAN, NUMBER, Format, Literal
 from .terms import NotInterpreted, Scalar, interpret
 
-__all__ = ["DTYPES", "Arrays", "apply_to_arrays", "format_of", "literal_of", "run_scalar"]
+__all__ = ["DTYPES", "Arrays", "apply_to_arrays", "literal_of", "run_scalar"]
 
 Array = NDArray[Any]
 
@@ -35,14 +35,6 @@ DTYPES: Mapping[str, Format] = {
 """The number formats that arrays have, by the name of NumPy's dtype."""
 
 _NAMES = {kind: name for name, kind in DTYPES.items()}
-
-
-def format_of(dtype: str | np.dtype[Any]) -> Format:
-    """The number format of an array's elements; raises ValueError for a dtype that has none here."""
-    name = str(dtype)
-    if name not in DTYPES:
-        raise ValueError(f"elements must be of one of the types {', '.join(DTYPES)}, not {name}; convert the array")
-    return DTYPES[name]
 
 
 def literal_of(value: Literal, dtype: str) -> Any:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial, reduce
 from typing import Protocol, TypeVar
 from weakref import WeakValueDictionary
 
@@ -56,8 +57,6 @@ __all__ = [
     "Value",
     "abs_",
     "all_of",
-    "and_",
-    "any_of",
     "apply",
     "cast",
     "ceil",
@@ -76,14 +75,11 @@ __all__ = [
     "is_finite",
     "is_nan",
     "log",
-    "max_",
     "maximum",
     "maxnum",
-    "min_",
     "minimum",
     "minnum",
     "not_",
-    "or_",
     "postorder",
     "pow_",
     "relu",
@@ -293,9 +289,7 @@ abs_, exp, log, sqrt = _unary("abs"), _unary("exp"), _unary("log"), _unary("sqrt
 floor, ceil, trunc, unsigned_zero = _unary("floor"), _unary("ceil"), _unary("trunc"), _unary("unsigned_zero")
 is_nan, is_finite, not_ = _unary("is_nan"), _unary("is_finite"), _unary("not")
 maximum, minimum, maxnum, minnum = _binary("maximum"), _binary("minimum"), _binary("maxnum"), _binary("minnum")
-max_, min_ = maximum, minimum
 pow_, divide_toward_zero, divide_floor = _binary("pow"), _binary("quotient"), _binary("floor_quotient")
-and_, or_ = _binary("and"), _binary("or")
 
 
 def fma(x: Operand, y: Operand, z: Operand) -> Scalar:
@@ -321,20 +315,7 @@ def clamp(x: Operand, low: Operand, high: Operand) -> Scalar:
 def all_of(terms: Iterable[Scalar]) -> Scalar:
     """The conjunction of Booleans; true for none."""
     given = list(terms)
-    return _fold("and", given) if given else TRUE
-
-
-def any_of(terms: Iterable[Scalar]) -> Scalar:
-    """The disjunction of Booleans; false for none."""
-    given = list(terms)
-    return _fold("or", given) if given else FALSE
-
-
-def _fold(name: str, terms: Sequence[Scalar]) -> Scalar:
-    result = terms[0]
-    for term in terms[1:]:
-        result = apply(name, result, term)
-    return result
+    return reduce(partial(apply, "and"), given) if given else TRUE
 
 
 # -- walking ---------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, TypeAlias
@@ -22,7 +22,6 @@ __all__ = [
     "Binary32",
     "DivisionByZero",
     "Enclosure",
-    "Floats",
     "NoValue",
     "Numbers",
     "RealNumber",
@@ -283,36 +282,6 @@ class Binary32:
     def apart(left: Any, right: Any) -> bool:
         """Whether two numbers have different bits; NaN is NaN."""
         return left != right if isinstance(left, bool) else not float_value("same", BINARY32, [left, right])
-
-
-class Floats:
-    """float64, each operation rounded to nearest; for comparisons with NumPy, no claim rests on it."""
-
-    def literal(self, value: Literal) -> float:
-        """The nearest float."""
-        return float(value)
-
-    def integer(self, value: int) -> float:
-        """The nearest float."""
-        return float(value)
-
-    def apply(self, op: str, args: Sequence[Any]) -> Any:
-        """The operator on floats, by Python's own arithmetic; raises Undefined where Python does not define it."""
-        if op == "select":
-            return args[1] if args[0] else args[2]
-        if op == "exp":
-            return math.exp(args[0])
-        simple: dict[str, Callable[..., Any]] = {
-            "lt": lambda a, b: a < b,
-            "le": lambda a, b: a <= b,
-            "neg": lambda a: -a,
-            "abs": abs,
-        }
-        simple |= {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b}
-        simple |= {"div": lambda a, b: a / b, "maximum": max, "minimum": min}
-        if op not in simple:
-            raise Undefined(f"{op} is not evaluated on floats here")
-        return simple[op](*args)
 
 
 def apart(left: RealNumber, right: RealNumber) -> bool:

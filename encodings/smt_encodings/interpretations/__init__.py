@@ -11,7 +11,7 @@ from .abstract_floats import AbstractFloats
 from .exact import ExactNumbers
 from .ieee import IeeeFloats
 from .machine import MachineBits
-from .protocol import CannotInterpret, DataFormat, Encoding, Literal, MachineDomain
+from .protocol import CannotInterpret, DataFormat, Literal, MachineDomain
 from .symbols import Symbols
 
 __all__ = [

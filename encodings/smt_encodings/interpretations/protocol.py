@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from ila_lang import Expr
 
-__all__ = ["CannotInterpret", "DataFormat", "Encoding", "K", "Literal", "MachineDomain", "require_representable"]
+__all__ = ["CannotInterpret", "DataFormat", "K", "Literal", "MachineDomain", "require_representable"]
 
 Literal = Fraction | float
 """A constant: an exact number, or one of the floats -0.0, inf, -inf and nan."""
@@ -44,33 +44,9 @@ class DataFormat(Protocol):
         """The family's parameters: ``(exponent bits, significand bits)`` of a float."""
 
 
-V = TypeVar("V")
 K = TypeVar("K", bound=DataFormat)
 """The formats of a domain of machine numbers."""
 K_contra = TypeVar("K_contra", bound=DataFormat, contravariant=True)
-
-
-class Encoding(Protocol[V, K_contra]):
-    """A domain whose values are terms, and which writes Boolean ones as a question.
-
-    ``assumptions`` says, once terms are built, what is assumed of symbols beyond the SMT-LIB theories.
-    """
-
-    def variable(self, name: str, kind: K_contra) -> V:
-        """The term of a variable."""
-
-    def constant(self, value: Literal, kind: K_contra) -> V:
-        """The term of a constant."""
-
-    def apply(self, op: str, kind: K_contra, kinds: Sequence[K_contra], args: Sequence[V]) -> V:
-        """The term of an operator; raises CannotInterpret or another ValueError where there is none."""
-
-    def script(self, assertions: Sequence[V], comment: str = "") -> str:
-        """A script that is satisfiable iff Boolean terms, made by this object, can hold together."""
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What is assumed, in words."""
 
 
 class MachineDomain(Protocol[K_contra]):

@@ -12,21 +12,9 @@ from fractions import Fraction
 from .calculus import Bound, evaluate
 from .flexasr import STEPS
 
-__all__ = ["geometric", "over_time"]
+__all__ = ["over_time"]
 
 _ROUNDING = Fraction(1, 1 << 40)
-
-
-def geometric(ratio: Fraction, terms: int) -> Fraction:
-    """1 + ratio + .. + ratio^(terms - 1).
-
-    >>> geometric(Fraction(1, 2), 3)
-    Fraction(7, 4)
-    """
-    total = Fraction(0)
-    for _ in range(terms):
-        total = total * ratio + 1
-    return total
 
 
 def _up(value: Fraction) -> Fraction:

@@ -7,7 +7,6 @@ format's definition), not with the primitives.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -167,6 +166,3 @@ LEMMAS: tuple[Lemma, ...] = (
     ),
 )
 """The lemmas of this module."""
-
-LARGEST_AT_0 = Fraction(31, 128)
-"""The largest number at bias 0; a bias b multiplies it by 2^b."""

@@ -16,14 +16,12 @@ from reports.subjects import Entry
 from rewrites.claims.gate import Gate, Recheck, open_gate
 from rewrites.claims.names import slug
 from rewrites.compiler.codegen import is_program_of
-from rewrites.compiler.graph_rules.optimise import STRENGTH
-from rewrites.compiler.graph_rules.tensor_rewrites import Constants
+from rewrites.compiler.graph_rules.tensor_rewrites import Constants, weakest_of
 from rewrites.compiler.offload.folding import folded
 from rewrites.compiler.offload.rule_sets import is_rule_of, rules_for
 from rewrites.egraph import EGraphError, Rule
 from rewrites.egraph.graph_checker import check_graphs
 from rewrites.egraph.rewrite import sides_of
-from smt_encodings.claims import Equality
 
 from .contents import Check, check_contents
 from .errors import ArtefactError
@@ -113,7 +111,7 @@ def _chain(compiled: Compiled, gate: Gate) -> Check:
     except (ArtefactError, EGraphError, GraphError) as error:
         return Check("chain of rules", told, (str(error),))
     notions = [rules.equalities[rule.name] for rule in applied]
-    weakest = max(notions, key=STRENGTH.index, default=Equality.BIT_EXACT)
+    weakest = weakest_of(notions)
     if weakest is not compiled.equality:
         problem = f"the equality must be that of the weakest rule, {weakest.value}, not {compiled.equality.value}"
         return Check("chain of rules", told, (problem,))

@@ -6,7 +6,7 @@ which is what the checker of explanations relies on.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
@@ -26,7 +26,7 @@ from .patterns import Found, Instance, NoPattern, Pattern, build, fits, instance
 if TYPE_CHECKING:
     from rewrites.claims.gate import Admission
 
-__all__ = ["Classes", "Constants", "TensorRewrite", "Types", "rewrites_of"]
+__all__ = ["Classes", "Constants", "TensorRewrite", "Types", "rewrites_of", "weakest_of"]
 
 T = TypeVar("T")
 
@@ -154,16 +154,20 @@ class Classes:
         return self.egraph.find(one) == self.egraph.find(other)
 
 
-def rewrites_of(
-    admitted: Mapping[str, Admission], constants: Constants, equalities: Sequence[Equality] = tuple(Equality)
-) -> dict[str, TensorRewrite]:
-    """The admitted rules on tensors that have a pattern and one of these equality notions, by name."""
+def weakest_of(equalities: Iterable[Equality]) -> Equality:
+    """The notion that a chain of rules keeps, each of which keeps one of these: each notion implies those after it."""
+    strength = (Equality.BIT_EXACT, Equality.UP_TO_REDUCTION_ORDER, Equality.OVER_REALS)
+    return max(equalities, key=strength.index, default=Equality.BIT_EXACT)
+
+
+def rewrites_of(admitted: Mapping[str, Admission], constants: Constants) -> dict[str, TensorRewrite]:
+    """The admitted rules on tensors that have a pattern, by name."""
     from rewrites.claims.subjects.tensor import TensorSubject  # loads solvers, which runs of compiled models do without
 
     found = {}
     for name, admission in admitted.items():
         subject = admission.subject
-        if isinstance(subject, TensorSubject) and subject.rule.equality in equalities:
+        if isinstance(subject, TensorSubject):
             try:
                 left, right = sides_of(subject.rule)
             except NoPattern:

@@ -4,29 +4,23 @@
 result, and looks for a smaller peak by branch and bound (``search``). Groups of buffers between which no time
 is shared are planned apart. Every plan passes ``plan_checker`` before it is returned. The same problem always
 has the same plan.
-
-``plan_until_fits`` is the loop of compilers that split operators until memory suffices. It ends for every splitting
-function, because it demands a measure that falls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from .placement import ORDERS, best_fit, first_fit, lower_bound, neighbours, place, settle
 from .plan_checker import check_memory_plan
 from .problem import Buffer, MemoryPlan, MemoryProblem, Minimality
 from .search import search
 
-__all__ = ["DEFAULT_EFFORT", "DoesNotFit", "plan_memory", "plan_until_fits"]
+__all__ = ["DEFAULT_EFFORT", "DoesNotFit", "plan_memory"]
 
 DEFAULT_EFFORT = 1_000_000
 """Buffers that the search may look at, over all groups: about a second of Python."""
 
 _NAMED = 8  # buffers that a refusal names one by one
-
-_Split = TypeVar("_Split")
 
 
 class DoesNotFit(Exception):
@@ -75,36 +69,6 @@ def plan_memory(problem: MemoryProblem, effort: int = DEFAULT_EFFORT) -> MemoryP
     plan = MemoryPlan({b.name: addresses[b.name] for b in problem.buffers}, peak, needed, minimality)
     check_memory_plan(problem, plan)
     return plan
-
-
-def plan_until_fits(
-    problem_of: Callable[[_Split], MemoryProblem],
-    first: _Split,
-    smaller: Callable[[_Split], _Split | None],
-    measure: Callable[[_Split], int],
-    effort: int = DEFAULT_EFFORT,
-) -> tuple[_Split, MemoryPlan]:
-    """The first of ``first``, ``smaller(first)``, ... (such as sizes of tiles) whose problem has a plan, and that plan.
-
-    ``measure`` (such as the sum of tile sizes) must be at least 0 and fall with each step; so there are at most
-    ``measure(first)`` repetitions. Raises ``DoesNotFit`` of the last attempt when ``smaller`` gives ``None``, and
-    ``ValueError`` when the measure does not fall.
-    """
-    split, size = first, measure(first)
-    while True:
-        try:
-            return split, plan_memory(problem_of(split), effort)
-        except DoesNotFit:
-            following = smaller(split)
-            if following is None:
-                raise
-        next_size = measure(following)
-        if not 0 <= next_size < size:
-            raise ValueError(
-                f"each retry must have a smaller measure that is at least 0, but {split!r} with measure {size} is "
-                f"followed by {following!r} with measure {next_size}. Return None when nothing can be split further."
-            )
-        split, size = following, next_size
 
 
 def _groups(buffers: Sequence[Buffer]) -> list[list[Buffer]]:

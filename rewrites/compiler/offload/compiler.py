@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from ir_semantics.graph.ir import Graph
 from rewrites.claims.gate import Gate
 from rewrites.compiler.codegen import Options, accelerator_operator
-from rewrites.compiler.graph_rules.optimise import STRENGTH
-from rewrites.compiler.graph_rules.tensor_rewrites import Constants
+from rewrites.compiler.graph_rules.tensor_rewrites import Constants, weakest_of
 from rewrites.egraph import Explanation, Rule, extract
 from rewrites.egraph.graph_checker import check_graphs
 from rewrites.egraph.graphs import explain_outputs, from_graph, to_graph
@@ -106,7 +105,7 @@ def offload(
     extracted = to_graph(network, found, constants.data)
     check_graphs(graph, extracted, explanations, sides_of(rules.rewrites))
     used = _used(explanations, rules)
-    weakest = max((u.equality for u in used), key=STRENGTH.index, default=Equality.BIT_EXACT)
+    weakest = weakest_of(u.equality for u in used)
     result = folded(extracted)
     return Offloaded(
         graph,

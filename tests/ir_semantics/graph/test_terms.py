@@ -11,9 +11,9 @@ from ir_semantics.graph import Builder, Graph, GraphError, TensorType, run
 from ir_semantics.graph.terms import terms_of
 from ir_semantics.onnx import import_model
 from ir_semantics.tensors.evaluate import evaluate
-from ir_semantics.tensors.numbers import Floats
 from ir_semantics.tensors.terms import operands_of
 from tests.ir_semantics.onnx.onnx_models import model, node, tensor
+from tests.ir_semantics.tensors.floats import Floats
 
 
 def layers() -> Graph:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ir_semantics.scalars.arrays import DTYPES, apply_to_arrays, format_of, literal_of, run_scalar
+from ir_semantics.scalars.arrays import DTYPES, apply_to_arrays, literal_of, run_scalar
 from ir_semantics.scalars.concrete import evaluate, same_value
 from ir_semantics.scalars.terms import INTEGERS as INTEGERS_ALL
 from ir_semantics.scalars.terms import OPERATORS, REALS, NotInterpreted, apply, cast, constant, variable
@@ -113,5 +113,3 @@ def test_what_a_type_does_not_have_is_refused() -> None:
         run_scalar(X + constant(0.5), {"x": np.zeros(1, np.int8)}, "int8")
     with pytest.raises(ValueError, match=r"^the operand x must be of the type int8, not int16$"):
         run_scalar(X, {"x": np.zeros(1, np.int16)}, "int8")
-    with pytest.raises(ValueError, match="not complex64; convert the array"):
-        format_of("complex64")

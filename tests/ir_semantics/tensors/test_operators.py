@@ -18,7 +18,6 @@ from ir_semantics.tensors.conditions import TruthOf, lt
 from ir_semantics.tensors.elements import Number
 from ir_semantics.tensors.evaluate import IllFormed, evaluate, shape_at
 from ir_semantics.tensors.index import Index, Names, index, size
-from ir_semantics.tensors.numbers import Floats
 from ir_semantics.tensors.operators import (
     broadcast,
     concat,
@@ -46,6 +45,7 @@ from ir_semantics.tensors.reductions import (
     softmax,
 )
 from ir_semantics.tensors.terms import Tensor, input_
+from tests.ir_semantics.tensors.floats import Floats
 
 A, B, C, D = map(size, "abcd")
 SMALL = st.integers(1, 4)

@@ -24,7 +24,7 @@ from ilaverify.catalogue import find_campaign
 from rewrites.bounds import a_priori
 from rewrites.bounds.catalogue import LEMMAS, OPERATORS, RULES
 from rewrites.bounds.derivations.calculus import Bound, Derivation, Operator
-from rewrites.bounds.derivations.recurrence import geometric, over_time
+from rewrites.bounds.derivations.recurrence import over_time
 from rewrites.bounds.document import DOCUMENT, updated
 from rewrites.bounds.kernel.formula import (
     MissingSymbol,
@@ -144,12 +144,11 @@ def test_recurrent_bounds_start_with_the_step_and_grow() -> None:
     assert 0 <= bounds[0] - first < Fraction(1, 1 << 40)
     whole = OPERATORS["FlexASR RNN, T steps"]
     for steps, bound in enumerate(bounds, 1):
-        closed = whole.bound({**given, "G": geometric(Fraction(1), steps)}).value
+        closed = whole.bound({**given, "G": Fraction(steps)}).value
         assert bound is not None
         assert closed is not None
         assert bound <= closed + Fraction(steps, 1 << 40)
         assert closed <= 1.01 * float(bound)
-    assert geometric(Fraction(1, 2), 4) == Fraction(15, 8)
 
 
 def test_the_convolutions_bound_is_that_of_the_quantiser() -> None:

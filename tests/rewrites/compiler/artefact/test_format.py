@@ -26,13 +26,13 @@ from rewrites.compiler.artefact.errors import ArtefactError
 from rewrites.compiler.artefact.graphs import attribute_json, attribute_value, graph_json, graph_value
 from rewrites.compiler.artefact.origins import origin_text
 from rewrites.compiler.graph_rules.definitions import definitions
-from rewrites.compiler.graph_rules.optimise import computed_elements
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
 from rewrites.egraph import EGraphError, Explanation, sides_of
 from rewrites.egraph.extraction import extract
 from rewrites.egraph.graph_checker import check_graphs
 from rewrites.egraph.graphs import explain_outputs, from_graph, to_graph
 from rewrites.egraph.saturation import Limits, saturate
+from tests.rewrites.compiler.graph_rules.test_optimise import computed_elements
 
 
 def small_graph() -> Graph:

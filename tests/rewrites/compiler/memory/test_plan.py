@@ -19,7 +19,7 @@ from rewrites.compiler.memory.placement import (
     place,
     settle,
 )
-from rewrites.compiler.memory.plan import DoesNotFit, plan_memory, plan_until_fits
+from rewrites.compiler.memory.plan import DoesNotFit, plan_memory
 from rewrites.compiler.memory.plan_checker import PlanError, check_memory_plan
 from rewrites.compiler.memory.problem import Buffer, MemoryPlan, MemoryProblem, Minimality
 from rewrites.compiler.memory.search import search
@@ -201,20 +201,6 @@ def test_a_negative_effort_is_refused() -> None:
         ValueError, match=r"^the effort must be at least 0, but it is -1\. Give 0 for heuristics alone\.$"
     ):
         plan_memory(GAP, -1)
-
-
-def _tiles(size: int) -> MemoryProblem:
-    return MemoryProblem([Buffer("in", size, 0, 1), Buffer("out", size, 0, 2)], 20)
-
-
-def test_tiles_shrink_until_they_fit() -> None:
-    tile, plan = plan_until_fits(_tiles, 64, lambda n: n // 2 or None, lambda n: n)
-    assert (tile, plan.peak) == (8, 16)
-
-
-def test_when_nothing_can_be_split_the_last_refusal_stands() -> None:
-    with pytest.raises(DoesNotFit, match="at least 32 are needed"):
-        plan_until_fits(_tiles, 64, lambda n: n // 2 if n > 16 else None, lambda n: n)
 
 
 @pytest.mark.parametrize(

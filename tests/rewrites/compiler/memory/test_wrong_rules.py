@@ -13,7 +13,7 @@ import pytest
 
 from rewrites.compiler.memory.liveness import Step, live_intervals
 from rewrites.compiler.memory.placement import best_fit, first_fit, lower_bound, neighbours, place
-from rewrites.compiler.memory.plan import DoesNotFit, plan_memory, plan_until_fits
+from rewrites.compiler.memory.plan import DoesNotFit, plan_memory
 from rewrites.compiler.memory.plan_checker import PlanError, check_memory_plan
 from rewrites.compiler.memory.problem import Buffer, MemoryPlan, MemoryProblem, Minimality
 from tests.rewrites.compiler.memory.memory_problems import GAP, lost_values
@@ -128,37 +128,6 @@ def test_m7_the_largest_load_need_not_be_reached() -> None:
         PlanError, match=r"a minimal peak must equal the lower bound, but the peak is 6 and the lower bound 5"
     ):
         check_memory_plan(GAP, claimed)
-
-
-@pytest.mark.parametrize(
-    ("first", "smaller", "message"),
-    [
-        (
-            32,
-            lambda n: -(-n // 2 // 16) * 16,  # half, in multiples of 16: 32, 16, 16, ...
-            "each retry must have a smaller measure that is at least 0, but 16 with measure 16 "
-            "is followed by 16 with measure 16. "
-            "Return None when nothing can be split further.",
-        ),
-        (
-            48,
-            lambda n: n - 32,
-            "each retry must have a smaller measure that is at least 0, but 16 with measure 16 "
-            "is followed by -16 with measure -16. "
-            "Return None when nothing can be split further.",
-        ),
-    ],
-)
-def test_m9_a_loop_of_retries_needs_a_measure(first: int, smaller: Callable[[int], int], message: str) -> None:
-    attempts: list[int] = []
-
-    def tiles(size: int) -> MemoryProblem:
-        attempts.append(size)
-        return MemoryProblem([Buffer("in", size, 0, 1), Buffer("out", size, 0, 2)], 20)
-
-    with pytest.raises(ValueError, match="^" + re.escape(message) + "$"):
-        plan_until_fits(tiles, first, smaller, lambda n: n)
-    assert len(attempts) == 2
 
 
 def test_m11_a_graph_output_lives_on_when_no_operator_uses_it() -> None:
