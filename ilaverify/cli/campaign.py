@@ -117,7 +117,7 @@ def _run(campaign: Campaign, options: argparse.Namespace) -> int:
 def _write(result: CampaignResult, directory: Path, written: list[Path]) -> None:
     """Writes samples, the violating example and the picture; each path is added to ``written`` when it is there."""
     from reports.certificate import write_atomically
-    from reports.html.histogram import PlotUnavailable, histogram_svg
+    from reports.html.plots import histogram_picture
     from rewrites.campaigns.examples import write_example
 
     campaign = result.campaign
@@ -134,14 +134,9 @@ def _write(result: CampaignResult, directory: Path, written: list[Path]) -> None
     }
     if any(groups.values()):
         title = f"{campaign.name}, seed {result.seed}, {sum(map(len, groups.values()))} examples"
-        try:
-            text = histogram_svg(groups, title=title, label="relative Frobenius error, percent")
-        except PlotUnavailable as error:
-            print(f"ilaverify: no picture: {error}", file=sys.stderr)
-        else:
-            path = directory / f"{campaign.name}.histogram.svg"
-            write_atomically(path, text)
-            written.append(path)
+        path = directory / f"{campaign.name}.histogram.svg"
+        write_atomically(path, histogram_picture(groups, title))
+        written.append(path)
 
 
 def result_json(result: CampaignResult) -> dict[str, Any]:

@@ -19,9 +19,8 @@ from markupsafe import Markup
 from reports.outcomes import NOT_RUN, ProofOutcome
 
 from .claims import VERDICTS, ClaimView, Comparison, claim_view
-from .histogram import percent
 from .inputs import CampaignRecord, Scaling
-from .plots import histogram_plot, scaling_plot, swatch
+from .plots import histogram_plot, percent, scaling_plot, style_sheet, swatch
 
 __all__ = ["html_page"]
 
@@ -148,18 +147,11 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["style"] = Markup(_read_style())
+    environment.globals["style"] = Markup(style_sheet())
     environment.globals["signs"] = SIGNS
     environment.globals["swatch"] = lambda index, line: Markup(swatch(index, line=line))
     environment.filters |= {"seconds": _seconds, "percent": lambda value: percent(100 * value), "plural": _plural}
     return environment
-
-
-def _read_style() -> str:
-    """The style sheet; it must not be able to end its element."""
-    source, _, _ = PackageLoader("reports.html").get_source(Environment(), "style.css")
-    assert "</" not in source
-    return source
 
 
 def _given(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Plots of the HTML page as SVG elements: times against sizes, histograms of errors.
+"""Plots as SVG elements of the HTML page: times against sizes, histograms of errors; these also as files.
 
 They are built as trees, so that no text can become markup.  Colours are classes of the page's style sheet (``series0``,
 ``series1``, ...), which knows the dark mode; every series has a marker or a position of its own as well.  A plot is as
@@ -8,16 +8,27 @@ wide as a phone's screen in its own units, and grows with the page.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .histogram import error_bins, percent
 from .inputs import Scaling
 
-__all__ = ["SERIES", "histogram_plot", "scaling_plot", "swatch"]
+__all__ = [
+    "SERIES",
+    "error_bins",
+    "histogram_picture",
+    "histogram_plot",
+    "percent",
+    "scaling_plot",
+    "style_sheet",
+    "swatch",
+]
 
 SERIES = 6
 """So many colours and markers there are; further series use them again."""
@@ -25,6 +36,10 @@ SERIES = 6
 _WIDTH, _HEIGHT = 400, 280
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 12, 44
 _SIZE = 4.5  # half a marker's size
+_ROW = 16  # a line of text above a picture
+
+_WIDE = 100.0
+"""Errors that differ by more than this factor are drawn on a logarithmic axis."""
 
 _PATHS = (
     "M-1,-1H1V1H-1Z",  # square
@@ -71,6 +86,43 @@ def histogram_plot(groups: Mapping[str, Sequence[float]]) -> str:
 
     Raises ValueError where there are no errors, or some that are negative or not finite.
     """
+    return _text(_histogram(groups))
+
+
+def histogram_picture(groups: Mapping[str, Sequence[float]], title: str) -> str:
+    """That histogram as a file of its own, with a title and a legend; groups without errors are left out."""
+    groups = {name: errors for name, errors in groups.items() if errors}
+    svg, above = _histogram(groups), _ROW * (len(groups) + 1)
+    svg.set("xmlns", "http://www.w3.org/2000/svg")
+    svg.set("viewBox", f"0 {-above} {_WIDTH} {_HEIGHT + above}")
+    SubElement(svg, "style").text = _plain_style()
+    _, _, levels = svg.attrib["aria-label"].partition(": ")
+    for row, text in enumerate((f"{title}: {levels}", *groups)):
+        y = row * _ROW - above + 12
+        SubElement(svg, "text", {"x": str(_LEFT), "y": str(y), "class": "label"}).text = text
+        if row:
+            box = {"x": str(_LEFT - 16), "y": str(y - 9), "width": "12", "height": "10"}
+            SubElement(svg, "rect", box | {"class": f"bar series{(row - 1) % SERIES}"})
+    return _text(svg) + "\n"
+
+
+def _plain_style() -> str:
+    """The page's rules for plots with its light colours written out, for viewers that know no variables."""
+    sheet = style_sheet()
+    colours = dict(re.findall(r"--([\w-]+): (#\w+);", sheet.partition("@media")[0]))
+    rules = [line for line in sheet.splitlines() if line.startswith(".plot ") and "var(--series)" not in line]
+    plain = [re.sub(r"var\(--([\w-]+)\)", lambda found: colours[found[1]], rule) for rule in rules]
+    return "\n".join([*plain, *(f".series{i} {{ fill: {colours[f'series{i}']}; }}" for i in range(SERIES))])
+
+
+def style_sheet() -> str:
+    """The page's style sheet; it must not be able to end its element."""
+    source = (Path(__file__).parent / "templates" / "style.css").read_text(encoding="utf-8")
+    assert "</" not in source
+    return source
+
+
+def _histogram(groups: Mapping[str, Sequence[float]]) -> Element:
     shown = [100 * np.asarray(errors, np.float64) for errors in groups.values()]
     everything = np.concatenate(shown) if shown else np.zeros(0)
     if not everything.size or not np.isfinite(everything).all() or (everything < 0).any():
@@ -101,7 +153,34 @@ def histogram_plot(groups: Mapping[str, Sequence[float]]) -> str:
     for name, value in (("mean", mean), ("worst", worst)):
         line = {"x1": x(value), "x2": x(value), "y1": float(_TOP), "y2": float(_HEIGHT - _BOTTOM)}
         SubElement(svg, "line", {k: f"{v:.1f}" for k, v in line.items()} | {"class": f"level {name}"})
-    return _text(svg)
+    return svg
+
+
+def percent(value: float) -> str:
+    """A number of percent with three significant digits.
+
+    >>> percent(1.234), percent(0.0), percent(123.4)
+    ('1.23 %', '0 %', '123 %')
+    """
+    if value == 0:
+        return "0 %"
+    digits = max(0, 2 - int(np.floor(np.log10(abs(value)))))
+    return f"{value:.{digits}f} %"
+
+
+def error_bins(errors: NDArray[np.float64]) -> tuple[NDArray[np.float64], bool]:
+    """Edges of about sqrt(n) bins (10 .. 40) over all errors, and whether they grow by a factor.
+
+    They do where the errors are positive and differ by more than a factor of 100.
+    """
+    count = int(np.clip(np.sqrt(len(errors)), 10, 40))
+    low, high = float(errors.min()), float(errors.max())
+    if low > 0 and high / low > _WIDE:
+        return np.geomspace(low, high, count + 1), True
+    if high - low <= 1e-9 * high:
+        half = max(abs(high) / 2, 0.5)
+        low, high = max(0.0, low - half), high + half
+    return np.linspace(low, high, count + 1), False
 
 
 def swatch(index: int, *, line: bool) -> str:

@@ -152,19 +152,6 @@ def test_results_are_shown_where_writing_fails(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_campaign_without_matplotlib(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    code, _, err = run(capsys, "toy_holds", "-o", tmp_path)
-    assert code == 0
-    assert err == (
-        "ilaverify: no picture: A picture must be drawn by matplotlib, which is not installed; "
-        "install ilaverify[plot]\n"
-    )
-    assert [p.name for p in tmp_path.iterdir()] == ["toy_holds.campaign.json"]
-
-
 def test_progress_is_one_line_on_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
