@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from accel_models.flexasr.quantise import largest, smallest
+from ila_lang import Simulator
+from ila_lang.templates.instance import run_columns
 from ir_semantics.graph import Builder, Graph, TensorType
 from rewrites.compiler.codegen import Options, calibrate, operator_of
 from rewrites.compiler.codegen.buffers import ALIGNMENT, device_memories, host_plan, host_problem
@@ -199,3 +201,47 @@ def test_regions_of_a_program(name: str) -> None:
         check_memory_plan(memory.problem, memory.plan)
     told = {m.memory: {b.name: (m.plan.addresses[b.name], b.size) for b in m.problem.buffers} for m in found}
     assert told == wanted
+
+
+STATES = {
+    "FlexASR large buffer": ("gb_core_large_buffer", 16),
+    "FlexASR small buffer": ("gb_core_small_buffer", 16),
+    "HLSCNN SoC memory": ("virtual_soc_memory", 8),
+    "HLSCNN SPAD0": ("scratch_pad_0", 8),
+    "HLSCNN SPAD1": ("scratch_pad_1", 8),
+    "VTA DRAM": ("dram", 16),
+}
+"""The model's state that is a memory, and its words in a unit."""
+
+
+@pytest.mark.parametrize("name", REGIONS)
+def test_regions_are_what_the_program_writes(name: str) -> None:
+    """What the proved fragment changes, from two different contents of the memories, lies in the regions."""
+    build, _ = REGIONS[name]
+    c = build()
+    implementation = c.implementation()
+    (call,) = implementation.calls
+    changed: dict[str, set[int]] = {}
+    for fill in (0, 0x55):
+        device = Simulator(call.mapping.mapping.device.ila)
+        for state, _ in STATES.values():
+            if state in device.memories:
+                device.memories[state].words[:] = fill
+                device.memories[state].touch()
+        columns = implementation.columns(0, c.operands)
+        run_columns(implementation.program(0), device, dict(columns))
+        for memory, (state, words) in STATES.items():
+            if state in device.memories:
+                found = np.flatnonzero(device.memories[state].words != fill) // words
+                changed.setdefault(memory, set()).update(found.tolist())
+    regions = {m.memory: m for m in device_memories(operator_of(implementation), call)}
+    assert regions.keys() == {memory for memory, units in changed.items() if units}
+    for memory, plan in regions.items():
+        left = changed[memory]
+        for buffer in plan.problem.buffers:
+            first = plan.plan.addresses[buffer.name]
+            inside = {unit for unit in left if first <= unit < first + buffer.size}
+            assert inside
+            assert min(inside) == first
+            left -= inside
+        assert not left
