@@ -10,7 +10,7 @@ from .unroll import Cell
 __all__ = ["Draw", "dirty", "settled"]
 
 Draw = Callable[[Cell, int], int]
-"""The initial value of a cell of so many bits."""
+"""The initial value of a cell of a given number of bits."""
 
 
 def dirty(seed: int, rounds: int) -> Iterator[Draw]:
@@ -33,7 +33,7 @@ def settled(
     """Contents from which programs seldom run long: registers at reset, then at small numbers.
 
     ``operands`` are what a function was applied to where two functions differ: they are the elements of ``tensors`` in
-    each turn, and then in any order; what a solver answers comes last, so that what is found depends on it seldom.
+    each turn, and then in any order; what a solver answers comes last, so that a counterexample rarely depends on it.
     """
 
     def small(cell: Cell, _: int) -> int:

@@ -67,11 +67,11 @@ class Counterexample:
     @property
     def inputs(self) -> dict[str, dict[int, int]]:
         """The non-zero input elements by tensor and row-major index."""
-        found: dict[str, dict[int, int]] = {}
+        words: dict[str, dict[int, int]] = {}
         for cell, value in self.initial.items():
             if cell.side == "input" and cell.address is not None:
-                found.setdefault(cell.owner, {})[cell.address] = value
-        return found
+                words.setdefault(cell.owner, {})[cell.address] = value
+        return words
 
     def summary(self) -> str:
         """One line for people."""
@@ -125,7 +125,7 @@ class Runner:
         self.owners = {side: owners(mapping, side) for side in self.machines}
 
     def run(self, sizes: Mapping[str, int], draw: Callable[[Cell, int], int]) -> Outcome:
-        """One run; ``draw`` gives the initial value of a cell of so many bits.
+        """One run; ``draw`` gives the initial value of a cell of a given number of bits.
 
         Raises NoBodyError where a function that the programs apply has no body.
         """
@@ -215,22 +215,22 @@ def search(
     placed_sizes = _sizes_of(mapping, every)
     first = list(islice(placed_sizes, _FIRST_SHAPES))
     tries.until(_FIRST_PART)
-    found = tries.settled(first, operands)
-    if found is not None:
+    counterexample = tries.settled(first, operands)
+    if counterexample is not None:
         tries.until(_FIRST_PART)
-        sizes_found = found.sizes
-        smaller = takewhile(lambda at: at[1] != sizes_found, first)
-        found = next(filter(None, (tries.at(sizes, shape) for shape, sizes in smaller)), found)
+        failing = counterexample.sizes
+        smaller = takewhile(lambda at: at[1] != failing, first)
+        counterexample = next(filter(None, (tries.at(sizes, shape) for shape, sizes in smaller)), counterexample)
     tries.until(_SHAPES_PART if shapes is None else 1.0)
-    for shape, sizes in chain(first, placed_sizes) if found is None else ():
+    for shape, sizes in chain(first, placed_sizes) if counterexample is None else ():
         for varied in [dict(sizes), *_variations(mapping, sizes)]:
-            found = found or (None if tries.over else tries.at(varied, shape))
-        if found is not None or tries.over:
+            counterexample = counterexample or (None if tries.over else tries.at(varied, shape))
+        if counterexample is not None or tries.over:
             break
     tries.until(1.0)
-    if found is None and shapes is None and first and not tries.over:
-        found = tries.at_ends(min((sizes for _, sizes in first), key=lambda sizes: sum(sizes.values())))
-    return found
+    if counterexample is None and shapes is None and first and not tries.over:
+        counterexample = tries.at_ends(min((sizes for _, sizes in first), key=lambda sizes: sum(sizes.values())))
+    return counterexample
 
 
 def _sizes_of(
@@ -254,24 +254,24 @@ def search_at(
     """A shrunk counterexample at these sizes, or None; ``models`` (of a solver) are tried first."""
     tries = _Tries(mapping, budget_seconds, seed)
     tries.until(_FIRST_PART)
-    found = None if models else tries.settled([(shape, dict(sizes))])
+    counterexample = None if models else tries.settled([(shape, dict(sizes))])
     tries.until(1.0)
-    return found or tries.at(dict(sizes), shape, models, rounds=8)
+    return counterexample or tries.at(dict(sizes), shape, models, rounds=8)
 
 
-def replays(mapping: TensorMapping, found: Counterexample) -> bool:
+def replays(mapping: TensorMapping, counterexample: Counterexample) -> bool:
     """Whether a run from the counterexample's data alone shows the same difference, on new machines."""
-    outcome = Runner(mapping).run_from(found.sizes, found.initial)
+    outcome = Runner(mapping).run_from(counterexample.sizes, counterexample.initial)
     if not outcome.failed:
         return False
-    again = _describe(mapping, found.sizes, found.shape, found.initial, outcome)
+    again = _describe(mapping, counterexample.sizes, counterexample.shape, counterexample.initial, outcome)
     return (again.row, again.column, again.device, again.ir, again.differing, again.error) == (
-        found.row,
-        found.column,
-        found.device,
-        found.ir,
-        found.differing,
-        found.error,
+        counterexample.row,
+        counterexample.column,
+        counterexample.device,
+        counterexample.ir,
+        counterexample.differing,
+        counterexample.error,
     )
 
 
@@ -285,16 +285,16 @@ def foreign(mapping: TensorMapping, cells: Iterable[Cell]) -> Cell | None:
     return next((c for c in cells if (replace(c, address=None), c.address is not None) not in own), None)
 
 
-def placed(mapping: TensorMapping, found: Counterexample) -> Counterexample:
+def placed(mapping: TensorMapping, counterexample: Counterexample) -> Counterexample:
     """The counterexample with its shape in words, and with none where its sizes are not those of the shape."""
-    if found.shape is not None:
+    if counterexample.shape is not None:
         try:
-            sizes = mapping.sizes_for(found.shape)
-            if all(found.sizes[name] == sizes[name] for name in mapping.shape_parameters or sizes):
-                return replace(found, where=mapping.shape_text(found.shape))
+            sizes = mapping.sizes_for(counterexample.shape)
+            if all(counterexample.sizes[name] == sizes[name] for name in mapping.shape_parameters or sizes):
+                return replace(counterexample, where=mapping.shape_text(counterexample.shape))
         except (SizeError, ArithmeticError):
             pass
-    return replace(found, shape=None, where="")
+    return replace(counterexample, shape=None, where="")
 
 
 # -- where to look ------------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ def _variations(mapping: TensorMapping, sizes: Mapping[str, int]) -> Iterator[di
 
 
 class _Tries:
-    """Runs within a budget of seconds: half of it for one run, and a quarter more for making what was found small."""
+    """Runs within a budget of seconds: half of it for one run, and a quarter more for shrinking a counterexample."""
 
     def __init__(self, mapping: TensorMapping, seconds: float, seed: int) -> None:
         self.runner, self.seconds, self.seed = Runner(mapping), seconds, seed
@@ -330,7 +330,7 @@ class _Tries:
 
     @property
     def over(self) -> bool:
-        """Whether there is no sense in going on."""
+        """Whether the search must end."""
         return self.cannot_run or time.perf_counter() > self.deadline
 
     def at(

@@ -30,7 +30,7 @@ from .counterexample import Runner
 __all__ = ["Mutant", "changes", "mutants", "statement_changes", "term_places"]
 
 _DRAWS = 200
-"""So many draws in a row without a new mutant end the drawing."""
+"""This number of draws in a row without a new mutant ends the drawing."""
 
 _SHOWN = 100
 """Characters of a term in a mutant's description."""
@@ -57,13 +57,13 @@ def mutants(mapping: TensorMapping, draw: Random) -> Iterator[Mutant]:
         fruitless += 1
         part = draw.choice(parts)
         try:
-            found = part.changed(draw)
+            mutant = part.changed(draw)
         except (TypeError, ValueError):  # it is no well-formed program any more: an error of its author, not a claim
             continue
-        if found is not None and found.what not in seen:
-            seen.add(found.what)
+        if mutant is not None and mutant.what not in seen:
+            seen.add(mutant.what)
             fruitless = 0
-            yield found
+            yield mutant
 
 
 # -- places --------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ class _Body:
 
 @dataclass(frozen=True)
 class _Terms:
-    """The terms of an instruction beside its kernel, and what makes the mapping with another one."""
+    """The terms of an instruction besides its kernel, and what makes the mapping with another one."""
 
     where: str
     terms: Mapping[str, Expr]
@@ -112,10 +112,10 @@ class _Terms:
     def changed(self, draw: Random) -> Mutant | None:
         """The mapping with one term changed."""
         name = draw.choice(list(self.terms))
-        found = _changed(self.terms[name], draw)
-        if found is None:
+        change = _changed(self.terms[name], draw)
+        if change is None:
             return None
-        said, term = found
+        said, term = change
         return Mutant(f"{self.where}, {name}: {said}", self.put(name, term))
 
 
@@ -168,9 +168,9 @@ def _executed(mapping: TensorMapping, side: str) -> list[Instruction]:
     decode = machine.decode
 
     def noted(inputs: Mapping[str, int]) -> Instruction:
-        found = decode(inputs)
-        seen[found.name] = None
-        return found
+        instruction = decode(inputs)
+        seen[instruction.name] = None
+        return instruction
 
     machine.decode = noted  # type: ignore[method-assign]
     for shape in mapping.sample_shapes or product(range(1, 37), range(1, 65)):

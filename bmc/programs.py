@@ -38,7 +38,7 @@ def program_of(
     return commands
 
 
-def write_program_file(mapping: TensorMapping, found: Counterexample) -> str:
+def write_program_file(mapping: TensorMapping, counterexample: Counterexample) -> str:
     """A program file that shows the counterexample's device outputs on a device after reset.
 
     Leading commands set up the registers and memory words that the counterexample depends on.  Raises
@@ -47,11 +47,11 @@ def write_program_file(mapping: TensorMapping, found: Counterexample) -> str:
     """
     if mapping.program_file is None:
         raise ValueError(f"Mapping {mapping.name} must have a program_file to be written as one; its device has none")
-    if found.error:
-        raise ValueError(f"A program that the model refuses has no replay: {found.error}")
-    registers = {c.owner: v for c, v in found.initial.items() if c.side == "device" and c.address is None}
+    if counterexample.error:
+        raise ValueError(f"A program that the model refuses has no replay: {counterexample.error}")
+    registers = {c.owner: v for c, v in counterexample.initial.items() if c.side == "device" and c.address is None}
     memories: dict[str, dict[int, int]] = {}
-    for cell, value in found.initial.items():
+    for cell, value in counterexample.initial.items():
         if cell.side == "device" and cell.address is not None:
             memories.setdefault(cell.owner, {})[cell.address] = value
     leading: list[Mapping[str, int]] = []
@@ -59,7 +59,7 @@ def write_program_file(mapping: TensorMapping, found: Counterexample) -> str:
         if mapping.setup_commands is None:
             raise ValueError(f"Mapping {mapping.name} must have setup_commands to start from a state that is not reset")
         leading = mapping.setup_commands(registers, memories)
-    device = {c: v for c, v in found.initial.items() if c.side == "device"}
+    device = {c: v for c, v in counterexample.initial.items() if c.side == "device"}
     machine = Machine(mapping.device.ila)
     for command in leading:
         machine.step(command)
@@ -67,19 +67,19 @@ def write_program_file(mapping: TensorMapping, found: Counterexample) -> str:
         held = machine.values[cell.owner] if cell.address is None else machine.memories[cell.owner][cell.address]
         if held != value:
             raise ValueError(f"No command sets {cell.owner} of {mapping.device.ila.name} to {value:#x} on this model")
-    tensors = _tensors(mapping, found)
-    wanted = _outputs(mapping, found.sizes, tensors, device, None)
-    if _outputs(mapping, found.sizes, tensors, device, machine) != wanted:
+    tensors = _tensors(mapping, counterexample)
+    expected = _outputs(mapping, counterexample.sizes, tensors, device, None)
+    if _outputs(mapping, counterexample.sizes, tensors, device, machine) != expected:
         raise ValueError(f"The outputs of this counterexample of {mapping.name} need state that commands cannot set")
-    commands = program_of(mapping, found.sizes, tensors, device)
+    commands = program_of(mapping, counterexample.sizes, tensors, device)
     return mapping.program_file([*leading, *commands])
 
 
-def _tensors(mapping: TensorMapping, found: Counterexample) -> dict[str, dict[int, int]]:
+def _tensors(mapping: TensorMapping, counterexample: Counterexample) -> dict[str, dict[int, int]]:
     """The inputs, and what the device's other host tensors hold at first."""
-    tensors = found.inputs
+    tensors = counterexample.inputs
     names = {cell: name for name, cell in owners(mapping, "device")[1].items() if cell.side != "input"}
-    for cell, value in found.initial.items():
+    for cell, value in counterexample.initial.items():
         name = names.get(replace(cell, address=None))
         if name is not None and cell.address is not None:
             tensors.setdefault(name, {})[cell.address] = value

@@ -9,7 +9,7 @@ The parts of a proof, each an obligation that z3 and cvc5 answer:
    grouping;
 4. health: the conclusion can be false.
 
-What is not proved is searched for a counterexample at the same shape; REFUTED is said only after a replay.
+For what is not proved, a counterexample is sought at the same shape; REFUTED is said only after a replay.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ila_lang import Expr, inline, inline_all, postorder, substitute
 from ila_lang.language.expr import variables_of
 from ila_lang.mapping import TensorMapping
 from smt_encodings.bits import BitEncoding, variable_text
-from smt_encodings.claims import Claim, Equality, Interpretation, Obligation, Status, Verdict
+from smt_encodings.claims import Claim, Equality, Interpretation, Obligation, Status, Unsupported, Verdict
 from smt_encodings.direct import CannotPrint, miter_script
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh, fresh_symbols, plain
@@ -33,7 +33,6 @@ from smt_encodings.solvers import z3 as solver_z3
 from smt_encodings.values import differ, differing_values, falsifying, prove_lemmas
 
 from .counterexample import Counterexample, replays, search_at
-from .terms import Unsupported
 from .unroll import Cell, Unrolled, unroll_mapping
 
 __all__ = ["Attempt", "Class", "Data", "Memory", "Try", "claim_at", "classes", "prove"]
@@ -113,10 +112,10 @@ def claim_at(
 
 def classes(pairs: Sequence[tuple[Expr, Expr]]) -> list[Class]:
     """Output elements grouped by their equations, up to renaming of variables, in order of first occurrence."""
-    found: dict[object, list[int]] = {}
+    groups: dict[object, list[int]] = {}
     for number, pair in enumerate(pairs):
-        found.setdefault(_pattern(pair), []).append(number)
-    return [Class(members[0], *pairs[members[0]], len(members)) for members in found.values()]
+        groups.setdefault(_pattern(pair), []).append(number)
+    return [Class(members[0], *pairs[members[0]], len(members)) for members in groups.values()]
 
 
 def _pattern(pair: tuple[Expr, Expr]) -> tuple[object, ...]:
@@ -135,7 +134,7 @@ def _pattern(pair: tuple[Expr, Expr]) -> tuple[object, ...]:
 
 @dataclass(frozen=True)
 class Try:
-    """One of the two understandings of data functions under "auto": what it came to, and after how many seconds."""
+    """One of the two interpretations of data functions under "auto": its outcome, and the seconds it took."""
 
     data: Interpretation
     said: str
@@ -162,15 +161,15 @@ class Attempt:
     _unfolded: list[tuple[Expr, Expr]] | None = None
 
     def verdict(self, shape: tuple[int, ...] | None, search_seconds: float) -> Verdict:
-        """The outcome; what is not proved is searched for a counterexample that long."""
+        """The outcome; for what is not proved, a counterexample is sought for ``search_seconds``."""
         start = time.perf_counter()
         with fresh_symbols():
             status, reason = self.run()
             if status is Status.UNKNOWN and search_seconds > 0:
-                found = self.refute(shape, search_seconds)
-                if found is not None:
-                    status, reason = Status.REFUTED, found.summary()
-                    self.details["counterexample"] = found
+                counterexample = self.refute(shape, search_seconds)
+                if counterexample is not None:
+                    status, reason = Status.REFUTED, counterexample.summary()
+                    self.details["counterexample"] = counterexample
         seconds = time.perf_counter() - start
         claim = self.claim(shape)
         return Verdict(status, claim, self.method, seconds, reason, self.discharger.obligations, {}, self.details)
@@ -199,7 +198,7 @@ class Attempt:
                 self.bits()
             self.health()
             status, reason = self.discharger.conclude()
-        except (Unsupported, CannotPrint) as error:
+        except Unsupported as error:
             status, reason = Status.UNKNOWN, str(error)
         except NotDischarged as error:
             status, reason = self.undecided(error)
@@ -296,8 +295,8 @@ class Attempt:
         """With another variable in place of one that the device's element depends on, the sides must differ."""
         assert self.unrolled is not None
         left, right = self.unrolled.pairs[0]
-        theirs = set(variables_of(right))
-        operands = [v for v in variables_of(left) if v in theirs]
+        ir_variables = set(variables_of(right))
+        operands = [v for v in variables_of(left) if v in ir_variables]
         if not operands:
             raise Unsupported("output element 0 depends on no input: equality would say nothing of the data")
         # of many operands one may hardly ever matter, such as a row with a small softmax weight
@@ -306,14 +305,14 @@ class Attempt:
         tried = list(dict.fromkeys(some)) if self.memory == "resolved" else operands[:1]
         for operand in tried:
             unrelated = substitute(left, {operand: fresh("unrelated", operand.sort)})
-            found = differing_values(unrelated, right) if len(tried) > 1 else None
-            if found is not None:
+            values = differing_values(unrelated, right) if len(tried) > 1 else None
+            if values is not None:
                 break
         meaning = (
             f"with {plain(operand.name)} replaced by an unrelated value the sides differ, so equality is not trivial"
         )
         if self.memory == "resolved":
-            terms = falsifying(unrelated, right, found)
+            terms = falsifying(unrelated, right, values)
             self.discharger.ask("health", "conclusion falsifiable", terms, meaning, expected="sat")
         else:
             self.ask("health", "conclusion falsifiable", [(unrelated, right)], meaning, False, "sat")
@@ -350,8 +349,8 @@ class Attempt:
         start = time.perf_counter()
         models = self.models(min(seconds / 2, _MODEL_SECONDS))
         left = max(1.0, seconds - (time.perf_counter() - start))
-        found = search_at(self.mapping, self.sizes, shape=shape, budget_seconds=left, models=models)
-        return found if found is not None and replays(self.mapping, found) else None
+        counterexample = search_at(self.mapping, self.sizes, shape=shape, budget_seconds=left, models=models)
+        return counterexample if counterexample is not None and replays(self.mapping, counterexample) else None
 
     def models(self, seconds: float) -> list[dict[Cell, int]]:
         """Bit-exact models of differing elements, as initial contents."""
@@ -364,7 +363,7 @@ class Attempt:
                 break
             try:
                 answer = solver_z3.check(miter_script([(inline(each.left), inline(each.right))]), left)
-            except ValueError:  # a function without a body has no bits
+            except (Unsupported, ValueError):  # a function without a body has no bits
                 continue
             if answer.status == "sat":
                 cells = {variable_text(v): cell for v, cell in self.unrolled.cells.items()}

@@ -50,7 +50,7 @@ EXTREMES: tuple[Callable[[int], int], ...] = (
     lambda width: 1 << (width - 1),
     lambda width: (1 << (width - 1)) - 1,
 )
-"""All bits clear and set, one, the sign bit alone, and the largest positive number, of so many bits."""
+"""All bits clear and set, one, the sign bit alone, and the largest positive number, of a given number of bits."""
 
 Draw = Callable[[Cell, int], int]
 
@@ -120,7 +120,7 @@ class Survey:
 
     @property
     def over(self) -> bool:
-        """Whether there is no sense in going on."""
+        """Whether the survey must end."""
         return self.failed is not None or self.left <= 0 or self.runs >= MOST_RUNS
 
     def run(self, sizes: Mapping[str, int] | None) -> int | None:
@@ -146,25 +146,25 @@ class Survey:
         return done
 
     def difference(self) -> Counterexample | None:
-        """What was found, made small and replayed."""
+        """The difference as a counterexample, shrunk and replayed."""
         if self.failed is None:
             return None
         sizes, outcome = self.failed
-        found = search_at(self.mapping, sizes, budget_seconds=SHRINKING, models=[outcome.read])
-        return found if found is not None and replays(self.mapping, found) else None
+        counterexample = search_at(self.mapping, sizes, budget_seconds=SHRINKING, models=[outcome.read])
+        return counterexample if counterexample is not None and replays(self.mapping, counterexample) else None
 
     def result(self) -> Runs:
-        """What came of it."""
+        """The runs and what they showed."""
         if not self.runs:
             self.notes.append(f"no run takes as few as {self.one_run} iterations")
-        found = self.difference()
+        counterexample = self.difference()
         shown = "" if self.failed is None else f"{_text(self.failed[0])}: {self.failed[1].error or 'outputs differ'}"
         return Runs(
             self.runs,
             tuple(self.at),
             tuple(self.notes),
-            found if found is not None else self.failed,
-            shown if found is None else found.summary(),
+            counterexample if counterexample is not None else self.failed,
+            shown if counterexample is None else counterexample.summary(),
         )
 
 
@@ -177,28 +177,28 @@ def survey(mapping: TensorMapping, sizes: Mapping[str, int] | None = None, *, op
 
     With ``opinion`` BMC, which shares no code with CHC, is asked at sizes of these at which every loop is entered.
     """
-    made = Survey(mapping, WORK if sizes is None else FIXED, ONE_RUN if sizes is None else FIXED)
+    runs = Survey(mapping, WORK if sizes is None else FIXED, ONE_RUN if sizes is None else FIXED)
     try:
         if sizes is None:
-            _sampled(made)
-        while sizes is not None and not made.over and made.run(sizes) is not None:
+            _sampled(runs)
+        while sizes is not None and not runs.over and runs.run(sizes) is not None:
             pass
     except NoBodyError as error:
         return Runs(0, (), (f"not run: {error}",))
-    if opinion and made.failed is None:
-        _second_opinion(made)
-    return made.result()
+    if opinion and runs.failed is None:
+        _second_opinion(runs)
+    return runs.result()
 
 
-def _sampled(made: Survey) -> None:
+def _sampled(runs: Survey) -> None:
     """Runs at the smallest sizes, at each size alone made larger, at all together, and at random corners."""
-    sampler = SizeSampler(made.mapping)
+    sampler = SizeSampler(runs.mapping)
     least = sampler.smallest()
     if least is None:
-        made.notes.append("the solver knew no sizes inside the domain")
+        runs.notes.append("the solver knew no sizes inside the domain")
         return
-    first = made.run(least)
-    made.run(least)
+    first = runs.run(least)
+    runs.run(least)
     if first is None:
         return
     together, most, visited = dict(least), dict[str, float](), [least]
@@ -207,32 +207,32 @@ def _sampled(made: Survey) -> None:
         if above is None:
             most[name] = least[name]
             continue
-        more = made.run(above)
+        more = runs.run(above)
         visited.append(above)
         slope = 0.0 if more is None else max(0, more - first) / (above[name] - least[name])
-        room = made.one_run / 2 - first
+        room = runs.one_run / 2 - first
         most[name] = float("inf") if slope == 0 and more is not None else least[name] + max(0.0, room / (slope or room))
-        made.run(sampler.points.largest(least, name, most[name]))
+        runs.run(sampler.points.largest(least, name, most[name]))
         enlarged = {other: max(value, above[other]) for other, value in together.items()}
         if sampler.points.inside(enlarged):
             together = enlarged
-    if len(made.at) == 1 and together != least:
-        made.one_run, made.left = ENLARGED, ENLARGED
-    made.run(together)
-    for point in sampler.points.drawn(visited, most, Random(made.seed)):
-        if made.over:
+    if len(runs.at) == 1 and together != least:
+        runs.one_run, runs.left = ENLARGED, ENLARGED
+    runs.run(together)
+    for point in sampler.points.drawn(visited, most, Random(runs.seed)):
+        if runs.over:
             break
-        made.run(point)
+        runs.run(point)
 
 
-def _second_opinion(made: Survey) -> None:
+def _second_opinion(runs: Survey) -> None:
     """Asks BMC at the sizes of these runs that show the most; a difference that it shows is a failed run."""
-    if made.telling is None:
+    if runs.telling is None:
         return
-    _, sizes = made.telling
-    verdict = prove.prove(made.mapping, sizes, discharger=Discharger(timeout=QUESTION), search_seconds=SHRINKING)
-    made.notes.append(f"bmc at {_text(sizes)}: {verdict.status.value}")
-    found = verdict.details.get("counterexample")
-    if verdict.status is Status.REFUTED and isinstance(found, Counterexample):
-        runner = Runner(made.mapping)
-        made.failed = sizes, runner.run_from(sizes, found.initial)
+    _, sizes = runs.telling
+    verdict = prove.prove(runs.mapping, sizes, discharger=Discharger(timeout=QUESTION), search_seconds=SHRINKING)
+    runs.notes.append(f"bmc at {_text(sizes)}: {verdict.status.value}")
+    counterexample = verdict.details.get("counterexample")
+    if verdict.status is Status.REFUTED and isinstance(counterexample, Counterexample):
+        runner = Runner(runs.mapping)
+        runs.failed = sizes, runner.run_from(sizes, counterexample.initial)

@@ -48,16 +48,16 @@ class SizeSampler:
 
     def smallest(self) -> Point | None:
         """Sizes of which none can be made smaller alone; None where the solver knows none."""
-        found = self._model({})
-        return None if found is None else self.points.lowered(found)
+        point = self._model({})
+        return None if point is None else self.points.lowered(point)
 
     def above(self, sizes: Point, name: str) -> Point | None:
         """With the next larger value of one size; the others change only where they have to."""
-        found = self.points.above(sizes, name)
-        if found is None and (larger := [v for v in self.points.corners[name] if v > sizes[name]]):
+        point = self.points.above(sizes, name)
+        if point is None and (larger := [v for v in self.points.corners[name] if v > sizes[name]]):
             model = self._model({name: larger[0]})
-            found = None if model is None else self.points.lowered(model, name)
-        return found
+            point = None if model is None else self.points.lowered(model, name)
+        return point
 
     def _model(self, fixed: Mapping[str, int]) -> Point | None:
         """Sizes of which some are given, and the others are as small as the bounds that are tried say."""
@@ -74,9 +74,9 @@ class SizeSampler:
                     lines.append(f"(assert (bvule {symbol} (_ bv{min(bound, (1 << width) - 1)} {width})))")
             answer = solver_z3.check("\n".join([self._text, *lines, "(check-sat)\n"]), SECONDS, PATIENCE, once=True)
             if answer.status == "sat":
-                found = {name: answer.model.get(symbol, 0) for name, symbol in self._symbols.items()}
-                if self.points.inside(found):
-                    return found
+                point = {name: answer.model.get(symbol, 0) for name, symbol in self._symbols.items()}
+                if self.points.inside(point):
+                    return point
         return None
 
 

@@ -21,7 +21,7 @@ from typing import ClassVar
 from ila_lang import Expr, postorder, substitute
 from ila_lang.language.expr import variables_of
 from ila_lang.mapping import TensorMapping
-from smt_encodings.claims import Claim, Interpretation, Obligation, Status, Verdict
+from smt_encodings.claims import Claim, Interpretation, Obligation, Status, Unsupported, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh, plain
 from smt_encodings.reorder import LawFails, Sums, hash_script, prove_laws
@@ -29,7 +29,6 @@ from smt_encodings.values import differing_values
 
 from .counterexample import Counterexample
 from .prove import Attempt
-from .terms import Unsupported
 from .unroll import Cell
 
 __all__ = ["claim_of", "prove"]
@@ -78,7 +77,7 @@ class _Attempt(Attempt):
     method: ClassVar[str] = "hash"
     runs: bool = True
     refused: bool = False
-    found: dict[Cell, int] | None = None
+    differing: dict[Cell, int] | None = None
     sums: Sums = field(init=False)
 
     def __post_init__(self) -> None:
@@ -159,10 +158,10 @@ class _Attempt(Attempt):
         """BMC's question, and that the encoding tells sums apart: another summand makes a difference to it."""
         super().health()
         for left, right in self.pairs(True):
-            theirs = set(variables_of(right))
+            right_variables = set(variables_of(right))
             totals = self.sums.values([left, right])
             inside = variables_of(*[s for total in totals for s in self.sums.summands(total)])
-            both = theirs & set(variables_of(left))
+            both = right_variables & set(variables_of(left))
             first = next((v for v in inside if v in both), None)
             if first is not None:
                 break
@@ -178,7 +177,7 @@ class _Attempt(Attempt):
         assert self.unrolled is not None
         values = differing_values(left, right, _TRIES)
         if values:
-            self.found = {self.unrolled.cells[v]: x for v, x in values.items()}
+            self.differing = {self.unrolled.cells[v]: x for v, x in values.items()}
             raise Unsupported("the terms of an output element differ on values that were tried")
 
     def script(self, title: str, pairs: Sequence[tuple[Expr, Expr]], meaning: str, abstract: bool) -> str:
@@ -195,4 +194,4 @@ class _Attempt(Attempt):
 
     def models(self, seconds: float) -> list[dict[Cell, int]]:
         """The values at which terms differed, else as BMC's."""
-        return [self.found] if self.found is not None else super().models(seconds)
+        return [self.differing] if self.differing is not None else super().models(seconds)

@@ -15,14 +15,11 @@ from ila_lang.interpreter.compile import compile_function, loads_resolved
 from ila_lang.language.build import apply_op, false
 from ila_lang.language.expr import variables_of
 from ila_lang.language.ops import SCALAR, template
+from smt_encodings.claims import Unsupported
 
-__all__ = ["Terms", "Unsupported", "Value", "Words", "known", "lift", "lower"]
+__all__ = ["Terms", "Value", "Words", "known", "lift", "lower"]
 
 Value = int | Expr
-
-
-class Unsupported(Exception):
-    """What bounded unrolling does not cover; the proof attempt ends with UNKNOWN."""
 
 
 class Words(Protocol):

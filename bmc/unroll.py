@@ -36,9 +36,10 @@ from ila_lang import (
 from ila_lang.interpreter.machine import StorePlan, store_plan
 from ila_lang.language.kernel import bound_names, map_statement
 from ila_lang.mapping import TensorMapping
+from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh
 
-from .terms import Terms, Unsupported, Value, Words, known, lift
+from .terms import Terms, Value, Words, known, lift
 
 __all__ = ["Arrays", "Cell", "Cells", "OutOfTime", "Side", "Unrolled", "owners", "unroll", "unroll_mapping"]
 
@@ -71,8 +72,8 @@ def owners(mapping: TensorMapping, side: str) -> tuple[dict[str, Cell], dict[str
     No two of either side are the same, but for paired inputs.  A tensor hides the state of its name.
     """
     sides = {
-        "device": (mapping.device, {ours: Cell("input", ours) for ours, _ in mapping.inputs}),
-        "ir": (mapping.ir, {theirs: Cell("input", ours) for ours, theirs in mapping.inputs}),
+        "device": (mapping.device, {device_name: Cell("input", device_name) for device_name, _ in mapping.inputs}),
+        "ir": (mapping.ir, {ir_name: Cell("input", device_name) for device_name, ir_name in mapping.inputs}),
     }
     fragment, shared = sides.pop(side)
     ((other, paired),) = sides.values()
@@ -165,10 +166,12 @@ def unroll_mapping(
     """
     start = time.perf_counter()
     names = _Names(arrays)
-    shared = [(mapping.device.tensor(ours), mapping.ir.tensor(theirs)) for ours, theirs in mapping.inputs]
+    shared = [
+        (mapping.device.tensor(device_name), mapping.ir.tensor(ir_name)) for device_name, ir_name in mapping.inputs
+    ]
     inputs = [
-        names.memory("x" if k == 0 else f"x{k}", Cell("input", ours), device.sort, ir.sort)
-        for k, ((ours, _), (device, ir)) in enumerate(zip(mapping.inputs, shared, strict=True))
+        names.memory("x" if k == 0 else f"x{k}", Cell("input", device_name), device.sort, ir.sort)
+        for k, ((device_name, _), (device, ir)) in enumerate(zip(mapping.inputs, shared, strict=True))
     ]
     device = names.side(mapping, "device", {d: words for (d, _), (words, _) in zip(shared, inputs, strict=True)})
     ir = names.side(mapping, "ir", {i: words for (_, i), (_, words) in zip(shared, inputs, strict=True)})

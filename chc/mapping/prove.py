@@ -21,10 +21,9 @@ from random import Random
 from pysmt.exceptions import PysmtException
 
 from ila_lang.mapping import SizeError, TensorMapping
-from smt_encodings.claims import Claim, Equality, Interpretation, Obligation, Status, Verdict
+from smt_encodings.claims import Claim, Equality, Interpretation, Obligation, Status, Unsupported, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols, plain
-from smt_encodings.integers import NotLinearizable
 from smt_encodings.naming import distinct
 from smt_encodings.printer import term_text
 from smt_encodings.values import prove_lemmas
@@ -34,7 +33,6 @@ from .horn.invariants import Inferred, infer, parse_term, show_invariant
 from .horn.levels import System
 from .horn.systems import Level
 from .proof import Proof
-from .unsupported import Unsupported
 
 __all__ = ["claim_of", "prove"]
 
@@ -77,7 +75,7 @@ def _prove(proof: Proof) -> Verdict:
         if _precondition(proof):
             _run(proof)
             status, reason = proof.discharger.conclude()
-    except (NotDischarged, Unsupported, NotLinearizable, SizeError) as error:
+    except (NotDischarged, Unsupported, SizeError) as error:
         status, reason = Status.UNKNOWN, plain(str(error))
         if isinstance(error, NotDischarged) and (sizes := _sizes_in_model(proof, error.obligation)):
             suspects.append(sizes)

@@ -51,15 +51,15 @@ def drawn_mutants(rule: ScalarRule, draw: Random) -> Iterator[tuple[str, ScalarR
         ("right side", rule.right, lambda new: replace(rule, right=new)),
         ("condition", rule.condition, lambda new: replace(rule, condition=new)),
     )
-    found: dict[str, ScalarRule] = {}
+    changed_rules: dict[str, ScalarRule] = {}
     for where, root, put in places:
         for term in postorder([root]):
             for changed in (*_changes(term, rule), *_more_changes(term)):
                 new = substitute(root, {term: changed})
                 if new is not root:
                     what = f"{where}: {term} becomes {changed}"
-                    found[what] = replace(put(new), name=f"{rule.name}, {what}", examples=())
-    order = list(found.items())
+                    changed_rules[what] = replace(put(new), name=f"{rule.name}, {what}", examples=())
+    order = list(changed_rules.items())
     draw.shuffle(order)
     yield from order
 

@@ -79,7 +79,7 @@ def prove_rule(rule: ScalarRule, discharger: Discharger | None = None) -> Verdic
 
     REFUTED: ``details["counterexample"]`` has values at which both sides were evaluated and differ.  PROVED: z3 and
     cvc5 agree; the claim names the interpretation that sufficed (``details["used"]`` also that of each lemma),
-    ``details["ladder"]`` says what came of the coarser ones, and ``details["health"]`` at what values the rule says
+    ``details["ladder"]`` has the outcomes of the coarser ones, and ``details["health"]`` at what values the rule says
     something and where changed rules fail.  VACUOUS: nothing satisfies the condition.  UNKNOWN: the reason names what
     each interpretation lacked.  ERROR: the solvers disagree, or values that refute the rule do not replay.
     """
@@ -115,16 +115,16 @@ def require_rule(rule: ScalarRule, used: Mapping[str, Any], requirements: Requir
     """
     if set(used) != {"interpretation", "lemmas"} or not isinstance(used["lemmas"], list):
         raise ValueError(f"a proof of {rule.name} must name its interpretation and those of its lemmas")
-    found = [i for i in interpretations_of(rule) if i.value == used["interpretation"]]
-    if not found or len(used["lemmas"]) != len(rule.lemmas):
+    interpretations = [i for i in interpretations_of(rule) if i.value == used["interpretation"]]
+    if not interpretations or len(used["lemmas"]) != len(rule.lemmas):
         raise ValueError(f"a proof of {rule.name} must have one of its interpretations, not {used['interpretation']!r}")
     attempt = _Attempt(rule, requirements)
     for lemma, of_lemma in zip(rule.lemmas, used["lemmas"], strict=True):
         attempt.of_lemmas |= dict.fromkeys(require_rule(lemma, of_lemma, requirements).assumptions)
-    proved, said = attempt.climb(found[0])
+    proved, said = attempt.climb(interpretations[0])
     if not proved:
         raise ValueError(f"{rule.name} cannot be put in that interpretation: {said}")
-    attempt.used = (found[0],)
+    attempt.used = (interpretations[0],)
     return attempt.claim()
 
 
@@ -163,9 +163,9 @@ class _Attempt:
 
     def decide(self) -> tuple[Status, str]:
         tried = list(islice(points(self.rule), _SEARCHED))
-        found = find_counterexample(self.rule, tried) or find_among_all(self.rule)
-        if found is not None:
-            return self._refuted(found)
+        counterexample = find_counterexample(self.rule, tried) or find_among_all(self.rule)
+        if counterexample is not None:
+            return self._refuted(counterexample)
         witness = self._witness(tried)
         if witness is None:
             return Status.VACUOUS, "no values satisfy the condition"
@@ -192,24 +192,24 @@ class _Attempt:
         """Where the sides differ by intervals: roots, exponentials and logarithms have no exact value."""
         for values in tried[:_KEPT]:
             try:
-                found = replay_enclosed(self.rule, values)
+                counterexample = replay_enclosed(self.rule, values)
             except NotInterpreted:
                 continue
-            if found is not None:
-                return found
+            if counterexample is not None:
+                return counterexample
         return None
 
-    def _refuted(self, found: Counterexample) -> tuple[Status, str]:
-        again = replay_enclosed(self.rule, found.values)
-        if str(again) != str(found):
-            return Status.ERROR, f"the counterexample must replay as {found}, not as {again}"
-        self.details["counterexample"] = found
-        return Status.REFUTED, str(found)
+    def _refuted(self, counterexample: Counterexample) -> tuple[Status, str]:
+        again = replay_enclosed(self.rule, counterexample.values)
+        if str(again) != str(counterexample):
+            return Status.ERROR, f"the counterexample must replay as {counterexample}, not as {again}"
+        self.details["counterexample"] = counterexample
+        return Status.REFUTED, str(counterexample)
 
     def _refuted_by_model(self) -> tuple[Status, str]:
-        found = self.details["counterexample"]
-        assert isinstance(found, Counterexample)
-        return self._refuted(found)
+        counterexample = self.details["counterexample"]
+        assert isinstance(counterexample, Counterexample)
+        return self._refuted(counterexample)
 
     # -- health ----------------------------------------------------------------------------------------------
 
@@ -233,7 +233,7 @@ class _Attempt:
         return "not known"
 
     def _healthy(self, witness: str, tried: Sequence[Mapping[str, Value]]) -> tuple[Status, str]:
-        """Whether the proved rule says something, and fails when it is changed."""
+        """Whether the proved rule is not vacuous, and fails when it is changed."""
         at = list(tried[:: max(1, len(tried) // _KEPT)])
         fails = {c.text: refutes_change(self.rule, c, at) for c in mutants(self.rule)}
         refuted = {text: where for text, where in fails.items() if where is not None}
@@ -284,11 +284,11 @@ class _Attempt:
             return  # the solver's interface reads integers and bits only
         values = {n: _value(model.get(f"{_VARIABLE}{n}", 0), k) for n, k in formats.items()}
         try:
-            found = replay(self.rule, values)
+            counterexample = replay(self.rule, values)
         except NotInterpreted:
             return
-        if found is not None:
-            self.details["counterexample"] = found
+        if counterexample is not None:
+            self.details["counterexample"] = counterexample
 
     def _ask(self, encoded: _Encoded, name: str, meaning: str) -> NotDischarged | None:
         """None where both solvers say that the question has no answer; else what they say."""

@@ -240,14 +240,14 @@ def has_value(roots: Sequence[Scalar], number: Format, *, given: Sequence[Scalar
 
 def _always_computed(roots: Sequence[Scalar]) -> set[Scalar]:
     """The subterms whose values terms need, whatever choices they make."""
-    found: set[Scalar] = set()
+    computed: set[Scalar] = set()
     stack = list(roots)
     while stack:
         term = stack.pop()
-        if term not in found:
-            found.add(term)
+        if term not in computed:
+            computed.add(term)
             stack += term.args[:1] if term.op == "select" else term.args
-    return found
+    return computed
 
 
 def _both(*conditions: Scalar) -> Scalar:
@@ -293,7 +293,7 @@ R_co = TypeVar("R_co", bound=Statement, covariant=True)
 
 @dataclass(frozen=True)
 class RuleRow(Generic[R_co]):
-    """A wrong rule with its repairs, or a control: a valid rule beside the wrong ones (``wrong`` is None).
+    """A wrong rule with its repairs, or a control: a valid rule among the wrong ones (``wrong`` is None).
 
     ``still_wrong`` are repairs that look sufficient and are not.
     """
@@ -361,5 +361,5 @@ def row(name: str, wrong: ScalarRule, *repaired: ScalarRule, note: str = "", **m
 
 
 def control(name: str, *rules: ScalarRule) -> RuleRow[ScalarRule]:
-    """Valid rules beside the wrong ones."""
+    """Valid rules among the wrong ones."""
     return RuleRow(name, None, rules)

@@ -38,7 +38,7 @@ def survey(rule: ScalarRule) -> Runs:
     at: list[str] = []
     for values in _points(rule):
         try:
-            says, found, exact = _evaluated(rule, values)
+            says, counterexample, exact = _evaluated(rule, values)
         except NotInterpreted as error:
             unknown = str(error)
             continue
@@ -48,8 +48,8 @@ def survey(rule: ScalarRule) -> Runs:
         count += 1
         if len(at) < SHOWN:
             at.append(", ".join(f"{name} = {show_value(value)}" for name, value in values.items()) or "no variable")
-        if found is not None:
-            return Runs(count, tuple(at), difference=found)
+        if counterexample is not None:
+            return Runs(count, tuple(at), difference=counterexample)
         if count >= most:
             break
     note = f"at other points there is no exact value, and no interval: {unknown}" if unknown else ""

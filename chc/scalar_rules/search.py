@@ -71,11 +71,11 @@ def find_counterexample(rule: ScalarRule, at: Iterable[Mapping[str, Value]]) -> 
     """The first counterexample among given values."""
     for values in at:
         try:
-            found = replay(rule, values)
+            counterexample = replay(rule, values)
         except NotInterpreted:  # no exact value here: neither for nor against the rule
             continue
-        if found is not None:
-            return found
+        if counterexample is not None:
+            return counterexample
     return None
 
 
@@ -155,11 +155,11 @@ def _special(kind: Format, literals: Iterable[Fraction]) -> list[Value]:
         case "float":
             big, small = largest(kind), smallest(kind)
             over, under = math.log(big) + 1, math.log(small) - 1  # where exp becomes infinite, and zero
-            found = [0.0, -0.0, math.nan, math.inf, -math.inf, 1.0, -1.0, big, -big, small, -small]
-            found += [0.5, -0.25, 2.0, 3.0, -2.5, math.sqrt(big), -math.sqrt(big), math.sqrt(small)]
-            found += [over, -over, under, -under]
-            found += [float(n + d) for n in numbers if abs(n) < big for d in (0, 1, -1)]
-            rounded = [x if not math.isfinite(x) or x == 0 else round_to(Fraction(x), kind) for x in found]
+            values = [0.0, -0.0, math.nan, math.inf, -math.inf, 1.0, -1.0, big, -big, small, -small]
+            values += [0.5, -0.25, 2.0, 3.0, -2.5, math.sqrt(big), -math.sqrt(big), math.sqrt(small)]
+            values += [over, -over, under, -under]
+            values += [float(n + d) for n in numbers if abs(n) < big for d in (0, 1, -1)]
+            rounded = [x if not math.isfinite(x) or x == 0 else round_to(Fraction(x), kind) for x in values]
             return _once(rounded)
         case "real":
             some = [Fraction(n, d) for n, d in ((0, 1), (1, 1), (2, 1), (1, 2), (3, 1), (10, 1), (7, 1))] + numbers
@@ -204,15 +204,15 @@ def refutes_change(rule: ScalarRule, changed: ScalarRule, at: Sequence[Mapping[s
     """
     for values in at:
         try:
-            found = replay(changed, values)
+            counterexample = replay(changed, values)
         except NotInterpreted:
             if rule.number != REALS:
                 continue
-            found = _by_floats(rule, changed, values)
+            counterexample = _by_floats(rule, changed, values)
         except ValueError:  # the change has made a constant that the format does not have
             return None
-        if found is not None:
-            return str(found)
+        if counterexample is not None:
+            return str(counterexample)
     return None
 
 

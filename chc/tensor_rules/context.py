@@ -100,10 +100,10 @@ class Context:
             points = [{**p, variable: value} for p in points for value in _few(extent.value(p), self.proof)]
             if len(points) > 4 * MOST_SAMPLES:
                 points = self.proof.random.sample(points, 4 * MOST_SAMPLES)
-        found = [p for p in points if _all_hold(testable, p)]
-        if len(found) > MOST_SAMPLES:
-            found = self.proof.random.sample(found, MOST_SAMPLES)
-        return tuple(found)
+        points_inside = [p for p in points if _all_hold(testable, p)]
+        if len(points_inside) > MOST_SAMPLES:
+            points_inside = self.proof.random.sample(points_inside, MOST_SAMPLES)
+        return tuple(points_inside)
 
     def refuted(self, goal: Condition) -> bool:
         """Whether a sample falsifies the goal."""
@@ -202,17 +202,17 @@ def sizes_within(variables: Sequence[str], condition: Condition, most: int, larg
     A size of which the condition says that it is larger than that goes so far beyond its least value.
     """
     least, checks = _plan(variables, condition)
-    found: list[dict[str, int]] = []
+    assignments: list[dict[str, int]] = []
 
     def extend(point: dict[str, int], budget: int) -> None:
         position = len(point)
         if position == len(variables):
             if budget == 0:
-                found.append(dict(point))
+                assignments.append(dict(point))
             return
         variable = variables[position]
         for value in range(least[variable], min(_top(least[variable], largest), least[variable] + budget) + 1):
-            if len(found) >= most:
+            if len(assignments) >= most:
                 break
             point[variable] = value
             if _all_hold(checks[position], point):
@@ -221,9 +221,9 @@ def sizes_within(variables: Sequence[str], condition: Condition, most: int, larg
 
     for budget in range(largest * len(variables) + 1):
         extend({}, budget)
-        if len(found) >= most:
+        if len(assignments) >= most:
             break
-    return found
+    return assignments
 
 
 def _top(least: int, largest: int) -> int:
@@ -235,7 +235,7 @@ def sizes_drawn(
 ) -> list[dict[str, int]]:
     """Up to ``most`` random assignments of sizes (rarely 0) that satisfy a condition; as large as in sizes_within."""
     least, checks = _plan(variables, condition)
-    found: dict[tuple[int, ...], dict[str, int]] = {}
+    assignments: dict[tuple[int, ...], dict[str, int]] = {}
     for _ in range(6 * most):
         point: dict[str, int] = {}
         for position, variable in enumerate(variables):
@@ -248,10 +248,10 @@ def sizes_drawn(
             else:
                 break
         else:
-            found[tuple(point.values())] = point
-        if len(found) >= most:
+            assignments[tuple(point.values())] = point
+        if len(assignments) >= most:
             break
-    return list(found.values())
+    return list(assignments.values())
 
 
 def _plan(variables: Sequence[str], condition: Condition) -> tuple[dict[str, int], list[list[Condition]]]:

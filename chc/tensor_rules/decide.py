@@ -30,18 +30,18 @@ def decide_tensor_rule(rule: TensorRule, discharger: Discharger | None = None, s
     only where its first mutant (the right side plus 1) is refuted: else it may not speak of any element.
     """
     start = time.perf_counter()
-    found = find_counterexample(rule, min(seconds, FIRST_SEARCH))
-    if found is None:
+    counterexample = find_counterexample(rule, min(seconds, FIRST_SEARCH))
+    if counterexample is None:
         verdict = prove_tensor_rule(rule, discharger)
         if verdict.status is Status.UNKNOWN:
-            found = find_counterexample(rule, seconds, seed=1)
+            counterexample = find_counterexample(rule, seconds, seed=1)
         if verdict.status is Status.PROVED and find_counterexample(mutants(rule)[0], seconds) is None:
             verdict.status, verdict.reason = Status.UNKNOWN, "1 more on the right side was not refuted"
         verdict.seconds = time.perf_counter() - start
-        if found is None:
+        if counterexample is None:
             return surviving(verdict, lambda: survey(rule))
-    refuted = Verdict(Status.REFUTED, rule.claim, METHOD, time.perf_counter() - start, str(found))
-    refuted.details = {"counterexample": found}
+    refuted = Verdict(Status.REFUTED, rule.claim, METHOD, time.perf_counter() - start, str(counterexample))
+    refuted.details = {"counterexample": counterexample}
     return refuted
 
 
@@ -51,8 +51,8 @@ def mutants(rule: TensorRule) -> list[TensorRule]:
     A reversed input may leave a rule right (a sum does not depend on the order of its elements); 1 more does not.
     """
     one_more = map_(variable("x") + 1, x=rule.right)
-    found = [replace(rule, name=f"{rule.name} (right side plus 1)", right=one_more)]
+    rules = [replace(rule, name=f"{rule.name} (right side plus 1)", right=one_more)]
     for axis in range(rule.right.rank):
         turned = reverse(rule.right, axis)
-        found.append(replace(rule, name=f"{rule.name} (right side reversed along {axis})", right=turned))
-    return found
+        rules.append(replace(rule, name=f"{rule.name} (right side reversed along {axis})", right=turned))
+    return rules

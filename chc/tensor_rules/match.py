@@ -86,17 +86,17 @@ class Matcher:
         at = context.hypotheses
         if left == right:
             return same(at, self.elements.value(left))
-        if (found := self.sums(left, right, context)) is not None:
-            return found
+        if (equal_sums := self.sums(left, right, context)) is not None:
+            return equal_sums
         others: list[tuple[Value, Value]] = []
         if self.laws is not Laws.EXACT and (_short(left) or _short(right)):
             others.append((self._unrolled(left), self._unrolled(right)))
         if self.laws is Laws.RING and (_copied(left), _copied(right)) != (left, right):
             others.append((_copied(left), _copied(right)))
         for one, other in others:
-            if (found := self.sums(one, other, context)) is not None:
+            if (equal_sums := self.sums(one, other, context)) is not None:
                 first, last = (self._written_out(*pair, context) for pair in ((left, one), (right, other)))
-                return chain(at, first, found, (last, True))
+                return chain(at, first, equal_sums, (last, True))
         return None
 
     def _unrolled(self, value: Value) -> Value:
@@ -152,11 +152,13 @@ class Matcher:
         lefts, rights = self._possible(lefts, context), self._possible(rights, context)
         empty = [[f for f in before if f not in after] for before, after in zip(whole, (lefts, rights), strict=True)]
         pairs = [(a, b) for a in range(len(lefts)) for b in range(len(rights))]
-        found = {(a, b): self._pieces(lefts[a], rights[b], context) for a, b in pairs}
-        usable = [pair for pair in pairs if found[pair]]
+        pieces_of = {(a, b): self._pieces(lefts[a], rights[b], context) for a, b in pairs}
+        usable = [pair for pair in pairs if pieces_of[pair]]
         if {a for a, _ in usable} != set(range(len(lefts))) or {b for _, b in usable} != set(range(len(rights))):
             return None
-        choices: list[list[Piece | None]] = [[*found[pair], None] for pair in usable]  # a pair may have no part in it
+        choices: list[list[Piece | None]] = [
+            [*pieces_of[pair], None] for pair in usable
+        ]  # a pair may have no part in it
         for selection in itertools.islice(itertools.product(*choices), MOST_SELECTIONS):
             pieces = {pair: piece for pair, piece in zip(usable, selection, strict=True) if piece is not None}
             if not self._bijective(lefts, rights, pieces, context):
@@ -221,7 +223,7 @@ class Matcher:
     def _pieces(self, left: Family, right: Family, context: Context) -> list[Piece]:
         """Maps that may be part of a bijection, with their products tried for equality on the way."""
         here, there = context.under(left.guard, ranges=left.bound), context.under(right.guard, ranges=right.bound)
-        found: dict[tuple[object, ...], Piece] = {}
+        pieces: dict[tuple[object, ...], Piece] = {}
         hidden = bound_inside(left) | bound_inside(right)
         for equations in alignments(left, right):
             swapped = [(b, a) for a, b in equations]
@@ -229,15 +231,15 @@ class Matcher:
                 for backward in witnesses(swapped, left, right, hidden):
                     piece = _piece(left, right, forward, backward)
                     key = (piece.points, piece.images)
-                    if key in found or not (here.possible(piece.points) and there.possible(piece.images)):
+                    if key in pieces or not (here.possible(piece.points) and there.possible(piece.images)):
                         continue
                     equal_ = self._products(left, right, piece, context)
                     if equal_ is not None:
-                        piece = found[key] = replace(piece, equal=equal_)
+                        piece = pieces[key] = replace(piece, equal=equal_)
                     total = not here.refuted(piece.points) and not there.refuted(piece.images)
-                    if key in found and total:
+                    if key in pieces and total:
                         return [piece]
-        return list(found.values())
+        return list(pieces.values())
 
     def _products(self, left: Family, right: Family, piece: Piece, context: Context) -> Step | None:
         """That the products are equal at every point of a piece."""
@@ -250,10 +252,10 @@ class Matcher:
         moved = substitute_family(Family((), right.guard, right.coefficient, right.powers), piece.forward)
         if left.coefficient != moved.coefficient:
             return None
-        found = self._powers(left.powers, moved.powers, here)
-        if found is None:
+        factors = self._powers(left.powers, moved.powers, here)
+        if factors is None:
             return None
-        first = self.elements.factors(at, left.coefficient, left.powers, found)
+        first = self.elements.factors(at, left.coefficient, left.powers, factors)
         assert first.right is not None
         return chain(at, first, self.normaliser.arithmetic(here, first.right, b))
 
@@ -302,7 +304,7 @@ class Matcher:
         if member in others or here.contradictory("covering", "no such element"):
             return []
         parts_: list[Condition] = []
-        found: list[tuple[int, Map, Step]] = []
+        covers: list[tuple[int, Map, Step]] = []
         for position, other in enumerate(others):
             hidden = bound_inside(member) | bound_inside(other)
             for equations in alignments(member, other):
@@ -319,12 +321,12 @@ class Matcher:
                     image = substitute_element(self.elements.value(other.value), forward)
                     equal_ = chain(inner.hypotheses, equal_, self.normaliser.arithmetic(inner, equal_.right, image))
                     parts_.append(part)
-                    found.append((position, forward, equal_))
+                    covers.append((position, forward, equal_))
                     if len(parts_).bit_count() == 1 and self._cover(
                         parts_, here
                     ):  # not after every part: asking takes time
-                        return found
-        return found if len(parts_).bit_count() > 1 and self._cover(parts_, here) else None
+                        return covers
+        return covers if len(parts_).bit_count() > 1 and self._cover(parts_, here) else None
 
     def _cover(self, parts_: Sequence[Condition], context: Context) -> bool:
         return context.establish(either(*parts_), "covering", "every candidate stands on the other side too")
@@ -333,14 +335,14 @@ class Matcher:
 
     def _powers(self, left: Powers, right: Powers, context: Context) -> dict[Atom, Step] | None:
         for pairs in pairings(left, right):
-            found: dict[Atom, Step] = {}
+            equalities: dict[Atom, Step] = {}
             for a, b in pairs:
                 equal_ = self._atoms(a, b, context)
                 if equal_ is None:
                     break
-                found[a] = equal_
+                equalities[a] = equal_
             else:
-                return found
+                return equalities
         return None
 
     def _atoms(self, left: Atom, right: Atom, context: Context) -> Step | None:
@@ -351,11 +353,11 @@ class Matcher:
         match left, right:
             case Read(name, i), Read(other, j) if name == other and len(i) == len(j):
                 equal_ = both(*(equal(x, y) for x, y in zip(i, j, strict=True)))
-                found = context.establish(equal_, self.group, f"both read the same element of {name}")
-                return step("indices", at, a, b) if found else None
+                proved = context.establish(equal_, self.group, f"both read the same element of {name}")
+                return step("indices", at, a, b) if proved else None
             case IntegerAtom(x), IntegerAtom(y):
-                found = context.establish(equal(x, y), self.group, f"{x} = {y}")
-                return step("indices", at, a, b) if found else None
+                proved = context.establish(equal(x, y), self.group, f"{x} = {y}")
+                return step("indices", at, a, b) if proved else None
             case Literal(), Literal():
                 return None  # equal ones are the same object
             case Opaque(op, args), Opaque(other, others) if op == other and len(args) == len(others):

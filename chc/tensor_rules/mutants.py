@@ -30,7 +30,7 @@ from .rule import TensorRule
 __all__ = ["mutant", "mutants"]
 
 _DRAWS = 50
-"""So many draws in a row without a new mutant end the drawing."""
+"""This number of draws in a row without a new mutant ends the drawing."""
 
 OTHER = {"add": "sub", "sub": "add", "mul": "add", "div": "mul", "maximum": "minimum", "minimum": "maximum"}
 OTHER_BIG = {"sum": "max", "max": "min", "min": "max"}
@@ -43,13 +43,13 @@ def mutants(rule: TensorRule, draw: random.Random) -> Iterator[TensorRule]:
     while fruitless < _DRAWS:
         fruitless += 1
         try:
-            found = mutant(rule, draw)
+            changed = mutant(rule, draw)
         except (ValueError, ZeroDivisionError):  # the change makes an index that cannot be written
             continue
-        if found is not None and found.name not in seen:
-            seen.add(found.name)
+        if changed is not None and changed.name not in seen:
+            seen.add(changed.name)
             fruitless = 0
-            yield found
+            yield changed
 
 
 def mutant(rule: TensorRule, draw: random.Random) -> TensorRule | None:

@@ -68,8 +68,8 @@ class _Terms:
     """Index expressions and conditions as pySMT terms; quotients are variables.  No variable of an index has a "!"."""
 
     def __init__(self, conditions: Sequence[Condition]) -> None:
-        found = {q for c in conditions for value in indices_of(c) for q in value.quotients}
-        ordered = sorted(found, key=lambda q: q.key)
+        quotients = {q for c in conditions for value in indices_of(c) for q in value.quotients}
+        ordered = sorted(quotients, key=lambda q: q.key)
         self._quotients = {q: smt.Symbol(f"q!{j}", INT) for j, q in enumerate(ordered, start=1)}
 
     def index(self, value: Index) -> FNode:
@@ -89,10 +89,10 @@ class _Terms:
                 return smt.GE(self.index(value), smt.Int(0))
             case IsZero(value):
                 return smt.Equals(self.index(value), smt.Int(0))
-            case TruthOf(name, at, wanted):
+            case TruthOf(name, at, positive):
                 symbol = smt.Symbol(f"truth!{name}", FunctionType(BOOL, [INT] * len(at)) if at else BOOL)
                 term = smt.Function(symbol, [self.index(i) for i in at]) if at else symbol
-                return term if wanted else smt.Not(term)
+                return term if positive else smt.Not(term)
             case All(parts):
                 return smt.And([self.condition(p) for p in parts])
             case OneOf(parts):
@@ -116,10 +116,10 @@ def product_lemmas(hypotheses: Sequence[Condition], goal: Condition) -> list[Con
     These hold for all integers, whatever the hypotheses; solvers have to guess them otherwise.
     """
     values = [i for c in (*hypotheses, goal) for i in indices_of(c)]
-    wanted = {m for value in values for m, _ in value.terms if len(m) >= 2}
+    monomials = {m for value in values for m, _ in value.terms if len(m) >= 2}
     bounds = [h.value for h in hypotheses if isinstance(h, AtLeastZero)]
-    found: dict[Condition, None] = {}
-    for monomial in sorted(wanted, key=lambda m: (len(m), tuple(map(str, m)))):
+    lemmas: dict[Condition, None] = {}
+    for monomial in sorted(monomials, key=lambda m: (len(m), tuple(map(str, m)))):
         for bound in bounds:
             for inner, _ in bound.terms:
                 rest = list(monomial)
@@ -130,5 +130,5 @@ def product_lemmas(hypotheses: Sequence[Condition], goal: Condition) -> list[Con
                 factors = [Index({(atom,): 1}) for atom in rest]
                 if factors and bound not in factors:
                     negative = [negation(AtLeastZero(f)) for f in (*factors, bound)]
-                    found[either(*negative, AtLeastZero(product((*factors, bound))))] = None
-    return list(found)[:MOST_LEMMAS]
+                    lemmas[either(*negative, AtLeastZero(product((*factors, bound))))] = None
+    return list(lemmas)[:MOST_LEMMAS]

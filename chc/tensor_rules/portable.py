@@ -69,8 +69,8 @@ class _Writer:
                 return ["at least 0", self.number(value)]
             case IsZero(value):
                 return ["is 0", self.number(value)]
-            case TruthOf(name, at, wanted):
-                return ["truth", name, wanted, *map(self.number, at)]
+            case TruthOf(name, at, positive):
+                return ["truth", name, positive, *map(self.number, at)]
             case All(parts):
                 return ["all", *map(self.number, parts)]
             case OneOf(parts):
@@ -166,8 +166,8 @@ class _Reader:
                 return AtLeastZero(self._get(value, Index))
             case "is 0", (value,):
                 return IsZero(self._get(value, Index))
-            case "truth", (name, bool() as wanted, *at):
-                return TruthOf(_name(name), tuple(self._get(i, Index) for i in at), wanted)
+            case "truth", (name, bool() as positive, *at):
+                return TruthOf(_name(name), tuple(self._get(i, Index) for i in at), positive)
             case "all", _:
                 return All(self._conditions(parts))
             case "one of", _:
@@ -189,10 +189,10 @@ class _Reader:
         _refuse(f"there is no term {tag}")
 
     def _monomial(self, coefficient: Any, *atoms: Any) -> Index:
-        found = index(coefficient)
+        product = index(coefficient)
         for atom in atoms:
-            found = found * (Index({(_name(atom),): 1}) if isinstance(atom, str) else self._quotient(*atom))
-        return found
+            product = product * (Index({(_name(atom),): 1}) if isinstance(atom, str) else self._quotient(*atom))
+        return product
 
     def _quotient(self, dividend: Any, divisor: Any) -> Index:
         quotient = Quotient(self._get(dividend, Index), self._get(divisor, Index))

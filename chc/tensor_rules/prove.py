@@ -111,9 +111,9 @@ class _Goal:
     def split(self, indices: list[Index], context: Context) -> bool:
         """Whether a variable that some quotient divides was written in two digits."""
         for name, extent in self.ranges:
-            found = Indices(Laws.EXACT).splits(indices, name, extent, context)
-            if found is not None:
-                self.in_digits(name, found)
+            digits = Indices(Laws.EXACT).splits(indices, name, extent, context)
+            if digits is not None:
+                self.in_digits(name, digits)
                 return True
         return False
 

@@ -37,7 +37,7 @@ _BESIDE = {
 }
 LARGEST_SIZES = (5, 9)
 SMALLEST, OTHERS = 100, 300
-"""So many of the smallest sizes are tried, and so many others."""
+"""The numbers of smallest and of other sizes that are tried."""
 MOST_ELEMENTS = 400
 """Sizes for which an input has more elements than this are left out."""
 
@@ -118,11 +118,11 @@ def _exact(value: float) -> bool:
 
 def _binary32(array: NDArray[np.object_]) -> NDArray[np.object_]:
     numbers = Binary32()
-    found = np.empty(array.shape, dtype=object)
+    rounded = np.empty(array.shape, dtype=object)
     for at in itertools.product(*map(range, array.shape)):
         value = array[at]
-        found[at] = value if isinstance(value, bool) else numbers.literal(value)
-    return found
+        rounded[at] = value if isinstance(value, bool) else numbers.literal(value)
+    return rounded
 
 
 def _admitted(rule: TensorRule, sizes: Mapping[str, int]) -> bool:
@@ -158,9 +158,9 @@ def find_counterexample(rule: TensorRule, seconds: float = 4.0, seed: int = 0) -
         if replay(rule, sizes, inputs) is not None:
             until = time.perf_counter() + max(0.5, seconds / 4)
             sizes, inputs = _smaller(rule, sizes, inputs, until, random.Random(seed))
-            found = replay(rule, sizes, _shrunk(rule, sizes, inputs, until))
-            assert found is not None
-            return found
+            counterexample = replay(rule, sizes, _shrunk(rule, sizes, inputs, until))
+            assert counterexample is not None
+            return counterexample
         if time.perf_counter() > end:
             break
     return None

@@ -55,7 +55,7 @@ class TensorRule:
     note: str = ""
 
     def __post_init__(self) -> None:
-        wanted: tuple[tuple[type | UnionType, str, tuple[str, ...]], ...] = (
+        required: tuple[tuple[type | UnionType, str, tuple[str, ...]], ...] = (
             (str, "a text", ("name", "row", "note")),
             (Tensor, "a tensor term; a number is written fill(...)", ("left", "right")),
             (Kind, "a Kind, such as Kind.VALID", ("kind",)),
@@ -64,11 +64,11 @@ class TensorRule:
             (frozenset | set, 'a set of names of inputs, such as frozenset({"x"})', ("positive",)),
             (tuple, 'a tuple of names with shapes, such as (("mask", shape([n, m])),)', ("masks",)),
         )
-        for of, told, names in wanted:
+        for of, description, names in required:
             for name in names:
                 value = getattr(self, name)
                 if not isinstance(value, of):
-                    raise TypeError(f"{name} of the rule {self.name} must be {told}, not {value!r:.60}")
+                    raise TypeError(f"{name} of the rule {self.name} must be {description}, not {value!r:.60}")
         for mask in self.masks:
             match mask:
                 case (str(), tuple() as extents) if all(isinstance(e, Index) for e in extents):
@@ -92,17 +92,17 @@ class TensorRule:
     @property
     def inputs(self) -> dict[str, Tensor]:
         """The inputs by name, without masks; ValueError where a name has two shapes, or a mask is not declared."""
-        found: dict[str, Tensor] = {}
+        inputs_by_name: dict[str, Tensor] = {}
         for tensor in operands_of(self.left, self.right):
             if tensor.operator == "input":
                 name = dict(tensor.attributes)["name"]
-                if found.setdefault(name, tensor).shape != tensor.shape:
+                if inputs_by_name.setdefault(name, tensor).shape != tensor.shape:
                     raise ValueError(
                         f"the input {name} of the rule {self.name} must have one shape, not "
-                        f"{_shape(found[name].shape)} and {_shape(tensor.shape)}; rename one of them"
+                        f"{_shape(inputs_by_name[name].shape)} and {_shape(tensor.shape)}; rename one of them"
                     )
         masks = dict(self.masks)
-        for name in found.keys() & masks.keys():
+        for name in inputs_by_name.keys() & masks.keys():
             raise ValueError(f"the mask {name} of the rule {self.name} must not be an input, too; rename one of them")
         for name, rank in {(t.name, len(t.at)) for e in self.elements for t in truths_of_element(e)}:
             if name not in masks or len(masks[name]) != rank:
@@ -111,7 +111,7 @@ class TensorRule:
                     f"the Boolean tensor {name} of the rule {self.name}, read at {rank} subscripts, must be one of its "
                     f"masks: {known}"
                 )
-        return found
+        return inputs_by_name
 
     @property
     def statement(self) -> str:
@@ -129,13 +129,13 @@ class TensorRule:
     @cached_property
     def sizes(self) -> tuple[str, ...]:
         """The size variables, in alphabetical order."""
-        found = set(variables_of(self.domain))
+        names = set(variables_of(self.domain))
         for tensor in operands_of(self.left, self.right):
-            found |= variables_of(tensor.requires).union(*(d.variables for d in tensor.shape))
+            names |= variables_of(tensor.requires).union(*(d.variables for d in tensor.shape))
         for element in self.elements:
             variables = (i.variables for i in indices_of_element(element))
-            found |= {v for v in frozenset().union(*variables) if "." not in v}  # names of bound variables have a dot
-        return tuple(sorted(found))
+            names |= {v for v in frozenset().union(*variables) if "." not in v}  # names of bound variables have a dot
+        return tuple(sorted(names))
 
     @property
     def size_domain(self) -> str:
@@ -174,8 +174,8 @@ def _floors(text: str) -> str:
     '1 <= floor((h - 1)/s) + 1 and floor((floor(n/2) + 1)/(2*k)) <= m'
     """
 
-    def quotient(found: re.Match[str]) -> str:
-        above, below = found.groups()
+    def quotient(match: re.Match[str]) -> str:
+        above, below = match.groups()
         above = f"{{{above}}}" if " " in above else above
         below = f"{{{below}}}" if " " in below or "*" in below else below
         return f"floor{{{above}/{below}}}"

@@ -60,10 +60,10 @@ def survey(rule: TensorRule, seed: int = 0) -> Runs:
         for data in given:
             left, count = left - cost, count + 1
             at[", ".join(f"{n} = {v}" for n, v in point.items()) or "no sizes"] = None
-            found = replay(rule, point, data)
-            if found is not None:
-                shown = f"{found.difference} where {', '.join(f'{n} = {v}' for n, v in point.items())}"
-                return Runs(count, tuple(at), difference=found, shown=shown)
+            difference = replay(rule, point, data)
+            if difference is not None:
+                shown = f"{difference.difference} where {', '.join(f'{n} = {v}' for n, v in point.items())}"
+                return Runs(count, tuple(at), difference=difference, shown=shown)
         if left <= 0 or count >= MOST_RUNS:
             break
     return Runs(count, tuple(at), () if count else ("no sizes were small enough to evaluate both sides",))
@@ -139,10 +139,10 @@ def _shapes(rule: TensorRule, point: Mapping[str, int]) -> dict[str, tuple[int, 
 
 
 def _filled(shape: tuple[int, ...], number: Callable[[], Number]) -> NDArray[np.object_]:
-    found = np.empty(shape, dtype=object)
+    array = np.empty(shape, dtype=object)
     for place in itertools.product(*map(range, shape)):
-        found[place] = number()
-    return found
+        array[place] = number()
+    return array
 
 
 def _bits(rule: TensorRule, point: Mapping[str, int], draw: random.Random) -> dict[str, NDArray[np.object_]]:
@@ -160,7 +160,8 @@ def _bits(rule: TensorRule, point: Mapping[str, int], draw: random.Random) -> di
 def _data(
     rule: TensorRule, point: Mapping[str, int], draw: random.Random, count: int
 ) -> Iterator[dict[str, NDArray[np.object_]]]:
-    """Data of so many kinds out of: random, a mixture of extremes, and the same extreme everywhere."""
+    """``count`` sets of data, each of one of these kinds: random, a mixture of extremes, and the same extreme
+    everywhere."""
     shapes = _shapes(rule, point)
     masks = {name for name, _ in rule.masks}
     extremes = FINITE if any("exp(" in str(e) for e in rule.elements) else (*FINITE, *LARGE)

@@ -52,34 +52,34 @@ def pairings(left: Powers, right: Powers) -> Iterator[list[tuple[Atom, Atom]]]:
 def alignments(left: Family | Member, right: Family | Member) -> list[list[Equation]]:
     """Lists of equations between subscripts, each of which would make the bodies read the same elements."""
     if isinstance(left, Member) and isinstance(right, Member):
-        found = _of_values(left.value, right.value)
+        equations = _of_values(left.value, right.value)
     elif isinstance(left, Family) and isinstance(right, Family):
-        found = _of_families(left, right)
+        equations = _of_families(left, right)
     else:
         raise TypeError("two families or two members must be aligned")
-    return found[:MOST_ALIGNMENTS]
+    return equations[:MOST_ALIGNMENTS]
 
 
 def _of_families(left: Family, right: Family) -> list[list[Equation]]:
     if left.coefficient != right.coefficient:
         return []
-    found = []
+    equations = []
     for pairs in pairings(left.powers, right.powers):
         choices = [_of_atoms(a, b) for a, b in pairs]
         for combination in itertools.islice(itertools.product(*choices), MOST_ALIGNMENTS):
-            found.append([e for part in combination for e in part])
-    return found
+            equations.append([e for part in combination for e in part])
+    return equations
 
 
 def _of_values(left: Value, right: Value) -> list[list[Equation]]:
     if len(left) != len(right) or len(left) > 4:
         return [[]]
-    found = []
+    equations = []
     for order in itertools.permutations(right):
         choices = [_of_families(a, b) for a, b in zip(left, order, strict=True)]
         for combination in itertools.islice(itertools.product(*choices), MOST_ALIGNMENTS):
-            found.append([e for part in combination for e in part])
-    return found
+            equations.append([e for part in combination for e in part])
+    return equations
 
 
 def _of_atoms(left: Atom, right: Atom) -> list[list[Equation]]:
@@ -89,11 +89,11 @@ def _of_atoms(left: Atom, right: Atom) -> list[list[Equation]]:
         case IntegerAtom(a), IntegerAtom(b):
             return [[(a, b)]]
         case Opaque(_, a), Opaque(_, b) if len(a) == len(b):
-            found = []
+            equations = []
             for order in [b, b[::-1]] if left.op in COMMUTATIVE else [b]:
                 choices = [_of_values(x, y) for x, y in zip(a, order, strict=True)]
-                found += [[e for part in c for e in part] for c in itertools.islice(itertools.product(*choices), 4)]
-            return found
+                equations += [[e for part in c for e in part] for c in itertools.islice(itertools.product(*choices), 4)]
+            return equations
         case Extremum(_, a), Extremum(_, b) if len(a) == len(b) == 1:
             return _of_values(a[0].value, b[0].value)
         case Group(a), Group(b):
@@ -105,11 +105,11 @@ def _of_atoms(left: Atom, right: Atom) -> list[list[Equation]]:
 
 def bound_inside(item: Family | Member) -> frozenset[str]:
     """Variables that are bound by what stands inside an item's factors."""
-    found: set[str] = set()
+    names: set[str] = set()
 
     def visit_value(value: Value) -> None:
         for f in value:
-            found.update(v for v, _ in f.bound)
+            names.update(v for v, _ in f.bound)
             for atom, _ in f.powers:
                 visit(atom)
 
@@ -120,12 +120,12 @@ def bound_inside(item: Family | Member) -> frozenset[str]:
                     visit_value(a)
             case Extremum(_, members):
                 for m in members:
-                    found.update(v for v, _ in m.bound)
+                    names.update(v for v, _ in m.bound)
                     visit_value(m.value)
             case Group(value):
                 visit_value(value)
             case OrderedSum(variable, _, value):
-                found.add(variable)
+                names.add(variable)
                 visit_value(value)
 
     if isinstance(item, Member):
@@ -133,7 +133,7 @@ def bound_inside(item: Family | Member) -> frozenset[str]:
     else:
         for atom, _ in item.powers:
             visit(atom)
-    return frozenset(found)
+    return frozenset(names)
 
 
 def witnesses(
@@ -151,12 +151,12 @@ def witnesses(
     partners = {v: w for (v, _), (w, _) in zip(item.bound, other.bound, strict=False)}
     usable = [a - b for a, b in equations if not (a.variables | b.variables) & forbidden]
     extents = dict(unknowns)
-    found: dict[tuple[tuple[str, Index], ...], Map] = {}
+    maps: dict[tuple[tuple[str, Index], ...], Map] = {}
     for values in itertools.islice(_solve(usable, extents, guard, partners, {}), 4 * MOST_WITNESSES):
         if any(value.variables & (forbidden | extents.keys()) for value in values.values()):
             continue
-        found.setdefault(tuple(sorted(values.items(), key=lambda p: p[0])), values)
-    return list(found.values())[:MOST_WITNESSES]
+        maps.setdefault(tuple(sorted(values.items(), key=lambda p: p[0])), values)
+    return list(maps.values())[:MOST_WITNESSES]
 
 
 def _linear(equation: Index, variable: str) -> tuple[Index, Index] | None:
@@ -258,10 +258,10 @@ def _divided(dividend: Index, divisor: Index) -> Index:
 
 def _edges(guard: Condition, variable: str) -> list[Index]:
     """Where the inequalities of a guard begin to hold for a variable."""
-    found = []
+    edges = []
     for part in guard.parts if isinstance(guard, All) else (guard,):
         if isinstance(part, AtLeastZero) and (parts := _linear(part.value, variable)) is not None:
             factor, rest = parts
             if factor.constant in (1, -1):
-                found.append(-rest * factor)
-    return found
+                edges.append(-rest * factor)
+    return edges

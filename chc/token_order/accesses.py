@@ -30,11 +30,11 @@ from ila_lang import (
 )
 from ila_lang import Instruction as IlaInstruction
 from ila_lang.language.kernel import Statement
+from smt_encodings.claims import Unsupported
 
 __all__ = [
     "Access",
     "Accesses",
-    "Unsupported",
     "accesses_of",
     "meetings",
     "require_tokens",
@@ -46,10 +46,6 @@ TOKENS = ("l2g", "g2l", "g2s", "s2g")
 # Registers that count why an instruction is undefined, and the memory that says so.
 COUNTS = ("overflows", "revisits")
 FAULT = "fault"
-
-
-class Unsupported(Exception):
-    """A program that this proof does not cover."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +74,7 @@ class _Walk:
     words: Sequence[Expr]
     carried: set[Expr]
     known: dict[Expr, Expr]
-    found: list[Access] = field(default_factory=list)
+    accesses: list[Access] = field(default_factory=list)
     undefined: list[Expr] = field(default_factory=list)
 
     def fresh(self, target: Expr) -> Expr:
@@ -107,7 +103,7 @@ class _Walk:
                 else:
                     self.known[target] = substitute(value, self.known)
             case Load(target=target, memory=memory, address=address):
-                self.found.append(Access(memory.name, False, substitute(address, self.known), where))
+                self.accesses.append(Access(memory.name, False, substitute(address, self.known), where))
                 if memory.name == "uop" and len(self.words) == 1:
                     self.known[target] = self.words[0]
                 else:
@@ -116,7 +112,7 @@ class _Walk:
                         return any_of([word == w for w in self.words])
             case Store(memory=memory, address=address):
                 if memory.name != FAULT:
-                    self.found.append(Access(memory.name, True, substitute(address, self.known), where))
+                    self.accesses.append(Access(memory.name, True, substitute(address, self.known), where))
             case _:
                 raise Unsupported("a kernel with commands to another device")
         return true
@@ -148,10 +144,10 @@ def accesses_of(
     run.block(kernel.body, substitute(instruction.kernel_guard, latched))
     moving = {run.known[t].name for t in carried if t in run.known}
     # one variable stands for a carried register everywhere, though its value changes
-    terms = [*run.undefined, *(t for access in run.found for t in (access.address, access.where))]
+    terms = [*run.undefined, *(t for access in run.accesses for t in (access.address, access.where))]
     if any(moving & free_variables(term).keys() for term in terms):
         raise Unsupported(f"{instruction.name} has addresses that depend on earlier iterations in this reading")
-    return Accesses(tuple(run.found), tuple(run.undefined))
+    return Accesses(tuple(run.accesses), tuple(run.undefined))
 
 
 def self_contained(ila: Ila) -> list[str]:
@@ -197,14 +193,14 @@ def meetings(left: Accesses, right: Accesses) -> dict[str, Expr]:
 
     Memories where they cannot meet because of the text alone are missing.
     """
-    found: dict[str, list[Expr]] = {}
+    conditions_of: dict[str, list[Expr]] = {}
     for a in left.accesses:
         for b in right.accesses:
             if a.memory == b.memory and (a.store or b.store):
                 condition = a.where & b.where & (a.address == b.address)
                 if not (condition.is_const and condition.value == 0):
-                    found.setdefault(a.memory, []).append(condition)
-    return {memory: any_of(conditions) for memory, conditions in sorted(found.items())}
+                    conditions_of.setdefault(a.memory, []).append(condition)
+    return {memory: any_of(conditions) for memory, conditions in sorted(conditions_of.items())}
 
 
 def words_of(table: Iterable[int]) -> list[Expr]:

@@ -1,6 +1,6 @@
 """What the instructions of a blocked matrix product touch, for every size.
 
-Each kind of instruction that :mod:`~accel_models.vta.products` emits for a round or a block is given by fields of
+Each kind of instruction that :mod:`accel_models.vta.assembler` emits for a round or a block is given by the fields of
 its word, over the sizes of the block and of the tensors.  From its kernel's text follows, for every size in the domain
 and every iteration: its accesses to INP and WGT stay in the round's half, those to OUT in the block's half, those to
 DRAM in the tensor's region; and no iteration is undefined.  So instructions of different modules meet only in one half
@@ -22,10 +22,11 @@ from accel_models.vta.isa import ENCODINGS, AluOp, MemoryId, Opcode, Unit
 from accel_models.vta.model import vta
 from accel_models.vta.options import HLS, VtaOptions
 from ila_lang import Expr, bv, concat, const, false, inline, substitute, true, var
+from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import Discharger, decide
 from smt_encodings.integers import IntegerEncoding
 
-from .accesses import Access, Accesses, Unsupported, accesses_of
+from .accesses import Access, Accesses, accesses_of
 
 __all__ = ["DOMAIN", "Kind", "kinds", "prove_footprints", "shared_memories"]
 
@@ -43,10 +44,10 @@ FIRST_UOP = var("first_uop", bv(14))
 
 
 def _product(*factors: Expr) -> Expr:
-    found = const(1, 48)
+    product = const(1, 48)
     for factor in factors:
-        found = found * factor.zext(48)
-    return found
+        product = product * factor.zext(48)
+    return product
 
 
 def _within(low: Expr, length: Expr, whole: Expr) -> Expr:
@@ -113,7 +114,7 @@ def kinds() -> list[Kind]:
     y14, x14, y16, x16 = (var(f"at.{n}", bv(w)) for n, w in (("y", 14), ("x", 14), ("y", 16), ("x", 16)))
     micro_ops = {"uop_bgn": FIRST_UOP, "uop_end": FIRST_UOP.zext(16) + COLUMNS}
     transfer = {"y_size": ROWS, "x_size": LENGTH, "x_stride": DEPTH}
-    found = [
+    result = [
         Kind("load of inputs", Unit.LOAD, "LOAD_INP",
              transfer | {"sram_base": inputs, "dram_base": BASES["input"] + ROW * DEPTH + INPUT},
              radix=((y16, ROWS, x16, LENGTH), (ROW + y16.zext(32), ALL_ROWS, INPUT + x16.zext(32), DEPTH),
@@ -149,11 +150,11 @@ def kinds() -> list[Kind]:
     ]  # fmt: skip
     step = {"uop_bgn": FIRST_UOP, "uop_end": FIRST_UOP + 1, "iter_out": const(1, 14), "iter_in": cells,
             "dst_factor_in": const(1, 11), "src_factor_in": const(1, 11)}  # fmt: skip
-    found += [
+    result += [
         Kind(f"step {name}", Unit.COMPUTE, f"ALU_{name}_IMM", step, {"dst": accumulators, "src": accumulators})
         for name in ("MIN", "MAX", "ADD", "SHR")
     ]
-    found.append(
+    result.append(
         Kind(
             "store",
             Unit.STORE,
@@ -173,7 +174,7 @@ def kinds() -> list[Kind]:
             region=("output", ALL_ROWS, ALL_COLUMNS, 16),
         )
     )
-    return found
+    return result
 
 
 def accesses(kind: Kind, options: VtaOptions = HLS) -> Accesses:
@@ -228,7 +229,7 @@ def accepted(kind: Kind, options: VtaOptions = HLS) -> Expr:
 
 
 def _fit(value: Expr, width: int) -> Expr:
-    """A term with so many bits; the domain says that none are lost."""
+    """A term extended or cut to ``width`` bits; the domain says that none are lost."""
     return value[width - 1 : 0] if value.width > width else value.zext(width)
 
 
@@ -341,7 +342,7 @@ def _lemma(discharger: Discharger) -> None:
 
 def shared_memories(options: VtaOptions = HLS) -> dict[tuple[str, str], list[str]]:
     """For kinds of instructions of different modules, the memories in which they could meet by their texts."""
-    found = {}
+    shared = {}
     touched = [(kind, accesses(kind, options)) for kind in kinds()]
     for i, (left, a) in enumerate(touched):
         for right, b in touched[i + 1 :]:
@@ -349,5 +350,5 @@ def shared_memories(options: VtaOptions = HLS) -> dict[tuple[str, str], list[str
                 names = {
                     x.memory for x in a.accesses for y in b.accesses if x.memory == y.memory and (x.store or y.store)
                 }
-                found[left.name, right.name] = sorted(names)
-    return found
+                shared[left.name, right.name] = sorted(names)
+    return shared

@@ -1,6 +1,6 @@
 """Token order of blocked matrix products with any number of blocks, by an inductive invariant.
 
-The blocked product of :mod:`~accel_models.vta.products` has *rounds* (loads of operands, then products) and
+The blocked product of :mod:`accel_models.vta.assembler` has *rounds* (loads of inputs and weights, then products) and
 *blocks* (one or more rounds, then steps and a STORE).  Its tokens follow :class:`TokenRules`: round r or block b pops
 or pushes if its number is in given spans.  Here the three modules run as they like, with the numbers of rounds and
 blocks left open, and how rounds are grouped into blocks as well.  A module's work on a round or block has a beginning,
@@ -116,7 +116,7 @@ def _rules(halves: int) -> TokenRules:
 
 
 DOUBLE, SINGLE = _rules(2), _rules(1)
-"""The programs' rules with scratchpads in two halves, and as a whole."""
+"""The assembler's rules with scratchpads in two halves, and as a whole."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class System:
 
     def _transitions(self) -> list[Transition]:
         n, r = self.symbols, self.rules
-        found = []
+        transitions = []
 
         def step(name: str, *conditions: FNode, pops: Moves = (), pushes: Moves = (), **values: FNode) -> None:
             updates = {n[k]: v for k, v in values.items()}
@@ -214,7 +214,7 @@ class System:
                 updates[n[queue]] = n[queue] - self._bit(when)
             for queue, when in pushes:
                 updates[n[queue]] = updates.get(n[queue], n[queue]) + self._bit(when)
-            found.append(Transition(name, smt.And(guard), updates))
+            transitions.append(Transition(name, smt.And(guard), updates))
 
         idle, working = self._at(0), n["ended"] < n["blocks"]
         step("load begins", smt.Not(n["loading"]), n["loaded"] < n["rounds"],
@@ -245,7 +245,7 @@ class System:
              storing=smt.FALSE(), stored=n["stored"] + 1)  # fmt: skip
         step("finish", idle, smt.Not(working), smt.Not(n["finished"]),
              pops=(("s2g", smt.TRUE()),) if r.finish else (), finished=smt.TRUE())  # fmt: skip
-        return found
+        return transitions
 
     # -- what must not happen ------------------------------------------------------------------------------------
 
@@ -288,12 +288,12 @@ class System:
             "g2s": self.count(r.block_pushes, n["ended"]) - self.count(r.store_pops, self.stores_begun),
             "s2g": self.count(r.store_pushes, n["stored"]) - self.count(r.block_pops, self.blocks_begun) - finish,
         }
-        found = [self.domain]
+        parts = [self.domain]
         for queue, number in held.items():
-            found += [smt.Equals(n[queue], number), self.not_negative(queue)]
+            parts += [smt.Equals(n[queue], number), self.not_negative(queue)]
         for counter, most in (("loaded", "rounds"), ("computed", "rounds"), ("ended", "blocks"), ("stored", "blocks")):
-            found += [n[counter] >= 0, n[counter] <= n[most]]
-        found += [
+            parts += [n[counter] >= 0, n[counter] <= n[most]]
+        parts += [
             n["phase"] >= 0,
             n["phase"] <= 3,
             smt.Implies(n["loading"], n["loaded"] < n["rounds"]),
@@ -304,19 +304,19 @@ class System:
             smt.Implies(smt.Equals(n["ended"], n["blocks"]), smt.Equals(n["computed"], n["rounds"])),
             smt.Implies(n["finished"], smt.Equals(n["ended"], n["blocks"])),
         ]
-        return found
+        return parts
 
     # -- obligations ---------------------------------------------------------------------------------------------
 
     def conditions(self, invariant: FNode) -> dict[str, list[FNode]]:
         """What must be unsatisfiable for the invariant to prove the system."""
-        found = {"holds at the start": [self.init, smt.Not(invariant)]}
+        conditions = {"holds at the start": [self.init, smt.Not(invariant)]}
         for transition in self.transitions:
             moved = invariant.substitute(transition.updates)
-            found[f"kept when {transition.name}"] = [invariant, transition.guard, smt.Not(moved)]
+            conditions[f"kept when {transition.name}"] = [invariant, transition.guard, smt.Not(moved)]
         for name, states in self.bad().items():
-            found[f"excludes: {name}"] = [invariant, states]
-        return found
+            conditions[f"excludes: {name}"] = [invariant, states]
+        return conditions
 
     def horn(self) -> str:
         """The system as Horn clauses, in SMT-LIB."""

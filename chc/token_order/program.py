@@ -33,12 +33,12 @@ from accel_models.vta.program import Program, write_bytes
 from ila_lang import Instruction as IlaInstruction
 from ila_lang import Machine, Memory, any_of, const, substitute
 from smt_encodings.bits import BitEncoding
-from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
+from smt_encodings.claims import Claim, Equality, Interpretation, Status, Unsupported, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.runs import surviving
 
-from .accesses import Accesses, Unsupported, accesses_of, meetings, require_tokens, self_contained, words_of
+from .accesses import Accesses, accesses_of, meetings, require_tokens, self_contained, words_of
 from .lemmas import ASSUMPTIONS, prove_lemmas
 from .replay import Counterexample, deadlock, race, replays
 from .runs import survey_program
@@ -85,9 +85,9 @@ def prove_program(
     require_finish(instructions)
     asked = discharger or Discharger()
     status, details = Status.UNKNOWN, dict[str, object]()
-    found = deadlock(program, options)
-    if found is not None:
-        reason = found.message
+    counterexample = deadlock(program, options)
+    if counterexample is not None:
+        reason = counterexample.message
     else:
         with fresh_symbols():
             try:
@@ -97,10 +97,10 @@ def prove_program(
                 reason = str(error)
             except _Race as error:
                 reason = str(error)
-                found = _race_that_shows(program, instructions, options, error)
-    if found is not None and replays(found, options):
-        details = {"unproved": reason, "counterexample": found}
-        status, reason = Status.REFUTED, found.summary()
+                counterexample = _race_that_shows(program, instructions, options, error)
+    if counterexample is not None and replays(counterexample, options):
+        details = {"unproved": reason, "counterexample": counterexample}
+        status, reason = Status.REFUTED, counterexample.summary()
     seconds, claim = time.perf_counter() - start, claim_of(len(instructions), subject)
     verdict = Verdict(status, claim, "token order", seconds, reason, asked.obligations, details=details)
     return surviving(verdict, lambda: survey_program(program, options))
@@ -119,9 +119,9 @@ def _race_that_shows(
         if instructions[i].unit != later.unit and touched[i].conflicts(touched[j])
     ]
     for earlier, later_number in pairs[:MOST_TRIED]:
-        found = race(program, earlier, later_number, options)
-        if found is not None:
-            return found
+        counterexample = race(program, earlier, later_number, options)
+        if counterexample is not None:
+            return counterexample
     return None
 
 
@@ -201,7 +201,7 @@ class _Proof:
         for addr, content in self.program.dram:
             write_bytes(machine, addr, content)
         dram = machine.memories["dram"] = _Given(self.program, machine.memories["dram"])
-        found = []
+        accesses = []
         for number, (word, instruction) in enumerate(zip(self.program.words, self.instructions, strict=True), 1):
             machine.values.update(dict.fromkeys(QUEUES, 1))
             inputs = {"command": CommandKind.ISSUE, "insn": word}
@@ -221,14 +221,14 @@ class _Proof:
                         f"decide which words instructions access, but DRAM bytes {_show_bytes(dram.missed)} are not in "
                         "its dram; put them there"
                     )
-            found.append(self._accesses_of(chosen, word, words, f"i{number}"))
+            accesses.append(self._accesses_of(chosen, word, words, f"i{number}"))
         for i, store in enumerate(self.instructions):
             for j, load in enumerate(self.instructions):
                 if isinstance(store, Store) and isinstance(load, Load) and load.memory == MemoryId.UOP:
                     self._ask_apart(
-                        "micro-ops", f"STORE {i + 1} leaves the micro-ops of LOAD {j + 1}", found[i], found[j]
+                        "micro-ops", f"STORE {i + 1} leaves the micro-ops of LOAD {j + 1}", accesses[i], accesses[j]
                     )
-        return found
+        return accesses
 
     def _accesses_of(self, chosen: IlaInstruction, word: int, words: Sequence[int], prefix: str) -> Accesses:
         ila = chosen.ila

@@ -42,7 +42,7 @@ class Counterexample:
     memory: str = ""
     address: int = 0
     sequential: int = 0
-    found: int = 0
+    observed: int = 0
     contents: int = 0
 
     def summary(self) -> str:
@@ -51,7 +51,7 @@ class Counterexample:
         if self.message:
             return f"schedule {order}: {self.message}" if order else self.message.partition("\n")[0]
         where = f"{self.memory}[{self.address:#x}]"
-        return f"schedule {order} leaves {self.found:#x} at {where}, the sequential order {self.sequential:#x}"
+        return f"schedule {order} leaves {self.observed:#x} at {where}, the sequential order {self.sequential:#x}"
 
 
 class _Drawn(Memory):
@@ -102,10 +102,10 @@ def _following(program: Program, schedule: Sequence[int], options: VtaOptions) -
     units = iter([instructions[n - 1].unit for n in schedule])
 
     def choose(ready: Sequence[Unit]) -> Unit:
-        wanted = next(units, ready[0])
-        if wanted not in ready:
-            raise ValueError(f"Schedule must let only modules go on that can, not {wanted.name.lower()}; correct it")
-        return wanted
+        unit = next(units, ready[0])
+        if unit not in ready:
+            raise ValueError(f"Schedule must let only modules go on that can, not {unit.name.lower()}; correct it")
+        return unit
 
     return choose
 
@@ -153,12 +153,12 @@ def compare(program: Program, schedule: Sequence[int], options: VtaOptions, cont
     except ProgramError:
         return None
     try:
-        found = run_schedule(program, schedule, options, contents)
+        run = run_schedule(program, schedule, options, contents)
     except ProgramError as error:
         return Counterexample(program, tuple(schedule), str(error).partition("\n")[0], contents=contents)
     for memory in MEMORIES:
         if memory in sequential.memories:
-            left, right = sequential.memories[memory], found.memories[memory]
+            left, right = sequential.memories[memory], run.memories[memory]
             for address in sorted({*left, *right}):
                 if left[address] != right[address]:
                     values = left[address], right[address]
@@ -176,20 +176,26 @@ def deadlock(program: Program, options: VtaOptions) -> Counterexample | None:
     return None
 
 
-def replays(found: Counterexample, options: VtaOptions) -> bool:
+def replays(counterexample: Counterexample, options: VtaOptions) -> bool:
     """Whether a new run of the counterexample's schedule shows what it says.
 
     With a ``message``: the schedule does not execute the whole program, FINISH last, and the sequential order does.
     """
     try:
-        sequential = run_in_order(found.program, options, found.contents)
+        sequential = run_in_order(counterexample.program, options, counterexample.contents)
     except ProgramError:
         return False
     try:
-        other = run_schedule(found.program, found.schedule, options, found.contents)
+        other = run_schedule(counterexample.program, counterexample.schedule, options, counterexample.contents)
     except ProgramError:
-        return bool(found.message)
-    if found.message:
+        return bool(counterexample.message)
+    if counterexample.message:
         return False
-    values = sequential.memories[found.memory][found.address], other.memories[found.memory][found.address]
-    return values == (found.sequential, found.found) and found.sequential != found.found
+    values = (
+        sequential.memories[counterexample.memory][counterexample.address],
+        other.memories[counterexample.memory][counterexample.address],
+    )
+    return (
+        values == (counterexample.sequential, counterexample.observed)
+        and counterexample.sequential != counterexample.observed
+    )

@@ -28,12 +28,12 @@ LONGEST = 400
 
 @dataclass(frozen=True)
 class ProductRun:
-    """A schedule of a blocked product of so many blocks and rounds that ends otherwise than the sequential order."""
+    """A schedule of a blocked product that ends otherwise than the sequential order."""
 
     blocks: int
     rounds: int
     bias: bool
-    found: Counterexample
+    counterexample: Counterexample
 
 
 def survey_program(program: Program, options: VtaOptions) -> Runs:
@@ -43,9 +43,9 @@ def survey_program(program: Program, options: VtaOptions) -> Runs:
         return Runs(0, (), (f"not run: a program of more than {LONGEST} instructions",))
     policies = [fixed(*order) for order in permutations(Unit)] + [shuffled(seed) for seed in range(SCHEDULES)]
     count = 0
-    for count, found in enumerate(_tried(program, instructions, policies, options), 1):
-        if found is not None:
-            return Runs(count, ("schedules of the program",), difference=found, shown=found.summary())
+    for count, counterexample in enumerate(_tried(program, instructions, policies, options), 1):
+        if counterexample is not None:
+            return Runs(count, ("schedules of the program",), difference=counterexample, shown=counterexample.summary())
     return Runs(count, ("schedules of the program",))
 
 
@@ -58,18 +58,18 @@ def survey_products(product: Callable[..., Program], options: VtaOptions) -> Run
         instructions = decode_program(program.words, ENCODINGS[options.encoding])
         at.append(f"blocks = {blocks}, rounds = {rounds}, {'with' if bias else 'without'} bias")
         policies = [shuffled(SCHEDULES * number + k) for k in range(SCHEDULES)]
-        for found in _tried(program, instructions, policies, options):
+        for counterexample in _tried(program, instructions, policies, options):
             count += 1
-            if found is not None:
-                shown = f"{at[-1]}: {found.summary()}"
-                return Runs(count, tuple(at), difference=ProductRun(blocks, rounds, bias, found), shown=shown)
+            if counterexample is not None:
+                shown = f"{at[-1]}: {counterexample.summary()}"
+                return Runs(count, tuple(at), difference=ProductRun(blocks, rounds, bias, counterexample), shown=shown)
     return Runs(count, tuple(at))
 
 
 def _tried(
     program: Program, instructions: Sequence[Instruction], policies: Sequence[Policy], options: VtaOptions
 ) -> Iterator[Counterexample | None]:
-    """What came of the schedule of each policy, on random contents; the same schedule is run once."""
+    """The counterexample, or None, of each policy's schedule on random contents; equal schedules run once."""
     seen: set[tuple[int, ...]] = set()
     for number, policy in enumerate(policies):
         schedule = tuple(_schedule(instructions, policy, options))

@@ -2,7 +2,7 @@
 
 Two theorems, with one argument (docs/explanation/vta_tokens.md):
 
-* :func:`prove_token_order` is about the blocked product of :mod:`accel_models.vta.products`, with any number of
+* :func:`prove_token_order` is about the blocked matrix product of :mod:`accel_models.vta.assembler`, with any number of
   blocks and rounds, of any sizes that fit: an inductive invariant of the three modules, and footprints for every size;
 * :func:`~chc.token_order.program.prove_program` is about one program.
 
@@ -21,22 +21,21 @@ import numpy as np
 import pysmt.shortcuts as smt
 
 from accel_models.mmio_program import ProgramError
+from accel_models.vta.assembler import dense_program, post_steps
 from accel_models.vta.isa import ENCODINGS, Finish, Gemm, Instruction, Load, MemoryId, Store, encode
 from accel_models.vta.model import vta
 from accel_models.vta.options import HLS, VtaOptions
 from accel_models.vta.order.hazards import check_tokens
-from accel_models.vta.products import dense_program, post_steps
 from accel_models.vta.program import Program
 from accel_models.vta.tiling import Blocks
 from ila_lang import canonical_text, digest, show_expr
-from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
+from smt_encodings.claims import Claim, Equality, Interpretation, Status, Unsupported, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
-from smt_encodings.integers import NotLinearizable
 from smt_encodings.printer import term_text
 from smt_encodings.runs import surviving
 
-from .accesses import Unsupported, require_tokens, self_contained
+from .accesses import require_tokens, self_contained
 from .blocks import DOMAIN, kinds, prove_footprints, shared_memories
 from .family import DOUBLE, SINGLE, Rule, System, TokenRules
 from .lemmas import ASSUMPTIONS, prove_lemmas
@@ -77,8 +76,8 @@ def token_order_claim(rules: TokenRules = DOUBLE) -> Claim:
         interpretations=(Interpretation.UNINTERPRETED,),
         assumptions=(
             *ASSUMPTIONS,
-            "the programs of accel_models.vta.products have these tokens and fields "
-            "(tests/chc/token_order/test_theorem.py compares them)",
+            "the assembler's programs have these tokens and fields (tests/chc/token_order/test_theorem.py compares "
+            "them)",
         ),
     )
 
@@ -110,12 +109,12 @@ def prove_token_order(
         try:
             invariants[LEVEL], details["levels"] = _prove(rules, options, asked)
             status, reason = asked.conclude()
-        except (NotDischarged, NotLinearizable, Unsupported) as error:
+        except (NotDischarged, Unsupported) as error:
             status, reason = Status.UNKNOWN, str(error)
-            found = _search(rules, options)
-            if found is not None:
-                details = {"unproved": reason, "counterexample": found}
-                status, reason = Status.REFUTED, found.summary()
+            counterexample = _search(rules, options)
+            if counterexample is not None:
+                details = {"unproved": reason, "counterexample": counterexample}
+                status, reason = Status.REFUTED, counterexample.summary()
     seconds, claim = time.perf_counter() - start, token_order_claim(rules)
     verdict = Verdict(status, claim, "token order", seconds, reason, asked.obligations, invariants, details)
     return surviving(verdict, lambda: survey_products(partial(blocked_product, rules, options=options), options))
@@ -178,16 +177,16 @@ def retoken(instructions: Sequence[Instruction], rules: TokenRules) -> list[Inst
     """
     rounds = sum(isinstance(x, Load) and x.memory is MemoryId.INP for x in instructions)
     sizes = {"rounds": rounds, "blocks": sum(isinstance(x, Store) for x in instructions)}
-    found: list[Instruction] = []
+    retokened: list[Instruction] = []
     number, block, popped = -1, 0, False
 
     def last_compute() -> int:
-        return max(i for i, x in enumerate(found) if not isinstance(x, Store) and x.unit == Gemm().unit)
+        return max(i for i, x in enumerate(retokened) if not isinstance(x, Store) and x.unit == Gemm().unit)
 
     def end_round() -> None:
         if number >= 0:
-            i = max(i for i, x in enumerate(found) if isinstance(x, Gemm))
-            found[i] = replace(found[i], push_prev=_follows(rules.product_pushes, number, sizes))
+            i = max(i for i, x in enumerate(retokened) if isinstance(x, Gemm))
+            retokened[i] = replace(retokened[i], push_prev=_follows(rules.product_pushes, number, sizes))
 
     for given in instructions:
         x = replace(given, pop_prev=False, pop_next=False, push_prev=False, push_next=False)
@@ -201,7 +200,7 @@ def retoken(instructions: Sequence[Instruction], rules: TokenRules) -> list[Inst
                 x = replace(x, push_next=_follows(rules.load_pushes, number, sizes))
             case Store():
                 i = last_compute()
-                found[i] = replace(found[i], push_next=_follows(rules.block_pushes, block, sizes))
+                retokened[i] = replace(retokened[i], push_next=_follows(rules.block_pushes, block, sizes))
                 x = replace(
                     x,
                     pop_prev=_follows(rules.store_pops, block, sizes),
@@ -215,8 +214,8 @@ def retoken(instructions: Sequence[Instruction], rules: TokenRules) -> list[Inst
             x = replace(x, pop_next=_follows(rules.block_pops, block, sizes))
         if isinstance(x, Gemm) and not popped:
             x, popped = replace(x, pop_prev=_follows(rules.product_pops, number, sizes)), True
-        found.append(x)
-    return found
+        retokened.append(x)
+    return retokened
 
 
 def blocked_product(
@@ -244,9 +243,9 @@ def _search(rules: TokenRules, options: VtaOptions) -> Counterexample | None:
             verdict = prove_program(program, options, discharger=Discharger(second=False))
         except ProgramError:
             continue
-        found = verdict.details.get("counterexample")
-        if isinstance(found, Counterexample):
-            return found
+        counterexample = verdict.details.get("counterexample")
+        if isinstance(counterexample, Counterexample):
+            return counterexample
     return None
 
 

@@ -11,7 +11,22 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NoReturn
 
-__all__ = ["Answer", "Claim", "Equality", "Interpretation", "Obligation", "Runs", "Status", "Verdict", "conclude"]
+__all__ = [
+    "Answer",
+    "Claim",
+    "Equality",
+    "Interpretation",
+    "Obligation",
+    "Runs",
+    "Status",
+    "Unsupported",
+    "Verdict",
+    "conclude",
+]
+
+
+class Unsupported(Exception):
+    """What a method does not cover, the one base class for it: the attempt ends UNKNOWN, and the message says why."""
 
 
 class Status(Enum):
@@ -106,7 +121,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Runs:
-    """Concrete runs of both sides: so many, at these sizes or operands (in words), in so many seconds.
+    """Concrete runs of both sides: how many, at which sizes or operands (in words), and how many seconds they took.
 
     ``difference`` is the first that was found, as a counterexample in the form of the claim's kind, and ``shown`` it in
     a line.  ``notes`` say what could not be run, and what other code said.

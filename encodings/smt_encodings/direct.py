@@ -16,11 +16,12 @@ from ila_lang.language.expr import variables_of
 from ila_lang.mapping import Lemma
 
 from .bits import function_text, variable_text
+from .claims import Unsupported
 
 __all__ = ["CannotPrint", "differences", "miter_script", "sort_name", "term_lines"]
 
 
-class CannotPrint(ValueError):
+class CannotPrint(Unsupported):
     """A question that this printer does not write, such as one with definitions that depend on each other."""
 
 

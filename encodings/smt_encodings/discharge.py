@@ -1,4 +1,4 @@
-"""Asking solvers: every obligation goes to z3 and, unless told otherwise, to cvc5 as well."""
+"""Asking solvers: every obligation goes to z3 and, unless the caller says otherwise, to cvc5 as well."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ SECOND = 5.0
 
 PATIENCE = 5.0
 """Questions that decide the form of a proof are limited by the solvers' own counters, so that a proof has the same form
-on every machine; the clock ends them only after this many times as long."""
+on every machine; the clock ends them only after this multiple of their time."""
 
 
 def conjuncts(terms: Iterable[FNode]) -> list[FNode]:
     """The terms with conjunctions taken apart, each once."""
-    found: dict[FNode, None] = {}
+    parts: dict[FNode, None] = {}
     stack = list(terms)[::-1]
     while stack:
         term = stack.pop()
         if term.is_and():
             stack.extend(reversed(term.args()))
         else:
-            found[term] = None
-    return list(found)
+            parts[term] = None
+    return list(parts)
 
 
 def _enough(hypotheses: list[FNode], goal: FNode) -> list[FNode]:
@@ -143,8 +143,9 @@ def decide(hypotheses: list[FNode], goal: FNode, timeout: float = 8.0) -> bool:
 class Discharger:
     """Collects obligations and their answers.
 
-    ``timeout`` is in seconds per solver and obligation; ``second`` also asks cvc5; ``progress`` is told each result.
-    ``asking`` is told what is going to be asked, so that it is known what a solver was at that did not come back.
+    ``timeout`` is in seconds per solver and obligation; ``second`` also asks cvc5; ``progress`` is called with each
+    result, and ``asking`` with the name of each question before it is asked, so that a solver that hangs can be traced
+    to its question.
     """
 
     timeout: float = 20.0
@@ -243,7 +244,7 @@ class Discharger:
                 raise NotDischarged(answered)
 
     def conclude(self) -> tuple[Status, str]:
-        """What is to be said once all that a proof needs was asked: PROVED, or ERROR with the reason."""
+        """The verdict once everything that a proof needs has been asked: PROVED, or ERROR with the reason."""
         self.settle()
         return conclude(self.obligations)
 
@@ -274,16 +275,16 @@ class Discharger:
 
 @dataclass
 class Requirements(Discharger):
-    """Writes down what would be asked, without asking: what a certificate's obligations are compared with.
+    """Records what would be asked, without asking: a certificate's obligations are compared with this list.
 
-    ``complete`` says that a prover came to its end, so that these are all its obligations.
+    ``complete`` says that the prover ran to its end, so that the list has all its obligations.
     """
 
     required: list[Requirement] = field(default_factory=list)
     complete: bool = False
 
     def conclude(self) -> tuple[Status, str]:
-        """UNKNOWN: nobody was asked."""
+        """UNKNOWN: no solver was asked."""
         self.complete = True
         return Status.UNKNOWN, "the obligations were written down, and nobody was asked"
 
@@ -327,10 +328,10 @@ class Requirement:
             return False  # what else ends a line differs between readers
         if self.exact:
             return _lines(smtlib) == _lines(self.smtlib)
-        given, wanted = _lines(smtlib), _lines(self.smtlib)
-        goals = [next((x for x in lines if x.startswith("(assert ")), None) for lines in (given, wanted)]
-        allowed = {*wanted, "(set-logic ALL)", "(set-logic QF_BV)"}
-        return goals[0] is not None and goals[0] == goals[1] and all(x in allowed for x in given)
+        script, required = _lines(smtlib), _lines(self.smtlib)
+        goals = [next((x for x in lines if x.startswith("(assert ")), None) for lines in (script, required)]
+        allowed = {*required, "(set-logic ALL)", "(set-logic QF_BV)"}
+        return goals[0] is not None and goals[0] == goals[1] and all(x in allowed for x in script)
 
 
 def _lines(smtlib: str) -> list[str]:

@@ -25,7 +25,7 @@ __all__ = ["declarable", "entering", "fresh", "fresh_symbols", "is_solvers_own",
 
 _NUMBER = re.compile(r"![0-9]+")
 
-# What z3 5.4.0 or cvc5 1.3 do not let be declared, or take for a function of theirs where it is (tried one by one).
+# Names that z3 5.4.0 or cvc5 1.3 refuse to declare, or read as built-in functions (tried one by one).
 _WORDS = (
     "_ as let par match exists forall lambda choice true false not and or xor ite distinct div mod rem abs exp sin cos "
     "tan csc sec cot arcsin arccos arctan arccsc arcsec arccot sqrt to_int to_real is_int select store concat bvnot "
@@ -41,7 +41,7 @@ _SOLVERS_OWN = frozenset(_WORDS.split())
 _SOLVERS_FAMILIES = frozenset(
     ("bag", "ff", "fp", "int", "nullable", "re", "real", "rel", "sep", "seq", "set", "str", "table", "tuple")
 )
-"""What stands before the dot in names of functions of theirs, such as ``fp.add``."""
+"""The prefixes, before the dot, of built-in functions such as ``fp.add``."""
 
 
 class _Texts:
@@ -65,16 +65,16 @@ class _Texts:
 
 
 def is_solvers_own(text: str) -> bool:
-    """Whether a text is a name of the solvers' own, which no symbol may have."""
+    """Whether a text is a name built into a solver, which no symbol may have."""
     return text in _SOLVERS_OWN or ("." in text and text.partition(".")[0] in _SOLVERS_FAMILIES and "!" not in text)
 
 
 class _Symbols:
-    """How many variables were made by name, and the texts of whatever solvers are given."""
+    """How many fresh variables each name has, and the texts by which solvers know objects."""
 
     def __init__(self) -> None:
         self.users: set[str] = set()
-        self.made: dict[str, int] = {}
+        self.fresh_counts: dict[str, int] = {}
         self.solvers = _Texts()
 
 
@@ -99,10 +99,10 @@ def fresh_symbols() -> Iterator[None]:
 
 
 def fresh(name: str, sort: Sort) -> Expr:
-    """A variable that is equal to no other one of the proof, nor to any of a user; its name begins with ``name``."""
-    base, made = plain(name), _symbols().made
-    made[base] = made.get(base, 0) + 1
-    return private_var(f"{base}!{made[base]}", sort)
+    """A variable different from all others of the proof and of its users; its name begins with ``name``."""
+    base, counts = plain(name), _symbols().fresh_counts
+    counts[base] = counts.get(base, 0) + 1
+    return private_var(f"{base}!{counts[base]}", sort)
 
 
 def entering(variable: Expr) -> Expr:
@@ -120,7 +120,7 @@ def plain(name: str) -> str:
 
 
 def declarable(name: str) -> str:
-    """``name``, or where solvers have a symbol of their own that is called so, a name that is nobody's.
+    """``name``, or a name derived from it that is free where solvers have a symbol of that name.
 
     >>> declarable("rows"), declarable("true")
     ('rows', 'true!2')

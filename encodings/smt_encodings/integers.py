@@ -38,6 +38,7 @@ from pysmt.typing import INT
 
 from ila_lang import BOOL, BvSort, Expr, MemSort, postorder
 
+from .claims import Unsupported
 from .environment import plain, symbol_text
 from .polynomials import Polynomial, expand, polynomial_term
 
@@ -46,7 +47,7 @@ __all__ = ["IntegerEncoding", "NotLinearizable", "is_linear"]
 Decide = Callable[[list[FNode], FNode], bool]
 
 
-class NotLinearizable(Exception):
+class NotLinearizable(Unsupported):
     """An expression without an integer counterpart, or an operation that may leave its width."""
 
 
@@ -302,15 +303,15 @@ class IntegerEncoding:
     def meaning(self, term: FNode) -> frozenset[tuple[FNode, FNode, int | FNode]]:
         """What the quotients and remainders inside ``term`` are of; their names alone do not tell forks apart."""
         defined = {s: (v, d) for (v, d), symbols in self._divisions.items() for s in symbols}
-        found: set[tuple[FNode, FNode, int | FNode]] = set()
+        definitions: set[tuple[FNode, FNode, int | FNode]] = set()
         open_terms = [term]
         while open_terms:
             for symbol in open_terms.pop().get_free_variables():
                 entry = (symbol, *defined[symbol]) if symbol in defined else None
-                if entry is not None and entry not in found:
-                    found.add(entry)
+                if entry is not None and entry not in definitions:
+                    definitions.add(entry)
                     open_terms.append(entry[1])
-        return frozenset(found)
+        return frozenset(definitions)
 
     def _fitting(self, node: Expr, value: FNode) -> FNode:
         if self.upper(node) < 1 << node.width:

@@ -28,17 +28,18 @@ Renaming = Mapping[Expr, Expr]
 def distinct(mapping: TensorMapping) -> TensorMapping:
     """The mapping with a variable of its own for everything that it speaks of.
 
-    Sizes come first and keep their names.  Functions are told apart by what they are, and lemmas by standing alone.
+    Sizes come first and keep their names.  Functions are distinguished by what they are, and each lemma has variables
+    of its own.
     """
     for size in mapping.parameters.values():
         entering(size)
     at = {coordinate: entering(coordinate) for coordinate, _ in mapping.coordinates}
     cell = tuple((at[coordinate], _entering(extent, at)) for coordinate, extent in mapping.coordinates)
     column = _entering(mapping.column_at, at)
-    device, mine = _fragment(mapping.device)
-    ir, theirs = _fragment(mapping.ir)
-    inputs = tuple((mine[a], theirs[b]) for a, b in mapping.inputs)
-    output = mine[mapping.output[0]], theirs[mapping.output[1]]
+    device, device_names = _fragment(mapping.device)
+    ir, ir_names = _fragment(mapping.ir)
+    inputs = tuple((device_names[a], ir_names[b]) for a, b in mapping.inputs)
+    output = device_names[mapping.output[0]], ir_names[mapping.output[1]]
     return replace(mapping, device=device, ir=ir, inputs=inputs, output=output, cell=cell, cell_column=column)
 
 

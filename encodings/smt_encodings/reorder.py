@@ -122,21 +122,21 @@ class Sums:
         used = {r for r in roots if self.of(r) is not None}
         for node in order:
             own = self.of(node)
-            used.update(a for a in node.args if (found := self.of(a)) is not None and found is not own)
+            used.update(a for a in node.args if (reduction := self.of(a)) is not None and reduction is not own)
         return [node for node in order if node in used]
 
     def summands(self, total: Expr) -> list[Expr]:
         """The summands of a sum, each as often as it is added; raises CannotPrint where they are too many."""
-        reduction, found, stack = self.of(total), list[Expr](), [total]
+        reduction, summands, stack = self.of(total), list[Expr](), [total]
         while stack:
             node = stack.pop()
             if self.of(node) is reduction:
                 stack.extend(reversed(node.args))
             else:
-                found.append(node)
-                if len(found) > MOST_SUMMANDS:
+                summands.append(node)
+                if len(summands) > MOST_SUMMANDS:
                     raise CannotPrint(f"a sum must have at most {MOST_SUMMANDS} summands to be written out")
-        return found
+        return summands
 
 
 def _same(left: Sequence[Expr], right: Sequence[Expr]) -> bool:
@@ -201,19 +201,19 @@ class _Writer:
         """Enters an axiom for each sum of the left side and each of the right side, by the same operator."""
         if left is right:
             return
-        ours, theirs = self.side(left), self.side(right)
-        for place in [*ours.places, *theirs.places]:
-            terms = [*ours.places.get(place, ()), *theirs.places.get(place, ())]
+        left_side, right_side = self.side(left), self.side(right)
+        for place in [*left_side.places, *right_side.places]:
+            terms = [*left_side.places.get(place, ()), *right_side.places.get(place, ())]
             for reduction in {r: None for t in terms if (r := self.sums.of(t)) is not None}:
                 # where one side has a sum, the other may have a single summand; some operators take any sort
-                for side in (ours, theirs):
+                for side in (left_side, right_side):
                     there = (t for t in side.places.get(place, ()) if t.sort == reduction.operator.result)
                     single = {t: None for t in there if self.sums.of(t) is not reduction}
                     side.sums.setdefault(reduction, {}).update(single)
         count = 0
-        for reduction, mine in ours.sums.items():
-            for a in mine:
-                for b in theirs.sums.get(reduction, ()):
+        for reduction, left_sums in left_side.sums.items():
+            for a in left_sums:
+                for b in right_side.sums.get(reduction, ()):
                     if a is not b:
                         count += 1
                         if count > MOST_AXIOMS:
@@ -224,16 +224,16 @@ class _Writer:
                         self.axioms[a, b, reduction] = self.collect(reduction, a), self.collect(reduction, b)
 
     def side(self, root: Expr) -> _Side:
-        found = _Side()
+        side = _Side()
         for node in postorder([root]):
             reduction = self.sums.of(node)
             if node in self.values and reduction is not None:
-                found.sums.setdefault(reduction, {})[node] = None
+                side.sums.setdefault(reduction, {})[node] = None
             if reduction is None:
                 for position, operand in enumerate(node.args):
-                    found.places.setdefault((node.op, node.func, node.params, position), {})[operand] = None
-        found.places["the result",] = {root: None}
-        return found
+                    side.places.setdefault((node.op, node.func, node.params, position), {})[operand] = None
+        side.places["the result",] = {root: None}
+        return side
 
     def collect(self, reduction: Reduction, term: Expr) -> _Collected:
         key = reduction, term

@@ -73,7 +73,7 @@ class Points:
     def largest(self, point: Point, name: str, most: float) -> Point | None:
         """With the largest value of one size, not above ``most``, that is inside with the others as they are."""
         larger = (v for v in reversed(self.corners[name]) if point[name] < v <= most)
-        return next((found for v in larger if self.inside(found := point | {name: v})), None)
+        return next((moved for v in larger if self.inside(moved := point | {name: v})), None)
 
     def drawn(self, points: Sequence[Point], most: Mapping[str, float], random: Random) -> Iterator[Point]:
         """Random points: one of the given ones with a few sizes at corners up to ``most``."""

@@ -60,7 +60,7 @@ def differ(encoding: BitEncoding, left: Expr, right: Expr) -> FNode:
 
 
 def differing_values(left: Expr, right: Expr, tries: int = _TRIES) -> dict[Expr, int] | None:
-    """Values of the variables at which two terms differ, found by so many tries of each kind; None if none are.
+    """Values of the variables at which two terms differ, or None if ``tries`` samples of each kind show none.
 
     Of functions without a body nothing can be tried: the values are then those of no variable.
     """
@@ -85,16 +85,16 @@ def _number(random: Random, width: int) -> int:
     return (-size if random.getrandbits(1) else size) & ((1 << width) - 1)
 
 
-def falsifying(left: Expr, right: Expr, found: dict[Expr, int] | None = None) -> list[FNode]:
+def falsifying(left: Expr, right: Expr, values: dict[Expr, int] | None = None) -> list[FNode]:
     """The assertion that two terms differ, bit by bit, at values of the variables where they do.
 
     The question is whether they can differ at all, and long sums of products are hard to invert.  Where no values are
-    found, all variables stay open.  ``found`` are such values, if they are known.
+    found, all variables stay open.  ``values`` are such values, if they are known.
     """
-    found = found or differing_values(left, right) or {}
+    values = values or differing_values(left, right) or {}
     # literals in place of variables, not equations beside them: solvers evaluate such a term while they read it
     encoding = BitEncoding()
-    fixed = {encoding.term(v): encoding.term(_literal(v, x)) for v, x in found.items()}
+    fixed = {encoding.term(v): encoding.term(_literal(v, x)) for v, x in values.items()}
     return [differ(encoding, left, right).substitute(fixed)]
 
 

@@ -80,10 +80,10 @@ def _check(ila: Ila, discharger: Discharger) -> list[Finding]:
         starts = [list(_too_long(ila, i)) for i in instructions if i.kernel is kernel and not i.reserved]
         for number, loop in enumerate(s for s in walk(kernel.body) if isinstance(s, For)):
             name = f"loop {loop.counter.name} of {kernel.name} is bounded by its counter"
-            found = _ask(discharger, encoding, name, any_of([start[number] for start in starts]))
-            if found.status is Status.REFUTED and not _replays(ila, kernel, loop, found.witness):
-                found = Finding(name, Status.UNKNOWN, {})
-            findings.append(found)
+            finding = _ask(discharger, encoding, name, any_of([start[number] for start in starts]))
+            if finding.status is Status.REFUTED and not _replays(ila, kernel, loop, finding.witness):
+                finding = Finding(name, Status.UNKNOWN, {})
+            findings.append(finding)
     return findings
 
 
@@ -121,16 +121,16 @@ def _too_long(ila: Ila, instruction: Instruction) -> Iterator[Expr]:
 
 def _changed(body: Sequence[Statement]) -> list[Expr]:
     """The registers that statements assign and the memories that they store to."""
-    found: list[Expr] = []
+    targets: list[Expr] = []
     for statement in walk(list(body)):
         match statement:
             case Let(target=target, update=True):
-                found.append(target)
+                targets.append(target)
             case Store(memory=memory):
-                found += [v for v in free_variables(memory).values() if isinstance(v.sort, MemSort)]
+                targets += [v for v in free_variables(memory).values() if isinstance(v.sort, MemSort)]
             case _:
                 pass
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(targets))
 
 
 def _replays(ila: Ila, kernel: Kernel, loop: For, witness: Mapping[str, int]) -> bool:

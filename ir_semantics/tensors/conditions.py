@@ -64,14 +64,14 @@ class IsZero:
 
 @dataclass(frozen=True)
 class TruthOf:
-    """The element of a Boolean tensor, or (``wanted`` False) its negation."""
+    """The element of a Boolean tensor, or (``positive`` False) its negation."""
 
     name: str
     at: tuple[Index, ...]
-    wanted: bool = True
+    positive: bool = True
 
     def __str__(self) -> str:
-        return f"{'' if self.wanted else 'not '}{self.name}[{', '.join(map(str, self.at))}]"
+        return f"{'' if self.positive else 'not '}{self.name}[{', '.join(map(str, self.at))}]"
 
 
 @dataclass(frozen=True)
@@ -177,8 +177,8 @@ def negation(condition: Condition) -> Condition:
             return _at_least_zero(-value - 1)
         case IsZero(value):
             return either(_at_least_zero(value - 1), _at_least_zero(-value - 1))
-        case TruthOf(name, at, wanted):
-            return TruthOf(name, at, not wanted)
+        case TruthOf(name, at, positive):
+            return TruthOf(name, at, not positive)
         case All(parts):
             return either(*map(negation, parts))
         case OneOf(parts):
@@ -192,8 +192,8 @@ def rebuild_condition(condition: Condition, rebuild: Callable[[Index], Index]) -
             return _at_least_zero(rebuild(value))
         case IsZero(value):
             return equal(rebuild(value), 0)
-        case TruthOf(name, at, wanted):
-            return TruthOf(name, tuple(map(rebuild, at)), wanted)
+        case TruthOf(name, at, positive):
+            return TruthOf(name, tuple(map(rebuild, at)), positive)
         case All(parts):
             return both(*(rebuild_condition(p, rebuild) for p in parts))
         case OneOf(parts):
@@ -240,10 +240,10 @@ def holds(
             return value.value(values) >= 0
         case IsZero(value):
             return value.value(values) == 0
-        case TruthOf(name, at, wanted):
+        case TruthOf(name, at, positive):
             if truth is None:
                 raise ValueError(f"the Boolean tensor {name} must be given where {condition} is evaluated")
-            return truth(name, [i.value(values) for i in at]) is wanted
+            return truth(name, [i.value(values) for i in at]) is positive
         case All(parts):
             return all(holds(p, values, truth) for p in parts)
         case OneOf(parts):

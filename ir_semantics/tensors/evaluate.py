@@ -133,8 +133,8 @@ class _Writer:
                 return f"({self.index(value)} >= 0)"
             case IsZero(value):
                 return f"({self.index(value)} == 0)"
-            case TruthOf(name, at, wanted):
-                return f"(bool(truth_{name}({', '.join(map(self.index, at))})) is {wanted})"
+            case TruthOf(name, at, positive):
+                return f"(bool(truth_{name}({', '.join(map(self.index, at))})) is {positive})"
             case All(parts):
                 return "(" + " and ".join(map(self.condition, parts)) + ")" if parts else "True"
             case OneOf(parts):

@@ -120,25 +120,25 @@ class Index:
     @cached_property
     def variables(self) -> frozenset[str]:
         """The variables, those inside quotients included."""
-        found: set[str] = set()
+        names: set[str] = set()
         for monomial, _ in self.terms:
             for atom in monomial:
                 if isinstance(atom, str):
-                    found.add(atom)
+                    names.add(atom)
                 else:
-                    found |= atom.dividend.variables | atom.divisor.variables
-        return frozenset(found)
+                    names |= atom.dividend.variables | atom.divisor.variables
+        return frozenset(names)
 
     @cached_property
     def quotients(self) -> tuple[Quotient, ...]:
         """The quotients, inner ones before those they stand in."""
-        found: dict[Quotient, None] = {}
+        quotients: dict[Quotient, None] = {}
         for monomial, _ in self.terms:
             for atom in monomial:
                 if isinstance(atom, Quotient):
-                    found |= dict.fromkeys(atom.dividend.quotients + atom.divisor.quotients)
-                    found[atom] = None
-        return tuple(found)
+                    quotients |= dict.fromkeys(atom.dividend.quotients + atom.divisor.quotients)
+                    quotients[atom] = None
+        return tuple(quotients)
 
     def substitute(self, values: Mapping[str, Index]) -> Index:
         """The polynomial with variables replaced, all at once."""
@@ -265,15 +265,15 @@ def _quotient(dividend: Index, divisor: Index) -> Index:
     monomial, coefficient = _lead(divisor)
     whole = ZERO
     rest = dividend
-    found = coefficient > 0
-    while found:
-        found = False
+    divided = coefficient > 0
+    while divided:
+        divided = False
         for term, c in rest.terms:
             left = _without(term, monomial)
             divides = c >= 0 or c % coefficient == 0 or len(divisor.terms) == 1  # each step must come closer to the end
             if left is not None and c // coefficient != 0 and divides:
                 share = Index({left: c // coefficient})
-                whole, rest, found = whole + share, rest - share * divisor, True
+                whole, rest, divided = whole + share, rest - share * divisor, True
                 break
     if rest.constant is not None and (divisor.constant is not None or rest == ZERO):
         return whole + rest.constant // (divisor.constant or 1)
@@ -290,7 +290,7 @@ def divisors(values: Iterable[Index]) -> list[Index]:
 
 
 class Names:
-    """Gives out names of bound variables that nobody else has: ``k.1``, ``k.2``, ..."""
+    """Gives out fresh names of bound variables: ``k.1``, ``k.2``, ..."""
 
     def __init__(self) -> None:
         self._count = 0

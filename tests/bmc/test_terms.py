@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmc.terms import Terms, Unsupported, known
+from bmc.terms import Terms, known
 from ila_lang import BOOL, Expr, MemSort, bv, const, ite, mem, primitive, var
 from ila_lang.language.expr import variables_of
+from smt_encodings.claims import Unsupported
 from tests.ila_lang.oracle import build_raw, environments, evaluate, raw_terms
 
 A, B, C = var("a", bv(8)), var("b", bv(8)), var("c", BOOL)

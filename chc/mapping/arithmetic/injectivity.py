@@ -22,7 +22,7 @@ import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 from pysmt.typing import INT
 
-from chc.mapping.unsupported import Unsupported
+from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import conjuncts, decide
 from smt_encodings.integers import is_linear
 

@@ -20,9 +20,9 @@ from chc.mapping.arithmetic.polynomials import Step
 from chc.mapping.arithmetic.ranges import quick
 from chc.mapping.program.writes import Loops, Write
 from chc.mapping.proof import Proof
-from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, free_variables, substitute, true
 from ila_lang.language.expr import variables_of
+from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import conjuncts, decide
 from smt_encodings.environment import fresh, plain
 from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 
 from chc.mapping.arithmetic.exact import less
 from chc.mapping.program.writes import Condition, Fold, Loops, Schedule, Write
-from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, false, postorder, substitute, true
 from ila_lang.language.expr import free_variables, resize
+from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh, plain
 
 from .contexts import Context, conjuncts_of

@@ -19,8 +19,8 @@ from chc.mapping.arithmetic.polynomials import Step, corresponding, linearised
 from chc.mapping.arithmetic.ranges import quick
 from chc.mapping.horn.systems import AntiDependence
 from chc.mapping.program.writes import Write
-from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, all_of, resize
+from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import conjuncts
 from smt_encodings.integers import is_linear
 
@@ -116,7 +116,7 @@ class NoKill:
         return bool(known) and self._comes_at_another_time([*self._linear(), *known], [])
 
     def _by_facts_of_output_dependence(self) -> bool:
-        """Iterations of the definition's write that write the same cell are told apart by facts about quotients."""
+        """Facts about quotients distinguish iterations of the definition's write that write the same cell."""
         if self.definition is None or self.other is not self.definition.write:
             return False
         ends = [self.definition.at]

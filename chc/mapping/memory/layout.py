@@ -12,8 +12,8 @@ from chc.mapping.arithmetic.exact import less
 from chc.mapping.horn.systems import AntiDependence, Track
 from chc.mapping.program.writes import Loops, Schedule, Write
 from chc.mapping.proof import Proof
-from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, all_of, resize, substitute
+from smt_encodings.claims import Unsupported
 from smt_encodings.environment import plain
 from smt_encodings.integers import NotLinearizable
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import pysmt.shortcuts as smt
 
 from chc.mapping.program.writes import Schedule, Write
-from chc.mapping.unsupported import Unsupported
 from ila_lang import BvSort, Expr, free_variables, postorder, resize
+from smt_encodings.claims import Unsupported
 from smt_encodings.environment import plain
 
 from .contexts import Context, before

@@ -26,9 +26,9 @@ import pysmt.shortcuts as smt
 
 from chc.mapping.arithmetic.exact import equal, successor
 from chc.mapping.program.writes import Fold, Loops, Schedule, Write
-from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, free_variables, postorder, resize, substitute
 from smt_encodings.bits import BitEncoding
+from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import decide
 from smt_encodings.environment import fresh, plain
 from smt_encodings.values import differ

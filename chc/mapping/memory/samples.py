@@ -19,10 +19,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from chc.mapping.program.statements import variable_text
 from chc.mapping.program.writes import Loops, Schedule, Write
-from chc.mapping.unsupported import Unsupported, variable_text
 from ila_lang import BvSort, Expr, compile_terms, concat, const, free_variables, postorder, resize
 from ila_lang.mapping import TensorMapping
+from smt_encodings.claims import Unsupported
 from smt_encodings.environment import plain
 
 __all__ = ["END", "Point", "Sampler", "Samples", "candidates", "digits", "interleaved", "samples_of", "sizes_of"]

@@ -12,9 +12,10 @@ import math
 from dataclasses import dataclass, field
 
 from chc.mapping.arithmetic.exact import less
+from chc.mapping.program.statements import variable_text
 from chc.mapping.program.writes import Fold, Loops, Write
-from chc.mapping.unsupported import Unsupported, variable_text
 from ila_lang import Expr, MemSort, Sort, all_of, const, free_variables, postorder, resize, substitute, true
+from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh, plain
 
 from .contexts import Context, conjuncts_of

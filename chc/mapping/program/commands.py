@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from chc.mapping.unsupported import Unsupported
 from ila_lang import (
     BOOL,
     Command,
@@ -37,6 +36,7 @@ from ila_lang import (
 from ila_lang.interpreter.machine import store_plan
 from ila_lang.language.build import coerce
 from ila_lang.language.expr import bv_const, rebuild, resize
+from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh
 
 __all__ = ["Decoded", "decode", "generalised", "instances", "rolled", "rolled_apart", "start_values"]

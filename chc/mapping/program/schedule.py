@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
-from chc.mapping.unsupported import Unsupported
 from ila_lang import (
     Command,
     Expr,
@@ -39,6 +38,7 @@ from ila_lang import (
 )
 from ila_lang.language.expr import bv_const, private_var, resize
 from ila_lang.language.kernel import map_statement, walk
+from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh, plain
 
 from .commands import Decoded, decode, generalised, instances, rolled, rolled_apart, start_values

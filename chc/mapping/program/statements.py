@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chc.mapping.unsupported import Unsupported
 from ila_lang import Command, Expr, For, Fragment, Let, Load, Statement, Store, postorder
 from ila_lang.language.kernel import terms, walk
 from ila_lang.language.sorts import MemSort
+from smt_encodings.claims import Unsupported
+from smt_encodings.environment import plain
 
 __all__ = [
     "carried",
@@ -17,6 +18,7 @@ __all__ = [
     "loads_memory",
     "own_memory",
     "require_words",
+    "variable_text",
     "writes_memory",
 ]
 
@@ -106,3 +108,14 @@ def distributable(loop: For) -> bool:
 def loads_memory(loop: For) -> bool:
     """Whether a loop reads a memory."""
     return any(isinstance(s, Load) for s in walk(loop.body))
+
+
+def variable_text(variable: Expr) -> str:
+    """A variable that a proof found no value for, in words of the program."""
+    kind, _, name = plain(variable.name).partition(".")
+    match kind:
+        case "initial":
+            return f"{name} as it was before the program"
+        case "unknown":
+            return f"{name} after a loop that changes it"
+    return plain(variable.name)

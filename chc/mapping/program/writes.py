@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, Fragment, false, free_variables, postorder, true
 from ila_lang.language.expr import variables_of
+from smt_encodings.claims import Unsupported
 
 __all__ = ["Condition", "Fold", "Loops", "NotDistributable", "Schedule", "Write"]
 

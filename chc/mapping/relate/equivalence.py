@@ -19,12 +19,13 @@ from chc.mapping.horn.systems import LOCK_STEP, Nest, Track
 from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.layout import Reader
 from chc.mapping.memory.values import FoldUse, ScatteredReduction, Source, Values
+from chc.mapping.program.statements import variable_text
 from chc.mapping.program.writes import Loops
 from chc.mapping.proof import Proof
-from chc.mapping.unsupported import Unsupported, variable_text
 from ila_lang import Expr, const, free_variables, ite, postorder, resize, substitute
 from ila_lang.language.expr import variables_of
 from smt_encodings.bits import BitEncoding
+from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import NotDischarged
 from smt_encodings.environment import fresh, plain
 from smt_encodings.values import differ, differing_values, falsifying, lemma_instances

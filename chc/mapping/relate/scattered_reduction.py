@@ -22,8 +22,8 @@ from chc.mapping.memory.layout import Iteration, Reader
 from chc.mapping.memory.samples import Point, candidates
 from chc.mapping.memory.values import FoldUse, ScatteredReduction, Values
 from chc.mapping.program.writes import Loops
-from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, all_of, any_of, ite, resize, substitute
+from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh, plain
 
 from .iterations import Iterations
@@ -51,6 +51,22 @@ class Step:
     shared: tuple[Expr, ...]
 
 
+@dataclass(frozen=True)
+class _Induction:
+    """The claim that is proved by induction, for its parts.
+
+    ``inside`` is the context of an iteration of the fold, numbered by ``counters``; ``at`` names the iteration of the
+    write for each of them.  ``group`` and ``name`` are those of the obligations.
+    """
+
+    cell: ScatteredReduction
+    inside: Context
+    counters: Loops
+    at: dict[Expr, Expr]
+    group: str
+    name: str
+
+
 def holds_fold(sides: Sides, context: Context, cell: ScatteredReduction, use: FoldUse, name: str, own: str) -> Step:
     """Proves that ``cell`` holds the result of the fold ``use``, but for the step, which it returns.
 
@@ -65,9 +81,10 @@ def holds_fold(sides: Sides, context: Context, cell: ScatteredReduction, use: Fo
     if len(counters) != len(use.loops) or not counters:
         raise Unsupported(f"the iterations of {name} are not numbered by its counters")
     at = _iterations(sides, inside, cell, counters)
-    _exist(inside, cell, at, group, name)
-    _ends(context, cell, counters, at, group, name)
-    cases = _before(sides, inside, cell, counters, at, group, name)
+    induction = _Induction(cell, inside, counters, at, group, name)
+    _exist(induction)
+    _ends(induction, context)
+    cases = _before(induction, sides)
     first = all_of([counter == 0 for counter, _ in counters])
     last = all_of([counter == resize(extent, counter.width) - 1 for counter, extent in counters])
     inside.theorem(group, f"{name}: cases", any_of([first, *cases]), "an iteration is the first one or follows another")
@@ -103,39 +120,34 @@ def _iterations(sides: Sides, inside: Context, cell: ScatteredReduction, counter
     return at
 
 
-def _exist(inside: Context, cell: ScatteredReduction, at: Iteration, group: str, name: str) -> None:
+def _exist(claim: _Induction) -> None:
     """The write has the iterations, and its condition holds in them."""
-    write, here = cell.definition.write, _narrow(at)
+    write, at = claim.cell.definition.write, claim.at
+    here = _narrow(at)
     # components are compared before they are cut to the counters' widths
     conditions = [less(at[c], substitute(e, here)) for c, e in write.loops]
     conditions += conjuncts_of(substitute(write.guard, here))
     for number, condition in enumerate(conditions, 1):
         meaning = f"{write.label} has an iteration for each one of the fold"
-        inside.theorem(group, f"{name}: happens, {number}", condition, meaning)
+        claim.inside.theorem(claim.group, f"{claim.name}: happens, {number}", condition, meaning)
 
 
-def _ends(context: Context, cell: ScatteredReduction, counters: Loops, at: Iteration, group: str, name: str) -> None:
+def _ends(claim: _Induction, context: Context) -> None:
     """The last iteration exists, and it is the one that gave the cell its value."""
-    ends = {c: resize(e, c.width) - 1 for c, e in counters}
-    some = all_of([e >= 1 for _, e in counters])
+    group, name, definition = claim.group, claim.name, claim.cell.definition
+    ends = {c: resize(e, c.width) - 1 for c, e in claim.counters}
+    some = all_of([e >= 1 for _, e in claim.counters])
     context.theorem(group, f"{name}: some iteration", some, "the fold has iterations")
-    for loop in cell.definition.write.counters:
-        same = equal(substitute(at[loop], ends), cell.definition.at[loop])
+    for loop in definition.write.counters:
+        same = equal(substitute(claim.at[loop], ends), definition.at[loop])
         meaning = "the last iteration gave the cell its value"
         context.theorem(group, f"{name}: last, {plain(loop.name)}", same, meaning)
 
 
-def _before(
-    sides: Sides,
-    inside: Context,
-    cell: ScatteredReduction,
-    counters: Loops,
-    at: dict[Expr, Expr],
-    group: str,
-    name: str,
-) -> list[Expr]:
+def _before(claim: _Induction, sides: Sides) -> list[Expr]:
     """What an iteration reads was stored by the one named for the fold's iteration before; the cases, which are all."""
-    write, definitions = cell.definition.write, sides.device.definitions
+    write, definitions = claim.cell.definition.write, sides.device.definitions
+    at, counters = claim.at, claim.counters
     reader = Reader(write.address, definitions.layout.instance(write), at)
     point = Point(write.place, tuple(at[c] for c in write.counters))
     cases = []
@@ -143,7 +155,7 @@ def _before(
         counter, inner = counters[level][0], counters[level + 1 :]
         condition = all_of([counter >= 1, *(c == 0 for c, _ in inner)])
         cases.append(condition)
-        case = inside.where(condition, f"{name}, {plain(counter.name).rpartition('.')[2]} goes on")
+        case = claim.inside.where(condition, f"{claim.name}, {plain(counter.name).rpartition('.')[2]} goes on")
         before = {counter: counter - 1, **{c: resize(e, c.width) - 1 for c, e in inner}}
         likely = [substitute(at[c], before) for c in write.counters]
         definition = definitions.of(case, write.memory, reader, point, likely)
@@ -151,9 +163,8 @@ def _before(
             raise Unsupported(f"a cell of {write.memory.name} is written by others while {write.label} adds up")
         for loop in write.counters:
             same = equal(substitute(at[loop], before), definition.at[loop])
-            case.theorem(
-                group, f"{case.name}: before, {plain(loop.name)}", same, "the iteration before stored what is read"
-            )
+            meaning = "the iteration before stored what is read"
+            case.theorem(claim.group, f"{case.name}: before, {plain(loop.name)}", same, meaning)
     return cases
 
 

@@ -108,14 +108,14 @@ class Forms:
 
     def collected(self, terms: Iterable[Product], at: Hypotheses) -> dict[Product, Fraction]:
         """Products (with coefficient 1) and their coefficients; those that cancel, in part or in whole, are finite."""
-        found: dict[Product, Fraction] = {}
+        coefficients: dict[Product, Fraction] = {}
         signs: dict[Product, set[bool]] = {}
         for p in terms:
             key = p._replace(coefficient=Fraction(1))
-            found[key] = found.get(key, Fraction(0)) + p.coefficient
+            coefficients[key] = coefficients.get(key, Fraction(0)) + p.coefficient
             signs.setdefault(key, set()).add(p.coefficient > 0)
-        self.regular([key for key, c in found.items() if c == 0 or len(signs[key]) > 1], at)
-        return {key: c for key, c in found.items() if c}
+        self.regular([key for key, c in coefficients.items() if c == 0 or len(signs[key]) > 1], at)
+        return {key: c for key, c in coefficients.items() if c}
 
     def terms(self, element: Element, at: Hypotheses) -> list[Product]:
         """The products whose sum an element is."""
@@ -145,8 +145,8 @@ class Forms:
             case Reduce("sum", name, extent, body) if self.monoid:
                 if extent.constant is not None and extent.constant <= 0:
                     return []
-                found = self.terms(body, within(at, [(name, extent)], ()))
-                return [p._replace(bound=((name, extent), *p.bound)) for p in found]
+                products = self.terms(body, within(at, [(name, extent)], ()))
+                return [p._replace(bound=((name, extent), *p.bound)) for p in products]
         return [_product({element: 1})]
 
     def _times(self, left: list[Product], right: list[Product], at: Hypotheses) -> list[Product]:
@@ -156,7 +156,7 @@ class Forms:
             for side, alone, other in ((left, simple[0], simple[1]), (right, simple[1], simple[0])):
                 if alone or not other:
                     self.regular(side, at)
-        found = []
+        products = []
         for p in left:
             for q in right:
                 guard = p.guard | q.guard
@@ -169,15 +169,15 @@ class Forms:
                     powers[factor] = m + n
                 names = [v for v, _ in p.bound + q.bound]
                 need(len(names) == len(set(names)), "sums that are multiplied must have different variables")
-                found.append(_product(powers, p.coefficient * q.coefficient, p.bound + q.bound, guard))
-        return found
+                products.append(_product(powers, p.coefficient * q.coefficient, p.bound + q.bound, guard))
+        return products
 
     def _inverse(self, element: Element, at: Hypotheses) -> Product:
         """1 / element as a product; in the reals with infinities and no value, 1 / (a*b) = 1/a * 1/b."""
         if isinstance(element, Apply) and element.op == "mul":
             a, b = element.args
-            (found,) = self._times([self._inverse(a, at)], [self._inverse(b, at)], at)
-            return found
+            (inverse,) = self._times([self._inverse(a, at)], [self._inverse(b, at)], at)
+            return inverse
         terms = self.terms(element, at)
         if len(terms) != 1 or not terms[0].simple:
             return _product({element: -1})
@@ -203,13 +203,13 @@ class Forms:
             case Reduce(name, v, extent, body) if name == op:
                 if extent.constant is not None and extent.constant <= 0:
                     return []
-                found = self.candidates(op, body, within(at, [(v, extent)], ()))
-                return [c._replace(bound=((v, extent), *c.bound)) for c in found]
+                reduced = self.candidates(op, body, within(at, [(v, extent)], ()))
+                return [c._replace(bound=((v, extent), *c.bound)) for c in reduced]
         return [Candidate((), frozenset(), element)]
 
-    def inhabited(self, found: Iterable[Candidate], at: Hypotheses) -> None:
+    def inhabited(self, candidates: Iterable[Candidate], at: Hypotheses) -> None:
         """Raises Rejected unless there is a candidate at all."""
-        always = [c for c in found if not c.guard]
+        always = [c for c in candidates if not c.guard]
         need(bool(always), "an extremum must have a candidate")
         for _, extent in min(always, key=lambda c: len(c.bound)).bound:
             self.ask(at, le(1, extent), f"{extent} is positive")

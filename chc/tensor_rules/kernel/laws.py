@@ -247,8 +247,8 @@ def bijection(forms: Forms, step: Step, right: Element) -> None:
     for position, (i, j, f, g) in enumerate(step.data):
         (bound, guard, body), (other, there, image) = a[i], b[j]
         own, others = {v for v, _ in bound}, {v for v, _ in other}
-        for values, mine, theirs in ((f, own, others), (g, others, own)):
-            strange = frozenset().union(*(e.variables for e in values.values())) & (theirs - mine)
+        for values, domain, codomain in ((f, own, others), (g, others, own)):
+            strange = frozenset().union(*(e.variables for e in values.values())) & (codomain - domain)
             need(not strange, f"a map must not depend on {sorted(strange)}")
         p = both(_point(other, there, f), *(equal(g[v].substitute(f), variable(v)) for v, _ in bound))
         q = both(_point(bound, guard, g), *(equal(f[v].substitute(g), variable(v)) for v, _ in other))
@@ -257,8 +257,8 @@ def bijection(forms: Forms, step: Step, right: Element) -> None:
         divide(forms, within(step.hypotheses, other, [there]), g.values())
         points[0][i].append(p)
         points[1][j].append(q)
-    for side, found, name in ((a, points[0], "left"), (b, points[1], "right")):
-        for (bound, guard, _), sets in zip(side, found, strict=True):
+    for side, points_of_side, name in ((a, points[0], "left"), (b, points[1], "right")):
+        for (bound, guard, _), sets in zip(side, points_of_side, strict=True):
             here = within(step.hypotheses, bound, [guard])
             forms.ask(here, either(*sets), f"every element of the {name} side has a partner")
             for one, another in itertools.combinations(sets, 2):
@@ -282,9 +282,9 @@ def divide(forms: Forms, at: Hypotheses, values: Iterable[Index]) -> None:
     So do hypotheses, as those of them say that do not divide; otherwise they could say anything.
     """
     own = {h: divisors(indices_of(h)) for h in at}
-    plain = tuple(h for h, found in own.items() if not found)
-    for hypotheses, found in (*((plain, found) for found in own.values()), (at, divisors(values))):
-        for divisor in found:
+    plain = tuple(h for h, divisors_of in own.items() if not divisors_of)
+    for hypotheses, divisors_of in (*((plain, divisors_of) for divisors_of in own.values()), (at, divisors(values))):
+        for divisor in divisors_of:
             forms.ask(hypotheses, le(1, divisor), f"{divisor} is positive")
 
 

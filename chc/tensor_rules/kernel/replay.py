@@ -82,16 +82,16 @@ def prove(forms: Forms, last: Step) -> None:
 
 def in_order(last: Step) -> list[Step]:
     """All steps, premises first."""
-    found: dict[int, Step] = {}
+    ordered: dict[int, Step] = {}
     open_ = [last]
     while open_:
         step = open_[-1]
-        missing = [p for p in step.premises if id(p) not in found]
+        missing = [p for p in step.premises if id(p) not in ordered]
         if missing:
             open_ += missing
         else:
-            found.setdefault(id(open_.pop()), step)
-    return list(found.values())
+            ordered.setdefault(id(open_.pop()), step)
+    return list(ordered.values())
 
 
 def _check(forms: Forms, step: Step, divisors: list[tuple[Hypotheses, Element]], own: frozenset[str]) -> None:

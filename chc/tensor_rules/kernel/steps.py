@@ -46,18 +46,18 @@ def variable(name: str) -> Index:
 
 def names_in(element: Element) -> tuple[frozenset[str], frozenset[str]]:
     """The variables that occur free, and those that are bound somewhere inside."""
-    found: list[tuple[frozenset[str], frozenset[str]]]
+    names: list[tuple[frozenset[str], frozenset[str]]]
     match element:
         case Apply(_, args):
-            found = list(map(names_in, args))
+            names = list(map(names_in, args))
         case Choice(condition, yes, no):
-            found = [(variables_of(condition), frozenset()), names_in(yes), names_in(no)]
+            names = [(variables_of(condition), frozenset()), names_in(yes), names_in(no)]
         case Reduce(_, name, extent, body):
             free, bound = names_in(body)
-            found = [(extent.variables, frozenset({name})), (free - {name}, bound)]
+            names = [(extent.variables, frozenset({name})), (free - {name}, bound)]
         case _:
-            found = [(i.variables, frozenset()) for i in indices_of_element(element)]
-    return frozenset().union(*(free for free, _ in found)), frozenset().union(*(bound for _, bound in found))
+            names = [(i.variables, frozenset()) for i in indices_of_element(element)]
+    return frozenset().union(*(free for free, _ in names)), frozenset().union(*(bound for _, bound in names))
 
 
 def variables_in(element: Element) -> frozenset[str]:

@@ -41,8 +41,8 @@ class Normaliser(Values):
         """The normal form of a maximum or minimum; a minimum of maxima is a maximum of minima."""
         op = "min" if isinstance(element, Reduce) and element.op == "min" else "max"
         members, first = self._members(op, element, context)
-        found = self._of_members(op, members, context)
-        return Normal(found.value, chain(context.hypotheses, first, found.step))
+        normal = self._of_members(op, members, context)
+        return Normal(normal.value, chain(context.hypotheses, first, normal.step))
 
     def _same(self, op: str, context: Context, left: Element, right: Element) -> Step:
         if left == right:
@@ -63,10 +63,10 @@ class Normaliser(Values):
                 return self._joined(op, element, (a, b), context)
             case Apply("minimum", (a, b)):
                 return self._lattice(element, (a, b), context)
-        found = self.value(element, context)
-        if found.value == one_atom(Literal(UNIT[op])):
-            return [], found.step
-        return [Member((), TRUE, found.value)], chain(at, found.step)
+        normal = self.value(element, context)
+        if normal.value == one_atom(Literal(UNIT[op])):
+            return [], normal.step
+        return [Member((), TRUE, normal.value)], chain(at, normal.step)
 
     def _joined(self, op: str, element: Apply, args: tuple[Element, Element], context: Context) -> Members:
         (left, one), (right, other) = (self._members(op, a, context) for a in args)
@@ -130,8 +130,10 @@ class Normaliser(Values):
             (guard, *self._members(op, branch, context.under(guard)))
             for guard, branch in ((plain.condition, plain.yes), (opposite, plain.no))
         ]
-        whole = Choice(plain.condition, *(self.elements.extremum(op, found) for _, found, _ in sides))
-        members = [Member(m.bound, both(guard, m.guard), m.value) for guard, found, _ in sides for m in found]
+        whole = Choice(plain.condition, *(self.elements.extremum(op, branch_members) for _, branch_members, _ in sides))
+        members = [
+            Member(m.bound, both(guard, m.guard), m.value) for guard, branch_members, _ in sides for m in branch_members
+        ]
         last = self._same(op, context, whole, self.elements.extremum(op, members))
         return members, chain(at, first, parts(at, plain, whole, *(s for *_, s in sides)), last)
 
@@ -146,8 +148,8 @@ class Normaliser(Values):
             maxima = [self._of_members("max", side, context) for side in (left, right)]
             values = [self.elements.value(m.value) for m in maxima]
             second = parts(at, whole, joined("min", values), *(m.step for m in maxima))
-            found = self._of_members("min", [Member((), TRUE, m.value) for m in maxima], context)
-            return [Member((), TRUE, found.value)], chain(at, first, second, found.step)
+            lowest_value = self._of_members("min", [Member((), TRUE, m.value) for m in maxima], context)
+            return [Member((), TRUE, lowest_value.value)], chain(at, first, second, lowest_value.step)
         members, steps = [], []
         for m in left:
             for n in right:
@@ -185,9 +187,9 @@ class Normaliser(Values):
         for value in (left.value, right.value):
             atom = _alone(value)
             members += atom.members if isinstance(atom, Extremum) and atom.op == "min" else [Member((), TRUE, value)]
-        found = self._of_members("min", members, inner)
+        normal = self._of_members("min", members, inner)
         first = self._same("min", inner, whole, self.elements.extremum("min", members))
-        return Normal(found.value, chain(inner.hypotheses, first, found.step))
+        return Normal(normal.value, chain(inner.hypotheses, first, normal.step))
 
     def _of_members(self, op: str, given: list[Member], context: Context) -> Normal:
         """The normal form of the extremum of members."""
@@ -197,8 +199,8 @@ class Normaliser(Values):
         first = self._same(op, context, self.elements.extremum(op, given), whole)
         guards = list(dict.fromkeys(m.guard for m in members if not m.bound and m.guard != TRUE))
         if not guards or len(guards) > MOST_GUARDS:
-            found = self._atom_of(op, members, context)
-            return Normal(found.value, chain(at, first, found.step))
+            normal = self._atom_of(op, members, context)
+            return Normal(normal.value, chain(at, first, normal.step))
         cases = []
         for guard, held in self._assignments(guards, context):
             kept = dict.fromkeys(
@@ -211,10 +213,10 @@ class Normaliser(Values):
             cases.append((guard, inner, narrowed, self._atom_of(op, list(kept), inner)))
         value = tuple(
             Family(f.bound, both(guard, f.guard), f.coefficient, f.powers)
-            for guard, _, _, found in cases
-            for f in found.value
+            for guard, _, _, normal in cases
+            for f in normal.value
         )
-        steps = [self.case(value, found, narrowed, inner) for _, inner, narrowed, found in cases]
+        steps = [self.case(value, normal, narrowed, inner) for _, inner, narrowed, normal in cases]
         last = self.all_cases(whole, value, [guard for guard, *_ in cases], steps, context)
         return Normal(value, chain(at, first, last))
 

@@ -199,11 +199,11 @@ def times(left: Family, right: Family) -> Family:
 
 def merged(families: Iterable[Family]) -> Value:
     """Equal products once, with the sum of their coefficients: a law of rings."""
-    found: dict[tuple[tuple[tuple[str, Index], ...], Condition, Powers], Fraction] = {}
+    coefficients: dict[tuple[tuple[tuple[str, Index], ...], Condition, Powers], Fraction] = {}
     for f in families:
         key = (f.bound, f.guard, f.powers)
-        found[key] = found.get(key, Fraction(0)) + f.coefficient
-    return tuple(Family(bound, guard, c, powers) for (bound, guard, powers), c in found.items() if c)
+        coefficients[key] = coefficients.get(key, Fraction(0)) + f.coefficient
+    return tuple(Family(bound, guard, c, powers) for (bound, guard, powers), c in coefficients.items() if c)
 
 
 def head(atom: Atom) -> tuple[str, ...]:

@@ -109,8 +109,8 @@ class Values(Signs, ABC):
             case IndexValue(value):
                 tape = []
                 number = IndexValue(self.index(value, context, tape))
-                found = self._as(self._integer(number.value), context, number)
-                return Normal(found.value, chain(at, _quotients(context, element, number, tape), found.step))
+                normal = self._as(self._integer(number.value), context, number)
+                return Normal(normal.value, chain(at, _quotients(context, element, number, tape), normal.step))
             case Choice():
                 return self._choice(element, context)
             case Reduce("sum"):
@@ -118,11 +118,11 @@ class Values(Signs, ABC):
             case Reduce() | Apply("maximum" | "minimum", _):
                 return self.extremum(element, context)
             case Apply(op, args):
-                found_args = [self.value(a, context) for a in args]
-                whole = Apply(op, tuple(self.elements.value(a.value) for a in found_args))
-                first = parts(at, element, whole, *(a.step for a in found_args))
-                found = self._apply(op, found_args, context)
-                return Normal(found.value, chain(at, first, found.step))
+                arg_forms = [self.value(a, context) for a in args]
+                whole = Apply(op, tuple(self.elements.value(a.value) for a in arg_forms))
+                first = parts(at, element, whole, *(a.step for a in arg_forms))
+                normal = self._apply(op, arg_forms, context)
+                return Normal(normal.value, chain(at, first, normal.step))
 
     @abstractmethod
     def extremum(self, element: Element, context: Context) -> Normal:
@@ -169,8 +169,8 @@ class Values(Signs, ABC):
         at = context.hypotheses
         plain, first, side = self.chosen(element, context)
         if side is not None:
-            found = self.value(plain.yes if side else plain.no, context)
-            return Normal(found.value, chain(at, first, found.step))
+            normal = self.value(plain.yes if side else plain.no, context)
+            return Normal(normal.value, chain(at, first, normal.step))
         opposite = negation(plain.condition)
         yes = self.value(plain.yes, context.under(plain.condition))
         no = self.value(plain.no, context.under(opposite))
@@ -195,17 +195,17 @@ class Values(Signs, ABC):
 
     def in_digits(self, element: Reduce, indices: Iterable[Index], context: Context) -> tuple[Reduce, Step] | None:
         """A reduction over a variable as one over its two digits, where some quotient asks for them."""
-        found = self.splits(indices, element.variable, element.extent, context)
-        if found is None:
+        digits = self.splits(indices, element.variable, element.extent, context)
+        if digits is None:
             return None
-        body = substitute_element(element.body, {element.variable: found.number})
-        low = Reduce(element.op, found.low, found.divisor, body)
-        high = Reduce(element.op, found.high, element.extent // found.divisor, low)
+        body = substitute_element(element.body, {element.variable: digits.number})
+        low = Reduce(element.op, digits.low, digits.divisor, body)
+        high = Reduce(element.op, digits.high, element.extent // digits.divisor, low)
         unit = self.elements.zero if element.op == "sum" else UNIT_ELEMENT[element.op]
         (bound, _, one), (_, _, other) = (opened(element.op, e, unit) for e in (element, high))
         others = {v: Index({(v,): 1}) for v, _ in bound[1:]}
-        there = found.of(Index({(element.variable,): 1})) | others
-        back = {element.variable: found.number} | others
+        there = digits.of(Index({(element.variable,): 1})) | others
+        back = {element.variable: digits.number} | others
         at = context.hypotheses
         if element.op == "sum":
             return high, step("bijection", at, element, high, same(at, one), data=((0, 0, there, back),))
@@ -218,24 +218,24 @@ class Values(Signs, ABC):
         variable, extent = plain.variable, plain.extent
         inner = context.under(ranges=[(variable, extent)])
         if self.laws is Laws.EXACT:
-            found = self.value(plain.body, inner)
-            ordered = OrderedSum(variable, extent, found.value)
+            normal = self.value(plain.body, inner)
+            ordered = OrderedSum(variable, extent, normal.value)
             return Normal(
-                one_atom(ordered), chain(at, first, parts(at, plain, self.elements.atom(ordered), found.step))
+                one_atom(ordered), chain(at, first, parts(at, plain, self.elements.atom(ordered), normal.step))
             )
         split = self.in_digits(plain, indices_of_element(plain.body), context)
         if split is None:
             mark = set(context.proof.used), len(self.divisors)
-            found = self.value(plain.body, inner)
-            split = self.in_digits(plain, (i for f in found.value for i in indices_in(f)), context)
+            normal = self.value(plain.body, inner)
+            split = self.in_digits(plain, (i for f in normal.value for i in indices_in(f)), context)
             if split is not None:
                 context.proof.used = mark[0]
                 del self.divisors[mark[1] :]
         if split is not None:
-            found = self._sum(split[0], context)
-            return Normal(found.value, chain(at, first, split[1], found.step))
-        over = Reduce("sum", variable, extent, self.elements.value(found.value))
-        summands = [Family(((variable, extent), *f.bound), f.guard, f.coefficient, f.powers) for f in found.value]
+            normal = self._sum(split[0], context)
+            return Normal(normal.value, chain(at, first, split[1], normal.step))
+        over = Reduce("sum", variable, extent, self.elements.value(normal.value))
+        summands = [Family(((variable, extent), *f.bound), f.guard, f.coefficient, f.powers) for f in normal.value]
         raw = self.arithmetic(
             context, over, joined("sum", list(map(self.elements.family, summands)), self.elements.zero)
         )
@@ -244,7 +244,7 @@ class Values(Signs, ABC):
         value = self._merged(f for v, _ in counted for f in v)
         assert (each or [raw])[-1].right is not None
         last = self._as(value, context, (each or [raw])[-1].right)  # type: ignore[arg-type]
-        return Normal(value, chain(at, first, parts(at, plain, over, found.step), raw, *each, last.step))
+        return Normal(value, chain(at, first, parts(at, plain, over, normal.step), raw, *each, last.step))
 
     def _counted(self, given: Family, context: Context) -> Normal:
         """An outermost variable on which nothing depends multiplies by its extent (over the reals)."""
@@ -306,20 +306,20 @@ class Values(Signs, ABC):
     ) -> Normal:
         """A function of values, by cases of the guards of their families without bound variables."""
         choices = [self._choices(a, context) if j in split else [(TRUE, a)] for j, a in enumerate(args)]
-        found: list[tuple[Condition, Context, list[Value], Normal]] = []
+        cases: list[tuple[Condition, Context, list[Value], Normal]] = []
         for combination in itertools.product(*choices):
             guard = both(*(g for g, _ in combination))
             if len(combination) > 1 and guard != TRUE and context.excludes(guard, self.group, f"never {guard}"):
                 continue
             inner = context if guard == TRUE else context.under(guard)
             case = [v for _, v in combination]
-            found.append((guard, inner, case, build(case, inner)))
-        if len(found) == 1 and found[0][0] == TRUE:
-            return found[0][3]
-        value = self._merged(f for guard, _, _, result in found for f in _guarded(guard, result.value))
+            cases.append((guard, inner, case, build(case, inner)))
+        if len(cases) == 1 and cases[0][0] == TRUE:
+            return cases[0][3]
+        value = self._merged(f for guard, _, _, result in cases for f in _guarded(guard, result.value))
         whole = Apply(op, tuple(map(self.elements.value, args)))
         steps = []
-        for _, inner, case, result in found:
+        for _, inner, case, result in cases:
             pairs = [(self.elements.value(a), self.elements.value(c)) for a, c in zip(args, case, strict=True)]
             narrowed = parts(
                 inner.hypotheses,
@@ -328,7 +328,7 @@ class Values(Signs, ABC):
                 *(self.arithmetic(inner, *p) for p in pairs),
             )
             steps.append(self.case(value, result, narrowed, inner))
-        return Normal(value, self.all_cases(whole, value, [guard for guard, *_ in found], steps, context))
+        return Normal(value, self.all_cases(whole, value, [guard for guard, *_ in cases], steps, context))
 
     def case(self, total: Value, result: Normal, before: Step, context: Context) -> Step:
         """In one case, ``before`` leads to what a result is the normal form of, and the total is the result."""
@@ -348,15 +348,15 @@ class Values(Signs, ABC):
         guards = list(dict.fromkeys(f.guard for f in value if not f.bound and f.guard != TRUE))
         if not guards or len(guards) > MOST_GUARDS:
             return [(TRUE, value)]
-        found = []
+        cases = []
         for guard, held in self._assignments(guards, context):
             kept = [
                 f if f.bound or f.guard == TRUE else Family((), TRUE, f.coefficient, f.powers)
                 for f in value
                 if f.bound or f.guard == TRUE or f.guard in held
             ]
-            found.append((guard, self._merged(kept)))
-        return found
+            cases.append((guard, self._merged(kept)))
+        return cases
 
     def _assignments(
         self, guards: Sequence[Condition], context: Context

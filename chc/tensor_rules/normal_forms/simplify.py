@@ -41,24 +41,24 @@ class Indices:
     laws: Laws
     group: str = "indices"
 
-    def index(self, value: Index, context: Context, found: list[Replaced] | None = None) -> Index:
+    def index(self, value: Index, context: Context, replaced: list[Replaced] | None = None) -> Index:
         """An index that is equal under the context's hypotheses, with fewer quotients where possible.
 
-        What quotients were established to be is added to ``found``.
+        ``replaced`` gets what quotients were established to be.
         """
-        found = [] if found is None else found
+        replaced = [] if replaced is None else replaced
         if not value.quotients:
             return value
 
         def new(atom: str | Quotient) -> Index | None:
             if isinstance(atom, str):
                 return None
-            dividend, divisor = (self.index(i, context, found) for i in (atom.dividend, atom.divisor))
-            return self._replaced(dividend, divisor, context, found)
+            dividend, divisor = (self.index(i, context, replaced) for i in (atom.dividend, atom.divisor))
+            return self._replaced(dividend, divisor, context, replaced)
 
         return value.rebuild(new)
 
-    def _replaced(self, dividend: Index, divisor: Index, context: Context, found: list[Replaced]) -> Index:
+    def _replaced(self, dividend: Index, divisor: Index, context: Context, replaced: list[Replaced]) -> Index:
         plain = dividend // divisor
         if not plain.quotients:
             return plain
@@ -66,21 +66,21 @@ class Indices:
         for b, c in _factors(last.divisor):
             p = self._replaced(last.dividend, b, context, [])
             if not p.quotients and self._is(last.dividend, b, p, context):
-                found.append((last.dividend, b, p, c))
-                return _with(plain, last, self._replaced(p, c, context, found))
+                replaced.append((last.dividend, b, p, c))
+                return _with(plain, last, self._replaced(p, c, context, replaced))
         shift = next((s for s in map(index, (0, -1)) if self._is(last.dividend, last.divisor, s, context)), None)
         if shift is None:
             return plain
-        found.append((last.dividend, last.divisor, shift, index(1)))
+        replaced.append((last.dividend, last.divisor, shift, index(1)))
         return _with(plain, last, shift)
 
     def _is(self, dividend: Index, divisor: Index, value: Index, context: Context) -> bool:
         meaning = f"({dividend}) // ({divisor}) is {value}"
         return context.establish(inside(dividend - value * divisor, divisor), self.group, meaning, quick=True)
 
-    def condition(self, condition: Condition, context: Context, found: list[Replaced]) -> Condition:
+    def condition(self, condition: Condition, context: Context, replaced: list[Replaced]) -> Condition:
         """An equivalent condition under the context's hypotheses."""
-        return rebuild_condition(condition, lambda i: self.index(i, context, found))
+        return rebuild_condition(condition, lambda i: self.index(i, context, replaced))
 
     def decided(self, condition: Condition, context: Context) -> bool:
         """Whether a condition is established to hold always."""
@@ -102,9 +102,9 @@ class Indices:
             context.establish(le(1, divisor), self.group, meaning) and within.establish(there, self.group, meaning)
         ):
             return None
-        found = Digits(divisor, *(context.proof.names.fresh(variable.partition(".")[0]) for _ in range(2)))
-        back = context.under(ranges=[(found.high, share), (found.low, divisor)])
-        return found if back.establish(inside(found.number, extent), self.group, meaning) else None
+        digits = Digits(divisor, *(context.proof.names.fresh(variable.partition(".")[0]) for _ in range(2)))
+        back = context.under(ranges=[(digits.high, share), (digits.low, divisor)])
+        return digits if back.establish(inside(digits.number, extent), self.group, meaning) else None
 
 
 def _with(value: Index, quotient: Quotient, new: Index) -> Index:

@@ -193,11 +193,11 @@ class AbstractFloats(Generic[K]):
 
     def _some_magnitude(self, name: str, kind: DataFormat, *args: Expr, commutes: bool = False) -> Expr:
         """The finite or infinite magnitude that a symbol gives; of two operands, in either order the same one."""
-        found = self._symbol(name, kind, self.magnitude_bits, args)
+        magnitude = self._symbol(name, kind, self.magnitude_bits, args)
         if commutes:
-            found = found & self._symbol(name, kind, self.magnitude_bits, [args[1], args[0], *args[2:]])
-        self._meet(kind, found)
-        return ite(found == self._nan_magnitude, self._infinite_magnitude, found)
+            magnitude = magnitude & self._symbol(name, kind, self.magnitude_bits, [args[1], args[0], *args[2:]])
+        self._meet(kind, magnitude)
+        return ite(magnitude == self._nan_magnitude, self._infinite_magnitude, magnitude)
 
     def _narrowed(self, size: tuple[int, int], magnitude: Expr) -> Expr:
         name = f"round_{size[0]}_{size[1]}"
@@ -288,10 +288,10 @@ class AbstractFloats(Generic[K]):
     def fma(self, kind: DataFormat, x: Expr, y: Expr, z: Expr) -> Expr:
         """x * y + z: NaN of NaN, and the factors commute."""
         width = self.magnitude_bits + 1
-        found = self._symbol("fma", kind, width, [x, y, z]) & self._symbol("fma", kind, width, [y, x, z])
-        self._meet(kind, self._magnitude(found))
+        result = self._symbol("fma", kind, width, [x, y, z]) & self._symbol("fma", kind, width, [y, x, z])
+        self._meet(kind, self._magnitude(result))
         clash = (self._is_infinite(x) & self._is_zero(y)) | (self._is_zero(x) & self._is_infinite(y))
-        return ite(self._is_nan(x, y, z) | clash, self._nan, self._canonical(found))
+        return ite(self._is_nan(x, y, z) | clash, self._nan, self._canonical(result))
 
     def rounded(self, kind: DataFormat, x: Expr, op: str) -> Expr:
         """floor, ceil or trunc: the magnitude is rounded up or down, the sign stays.
@@ -338,11 +338,11 @@ class AbstractFloats(Generic[K]):
     def pow(self, kind: DataFormat, x: Expr, y: Expr) -> Expr:
         """x^y: 1 for y = 0 or x = 1, else NaN of NaN, and not negative for x >= +0."""
         one = self._join(const(0, 1), self._one(kind))
-        found = self._symbol("pow", kind, self.magnitude_bits + 1, [x, y])
-        self._meet(kind, self._magnitude(found))
-        some = self._magnitude(found)
+        result = self._symbol("pow", kind, self.magnitude_bits + 1, [x, y])
+        self._meet(kind, self._magnitude(result))
+        some = self._magnitude(result)
         positive = self._join(const(0, 1), ite(some == self._nan_magnitude, self._infinite_magnitude, some))
-        value = ite(self._sign(x) == 0, positive, self._canonical(found))
+        value = ite(self._sign(x) == 0, positive, self._canonical(result))
         return ite(self._is_zero(y) | (x == one), one, ite(self._is_nan(x, y), self._nan, value))
 
     # -- conversions -------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def check(smtlib: str, timeout: float, patience: float = 1.0, *, once: bool = Fa
 
 
 def _limit(solver: z3.Solver, seconds: float, patience: float = 1.0) -> None:
-    solver.set("ctrl_c", False)  # else z3 takes a Ctrl-C for itself, and where it has its answer nobody hears of it
+    solver.set("ctrl_c", False)  # else z3 handles Ctrl-C itself, and where it has an answer the interrupt is lost
     solver.set("timeout", max(1, int(seconds * patience * 1000)))
     if patience > 1:
         solver.set("rlimit", max(1, int(seconds * STEPS)))
@@ -74,9 +74,9 @@ def _attempt(
     result = str(solver.check())
     model: dict[str, int] = {}
     if result == "sat":
-        found = solver.model()
-        for declaration in found.decls():
-            value = found[declaration]
+        assignment = solver.model()
+        for declaration in assignment.decls():
+            value = assignment[declaration]
             if declaration.arity() == 0 and (z3.is_bv_value(value) or z3.is_int_value(value)):
                 model[declaration.name()] = value.as_long()
             elif declaration.arity() == 0 and z3.is_bool(value):

@@ -70,24 +70,24 @@ def _cancelled(claim: SumClaim) -> tuple[tuple[int, ...], dict[tuple[str, Elemen
         for element in term.elements if times[id(term)] else ():
             if isinstance(element, Sum):
                 times[id(element)] += times[id(term)]
-    found: dict[tuple[str, Element], list[Place]] = {}
+    places: dict[tuple[str, Element], list[Place]] = {}
     for number, term in enumerate(sums):
         for place, element in enumerate(term.elements if times[id(term)] else ()):
             if not isinstance(element, Sum) and not (isinstance(element, Constant) and element.exact is NEGATIVE_ZERO):
-                found.setdefault(_element(element), []).append((number, place))
-    return tuple(times[id(term)] for term in sums), found
+                places.setdefault(_element(element), []).append((number, place))
+    return tuple(times[id(term)] for term in sums), places
 
 
 def difference(claim: SumClaim) -> dict[Element, int]:
     """How much more often each element is added up on the left than on the right; only where that is not 0."""
-    times, found = _cancelled(claim)
-    counts = {element: sum(times[number] for number, _ in at) for (_, element), at in found.items()}
+    times, places = _cancelled(claim)
+    counts = {element: sum(times[number] for number, _ in at) for (_, element), at in places.items()}
     return {element: n for element, n in counts.items() if n}
 
 
 def cancellation(claim: SumClaim) -> Cancellation | None:
     """The derivation of a claim whose difference is empty; :func:`smt_encodings.sums.replay.replay` checks it."""
-    times, found = _cancelled(claim)
-    if any(sum(times[number] for number, _ in at) for at in found.values()):
+    times, places = _cancelled(claim)
+    if any(sum(times[number] for number, _ in at) for at in places.values()):
         return None
-    return Cancellation(times, tuple((law, tuple(at)) for (law, _), at in found.items()))
+    return Cancellation(times, tuple((law, tuple(at)) for (law, _), at in places.items()))

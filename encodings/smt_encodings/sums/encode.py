@@ -114,7 +114,7 @@ class _Writer:
 
     def _values(self) -> dict[int, Term]:
         """The sums whose value occurs, and factors beside such sums, which may be equal to them; by identity."""
-        found: dict[int, Term] = {id(s): s for s in self.sides}
+        values: dict[int, Term] = {id(s): s for s in self.sides}
         products = [t for t in self.order if isinstance(t, Product)]
         factors = [f for p in products for f in (p.left, p.right)]
         if any(isinstance(f, Sum) for f in factors):
@@ -123,8 +123,8 @@ class _Writer:
                 key = factor.name if isinstance(factor, Symbol) else id(factor)
                 if key not in seen:
                     seen.add(key)
-                    found[id(factor)] = factor
-        return found
+                    values[id(factor)] = factor
+        return values
 
     def write(self) -> str:
         constants = self._constants()

@@ -78,9 +78,9 @@ def prove_sums(
     if method is Method.HASH and not ask and (derivation := cancellation(claim)) is not None:
         status, reason = _replayed(claim, derivation)
         details |= {"decided_by": NORMAL_FORM, "derivation": derivation}
-    elif (found := distinguish(claim)) is not None:
-        status, reason = _replay(claim, found)
-        details["counterexample"] = found
+    elif (counterexample := distinguish(claim)) is not None:
+        status, reason = _replay(claim, counterexample)
+        details["counterexample"] = counterexample
         if status is Status.REFUTED:
             details["decided_by"] = NUMBERS
     else:
@@ -99,11 +99,14 @@ def _replayed(claim: SumClaim, derivation: Cancellation) -> tuple[Status, str]:
     return conclude((), derivation)[0], _CANCELLED
 
 
-def _replay(claim: SumClaim, found: Counterexample) -> tuple[Status, str]:
-    left, right = evaluate(claim, found.numbers)
-    if (left, right) != (found.left, found.right) or left == right:
-        return Status.ERROR, f"the counterexample must replay as {found}, not as left = {left}, right = {right}"
-    return Status.REFUTED, str(found)
+def _replay(claim: SumClaim, counterexample: Counterexample) -> tuple[Status, str]:
+    left, right = evaluate(claim, counterexample.numbers)
+    if (left, right) != (counterexample.left, counterexample.right) or left == right:
+        return (
+            Status.ERROR,
+            f"the counterexample must replay as {counterexample}, not as left = {left}, right = {right}",
+        )
+    return Status.REFUTED, str(counterexample)
 
 
 def _ask(claim: SumClaim, method: Method, data: Data, timeout: float) -> tuple[Status, str, list[Obligation]]:
@@ -123,7 +126,7 @@ def _ask(claim: SumClaim, method: Method, data: Data, timeout: float) -> tuple[S
 
 
 def _status(answers: list[Answer], obligations: list[Obligation]) -> tuple[Status, str]:
-    """PROVED for two answers "unsat"; the last answer decides otherwise, because nobody is asked after another one."""
+    """PROVED for two answers "unsat"; the last answer decides otherwise, because no solver is asked after any other."""
     last = answers[-1]
     if len(answers) == 2 and all(a.status == "unsat" for a in answers):
         return conclude(obligations)

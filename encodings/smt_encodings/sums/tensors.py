@@ -121,10 +121,10 @@ class TensorClaim:
 
 def element_classes(claim: TensorClaim) -> list[list[Index]]:
     """The indices, grouped by claims that are equal up to the names of symbols, in order of first occurrence."""
-    found: dict[object, list[Index]] = {}
+    classes: dict[object, list[Index]] = {}
     for index in claim.left.indices:
-        found.setdefault(_pattern(claim.at(index)), []).append(index)
-    return list(found.values())
+        classes.setdefault(_pattern(claim.at(index)), []).append(index)
+    return list(classes.values())
 
 
 def _pattern(claim: SumClaim) -> object:

@@ -91,5 +91,5 @@ class TokenSubject(Subject):
 
     def _told(self, run: ProductRun) -> Refutation:
         product: dict[str, Any] = {"blocks": run.blocks, "rounds": run.rounds, "bias": run.bias}
-        product |= {"schedule": list(run.found.schedule), "contents": run.found.contents}
-        return Refutation(run.found.summary(), document(self.name, {"product": product}))
+        product |= {"schedule": list(run.counterexample.schedule), "contents": run.counterexample.contents}
+        return Refutation(run.counterexample.summary(), document(self.name, {"product": product}))

@@ -11,10 +11,9 @@ from dataclasses import replace
 import pytest
 
 from chc.mapping.program.commands import Decoded, generalised
-from chc.mapping.unsupported import Unsupported
 from ila_lang import BOOL, Expr, Fragment, Ila, Kernel, Store, bv, const, ite, mem, true, var
 from ila_lang.mapping import TensorMapping
-from smt_encodings.claims import Status
+from smt_encodings.claims import Status, Unsupported
 from tests.chc.mapping.test_flow import flow, status
 from tests.chc.mapping.toy import PARAMETERS, Body, M, N, differs, go, mapping
 

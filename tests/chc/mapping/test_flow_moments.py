@@ -15,10 +15,9 @@ from chc.mapping.memory.samples import Samples
 from chc.mapping.program.schedule import schedule_of
 from chc.mapping.proof import Proof
 from chc.mapping.prove import prove
-from chc.mapping.unsupported import Unsupported
 from ila_lang import BOOL, Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, true, var
 from ila_lang.mapping import TensorMapping
-from smt_encodings.claims import Status
+from smt_encodings.claims import Status, Unsupported
 from smt_encodings.discharge import Discharger
 from tests.chc.mapping.test_flow import flow
 from tests.chc.mapping.toy import PARAMETERS, Body, M, N, differs, mapping, with_tables

@@ -22,8 +22,8 @@ from chc.mapping.horn.splits import Counted, SplitSystem
 from chc.mapping.horn.systems import AntiDependence
 from chc.mapping.program.commands import rolled
 from chc.mapping.program.schedule import schedule_of
-from chc.mapping.unsupported import Unsupported
 from ila_lang import Store, all_of, bv, const, mem, var
+from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import decide
 from smt_encodings.environment import plain
 from tests.chc.mapping.toy import mapping

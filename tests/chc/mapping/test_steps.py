@@ -19,9 +19,8 @@ from chc.mapping.arithmetic.ranges import apart_steps, digit_steps, quick, range
 from chc.mapping.memory.samples import Samples, interleaved
 from chc.mapping.program.statements import distributable
 from chc.mapping.prove import prove
-from chc.mapping.unsupported import Unsupported
 from ila_lang import For, Function, Kernel, bv, const, mem, var
-from smt_encodings.claims import Status
+from smt_encodings.claims import Status, Unsupported
 from tests.chc.mapping.test_flow import flow
 from tests.chc.mapping.toy import mapping, model
 

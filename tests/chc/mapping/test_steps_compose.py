@@ -14,7 +14,7 @@ from pysmt.typing import INT
 from chc.mapping.arithmetic.injectivity import injectivity_steps
 from chc.mapping.arithmetic.polynomials import Step, difference_of, expand
 from chc.mapping.arithmetic.ranges import apart_steps, digit_steps, quick, range_steps
-from chc.mapping.unsupported import Unsupported
+from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import conjuncts
 
 Instance = Mapping[str, FNode]

@@ -23,20 +23,19 @@ from chc.mapping.memory.values import FoldUse, Values
 from chc.mapping.program.schedule import schedule_of
 from chc.mapping.proof import Proof
 from chc.mapping.prove import _precondition
-from chc.mapping.unsupported import Unsupported
 from ila_lang import Expr, Kernel, Machine, compile_terms, const, free_variables, ite, run_fragment
 from ila_lang.language.expr import resize
 from ila_lang.mapping import TensorMapping
+from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh, fresh_symbols
-from smt_encodings.integers import NotLinearizable
 from smt_encodings.naming import distinct
 from tests.chc.mapping.toy import TABLES, Body, mapping, with_tables
 
 __all__ = ["difference", "random_body"]
 
 SIZES = ({"n": 1, "m": 1}, {"n": 2, "m": 3}, {"n": 3, "m": 2}, {"n": 2, "m": 2})
-NotTraced = (Unsupported, NotDischarged, NotLinearizable)
+NotTraced = (Unsupported, NotDischarged)
 
 
 # -- traced terms as functions of a run's memories ------------------------------------------------------

@@ -95,7 +95,7 @@ TEXT = Path(str(obligations.__file__)).read_text(encoding="utf-8")
 CHANGES = (
     ("return smt.GE(self.index(value), smt.Int(0))", "return smt.GT(self.index(value), smt.Int(0))"),
     ("return smt.Equals(self.index(value), smt.Int(0))", "return smt.GE(self.index(value), smt.Int(0))"),
-    ("return term if wanted else smt.Not(term)", "return term"),
+    ("return term if positive else smt.Not(term)", "return term"),
     ("return smt.And([self", "return smt.Or([self"),
     ("return smt.Or([self", "return smt.And([self"),
     ("smt.Not(terms.condition(goal))", "terms.condition(goal)"),
