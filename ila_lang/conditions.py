@@ -104,10 +104,10 @@ def _node(node: Expr, texts: dict[Expr, _Text]) -> _Text:
             return _quotient(args[0], str(1 << args[1].value), texts), _ATOM
         case "extract":
             high, low = int(node.params[0]), int(node.params[1])
-            found = (_quotient(args[0], str(1 << low), texts), _ATOM) if low else texts[args[0]]
+            shifted = (_quotient(args[0], str(1 << low), texts), _ATOM) if low else texts[args[0]]
             if high == args[0].width - 1:
-                return found
-            return f"{_at_least(found, _ATOM)} mod {1 << (high - low + 1)}", _SUM
+                return shifted
+            return f"{_at_least(shifted, _ATOM)} mod {1 << (high - low + 1)}", _SUM
     return show_expr(node), _SUM
 
 

@@ -75,13 +75,13 @@ class Door(Generic[T]):
         return [(self._loaded(point), _origin(point)) for point in _points(self._group)]
 
     def _loaded(self, point: EntryPoint) -> T:
-        told = f"{self._group}: {point.name} = {point.value} of {_origin(point)}"
+        entry = f"{self._group}: {point.name} = {point.value} of {_origin(point)}"
         try:
             thing = point.load()
         except Exception as error:
-            raise ExtensionError(f"{told} cannot be loaded: {type(error).__name__}: {error}") from error
+            raise ExtensionError(f"{entry} cannot be loaded: {type(error).__name__}: {error}") from error
         if not isinstance(thing, self._kind):
-            raise ExtensionError(f"{told} must be a {self._kind.__name__}, not {thing!r:.60}")
+            raise ExtensionError(f"{entry} must be a {self._kind.__name__}, not {thing!r:.60}")
         return thing
 
 

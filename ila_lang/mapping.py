@@ -104,7 +104,7 @@ class TensorMapping:
     ``cell`` are coordinates of an output element with their extents (32 bits each), where row and column, the default,
     would hide how the device divides the work: the first one is the row, and ``cell_column`` gives the column in terms
     of the others; by default it is the number with these as its digits.  With ``row_coordinates`` more than 1 the row
-    is the number with so many first coordinates as its digits.  With ``recurrent`` the first coordinate counts
+    is the number with that many first coordinates as its digits.  With ``recurrent`` the first coordinate counts
     timesteps that depend on earlier ones.
 
     ``parameter_texts`` say in a few words what parameters are; they stand beside the size domain.
@@ -207,13 +207,13 @@ class TensorMapping:
                 twice = next((name for name in names if names.count(name) > 1), None)
                 if twice is not None:
                     raise ValueError(f"{what} of {self.name} must pair each tensor once; {twice} has two partners")
-            for ours, theirs in pairs:
-                sorts = [self.device.tensor(ours).sort, self.ir.tensor(theirs).sort]
+            for device_name, ir_name in pairs:
+                sorts = [self.device.tensor(device_name).sort, self.ir.tensor(ir_name).sort]
                 widths = [sort.data_width for sort in sorts if isinstance(sort, MemSort)]
                 if widths[0] != widths[1]:
                     raise TypeError(
-                        f"{what} of {self.name} must pair tensors with elements of one width; {ours} has {widths[0]} "
-                        f"bits, {theirs} has {widths[1]}"
+                        f"{what} of {self.name} must pair tensors with elements of one width; {device_name} has "
+                        f"{widths[0]} bits, {ir_name} has {widths[1]}"
                     )
 
     def _check_cell(self) -> None:
@@ -271,12 +271,12 @@ class TensorMapping:
     @cached_property
     def conditions(self) -> tuple[str, ...]:
         """The conditions of the size domain: what they say themselves, and in parentheses what their texts add."""
-        found = []
+        texts = []
         for text, condition in self.domain:
             said = condition_text(condition)
             note = text.removeprefix(said).removeprefix(" ")
-            found.append(f"{said} ({note})" if note else said)
-        return tuple(found)
+            texts.append(f"{said} ({note})" if note else said)
+        return tuple(texts)
 
     @property
     def size_domain(self) -> str:
@@ -288,10 +288,10 @@ class TensorMapping:
     @property
     def compared(self) -> str:
         """What a proof compares: the elements of the output, given equal inputs."""
-        ours, theirs = self.output
+        device_name, ir_name = self.output
         extents = f"{size_text(self.rows)} rows of {size_text(self.columns)}"
         given = "; given " + ", ".join(f"{a} = {b}" for a, b in self.inputs) if self.inputs else ""
-        return f"{ours} of {self.device.ila.name} = {theirs} of {self.ir.ila.name}, {extents}{given}"
+        return f"{device_name} of {self.device.ila.name} = {ir_name} of {self.ir.ila.name}, {extents}{given}"
 
     def require(self, sizes: Mapping[str, int]) -> None:
         """Raises SizeError, naming the first violated constraint, if ``sizes`` lie outside the domain."""
@@ -299,8 +299,8 @@ class TensorMapping:
 
     def _require(self, sizes: Mapping[str, int], origin: str) -> None:
         if not set(self.parameters) <= set(sizes):
-            wanted = ", ".join(self.parameters)
-            raise SizeError(f"Sizes of mapping {self.name} must be {wanted}; {origin} {', '.join(sizes) or 'none'}")
+            names = ", ".join(self.parameters)
+            raise SizeError(f"Sizes of mapping {self.name} must be {names}; {origin} {', '.join(sizes) or 'none'}")
         values = [sizes[n] for n in self.parameters]
         shown = f"{origin} {', '.join(f'{n} = {value}' for n, value in zip(self.parameters, values, strict=True))}"
         for name, variable in self.parameters.items():
@@ -337,9 +337,9 @@ class TensorMapping:
     def sizes_for(self, shape: tuple[int, ...]) -> dict[str, int]:
         """The parameters for a shape; SizeError where it has another number of extents or is outside the domain."""
         if len(shape) != len(self.shape_names):
-            wanted = "x".join(name.upper() for name in self.shape_names)
+            required = "x".join(name.upper() for name in self.shape_names)
             given = "x".join(map(str, shape))
-            raise SizeError(f"Shape of mapping {self.name} must be {wanted}, not {given}; give one number for each")
+            raise SizeError(f"Shape of mapping {self.name} must be {required}, not {given}; give one number for each")
         where = f"sizes_of of mapping {self.name} must give its sizes for {self.shape_text(shape)}, or raise SizeError"
         try:
             sizes = self.sizes_of(*shape)
@@ -368,7 +368,7 @@ class TensorMapping:
                 f"mapping {self.name} must have sample_shapes, for its shapes are of {', '.join(self.shape_names)}; "
                 f"give it some small ones, such as sample_shapes=({tuple(range(1, len(self.shape_names) + 1))},)"
             )
-        found: list[dict[str, int]] = []
+        samples: list[dict[str, int]] = []
         refused: list[SizeError] = []
         for shape in self.sample_shapes or _SHAPES:
             try:
@@ -380,10 +380,10 @@ class TensorMapping:
                 other = sizes | {name: random.choice([sizes[name] + random.randrange(1, 40), random.randrange(1, 8)])}
                 if random.random() < 0.5 and name not in self.shape_parameters and self.holds(other):
                     sizes = other
-            found.append(sizes)
-        if not found and refused:
+            samples.append(sizes)
+        if not samples and refused:
             raise SizeError(f"no sample shape lies in the size domain: {refused[0]}")
-        return found
+        return samples
 
     @property
     def coordinates(self) -> tuple[tuple[Expr, Expr], ...]:

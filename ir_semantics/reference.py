@@ -212,31 +212,31 @@ def lstm(
 
 
 class _Cell:
-    """Weights and biases by gate, in the order of ``wanted``; the inputs' part of all timesteps is computed at once."""
+    """Weights and biases by gate, in the order of ``gates``; the inputs' part of all timesteps is computed at once."""
 
     def __init__(
         self,
         given: str,
-        wanted: str,
+        gates: str,
         x: ArrayLike,
         w_input: ArrayLike,
         w_hidden: ArrayLike,
         b_input: ArrayLike | None,
         b_hidden: ArrayLike | None,
     ) -> None:
-        if sorted(given) != sorted(wanted):
-            raise ValueError(f"gates must be an order of {', '.join(wanted)}, not {given!r}")
+        if sorted(given) != sorted(gates):
+            raise ValueError(f"gates must be an order of {', '.join(gates)}, not {given!r}")
         x, w_input, w_hidden = (np.asarray(a, np.float64) for a in (x, w_input, w_hidden))
         if x.ndim < 2 or not len(x):
             raise ValueError(f"x must be [T, ..., I] with at least one timestep, not {list(x.shape)}")
-        if w_hidden.ndim != 2 or len(w_hidden) != len(wanted) * w_hidden.shape[1]:
+        if w_hidden.ndim != 2 or len(w_hidden) != len(gates) * w_hidden.shape[1]:
             raise ValueError(
-                f"w_hidden must have shape [{len(wanted)}H, H], not {list(w_hidden.shape)}; stack the gates' rows"
+                f"w_hidden must have shape [{len(gates)}H, H], not {list(w_hidden.shape)}; stack the gates' rows"
             )
         self.hidden = w_hidden.shape[1]
         rows = len(w_hidden)
         _check("w_input", w_input, (rows, x.shape[-1]))
-        self._count, self._order = len(wanted), [given.index(gate) for gate in wanted]
+        self._count, self._order = len(gates), [given.index(gate) for gate in gates]
         self._from_input = x @ w_input.T + _vector("b_input", b_input, rows)
         self._w_hidden, self._b_hidden = w_hidden.T, _vector("b_hidden", b_hidden, rows)
         self.timesteps = len(x)
@@ -337,8 +337,8 @@ def truncate_int8(x: ArrayLike) -> NDArray[np.int8]:
 
 def _check(name: str, array: NDArray[Any], shape: tuple[int | None, ...]) -> None:
     if array.ndim != len(shape) or any(want not in (None, have) for have, want in zip(array.shape, shape, strict=True)):
-        wanted = ", ".join("any" if n is None else str(n) for n in shape)
-        raise ValueError(f"{name} must have shape [{wanted}], not {list(array.shape)}; reshape or transpose it")
+        extents = ", ".join("any" if n is None else str(n) for n in shape)
+        raise ValueError(f"{name} must have shape [{extents}], not {list(array.shape)}; reshape or transpose it")
 
 
 def _vector(name: str, values: ArrayLike | None, length: int) -> Reals:

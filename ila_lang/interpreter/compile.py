@@ -24,7 +24,7 @@ __all__ = ["Memory", "NoBodyError", "compile_function", "compile_kernel", "compi
 
 
 INTERPRETED = 2
-"""So many calls of terms are evaluated node by node, before they are compiled."""
+"""Terms are evaluated node by node for this number of calls, and compiled after it."""
 
 _TEMPORARY = re.compile(r"\bt\d+\b")
 
@@ -118,13 +118,13 @@ class _Writer:
                 else:
                     self.scopes[-1][node] = name = self.fresh()
                     self.line(f"{name} = {source}")
-        found = self.find(root)
-        assert found is not None
+        source_of_root = self.find(root)
+        assert source_of_root is not None
         if self.volatile and any(v in self.volatile for v in variables_of(root)):
             for node in postorder([root]):
                 if any(v in self.volatile for v in variables_of(node)):
                     self.scopes[-1].pop(node, None)
-        return found
+        return source_of_root
 
     def source(self, node: Expr) -> str:
         if node.op == "const":
@@ -222,13 +222,13 @@ class _Terms:
             self.compiled = self._compile()
             return self.compiled(*arguments)  # type: ignore[no-any-return]
         if len(arguments) != len(self.parameters):
-            raise TypeError(f"terms over {len(self.parameters)} parameters must be given so many, not {len(arguments)}")
-        found = [*arguments, *self.constants]
+            raise TypeError(f"terms over {len(self.parameters)} parameters must be given as many, not {len(arguments)}")
+        values = [*arguments, *self.constants]
         for function, places, dead in self.steps:
-            found.append(function(*[found[p] for p in places]))
+            values.append(function(*[values[p] for p in places]))
             for place in dead:
-                found[place] = None
-        return tuple([found[p] for p in self.results])
+                values[place] = None
+        return tuple([values[p] for p in self.results])
 
     def _compile(self) -> Callable[..., Any]:
         writer = _Writer(VECTOR if self.vector else SCALAR)
@@ -284,7 +284,7 @@ def compile_kernel(kernel: Kernel, volatile: Set[Expr] = frozenset()) -> Callabl
 
     ``known`` maps the external scalars to their values by name, but those in ``volatile``, which are read again from
     ``values`` at each use.  ``memories`` maps memories to :class:`Memory`, ``issue`` receives the inputs of commands.
-    ``steps`` gives the iterations of a loop of so many; it may raise what ends the run.  The function raises
+    ``steps`` gives the iterations of a loop from their number; it may raise what ends the run.  The function raises
     ExtentError where an extent does not fit its counter.
     """
     writer = _Writer(SCALAR, volatile)

@@ -90,11 +90,11 @@ _SHARED: WeakKeyDictionary[Ila, _Shared] = WeakKeyDictionary()
 
 def _shared(ila: Ila) -> _Shared:
     """The compiled form of a model; a new one where the model was changed since."""
-    found = _SHARED.get(ila)
+    shared = _SHARED.get(ila)
     parts = _parts(ila)
-    if found is None or len(found.parts) != len(parts) or any(map(is_not, found.parts, parts)):
-        _SHARED[ila] = found = _Shared(ila)
-    return found
+    if shared is None or len(shared.parts) != len(parts) or any(map(is_not, shared.parts, parts)):
+        _SHARED[ila] = shared = _Shared(ila)
+    return shared
 
 
 def _parts(ila: Ila) -> list[object]:
@@ -126,7 +126,7 @@ class Machine:
                 self.values[name] = ila.inits.get(name, 0)
         self._shared = _shared(ila)
         self.steps: Callable[[int], Iterable[int]] = range
-        """The iterations of a loop of so many; whoever limits runs gives a function that raises."""
+        """The iterations of a loop, from their number; to limit runs, a function that raises takes its place."""
 
     def _memory(self, sort: MemSort, default: int) -> Memory:
         return Memory(default)

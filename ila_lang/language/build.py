@@ -51,10 +51,10 @@ def binary(op: str, left: Expr, right: Operand) -> Expr:
             f"Operands of '{op}' must have the same sort, not {left.sort} ({left.describe()}) "
             f"and {right.sort} ({right.describe()})"
         )
-    wanted = BOOL if op in BOOLEAN else None
+    required = BOOL if op in BOOLEAN else None
     words = isinstance(left.sort, BvSort) or (op == "eq" and left.sort == BOOL)
-    if (wanted and left.sort != wanted) or (op not in BOOLEAN and not words):
-        kind = "Booleans" if wanted else "bit-vectors"
+    if (required and left.sort != required) or (op not in BOOLEAN and not words):
+        kind = "Booleans" if required else "bit-vectors"
         raise TypeError(f"Operands of '{op}' must be {kind}, not {left.sort} ({left.describe()})")
     return apply_op(op, (left, right), (), BOOL if op in COMPARISONS or op in BOOLEAN else left.sort)
 

@@ -76,7 +76,7 @@ class Expr:
     params: tuple[Param, ...]
     sort: Sort
     func: Function | None
-    # of an operator the variables in it, by first occurrence (or MANY); None until somebody asks
+    # of an operator the variables in it, by first occurrence (or MANY); None until it is first needed
     _variables: tuple[Expr, ...] | None
 
     _interned: ClassVar[WeakValueDictionary[_Key, Expr]] = WeakValueDictionary()
@@ -90,9 +90,9 @@ class Expr:
         func: Function | None = None,
     ) -> Expr:
         key: _Key = (op, tuple(map(id, args)), params, sort, id(func) if func else None)
-        found = Expr._interned.get(key)
-        if found is not None:
-            return found
+        node_of_key = Expr._interned.get(key)
+        if node_of_key is not None:
+            return node_of_key
         node = object.__new__(Expr)
         node.op, node.args, node.params, node.sort, node.func = op, args, params, sort, func
         node._variables = None
@@ -329,13 +329,13 @@ class Function:
 
 def _applied(body: Expr) -> set[Function]:
     """The functions that a term applies, by way of other functions, too."""
-    found: set[Function] = set()
+    functions: set[Function] = set()
     terms = [body]
     while terms:
-        for function in {n.func for n in postorder([terms.pop()]) if n.func is not None} - found:
-            found.add(function)
+        for function in {n.func for n in postorder([terms.pop()]) if n.func is not None} - functions:
+            functions.add(function)
             terms += [function.body] if function.body is not None else []
-    return found
+    return functions
 
 
 def var(name: str, sort: Sort) -> Expr:
@@ -381,14 +381,14 @@ MANY: tuple[Expr, ...] = (object.__new__(Expr),)
 """Stands for the variables of such a node."""
 
 
-class _Told:
+class _Analysed:
     """The nodes whose variables are known."""
 
     def __contains__(self, node: object) -> bool:
         return node._variables is not None  # type: ignore[attr-defined]
 
 
-_TOLD = _Told()
+_ANALYSED = _Analysed()
 
 
 def _variables(root: Expr) -> tuple[Expr, ...]:
@@ -396,21 +396,21 @@ def _variables(root: Expr) -> tuple[Expr, ...]:
     if root.op == "var":
         return (root,)
     if root._variables is None:
-        for node in postorder([root], _TOLD):
+        for node in postorder([root], _ANALYSED):
             if node.op == "var":
                 continue
-            found: tuple[Expr, ...] = ()
+            variables: tuple[Expr, ...] = ()
             for arg in node.args:
                 more = arg._variables if arg._variables is not None else (arg,)
                 if more is MANY:
-                    found = MANY
+                    variables = MANY
                     break
-                if more is not found:
-                    joined = dict.fromkeys((*found, *more))
+                if more is not variables:
+                    joined = dict.fromkeys((*variables, *more))
                     # nodes share what is the same
-                    found = more if len(joined) == len(more) and not found else found
-                    found = found if len(joined) == len(found) else tuple(joined)
-            node._variables = found if len(found) <= MOST_VARIABLES else MANY
+                    variables = more if len(joined) == len(more) and not variables else variables
+                    variables = variables if len(joined) == len(variables) else tuple(joined)
+            node._variables = variables if len(variables) <= MOST_VARIABLES else MANY
     kept = root._variables
     assert kept is not None
     return kept
@@ -423,10 +423,10 @@ def free_variables(*roots: Expr) -> dict[str, Expr]:
 
 def variables_of(*roots: Expr) -> tuple[Expr, ...]:
     """The variables that occur in ``roots``, in order of first occurrence."""
-    found = [_variables(root) for root in roots]
-    if any(variables is MANY for variables in found):
+    by_root = [_variables(root) for root in roots]
+    if any(variables is MANY for variables in by_root):
         return tuple(n for n in postorder(roots) if n.op == "var")
-    return found[0] if len(found) == 1 else tuple(dict.fromkeys(v for vs in found for v in vs))
+    return by_root[0] if len(by_root) == 1 else tuple(dict.fromkeys(v for vs in by_root for v in vs))
 
 
 def rebuild(node: Expr, args: tuple[Expr, ...]) -> Expr:
@@ -467,9 +467,9 @@ def substitute_all(roots: Sequence[Expr], mapping: Mapping[Expr, Expr]) -> list[
     if all(old.op == "var" for old in mapping):  # as nearly always, and of hundreds of variables few occur
         known = _Untouched(done, mapping.keys())
     else:
-        found = [_variables(old) for old in mapping]
-        if all(variables and variables is not MANY for variables in found):  # else a key may stand anywhere
-            known = _Untouched(done, {v for variables in found for v in variables})
+        variables_of_keys = [_variables(old) for old in mapping]
+        if all(variables and variables is not MANY for variables in variables_of_keys):  # else a key may stand anywhere
+            known = _Untouched(done, {v for variables in variables_of_keys for v in variables})
     for node in postorder(roots, known):
         done[node] = rebuild(node, tuple([done.get(a, a) for a in node.args])) if node.args else node
     return [done.get(root, root) for root in roots]

@@ -47,11 +47,11 @@ class Fragment:
 
         Raises ValueError where there is neither.
         """
-        found = self.tensors.get(name, self.ila.states.get(name))
-        if found is None or not isinstance(found.sort, MemSort):
+        memory = self.tensors.get(name, self.ila.states.get(name))
+        if memory is None or not isinstance(memory.sort, MemSort):
             known = ", ".join([*self.tensors, *(n for n, s in self.ila.states.items() if isinstance(s.sort, MemSort))])
             raise ValueError(f"Tensor of fragment {self.name} must be one of {known}, not {name}")
-        return found
+        return memory
 
     @property
     def outputs(self) -> dict[str, Expr]:

@@ -291,14 +291,14 @@ class Kernel:
 
 def bound_names(kernel: Kernel) -> list[str]:
     """The names of counters and registers, each once."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for statement in walk(kernel.body):
         match statement:
             case For(counter=variable) | Let(target=variable) | Load(target=variable):
-                found[variable.name] = None
+                names[variable.name] = None
             case _:
                 pass
-    return list(found)
+    return list(names)
 
 
 def terms(statement: Statement) -> tuple[Expr, ...]:

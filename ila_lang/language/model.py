@@ -157,8 +157,8 @@ class Ila:
 
     def _check_term(self, what: str, term: object, sort: Sort) -> None:
         if not isinstance(term, Expr) or term.sort != sort:
-            found = str(term.sort) if isinstance(term, Expr) else repr(term)
-            raise TypeError(f"{what} must have sort {sort}, not {found}")
+            actual = str(term.sort) if isinstance(term, Expr) else repr(term)
+            raise TypeError(f"{what} must have sort {sort}, not {actual}")
         for variable in variables_of(term):
             name = variable.name
             if self.inputs.get(name) is not variable and self.states.get(name) is not variable:

@@ -91,8 +91,8 @@ def operator(
     """The operator as a function of operands of these widths (0 for a Boolean), on numbers or on arrays."""
     names = [f"a{i}" for i in range(len(widths))]
     source = template(VECTOR if vector else SCALAR, op, names, params, widths, result)
-    made: Callable[..., Any] = eval(f"lambda {', '.join(names)}: {source}", {"np": np})
-    return made
+    function: Callable[..., Any] = eval(f"lambda {', '.join(names)}: {source}", {"np": np})
+    return function
 
 
 def fold_constants(op: str, values: Sequence[int], params: tuple[int | str, ...], first: Sort, result: Sort) -> int:

@@ -37,12 +37,12 @@ def named_arrays(
         "scatters": {name: s.bits for name, s in scatters.items()},
     }
     text = json.dumps(header, sort_keys=True).encode()
-    found: dict[str, NDArray[Any]] = {"reads": simple["reads"]}
-    found |= {f"column.{name}": column for name, column in constants.items()}
+    named: dict[str, NDArray[Any]] = {"reads": simple["reads"]}
+    named |= {f"column.{name}": column for name, column in constants.items()}
     for number, gather in enumerate(gathers):
-        found |= {f"places.{number}": gather.places, f"elements.{number}": gather.elements}
-    found |= {f"words.{name}": scatter.words for name, scatter in scatters.items()}
-    return {_HEADER: np.frombuffer(text, np.uint8)} | {name: _narrow(array) for name, array in found.items()}
+        named |= {f"places.{number}": gather.places, f"elements.{number}": gather.elements}
+    named |= {f"words.{name}": scatter.words for name, scatter in scatters.items()}
+    return {_HEADER: np.frombuffer(text, np.uint8)} | {name: _narrow(array) for name, array in named.items()}
 
 
 def _narrow(array: NDArray[Any]) -> NDArray[Any]:
@@ -69,24 +69,24 @@ def fields_of(arrays: Arrays) -> dict[str, Any]:
     }
 
     def array(name: str, kind: str, dimensions: int = 1) -> NDArray[Any]:
-        found = arrays.get(name)
+        stored = arrays.get(name)
         exact = kind == "?" or dimensions > 1
         if (
-            found is None
-            or found.ndim != dimensions
-            or (found.dtype != kind if exact else found.dtype.kind not in "iu")
+            stored is None
+            or stored.ndim != dimensions
+            or (stored.dtype != kind if exact else stored.dtype.kind not in "iu")
         ):
-            form = f"{found.dtype} of {found.ndim} dimensions" if found is not None else "nothing"
+            form = f"{stored.dtype} of {stored.ndim} dimensions" if stored is not None else "nothing"
             raise _wrong(f"array {name}", f"be {kind} of {dimensions} dimensions", form)
         if (
             not exact
-            and found.size
-            and not np.iinfo(kind).min <= int(found.min()) <= int(found.max()) <= np.iinfo(kind).max
+            and stored.size
+            and not np.iinfo(kind).min <= int(stored.min()) <= int(stored.max()) <= np.iinfo(kind).max
         ):
-            raise _wrong(f"array {name}", f"have numbers that fit {kind}", f"{found.min()} to {found.max()}")
+            raise _wrong(f"array {name}", f"have numbers that fit {kind}", f"{stored.min()} to {stored.max()}")
         taken.add(name)
         # a column that is not put into stays as narrow as it is
-        return np.ascontiguousarray(found, found.dtype if name in untouched else kind)
+        return np.ascontiguousarray(stored, stored.dtype if name in untouched else kind)
 
     constants = {}
     for name in header["columns"]:
@@ -137,10 +137,10 @@ def _distinct(places: NDArray[Any], room: int) -> bool:
 
 def _row(constants: Arrays, column: str) -> int:
     """The bytes that a command has in a column which may hold elements."""
-    found = constants.get(column)
-    if found is None or found.dtype == bool:
+    values = constants.get(column)
+    if values is None or values.dtype == bool:
         raise _wrong(f"gather into column {column}", "name a column of numbers", "one of Booleans, or none")
-    return found.shape[1] if found.ndim == 2 else 8
+    return values.shape[1] if values.ndim == 2 else 8
 
 
 def _header(arrays: Arrays) -> dict[str, Any]:
@@ -152,11 +152,11 @@ def _header(arrays: Arrays) -> dict[str, Any]:
     except ValueError as error:
         raise _wrong("header", "be JSON", str(error)) from error
     if not isinstance(header, dict) or header.get("version") != VERSION:
-        found = header.get("version") if isinstance(header, dict) else header
-        raise _wrong("header", f"be of version {VERSION}", repr(found))
-    wanted = {*_TEXTS, *_TABLES, "output_bytes", "version", "columns", "gathers", "scatters"}
-    if header.keys() != wanted:
-        raise _wrong("header", f"have {', '.join(sorted(wanted))}", ", ".join(sorted(header)))
+        version = header.get("version") if isinstance(header, dict) else header
+        raise _wrong("header", f"be of version {VERSION}", repr(version))
+    fields = {*_TEXTS, *_TABLES, "output_bytes", "version", "columns", "gathers", "scatters"}
+    if header.keys() != fields:
+        raise _wrong("header", f"have {', '.join(sorted(fields))}", ", ".join(sorted(header)))
     forms: list[tuple[str, bool]] = [
         *((name, isinstance(header[name], str)) for name in _TEXTS),
         *((name, _is_table(header[name])) for name in (*_TABLES, "scatters")),
@@ -178,5 +178,5 @@ def _is_gather(value: object) -> bool:
     return isinstance(value, list) and [type(part) for part in value] == [str, str, int, int]
 
 
-def _wrong(what: str, must: str, found: str) -> InstanceError:
-    return InstanceError(f"Stored program: {what} must {must}, not {found}; compile it again")
+def _wrong(what: str, must: str, actual: str) -> InstanceError:
+    return InstanceError(f"Stored program: {what} must {must}, not {actual}; compile it again")

@@ -65,8 +65,8 @@ class Scatter:
     def take(self, words: NDArray[np.uint8]) -> NDArray[Any]:
         """The tensor, of the rows of bytes that are read."""
         slots = np.ascontiguousarray(words).reshape(-1).view(f"<u{self.bits // 8}")
-        found: NDArray[Any] = slots[self.words]
-        return found
+        elements: NDArray[Any] = slots[self.words]
+        return elements
 
 
 def gathers_of(fragment: Fragment, sites: Sequence[Site]) -> tuple[dict[str, NDArray[Any]], tuple[Gather, ...]]:
@@ -87,8 +87,8 @@ def gathers_of(fragment: Fragment, sites: Sequence[Site]) -> tuple[dict[str, NDA
                 rows[name][site.commands] = base
             for part in elements:
                 if rows[name].shape[1] % (part.bits // 8):
-                    found = f"{part.bits} bits of {part.tensor} in {rows[name].shape[1]} bytes"
-                    raise refuse(fragment, f"Input {name} of {site.name}", "hold a whole number of elements", found)
+                    row = f"{part.bits} bits of {part.tensor} in {rows[name].shape[1]} bytes"
+                    raise refuse(fragment, f"Input {name} of {site.name}", "hold a whole number of elements", row)
                 moved.setdefault((name, part.tensor, part.bits, part.run), []).append(part)
     _check_order(fragment, sites, chain.from_iterable(moved.values()))
     gathers = tuple(
@@ -157,7 +157,7 @@ def scatters_of(fragment: Fragment, sites: Sequence[Site]) -> tuple[str, NDArray
     for site, _, byte, numbers in stores:
         assert isinstance(site.statement, Store)
         by_tensor.setdefault(site.statement.memory.name, []).append((site, byte, numbers))
-    found: dict[str, Scatter] = {}
+    scatters: dict[str, Scatter] = {}
     for name, parts in by_tensor.items():
         sort = fragment.tensors[name].sort
         assert isinstance(sort, MemSort)
@@ -168,8 +168,8 @@ def scatters_of(fragment: Fragment, sites: Sequence[Site]) -> tuple[str, NDArray
         places = [np.searchsorted(reads, s.commands - 1) * (row // size) + byte // size for s, byte, _ in parts]
         order = np.argsort(np.concatenate([s.stores for s, *_ in parts]))  # of two stores to an element the last counts
         words = _newest(fragment, name, numbers[order], np.concatenate(places)[order])
-        found[name] = Scatter(sort.data_width, words)
-    return names[0], reads, found
+        scatters[name] = Scatter(sort.data_width, words)
+    return names[0], reads, scatters
 
 
 def _source(fragment: Fragment, site: Site) -> tuple[Expr, int, NDArray[np.int64]]:
@@ -191,7 +191,7 @@ def _source(fragment: Fragment, site: Site) -> tuple[Expr, int, NDArray[np.int64
 def _newest(fragment: Fragment, tensor: str, numbers: NDArray[Any], places: NDArray[Any]) -> NDArray[np.int32]:
     """The last place given for each element of a tensor; raises InstanceError where one has none."""
     last = int(numbers.max())
-    found, newest = np.unique(numbers[::-1], return_index=True)
-    if last >= len(numbers) or len(found) != last + 1:
+    written, newest = np.unique(numbers[::-1], return_index=True)
+    if last >= len(numbers) or len(written) != last + 1:
         raise refuse(fragment, f"Tensor {tensor}", "be written as a whole", f"with gaps below its element {last}")
     return places[::-1][newest].astype(np.int32)

@@ -86,10 +86,10 @@ class Template:
     @cached_property
     def inputs(self) -> Mapping[str, int]:
         """The host tensors of which elements are sent, and how many elements each must have."""
-        found: dict[str, int] = {}
+        extents: dict[str, int] = {}
         for gather in self.gathers:
-            found[gather.tensor] = max(found.get(gather.tensor, 0), gather.extent)
-        return found
+            extents[gather.tensor] = max(extents.get(gather.tensor, 0), gather.extent)
+        return extents
 
     def columns(self, tensors: Mapping[str, NDArray[Any]]) -> Columns:
         """The commands with these tensors, a new column for each input of the device.
@@ -123,9 +123,9 @@ class Template:
             raise InstanceError(
                 f"Tensor of program {self.fragment} must be one of {', '.join(self.tensors)}, not {name}; leave it out"
             )
-        bits, wanted = self.tensors[name], self.inputs.get(name)
-        if tensor.ndim != 1 or (wanted is not None and len(tensor) != wanted):
-            extent = "one dimension" if wanted is None else f"{wanted} elements in one dimension"
+        bits, expected = self.tensors[name], self.inputs.get(name)
+        if tensor.ndim != 1 or (expected is not None and len(tensor) != expected):
+            extent = "one dimension" if expected is None else f"{expected} elements in one dimension"
             raise InstanceError(
                 f"Tensor {name} of program {self.fragment} must have {extent}, not shape {tensor.shape}; "
                 "give its elements in row-major order"

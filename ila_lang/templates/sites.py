@@ -57,9 +57,9 @@ class Site:
         return f"store to {self.statement.memory.describe()}"
 
 
-def refuse(fragment: Fragment, where: str, must: str, found: str) -> InstanceError:
+def refuse(fragment: Fragment, where: str, must: str, actual: str) -> InstanceError:
     """What to raise where a fragment is no template."""
-    return InstanceError(f"{where} of fragment {fragment.name} must {must}, not {found}; {_ADVICE}")
+    return InstanceError(f"{where} of fragment {fragment.name} must {must}, not {actual}; {_ADVICE}")
 
 
 _ADVICE = "run it with run_fragment, or compute this on the host"
@@ -76,7 +76,7 @@ def sites_of(fragment: Fragment, sizes: Mapping[str, int]) -> list[Site]:
 
 
 def _constants(fragment: Fragment, sizes: Mapping[str, int]) -> dict[Expr, Expr]:
-    found: dict[Expr, Expr] = {}
+    constants: dict[Expr, Expr] = {}
     for name, variable in fragment.parameters.items():
         if name not in sizes:
             raise InstanceError(f"Fragment {fragment.name} must be given {name}; give a number for each of its sizes")
@@ -85,14 +85,14 @@ def _constants(fragment: Fragment, sizes: Mapping[str, int]) -> dict[Expr, Expr]
             raise InstanceError(
                 f"Size {name} of fragment {fragment.name} must fit {variable.width} bits, not {size}; give another one"
             )
-        found[variable] = const(int(size), variable.width)
+        constants[variable] = const(int(size), variable.width)
     unknown = [name for name in sizes if name not in fragment.parameters]
     if unknown:
         raise InstanceError(
             f"Sizes of fragment {fragment.name} must be among {', '.join(fragment.parameters)}, not "
             f"{', '.join(unknown)}; leave these out"
         )
-    return found
+    return constants
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,8 +181,8 @@ class _Unrolled:
         value = self._term(statement.value)
         outputs = [v.name for v in variables_of(value) if self.outputs.get(v.name) is v]
         if statement.update or outputs:
-            found = f"device output {outputs[0]}" if outputs else "a value that changes"
-            raise refuse(self.fragment, where, "hold what is known before the program runs", found)
+            actual = f"device output {outputs[0]}" if outputs else "a value that changes"
+            raise refuse(self.fragment, where, "hold what is known before the program runs", actual)
         self.known[statement.target] = value
 
     def _term(self, term: Expr) -> Expr:
@@ -190,7 +190,7 @@ class _Unrolled:
 
 
 def _placed(block: _Block, commands: Numbers, stores: Numbers) -> Iterator[Site]:
-    """The sites of a block, whose iterations begin when so many commands and stores have been."""
+    """The sites of a block, whose iterations begin after given numbers of commands and stores."""
     for part in block.parts:
         if isinstance(part, _Block):
             parents, firsts = part.space.parents, part.space.bounds[:-1]

@@ -76,13 +76,13 @@ def words_of(fragment: Fragment, site: Site, name: str, term: Expr) -> tuple[NDA
     moved = [p for p in pieces if p.is_element]
     if term.sort == BOOL and moved:
         raise refuse(fragment, where, "be known before the program runs", "an element of a host tensor")
-    wanted = [*(p.term for p in known), *(p.condition for p in pieces), *(p.term.args[1] for p in moved)]
-    values = iter(evaluate(fragment, where, wanted, site))
+    needed = [*(p.term for p in known), *(p.condition for p in pieces), *(p.term.args[1] for p in moved)]
+    values = iter(evaluate(fragment, where, needed, site))
     terms = [next(values) for _ in known]
     conditions = dict(zip(map(id, pieces), values, strict=False))
     base = _packed([(p.low, p.term, v, conditions[id(p)]) for p, v in zip(known, terms, strict=True)], row, site.size)
     numbers = dict(zip(map(id, moved), values, strict=True))
-    return base, list(_elements(fragment, where, site, moved, conditions, numbers, row))
+    return base, list(_elements(site, moved, conditions, numbers, row))
 
 
 def _pieces(fragment: Fragment, where: str, site: Site, term: Expr, low: int, condition: Expr) -> Iterator[_Piece]:
@@ -105,8 +105,8 @@ def _pieces(fragment: Fragment, where: str, site: Site, term: Expr, low: int, co
             yield from _pieces(fragment, where, site, otherwise, low, condition & ~test)
         case "load", (memory, _) if any(memory is tensor for tensor in fragment.tensors.values()):
             if term.width not in ELEMENT_BITS or low % term.width:
-                found = f"{term.width} bits of {memory.describe()} at bit {low}"
-                raise refuse(fragment, where, "hold whole elements of 8, 16 or 32 bits, aligned to their size", found)
+                actual = f"{term.width} bits of {memory.describe()} at bit {low}"
+                raise refuse(fragment, where, "hold whole elements of 8, 16 or 32 bits, aligned to their size", actual)
             yield _Piece(low, term, condition)
         case _:
             what = "wide term" if not has_data else "data"
@@ -136,13 +136,7 @@ def _packed(pieces: Sequence[tuple[int, Expr, Any, Any]], row: int, size: int) -
 
 
 def _elements(
-    fragment: Fragment,
-    where: str,
-    site: Site,
-    moved: Sequence[_Piece],
-    conditions: dict[int, Any],
-    numbers: dict[int, Any],
-    row: int,
+    site: Site, moved: Sequence[_Piece], conditions: dict[int, Any], numbers: dict[int, Any], row: int
 ) -> Iterator[Elements]:
     """The elements of the pieces; those that fill the input with consecutive elements of a tensor as whole rows."""
     ordered = sorted(moved, key=lambda p: p.low)

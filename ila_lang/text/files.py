@@ -1,4 +1,4 @@
-"""Reading files that nobody vouches for: at most so many bytes, so that no file takes the memory."""
+"""Reading untrusted files: with a limit of bytes, so that no file exhausts the memory."""
 
 from __future__ import annotations
 

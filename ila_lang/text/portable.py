@@ -167,7 +167,7 @@ class _Written:
 
 
 _WRITTEN: WeakKeyDictionary[Ila, _Written] = WeakKeyDictionary()
-"""The last one of each model, for many fragments have one model.  No document that somebody else gets shares it."""
+"""The last record of each model, because many fragments have one model; no document shares it."""
 
 
 def _read(ila: Ila, functions: Iterable[Function]) -> Iterator[object]:

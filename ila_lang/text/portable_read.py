@@ -97,11 +97,11 @@ class _Item:
         return self.value
 
     def keys(self, *required: str, optional: Sequence[str] = ()) -> None:
-        found = self.of(dict, "an object")
+        content = self.of(dict, "an object")
         for key in required:
-            if key not in found:
+            if key not in content:
                 raise self.fail(f"must have the key {key}")
-        for key in found:
+        for key in content:
             if key not in required and key not in optional:
                 raise self.fail(f"must not have the key {key}")
 
@@ -112,8 +112,8 @@ class _Item:
         return _Item(self.of(dict, "an object")[key], f"{self.path}.{key}" if self.path else key)
 
     def items(self) -> list[_Item]:
-        found = self.of(list, "a list")
-        return [_Item(value, f"{self.path}[{i}]") for i, value in enumerate(found)]
+        values = self.of(list, "a list")
+        return [_Item(value, f"{self.path}[{i}]") for i, value in enumerate(values)]
 
     def pair(self) -> tuple[str, _Item]:
         parts = self.items()
@@ -151,8 +151,8 @@ class _Reader:
         for item in nodes:
             # A function's body stands before its first application: read functions when they are asked for.
             if isinstance(item.value, dict) and "f" in item.value:
-                wanted = item["f"].integer()
-                while waiting and len(self.functions) <= wanted:
+                number = item["f"].integer()
+                while waiting and len(self.functions) <= number:
                     self.functions.append(self.function(waiting.pop()))
             with _at(item.path):
                 self.nodes.append(self.node(item))
@@ -216,19 +216,19 @@ class _Reader:
         return self.nodes[item.index(len(self.nodes), "nodes")]
 
     def variable(self, item: _Item) -> Expr:
-        found = self.term(item)
-        if found.op != "var":
-            raise item.fail(f"must name a variable, not {found.describe()}")
-        return found
+        term = self.term(item)
+        if term.op != "var":
+            raise item.fail(f"must name a variable, not {term.describe()}")
+        return term
 
     def named(self, item: _Item) -> list[tuple[str, Expr, _Item]]:
-        found: list[tuple[str, Expr, _Item]] = []
+        terms: list[tuple[str, Expr, _Item]] = []
         for entry in item.items():
             name, value = entry.pair()
-            if name in {n for n, _, _ in found}:
+            if name in {n for n, _, _ in terms}:
                 raise entry.fail(f"must name {name} only once")
-            found.append((name, self.term(value), entry))
-        return found
+            terms.append((name, self.term(value), entry))
+        return terms
 
     def doc(self, item: _Item, key: str = "doc") -> str:
         return item[key].text() if key in item else ""

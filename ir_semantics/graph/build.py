@@ -41,8 +41,8 @@ def result_type(name: str, types: Sequence[TensorType], attributes: tuple[tuple[
 def _result_type(name: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...]) -> TensorType:
     operator = lookup(name)
     if len(types) not in operator.arity:
-        wanted = operator.arity.start if len(operator.arity) == 1 else f"{operator.arity.start} or more"
-        raise GraphError(f"{name} must be given {wanted} operands, not {len(types)}")
+        count = operator.arity.start if len(operator.arity) == 1 else f"{operator.arity.start} or more"
+        raise GraphError(f"{name} must be given {count} operands, not {len(types)}")
     named = dict(attributes)
     _check_attributes(operator, named)
     _check_axes(name, types, named)
@@ -63,8 +63,8 @@ def _check_attributes(operator: Operator, named: Attributes) -> None:
     wrong = [f"it has no {name}" for name in named if name not in operator.attributes]
     wrong += [f"{name} is missing" for name in sorted(operator.attributes) if name not in named]
     if wrong:
-        wanted = ", ".join(sorted(operator.attributes)) or "none"
-        raise GraphError(f"the attributes of {operator.name} must be {wanted}; {' and '.join(wrong)}")
+        names = ", ".join(sorted(operator.attributes)) or "none"
+        raise GraphError(f"the attributes of {operator.name} must be {names}; {' and '.join(wrong)}")
 
 
 def _check_axes(name: str, types: Sequence[TensorType], named: Attributes) -> None:
@@ -73,9 +73,9 @@ def _check_axes(name: str, types: Sequence[TensorType], named: Attributes) -> No
     axes = integers_of(named, "axes") if "axes" in named else (integer_of(named, "axis"),)
     rank = len(types[0].shape)
     if len(set(axes)) < len(axes) or not all(0 <= axis < rank for axis in axes):
-        wanted = f"different numbers from 0 to {rank - 1}" if rank else "none"
+        allowed = f"different numbers from 0 to {rank - 1}" if rank else "none"
         raise GraphError(
-            f"the axes of {name} must be {wanted} where its operand is {types[0]}, not {', '.join(map(str, axes))}"
+            f"the axes of {name} must be {allowed} where its operand is {types[0]}, not {', '.join(map(str, axes))}"
         )
 
 
@@ -205,7 +205,7 @@ class Builder:
             elif small and all(j in fixed for j in node.operands):
                 fixed.add(i)
                 computed += size
-        wanted = {j for i in live if i not in fixed for j in self._nodes[i].operands} | set(outputs.values())
+        used = {j for i in live if i not in fixed for j in self._nodes[i].operands} | set(outputs.values())
         replaced: dict[int, int] = {}
         result = Builder()
         for i in live:
@@ -216,7 +216,7 @@ class Builder:
                 result.origin = self._origins[i]
                 moved = Node(node.operator, tuple(replaced[j] for j in node.operands), node.attributes, node.type)
                 replaced[i] = result._append(moved)
-        for j in sorted(wanted & fixed):
+        for j in sorted(used & fixed):
             self._copy_fixed(j, fixed, replaced, result)
         result._inputs = {name: replaced[i] for name, i in self._inputs.items()}
         return Graph(

@@ -120,10 +120,10 @@ class _Elements:
                     held = np.logical_and(held, self.condition(part))
                 return held
             case OneOf(parts):
-                found: Any = np.bool_(False)
+                held_by_one: Any = np.bool_(False)
                 for part in parts:
-                    found = np.logical_or(found, self.condition(part))
-                return found
+                    held_by_one = np.logical_or(held_by_one, self.condition(part))
+                return held_by_one
             case TruthOf():
                 raise ValueError(f"operators of graphs have no conditions on data such as {condition}")
 

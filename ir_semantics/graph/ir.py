@@ -103,9 +103,9 @@ R = TypeVar("R")
 
 
 def remembered(most: int) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Keeps the results of a function of operator, types, attributes and what may follow: at most so many of them.
+    """Keeps the results of a function of operator, types, attributes and what may follow: at most ``most`` of them.
 
-    Attributes are told apart by how they are written: Python holds -0.0 for 0.0, and 1 and 1.0 for True.
+    Attributes are distinguished by how they are written: in Python -0.0 equals 0.0, and 1 and 1.0 equal True.
     """
 
     def keeping(function: Callable[..., R]) -> Callable[..., R]:
@@ -135,9 +135,9 @@ def digest_of(array: Array) -> str:
     """SHA-256 over element type, shape and elements (row-major, little-endian)."""
     plain = np.ascontiguousarray(array)
     plain = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
-    told = hashlib.sha256(f"{array.dtype.name}{list(array.shape)}".encode())
-    told.update(plain.reshape(-1).view(np.uint8).data)
-    return told.hexdigest()
+    digest = hashlib.sha256(f"{array.dtype.name}{list(array.shape)}".encode())
+    digest.update(plain.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 def integer_of(attributes: Attributes, name: str) -> int:
@@ -153,10 +153,10 @@ def integers_of(attributes: Attributes, name: str) -> tuple[int, ...]:
     value = attributes.get(name)
     if not isinstance(value, tuple):
         raise GraphError(f"the attribute {name} must be a list of integers, not {value!r}")
-    found = tuple(v for v in value if isinstance(v, int) and not isinstance(v, bool))
-    if len(found) != len(value):
+    integers = tuple(v for v in value if isinstance(v, int) and not isinstance(v, bool))
+    if len(integers) != len(value):
         raise GraphError(f"the attribute {name} must be a list of integers, not {value!r}")
-    return found
+    return integers
 
 
 def pairs_of(attributes: Attributes, name: str) -> list[tuple[int, int]]:

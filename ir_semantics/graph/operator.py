@@ -124,23 +124,23 @@ def scalar(name: str, term: Scalar | Callable[[Attributes], Scalar], kinds: str 
     """Registers a scalar operator; its result is Boolean where the term is, else of the operands' type."""
     build = term if callable(term) else lambda attributes: term
     sample = build(ones := _Ones())
-    found = variables(sample)
-    arity = len(found)
-    if set(found) != set(NAMES[:arity]):
-        raise ValueError(f"the variables of {name} must be {', '.join(NAMES[:arity])}, not {', '.join(found)}")
+    formats = variables(sample)
+    arity = len(formats)
+    if set(formats) != set(NAMES[:arity]):
+        raise ValueError(f"the variables of {name} must be {', '.join(NAMES[:arity])}, not {', '.join(formats)}")
 
     def dtype(types: Types, attributes: Attributes) -> str:
         for variable_name, given in zip(NAMES, types, strict=False):
-            if found[variable_name] == BOOLEAN and given.kind != "bool":
+            if formats[variable_name] == BOOLEAN and given.kind != "bool":
                 raise GraphError(f"the operand {variable_name} of {name} must be of Booleans, not {given}")
-        numbers = [t.dtype for variable_name, t in zip(NAMES, types, strict=False) if found[variable_name] == NUMBER]
+        numbers = [t.dtype for variable_name, t in zip(NAMES, types, strict=False) if formats[variable_name] == NUMBER]
         if len(set(numbers)) > 1:
             raise GraphError(f"the operands of {name} must be of one type, not {', '.join(map(str, types))}")
         return "bool" if sample.format == BOOLEAN else numbers[0]
 
-    told = doc or f"{sample} for every element."
+    description = doc or f"{sample} for every element."
     count = range(arity, arity + 1)
-    return register(Operator(name, told, count, _KINDS[kinds], dtype, scalar=build, attributes=frozenset(ones)))
+    return register(Operator(name, description, count, _KINDS[kinds], dtype, scalar=build, attributes=frozenset(ones)))
 
 
 class _Ones(dict[str, float]):

@@ -117,10 +117,10 @@ class _Layer:
                 new = [b.add("where", inside, n, o) for n, o in zip(new, states, strict=True)]
                 outputs[t] = b.add("where", inside, outputs[t], zero)
             states = new
-        wanted = self.a["output"]
-        assert isinstance(wanted, int)
-        if wanted:
-            return states[wanted - 1]
+        selected = self.a["output"]
+        assert isinstance(selected, int)
+        if selected:
+            return states[selected - 1]
         rows = [reshape(b, o, [1, *shape]) for o in outputs]
         return b.add("concat", *rows, axis=0)
 

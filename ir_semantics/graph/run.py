@@ -23,9 +23,9 @@ def run(graph: Graph, inputs: Mapping[str, Array], *, by_definition: bool = Fals
     Raises GraphError where an input is missing, unknown, or of another type.
     """
     results: dict[int, Array] = {}
-    wanted = set(graph.outputs.values())
+    outputs = set(graph.outputs.values())
     for i, value in steps(graph, inputs, by_definition=by_definition):
-        if i in wanted:
+        if i in outputs:
             results[i] = value
     return {name: results[i] for name, i in graph.outputs.items()}
 

@@ -56,26 +56,26 @@ def common_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
     rank = max(len(s) for s in shapes)
     result = []
     for column in zip(*([1] * (rank - len(s)) + list(s) for s in shapes), strict=True):
-        wanted = {d for d in column if d != 1}
-        if len(wanted) > 1:
-            told = " and ".join(str(list(s)) for s in shapes)
-            raise GraphError(f"shapes that are broadcast must have extents that agree or are 1, not {told}")
-        result.append(wanted.pop() if wanted else 1)
+        extents = {d for d in column if d != 1}
+        if len(extents) > 1:
+            listed = " and ".join(str(list(s)) for s in shapes)
+            raise GraphError(f"shapes that are broadcast must have extents that agree or are 1, not {listed}")
+        result.append(extents.pop() if extents else 1)
     return tuple(result)
 
 
 def expand(b: Assembly, x: int, shape: Sequence[int]) -> int:
     """``x`` broadcast to a shape: axes are aligned at the last one, and extents of 1 are repeated."""
-    given, wanted = b.shape(x), tuple(shape)
-    if given == wanted:
+    given, target = b.shape(x), tuple(shape)
+    if given == target:
         return x
-    if common_shape([given, wanted]) != wanted:
-        raise GraphError(f"a tensor of shape {list(given)} must fit the shape that it is broadcast to, {list(wanted)}")
-    offset = len(wanted) - len(given)
-    kept = [j for j, d in enumerate(given) if d == wanted[j + offset]]
-    if 0 in wanted:
-        return b.constant(np.zeros(wanted, b.type(x).dtype))
-    return b.add("broadcast", reshape(b, x, [given[j] for j in kept]), shape=wanted, axes=[j + offset for j in kept])
+    if common_shape([given, target]) != target:
+        raise GraphError(f"a tensor of shape {list(given)} must fit the shape that it is broadcast to, {list(target)}")
+    offset = len(target) - len(given)
+    kept = [j for j, d in enumerate(given) if d == target[j + offset]]
+    if 0 in target:
+        return b.constant(np.zeros(target, b.type(x).dtype))
+    return b.add("broadcast", reshape(b, x, [given[j] for j in kept]), shape=target, axes=[j + offset for j in kept])
 
 
 def apply(b: Assembly, operator: str, *operands: int, **attributes: Attribute) -> int:

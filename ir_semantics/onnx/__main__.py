@@ -18,11 +18,11 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     outcomes = []
-    found = cases()
-    for number, case in enumerate(found, start=1):
+    tests = cases()
+    for number, case in enumerate(tests, start=1):
         outcomes.append(run_case(case))
         if number % 100 == 0:
-            print(f"{number} of {len(found)} cases", file=sys.stderr)
+            print(f"{number} of {len(tests)} cases", file=sys.stderr)
     failed = [o for o in outcomes if o.status == "failed"]
     for outcome in failed:
         print(f"FAILED {outcome.name}: {outcome.reason}", file=sys.stderr)

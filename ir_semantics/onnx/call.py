@@ -176,10 +176,10 @@ class Call:
 
     def axes(self, values: Sequence[int], rank: int) -> list[int]:
         """Different axes counted from 0."""
-        found = [self.axis(int(v), rank) for v in values]
-        if len(set(found)) != len(found):
+        axes = [self.axis(int(v), rank) for v in values]
+        if len(set(axes)) != len(axes):
             raise self.fail(f"axes must be different, not {list(values)}")
-        return found
+        return axes
 
     # -- building ----------------------------------------------------------------------------------------
 

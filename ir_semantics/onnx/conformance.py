@@ -51,13 +51,13 @@ def cases(modules: Iterable[str] | None = None) -> list[Any]:
 
             return sorted(load_model_tests(kind="node"), key=lambda c: str(c.name))
         node = import_module("onnx.backend.test.case.node")
-        wanted = set()
+        names = set()
         for module in modules:
             known = {c.name for c in node._NodeTestCases}
             import_module(f"onnx.backend.test.case.node.{module}")
             new = {c.name for c in node._NodeTestCases} - known
-            wanted |= new or {c.name for c in node._NodeTestCases if c.name.startswith(f"test_{module}")}
-        return sorted((c for c in node._NodeTestCases if c.name in wanted), key=lambda c: str(c.name))
+            names |= new or {c.name for c in node._NodeTestCases if c.name.startswith(f"test_{module}")}
+        return sorted((c for c in node._NodeTestCases if c.name in names), key=lambda c: str(c.name))
 
 
 def run_case(case: Any, *, by_definition: Sequence[bool] = (False, True)) -> Outcome:
@@ -110,8 +110,8 @@ def _import(model: Any, inputs: Mapping[str, Array]) -> tuple[Graph, dict[str, A
 def _differences(results: Mapping[str, Array], expected: Sequence[Any], case: Any) -> Iterator[str]:
     if len(results) < len(expected):
         yield f"there must be {len(expected)} outputs, not {len(results)}"
-    for (name, value), wanted in zip(results.items(), expected, strict=False):
-        reference = _array(name, wanted)
+    for (name, value), output in zip(results.items(), expected, strict=False):
+        reference = _array(name, output)
         if (value.dtype, value.shape) != (reference.dtype, reference.shape):
             yield f"{name} must be {reference.dtype}{reference.shape}, not {value.dtype}{value.shape}"
             continue

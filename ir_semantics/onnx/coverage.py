@@ -49,12 +49,12 @@ def page(outcomes: Sequence[Outcome]) -> str:
             single[outcome.nodes[0]].append(outcome)
         else:
             several.append(outcome)
-    found = supported(outcomes)
+    names = supported(outcomes)
     counts = {s: sum(o.status == s for o in outcomes) for s in ("passed", "unsupported", "failed")}
-    on_host = [n for n in found if _host(single[n])]
+    on_host = [n for n in names if _host(single[n])]
     lines = [_HEAD]
     lines.append(
-        f"**{len(found)} operators** have passing cases, {len(on_host)} of them on the host ({', '.join(on_host)})."
+        f"**{len(names)} operators** have passing cases, {len(on_host)} of them on the host ({', '.join(on_host)})."
     )
     written_out = sum(o.status == "passed" for o in several)
     lines.append(
@@ -63,11 +63,11 @@ def page(outcomes: Sequence[Outcome]) -> str:
         "written out) pass."
     )
     lines += ["", "| ONNX operator | by | becomes | passed | bound | note |", "| --- | --- | --- | --- | --- | --- |"]
-    for name in found:
+    for name in names:
         own = single[name]
         passed = [o for o in own if o.status == "passed"]
-        made = sorted({operator for o in passed for operator in o.operators})
-        shown = ", ".join(f"**{m}**" if OPERATORS[m].kind == "host" else m for m in made) or "*constants*"
+        results = sorted({operator for o in passed for operator in o.operators})
+        shown = ", ".join(f"**{m}**" if OPERATORS[m].kind == "host" else m for m in results) or "*constants*"
         how = "converter" if name in CONVERTERS or name == "If" else "definition"
         note = (
             CONVERTERS[name].note if name in CONVERTERS else "where the condition is constant" if name == "If" else ""
@@ -75,9 +75,9 @@ def page(outcomes: Sequence[Outcome]) -> str:
         bound = sum(bool(o.bound) for o in passed)
         lines.append(f"| {name} | {how} | {shown} | {len(passed)}/{len(own)} | {bound or ''} | {note} |")
     lines += ["", "## Cases of supported operators that do not pass", ""]
-    lines += _reasons([o for n in found for o in single[n] if o.status != "passed"], by_operator=True)
+    lines += _reasons([o for n in names for o in single[n] if o.status != "passed"], by_operator=True)
     lines += ["", "## Operators without a passing case", ""]
-    lines += _reasons([o for n, own in sorted(single.items()) if n not in found for o in own], by_operator=True)
+    lines += _reasons([o for n, own in sorted(single.items()) if n not in names for o in own], by_operator=True)
     lines += ["", "## Cases of several operators that do not pass", ""]
     lines += _reasons([o for o in several if o.status != "passed"], by_operator=False)
     return "\n".join(lines) + "\n"
@@ -93,8 +93,8 @@ def _reasons(outcomes: Sequence[Outcome], *, by_operator: bool) -> list[str]:
     for o in outcomes:
         reason = re.sub(r"^(node [^(]*\([A-Za-z0-9]+\): )+", "", o.reason)
         if not by_operator:
-            found = re.findall(r"node [^(]*\(([A-Za-z0-9]+)\)", o.reason)
-            reason = f"{found[-1]}: {reason}" if found else reason
+            operators = re.findall(r"node [^(]*\(([A-Za-z0-9]+)\)", o.reason)
+            reason = f"{operators[-1]}: {reason}" if operators else reason
         groups[o.nodes[0] if by_operator else "", reason].append(o.name)
     head = (
         ["| operator | cases | reason |", "| --- | --- | --- |"]
@@ -103,7 +103,7 @@ def _reasons(outcomes: Sequence[Outcome], *, by_operator: bool) -> list[str]:
     )
     rows = []
     for (name, reason), members in sorted(groups.items()):
-        told = f"{len(members)}: {members[0]} ..." if len(members) > 1 else members[0]
+        members_shown = f"{len(members)}: {members[0]} ..." if len(members) > 1 else members[0]
         reason = reason.replace("|", "\\|").replace("\n", " ")
-        rows.append(f"| {name} | {told} | {reason} |" if by_operator else f"| {told} | {reason} |")
+        rows.append(f"| {name} | {members_shown} | {reason} |" if by_operator else f"| {members_shown} | {reason} |")
     return [*head, *rows] if rows else ["None."]

@@ -169,8 +169,8 @@ def _cast(call: Call) -> int:
     call.ignore("saturate", "round_mode")  # for 8-bit floats, which the IR does not have
     target = dtype_of(call.integer("to"))
     if target is None:
-        told = name_of(call.integer("to"))
-        raise call.fail(f"a cast must be to elements of a type that the IR has, not {told}; convert the model")
+        dtype = name_of(call.integer("to"))
+        raise call.fail(f"a cast must be to elements of a type that the IR has, not {dtype}; convert the model")
     return call.cast(call.operand(0), target)
 
 

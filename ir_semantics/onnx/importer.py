@@ -70,9 +70,9 @@ def import_model(
             _fits(value.name, array, value.type)
             names[value.name] = importer.b.constant(array)
         elif value.name not in initial:
-            wanted = (shapes or {}).get(value.name)
+            shape = (shapes or {}).get(value.name)
             names[value.name] = importer.b.input(
-                value.name, _input_type(value.name, value.type, dimensions or {}, wanted)
+                value.name, _input_type(value.name, value.type, dimensions or {}, shape)
             )
     if given:
         raise GraphError(f"values must be given for inputs of the model, not for {', '.join(given)}; correct the names")
@@ -106,26 +106,26 @@ def _check_dimensions(proto: ModelProto, dimensions: Mapping[str, int]) -> None:
         )
 
 
-def _as_declared(output: ValueInfoProto, found: TensorType, with_shape: bool) -> None:
+def _as_declared(output: ValueInfoProto, inferred: TensorType, with_shape: bool) -> None:
     """Raises GraphError where an output is not of the type that the model declares."""
     declared = output.type.tensor_type
-    wanted = dtype_of(declared.elem_type)
+    dtype = dtype_of(declared.elem_type)
     shape = [d.dim_value if d.HasField("dim_value") else None for d in declared.shape.dim]
     same = not (with_shape and declared.HasField("shape")) or (
-        len(shape) == found.rank and all(w in (None, d) for w, d in zip(shape, found.shape, strict=True))
+        len(shape) == inferred.rank and all(w in (None, d) for w, d in zip(shape, inferred.shape, strict=True))
     )
-    if (declared.elem_type and wanted != found.dtype) or not same:
-        told = ", ".join("any" if d is None else str(d) for d in shape)
+    if (declared.elem_type and dtype != inferred.dtype) or not same:
+        extents = ", ".join("any" if d is None else str(d) for d in shape)
         raise GraphError(
-            f"the output {output.name} must be {name_of(declared.elem_type)}[{told}], as the model declares, "
-            f"not {found}; correct the model"
+            f"the output {output.name} must be {name_of(declared.elem_type)}[{extents}], as the model declares, "
+            f"not {inferred}; correct the model"
         )
 
 
 def _fits(name: str, array: Array, of: TypeProto) -> None:
-    wanted = dtype_of(of.tensor_type.elem_type)
-    if type_of(array).dtype != wanted:
-        raise GraphError(f"the value of the input {name} must be of the type {wanted}, not {array.dtype}; convert it")
+    dtype = dtype_of(of.tensor_type.elem_type)
+    if type_of(array).dtype != dtype:
+        raise GraphError(f"the value of the input {name} must be of the type {dtype}, not {array.dtype}; convert it")
 
 
 def _input_type(name: str, of: TypeProto, dimensions: Mapping[str, int], shape: Sequence[int] | None) -> TensorType:
@@ -133,9 +133,9 @@ def _input_type(name: str, of: TypeProto, dimensions: Mapping[str, int], shape: 
         raise GraphError(f"the input {name} must be a tensor, not a {of.WhichOneof('value') or 'value without a type'}")
     dtype = dtype_of(of.tensor_type.elem_type)
     if dtype is None:
-        told = name_of(of.tensor_type.elem_type)
+        kind = name_of(of.tensor_type.elem_type)
         raise GraphError(
-            f"the input {name} must have elements of a type that the IR has, not {told}; convert the model"
+            f"the input {name} must have elements of a type that the IR has, not {kind}; convert the model"
         )
     if shape is not None:
         return TensorType(dtype, tuple(int(d) for d in shape))
@@ -148,11 +148,11 @@ def _input_type(name: str, of: TypeProto, dimensions: Mapping[str, int], shape: 
         elif d.dim_param in dimensions:
             extents.append(dimensions[d.dim_param])
         else:
-            told, how = "unknown extent", "write its extent into the model"
+            extent, how = "unknown extent", "write its extent into the model"
             if d.dim_param:
-                told = f"symbolic extent {d.dim_param}"
+                extent = f"symbolic extent {d.dim_param}"
                 how = f"bind it when importing (compile --dimension {d.dim_param}=N)"
-            raise GraphError(f"the input {name} must have a static shape, but its axis {axis} has the {told}; {how}")
+            raise GraphError(f"the input {name} must have a static shape, but its axis {axis} has the {extent}; {how}")
     try:
         return TensorType(dtype, tuple(extents))
     except GraphError as error:
@@ -242,7 +242,7 @@ class _Importer:
         if narrow:
             call.operands = [o if o is None else self.recast(o, "float16", "float32") for o in operands]
         try:
-            found = converter.convert(call)
+            result = converter.convert(call)
         except (Unsupported, NeedsConstant):
             raise
         except GraphError as error:
@@ -255,7 +255,7 @@ class _Importer:
         unknown = sorted(set(attributes) - call.used)
         if unknown:
             raise Unsupported(f"{where}: the attribute {', '.join(unknown)} is not supported; leave it out")
-        results = [found] if isinstance(found, int) else found
+        results = [result] if isinstance(result, int) else result
         return [o if o is None or not narrow else self.recast(o, "float32", "float16") for o in results]
 
     def recast(self, number: int, source: str, target: str) -> int:

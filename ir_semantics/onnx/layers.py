@@ -102,9 +102,9 @@ def _conv_transpose(call: Call) -> int:
     if rank < 1 or len(kernel) != rank or (stated is not None and tuple(stated) != kernel):
         raise call.fail(f"image and kernel must have one rank of at least 3, and kernel_shape be {list(kernel)}")
     strides, dilations = call.integers("strides") or [1] * rank, call.integers("dilations") or [1] * rank
-    extra, wanted = call.integers("output_padding") or [0] * rank, call.integers("output_shape")
+    extra, output_shape = call.integers("output_padding") or [0] * rank, call.integers("output_shape")
     given, mode = call.integers("pads") or [0] * (2 * rank), call.text("auto_pad", "NOTSET")
-    counts = [len(strides), len(dilations), len(extra), len(wanted[-rank:] if wanted else kernel)]
+    counts = [len(strides), len(dilations), len(extra), len(output_shape[-rank:] if output_shape else kernel)]
     if counts != [rank] * 4 or len(given) != 2 * rank or min([*strides, *dilations]) < 1 or min(extra) < 0:
         raise call.fail(f"strides, dilations, pads, output_padding and output_shape must fit {rank} spatial axes")
     if mode not in ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"):
@@ -112,8 +112,8 @@ def _conv_transpose(call: Call) -> int:
     pads = []
     for j in range(rank):
         full = (extents[j] - 1) * strides[j] + (kernel[j] - 1) * dilations[j] + 1
-        if wanted is not None or mode in ("SAME_UPPER", "SAME_LOWER"):
-            output = wanted[-rank:][j] if wanted is not None else extents[j] * strides[j]
+        if output_shape is not None or mode in ("SAME_UPPER", "SAME_LOWER"):
+            output = output_shape[-rank:][j] if output_shape is not None else extents[j] * strides[j]
             total = full + extra[j] - output
             # an odd pad goes to the end with SAME_UPPER, else to the begin; a longer result has zeros at the end
             before = max(0, total) // 2 if mode == "SAME_UPPER" else max(0, total) - max(0, total) // 2

@@ -29,22 +29,22 @@ def _size(call: Call) -> int:
 
 @converts("Reshape")
 def _reshape(call: Call) -> int:
-    given, wanted = call.shape(), call.static_ints(1, "the shape")
+    given, target = call.shape(), call.static_ints(1, "the shape")
     if not call.integer("allowzero", 0):
-        if any(d == 0 and j >= len(given) for j, d in enumerate(wanted)):
-            raise call.fail(f"a 0 in the shape {wanted} must stand for an axis of {list(given)}")
-        wanted = [given[j] if d == 0 else d for j, d in enumerate(wanted)]
+        if any(d == 0 and j >= len(given) for j, d in enumerate(target)):
+            raise call.fail(f"a 0 in the shape {target} must stand for an axis of {list(given)}")
+        target = [given[j] if d == 0 else d for j, d in enumerate(target)]
     elements = int(np.prod(given, dtype=np.int64))
-    if wanted.count(-1) > 1 or any(d < -1 for d in wanted):
-        raise call.fail(f"the shape must have no negative extent but one -1, not {wanted}")
-    rest = int(np.prod([d for d in wanted if d != -1], dtype=np.int64))
-    if -1 in wanted:
+    if target.count(-1) > 1 or any(d < -1 for d in target):
+        raise call.fail(f"the shape must have no negative extent but one -1, not {target}")
+    rest = int(np.prod([d for d in target if d != -1], dtype=np.int64))
+    if -1 in target:
         if rest == 0 or elements % rest:
-            raise call.fail(f"the shape {wanted} must fit the {elements} elements of {list(given)}")
-        wanted[wanted.index(-1)] = elements // rest
+            raise call.fail(f"the shape {target} must fit the {elements} elements of {list(given)}")
+        target[target.index(-1)] = elements // rest
     elif rest != elements:
-        raise call.fail(f"the shape {wanted} must have the {elements} elements of {list(given)}")
-    return words.reshape(call.b, call.operand(0), wanted)
+        raise call.fail(f"the shape {target} must have the {elements} elements of {list(given)}")
+    return words.reshape(call.b, call.operand(0), target)
 
 
 @converts("Flatten")
@@ -376,8 +376,8 @@ def _compress(call: Call) -> int:
 
 @converts("NonZero", note="only of constants: the result's shape depends on the data")
 def _non_zero(call: Call) -> int:
-    found: Sequence[Array] = np.nonzero(np.atleast_1d(call.static(0, "the data")))
-    return call.constant(np.array(found, np.int64).reshape(len(found), -1))
+    positions: Sequence[Array] = np.nonzero(np.atleast_1d(call.static(0, "the data")))
+    return call.constant(np.array(positions, np.int64).reshape(len(positions), -1))
 
 
 @converts("Unique", note="only of constants: the result's shape depends on the data")

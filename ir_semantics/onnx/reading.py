@@ -1,4 +1,4 @@
-"""Reading ONNX files that nobody vouches for: bounded, and from the model's own folder only.
+"""Reading untrusted ONNX files: bounded, and from the model's own folder only.
 
 Nothing is written.  Memory is bounded by the size of the files that are read: sizes that a file announces are compared
 with the bytes that are there before anything is allocated.
@@ -53,20 +53,20 @@ def read_model(path: str | Path) -> ModelProto:
 
 def _tensors(model: ModelProto) -> list[TensorProto]:
     """Every tensor of a model: initializers and attributes, those of branches and functions included."""
-    found: list[TensorProto] = []
+    tensors: list[TensorProto] = []
     graphs, nodes = [model.graph], [n for f in model.functions for n in f.node]
     while graphs or nodes:
         if graphs:
             graph = graphs.pop()
-            found += graph.initializer
+            tensors += graph.initializer
             nodes += graph.node
             continue
         for attribute in nodes.pop().attribute:
-            found += [attribute.t] if attribute.HasField("t") else []
-            found += attribute.tensors
+            tensors += [attribute.t] if attribute.HasField("t") else []
+            tensors += attribute.tensors
             graphs += [attribute.g] if attribute.HasField("g") else []
             graphs += attribute.graphs
-    return found
+    return tensors
 
 
 def _load_external(tensor: TensorProto, folder: Path, left: int) -> int:
@@ -119,16 +119,16 @@ def _bytes(path: Path, offset: int, length: int | None, what: str, most: int) ->
         os.close(descriptor)
         raise GraphError(f"{what} must be a regular file, which {path} is not")
     with os.fdopen(descriptor, "rb") as file:
-        wanted = status.st_size - offset if length is None else length
-        if wanted > most:
-            raise GraphError(f"{what} must have at most {most} bytes, not {wanted}; models of 2 GiB are not read")
-        if wanted < 0 or offset + wanted > status.st_size:
-            raise GraphError(f"{what} must lie inside the file {path}: {offset} + {wanted} bytes of {status.st_size}")
+        size = status.st_size - offset if length is None else length
+        if size > most:
+            raise GraphError(f"{what} must have at most {most} bytes, not {size}; models of 2 GiB are not read")
+        if size < 0 or offset + size > status.st_size:
+            raise GraphError(f"{what} must lie inside the file {path}: {offset} + {size} bytes of {status.st_size}")
         file.seek(offset)
-        data = file.read(wanted)
-    if len(data) != wanted:
+        data = file.read(size)
+    if len(data) != size:
         raise GraphError(
-            f"{what} must have {wanted} bytes, not {len(data)}; the file {path} was cut off while it was read"
+            f"{what} must have {size} bytes, not {len(data)}; the file {path} was cut off while it was read"
         )
     return data
 
@@ -182,10 +182,10 @@ def tensor_value(tensor: TensorProto, what: str) -> Array:
     shape, dtype = _shape(tensor, what), _dtype(tensor, what)
     kind, elements = np.dtype(dtype), math.prod(shape)
     if tensor.HasField("raw_data"):
-        data, wanted = tensor.raw_data, elements * kind.itemsize
-        if len(data) != wanted:
+        data, size = tensor.raw_data, elements * kind.itemsize
+        if len(data) != size:
             raise GraphError(
-                f"{what} must have {wanted} bytes for {dtype}{list(shape)}, not {len(data)}; it is cut off or wrong"
+                f"{what} must have {size} bytes for {dtype}{list(shape)}, not {len(data)}; it is cut off or wrong"
             )
         if kind.kind == "b":
             return np.asarray(np.frombuffer(data, np.uint8).reshape(shape) != 0)

@@ -36,7 +36,7 @@ def _activations(call: Call, names: list[str], directions: int) -> list[tuple[At
     alphas, betas = call.items("activation_alpha", []), call.items("activation_beta", [])
     if len(given) != len(names) * directions:
         raise call.fail(f"activations must be {len(names) * directions} names, not {given}")
-    found: list[Attribute] = []
+    activations: list[Attribute] = []
     for name in given:
         if name.lower() not in _ACTIVATIONS:
             raise call.fail(f"an activation must be one of {', '.join(sorted(_ACTIVATIONS))}, not {name}")
@@ -44,8 +44,8 @@ def _activations(call: Call, names: list[str], directions: int) -> list[tuple[At
         # alphas and betas are consumed in order by the activations that have them
         sources = (alphas, betas)[: len(defaults)]
         parameters = [s.pop(0) if s else d for s, d in zip(sources, defaults, strict=True)]
-        found.append((operator, *parameters))
-    return [tuple(found[i * len(names) : (i + 1) * len(names)]) for i in range(directions)]
+        activations.append((operator, *parameters))
+    return [tuple(activations[i * len(names) : (i + 1) * len(names)]) for i in range(directions)]
 
 
 def _first(call: Call, x: int, direction: int) -> int:

@@ -67,10 +67,10 @@ def _log_sum_exp(call: Call, x: int, axes: list[int], keep: bool) -> int:
 def _arg(call: Call) -> int:
     axis = call.axis(call.integer("axis", 0), len(call.shape()))
     last = bool(call.integer("select_last_index", 0))
-    found = call.add(f"arg_{call.operator[3:].lower()}", call.operand(0), axis=axis, last=last)
+    indices = call.add(f"arg_{call.operator[3:].lower()}", call.operand(0), axis=axis, last=last)
     if not call.integer("keepdims", 1):
-        return found
-    return words.reshape(call.b, found, [1 if j == axis else d for j, d in enumerate(call.shape())])
+        return indices
+    return words.reshape(call.b, indices, [1 if j == axis else d for j, d in enumerate(call.shape())])
 
 
 @converts("CumSum", "CumProd")

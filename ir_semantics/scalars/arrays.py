@@ -176,26 +176,29 @@ def _functions(group: str) -> Mapping[str, Callable[..., Any]]:
         logic: dict[str, Callable[..., Any]] = {"and": np.logical_and, "or": np.logical_or, "not": np.logical_not}
         return logic | {"same": np.equal, "maximum": np.logical_or, "minimum": np.logical_and}
     if group == "integer":
-        found = _COMPARED | _RING | {"same": np.equal, "abs": np.abs, "maximum": np.maximum, "minimum": np.minimum}
-        found |= {"maxnum": np.maximum, "minnum": np.minimum, "unsigned_zero": _same}
-        found |= dict.fromkeys(("floor", "ceil", "trunc", "round"), _same)
-        found |= {"quotient": _quotient, "floor_quotient": _floor_quotient}
-        found |= {"remainder": lambda a, b: a - b * _quotient(a, b)}
-        found |= {"shift_left": _shift(np.left_shift, np.zeros_like)}
-        found |= {"shift_right": _shift(np.right_shift, _sign_bits)}
-        found |= {"bit_and": np.bitwise_and, "bit_or": np.bitwise_or, "bit_xor": np.bitwise_xor}
-        found |= {"bit_not": np.invert, "pow": _integer_power}
-        found |= {"is_nan": lambda x: np.zeros(np.shape(x), bool), "is_finite": lambda x: np.ones(np.shape(x), bool)}
-        return found
-    found = _COMPARED | _RING | {"div": np.divide, "abs": np.abs, "pow": np.power, "same": _same_float}
-    found |= {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint, "remainder": np.fmod}
-    found |= {"maximum": _maximum, "minimum": _minimum, "maxnum": _maxnum}
-    found |= {"minnum": lambda a, b: -_maxnum(-a, -b), "unsigned_zero": lambda x: x + np.zeros_like(x)}
-    found |= {"is_nan": np.isnan, "is_finite": np.isfinite, "erf": _elementwise(math.erf)}
-    found |= {"exp": np.exp, "log": np.log, "sqrt": np.sqrt, "tanh": np.tanh, "sinh": np.sinh, "cosh": np.cosh}
-    found |= {"asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "sin": np.sin, "cos": np.cos}
-    found |= {"tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan}
-    return found
+        functions = _COMPARED | _RING | {"same": np.equal, "abs": np.abs, "maximum": np.maximum, "minimum": np.minimum}
+        functions |= {"maxnum": np.maximum, "minnum": np.minimum, "unsigned_zero": _same}
+        functions |= dict.fromkeys(("floor", "ceil", "trunc", "round"), _same)
+        functions |= {"quotient": _quotient, "floor_quotient": _floor_quotient}
+        functions |= {"remainder": lambda a, b: a - b * _quotient(a, b)}
+        functions |= {"shift_left": _shift(np.left_shift, np.zeros_like)}
+        functions |= {"shift_right": _shift(np.right_shift, _sign_bits)}
+        functions |= {"bit_and": np.bitwise_and, "bit_or": np.bitwise_or, "bit_xor": np.bitwise_xor}
+        functions |= {"bit_not": np.invert, "pow": _integer_power}
+        functions |= {
+            "is_nan": lambda x: np.zeros(np.shape(x), bool),
+            "is_finite": lambda x: np.ones(np.shape(x), bool),
+        }
+        return functions
+    functions = _COMPARED | _RING | {"div": np.divide, "abs": np.abs, "pow": np.power, "same": _same_float}
+    functions |= {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint, "remainder": np.fmod}
+    functions |= {"maximum": _maximum, "minimum": _minimum, "maxnum": _maxnum}
+    functions |= {"minnum": lambda a, b: -_maxnum(-a, -b), "unsigned_zero": lambda x: x + np.zeros_like(x)}
+    functions |= {"is_nan": np.isnan, "is_finite": np.isfinite, "erf": _elementwise(math.erf)}
+    functions |= {"exp": np.exp, "log": np.log, "sqrt": np.sqrt, "tanh": np.tanh, "sinh": np.sinh, "cosh": np.cosh}
+    functions |= {"asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "sin": np.sin, "cos": np.cos}
+    functions |= {"tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan}
+    return functions
 
 
 def _integer_power(a: Any, b: Any) -> Any:

@@ -337,13 +337,13 @@ def postorder(roots: Iterable[Scalar]) -> Iterator[Scalar]:
 
 def variables(*roots: Scalar) -> dict[str, Format]:
     """The variables of terms by name; raises TypeError where one name has two formats."""
-    found: dict[str, Format] = {}
+    formats: dict[str, Format] = {}
     for term in postorder(roots):
         if term.op == "variable":
             name = str(term.payload)
-            if found.setdefault(name, term.format) != term.format:
-                raise TypeError(f"the variable {name} must have one format, not {found[name]} and {term.format}")
-    return found
+            if formats.setdefault(name, term.format) != term.format:
+                raise TypeError(f"the variable {name} must have one format, not {formats[name]} and {term.format}")
+    return formats
 
 
 def substitute(root: Scalar, replacements: Mapping[Scalar, Scalar]) -> Scalar:
