@@ -167,7 +167,7 @@ def mappings() -> str:
 
     lines = []
     for name, claim in mappings().items():
-        mapping = claim.made()
+        mapping = claim.instantiate()
         lines += [f"### {name}", "", f"{plain(mapping.statement)}.", ""]
         lines += [f"* sizes: {', '.join(f'`{words}`' for words, _ in mapping.domain)}"]
         lines += [f"* assumed: {plain(words)}" for words in mapping.assumptions]

@@ -51,20 +51,20 @@ def prove(claim: str | TensorMapping, method: str = "auto", *, timeout: float = 
 
 
 def check(path: Path | str, *, proofs: Path | str = "proofs", solvers: Sequence[str] = SOLVERS) -> list[Checked]:
-    """What came of a certificate, of a counterexample's data, of each of these in a directory, or of a compiled model.
+    """Checks a certificate, a counterexample's data, every such file in a directory, or a compiled model.
 
-    Of a compiled model, the certificates in ``proofs`` that it rests on are checked likewise.  Nothing is right because
-    it is in the list: see :attr:`Checked.verdict`.
+    Of a compiled model, the certificates in ``proofs`` that it rests on are checked likewise.  That a file is in the
+    list does not mean that it was accepted: see :attr:`Checked.verdict`.
     """
-    path, found = Path(path), []
+    path, results = Path(path), []
     files = [path]
     if (path / "model.json").exists():
         model, files = check_model(path, Path(proofs))
-        found.append(model)
+        results.append(model)
     elif path.is_dir():
         files = files_in(path)
     answered: dict[str, str] = {}
-    return found + [check_file(file, solvers, answered=answered) for file in files]
+    return results + [check_file(file, solvers, answered=answered) for file in files]
 
 
 def simulate(model: str, program: str, reading: str | None = None) -> Simulated:
@@ -115,7 +115,7 @@ def compile(
 def load(directory: Path | str) -> Compiled:
     """A compiled model, read from its directory; raises UsageError where it is damaged.
 
-    That its certificates are live is not looked at: :func:`check` does that.
+    Whether its certificates are live is checked by :func:`check`, not here.
     """
     from .loading import load_compiled
 

@@ -73,21 +73,23 @@ def backends() -> dict[str, Callable[[], Backend]]:
 
 def _backend(target: Target) -> Backend:
     assert target.backend is not None, "of others there is none"
-    found = target.backend()
-    if found.name != target.name:
-        raise UsageError(f"the backend of target {target.name} must have its name, not {found.name}; give it one name")
-    return found
+    backend = target.backend()
+    if backend.name != target.name:
+        raise UsageError(
+            f"the backend of target {target.name} must have its name, not {backend.name}; give it one name"
+        )
+    return backend
 
 
 def _by_name(what: str, of: Iterable[tuple[Target, Iterable[N]]]) -> dict[str, N]:
-    found: dict[str, tuple[Target, N]] = {}
+    owners: dict[str, tuple[Target, N]] = {}
     for target, things in of:
         for thing in things:
-            if thing.name in found:
-                other = found[thing.name][0].name
+            if thing.name in owners:
+                other = owners[thing.name][0].name
                 raise UsageError(f"two {what} have the name {thing.name}, of {other} and of {target.name}; rename one")
-            found[thing.name] = target, thing
-    return {name: thing for name, (_, thing) in found.items()}
+            owners[thing.name] = target, thing
+    return {name: thing for name, (_, thing) in owners.items()}
 
 
 def mapping_entries(names: Iterable[str] | None = None) -> dict[str, Entry]:
@@ -102,17 +104,17 @@ def _entry(claim: MappingClaim) -> Entry:
     from smt_encodings.claims import Status
 
     expected = Status.REFUTED if claim.false else Status.PROVED
-    return Entry(claim.summary, partial(MappingSubject.built, claim.made, claim.shape), "mapping", expected)
+    return Entry(claim.summary, partial(MappingSubject.built, claim.instantiate, claim.shape), "mapping", expected)
 
 
 def all_entries() -> dict[str, Entry]:
     """Every claim: mappings, rules, lemmas, theorems."""
     from rewrites.claims.registry import entries
 
-    found, others = mapping_entries(), entries()
-    for name in found.keys() & others.keys():
+    mapping_claims, others = mapping_entries(), entries()
+    for name in mapping_claims.keys() & others.keys():
         raise UsageError(f"a mapping and a {others[name].kind} have the name {name}; rename one")
-    return {**found, **others}
+    return {**mapping_claims, **others}
 
 
 def find_entry(name: str) -> Entry:
@@ -153,7 +155,7 @@ def find_simulator(name: str, reading: str | None = None) -> Callable[[str], Sim
 
 def find_mapping(name: str) -> TensorMapping:
     """The mapping of that name; raises UsageError with the known names otherwise."""
-    return _find("mapping", name, mappings()).made()
+    return _find("mapping", name, mappings()).instantiate()
 
 
 def find_backends(names: Sequence[str]) -> tuple[Backend, ...]:

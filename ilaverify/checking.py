@@ -1,4 +1,4 @@
-"""What came of checking a file: a certificate, the data of a counterexample, or a compiled model."""
+"""Checking a file: a certificate, the data of a counterexample, or a compiled model."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ SOLVERS = ("cvc5", "z3")
 
 @dataclass
 class Checked:
-    """What came of a file.
+    """The result of checking a file.
 
     It is accepted where something was checked and nothing is wrong or undecided.  ``problems`` say what is wrong,
-    ``undecided`` what got no answer, ``replays`` what was done, and ``trusted`` what of other packages that rests on.
-    ``claim`` is the certificate's.
+    ``undecided`` which questions got no answer, ``replays`` what was done, and ``trusted`` what other packages are
+    relied on. ``claim`` is the certificate's.
     """
 
     file: str
@@ -51,17 +51,17 @@ def files_in(directory: Path) -> list[Path]:
     """The certificates and the data of counterexamples in a directory; raises UsageError where there are none."""
     from .refutations import is_counterexample
 
-    found = [p for p in sorted(directory.glob("*.json")) if p.name.endswith(".cert.json") or is_counterexample(p)]
-    if not found:
+    files = [p for p in sorted(directory.glob("*.json")) if p.name.endswith(".cert.json") or is_counterexample(p)]
+    if not files:
         raise UsageError(
             f"{directory} must hold certificates (*.cert.json) or data of counterexamples "
             "(*.counterexample-data.json), and it holds none"
         )
-    return found
+    return files
 
 
 def check_model(path: Path, proofs: Path) -> tuple[Checked, list[Path]]:
-    """What came of a compiled model, and the files of the certificates that it rests on, which are to be checked, too.
+    """The result for a compiled model, and the files of the certificates that it rests on, which must be checked, too.
 
     Raises UsageError where ``proofs`` is no directory, or the package onnx is missing.
     """
@@ -115,7 +115,7 @@ def check_file(
     timeout: float = 60.0,
     answered: MutableMapping[str, str] | None = None,
 ) -> Checked:
-    """What came of a certificate, or of the data of a counterexample.
+    """The result for a certificate, or for the data of a counterexample.
 
     ``timeout`` is in seconds for each obligation.  ``answered`` has answers that solvers gave to the same questions in
     this run, and gets new ones.
@@ -133,13 +133,13 @@ def check_file(
 
     result = Checked(str(path))
     if is_counterexample(path):
-        found = replayed_file(path)
-        if isinstance(found, str):
-            result.problems.append(found)
+        replayed = replayed_file(path)
+        if isinstance(replayed, str):
+            result.problems.append(replayed)
         else:
-            told = json.loads(found.document)
-            name = told.get("subject", told.get("mapping"))
-            result.replays.append(f"{name}: the sides differ, replayed: {found.summary}")
+            document = json.loads(replayed.document)
+            name = document.get("subject", document.get("mapping"))
+            result.replays.append(f"{name}: the sides differ, replayed: {replayed.summary}")
         return result
     try:
         certificate = read_certificate(path)
@@ -177,6 +177,6 @@ def check_file(
             result.undecided += outcome.undecided
         runs = certificate["runs"]
         points = f" at {counted(len(runs['at']), 'point')}" if runs["at"] else ""
-        told = f"it says that its proof survived {counted(runs['count'], 'concrete run')}{points}"
-        result.replays.append(f"{told}; check does not repeat them")
+        survived = f"it says that its proof survived {counted(runs['count'], 'concrete run')}{points}"
+        result.replays.append(f"{survived}; check does not repeat them")
     return result

@@ -1,6 +1,6 @@
-"""A compiled model's run beside a reference: errors by operator and output, and the first operator beyond its bound.
+"""A compiled model's run compared with a reference: errors by operator and output, and the first beyond its bound.
 
-Three errors are told apart.  *Own* is an accelerator operator's distance from the exact operator on what the
+Three errors are distinguished.  *Own* is an accelerator operator's distance from the exact operator on what the
 accelerator was given: this is what proved bounds are about, and what a faulty device breaks.  *On given* takes the
 operands before they were quantised.  *Against the reference* is the distance from the same node of a run on the host,
 which adds up everything that happened before the node.
@@ -172,7 +172,7 @@ def compare(
     *,
     certified: Collection[str] | None = None,
 ) -> Comparison:
-    """Runs a compiled graph, and beside it the same graph on the host.
+    """Runs a compiled graph, and the same graph on the host for comparison.
 
     ``certified`` are claims that hold a certificate: a bound that is derived from another one does not count.  Without
     it all bounds do.  ``reference`` are outputs that the results are compared with; the host's without it.  Raises
@@ -181,7 +181,7 @@ def compare(
     host = steps(graph, inputs)
     results: dict[int, Array] = {}
     expected: dict[int, Array] = {}
-    wanted = set(graph.outputs.values())
+    outputs = set(graph.outputs.values())
     nodes: list[NodeComparison] = []
     seconds = device = 0.0
     for ran, (_, value) in zip(run_compiled(graph, implementations, inputs, devices or Devices()), host, strict=True):
@@ -189,7 +189,7 @@ def compare(
         if ran.executed is not None:
             device += ran.seconds
             nodes.append(_node(graph, implementations[ran.number], ran, value, certified))
-        if ran.number in wanted:
+        if ran.number in outputs:
             results[ran.number], expected[ran.number] = ran.value, value
     named = {name: results[i] for name, i in graph.outputs.items()}
     beside = {name: expected[i] for name, i in graph.outputs.items()} if reference is None else reference
@@ -274,23 +274,23 @@ def finite(value: float | None) -> float | str | None:
 def lines_of(nodes: Sequence[NodeComparison]) -> list[str]:
     """A table of accelerator operators for people."""
     names = ("error", "bound", "vs host", "of")
-    told = [
+    lines = [
         f"{'node':>5}  {'operator':<20}{'programs':>8}  " + "  ".join(f"{n:>9}" for n in names) + f"  {'s':>7}  from"
     ]
     for n in nodes:
         bound = "none" if n.own_bound is None else f"{n.own_bound:.3g}"
         mark = {True: "", False: ": BEYOND ITS BOUND", None: f": no bound: {n.reason}"}[n.inside]
-        told.append(
+        lines.append(
             f"{n.number:>5}  {n.operator:<20}{n.calls:>8}  {n.own:>9.3g}  {bound:>9}  {n.reference:>9.3g}  "
             f"{n.scale:>9.3g}  {n.seconds:>7.3f}  {n.origin}{mark}"
         )
         for cut in n.cuts:
             when = ", when the model was compiled" if cut.constant else ""
-            told.append(
+            lines.append(
                 f"{'':>7}{cut.count} of {cut.of} numbers of {cut.operand} were cut to the range of their format{when}"
             )
         if n.cuts:
             bound = "no bound" if n.given_bound is None else f"the bound {n.given_bound:.3g}"
-            told.append(f"{'':>7}on the operands as they were given, the error is {n.given:.3g}, and there is {bound}")
-    told.append("error and bound are on the operands as the accelerator got them, rounded and cut to its formats")
-    return told
+            lines.append(f"{'':>7}on the operands as they were given, the error is {n.given:.3g}, and there is {bound}")
+    lines.append("error and bound are on the operands as the accelerator got them, rounded and cut to its formats")
+    return lines

@@ -38,6 +38,7 @@ from rewrites.compiler.codegen import (
 from rewrites.compiler.offload.backend import Backend
 from rewrites.compiler.offload.compiler import Offloaded, offload
 from rewrites.compiler.offload.rule_sets import is_rule_of
+from rewrites.compiler.offload.settings import Settings
 
 from .catalogue import find_backends
 from .errors import UsageError
@@ -99,31 +100,25 @@ def compile_model(
     progress(f"reading {request.model}")
     graph, source = front_end.read(request.model, request.dimensions)
     samples = None if request.calibration is None else samples_of(graph, request.calibration)
-    wanted = [name for name in claims_for(targets, exact=request.exact) if name in entries]
-    progress(f"looking at {len(wanted)} certificates in {request.proofs}")
-    claims = {name: entries[name] for name in wanted}
+    needed = [name for name in claims_for(targets, exact=request.exact) if name in entries]
+    progress(f"looking at {len(needed)} certificates in {request.proofs}")
+    claims = {name: entries[name] for name in needed}
     gate = open_gate(claims, request.proofs, request.recheck, prover=prover_identity, store=request.store)
     progress("rewriting by admitted rules")
-    offloaded = offload(
-        graph,
-        gate,
-        targets,
-        flexible=not request.exact,
-        costs=request.costs,
-        implementable=implementable,
-        options=request.options,
-    )
+    settings = Settings(not request.exact, request.costs, implementable, request.options)
+    offloaded = offload(graph, gate, targets, settings)
     progress("calibrating number formats")
-    with np.errstate(all="ignore"):  # ranges that are not finite are refused, and told, one by one
+    with np.errstate(all="ignore"):  # ranges that are not finite are refused and reported one by one
         calibration = calibrate(offloaded.graph, samples, SEED)
     progress("generating programs")
     implementations, refused = _implementations(offloaded.graph, calibration, request.options, gate)
     programs = {
-        number: tuple(made.program(k) for k in range(len(made.calls))) for number, made in implementations.items()
+        number: tuple(implementation.program(k) for k in range(len(implementation.calls)))
+        for number, implementation in implementations.items()
     }
     progress("planning memory")
     problem, plan = host_problem(offloaded.graph), host_plan(offloaded.graph)
-    told = _told(calibration)
+    formats = _finite_json(calibration)
     return Compiled(
         source,
         request.model.name,
@@ -139,7 +134,7 @@ def compile_model(
             "versions": {name: version(name) for name in ("numpy", *front_end.packages)},
         },
         request.options,
-        told if told["given"] else {**told, "seed": SEED},
+        formats if formats["given"] else {**formats, "seed": SEED},
         offloaded.graph,
         offloaded.extracted,
         offloaded.explanations,
@@ -155,11 +150,11 @@ def compile_model(
     )
 
 
-def _told(calibration: Calibration) -> dict[str, Any]:
+def _finite_json(calibration: Calibration) -> dict[str, Any]:
     """The calibration as JSON, which has no infinities."""
-    told = calibration.as_json()
-    ranges = {node: {n: v if isfinite(v) else str(v) for n, v in r.items()} for node, r in told["ranges"].items()}
-    return {**told, "ranges": ranges}
+    document = calibration.as_json()
+    ranges = {node: {n: v if isfinite(v) else str(v) for n, v in r.items()} for node, r in document["ranges"].items()}
+    return {**document, "ranges": ranges}
 
 
 def samples_of(graph: Graph, arrays: Mapping[str, Array]) -> list[dict[str, Array]]:
@@ -191,8 +186,8 @@ def samples_of(graph: Graph, arrays: Mapping[str, Array]) -> list[dict[str, Arra
     if unknown:
         raise UsageError(f"calibration data must be of inputs ({', '.join(graph.inputs)}), not of {', '.join(unknown)}")
     if len(set(counts.values())) != 1:
-        told = ", ".join(f"{name}: {n}" for name, n in counts.items())
-        raise UsageError(f"calibration data must have as many samples of each input; they have {told}")
+        numbers = ", ".join(f"{name}: {n}" for name, n in counts.items())
+        raise UsageError(f"calibration data must have as many samples of each input; they have {numbers}")
     return [{name: stacked[name][k] for name in stacked} for k in range(next(iter(counts.values())))]
 
 
@@ -200,35 +195,37 @@ def _implementations(
     graph: Graph, calibration: Calibration, options: Options, gate: Gate
 ) -> tuple[dict[int, Implementation], list[OnHost]]:
     """The accelerator nodes that programs implement with their constant operands, and why the others stay."""
-    found: dict[int, Implementation] = {}
+    implementations: dict[int, Implementation] = {}
     refused: list[OnHost] = []
     for number, node in enumerate(graph.nodes):
         if accelerator_operator(node.operator) is None:
             continue
         types = [graph.nodes[o].type for o in node.operands]
         try:
-            made = implement(node, types, quantisation_of(node, calibration.ranges[number], options), options)
+            implementation = implement(node, types, quantisation_of(node, calibration.ranges[number], options), options)
         except CannotOffload as error:
             refused.append(OnHost(node.operator, 1, f"node {number}: {error}"))
             continue
-        missing = [name for name in made.claims if name not in gate.admitted]
+        missing = [name for name in implementation.claims if name not in gate.admitted]
         if missing:
             reason = gate.left_out.get(missing[0], "the gate was not asked for it")
             refused.append(OnHost(node.operator, 1, f"node {number}: without {missing[0]} it must not run ({reason})"))
             continue
-        other = [m.name for m in made.mappings if not is_program_of(m, gate.admitted[m.name].subject.semantics())]
-        other += [name for rule in made.rules if not is_rule_of(rule, gate.admitted[name := slug(rule.name)])]
+        other = [
+            m.name for m in implementation.mappings if not is_program_of(m, gate.admitted[m.name].subject.semantics())
+        ]
+        other += [name for rule in implementation.rules if not is_rule_of(rule, gate.admitted[name := slug(rule.name)])]
         if other:
             reason = f"node {number}: its program is not the one that the certificate of {other[0]} is of"
             refused.append(OnHost(node.operator, 1, reason))
             continue
         try:
-            made.bind(constants_of(graph, node.operands))
+            implementation.bind(constants_of(graph, node.operands))
         except CannotOffload as error:
             refused.append(OnHost(node.operator, 1, f"node {number}: {error}"))
             continue
-        found[number] = made
-    return found, refused
+        implementations[number] = implementation
+    return implementations, refused
 
 
 def _certificates(offloaded: Offloaded, implementations: Iterable[Implementation], gate: Gate) -> dict[str, Certified]:
@@ -243,11 +240,11 @@ def _certificates(offloaded: Offloaded, implementations: Iterable[Implementation
             bounds = [name for name in operator.bound_claims(call.mapping) if name in gate.admitted]
             for name in (call.mapping.name, *(slug(rule.name) for rule in call.rules), *bounds):
                 uses[name] = uses.get(name, 0) + 1
-    found = {}
+    certificates = {}
     for name, count in sorted(uses.items()):
         admission = gate.admitted[name]
         claim = admission.claim
-        found[name] = Certified(
+        certificates[name] = Certified(
             admission.subject.kind, admission.digest, claim.statement, claim.size_domain, claim.equality.value, count
         )
-    return found
+    return certificates

@@ -1,4 +1,4 @@
-"""What a proof depends on beside what is claimed: the prover's version, the code of its method, the solvers."""
+"""What a proof depends on besides the claim: the prover's version, the code of its method, the solvers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def read_provers() -> None:
 
 
 def sources_stamp() -> Stamp:
-    """That of all source files of our packages."""
+    """The stamp of all source files of our packages."""
     return {path: (status.st_mtime_ns, status.st_size) for path in _files() if (status := path.stat())}
 
 

@@ -1,7 +1,7 @@
 """New packages for the doors: an accelerator that proves, simulates and compiles as it comes.
 
-The text of the package stands in ``templates``, with places for its name; ``examples/plugin`` is what comes
-of it for the name tiny_gemm.
+The text of the package stands in ``templates``, with places for its name; ``examples/plugin`` is the result for the
+name tiny_gemm.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ __all__ = ["accelerator_files", "write_accelerator"]
 _PLACE, _RULE = "@name@", "@rule@"
 """Where the name goes, and the name as it stands in names of rules."""
 _MARK = ".in"
-"""What names of templates end in, so that nobody takes them for modules of ilaverify."""
+"""The suffix of templates' names, by which they are not mistaken for modules of ilaverify."""
 _ABOVE = ("README.md", "pyproject.toml")
-"""What stands beside the folder of modules."""
+"""The files that stand next to the folder of modules."""
 
 
 def accelerator_files(name: str) -> dict[str, str]:
     """The texts of the package of an accelerator, by path."""
-    found = {}
+    texts = {}
     for template in sorted(files(__package__).joinpath("templates").iterdir(), key=lambda file: file.name):
         path = template.name.removesuffix(_MARK)
         text = template.read_text(encoding="utf-8").replace(_PLACE, name).replace(_RULE, slug(name))
-        found[path if path in _ABOVE else f"{name}/{path}"] = text
-    return found
+        texts[path if path in _ABOVE else f"{name}/{path}"] = text
+    return texts
 
 
 def write_accelerator(name: str, directory: Path) -> list[Path]:
@@ -47,7 +47,7 @@ def write_accelerator(name: str, directory: Path) -> list[Path]:
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         what = "has files in it" if directory.is_dir() else "is a file"
         raise UsageError(f"-o must name a new or empty folder, and {directory} {what}; name another")
-    made = not directory.exists()
+    created = not directory.exists()
     directory.mkdir(parents=True, exist_ok=True)
     try:
         with tempfile.TemporaryDirectory(dir=directory, prefix=".") as temporary:
@@ -61,7 +61,7 @@ def write_accelerator(name: str, directory: Path) -> list[Path]:
     except BaseException:
         for top in {path.partition("/")[0] for path in accelerator_files(name)}:
             shutil.rmtree(directory / top) if (directory / top).is_dir() else (directory / top).unlink(missing_ok=True)
-        if made:
+        if created:
             directory.rmdir()
         raise
     return [directory / path for path in written]

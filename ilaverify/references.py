@@ -71,7 +71,7 @@ def run_onnx(model: bytes | Path, inputs: Mapping[str, Array]) -> dict[str, Arra
         ) from error
     try:
         options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4  # what is wrong is told by exceptions
+        options.log_severity_level = 4  # exceptions say what is wrong
         given = model if isinstance(model, bytes) else str(model)
         session = onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
         names = [output.name for output in session.get_outputs()]

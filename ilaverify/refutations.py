@@ -19,10 +19,10 @@ __all__ = ["data_of_program", "is_counterexample", "replayed_file", "write_refut
 DATA, PROGRAM = "counterexample-data.json", "counterexample.json"
 
 
-def write_refutation(found: Refutation, name: str, directory: Path | None) -> list[Path]:
+def write_refutation(refutation: Refutation, name: str, directory: Path | None) -> list[Path]:
     """Writes a counterexample to the claim of that name; where there is no directory, to a new temporary one."""
     place = directory if directory is not None else Path(tempfile.mkdtemp(prefix="ilaverify-"))
-    files = {PROGRAM: found.program, DATA: found.document}
+    files = {PROGRAM: refutation.program, DATA: refutation.document}
     written = [place / f"{name}.{kind}" for kind, text in files.items() if text]
     for path, text in zip(written, filter(None, files.values()), strict=True):
         write_atomically(path, text)
@@ -53,7 +53,11 @@ def replayed_file(path: Path) -> Refutation | str:
     if not isinstance(name, str):
         return f"{path}: a counterexample must name its claim, as subject or mapping"
     try:
-        found = find_subject(name).replayed(text)
+        refutation = find_subject(name).replayed(text)
     except (UsageError, ValueError) as error:
         return f"{path}: {error}"
-    return found if found is not None else f"{path}: both sides agree on these data, or the data are outside the claim"
+    return (
+        refutation
+        if refutation is not None
+        else f"{path}: both sides agree on these data, or the data are outside the claim"
+    )

@@ -76,15 +76,15 @@ def _lines(verdict: Verdict, full: bool) -> Iterator[str]:
             yield from (f"      {line}" for line in lines)
     yield ""
     yield from _assumptions(verdict)
-    found = counterexample_of(verdict)
-    if found is not None:
+    counterexample = counterexample_of(verdict)
+    if counterexample is not None:
         yield ""
         yield "counterexample (replayed on the interpreter)"
-        yield from _wrapped(found.summary())
-        for tensor, cells in found.inputs.items():
+        yield from _wrapped(counterexample.summary())
+        for tensor, cells in counterexample.inputs.items():
             values = _first([f"[{i}] = {v:#04x}" for i, v in sorted(cells.items())], MOST_INPUTS)
             yield from _wrapped(f"input {tensor} (row-major index): {values}; all other elements 0x00")
-        for (side, name), words in _initial(found).items():
+        for (side, name), words in _initial(counterexample).items():
             values = _first([f"{_place(name, a)} = {v:#04x}" for a, v in words.items()], MOST_INPUTS)
             yield from _wrapped(f"initial state ({_SIDES.get(side, side)}): {values}")
 
@@ -92,10 +92,10 @@ def _lines(verdict: Verdict, full: bool) -> Iterator[str]:
 _SIDES = {"ir": "IR", "ir host": "IR's host"}
 
 
-def _initial(found: Counterexample) -> dict[tuple[str, str], dict[int | None, int]]:
+def _initial(counterexample: Counterexample) -> dict[tuple[str, str], dict[int | None, int]]:
     """The initial contents other than inputs that the difference needs, by side and owner; others are at reset."""
     grouped: dict[tuple[str, str], dict[int | None, int]] = {}
-    for cell, value in found.initial.items():
+    for cell, value in counterexample.initial.items():
         if cell.side != "input":
             grouped.setdefault((cell.side, cell.owner), {})[cell.address] = value
     return grouped
@@ -111,8 +111,8 @@ def _place(name: str, address: int | None) -> str:
 
 
 def _enumerations(verdict: Verdict) -> list[Mapping[str, Any]]:
-    found: Any = verdict.details.get("enumerations", [])
-    return list(found)
+    enumerations: Any = verdict.details.get("enumerations", [])
+    return list(enumerations)
 
 
 def _advice(verdict: Verdict) -> str:
@@ -121,8 +121,8 @@ def _advice(verdict: Verdict) -> str:
 
 
 def _tries(verdict: Verdict) -> list[Try]:
-    found: Any = verdict.details.get("tries", [])
-    return list(found)
+    tries: Any = verdict.details.get("tries", [])
+    return list(tries)
 
 
 def _field(name: str, text: str) -> Iterator[str]:
@@ -256,7 +256,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
     """A verdict as JSON; the counterexample is a mapping's."""
     from reports.certificate import claim_json, runs_json
 
-    found = counterexample_of(verdict)
+    counterexample = counterexample_of(verdict)
     return {
         "status": verdict.status.value,
         "method": verdict.method,
@@ -284,26 +284,26 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "invariants": verdict.invariants,
         "enumerations": _enumerations(verdict),
         "runs": None if verdict.runs is None else runs_json(verdict.runs),
-        "counterexample": None if found is None else _counterexample_json(found),
+        "counterexample": None if counterexample is None else _counterexample_json(counterexample),
     }
 
 
-def _counterexample_json(found: Counterexample) -> dict[str, Any]:
+def _counterexample_json(counterexample: Counterexample) -> dict[str, Any]:
     return {
-        "sizes": found.sizes,
-        "shape": found.shape,
-        "inputs": {name: {str(i): v for i, v in cells.items()} for name, cells in found.inputs.items()},
+        "sizes": counterexample.sizes,
+        "shape": counterexample.shape,
+        "inputs": {name: {str(i): v for i, v in cells.items()} for name, cells in counterexample.inputs.items()},
         "initial": [
             {"side": c.side, "name": c.owner, "address": c.address, "value": value}
-            for c, value in found.initial.items()
+            for c, value in counterexample.initial.items()
             if c.side != "input"
         ],
-        "row": found.row,
-        "column": found.column,
-        "device": found.device,
-        "ir": found.ir,
-        "shown": list(found.shown),
-        "differing": found.differing,
-        "elements": found.elements,
-        "error": found.error,
+        "row": counterexample.row,
+        "column": counterexample.column,
+        "device": counterexample.device,
+        "ir": counterexample.ir,
+        "shown": list(counterexample.shown),
+        "differing": counterexample.differing,
+        "elements": counterexample.elements,
+        "error": counterexample.error,
     }

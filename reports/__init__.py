@@ -1,4 +1,4 @@
-"""What is left of a proof: certificates, their store and checker, and reports made from them.
+"""What a proof leaves behind: certificates, their store and checker, and reports made from them.
 
 JUnit, SARIF, HTML and plots are written from certificates. The checker trusts the term printer and
 the solvers that it feeds with SMT-LIB text; it shares nothing else with the provers. It proves a

@@ -2,8 +2,8 @@
 
 A certificate holds the claim, digests of what its words mean, every obligation as a complete SMT-LIB script with its
 expected answer and the answers given, the inferred invariants, and solver names, versions and times.  What was proved
-by running a function on every argument is told as an enumeration.  The file is the canonical text of its content and
-nothing else: any other byte makes :func:`read_certificate` refuse it.
+by running a function on every argument is recorded as an enumeration.  The file is the canonical text of its content
+and nothing else: any other byte makes :func:`read_certificate` refuse it.
 
 The self-digest finds accidents.  What finds forgeries is that checking asks solvers again and compares the
 obligations with the ones that the claim needs (:mod:`reports.binding`).
@@ -283,7 +283,7 @@ def _check_form(path: Path, content: object) -> None:
         assert isinstance(value, dict)
         for key, kind in form.items():
             part = value.get(key)
-            if not has(part, kind):  # asked here: there are thousands of parts
+            if not has(part, kind):  # inline, because there are thousands of parts
                 need(f"{what}: {key}", part, kind)
         if set(value) != set(form):
             raise CertificateError(f"{path}: keys of {what} must be exactly {', '.join(sorted(form))}")

@@ -29,7 +29,7 @@ SOLVERS: Mapping[str, Callable[[str, float], Answer]] = {"cvc5": solver_cvc5.che
 _VERSIONS: Mapping[str, Callable[[], str]] = {"cvc5": solver_cvc5.version, "z3": solver_z3.version}
 
 MORE_TIME = 5.0
-"""What one solver answers on an idle machine may take so many times as long on a busy one."""
+"""A second attempt gets this multiple of the time limit: a busy machine is slower than the one that proved."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Replay:
     """The outcome of replaying one certificate with one solver.
 
     ``wrong`` are answers other than the expected ones, and questions that are none; ``undecided`` are obligations to
-    which no answer came.  The solver was ``asked`` so many questions; the other obligations have the text of one that
-    was asked before, but for the names of symbols.
+    which no answer came.  ``asked`` counts the questions put to the solver; the other obligations have the text of one
+    of these, but for the names of symbols.
     """
 
     solver: str

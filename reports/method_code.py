@@ -58,15 +58,15 @@ class Code:
         The packages around a module are loaded with it, and count as what it imports.
         """
         inside = tuple(within)
-        found: set[str] = set()
+        modules: set[str] = set()
         left = list(names)
         while left:
             parts = left.pop().split(".")
             for name in (".".join(parts[: k + 1]) for k in range(len(parts))):
-                if name not in found and _lies_in(name, inside) and self.path(name) is not None:
-                    found.add(name)
+                if name not in modules and _lies_in(name, inside) and self.path(name) is not None:
+                    modules.add(name)
                     left += self._read(name)[1]
-        return frozenset(found)
+        return frozenset(modules)
 
     def digest(self, names: Iterable[str]) -> str:
         """SHA-256 of what modules say, with their names."""

@@ -102,13 +102,13 @@ class ProofStore:
         """Kind and text of those entries that are there, by key."""
         if not self.path.exists():
             return {}
-        found = {}
+        entries = {}
         with self._connection() as connection:
             for key in keys:
                 row = connection.execute("SELECT kind, text FROM proofs WHERE key = ?", (key,)).fetchone()
                 if row is not None:
-                    found[key] = self._entry(key, *row)
-        return found
+                    entries[key] = self._entry(key, *row)
+        return entries
 
     def _entry(self, key: str, kind: object, text: object) -> tuple[str, str]:
         if kind not in (CERTIFICATE, COUNTEREXAMPLE) or not isinstance(text, str):
@@ -208,8 +208,8 @@ class ProofStore:
 
     @staticmethod
     def _marks(connection: sqlite3.Connection) -> tuple[int, int]:
-        found = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
-        return int(found[0]), int(found[1])
+        marks = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
+        return int(marks[0]), int(marks[1])
 
 
 def certificate_problems(

@@ -105,7 +105,7 @@ class Subject(ABC):
 
     @abstractmethod
     def required(self, certificate: Mapping[str, Any]) -> Required | str:
-        """What a certificate with these parameters and hints must contain, found anew; or why that cannot be said.
+        """What a certificate with these parameters and hints must contain, generated again.
 
         Raises ValueError where the parameters are not those of a proof.
         """

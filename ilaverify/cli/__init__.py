@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         if interrupt.came:
             return interrupt.end()
-        sys.stdout.flush()  # here, where it is reported that there is no room
+        sys.stdout.flush()  # here, where a full disk is still reported
         return code
     except BrokenPipeError:
         # the reader of our output has gone; point the interpreter's last flush elsewhere
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if arguments is None:
             import signal
 
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # everything is said; what remains is the interpreter's end
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # all output is written; only shutdown remains
 
 
 class _Interrupt:

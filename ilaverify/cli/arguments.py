@@ -88,8 +88,8 @@ def require_writable(option: str, path: Path, *, directory: bool = False) -> Non
     folder = path if directory else path.parent
     try:
         if path.exists() and directory != path.is_dir():
-            wanted, found = ("directory", "file") if directory else ("file", "directory")
-            raise UsageError(f"{option} must name a {wanted}, not the {found} {path}")
+            required, existing = ("directory", "file") if directory else ("file", "directory")
+            raise UsageError(f"{option} must name a {required}, not the {existing} {path}")
         if path.exists() and not (path.is_dir() or path.is_file()):
             raise UsageError(f"{option} must name a file, not the device {path}")
         while not folder.exists():

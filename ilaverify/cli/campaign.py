@@ -53,10 +53,10 @@ def _campaign(options: argparse.Namespace) -> int:
     if options.list:
         known = campaigns()
         if options.json:
-            print(json.dumps({name: found.summary for name, found in known.items()}, indent=2, sort_keys=True))
+            print(json.dumps({name: entry.summary for name, entry in known.items()}, indent=2, sort_keys=True))
         else:
-            for name, found in known.items():
-                print(f"{name:<28} {found.summary}{': must find a violation' if found.expects_violation else ''}")
+            for name, entry in known.items():
+                print(f"{name:<28} {entry.summary}{': must find a violation' if entry.expects_violation else ''}")
         return EXIT_PROVED
     if options.name is None:
         raise UsageError(f"campaign must be given a NAME, one of {', '.join(campaigns())}")
@@ -98,7 +98,7 @@ def _run(campaign: Campaign, options: argparse.Namespace) -> int:
         if directory is not None:
             _write(result, directory, written)
     except OSError as error:
-        failure = error  # what was found took its time: it is shown all the same
+        failure = error  # the campaign took minutes, so its result is shown even if it cannot be written
     if options.json:
         print(json.dumps(result_json(result) | {"written": [str(p) for p in written]}, indent=2, sort_keys=True))
     else:

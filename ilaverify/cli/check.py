@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["add_parser"]
 
 _MANY = 10
-"""From so many certificates on, all code is read once: each of them reading what its claim rests on takes longer."""
+"""From this number of certificates on, all code is read once; that is faster than reading it for each certificate."""
 
 
 def add_parser(verbs: Any) -> None:
@@ -145,9 +145,9 @@ def _show(result: Checked) -> None:
 
 
 def _results(paths: Sequence[Path], options: argparse.Namespace) -> Iterator[tuple[int, Checked]]:
-    """What came of each certificate, as it comes, with its place in ``paths``; each is checked in a process of its own.
+    """The result for each certificate as it completes, with its index in ``paths``; each has a process of its own.
 
-    Those whose proofs took longest begin first.  A process knows the answers that solvers gave in those that had ended
+    Those whose proofs took longest begin first.  A process reuses the answers that solvers gave in processes that ended
     before it began.
     """
     from functools import partial

@@ -61,7 +61,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def run(arguments: Sequence[str] | None) -> int:
-    """Runs one command and returns its exit code; what is wrong with its input is one line on standard error."""
+    """Runs one command and returns its exit code; an error in its input is reported in one line on standard error."""
     try:
         options = parser_of_commands().parse_args(arguments)
         for module in options.module:
@@ -157,12 +157,12 @@ def _list(options: argparse.Namespace) -> int:
             parts.setdefault(entry.kind, {})[name] = entry.summary + note
         parts = {options.kind: parts[options.kind]}
     if options.json:
-        _emit_json({f"{kind}s": found for kind, found in parts.items()})
+        _emit_json({f"{kind}s": summaries for kind, summaries in parts.items()})
         return EXIT_PROVED
-    for kind, found in parts.items():
+    for kind, summaries in parts.items():
         print(f"{kind}s")
-        width = max(24, *(len(name) for name in found))
-        for name, summary in found.items():
+        width = max(24, *(len(name) for name in summaries))
+        for name, summary in summaries.items():
             print(f"  {name:<{width}} {summary}")
     if options.kind == "model":
         print("readings of their specifications, for simulate --reading; the first is the default")
@@ -248,7 +248,7 @@ def _mapping(options: argparse.Namespace) -> int:
         if options.directory is not None or verdict.status is Status.ERROR:
             written = _write(mapping, verdict, options)
     except OSError as error:
-        failure = error  # the verdict took its time: it is shown all the same
+        failure = error  # the proof took minutes, so its verdict is shown even if it cannot be written
     if options.json:
         _emit_json(verdict_json(verdict) | {"written": [str(p) for p in written]})
     else:
@@ -264,7 +264,7 @@ def _dest(parameter: str) -> str:
 
 
 def _add_methods(parser: _Parser) -> None:
-    """The option for the method, and one for each parameter of any method, those of modules that are named included."""
+    """The option for the method, and one for each parameter of any method, also of modules given by --module."""
     from rewrites.claims.method import AUTO, METHODS
 
     methods = METHODS.all()
@@ -278,8 +278,8 @@ def _add_methods(parser: _Parser) -> None:
     parameters = {p.name: p for method in methods.values() for p in method.parameters}
     for name, parameter in parameters.items():
         having = " and ".join(m.name for m in methods.values() if name in {p.name for p in m.parameters})
-        told = f"{having}: {parameter.meaning}".replace("%", "%%")
-        parser.add_argument(f"--{name}", dest=_dest(name), metavar=parameter.example, help=told)
+        description = f"{having}: {parameter.meaning}".replace("%", "%%")
+        parser.add_argument(f"--{name}", dest=_dest(name), metavar=parameter.example, help=description)
     parser.set_defaults(parameters=tuple(parameters))
 
 
@@ -316,8 +316,10 @@ def _write(mapping: TensorMapping, verdict: Verdict, options: argparse.Namespace
 
     if verdict.status is Status.PROVED and options.directory is not None:
         parameters: Any = verdict.details["parameters"]
-        told = [parameters[p.name] for p in METHODS.all()[verdict.method].parameters if parameters[p.name] != p.default]
-        words = ["x".join(map(str, value)) if isinstance(value, list) else str(value) for value in told]
+        chosen = [
+            parameters[p.name] for p in METHODS.all()[verdict.method].parameters if parameters[p.name] != p.default
+        ]
+        words = ["x".join(map(str, value)) if isinstance(value, list) else str(value) for value in chosen]
         stem = ".".join([mapping.name, verdict.method, *(re.sub(r"[^\w.+-]", "-", word) for word in words)])
         path = options.directory / f"{stem}.cert.json"
         prover = prover_identity(MappingSubject(mapping), verdict.method)

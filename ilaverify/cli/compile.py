@@ -93,32 +93,32 @@ def targets_of(text: str) -> tuple[str, ...]:
     names = tuple(text.split(","))
     known = backends()
     if not known.keys() >= set(names) or len(set(names)) != len(names):
-        told = ", ".join(known)
-        raise UsageError(f"--target must be different names of {told}, separated by commas, not '{text}'")
+        choices = ", ".join(known)
+        raise UsageError(f"--target must be different names of {choices}, separated by commas, not '{text}'")
     return names
 
 
 def _chosen(options: argparse.Namespace, targets: Sequence[str]) -> dict[str, int]:
     """What was chosen about accelerators; raises UsageError where one of them is no target."""
-    found = {}
+    chosen = {}
     for name, load in backends().items():
         for choice in load().choices:
             value = getattr(options, f"{name}.{choice.name}")
             if value is not None and name not in targets:
                 raise UsageError(f"--{choice.flag} is about {name}, which is not among the targets; leave it out")
             if value is not None:
-                found[choice.name] = value
-    return found
+                chosen[choice.name] = value
+    return chosen
 
 
 def _dimensions(given: Sequence[str]) -> dict[str, int]:
-    found = {}
+    extents = {}
     for text in given:
         name, equals, extent = text.partition("=")
         if not (name and equals and extent.isascii() and extent.isdigit() and len(extent) < 10):
             raise UsageError(f"--dimension must be NAME=N with a natural number N, e.g. batch=1, not '{text}'")
-        found[name] = int(extent)
-    return found
+        extents[name] = int(extent)
+    return extents
 
 
 def _compile(options: argparse.Namespace) -> int:
@@ -196,8 +196,8 @@ def _show(compiled: Compiled, digest: str, directory: Path) -> None:
         on_device[name] = on_device.get(name, 0) + 1
     calls = sum(len(i.calls) for i in compiled.implementations.values())
     print(f"{compiled.source_name} for {', '.join(compiled.targets)}")
-    told = ", ".join(f"{n} {name}" for name, n in sorted(on_device.items())) or "none"
-    print(f"  accelerators  {told}; {calls} programs")
+    counts = ", ".join(f"{n} {name}" for name, n in sorted(on_device.items())) or "none"
+    print(f"  accelerators  {counts}; {calls} programs")
     reasons = [h for h in compiled.host if h.reason != MOVEMENT_REASON]
     left, computing = sum(h.count for h in compiled.host), sum(h.count for h in reasons)
     print(f"  host          {left} operators, {left - computing} of them data movement, {computing} others:")

@@ -34,6 +34,7 @@ def try_mutants(entries: Mapping[str, Entry], options: argparse.Namespace) -> in
     Each wrongly proved mutant is written to a file of its own, in the directory of ``-o`` or in ``mutants``.
     """
     from ilaverify.proving.fault_campaign import PROOF_SECONDS, run_campaign
+    from ilaverify.proving.workers import Limits
     from smt_encodings.claims import Status
 
     chosen = {n: e for n, e in entries.items() if e.kind in _KINDS and e.expected is Status.PROVED}
@@ -42,6 +43,7 @@ def try_mutants(entries: Mapping[str, Entry], options: argparse.Namespace) -> in
         raise UsageError("--mutants must have a mapping or a rule to change; none of these claims is one")
     if others:
         raise UsageError(f"--mutants must be of mappings or rules that must be PROVED, not of {', '.join(others)}")
+    limits = Limits(options.jobs, min(PROOF_SECONDS, options.timeout), options.memory)
     subjects = [entry.build() for entry in chosen.values()]
     campaigns: list[Campaign] = []
     written: list[Path] = []
@@ -49,21 +51,14 @@ def try_mutants(entries: Mapping[str, Entry], options: argparse.Namespace) -> in
     if not options.json:
         print(f"{'claim':<{wide}}  {'  '.join(_COLUMNS)}")
     for subject in subjects:
-        campaign = run_campaign(
-            subject,
-            options.mutants,
-            seed=options.seed or 0,
-            seconds=min(PROOF_SECONDS, options.timeout),
-            jobs=options.jobs,
-            memory=options.memory,
-        )
+        campaign = run_campaign(subject, options.mutants, seed=options.seed or 0, limits=limits)
         campaigns.append(campaign)
         if not options.json:
             _show(campaign, wide)
         written += _write(campaign, options.directory or _DIRECTORY)
     if options.json:
-        found = {"schema": RESULT_SCHEMA, "claims": [c.to_json() for c in campaigns]}
-        print(json.dumps(found | {"written": [str(p) for p in written]}, indent=2, sort_keys=True))
+        document = {"schema": RESULT_SCHEMA, "claims": [c.to_json() for c in campaigns]}
+        print(json.dumps(document | {"written": [str(p) for p in written]}, indent=2, sort_keys=True))
     else:
         for path in written:
             print(f"written   {path}")

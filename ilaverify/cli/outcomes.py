@@ -32,8 +32,8 @@ def chosen_entries(
         from ilaverify.catalogue import find_backends
         from ilaverify.compilation import claims_for
 
-        wanted = set(claims_for(find_backends(targets)))
-        return {name: entry for name, entry in all_entries().items() if name in wanted}
+        needed = set(claims_for(find_backends(targets)))
+        return {name: entry for name, entry in all_entries().items() if name in needed}
     if names and mappings().keys() >= set(names):
         return {name: entry for name, entry in mapping_entries().items() if name in names}
     known = mapping_entries() if set(kinds) == {"mapping"} else all_entries()

@@ -116,9 +116,9 @@ def _prove(options: argparse.Namespace) -> int:
         try:
             write_outcome(outcome, options.directory, written)
         except OSError as error:
-            failure = error  # the proofs take their time: the others are made and shown all the same
+            failure = error  # proofs take long: the others are still made and shown
 
-    from ilaverify.proving.prove_all import Limits
+    from ilaverify.proving.workers import Limits
 
     limits = Limits(options.jobs, options.timeout, options.memory)
     outcomes, interrupted = run_entries(entries, limits, store, options, keep)
@@ -128,8 +128,8 @@ def _prove(options: argparse.Namespace) -> int:
     except OSError as error:
         failure = error
     if options.json:
-        found = {"schema": RESULT_SCHEMA, "claims": [outcome_json(o) for o in outcomes]}
-        print(json.dumps(found | {"written": [str(p) for p in written]}, indent=2, sort_keys=True))
+        document = {"schema": RESULT_SCHEMA, "claims": [outcome_json(o) for o in outcomes]}
+        print(json.dumps(document | {"written": [str(p) for p in written]}, indent=2, sort_keys=True))
     else:
         from ilaverify.text import show_written
         from reports.outcomes import tally
@@ -200,7 +200,7 @@ def run_entries(
 
     def interrupt(number: int, _: FrameType | None) -> None:
         asked.append(number)
-        # what is raised here may get lost, if it comes while Python cleans up; so the run asks, and only the second
+        # an exception raised here may be lost while Python cleans up; so the run polls a flag, and only the second
         # signal forces its way
         if len(asked) > 1:
             raise KeyboardInterrupt
@@ -312,7 +312,7 @@ def write_reports(
     written: list[Path],
     inputs: cli_report.PageInputs | None = None,
 ) -> None:
-    """Writes what is about all claims, as the options ask; each path is added to ``written`` when it is there.
+    """Writes the reports over all claims that the options ask for; each path is added to ``written`` once it exists.
 
     ``inputs`` are shown on the HTML page beside the proofs.
     """

@@ -36,7 +36,7 @@ __all__ = ["PageInputs", "add_inputs", "add_parser", "page_of", "read_inputs", "
 
 
 FEW = 3
-"""As many claims that are missing for one reason have lines of their own; more are counted."""
+"""Up to this number of claims missing for one reason have lines of their own; more are only counted."""
 
 
 def add_parser(verbs: Any) -> None:
@@ -107,8 +107,8 @@ def _report(options: argparse.Namespace) -> int:
     source = "From the proof store; nothing was proved to write this page."
     write_atomically(options.page, page_of(outcomes, inputs, source))
     if options.json:
-        found = {"schema": RESULT_SCHEMA, "claims": [outcome_json(o) for o in outcomes]}
-        print(json.dumps(found | {"written": [str(options.page)]}, indent=2, sort_keys=True))
+        document = {"schema": RESULT_SCHEMA, "claims": [outcome_json(o) for o in outcomes]}
+        print(json.dumps(document | {"written": [str(options.page)]}, indent=2, sort_keys=True))
     else:
         alike = Counter((o.status, o.reason) for o in outcomes if o.status == NOT_RUN)
         width = name_width(o.name for o in outcomes)
@@ -136,14 +136,14 @@ def stored_outcomes(entries: Mapping[str, Entry], store: ProofStore) -> list[Pro
     from reports.outcomes import NOT_RUN, ProofOutcome
 
     known = Counter(subject for _, _, subject in store.entries())
-    found: dict[str, ProofOutcome] = {}
+    outcomes: dict[str, ProofOutcome] = {}
     with closing(look_up(entries, store)) as answers:
         for answer in answers:
             entry = entries[answer.name]
             missing = ProofOutcome(answer.name, NOT_RUN, entry.expected.value, entry.summary, kind=entry.kind)
             reason = _missing(answer.note, known[answer.name])
-            found[answer.name] = answer.outcome or replace(answer.words or missing, status=NOT_RUN, reason=reason)
-    return [found[name] for name in entries]
+            outcomes[answer.name] = answer.outcome or replace(answer.words or missing, status=NOT_RUN, reason=reason)
+    return [outcomes[name] for name in entries]
 
 
 def _missing(problem: str, held: int) -> str:
@@ -202,28 +202,33 @@ def _comparison(outcome: ProofOutcome) -> Comparison | str:
     if known is None:
         return "the catalogue has no mapping of that name"
     try:
-        found = counterexample_from_text(outcome.document)
+        counterexample = counterexample_from_text(outcome.document)
     except ValueError as error:
         return f"its data cannot be read ({error})"
-    if found.error:
+    if counterexample.error:
         return "one side does not accept its program"
-    return _run(known.made(), found)
+    return _run(known.instantiate(), counterexample)
 
 
-def _run(mapping: TensorMapping, found: Counterexample) -> Comparison | str:
+def _run(mapping: TensorMapping, counterexample: Counterexample) -> Comparison | str:
     """The outputs of a run from the counterexample's data, if it shows the same first difference."""
     from bmc.counterexample import Runner
     from bmc.unroll import owners
     from ila_lang import MemSort
     from reports.html.claims import Comparison
 
-    run = Runner(mapping).run_from(found.sizes, found.initial)
+    run = Runner(mapping).run_from(counterexample.sizes, counterexample.initial)
     if run.error or not run.failed:
         return "a run of the mapping as it is now shows no difference"
-    _, columns = mapping.output_extents(found.sizes)
+    _, columns = mapping.output_extents(counterexample.sizes)
     pairs = list(zip(run.device, run.ir, strict=True))
     first = next(place for place, (device, ir) in enumerate(pairs) if device != ir)
-    if (*divmod(first, columns), *pairs[first]) != (found.row, found.column, found.device, found.ir):
+    if (*divmod(first, columns), *pairs[first]) != (
+        counterexample.row,
+        counterexample.column,
+        counterexample.device,
+        counterexample.ir,
+    ):
         return "a run of the mapping as it is now shows another difference"
     sort = mapping.device.tensor(mapping.output[0]).sort
     assert isinstance(sort, MemSort)
@@ -239,7 +244,7 @@ def _run(mapping: TensorMapping, found: Counterexample) -> Comparison | str:
         plain = cell.owner if called[cell.owner] == 1 else f"{cell.side} {cell.owner}"
         return plain if cell.address is None else f"{plain}[{cell.address}]"
 
-    cells = tuple((name(cell), hex(value)) for cell, value in found.initial.items())
+    cells = tuple((name(cell), hex(value)) for cell, value in counterexample.initial.items())
     return Comparison(columns, tuple(map(code, run.device)), tuple(map(code, run.ir)), cells)
 
 

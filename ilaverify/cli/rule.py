@@ -52,11 +52,11 @@ def _rule(options: argparse.Namespace) -> int:
     verdict = subject.prove(Discharger(timeout=options.timeout))
     keep = options.directory is not None or verdict.status is Status.ERROR
     written = _write(subject, verdict, options.directory) if keep else []
-    found = subject.refutation(verdict)
+    refutation = subject.refutation(verdict)
     if options.json:
-        summary = None if found is None else found.summary
-        told = verdict_json(verdict) | {"counterexample": summary, "written": [str(p) for p in written]}
-        print(json.dumps(told, indent=2, sort_keys=True))
+        summary = None if refutation is None else refutation.summary
+        document = verdict_json(verdict) | {"counterexample": summary, "written": [str(p) for p in written]}
+        print(json.dumps(document, indent=2, sort_keys=True))
     else:
         print(show_verdict(verdict, full=options.full))
         file, line = subject.place()
@@ -79,5 +79,5 @@ def _write(subject: Subject, verdict: Verdict, directory: Path | None) -> list[P
         path = directory / certificate_name(subject.name, verdict.method)
         write_atomically(path, certificate_text(content))
         return [path]
-    found = subject.refutation(verdict)
-    return [] if found is None else write_refutation(found, subject.name, directory)
+    refutation = subject.refutation(verdict)
+    return [] if refutation is None else write_refutation(refutation, subject.name, directory)

@@ -99,7 +99,7 @@ def _run(options: argparse.Namespace) -> int:
     try:
         reference = None if options.reference == "host" else run_onnx(compiled.source.as_onnx(), inputs)
         devices = Devices()
-        found = compare(
+        comparison = compare(
             compiled.graph, compiled.implementations, inputs, reference, devices, certified=compiled.certificates
         )
         again = [_seconds(compiled, inputs, devices) for _ in range(options.repeat or 0)]
@@ -110,19 +110,19 @@ def _run(options: argparse.Namespace) -> int:
         from reports.certificate import write_atomically
         from rewrites.compiler.artefact.arrays import npz_bytes
 
-        write_atomically(options.output, npz_bytes(found.results))
+        write_atomically(options.output, npz_bytes(comparison.results))
         written.append(str(options.output))
     if options.json:
-        told = _json(compiled, found, options, loading, again)
-        print(json.dumps({**told, "written": written}, indent=2, sort_keys=True))
+        document = _json(compiled, comparison, options, loading, again)
+        print(json.dumps({**document, "written": written}, indent=2, sort_keys=True))
     else:
-        for line in _lines(compiled, found, options, loading, again):
+        for line in _lines(compiled, comparison, options, loading, again):
             print(line)
         for path in written:
             print(f"written   {path}")
-    if found.first_outside is not None:
+    if comparison.first_outside is not None:
         return EXIT_REFUTED
-    return EXIT_UNPROVED if found.unrelated or found.wrapped or found.cut else EXIT_PROVED
+    return EXIT_UNPROVED if comparison.unrelated or comparison.wrapped or comparison.cut else EXIT_PROVED
 
 
 def _seconds(compiled: Compiled, inputs: Mapping[str, Array], devices: Devices) -> float:
@@ -133,21 +133,21 @@ def _seconds(compiled: Compiled, inputs: Mapping[str, Array], devices: Devices) 
 
 
 def _lines(
-    compiled: Compiled, found: Comparison, options: argparse.Namespace, loading: float, again: Sequence[float]
+    compiled: Compiled, result: Comparison, options: argparse.Namespace, loading: float, again: Sequence[float]
 ) -> Iterator[str]:
     from ilaverify.comparison import lines_of
     from rewrites.compiler.artefact.origins import printable
     from rewrites.compiler.artefact.summary import CAVEATS, equality_text
 
     targets = ", ".join(compiled.targets)
-    yield f"{printable(compiled.source_name)} on {targets}: {len(found.nodes)} operators on accelerators"
+    yield f"{printable(compiled.source_name)} on {targets}: {len(result.nodes)} operators on accelerators"
     yield ""
-    yield from lines_of(found.nodes)
+    yield from lines_of(result.nodes)
     yield ""
     yield f"outputs beside {options.reference}"
-    for output in found.outputs:
+    for output in result.outputs:
         yield f"  {printable(output.name)}: largest error {output.error:.3g}, of values up to {output.scale:.3g}"
-    yield f"time      {found.seconds:.2f} s, accelerators {found.device_seconds:.2f} s of it; loading {loading:.2f} s"
+    yield f"time      {result.seconds:.2f} s, accelerators {result.device_seconds:.2f} s of it; loading {loading:.2f} s"
     if again:
         yield f"again     {min(again):.2f} s, the fastest of {len(again)} more runs"
     yield ""
@@ -159,29 +159,29 @@ def _lines(
     yield "not claimed"
     yield from (f"  {text}" for text in CAVEATS)
     yield ""
-    outside = found.first_outside
+    outside = result.first_outside
     if outside is not None:
         yield f"BEYOND ITS BOUND: node {outside.number} ({outside.operator}) is the first operator that leaves it"
     else:
-        within = sum(n.inside is True and not n.cut for n in found.nodes)
-        others = sum(n.inside is None for n in found.nodes)
+        within = sum(n.inside is True and not n.cut for n in result.nodes)
+        others = sum(n.inside is None for n in result.nodes)
         yield (
-            f"{within} of {len(found.nodes)} operators are within their bounds, computed here; that bounds are proved "
+            f"{within} of {len(result.nodes)} operators are within their bounds, computed here; that bounds are proved "
             "rests on the certificates above" + (f"; for {others} there is none on these operands" if others else "")
         )
-    if found.cut:
+    if result.cut:
         yield (
-            f"INPUTS BEYOND CALIBRATION: {len(found.cut)} of {len(found.nodes)} operators got numbers that were cut, "
-            f"the first is node {found.cut[0].number}; bounds in the table are about what was left of them; compile "
+            f"INPUTS BEYOND CALIBRATION: {len(result.cut)} of {len(result.nodes)} operators got numbers that were cut, "
+            f"the first is node {result.cut[0].number}; bounds in the table are about what was left of them; compile "
             "with inputs like these (compile --calibrate)"
         )
-    for node in found.wrapped:
+    for node in result.wrapped:
         yield (
             f"FAR OFF WITHOUT A BOUND: node {node.number} ({node.operator}) is {node.own:.3g} off on what it got, "
             f"where values are up to {node.scale:.3g}, and no bound holds: {node.reason}; its sums have wrapped, as a "
             "rule; calibrate with inputs like these (compile --calibrate)"
         )
-    for output in found.unrelated:
+    for output in result.unrelated:
         yield (
             f"UNRELATED TO THE REFERENCE: output {printable(output.name)} is {output.error:.3g} off, and the values of "
             f"{options.reference} are up to {output.scale:.3g}; calibrate with real inputs (compile --calibrate), and "
@@ -190,25 +190,25 @@ def _lines(
 
 
 def _json(
-    compiled: Compiled, found: Comparison, options: argparse.Namespace, loading: float, again: Sequence[float]
+    compiled: Compiled, comparison: Comparison, options: argparse.Namespace, loading: float, again: Sequence[float]
 ) -> Mapping[str, Any]:
-    outside = found.first_outside
+    outside = comparison.first_outside
     return {
         "schema": RESULT_SCHEMA,
         "model": compiled.source_name,
         "digest": compiled.digest,
         "targets": list(compiled.targets),
         "reference": options.reference,
-        "operators": [n.as_json() for n in found.nodes],
-        "outputs": [o.as_json() for o in found.outputs],
+        "operators": [n.as_json() for n in comparison.nodes],
+        "outputs": [o.as_json() for o in comparison.outputs],
         "first_outside": None if outside is None else outside.number,
         "as_the_directory_says": {
             "note": UNCHECKED,
             "equality": compiled.equality.value,
             "certificates": {name: c.digest for name, c in compiled.certificates.items()},
         },
-        "seconds": round(found.seconds, 4),
-        "accelerator_seconds": round(found.device_seconds, 4),
+        "seconds": round(comparison.seconds, 4),
+        "accelerator_seconds": round(comparison.device_seconds, 4),
         "loading_seconds": round(loading, 4),
         "again_seconds": [round(seconds, 4) for seconds in again],
     }

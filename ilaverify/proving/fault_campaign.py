@@ -20,7 +20,7 @@ from reports.subjects import Mutant, Subject
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 
-from .workers import Task, run_tasks
+from .workers import Limits, Task, run_tasks
 
 __all__ = ["PROOF_SECONDS", "SEARCH_SECONDS", "Campaign", "Tried", "run_campaign"]
 
@@ -30,12 +30,15 @@ SEARCH_SECONDS = 2.0
 PROOF_SECONDS = 20.0
 """The most that the proof of a mutant may take."""
 
+LIMITS = Limits(timeout=PROOF_SECONDS)
+"""Limits of proofs by default."""
+
 _STARTING = 60.0  # for a process to come up on a busy machine; no part of what is measured
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A mutant by its number, and what came of it: where both sides differ, and then what the method said."""
+    """A mutant by its number, and its results: where both sides differ, and what the method answered."""
 
     number: int
     what: str
@@ -94,26 +97,24 @@ def run_campaign(
     count: int,
     *,
     seed: int = 0,
-    seconds: float = PROOF_SECONDS,
-    jobs: int = 1,
-    memory: int = 4096,
+    limits: Limits = LIMITS,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Campaign:
-    """Tries so many mutants of a subject, fewer where there are not so many.
+    """Tries ``count`` mutants of a subject, or as many as there are; ``limits`` are those of their proofs.
 
     A proof that ends by its limit of time or memory, or dies, is no proof: UNKNOWN, with how it ended.
     """
-    made = dict(enumerate(islice(subject.mutants(Random(f"{subject.name} {seed}")), count)))
-    tried = {number: Tried(number, mutant.what) for number, mutant in made.items()}
-    searches = [Task(str(n), partial(_difference, mutant)) for n, mutant in made.items()]
-    limits = partial(run_tasks, jobs=jobs, memory=memory, stopped=stopped)
-    with closing(limits(searches, timeout=SEARCH_SECONDS + _STARTING)) as ends:
+    drawn = dict(enumerate(islice(subject.mutants(Random(f"{subject.name} {seed}")), count)))
+    tried = {number: Tried(number, mutant.what) for number, mutant in drawn.items()}
+    searches = [Task(str(n), partial(_difference, mutant)) for n, mutant in drawn.items()]
+    run = partial(run_tasks, jobs=limits.jobs, memory=limits.memory, stopped=stopped)
+    with closing(run(searches, timeout=SEARCH_SECONDS + _STARTING)) as ends:
         for end in ends:
             number = int(end.name)
             failure = f"not run: {end.failure}" if end.text is None else ""
             tried[number] = replace(tried[number], difference=end.text or "", reason=failure)
-    proofs = [Task(str(n), partial(_proof, made[n], seconds)) for n, t in tried.items() if t.difference]
-    with closing(limits(proofs, timeout=seconds)) as ends:
+    proofs = [Task(str(n), partial(_proof, drawn[n], limits.timeout)) for n, t in tried.items() if t.difference]
+    with closing(run(proofs, timeout=limits.timeout)) as ends:
         for end in ends:
             number = int(end.name)
             status, reason = (Status.UNKNOWN.value, end.failure) if end.text is None else json.loads(end.text)

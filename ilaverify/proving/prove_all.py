@@ -22,18 +22,9 @@ from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 
 from .stored import QUESTION_SECONDS, base_outcome, look_up
-from .workers import Ended, Task, begun, note, run_tasks
+from .workers import Ended, Limits, Task, begun, note, run_tasks
 
-__all__ = ["Limits", "prove_all", "prove_entry"]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a run may use: processes at once, and seconds and megabytes of address space for each claim."""
-
-    jobs: int = 1
-    timeout: float = 300.0
-    memory: int = 4096
+__all__ = ["prove_all", "prove_entry"]
 
 
 def prove_all(
@@ -56,8 +47,8 @@ def prove_all(
     if store is not None:
         answers = look_up(entries, store, jobs=limits.jobs, recheck=limits.timeout if recheck else 0.0, stopped=stopped)
         left = []
-        with closing(answers) as found:
-            for answer in found:
+        with closing(answers) as looked_up:
+            for answer in looked_up:
                 if answer.outcome is not None:
                     yield answer.outcome
                     continue
@@ -74,7 +65,7 @@ def prove_all(
     )
     with closing(run) as ends:
         for end in ends:
-            outcome, kept_as = _told(end, entries[end.name])
+            outcome, kept_as = _outcome_of(end, entries[end.name])
             if end.name in notes:
                 outcome = replace(outcome, notes=(notes[end.name], *outcome.notes))
             kept = outcome.document and outcome.status != Status.ERROR.value
@@ -90,7 +81,7 @@ class _KeptAs:
     files: tuple[str, ...] = ()
 
 
-def _told(end: Ended, entry: Entry) -> tuple[ProofOutcome, _KeptAs]:
+def _outcome_of(end: Ended, entry: Entry) -> tuple[ProofOutcome, _KeptAs]:
     """What a claim's process said, and how to keep it; a process that failed is an error of its claim."""
     if end.text is None:
         unbuilt = ProofOutcome(end.name, Status.ERROR.value, entry.expected.value, entry.summary, kind=entry.kind)
@@ -146,15 +137,15 @@ def prove_entry(name: str, entry: Entry, timeout: float) -> str:
         content = certificate_of(subject.semantics(), verdict, parameters, written_by(prover))
         outcome = replace(outcome, document=certificate_text(content))
         questions = questions_digest(content)
-    found = subject.refutation(verdict)
-    if verdict.status in (Status.REFUTED, Status.ERROR) and found is not None:
+    refutation = subject.refutation(verdict)
+    if verdict.status in (Status.REFUTED, Status.ERROR) and refutation is not None:
         outcome = replace(
             outcome,
-            reason=found.summary if verdict.status is Status.REFUTED else verdict.reason,
-            counterexample=found.summary,
-            document=found.document,
-            program=found.program,
-            notes=found.notes,
+            reason=refutation.summary if verdict.status is Status.REFUTED else verdict.reason,
+            counterexample=refutation.summary,
+            document=refutation.document,
+            program=refutation.program,
+            notes=refutation.notes,
         )
     files = [str(path) for path in method_files(subject)]
     return json.dumps({"outcome": outcome.to_json(), "key": key, "questions": questions, "files": files})

@@ -35,7 +35,7 @@ _BUILD_SECONDS, _BUILD_MEGABYTES = 120.0, 4096
 
 @dataclass(frozen=True)
 class LookedUp:
-    """What came of looking a claim up.
+    """The result of looking a claim up.
 
     ``outcome`` has the status PROVED or REFUTED where the store has an answer that stands, ERROR where the claim
     itself cannot be built, and is None where it must be proved; ``note`` says what was wrong with an answer.  ``words``
@@ -73,7 +73,7 @@ def look_up(
     recheck: float = 0.0,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Generator[LookedUp]:
-    """Looks claims up, many in one process, and yields what came of it; where a process fails, one by one.
+    """Looks claims up, many in one process, and yields the results; where a process fails, one by one.
 
     With ``recheck``, seconds for each, a stored certificate counts only after its obligations were generated and put to
     both solvers again.
@@ -93,7 +93,7 @@ def look_up(
                 if end.text is None and len(names) > 1:
                     left += ([name] for name in names)
                 else:
-                    yield from _told(end, names)
+                    yield from _looked_up(end, names)
 
 
 def _batches(entries: Mapping[str, Entry], processes: int) -> Iterator[Sequence[str]]:
@@ -103,7 +103,7 @@ def _batches(entries: Mapping[str, Entry], processes: int) -> Iterator[Sequence[
     yield from (ordered[k::count] for k in range(count))
 
 
-def _told(end: Ended, names: Sequence[str]) -> Iterator[LookedUp]:
+def _looked_up(end: Ended, names: Sequence[str]) -> Iterator[LookedUp]:
     """The answers of a process; where it failed, all of its claims are still to be proved."""
     if end.text is None:
         yield from (LookedUp(name, None, None, f"not looked up in the store: {end.failure}") for name in names)
@@ -124,11 +124,11 @@ def _answers(
     store: ProofStore,
     recheck: bool,
 ) -> str:
-    """In the process: JSON in a line of what came of looking each claim up, then all documents.
+    """In the process: the results of looking claims up as one line of JSON, then all documents.
 
     These are most of the text, which takes long to quote; the line has their lengths.
     """
-    found: list[tuple[str, object, object, str, int]] = []
+    records: list[tuple[str, object, object, str, int]] = []
     documents: list[str] = []
     for name in names:
         entry = entries[name]
@@ -137,18 +137,18 @@ def _answers(
             words = base_outcome(name, entry, subject)
             semantics = subject.semantics()
             key = key_of(subject, prover_identity(subject), semantics)
-        except Exception as error:  # whatever it was, it is what the report says of this claim
+        except Exception as error:  # any error is what the report says of this claim
             broken = ProofOutcome(name, Status.ERROR.value, entry.expected.value, entry.summary, kind=entry.kind)
             broken = replace(broken, reason=f"{type(error).__name__}: {error}")
-            found.append((name, broken.to_json(), None, "", 0))
+            records.append((name, broken.to_json(), None, "", 0))
             continue
         outcome, note = _answer(replace(words, key=key), subject, semantics, store, key, recheck)
         if outcome is None:
-            found.append((name, None, words.to_json(), note, 0))
+            records.append((name, None, words.to_json(), note, 0))
             continue
         documents.append(outcome.document)
-        found.append((name, replace(outcome, document="").to_json(), None, note, len(outcome.document)))
-    return "\n".join([json.dumps(found), "".join(documents)])
+        records.append((name, replace(outcome, document="").to_json(), None, note, len(outcome.document)))
+    return "\n".join([json.dumps(records), "".join(documents)])
 
 
 def _answer(
@@ -203,19 +203,19 @@ def _counterexample(words: ProofOutcome, subject: Subject, text: str) -> tuple[P
     """A stored counterexample counts once it is replayed, which asks nothing of the store but the data."""
     refused = "the stored counterexample was refused: "
     try:
-        found = subject.replayed(text)
+        refutation = subject.replayed(text)
     except ValueError as error:
         return None, refused + str(error)
-    if found is None:
+    if refutation is None:
         return None, refused + "it does not replay"
     outcome = replace(
         words,
         status=Status.REFUTED.value,
-        reason=found.summary,
-        counterexample=found.summary,
-        document=found.document,
-        program=found.program,
-        notes=found.notes,
+        reason=refutation.summary,
+        counterexample=refutation.summary,
+        document=refutation.document,
+        program=refutation.program,
+        notes=refutation.notes,
         from_store=True,
     )
     return outcome, ""

@@ -1,7 +1,7 @@
-"""Tasks in processes of their own, with limits of time and memory: a task that goes wrong costs itself and no other.
+"""Tasks in processes of their own, with limits of time and memory: a task that fails takes no other with it.
 
-A task's process is the leader of a session, so that it can be ended together with the solvers that it started; it
-ends with this process, whatever ends that.
+A task's process is the leader of a session, so that it can be ended together with the solvers that it started; it ends
+when this process does, however that ends.
 """
 
 from __future__ import annotations
@@ -23,13 +23,22 @@ from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
 from typing import IO
 
-__all__ = ["Ended", "Task", "begun", "note", "run_tasks"]
+__all__ = ["Ended", "Limits", "Task", "begun", "note", "run_tasks"]
 
 _FORK = multiprocessing.get_context("fork")
 _MEGABYTE = 1 << 20
 _WITHOUT_MEMORY = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGTRAP, signal.SIGILL)
 """How libraries end a process that gets no more memory; crashes for other reasons look the same from outside."""
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a run may use: processes at once, and seconds and megabytes of address space for each claim."""
+
+    jobs: int = 1
+    timeout: float = 300.0
+    memory: int = 4096
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,7 @@ class Task:
 class Ended:
     """How a task ended: with a ``text``, or with None and the ``failure`` in words.
 
-    ``begun`` is what the task gave to :func:`begun`, whatever came of it then.
+    ``begun`` is what the task gave to :func:`begun`, however it ended.
     """
 
     name: str
@@ -69,9 +78,9 @@ class _Running:
 
 _NOTE_BYTES = 200
 _notes: IO[bytes] | None = None
-"""In a task's process: where it says what it is at."""
+"""In a task's process: where it writes which question it works on."""
 _known: IO[bytes] | None = None
-"""Likewise: where it says what is known before it ends."""
+"""In a task's process: where it writes what is known before it ends."""
 
 
 def begun(text: str) -> None:
@@ -82,20 +91,19 @@ def begun(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Says which question a task is at; if its process dies, the failure ends with it.  Elsewhere, does nothing."""
+    """Notes which question a task works on; if its process dies, the failure says so.  Elsewhere, does nothing."""
     if _notes is not None:
         # at a place, for both processes have the file open and share its position
         os.pwrite(_notes.fileno(), text.encode(errors="replace")[:_NOTE_BYTES].ljust(_NOTE_BYTES), 0)
 
 
 POLL_SECONDS = 0.2
-"""So often it is asked whether to stop."""
+"""The interval at which ``stopped`` is asked."""
 
 _NEW_OBJECTS = 500_000
-"""A task looks for garbage each time that so many objects are new.
+"""A task collects garbage each time that this number of objects is new.
 
-It makes many terms and hardly any garbage in cycles: to look as often as Python does, through all terms, takes a fifth
-of its time.
+It makes many terms and hardly any cyclic garbage: collecting as often as Python does takes a fifth of its time.
 """
 
 
@@ -157,7 +165,7 @@ def _start(task: Task, timeout: float, memory: int, last: bool) -> _Running:
 
 
 def _noted(one: _Running) -> str:
-    """What a task said last that it was at."""
+    """The question that a task noted last."""
     said = os.pread(one.notes.fileno(), _NOTE_BYTES, 0).decode(errors="replace").strip()
     return f"; the last question was {said}" if said else ""
 
@@ -220,7 +228,7 @@ def _signal_name(number: int) -> str:
 
 
 def _child(task: Task, files: tuple[IO[bytes], IO[bytes], IO[bytes], IO[bytes]], timeout: float, memory: int) -> None:
-    """The other process: limits, the task, its answer in a file, and out, whatever happened."""
+    """The other process: limits, the task, its answer in a file, and out, whatever happens."""
     global _notes, _known
     answer, errors, _notes, _known = files
     os.setsid()
@@ -233,7 +241,7 @@ def _child(task: Task, files: tuple[IO[bytes], IO[bytes], IO[bytes], IO[bytes]],
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_AS, memory * _MEGABYTE)
     _limit(resource.RLIMIT_CPU, int(2 * timeout) + 10, 5)  # a process that outlives its supervisor ends all the same
-    gc.freeze()  # what the process began with is shared with the other one while nobody touches it
+    gc.freeze()  # memory from before the fork stays shared while it is not touched
     gc.set_threshold(_NEW_OBJECTS)
     try:
         said = ["done", task.run()]

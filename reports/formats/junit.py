@@ -37,8 +37,8 @@ def junit_text(outcomes: Sequence[ProofOutcome]) -> str:
         case = ET.SubElement(suite, "testcase", _clean(attributes))
         if kind:
             message = f"{outcome.status}, expected {outcome.expected}"
-            told = {"message": message} if kind == "skipped" else {"message": message, "type": outcome.status}
-            ET.SubElement(case, kind, _clean(told)).text = _visible(outcome.reason or message)
+            details = {"message": message} if kind == "skipped" else {"message": message, "type": outcome.status}
+            ET.SubElement(case, kind, _clean(details)).text = _visible(outcome.reason or message)
         ET.SubElement(case, "system-out").text = _visible("\n".join(_lines(outcome)))
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"

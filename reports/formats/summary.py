@@ -18,7 +18,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|<>&~$-])")
 
 
 def summary_text(outcomes: Sequence[ProofOutcome]) -> str:
-    """The Markdown text, in the order of the outcomes; what is not as expected is told first."""
+    """The Markdown text, in the order of the outcomes; what is not as expected comes first."""
     return "\n".join(_lines(list(outcomes))) + "\n"
 
 
@@ -57,10 +57,10 @@ def _lines(outcomes: list[ProofOutcome]) -> Iterator[str]:
         ]
         yield "| " + " | ".join(_escaped(cell) for cell in cells) + " |"
     for kind, words in _MANY.items():
-        found = Counter(o.status for o in outcomes if o.kind == kind and o.as_expected)
-        if found:
+        counts = Counter(o.status for o in outcomes if o.kind == kind and o.as_expected)
+        if counts:
             yield ""
-            yield f"As expected besides: {words}, {', '.join(f'{n} {status}' for status, n in sorted(found.items()))}."
+            yield f"As expected besides: {words}, {', '.join(f'{n} {status}' for status, n in sorted(counts.items()))}."
     refuted = [o for o in shown if o.counterexample]
     if refuted:
         yield ""

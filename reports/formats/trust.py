@@ -47,7 +47,7 @@ def _lines(mapping: TensorMapping) -> Iterator[str]:
 
 
 def _listed(what: str, texts: Iterable[str]) -> Iterator[str]:
-    """A line each, so that one more is one more line; "none" is said, too."""
+    """One line for each item, so that an addition is one added line in a diff; "none" where there are none."""
     yield from (f"  {what:<14} {text}" for text in list(texts) or ["none"])
 
 

@@ -1,4 +1,4 @@
-"""What the HTML page says of one claim: its verdict with all that belongs to it, in words for strangers.
+"""What the HTML page says of one claim: its verdict with all that belongs to it, in words for newcomers.
 
 Nothing is PROVED here because a record says so: the word is kept only where the record carries an intact certificate of
 the same claim, in which two solvers gave every obligation's expected answer.  REFUTED is kept only with a
@@ -56,13 +56,13 @@ VERDICTS: Mapping[str, tuple[str, str]] = {
 """The verdicts that the page counts: what each one says, and what it does not say."""
 
 MOST_OBLIGATIONS = 300
-"""So many obligations of a claim are listed one by one; the certificate has all."""
+"""The most obligations of a claim that are listed one by one; the certificate has all."""
 
 MOST_INPUTS = 16
-"""So many input elements and registers of a counterexample are listed."""
+"""The most input elements and registers of a counterexample that are listed."""
 
 MOST_PROGRAM = 20_000
-"""So many characters of a counterexample's device program are shown."""
+"""The most characters of a counterexample's device program that are shown."""
 
 WINDOW_ROWS, WINDOW_COLUMNS = 8, 8
 """The part of the output tensors that is shown of a counterexample; eight columns fit a phone."""
@@ -196,7 +196,7 @@ class InvariantView:
 
 @dataclass(frozen=True)
 class CertificateView:
-    """What the page tells of an intact certificate; ``sha256`` is the digest of the file's text."""
+    """What the page shows of an intact certificate; ``sha256`` is the digest of the file's text."""
 
     tool: str
     digest: str
@@ -342,8 +342,8 @@ def _groups(obligations: list[dict[str, Any]], solvers: Sequence[str]) -> Iterat
     """The obligations by group, in the order of the proof; the first MOST_OBLIGATIONS of them one by one."""
     left = MOST_OBLIGATIONS
     order = {o["group"]: number for number, o in reversed(list(enumerate(obligations)))}
-    for name, found in groupby(sorted(obligations, key=lambda o: order[o["group"]]), lambda o: o["group"]):
-        members = list(found)
+    for name, group in groupby(sorted(obligations, key=lambda o: order[o["group"]]), lambda o: o["group"]):
+        members = list(group)
         times = [_seconds(o, solvers) for o in members]
         meanings = list(dict.fromkeys(o["meaning"] for o in members))
         listed = list(zip(members, times, strict=True))[:left]

@@ -51,7 +51,7 @@ class ErrorSummary:
 
 @dataclass(frozen=True)
 class CampaignRecord:
-    """One campaign as its file tells it; ``errors`` has the relative errors of its samples by distribution."""
+    """One campaign as its file records it; ``errors`` has the relative errors of its samples by distribution."""
 
     name: str
     property: str
@@ -131,10 +131,10 @@ def _campaign(content: Mapping[str, Any]) -> CampaignRecord:
     titles = {"error": "in all", "input_error": "inputs", "arithmetic_error": "arithmetic"}
     summaries = []
     for key, title in titles.items():
-        found = content[key]
-        if found is not None:
-            numbers = [_finite(found[name]) for name in ("mean", "standard_deviation", "worst")]
-            summaries.append(ErrorSummary(title, int(found["count"]), *numbers))
+        statistics = content[key]
+        if statistics is not None:
+            numbers = [_finite(statistics[name]) for name in ("mean", "standard_deviation", "worst")]
+            summaries.append(ErrorSummary(title, int(statistics["count"]), *numbers))
     errors: dict[str, tuple[float, ...]] = {str(name): () for name in content["distributions"]}
     for sample in content["samples"]:
         if sample["error"] is not None:
@@ -193,13 +193,13 @@ def _scaling(content: Mapping[str, Any], source: str) -> Scaling:
         if not all(part.isascii() and part.isdigit() and int(part) > 0 for part in shape.split("x")):
             raise ValueError(f"a shape must be like 16x64, not {shape!r:.60}")
 
-    def cell(found: Mapping[str, Any] | None) -> Cell | None:
-        if found is None:
+    def cell(record: Mapping[str, Any] | None) -> Cell | None:
+        if record is None:
             return None
-        seconds = _finite(found["seconds"])
+        seconds = _finite(record["seconds"])
         if seconds <= 0:
             raise ValueError(f"seconds must be positive, not {seconds}")
-        return Cell(seconds, str(found["answer"]))
+        return Cell(seconds, str(record["answer"]))
 
     return Scaling(
         source=source,

@@ -50,7 +50,7 @@ def html_page(
     source: str = "",
     versions: Mapping[str, str] | None = None,
 ) -> str:
-    """The page, in the order of the outcomes; what is not as expected is told first.
+    """The page, in the order of the outcomes; what is not as expected comes first.
 
     By name of claim, ``comparisons`` has the outputs of counterexamples (or why they cannot be shown) and
     ``invariants`` readable lines by loop level; ``methods`` are those of mappings, in words.  ``source`` says in words
@@ -102,7 +102,7 @@ BRIEF: Mapping[str, tuple[str, str]] = {"rule": ("Rewrite rules", "rules"), "lem
 
 
 def _tables(views: Sequence[ClaimView]) -> list[tuple[str, str, bool, list[ClaimView]]]:
-    """Anchor, heading, whether they are proved, and claims of each table of claims that are told briefly."""
+    """Anchor, heading, whether they are proved, and claims of each table of claims that get one line each."""
     tables = []
     for kind, (heading, word) in BRIEF.items():
         members = [v for v in views if v.outcome.kind == kind and v.as_expected]
@@ -113,8 +113,8 @@ def _tables(views: Sequence[ClaimView]) -> list[tuple[str, str, bool, list[Claim
 
 def _counts(views: Sequence[ClaimView]) -> dict[str, int]:
     """How many claims have which verdict, the five of them always; claims without an answer where there are some."""
-    found = Counter(view.verdict for view in views)
-    return {verdict: found[verdict] for verdict in VERDICTS if verdict != NOT_RUN or found[verdict]}
+    counts = Counter(view.verdict for view in views)
+    return {verdict: counts[verdict] for verdict in VERDICTS if verdict != NOT_RUN or counts[verdict]}
 
 
 def _anchors(names: Iterable[str]) -> list[str]:

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 SERIES = 6
-"""So many colours and markers there are; further series use them again."""
+"""The number of colours and markers; further series reuse them."""
 
 _WIDTH, _HEIGHT = 400, 280
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 12, 44

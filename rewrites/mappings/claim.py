@@ -26,8 +26,8 @@ class MappingClaim:
     shape: tuple[int, ...] | None = None
     false: str = ""
 
-    def made(self) -> TensorMapping:
-        """The mapping, built anew; raises ExtensionError where it has another name than the claim."""
+    def instantiate(self) -> TensorMapping:
+        """A new instance of the mapping; raises ExtensionError where it has another name than the claim."""
         mapping = self.build()
         if mapping.name != self.name:
             raise ExtensionError(
@@ -38,4 +38,4 @@ class MappingClaim:
     @cached_property
     def mapping(self) -> TensorMapping:
         """The mapping itself, built once."""
-        return self.made()
+        return self.instantiate()

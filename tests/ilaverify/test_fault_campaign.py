@@ -16,6 +16,7 @@ import chc.mapping.prove
 from chc.mapping.prove import claim_of
 from ilaverify import cli
 from ilaverify.proving.fault_campaign import Tried, run_campaign
+from ilaverify.proving.workers import Limits
 from reports.subjects import Mutant
 from rewrites.claims.subjects.mapping import MappingSubject
 from smt_encodings.claims import Answer, Obligation, Status, Verdict
@@ -74,7 +75,7 @@ def test_only_wrong_mutants_are_put_to_the_prover_and_counted_by_what_it_says() 
             ("g", crashes, says(Status.PROVED)), ("h", differs, says(Status.REFUTED)),
             ("beyond", differs, says(Status.PROVED)),
         ]),
-        8, seconds=3.0, jobs=2,
+        8, limits=Limits(2, 3.0),
     )  # fmt: skip
     assert [t.what for t in campaign.tried] == list("abcdefgh") and len(campaign.different) == 6
     assert [t.what for t in campaign.wrongly_proved] == ["c"]
@@ -92,7 +93,7 @@ def test_only_wrong_mutants_are_put_to_the_prover_and_counted_by_what_it_says() 
 def test_no_mutant_of_a_toy_is_proved_by_its_method() -> None:
     copying, sums = MappingSubject(mapping(copy_body, copy_body)), MappingSubject(RIGHT, SHAPE)
     for subject, seed in ((copying, 0), (sums, 1)):
-        campaign = run_campaign(subject, 10, seed=seed, seconds=10.0, jobs=2)
+        campaign = run_campaign(subject, 10, seed=seed, limits=Limits(2, 10.0))
         assert len(campaign.tried) == 10 and len(campaign.different) >= 4, campaign
         assert not campaign.wrongly_proved and not campaign.not_run
         assert set(campaign.not_proved) <= {"UNKNOWN", "REFUTED"}, campaign.not_proved

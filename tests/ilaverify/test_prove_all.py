@@ -27,8 +27,8 @@ from ilaverify.cli.outcomes import exit_code_of
 from ilaverify.identity import prover_identity, sources_stamp
 from ilaverify.proving import prove_all as module
 from ilaverify.proving import stored
-from ilaverify.proving.prove_all import Limits, prove_all
-from ilaverify.proving.workers import Task, run_tasks
+from ilaverify.proving.prove_all import prove_all
+from ilaverify.proving.workers import Limits, Task, run_tasks
 from reports.certificate import certificate_text, content_digest
 from reports.outcomes import NOT_RUN, ProofOutcome, tally
 from reports.store import CERTIFICATE, COUNTEREXAMPLE, ProofStore

@@ -33,6 +33,7 @@ from rewrites.compiler.codegen import (
     quantisation_of,
 )
 from rewrites.compiler.offload.compiler import offload
+from rewrites.compiler.offload.settings import Settings
 from tests.ilaverify.random_models import STYLES, Model, numbers, random_models
 from tests.rewrites.compiler.offload.offload_gates import gate
 
@@ -96,7 +97,7 @@ def claimed(implementation: Implementation, executed: Executed) -> NDArray[Any]:
 def agree(model: Model, style: str, targets: list[str], costs: str, options: Options) -> int:
     """Checks a model, calibrated on its own input or on another one; the number of operators with a bound."""
     graph = imported(model)
-    found = offload(graph, ALL, find_backends(targets), costs=costs, implementable=implementable)
+    found = offload(graph, ALL, find_backends(targets), Settings(costs=costs, implementable=implementable))
     x, sample = ({"x": numbers(s, model.seed + k, *model.shape)} for k, s in ((50, model.style), (51, style)))
     if model.style == "whole" and not {"sigmoid", "tanh", "layer_norm", "lstm", "gru", "rnn"} & set(graph.operators()):
         np.testing.assert_array_equal(run(found.graph, x)["y"], run(graph, x)["y"])  # no operation rounds

@@ -1,4 +1,4 @@
-"""What ilaverify is told of tiny_gemm; pyproject.toml names TARGET, and RULES, as entry points."""
+"""What ilaverify knows of tiny_gemm; pyproject.toml names TARGET, and RULES, as entry points."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["RULES", "TARGET"]
 
 
 def _campaigns() -> tuple[Campaign, ...]:
-    from .campaign import CAMPAIGN  # loaded when somebody asks for campaigns
+    from .campaign import CAMPAIGN  # loaded only for campaigns
 
     return (CAMPAIGN,)
 

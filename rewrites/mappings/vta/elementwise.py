@@ -197,18 +197,18 @@ def _domain(operation: Operation) -> tuple[tuple[str, Expr], ...]:
     room = DRAM_VECTORS - 4
     vectors = {None: 5, "matrix": 9, "row": 5}[operation.second]
     most = room // vectors
-    found = [
+    conditions = [
         (f"1 <= m <= {most}", (const(1, 32) <= ROWS) & (most >= ROWS)),
         (f"1 <= n <= {widest} vectors of 16 columns", (const(1, 32) <= COLUMNS) & (widest >= COLUMNS)),
     ]
     if operation.second == "row":
         text = f"5*m*n + 4*n <= {room} vectors of DRAM"
-        found.append((text, room >= ROWS * COLUMNS * 5 + COLUMNS * 4))
+        conditions.append((text, room >= ROWS * COLUMNS * 5 + COLUMNS * 4))
     else:
-        found.append((f"m*n <= {most} vectors of DRAM", most >= ROWS * COLUMNS))
+        conditions.append((f"m*n <= {most} vectors of DRAM", most >= ROWS * COLUMNS))
     if operation.bits:
-        found.append((f"imm <= {operation.most}", operation.most >= IMM))
-    return tuple(found)
+        conditions.append((f"imm <= {operation.most}", operation.most >= IMM))
+    return tuple(conditions)
 
 
 def ir_fragment(operation: Operation) -> Fragment:

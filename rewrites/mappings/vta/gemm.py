@@ -188,7 +188,7 @@ SAMPLES = (
 
 
 def sizes_of(rows: int, inputs: int, outputs: int, block_rows: int, block_in: int, block_out: int) -> dict[str, int]:
-    """Sizes for x [rows, inputs] and ``outputs`` outputs, in blocks of so many rows, inputs and outputs.
+    """Sizes for x [rows, inputs] and ``outputs`` outputs, in blocks of ``block_rows`` x ``block_in`` x ``block_out``.
 
     Raises SizeError where features are no multiples of 16, or a block does not divide its size.
     """
