@@ -72,6 +72,7 @@ def measure(application: str, proofs: Path) -> dict[str, Any]:
     from rewrites.claims.registry import entries, slug
     from rewrites.compiler.codegen import implementable
     from rewrites.compiler.offload.compiler import offload
+    from rewrites.compiler.offload.settings import Settings
 
     model = APPLICATIONS[application].build(0)
     start, used = time.perf_counter(), time.process_time()
@@ -82,7 +83,7 @@ def measure(application: str, proofs: Path) -> dict[str, Any]:
     known = {**{n: e for n, e in entries().items() if n in rules}, **mapping_entries(sorted(mappings))}
     gate = open_gate(known, proofs)
     opened = time.perf_counter()
-    whole = offload(graph, gate, targets, implementable=implementable)
+    whole = offload(graph, gate, targets, Settings(implementable=implementable))
     seconds, used = time.perf_counter() - start, time.process_time() - used
     found: dict[str, Any] = {
         "nodes": sum(graph.operators().values()),
@@ -97,8 +98,8 @@ def measure(application: str, proofs: Path) -> dict[str, Any]:
         "targets": {"all": _told(whole)},
     }
     for target in targets:
-        exact = offload(graph, gate, [target], flexible=False, implementable=implementable)
-        flexible = offload(graph, gate, [target], implementable=implementable)
+        exact = offload(graph, gate, [target], Settings(flexible=False, implementable=implementable))
+        flexible = offload(graph, gate, [target], Settings(implementable=implementable))
         found["targets"][target.name] = {"exact": _told(exact), "flexible": _told(flexible)}
     return found
 

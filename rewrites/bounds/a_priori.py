@@ -50,9 +50,9 @@ def _rounded(bound: Bound) -> Bound:
 def pooling(kind: str, x: Quantised, ideal: Reals, steps: int = 1) -> Bound:
     """Maximum, mean or sum pooling (``kind`` "max", "mean" or "add"); ``ideal`` are the exact results.
 
-    With ``steps`` the maximum or mean of pairs is taken so many times, and ``ideal`` are those of the first time.  Each
-    time adds an error of its own, at the range of what the accelerator then has, and enlarges no earlier one, because
-    neither a maximum nor a mean of two numbers changes by more than the numbers do.
+    With ``steps`` the maximum or mean of pairs is taken that many times, and ``ideal`` are those of the first time.
+    Each time adds an error of its own, at the range of what the accelerator then has, and enlarges no earlier one,
+    because neither a maximum nor a mean of two numbers changes by more than the numbers do.
 
     Raises ValueError for sums more than once.
     """
@@ -176,8 +176,9 @@ def attention(keys: Quantised, query: Quantised, ideal: Reals, weight_bias: int,
 def convolution(x: Reals, w: Reals, magnitude: Reals, weight_bits: int) -> Bound:
     """HLSCNN's convolution without bias of quantised x [..., C, H, W] and w [F, C, K, L].
 
-    It is that of the hardware with weights of so many bits (:data:`~accel_models.hlscnn.options.BY_WEIGHT_BITS`).
-    ``magnitude`` are the sums of magnitudes of the results' products.
+    It is that of the hardware with weights of ``weight_bits`` bits
+    (:data:`~accel_models.hlscnn.options.BY_WEIGHT_BITS`). ``magnitude`` are the sums of magnitudes of the results'
+    products.
     """
     blocks = -(-w.shape[1] // 8)
     given: dict[str, float | Fraction] = {

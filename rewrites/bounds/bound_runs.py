@@ -66,13 +66,13 @@ def survey_bound(operator: Operator) -> Runs:
     draw, count, at = random.Random(0), 0, dict[str, None]()
     for attempt in range(MOST_TRIES):
         data = _drawn(operator.theorem, draw, attempt)
-        found = beyond(operator, data)
-        if found is None:
+        excess = beyond(operator, data)
+        if excess is None:
             continue
         count += 1
         at[", ".join(f"{n} = {v}" for n, v in {**data.extents, **data.biases}.items()) or "scalars"] = None
-        if found:
-            return Runs(count, tuple(at), difference={"data": data, "seen": found}, shown=found)
+        if excess:
+            return Runs(count, tuple(at), difference={"data": data, "seen": excess}, shown=excess)
         if count >= RUNS:
             break
     places = (*list(at)[:4], "...") if len(at) > 4 else tuple(at)
@@ -372,19 +372,21 @@ class _Device:
 
 def _measured(theorem: Theorem, data: Data) -> dict[str, Fraction]:
     """Sizes, biases, magnitudes and errors of leaves, and ranges, as the data have them."""
-    found = {n: Fraction(v) for n, v in data.biases.items()}
-    found |= {n: Fraction(data.extents[i]) for i, n in theorem.counts.items()}
+    measured = {n: Fraction(v) for n, v in data.biases.items()}
+    measured |= {n: Fraction(data.extents[i]) for i, n in theorem.counts.items()}
     for leaf, (form, bias, error, magnitude, *_) in theorem.leaves.items():
         if not form:
             continue
         most = max((abs(v) for v in data.reals[leaf].values()), default=Fraction(0))
-        found[magnitude] = max(most, found[magnitude] if magnitude in found and not magnitude[:1].isdigit() else most)
+        measured[magnitude] = max(
+            most, measured[magnitude] if magnitude in measured and not magnitude[:1].isdigit() else most
+        )
         if error != "0":
             off = (
                 abs(v - number(data.words[leaf][k], form, data.biases.get(bias, 0)))
                 for k, v in data.reals[leaf].items()
             )
-            found[error] = max([*off, found.get(error, Fraction(0))])
+            measured[error] = max([*off, measured.get(error, Fraction(0))])
     real = _Real(theorem, data)
     for name, terms in theorem.ranges.items():
         if name == "0":  # signs, which the data have
@@ -393,10 +395,10 @@ def _measured(theorem: Theorem, data: Data) -> dict[str, Fraction]:
             least = isinstance(term, tuple) and term[0] == "at least"
             values = list(_values(real, term[1] if least else term))
             if least:
-                found[name] = min([*(v.low for v in values), *([found[name]] if name in found else [])])
+                measured[name] = min([*(v.low for v in values), *([measured[name]] if name in measured else [])])
             else:
-                found[name] = max([*(v.magnitude for v in values), found.get(name, Fraction(0))])
-    return found
+                measured[name] = max([*(v.magnitude for v in values), measured.get(name, Fraction(0))])
+    return measured
 
 
 def _values(real: _Real, term: Term) -> Iterator[Interval]:

@@ -103,9 +103,9 @@ def updated(document: str) -> str:
     """The document with all generated parts renewed; raises ValueError where one has no place."""
     for name, lines in PARTS.items():
         begin, end = f"<!-- {name}: written by python -m rewrites.bounds --write -->", f"<!-- end of {name} -->"
-        head, found, rest = document.partition(begin)
+        head, opened, rest = document.partition(begin)
         _, closed, tail = rest.partition(end)
-        if not found or not closed:
+        if not opened or not closed:
             raise ValueError(f"the document must have the lines {begin!r} and {end!r}")
         document = "\n".join([head + begin, "", *lines(), "", closed + tail])
     return document

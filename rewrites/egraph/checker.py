@@ -34,12 +34,12 @@ def check_explanation(explanation: Explanation, start: Term, end: Term, sides: S
     _check_chain("the whole", explanation.chain, start, end, explanation.lines, len(explanation.lines))
 
 
-def _check_rule(name: str, rule: Rule, given: Substitution[Term], wanted: tuple[Term, Term], sides: Sides) -> None:
+def _check_rule(name: str, rule: Rule, given: Substitution[Term], terms: tuple[Term, Term], sides: Sides) -> None:
     try:
         left, right = sides(rule, given)
     except EGraphError as error:
         raise EGraphError(f"{name}: the rule {rule.name} must apply; {error}") from error
-    if left is not wanted[0] or right is not wanted[1]:
+    if left is not terms[0] or right is not terms[1]:
         raise EGraphError(f"{name}: the terms must be the sides of the rule {rule.name} under its substitution")
 
 

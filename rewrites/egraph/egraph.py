@@ -259,8 +259,8 @@ class EGraph:
         """Brings the fact about a node's class up to date."""
         assert self._analysis is not None
         at = self.find(number)
-        made = self._analysis.make(self._symbols[number], [self.fact(o) for o in self._operands[number]])
-        fact = self._analysis.merge(self._facts[at], made)
+        own = self._analysis.make(self._symbols[number], [self.fact(o) for o in self._operands[number]])
+        fact = self._analysis.merge(self._facts[at], own)
         if fact != self._facts[at]:
             self._facts[at] = fact
             self._stale += self._parents[at]

@@ -38,10 +38,10 @@ class Extraction:
 
     def numbers(self, egraph: EGraph) -> tuple[int, ...]:
         """The chosen terms of the roots as e-nodes, by which ``EGraph.explain`` says why they equal the roots."""
-        made: dict[int, int] = {}
+        numbers: dict[int, int] = {}
         for c, node in self.chosen.items():
-            made[c] = egraph.add(node.symbol, [made[o] for o in node.classes])
-        return tuple(made[egraph.find(root)] for root in self.roots)
+            numbers[c] = egraph.add(node.symbol, [numbers[o] for o in node.classes])
+        return tuple(numbers[egraph.find(root)] for root in self.roots)
 
 
 def extract(egraph: EGraph, roots: Sequence[int], costs: Sequence[Cost], budget: int = 20_000) -> Extraction:
@@ -53,20 +53,20 @@ def extract(egraph: EGraph, roots: Sequence[int], costs: Sequence[Cost], budget:
     """
     if not costs:
         raise EGraphError("extraction must be given a cost function; none was given")
-    found = _reachable(egraph, roots)
-    prices = {n.number: _price(egraph, n, costs) for nodes in found.values() for n in nodes}
-    joined = _joined(prices, found, len(costs))
-    places = {c: place for place, c in enumerate(found)}
+    classes_needed = _reachable(egraph, roots)
+    prices = {n.number: _price(egraph, n, costs) for nodes in classes_needed.values() for n in nodes}
+    joined = _joined(prices, classes_needed, len(costs))
+    places = {c: place for place, c in enumerate(classes_needed)}
     options: dict[int, list[Option]] = {}
-    for c, nodes in found.items():
+    for c, nodes in classes_needed.items():
         usable = [n for n in nodes if n.number in joined]
         options[places[c]] = [
             Option(joined[n.number], union(1 << places[o] for o in n.classes), ((places[c], n.number),)) for n in usable
         ]
-    wanted = union(1 << places[egraph.find(root)] for root in roots)
-    solution = solve(Problem(options, wanted), budget)
-    by_number = {n.number: n for nodes in found.values() for n in nodes}
-    classes = list(found)
+    root_places = union(1 << places[egraph.find(root)] for root in roots)
+    solution = solve(Problem(options, root_places), budget)
+    by_number = {n.number: n for nodes in classes_needed.values() for n in nodes}
+    classes = list(classes_needed)
     chosen = {classes[place]: by_number[number] for place, number in solution.picks.items()}
     original = _original(egraph, roots, by_number)
     optimal = solution.optimal
@@ -86,14 +86,14 @@ def extract(egraph: EGraph, roots: Sequence[int], costs: Sequence[Cost], budget:
 
 def _reachable(egraph: EGraph, roots: Sequence[int]) -> dict[int, list[ENode]]:
     """The classes that the roots may need, in increasing order, with their e-nodes."""
-    found: dict[int, list[ENode]] = {}
+    reachable: dict[int, list[ENode]] = {}
     stack = [egraph.find(root) for root in roots]
     while stack:
         c = stack.pop()
-        if c not in found:
-            found[c] = list(egraph.nodes(c))
-            stack += [o for n in found[c] for o in n.classes]
-    return dict(sorted(found.items()))
+        if c not in reachable:
+            reachable[c] = list(egraph.nodes(c))
+            stack += [o for n in reachable[c] for o in n.classes]
+    return dict(sorted(reachable.items()))
 
 
 def _price(egraph: EGraph, node: ENode, costs: Sequence[Cost]) -> tuple[int, ...] | None:
@@ -110,7 +110,7 @@ def _price(egraph: EGraph, node: ENode, costs: Sequence[Cost]) -> tuple[int, ...
 
 
 def _joined(
-    prices: Mapping[int, tuple[int, ...] | None], found: Mapping[int, Sequence[ENode]], count: int
+    prices: Mapping[int, tuple[int, ...] | None], classes: Mapping[int, Sequence[ENode]], count: int
 ) -> dict[int, int]:
     """One integer for several costs, whose sums over selections compare as the costs do in order.
 
@@ -123,7 +123,7 @@ def _joined(
         for number, price in finite.items():
             result[number] += weight * price[i]
         most = sum(
-            max((finite[n.number][i] for n in nodes if n.number in finite), default=0) for nodes in found.values()
+            max((finite[n.number][i] for n in nodes if n.number in finite), default=0) for nodes in classes.values()
         )
         weight *= most + 1
     return result

@@ -1,7 +1,7 @@
 """The checker of rewritten graphs: explanations must lead from each output of the one graph to that of the other.
 
 Like ``checker`` it knows nothing of the e-graph. Graphs become terms node by node; a constant's term has the digest of
-its data, so digests are computed anew.
+its data, so digests are recomputed.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def to_graph(network: Network, extraction: Extraction, constants: Mapping[str, A
     """The graph of what was extracted for the network's outputs.
 
     It has all inputs of the original. Constants that rules brought in are in ``constants`` by digest. Types are
-    inferred anew. A node stems from what the first original node of its class stems from. Raises EGraphError where the
+    inferred again. A node stems from what the first original node of its class stems from. Raises EGraphError where the
     extraction is of other roots, a type is not what is inferred, or an input or a constant is unknown.
     """
     egraph, graph = network.egraph, network.graph
@@ -139,8 +139,8 @@ def _data(digest: str, of: TensorType, graph: Graph, constants: Mapping[str, Arr
 
 def explain_outputs(network: Network, extraction: Extraction) -> dict[str, Explanation]:
     """For each output, why what was extracted for it equals what it was."""
-    made = extraction.numbers(network.egraph)
+    chosen = extraction.numbers(network.egraph)
     return {
         name: network.egraph.explain(number, new)
-        for (name, number), new in zip(network.outputs.items(), made, strict=True)
+        for (name, number), new in zip(network.outputs.items(), chosen, strict=True)
     }

@@ -118,14 +118,14 @@ def matches(pattern: Pattern, egraph: EGraph, number: int) -> Iterator[Substitut
     """The substitutions under which the class of an e-node has the pattern's term; each once, up to equality."""
     seen: set[Hashable] = set()
     for operands, values in _match(pattern, egraph, number, {}, {}):
-        found = Substitution.of(operands, values)
+        substitution = Substitution.of(operands, values)
         key = (
-            tuple((name, egraph.find(o)) for name, o in found.operands),
-            tuple((name, identity(v)) for name, v in found.values),
+            tuple((name, egraph.find(o)) for name, o in substitution.operands),
+            tuple((name, identity(v)) for name, v in substitution.values),
         )
         if key not in seen:
             seen.add(key)
-            yield found
+            yield substitution
 
 
 _Matched: TypeAlias = "tuple[dict[str, int], dict[str, Hashable]]"
@@ -173,16 +173,16 @@ def _fields(pattern: Operator, node: ENode, values: dict[str, Hashable]) -> dict
         if [name for name, _ in pattern.attributes] != [name for name, _ in node.symbol.attributes]:
             return None
         given = (value for _, value in node.symbol.attributes)
-        pairs += zip((wanted for _, wanted in pattern.attributes), given, strict=True)
+        pairs += zip((expected for _, expected in pattern.attributes), given, strict=True)
     bound = dict(values)
-    for wanted, value in pairs:
-        if isinstance(wanted, Bound):
-            if wanted.name in bound and identity(bound[wanted.name]) != identity(value):
+    for expected, value in pairs:
+        if isinstance(expected, Bound):
+            if expected.name in bound and identity(bound[expected.name]) != identity(value):
                 return None
-            if wanted.where is not None and not wanted.where(value):
+            if expected.where is not None and not expected.where(value):
                 return None
-            bound[wanted.name] = value
-        elif identity(wanted) != identity(value):
+            bound[expected.name] = value
+        elif identity(expected) != identity(value):
             return None
     return bound
 
@@ -220,21 +220,21 @@ def build(pattern: Pattern, maker: Maker[T], typing: Typing, substitution: Subst
     values = dict(substitution.values)
     bindings = Bindings(values, {name: maker.type_of(o) for name, o in operands.items()})
 
-    def field(wanted: object) -> Hashable:
-        if isinstance(wanted, Bound):
-            if wanted.name not in values:
-                raise EGraphError(f"a substitution must have a value for {wanted.name}; it has none")
-            if wanted.where is not None and not wanted.where(values[wanted.name]):
-                raise EGraphError(f"{wanted.name} must be as its pattern says, not {values[wanted.name]!r}")
-            return values[wanted.name]
-        return wanted.value(bindings) if isinstance(wanted, Computed) else wanted
+    def field(part: object) -> Hashable:
+        if isinstance(part, Bound):
+            if part.name not in values:
+                raise EGraphError(f"a substitution must have a value for {part.name}; it has none")
+            if part.where is not None and not part.where(values[part.name]):
+                raise EGraphError(f"{part.name} must be as its pattern says, not {values[part.name]!r}")
+            return values[part.name]
+        return part.value(bindings) if isinstance(part, Computed) else part
 
-    def made(at: Pattern) -> T:
+    def built(at: Pattern) -> T:
         if isinstance(at, Variable):
             if at.name not in operands:
                 raise EGraphError(f"a substitution must have an operand for {at.name}; it has none")
             return operands[at.name]
-        inner = [made(o) for o in at.operands]
+        inner = [built(o) for o in at.operands]
         if isinstance(at.attributes, Bound):
             given = field(at.attributes)
             if not isinstance(given, tuple) or not all(isinstance(p, tuple) and len(p) == 2 for p in given):
@@ -248,4 +248,4 @@ def build(pattern: Pattern, maker: Maker[T], typing: Typing, substitution: Subst
             type_ = field(at.type)
         return maker.add(Symbol(at.operator, attributes, type_), inner)
 
-    return made(pattern)
+    return built(pattern)

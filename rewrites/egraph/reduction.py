@@ -45,11 +45,11 @@ def necessary(problem: Problem) -> dict[int, int]:
                     common = below if common is None else common & below
         if common is None:
             continue
-        found = common | 1 << c
+        needs = common | 1 << c
         if c in known:
-            found &= known[c]
-        if known.get(c) != found:
-            known[c] = found
+            needs &= known[c]
+        if known.get(c) != needs:
+            known[c] = needs
             work.update(dict.fromkeys(users.get(c, ())))
     return known
 
@@ -57,7 +57,7 @@ def necessary(problem: Problem) -> dict[int, int]:
 def reduced(problem: Problem) -> Problem:
     """A problem with the same least cost, whose options name what they stand for in the given one.
 
-    Raises EGraphError where a class that is wanted cannot be got.
+    Raises EGraphError where a root cannot be selected.
     """
     while True:
         smaller = _inlined(_freed(_pruned(problem)))
@@ -77,20 +77,20 @@ def _pruned(problem: Problem) -> Problem:
                 for o in problem.options[c]
                 if all(n in always for n in bits(o.needs)) and not union(always[n] for n in bits(o.needs)) >> c & 1
             )
-    live, work = 0, problem.wanted
+    live, work = 0, problem.roots
     while work:
         for c in bits(work):
             if c not in options:
                 raise EGraphError("what is extracted must have a node of finite cost that does not depend on itself")
         live |= work
         work = union(o.needs for c in bits(work) for o in options[c]) & ~live
-    return Problem({c: options[c] for c in bits(live)}, problem.wanted)
+    return Problem({c: options[c] for c in bits(live)}, problem.roots)
 
 
 def _freed(problem: Problem) -> Problem:
-    """Without needs that are paid anyway, with what is always needed wanted, and without dominated options."""
+    """With all classes that are always needed as roots, and without needs that these pay and dominated options."""
     always = necessary(problem)
-    paid = union(always[c] for c in bits(problem.wanted))
+    paid = union(always[c] for c in bits(problem.roots))
     knots = _knots(problem)
     options = {}
     for c in problem.options:
@@ -150,7 +150,7 @@ def _inlined(problem: Problem) -> Problem:
             users.setdefault(need, set()).add(c)
     for c in sorted(options):
         owners = users.get(c, set())
-        if problem.wanted >> c & 1 or len(owners) != 1:
+        if problem.roots >> c & 1 or len(owners) != 1:
             continue
         (owner,) = owners
         count = sum(len(options[c]) if o.needs >> c & 1 else 1 for o in options[owner])
@@ -170,7 +170,7 @@ def _inlined(problem: Problem) -> Problem:
             users[need].add(owner)
         options[owner] = tuple(joined)
         del options[c]
-    return Problem(options, problem.wanted)
+    return Problem(options, problem.roots)
 
 
 def components(problem: Problem) -> list[Problem]:
@@ -183,6 +183,6 @@ def components(problem: Problem) -> list[Problem]:
         for member in bits(group):
             groups[member] = group
     return [
-        Problem({c: problem.options[c] for c in bits(group)}, problem.wanted & group)
+        Problem({c: problem.options[c] for c in bits(group)}, problem.roots & group)
         for group in dict.fromkeys(groups[c] for c in sorted(groups))
     ]

@@ -76,9 +76,9 @@ class PatternRewrite:
 
     def matches(self, egraph: EGraph, number: int) -> Iterator[Substitution[int]]:
         """The substitutions under which the class of an e-node has the left side, and the condition holds."""
-        for found in matches(self.left, egraph, number):
-            if self._holds(egraph, found):
-                yield found
+        for substitution in matches(self.left, egraph, number):
+            if self._holds(egraph, substitution):
+                yield substitution
 
     def sides(self, maker: Maker[T], substitution: Substitution[T]) -> tuple[T, T]:
         """The two sides; raises EGraphError where the condition does not hold or the substitution lacks a variable."""

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, TypeAlias
 
 from .egraph import EGraph
 from .explanation import Substitution
@@ -20,6 +20,9 @@ from .rewrite import Rewrite
 from .terms import EGraphError, Symbol, identity
 
 __all__ = ["Limits", "RuleStatistics", "Saturation", "Stop", "saturate"]
+
+Match: TypeAlias = "tuple[Rewrite, Substitution[int]]"
+"""A rewrite, and the substitution under which it applies."""
 
 
 class Stop(Enum):
@@ -139,112 +142,103 @@ def saturate(
 
     Raises EGraphError where two rewrites have one name, and what a rewrite's ``sides`` raises for its own matches.
     """
-    statistics = {r.rule.name: RuleStatistics() for r in rewrites}
-    if len(statistics) != len(rewrites):
-        raise EGraphError("rewrites must have different names; give each rule once")
-    end = clock() + limits.seconds
-    backoff = _Backoff(limits, list(statistics))
-    egraph.rebuild()
-    done: set[Hashable] = set()
-    iteration = 0
-    while True:
-        stop = Stop.ITERATIONS if iteration >= limits.iterations else None
-        if stop is None:
-            before = egraph.size, egraph.unions
-            found, stop = _matches(egraph, rewrites, backoff, iteration, statistics, end, clock)
+    return _Saturating(egraph, rewrites, limits, clock).run()
+
+
+class _Saturating:
+    """One saturation: the e-graph, its rewrites, and what they have used of the limits."""
+
+    def __init__(self, egraph: EGraph, rewrites: Sequence[Rewrite], limits: Limits, clock: Callable[[], float]) -> None:
+        self._egraph, self._rewrites, self._limits, self._clock = egraph, rewrites, limits, clock
+        self._statistics = {r.rule.name: RuleStatistics() for r in rewrites}
+        if len(self._statistics) != len(rewrites):
+            raise EGraphError("rewrites must have different names; give each rule once")
+        self._end = clock() + limits.seconds
+        self._backoff = _Backoff(limits, list(self._statistics))
+        self._done: set[Hashable] = set()  # matches that were made equal, up to equality: what is equal stays equal
+
+    def run(self) -> Saturation:
+        egraph = self._egraph
+        egraph.rebuild()
+        iteration = 0
+        while True:
+            stop = Stop.ITERATIONS if iteration >= self._limits.iterations else None
             if stop is None:
-                stop = _apply(egraph, found, done, statistics, limits, end, clock)
-            egraph.rebuild()
-            iteration += 1
-            if stop is None and before == (egraph.size, egraph.unions) and not backoff.release(iteration - 1):
-                stop = Stop.SATURATED
-        if stop is not None:
-            return Saturation(stop, iteration, len(egraph), len(egraph.classes()), statistics)
+                before = egraph.size, egraph.unions
+                matches, stop = self._matches(iteration)
+                if stop is None:
+                    stop = self._apply(matches)
+                egraph.rebuild()
+                iteration += 1
+                if stop is None and before == (egraph.size, egraph.unions) and not self._backoff.release(iteration - 1):
+                    stop = Stop.SATURATED
+            if stop is not None:
+                return Saturation(stop, iteration, len(egraph), len(egraph.classes()), self._statistics)
 
-
-def _matches(
-    egraph: EGraph,
-    rewrites: Sequence[Rewrite],
-    backoff: _Backoff,
-    iteration: int,
-    statistics: Mapping[str, RuleStatistics],
-    end: float,
-    clock: Callable[[], float],
-) -> tuple[list[tuple[Rewrite, Substitution[int]]], Stop | None]:
-    """All matches of rules that are not banned. A rule with too many is banned, and has none."""
-    classes = egraph.classes()
-    having: dict[str, dict[int, None]] = {}
-    for c in classes:
-        for node in egraph.nodes(c):
-            having.setdefault(node.symbol.operator, {})[c] = None
-    found: list[tuple[Rewrite, Substitution[int]]] = []
-    for rewrite in rewrites:
-        name = rewrite.rule.name
-        most = backoff.most(name, iteration)
-        if most is None:
-            continue
-        start = clock()
-        own: list[tuple[Rewrite, Substitution[int]]] = []
-        for c in classes if rewrite.operator is None else having.get(rewrite.operator, {}):
-            for substitution in rewrite.matches(egraph, c):
-                own.append((rewrite, substitution))
-                if len(own) > most:
+    def _matches(self, iteration: int) -> tuple[list[Match], Stop | None]:
+        """All matches of rules that are not banned. A rule with too many is banned, and has none."""
+        classes = self._egraph.classes()
+        having: dict[str, dict[int, None]] = {}
+        for c in classes:
+            for node in self._egraph.nodes(c):
+                having.setdefault(node.symbol.operator, {})[c] = None
+        matches: list[Match] = []
+        for rewrite in self._rewrites:
+            name = rewrite.rule.name
+            counts = self._statistics[name]
+            most = self._backoff.most(name, iteration)
+            if most is None:
+                continue
+            start = self._clock()
+            own: list[Match] = []
+            for c in classes if rewrite.operator is None else having.get(rewrite.operator, {}):
+                for substitution in rewrite.matches(self._egraph, c):
+                    own.append((rewrite, substitution))
+                    if len(own) > most:
+                        break
+                    if self._clock() > self._end:
+                        return matches, Stop.SECONDS
+                if len(own) > most or self._clock() > self._end:
                     break
-                if clock() > end:
-                    return found, Stop.SECONDS
-            if len(own) > most or clock() > end:
-                break
-        statistics[name].matches += len(own)
-        statistics[name].seconds += clock() - start
-        if clock() > end:
-            return found, Stop.SECONDS
-        if len(own) > most:
-            backoff.ban(name, iteration)
-            statistics[name].bans += 1
-        else:
-            found += own
-    return found, None
-
-
-def _apply(
-    egraph: EGraph,
-    found: Sequence[tuple[Rewrite, Substitution[int]]],
-    done: set[Hashable],
-    statistics: Mapping[str, RuleStatistics],
-    limits: Limits,
-    end: float,
-    clock: Callable[[], float],
-) -> Stop | None:
-    """Makes the two sides of each match equal, until a limit is reached.
-
-    ``done`` are matches that were made equal before, up to equality: what is equal stays equal.
-    """
-    lookup = _Lookup(egraph)
-    for rewrite, substitution in found:
-        told = statistics[rewrite.rule.name]
-        start = clock()
-        if start > end:
-            return Stop.SECONDS
-        if egraph.size >= limits.nodes:
-            return Stop.NODES
-        operands = tuple(egraph.find(o) for _, o in substitution.operands)
-        key = (rewrite.rule.name, operands, identity(substitution.values))
-        if key in done:
-            told.known += 1
-            continue
-        done.add(key)
-        try:
-            left, right = rewrite.sides(lookup, substitution)
-            same = egraph.find(left) == egraph.find(right)
-        except _Missing:
-            same = False
-        if same:
-            told.known += 1
-        else:
-            left, right = rewrite.sides(egraph, substitution)
-            if egraph.merge(left, right, rewrite.rule, substitution):
-                told.applied += 1
+            counts.matches += len(own)
+            counts.seconds += self._clock() - start
+            if self._clock() > self._end:
+                return matches, Stop.SECONDS
+            if len(own) > most:
+                self._backoff.ban(name, iteration)
+                counts.bans += 1
             else:
-                told.known += 1
-        told.seconds += clock() - start
-    return None
+                matches += own
+        return matches, None
+
+    def _apply(self, matches: Sequence[Match]) -> Stop | None:
+        """Makes the two sides of each match equal, until a limit is reached."""
+        egraph, lookup = self._egraph, _Lookup(self._egraph)
+        for rewrite, substitution in matches:
+            counts = self._statistics[rewrite.rule.name]
+            start = self._clock()
+            if start > self._end:
+                return Stop.SECONDS
+            if egraph.size >= self._limits.nodes:
+                return Stop.NODES
+            operands = tuple(egraph.find(o) for _, o in substitution.operands)
+            key = (rewrite.rule.name, operands, identity(substitution.values))
+            if key in self._done:
+                counts.known += 1
+                continue
+            self._done.add(key)
+            try:
+                left, right = rewrite.sides(lookup, substitution)
+                same = egraph.find(left) == egraph.find(right)
+            except _Missing:
+                same = False
+            if same:
+                counts.known += 1
+            else:
+                left, right = rewrite.sides(egraph, substitution)
+                if egraph.merge(left, right, rewrite.rule, substitution):
+                    counts.applied += 1
+                else:
+                    counts.known += 1
+            counts.seconds += self._clock() - start
+        return None

@@ -27,7 +27,7 @@ class Solution:
 def solve(problem: Problem, budget: int) -> Solution:
     """A cheap selection of the problem. The budget bounds the choices tried in each component; no clock is read.
 
-    Raises EGraphError where a class that is wanted cannot be got.
+    Raises EGraphError where a root cannot be selected.
     """
     picks: dict[int, int] = {}
     total, optimal = 0, True
@@ -44,11 +44,11 @@ def solve(problem: Problem, budget: int) -> Solution:
 
 def _used(problem: Problem, selection: Selection) -> list[int]:
     """The classes that a selection needs."""
-    found, work = 0, problem.wanted
+    used, work = 0, problem.roots
     while work:
-        found |= work
-        work = union(selection[c].needs for c in bits(work)) & ~found
-    return list(bits(found))
+        used |= work
+        work = union(selection[c].needs for c in bits(work)) & ~used
+    return list(bits(used))
 
 
 @dataclass
@@ -71,7 +71,7 @@ def branch_and_bound(problem: Problem, start: Selection, cost: int, budget: int)
     least = {c: min(o.cost for o in options) for c, options in problem.options.items()}
     best, best_cost = dict(start), cost
     chosen: dict[int, Option] = {}
-    needed = union(always[c] for c in bits(problem.wanted))
+    needed = union(always[c] for c in bits(problem.roots))
     bound = sum(least[c] for c in bits(needed))
     stack: list[_Frame] = []
 

@@ -1,7 +1,7 @@
 """Selections: one option for each class that is needed, without cycles, at the least total cost.
 
 This is extraction with everything else taken away. A *problem* has classes by number; each has *options*, which cost
-something and need further classes. A selection picks an option for the classes that are wanted and for all that these
+something and need further classes. A selection picks an option for the roots and for all classes that these
 need, such that no class needs itself. A class that is needed many times is paid once, so the cost is that of a DAG.
 Finding the cheapest is NP-hard; ``search`` does it within a budget, and this module has the heuristics it starts from.
 
@@ -30,10 +30,10 @@ class Option:
 
 @dataclass(frozen=True)
 class Problem:
-    """Options by class, and the set of classes that are wanted."""
+    """Options by class, and the set of classes that must be selected."""
 
     options: Mapping[int, Sequence[Option]]
-    wanted: int
+    roots: int
 
 
 Selection = Mapping[int, Option]
@@ -56,7 +56,7 @@ def union(sets: Iterable[int]) -> int:
 
 
 def cost_of(problem: Problem, selection: Selection) -> int | None:
-    """The cost of what a selection needs for the classes wanted; None where a class is missing or needs itself."""
+    """The cost of what a selection needs for the roots; None where a class is missing or needs itself."""
     order = _needed(problem, selection)
     return None if order is None else sum(selection[c].cost for c in order)
 
@@ -65,7 +65,7 @@ def _needed(problem: Problem, selection: Selection) -> list[int] | None:
     """The classes that a selection needs, operands first; None where one is missing or needs itself."""
     opened: set[int] = set()
     closed: dict[int, None] = {}
-    for start in bits(problem.wanted):
+    for start in bits(problem.roots):
         stack = [(start, False)]
         while stack:
             at, ready = stack.pop()

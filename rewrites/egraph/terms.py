@@ -19,7 +19,7 @@ class EGraphError(ValueError):
 
 
 def identity(value: Hashable) -> Hashable:
-    """A key that tells attribute values apart: 0.0 from -0.0, and 1 from 1.0 and True, which Python holds for equal."""
+    """A key that distinguishes attribute values: 0.0 from -0.0, and 1 from 1.0 and True, which are equal in Python."""
     if isinstance(value, float):
         return ("float", struct.pack("<d", value))
     if isinstance(value, tuple):

@@ -76,8 +76,8 @@ def _elementwise(name: str, lemma: str, law: str) -> Operator:
     symbols = {"A": "largest magnitude of an operand", "Y": "largest magnitude of the result"}
     a = d("given", names=["a", "accumulator", "A", "0", ""])
     other = _immediate(d, "by", "15") if law == "shift" else _immediate(d, "b", "A")
-    made = d.lemma(lemma, d(law, a, other))
-    d.lemma("VTA narrow", d.named(made, "Y"))
+    result = d.lemma(lemma, d(law, a, other))
+    d.lemma("VTA narrow", d.named(result, "Y"))
     note = "Exact. A second operand in the accumulator is no other case: it needs no widening."
     return Operator(f"VTA {name}", f"{name} of words, as bytes", symbols, tuple(d.steps), {"A": 60, "Y": 120}, note)
 

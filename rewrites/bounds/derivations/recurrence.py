@@ -33,7 +33,7 @@ def over_time(kind: str, given: Mapping[str, float | Fraction], steps: int) -> l
     values: dict[str, float | Fraction] = {**given, "e_h": Fraction(0)}
     if kind == "lstm":
         values["e_c"] = Fraction(0)
-    found: list[Bound] = []
+    over_steps: list[Bound] = []
     for step in range(steps):
         if kind == "lstm" and "C" not in given:
             values["C"] = Fraction(step)
@@ -44,10 +44,10 @@ def over_time(kind: str, given: Mapping[str, float | Fraction], steps: int) -> l
         errors = [b.value for b in bounds]
         unmet = tuple(dict.fromkeys(c for b in bounds for c in b.unmet))
         if unmet or errors[0] is None:
-            found.append(Bound(None, unmet))
+            over_steps.append(Bound(None, unmet))
             break
-        found.append(Bound(_up(errors[0]), ()))
+        over_steps.append(Bound(_up(errors[0]), ()))
         values["e_h"] = _up(errors[0])
         if kind == "lstm" and errors[1] is not None:
             values["e_c"] = _up(errors[1])
-    return found
+    return over_steps

@@ -16,7 +16,7 @@ __all__ = [
 
 
 def _bound(units: int) -> Fraction:
-    """So many units of 2^-24."""
+    """``units`` times 2^-24."""
     return Fraction(units, 1 << 24)
 
 

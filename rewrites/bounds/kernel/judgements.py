@@ -150,10 +150,10 @@ class Theorem:
         """How many values an index has, which must be one number."""
         known = self.counts.setdefault(self.index(index), count)
         need(known == count, f"{index} must have one number of values, not {known} and {count}")
-        found = amount(count)
-        whole = found.op == "constant" and found.value.denominator == 1 and found.value > 0
-        need(whole or found.op == "symbol", f"{index} must have a number of values, not {count}")
-        return found
+        formula = amount(count)
+        whole = formula.op == "constant" and formula.value.denominator == 1 and formula.value > 0
+        need(whole or formula.op == "symbol", f"{index} must have a number of values, not {count}")
+        return formula
 
 
 def need(met: bool, reason: str) -> None:

@@ -105,8 +105,8 @@ def _exact(value: Callable[..., Words], arguments: Callable[[], Iterable[tuple[W
 
 def _max_error(result: Words, a: Words, b: Words) -> tuple[Words, Words]:
     zero = np.zeros_like(a)
-    wanted = np.maximum(code_values(a, zero), code_values(b, zero))
-    return np.abs(code_values(result, zero) - wanted), np.zeros_like(a)
+    exact = np.maximum(code_values(a, zero), code_values(b, zero))
+    return np.abs(code_values(result, zero) - exact), np.zeros_like(a)
 
 
 ENCODE = (

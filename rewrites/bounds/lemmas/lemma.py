@@ -51,7 +51,7 @@ _BLOCK = 1 << 16
 
 
 def signed(words: Words, width: int) -> Words:
-    """Words of so many bits as two's complement."""
+    """Words of ``width`` bits as two's complement."""
     return words - ((words >> (width - 1) & 1) << width)
 
 

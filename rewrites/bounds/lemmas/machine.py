@@ -65,8 +65,8 @@ def _pe_add_bias(function: Function) -> Statement:
 def _pe_saturate(function: Function) -> Statement:
     (acc,) = _v(acc=32)
     high, low = const((1 << 19) - 1, 32), const(-((1 << 19) - 1) & 0xFFFFFFFF, 32)
-    wanted = ite(high.slt(acc), high, ite(acc.slt(low), low, acc))
-    return Statement((acc,), (), function(acc).sext(32) == wanted)
+    saturated = ite(high.slt(acc), high, ite(acc.slt(low), low, acc))
+    return Statement((acc,), (), function(acc).sext(32) == saturated)
 
 
 def _binary(width: int, operation: Callable[[Expr, Expr], Expr], wide: int) -> Callable[[Function], Every | Statement]:
@@ -105,9 +105,9 @@ def _divide(function: Function) -> Every:
     def error(result: Words, n: Words, d: Words) -> tuple[Words, Words]:
         top, bottom = n >> 16, d >> 16
         allowed = np.zeros_like(n)
-        wanted = np.where(bottom > 0, (top << 8) // np.maximum(bottom, 1), 0)
-        usable = (bottom > 0) & (wanted < 1024)
-        return np.where(usable, np.abs(result - (wanted << 12)), 0), allowed
+        quotient = np.where(bottom > 0, (top << 8) // np.maximum(bottom, 1), 0)
+        usable = (bottom > 0) & (quotient < 1024)
+        return np.where(usable, np.abs(result - (quotient << 12)), 0), allowed
 
     return Every(lambda: ((n << 16, d << 16) for n, d in blocks(0, 64, range(64))), error)
 

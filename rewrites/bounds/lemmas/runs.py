@@ -53,7 +53,7 @@ def _enumerated(function: Function, proof: Every) -> Runs:
 
 
 def _wrong(function: Function, proof: Every, arguments: tuple[Words, ...]) -> int | None:
-    """The first place at which the scalar interpreter's result is further off than it may be."""
+    """The first place at which the scalar interpreter's result is further off than the lemma allows."""
     run = compile_function(function)
     masks = [(1 << p.width) - 1 for p in function.params]
     operands = zip(*(a.tolist() for a in arguments), strict=True)
@@ -117,9 +117,11 @@ def operands_differ(lemma: Lemma, values: Mapping[str, int]) -> bool:
         *met, holds = compile_terms(proof.variables, roots)(*(values[v.name] for v in proof.variables))
         return all(met) and not holds
     _require_operands(lemma.name, names_of(lemma.function), values, int)
-    wanted = [values[name] for name in names_of(lemma.function)]
-    inside = (np.all([a == n for a, n in zip(block, wanted, strict=True)], axis=0).any() for block in proof.arguments())
-    return any(inside) and _wrong(lemma.function, proof, tuple(np.array([n], np.int64) for n in wanted)) is not None
+    operands = [values[name] for name in names_of(lemma.function)]
+    inside = (
+        np.all([a == n for a, n in zip(block, operands, strict=True)], axis=0).any() for block in proof.arguments()
+    )
+    return any(inside) and _wrong(lemma.function, proof, tuple(np.array([n], np.int64) for n in operands)) is not None
 
 
 def _require_operands(name: str, operands: Iterable[str], values: Mapping[str, object], kind: type) -> None:

@@ -23,7 +23,7 @@ from .operators import AcceleratorOperator
 __all__ = ["ALIGNMENT", "DeviceMemory", "device_memories", "host_plan", "host_problem"]
 
 ALIGNMENT = 64
-"""Host tensors begin at multiples of so many bytes: a cache line of common processors."""
+"""Host tensors are aligned to this number of bytes: a cache line of common processors."""
 _EFFORT = 100_000  # of the search, a fraction of a second
 
 
@@ -69,9 +69,9 @@ def device_memories(operator: AcceleratorOperator, call: Call) -> tuple[DeviceMe
 
     Raises ValueError or DoesNotFit where two of them overlap or one leaves its memory, which would be a bug.
     """
-    found = []
+    memories = []
     for memory, unit, capacity, regions in operator.programs[call.mapping].regions(call.sizes):
         buffers = [Buffer(name, size, 0, 1, fixed=address) for name, (address, size) in regions.items()]
         problem = MemoryProblem(buffers, capacity)
-        found.append(DeviceMemory(memory, unit, problem, plan_memory(problem)))
-    return tuple(found)
+        memories.append(DeviceMemory(memory, unit, problem, plan_memory(problem)))
+    return tuple(memories)

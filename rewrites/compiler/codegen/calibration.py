@@ -1,6 +1,6 @@
 """Ranges of accelerator nodes, from runs of the graph on the host.
 
-Number formats are chosen at compile time, so that somebody has to say how large numbers will be.  Calibration runs the
+Number formats are chosen at compile time, which needs to know how large numbers will be.  Calibration runs the
 graph on inputs and keeps the largest magnitudes at every accelerator node.  Without given inputs these are drawn:
 floats from the standard normal distribution, integers uniformly from what tables of the graph can be indexed with (0
 where there are none), Booleans from both.  What networks see in use may be larger: :attr:`Calibration.given` tells.
@@ -86,12 +86,12 @@ def _drawn(graph: Graph, number: int, generator: np.random.Generator) -> Array:
 def _table_rows(graph: Graph, number: int) -> int:
     """The least extent of an axis that is indexed with what depends on this input; 1 where there is none."""
     depends = {number}
-    found: list[int] = []
+    extents: list[int] = []
     for i, node in enumerate(graph.nodes):
         if depends.isdisjoint(node.operands):
             continue
         depends.add(i)
         if node.operator == "gather" and node.operands[1] in depends:
             table = graph.nodes[node.operands[0]].type
-            found.append(table.shape[integer_of(dict(node.attributes), "axis")])
-    return max(min(found, default=1), 1)
+            extents.append(table.shape[integer_of(dict(node.attributes), "axis")])
+    return max(min(extents, default=1), 1)

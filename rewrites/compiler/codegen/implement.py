@@ -14,10 +14,10 @@ __all__ = ["constants_of", "implement", "implementable", "quantisation_of"]
 
 
 def _code(operator: str) -> type[Implementation]:
-    found = accelerator_operator(operator)
-    if found is None or found.code is None:
+    accelerated = accelerator_operator(operator)
+    if accelerated is None or accelerated.code is None:
         raise CannotOffload(f"no code is generated for {operator}")
-    return found.code
+    return accelerated.code
 
 
 def implementable(node: Node, operand_types: Sequence[TensorType]) -> str | None:

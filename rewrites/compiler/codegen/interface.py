@@ -54,7 +54,7 @@ Ranges = Mapping[str, float]
 
 
 BLOCK = 1 << 16
-"""So many elements are quantised at a time: what is computed on the way stays in a processor's cache."""
+"""Elements that are quantised at a time, so that intermediate results stay in a processor's cache."""
 
 
 class CannotOffload(ValueError):
@@ -160,7 +160,7 @@ class Executed:
 
 
 class _Computed(Mapping[str, Reals]):
-    """Arrays by name that are computed when somebody looks at them."""
+    """Arrays by name that are computed on first use."""
 
     def __init__(self, functions: Mapping[str, Callable[[], Reals]]) -> None:
         self._functions = functions
@@ -240,20 +240,20 @@ class Implementation(ABC):
 
         Operands that were bound are not looked at.  Raises ValueError where a number is not finite.
         """
-        found = {
+        by_name = {
             name: self._bound[name] if name in self._bound else self._operand(name, array)
             for name, array in zip(self.operands, operands, strict=True)
         }
-        codes = {name: operand.codes for name, operand in found.items()}
+        codes = {name: operand.codes for name, operand in by_name.items()}
         changing = {name: c for name, c in codes.items() if name not in self._bound}
         outputs = [self._run_call(i, call, changing, devices) for i, call in enumerate(self.calls)]
         value = self._result(outputs)
         return Executed(
             value.astype(np.float32),
-            _Computed({name: partial(_reals, operand.array) for name, operand in found.items()}),
+            _Computed({name: partial(_reals, operand.array) for name, operand in by_name.items()}),
             codes,
-            _Computed({name: partial(self._values, name, operand.codes) for name, operand in found.items()}),
-            {name: operand.beyond for name, operand in found.items() if operand.beyond},
+            _Computed({name: partial(self._values, name, operand.codes) for name, operand in by_name.items()}),
+            {name: operand.beyond for name, operand in by_name.items() if operand.beyond},
         )
 
     def columns(self, number: int, operands: Sequence[Array]) -> Columns:
@@ -297,12 +297,12 @@ class Implementation(ABC):
             raise InstanceError(f"{self.node.operator} must have {len(self.calls)} programs, not {len(programs)}")
         for call, program in zip(self.calls, programs, strict=True):
             fragment = call.mapping.mapping.device
-            wanted, found = (
+            expected, stored = (
                 (fragment.name, fragment.ila.name, dict(call.sizes)),
                 (program.fragment, program.device, dict(program.sizes)),
             )
-            if wanted != found:
-                raise InstanceError(f"The program of {call.mapping.name} must be {wanted}, not {found}")
+            if expected != stored:
+                raise InstanceError(f"The program of {call.mapping.name} must be {expected}, not {stored}")
         self._programs = dict(enumerate(programs))
         self._columns.clear()
 
@@ -321,11 +321,11 @@ class Implementation(ABC):
 
     def _padded(self, program: Template, call: Call, codes: Mapping[str, Any]) -> Tensors:
         """The host tensors, with zeros up to the extents that the program sends."""
-        found = {}
+        padded = {}
         for name, tensor in self._tensors(call, codes).items():
             missing = program.inputs.get(name, 0) - len(tensor)
-            found[name] = np.pad(tensor, (0, missing)) if missing > 0 else tensor
-        return found
+            padded[name] = np.pad(tensor, (0, missing)) if missing > 0 else tensor
+        return padded
 
     @staticmethod
     @abstractmethod

@@ -80,38 +80,38 @@ class AcceleratorOperator(Operator):
 
         Raises KeyError for a mapping that code is not generated from.
         """
-        found: list[str] = []
+        names: list[str] = []
         for bounded in self.programs[mapping].bounds:
-            found.append(bound_name(bounded.name))
-            found += [f"lemma-{slug(lemma)}" for lemma in bounded.lemmas]
-            found += [f"error-{slug(rule)}" for rule in bounded.rules]
-        return tuple(dict.fromkeys(found))
+            names.append(bound_name(bounded.name))
+            names += [f"lemma-{slug(lemma)}" for lemma in bounded.lemmas]
+            names += [f"error-{slug(rule)}" for rule in bounded.rules]
+        return tuple(dict.fromkeys(names))
 
 
 def accelerator_operator(name: str) -> AcceleratorOperator | None:
     """The accelerator operator of that name; None for other operators."""
-    found = OPERATORS.get(name)
-    return found if isinstance(found, AcceleratorOperator) else None
+    operator = OPERATORS.get(name)
+    return operator if isinstance(operator, AcceleratorOperator) else None
 
 
 def operator_of(implementation: Implementation) -> AcceleratorOperator:
     """The operator that is implemented."""
-    found = accelerator_operator(implementation.node.operator)
-    assert found is not None, "implementations are of accelerator operators"
-    return found
+    operator = accelerator_operator(implementation.node.operator)
+    assert operator is not None, "implementations are of accelerator operators"
+    return operator
 
 
 def shapes_of(b: Assembly, name: str, of: Sequence[int], *ranks: int) -> list[tuple[int, ...]]:
     """The shapes of operands; raises GraphError unless they are float32 and have these ranks."""
     types = [b.type(x) for x in of]
     if any(t.dtype != "float32" or t.rank != rank for t, rank in zip(types, ranks, strict=True)):
-        wanted = ", ".join(map(str, ranks))
-        raise GraphError(f"{name} must be given float32 tensors with {wanted} axes, not {', '.join(map(str, types))}")
+        axes = ", ".join(map(str, ranks))
+        raise GraphError(f"{name} must be given float32 tensors with {axes} axes, not {', '.join(map(str, types))}")
     return [t.shape for t in types]
 
 
-def require_fit(b: Assembly, name: str, of: Sequence[int], fits: bool, wanted: str) -> None:
+def require_fit(b: Assembly, name: str, of: Sequence[int], fits: bool, required: str) -> None:
     """Raises GraphError where operands do not fit each other."""
     if not fits:
-        told = ", ".join(str(b.type(x)) for x in of)
-        raise GraphError(f"{name} must be given {wanted}, not {told}")
+        given = ", ".join(str(b.type(x)) for x in of)
+        raise GraphError(f"{name} must be given {required}, not {given}")

@@ -19,7 +19,7 @@ Columns = Mapping[str, NDArray[Any]]
 
 
 KEPT_BYTES = 1 << 29
-"""Commands of programs with the last run's data in them are kept up to so many bytes; others are made anew."""
+"""Commands with the last run's data are kept up to this number of bytes; others are generated again."""
 
 
 class Devices:
@@ -34,7 +34,7 @@ class Devices:
         self._left = KEPT_BYTES
 
     def keep(self, size: int) -> bool:
-        """Whether there is room to keep so many bytes of commands for later runs, which is taken then."""
+        """Reserves room for ``size`` bytes of commands for later runs; False where there is none."""
         if size > self._left:
             return False
         self._left -= size

@@ -46,15 +46,15 @@ class Definition:
 
     def matches(self, egraph: EGraph, number: int) -> Iterator[Substitution[int]]:
         """The operands for which the class of an e-node has the left side."""
-        for found in self._found(egraph, number):
-            substitution = Substitution.of(found, {})
+        for operands in self._operands(egraph, number):
+            substitution = Substitution.of(operands, {})
             try:
                 self.sides(Types(), substitution.moved(egraph.type_of))
             except EGraphError:
                 continue  # of another type of elements, or one that does not have the term's numbers
             yield substitution
 
-    def _found(self, egraph: EGraph, number: int) -> Iterator[dict[str, int]]:
+    def _operands(self, egraph: EGraph, number: int) -> Iterator[dict[str, int]]:
         if self.folding:
             yield from self._matched(self.term, number, Classes(egraph, self.constants), {})
         else:
@@ -86,8 +86,8 @@ class Definition:
         if not terms:
             yield dict(known)
             return
-        for found in self._matched(terms[0], numbers[0], view, known):
-            yield from self._all(terms[1:], numbers[1:], view, found)
+        for extended in self._matched(terms[0], numbers[0], view, known):
+            yield from self._all(terms[1:], numbers[1:], view, extended)
 
     def sides(self, maker: Maker[T], substitution: Substitution[T]) -> tuple[T, T]:
         """Both sides for given operands; raises EGraphError where these are not of one type of floats."""
@@ -123,7 +123,7 @@ class Definition:
 
 def definitions(constants: Constants) -> dict[str, Definition]:
     """Both directions for every operator without attributes whose term is of several operators that graphs have."""
-    found: dict[str, Definition] = {}
+    result: dict[str, Definition] = {}
     for name, operator in OPERATORS.items():
         if operator.scalar is None:
             continue
@@ -136,8 +136,8 @@ def definitions(constants: Constants) -> dict[str, Definition]:
         for folding in (False, True):
             title = f"definition of {name}, {'folded' if folding else 'unfolded'}"
             rule = Rule(title, text_digest(name, str(term)))
-            found[title] = Definition(rule, name, term, folding, constants)
-    return found
+            result[title] = Definition(rule, name, term, folding, constants)
+    return result
 
 
 def _expressible(term: Scalar) -> bool:

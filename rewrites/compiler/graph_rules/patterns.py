@@ -94,7 +94,7 @@ def pattern_of(tensor: Tensor) -> Pattern:
 @cache
 def scalar_operators() -> Mapping[str, str]:
     """The graph operators that apply one scalar operator to their operands, in their order, by that operator."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for name, operator in OPERATORS.items():
         if operator.scalar is None or operator.name == "cast":
             continue
@@ -104,8 +104,8 @@ def scalar_operators() -> Mapping[str, str]:
             continue
         plain = [a.payload for a in term.args if a.op == "variable"]
         if plain == list(NAMES[: len(term.args)]) and term.args:
-            found.setdefault(term.op, name)
-    return found
+            names.setdefault(term.op, name)
+    return names
 
 
 @dataclass
@@ -250,37 +250,37 @@ def _matched(pattern: Pattern, number: int, view: View, state: _State) -> Iterat
     for node in view.nodes(number):
         if pattern.operator not in ("input", "literal", node.operator) or len(node.type.shape) != len(pattern.shape):
             continue
-        found = _equal(pattern.shape, node.type.shape, state)
-        if found is None:
+        extended = _equal(pattern.shape, node.type.shape, state)
+        if extended is None:
             continue
         if pattern.operator == "input":
-            taken = found.inputs.get(pattern.name)
+            taken = extended.inputs.get(pattern.name)
             if taken is None or view.same(taken, number):
-                yield replace(found, inputs={**found.inputs, pattern.name: number if taken is None else taken})
+                yield replace(extended, inputs={**extended.inputs, pattern.name: number if taken is None else taken})
             return  # another node of the class is the same input
         if pattern.operator == "literal":
-            found = _literal(pattern.value, node.scalar, found)
-            if found is not None:
-                yield found
+            extended = _literal(pattern.value, node.scalar, extended)
+            if extended is not None:
+                yield extended
             continue
         if len(node.operands) != len(pattern.operands):
             continue
         given = {name: value for name, value in node.attributes if value is not None}
-        wanted = dict(pattern.attributes)
-        if given.keys() - wanted.keys():
+        required = dict(pattern.attributes)
+        if given.keys() - required.keys():
             continue
-        for name, value in wanted.items():
-            found = _equal(value, given.get(name), found) if found is not None else None
-        if found is not None:
-            yield from _all_matched(pattern.operands, node.operands, view, found)
+        for name, value in required.items():
+            extended = _equal(value, given.get(name), extended) if extended is not None else None
+        if extended is not None:
+            yield from _all_matched(pattern.operands, node.operands, view, extended)
 
 
 def _all_matched(patterns: Sequence[Pattern], numbers: Sequence[int], view: View, state: _State) -> Iterator[_State]:
     if not patterns:
         yield state
         return
-    for found in _matched(patterns[0], numbers[0], view, state):
-        yield from _all_matched(patterns[1:], numbers[1:], view, found)
+    for extended in _matched(patterns[0], numbers[0], view, state):
+        yield from _all_matched(patterns[1:], numbers[1:], view, extended)
 
 
 def _literal(value: Literal | None, scalar: Array | None, state: _State) -> _State | None:
@@ -305,10 +305,10 @@ def _equal(value: Symbolic, given: Attribute, state: _State) -> _State | None:
     if isinstance(value, tuple):
         if not isinstance(given, tuple) or len(given) != len(value):
             return None
-        found: _State | None = state
+        extended: _State | None = state
         for v, g in zip(value, given, strict=True):
-            found = _equal(v, g, found) if found is not None else None
-        return found
+            extended = _equal(v, g, extended) if extended is not None else None
+        return extended
     if isinstance(value, bool):
         return state if given is value or (given is None and not value) else None
     if isinstance(given, bool) or not isinstance(given, int):

@@ -73,8 +73,8 @@ class TensorRewrite:
 
     def matches(self, egraph: EGraph, number: int) -> Iterator[Substitution[int]]:
         """The instances whose left side is in the class of an e-node."""
-        for found in instances(self.claim, self.left, Classes(egraph, self.constants), number):
-            substitution = Substitution.of(found.inputs, found.sizes)
+        for instance in instances(self.claim, self.left, Classes(egraph, self.constants), number):
+            substitution = Substitution.of(instance.inputs, instance.sizes)
             try:
                 self.sides(Types(), substitution.moved(egraph.type_of))
             except EGraphError:
@@ -164,7 +164,7 @@ def rewrites_of(admitted: Mapping[str, Admission], constants: Constants) -> dict
     """The admitted rules on tensors that have a pattern, by name."""
     from rewrites.claims.subjects.tensor import TensorSubject  # loads solvers, which runs of compiled models do without
 
-    found = {}
+    rewrites = {}
     for name, admission in admitted.items():
         subject = admission.subject
         if isinstance(subject, TensorSubject):
@@ -172,5 +172,5 @@ def rewrites_of(admitted: Mapping[str, Admission], constants: Constants) -> dict
                 left, right = sides_of(subject.rule)
             except NoPattern:
                 continue
-            found[name] = TensorRewrite(Rule(name, admission.digest), subject.rule, left, right, constants)
-    return found
+            rewrites[name] = TensorRewrite(Rule(name, admission.digest), subject.rule, left, right, constants)
+    return rewrites

@@ -6,7 +6,7 @@ behind the last of ``n`` steps, it reads the outputs. A value is therefore live
 
 * from time 0 if it is an input, else from the step that writes it;
 * to the last step that reads it, and to time ``n`` if it is an output, whether or not a step reads it too. A value
-  that nobody reads still occupies its cells at the time it is written.
+  that no step reads still occupies its cells at the time it is written.
 
 The convention of intervals is that of ``problem``.
 """
@@ -31,7 +31,7 @@ class Step:
 def live_intervals(steps: Sequence[Step], inputs: Iterable[str], outputs: Iterable[str]) -> dict[str, tuple[int, int]]:
     """``(start, end)`` of each input and of each value that a step writes, half-open, in order of definition.
 
-    Raises ``ValueError`` for a value that is defined twice, read before it is written, or an output that nobody
+    Raises ``ValueError`` for a value that is defined twice, read before it is written, or an output that no step
     defines.
     """
     first: dict[str, int] = {}

@@ -30,15 +30,15 @@ Fit = Callable[[Buffer, Sequence[Span]], int]
 
 def neighbours(buffers: Sequence[Buffer]) -> Neighbours:
     """The buffers that are live together with each one, without itself, in order of their starts and names."""
-    found: dict[str, list[Buffer]] = {buffer.name: [] for buffer in buffers}
+    live_with: dict[str, list[Buffer]] = {buffer.name: [] for buffer in buffers}
     live: list[Buffer] = []
     for buffer in sorted(buffers, key=lambda b: (b.start, b.name)):
         live = [other for other in live if other.end > buffer.start]
         for other in live:
-            found[other.name].append(buffer)
-        found[buffer.name] += live
+            live_with[other.name].append(buffer)
+        live_with[buffer.name] += live
         live.append(buffer)
-    return found
+    return live_with
 
 
 def free_gaps(size: int, alignment: int, taken: Sequence[Span]) -> Iterator[tuple[int, int | None]]:

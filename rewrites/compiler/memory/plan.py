@@ -26,15 +26,15 @@ _NAMED = 8  # buffers that a refusal names one by one
 class DoesNotFit(Exception):
     """No plan within the capacity was found; the message names the largest buffers that are live at the busiest time.
 
-    ``needed`` cells are proved to be necessary, ``found`` is the peak of the best plan that was found, and ``proved``
+    ``needed`` cells are proved to be necessary, ``best`` is the peak of the best plan that was found, and ``proved``
     says whether no plan exists (``needed > capacity``); otherwise the search stopped before it knew.
     """
 
-    def __init__(self, message: str, capacity: int, needed: int, found: int) -> None:
+    def __init__(self, message: str, capacity: int, needed: int, best: int) -> None:
         super().__init__(message)
         self.capacity = capacity
         self.needed = needed
-        self.found = found
+        self.best = best
 
     @property
     def proved(self) -> bool:
@@ -91,7 +91,7 @@ def _by_heuristics(buffers: Sequence[Buffer]) -> dict[str, int]:
     return settle(buffers, best, near)
 
 
-def _refusal(buffers: Sequence[Buffer], capacity: int, needed: int, found: int) -> DoesNotFit:
+def _refusal(buffers: Sequence[Buffer], capacity: int, needed: int, best: int) -> DoesNotFit:
     _, busiest = lower_bound(buffers)
     live = sorted((b for b in buffers if b.start <= busiest < b.end), key=lambda b: (-b.size, b.name))
     named = ", ".join(f"{b.name!r} (size {b.size})" for b in live[:_NAMED])
@@ -103,8 +103,8 @@ def _refusal(buffers: Sequence[Buffer], capacity: int, needed: int, found: int) 
         message = f"no plan fits {capacity}: at least {needed} are needed; {load}. {advice}"
     else:
         message = (
-            f"no plan that fits {capacity} was found, and none is proved impossible: the best one needs {found}, "
+            f"no plan that fits {capacity} was found, and none is proved impossible: the best one needs {best}, "
             f"at least {needed} are needed, and the search stopped at its limit; {load}. "
             f"A larger effort may find a plan. {advice}"
         )
-    return DoesNotFit(message, capacity, needed, found)
+    return DoesNotFit(message, capacity, needed, best)

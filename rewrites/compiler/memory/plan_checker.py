@@ -53,10 +53,10 @@ def check_memory_plan(problem: MemoryProblem, plan: MemoryPlan) -> None:
 
 
 def _check_names(problem: MemoryProblem, plan: MemoryPlan) -> None:
-    wanted = {buffer.name for buffer in problem.buffers}
-    for name in sorted(wanted - set(plan.addresses)):
+    names = {buffer.name for buffer in problem.buffers}
+    for name in sorted(names - set(plan.addresses)):
         raise PlanError(f"buffer {name!r} must have an address, but the plan has none.")
-    for name in sorted(set(plan.addresses) - wanted):
+    for name in sorted(set(plan.addresses) - names):
         raise PlanError(f"the plan must have addresses of the problem's buffers only, but {name!r} is none of them.")
 
 

@@ -20,7 +20,8 @@ __all__ = ["Backend", "chosen", "require_different"]
 
 @dataclass(frozen=True, eq=False)
 class Backend:
-    """An accelerator that is compiled to: its operators, the rules that lead to them, and what is said of the rest.
+    """An accelerator that is compiled to: its operators, the rules that lead to them, and the reasons why other
+    operators stay on the host.
 
     ``exact`` are rules on tensors that exact matching has: they put operands into the layout that an operator takes;
     ``flexible`` are those that flexible matching has, the exact ones among them.  Each is applied at its place, or

@@ -58,12 +58,12 @@ class ChainRewrite:
 
     def matches(self, egraph: EGraph, number: int) -> Iterator[Substitution[int]]:
         """The operands for which the class of an e-node has the left side, and the right one stands for the same."""
-        for found in matches(self.claim.left, egraph, number):
+        for substitution in matches(self.claim.left, egraph, number):
             try:
-                self._same(found.moved(egraph.type_of))
+                self._same(substitution.moved(egraph.type_of))
             except EGraphError:
                 continue  # operands of other types
-            yield found
+            yield substitution
 
     def sides(self, maker: Maker[T], substitution: Substitution[T]) -> tuple[T, T]:
         """Both sides on operands."""

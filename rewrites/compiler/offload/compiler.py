@@ -11,25 +11,23 @@ from dataclasses import dataclass
 
 from ir_semantics.graph.ir import Graph
 from rewrites.claims.gate import Gate
-from rewrites.compiler.codegen import Options, accelerator_operator
+from rewrites.compiler.codegen import accelerator_operator
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants, weakest_of
 from rewrites.egraph import Explanation, Rule, extract
 from rewrites.egraph.graph_checker import check_graphs
 from rewrites.egraph.graphs import explain_outputs, from_graph, to_graph
 from rewrites.egraph.rewrite import Rewrite, sides_of
-from rewrites.egraph.saturation import Limits, Saturation, saturate
+from rewrites.egraph.saturation import Saturation, saturate
 from smt_encodings.claims import Equality
 
 from .backend import Backend, require_different
-from .costs import Fixed, Implementable, costs_for
+from .costs import Fixed, costs_for
 from .folding import folded
 from .reasons import LeftOnHost, left_on_host
 from .rule_sets import RuleSet, rules_for
+from .settings import DEFAULTS, Settings
 
-__all__ = ["LIMITS", "Offloaded", "RuleUse", "offload"]
-
-LIMITS = Limits(nodes=60_000, iterations=16, seconds=90.0, matches=4000)
-"""What saturation may use, where nothing else is said."""
+__all__ = ["Offloaded", "RuleUse", "offload"]
 
 
 @dataclass(frozen=True)
@@ -75,34 +73,26 @@ def offload(
     graph: Graph,
     gate: Gate,
     backends: Sequence[Backend],
+    settings: Settings = DEFAULTS,
     *,
-    flexible: bool = True,
-    costs: str = "offload",
-    limits: Limits = LIMITS,
-    budget: int = 20_000,
-    implementable: Implementable | None = None,
-    options: Options | None = None,
     more: RuleSet | None = None,
 ) -> Offloaded:
     """The cheapest equal graph that was found, with operators of these accelerators, the preferred one first.
 
-    Without ``flexible`` only rules to accelerator operators are used, and those that put operands into their layout.
-    ``costs`` is a name in :data:`rewrites.compiler.offload.costs.COSTS`; ``implementable`` says for which nodes code
-    can be generated, on ``options`` may depend which mappings execute an operator, and ``more`` are further rules.
-    Raises ValueError for unknown costs, no accelerator or one twice, and EGraphError where an explanation does not
-    convince the checker, which is a bug.
+    ``more`` are further rules.  Raises ValueError for unknown costs, no accelerator or one twice, and EGraphError where
+    an explanation does not convince the checker, which is a bug.
     """
     require_different(backends)
-    priced = costs_for(costs, backends, implementable)
+    priced = costs_for(settings.costs, backends, settings.implementable)
     constants = Constants(graph.constants)
-    rules = rules_for(backends, gate, constants, flexible=flexible, options=options)
+    rules = rules_for(backends, gate, constants, flexible=settings.flexible, options=settings.options)
     if more is not None:
         rules = rules.joined(more)
     network = from_graph(graph, Fixed())
-    saturation = saturate(network.egraph, rules.rewrites, limits)
-    found = extract(network.egraph, network.roots, priced, budget)
-    explanations = explain_outputs(network, found)
-    extracted = to_graph(network, found, constants.data)
+    saturation = saturate(network.egraph, rules.rewrites, settings.limits)
+    extraction = extract(network.egraph, network.roots, priced)
+    explanations = explain_outputs(network, extraction)
+    extracted = to_graph(network, extraction, constants.data)
     check_graphs(graph, extracted, explanations, sides_of(rules.rewrites))
     used = _used(explanations, rules)
     weakest = weakest_of(u.equality for u in used)
@@ -114,10 +104,10 @@ def offload(
         explanations,
         used,
         rules.missing,
-        left_on_host(result, backends, implementable, rules.missing, flexible, options or Options()),
+        left_on_host(result, backends, rules.missing, settings),
         weakest,
-        found.costs,
-        found.optimal,
+        extraction.costs,
+        extraction.optimal,
         saturation,
         rules.rewrites,
     )

@@ -48,8 +48,8 @@ class Directed:
     @property
     def rule(self) -> Rule:
         """The rule's name with its direction, and the digest of its certificate."""
-        told = ", from right to left" if self.backwards else ""
-        return Rule(f"{self.inner.rule.name}{told}", self.inner.rule.certificate)
+        direction = ", from right to left" if self.backwards else ""
+        return Rule(f"{self.inner.rule.name}{direction}", self.inner.rule.certificate)
 
     @property
     def operator(self) -> str | None:
@@ -71,12 +71,12 @@ class Directed:
         """The instances that the places suggest in the class of an e-node."""
         for node, place in product(egraph.nodes(number), self.places):
             for inputs, sizes in place.suggest(egraph, node) if node.symbol.operator in place.operators else ():
-                found = Substitution.of(inputs, sizes)
+                substitution = Substitution.of(inputs, sizes)
                 try:
-                    self.sides(Types(), found.moved(egraph.type_of))
+                    self.sides(Types(), substitution.moved(egraph.type_of))
                 except EGraphError:
                     continue  # no instance of the rule
-                yield found
+                yield substitution
 
     def sides(self, maker: Maker[T], substitution: Substitution[T]) -> tuple[T, T]:
         """Both sides at an instance, in the direction of reading."""

@@ -99,42 +99,42 @@ def _weights(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
 
 def _padded(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
     """A convolution with pads."""
-    found = _convolution(egraph, node)
-    if found is not None and any(found.pads):
-        yield {"x": found.x, "w": found.w}, {**found.sizes, **dict(zip("pqrm", found.pads, strict=True))}
+    conv = _convolution(egraph, node)
+    if conv is not None and any(conv.pads):
+        yield {"x": conv.x, "w": conv.w}, {**conv.sizes, **dict(zip("pqrm", conv.pads, strict=True))}
 
 
 def _windows_of(egraph: EGraph, node: ENode) -> tuple[dict[str, int], dict[str, int]] | None:
     """A convolution without pads that is not of pixels alone: results h x w, and what is left over."""
-    found = _convolution(egraph, node)
-    if found is None or any(found.pads) or found.pointwise:
+    conv = _convolution(egraph, node)
+    if conv is None or any(conv.pads) or conv.pointwise:
         return None
-    sizes = dict(found.sizes)
+    sizes = dict(conv.sizes)
     height, width = shape_of(egraph, node.number)[2:]
     sizes["r"] = sizes["h"] - ((height - 1) * sizes["s"] + (sizes["k"] - 1) * sizes["d"] + 1)
     sizes["m"] = sizes["w"] - ((width - 1) * sizes["t"] + (sizes["l"] - 1) * sizes["e"] + 1)
     sizes["h"], sizes["w"] = height, width
-    return {"x": found.x, "w": found.w}, sizes
+    return {"x": conv.x, "w": conv.w}, sizes
 
 
 def _windows(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
-    found = _windows_of(egraph, node)
-    if found is not None:
-        yield found
+    suggestion = _windows_of(egraph, node)
+    if suggestion is not None:
+        yield suggestion
 
 
 def _pixels_of(egraph: EGraph, node: ENode) -> tuple[dict[str, int], dict[str, int]] | None:
     """A convolution of pixels alone, at every pixel."""
-    found = _convolution(egraph, node)
-    if found is None or any(found.pads) or not found.pointwise or not found.everywhere:
+    conv = _convolution(egraph, node)
+    if conv is None or any(conv.pads) or not conv.pointwise or not conv.everywhere:
         return None
-    return {"x": found.x, "w": found.w}, {name: found.sizes[name] for name in "nchwo"}
+    return {"x": conv.x, "w": conv.w}, {name: conv.sizes[name] for name in "nchwo"}
 
 
 def _pixels(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
-    found = _pixels_of(egraph, node)
-    if found is not None:
-        yield found
+    suggestion = _pixels_of(egraph, node)
+    if suggestion is not None:
+        yield suggestion
 
 
 def _biased(
@@ -147,20 +147,20 @@ def _biased(
         if len(shape_of(egraph, convolutions)) != 4:
             return
         for conv in egraph.nodes(convolutions):
-            found = inner(egraph, conv) if conv.symbol.operator == "conv" else None
-            for vector in egraph.nodes(vectors) if found is not None else ():
+            suggestion = inner(egraph, conv) if conv.symbol.operator == "conv" else None
+            for vector in egraph.nodes(vectors) if suggestion is not None else ():
                 if vector.symbol.operator == "broadcast" and dict(vector.symbol.attributes)["axes"] == (1,):
-                    assert found is not None
-                    yield {**found[0], "b": vector.operands[0]}, found[1]
+                    assert suggestion is not None
+                    yield {**suggestion[0], "b": vector.operands[0]}, suggestion[1]
 
     return suggest
 
 
 def _strided_pixels(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
     """A convolution of every s-th pixel alone."""
-    found = _convolution(egraph, node)
-    if found is not None and not any(found.pads) and found.pointwise and not found.everywhere:
-        yield {"x": found.x, "w": found.w}, {name: found.sizes[name] for name in "nchwost"}
+    conv = _convolution(egraph, node)
+    if conv is not None and not any(conv.pads) and conv.pointwise and not conv.everywhere:
+        yield {"x": conv.x, "w": conv.w}, {name: conv.sizes[name] for name in "nchwost"}
 
 
 WEIGHTS: Final = {TRANSPOSED_TWICE: at("matmul", _weights, backwards=True)}

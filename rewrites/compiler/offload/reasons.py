@@ -8,10 +8,11 @@ from typing import Final
 
 from ir_semantics.graph.ir import Graph, Node
 from ir_semantics.graph.types import TensorType
-from rewrites.compiler.codegen import Options, accelerator_operator
+from rewrites.compiler.codegen import accelerator_operator
 
 from .backend import Backend
-from .costs import MOVEMENT, Implementable, reduction_steps
+from .costs import MOVEMENT, reduction_steps
+from .settings import Settings
 
 __all__ = ["MOVEMENT_REASON", "LeftOnHost", "left_on_host"]
 
@@ -30,34 +31,30 @@ class LeftOnHost:
 
 
 def left_on_host(
-    graph: Graph,
-    backends: Sequence[Backend],
-    implementable: Implementable | None,
-    missing: Mapping[str, str],
-    flexible: bool,
-    options: Options,
+    graph: Graph, backends: Sequence[Backend], missing: Mapping[str, str], settings: Settings
 ) -> tuple[LeftOnHost, ...]:
-    """The nodes of a compiled graph that no accelerator executes, by operator and reason; most work first."""
+    """The nodes of a compiled graph that no accelerator executes, by operator and reason; most work first.
+
+    ``missing`` are claims whose rules could not be used, with reasons.
+    """
     counts: dict[tuple[str, str], tuple[int, int]] = {}
     for node in graph.nodes:
         if node.operator in ("input", "constant") or accelerator_operator(node.operator) is not None:
             continue
         types = tuple(graph.nodes[o].type for o in node.operands)
-        key = node.operator, _reason(node, types, backends, implementable, missing, flexible, options)
+        key = node.operator, _reason(node, types, backends, missing, settings)
         number, steps = counts.get(key, (0, 0))
         counts[key] = number + 1, steps + reduction_steps(node.operator, types, node.attributes, node.type)
-    found = [LeftOnHost(operator, reason, n, steps) for (operator, reason), (n, steps) in counts.items()]
-    return tuple(sorted(found, key=lambda h: (-h.steps, -h.count, h.operator, h.reason)))
+    left = [LeftOnHost(operator, reason, n, steps) for (operator, reason), (n, steps) in counts.items()]
+    return tuple(sorted(left, key=lambda h: (-h.steps, -h.count, h.operator, h.reason)))
 
 
 def _reason(
     node: Node,
     types: Sequence[TensorType],
     backends: Sequence[Backend],
-    implementable: Implementable | None,
     missing: Mapping[str, str],
-    flexible: bool,
-    options: Options,
+    settings: Settings,
 ) -> str:
     if node.operator in MOVEMENT:
         return MOVEMENT_REASON
@@ -68,19 +65,19 @@ def _reason(
     if node.type.dtype != "float32":
         return f"its elements are {node.type.dtype}, and accelerator operators are float32"
     taken = [(taker.operator, taker.taken(node, types)) for taker in takers]
-    fitting = [(operator, made) for operator, made in taken if not isinstance(made, str)]
+    fitting = [(operator, result) for operator, result in taken if not isinstance(result, str)]
     if not fitting:
         return next(form for _, form in taken if isinstance(form, str))
-    for operator, made in fitting:
-        for mapping in operator.mappings_for({} if made is None else dict(made[0].attributes), options):
+    for operator, result in fitting:
+        for mapping in operator.mappings_for({} if result is None else dict(result[0].attributes), settings.options):
             if mapping.name in missing:
                 return f"without a live certificate it must not be offloaded ({mapping.name}: {missing[mapping.name]})"
-    for operator, made in fitting:
-        refused = None if made is None or implementable is None else implementable(*made)
+    for operator, result in fitting:
+        refused = None if result is None or settings.implementable is None else settings.implementable(*result)
         if refused is not None:
             return f"{operator.name}: {refused}"
     mappings = {m.name for b in backends for o in b.operators for m in o.mappings}
     rules = [f"{name}: {reason}" for name, reason in missing.items() if name not in mappings]
     if rules:
         return f"rules that may have led to an accelerator have no live certificate ({rules[0]})"
-    return takers[0].otherwise if flexible else "exact matching found no operator of an accelerator in it"
+    return takers[0].otherwise if settings.flexible else "exact matching found no operator of an accelerator in it"

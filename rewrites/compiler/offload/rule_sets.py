@@ -82,9 +82,9 @@ def rules_for(
         if admission is None or not is_rule_of(rule, admission):
             missing[claim] = _reason(gate, claim)
             continue
-        found = rewrites_of({claim: admission}, constants)
-        assert found, f"rules for accelerators have patterns: {claim}"
-        use(Directed(found[claim], places) if places else found[claim], found[claim].equality, claim)
+        directions = rewrites_of({claim: admission}, constants)
+        assert directions, f"rules for accelerators have patterns: {claim}"
+        use(Directed(directions[claim], places) if places else directions[claim], directions[claim].equality, claim)
     for backend in backends:
         for to in backend.rules:
             operator = next(o for o in backend.operators if o.name == to.target)
@@ -114,11 +114,11 @@ def rules_for(
 
 def _places(backends: Sequence[Backend], flexible: bool) -> dict[tuple[TensorRule, bool], tuple[Place, ...]]:
     """Rules, and whether they are read from right to left, with their places; with none they apply everywhere."""
-    found: dict[tuple[TensorRule, bool], dict[Place | None, None]] = {}
+    by_rule: dict[tuple[TensorRule, bool], dict[Place | None, None]] = {}
     for backend in backends:
         for rule, place in (backend.flexible if flexible else backend.exact).items():
-            found.setdefault((rule, place is not None and place.backwards), {})[place] = None
-    return {key: () if None in places else tuple(p for p in places if p) for key, places in found.items()}
+            by_rule.setdefault((rule, place is not None and place.backwards), {})[place] = None
+    return {key: () if None in places else tuple(p for p in places if p) for key, places in by_rule.items()}
 
 
 def _reason(gate: Gate, claim: str) -> str:

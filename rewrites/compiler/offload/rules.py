@@ -71,10 +71,10 @@ class _Looked:
         self._egraph = egraph
 
     def add(self, symbol: Symbol, operands: Sequence[int]) -> int:
-        found = self._egraph.lookup(symbol, operands)
-        if found is None:
+        number = self._egraph.lookup(symbol, operands)
+        if number is None:
             raise EGraphError(f"{symbol} must be in the e-graph")
-        return found
+        return number
 
     def type_of(self, number: int) -> Hashable:
         return self._egraph.type_of(number)
@@ -101,13 +101,13 @@ class AcceleratorRewrite:
 
     def matches(self, egraph: EGraph, number: int) -> Iterator[Substitution[int]]:
         """The operands for which the class of an e-node has the left side, and the operator stands for it."""
-        for found in matches(self.claim.left, egraph, number):
+        for substitution in matches(self.claim.left, egraph, number):
             try:
-                build(self.claim.right, Types(), typing, found.moved(egraph.type_of))
-                self._left(_Looked(egraph), found)
+                build(self.claim.right, Types(), typing, substitution.moved(egraph.type_of))
+                self._left(_Looked(egraph), substitution)
             except EGraphError:
                 continue  # an instance of the pattern that the operator does not stand for, or has no such operands
-            yield found
+            yield substitution
 
     def sides(self, maker: Maker[T], substitution: Substitution[T]) -> tuple[T, T]:
         """The left side and the accelerator operator."""
@@ -129,11 +129,11 @@ class AcceleratorRewrite:
 
 
 def _valued(value: object, bindings: Bindings) -> Attribute:
-    found = value
+    attribute = value
     if isinstance(value, Bound):
-        found = bindings.values[value.name]
+        attribute = bindings.values[value.name]
     elif isinstance(value, Computed):
-        found = value.value(bindings)
-    if not isinstance(found, bool | int | float | str):
-        raise EGraphError(f"an attribute of an accelerator operator must be a number or a word, not {found!r}")
-    return found
+        attribute = value.value(bindings)
+    if not isinstance(attribute, bool | int | float | str):
+        raise EGraphError(f"an attribute of an accelerator operator must be a number or a word, not {attribute!r}")
+    return attribute

@@ -50,7 +50,7 @@ def as_product(
         else:
             return "it is a batch of products of two computed matrices: each would be a program of its own"
         shapes = [(rows, inner), (outputs, inner), *([(outputs,)] if bias else [])]
-        made = Node(operator.name, (), tuple(attributes.items()), types[0].with_shape((rows, outputs)))
-        return made, tuple(map(types[0].with_shape, shapes))
+        product = Node(operator.name, (), tuple(attributes.items()), types[0].with_shape((rows, outputs)))
+        return product, tuple(map(types[0].with_shape, shapes))
 
     return dict.fromkeys(("conv", "matmul"), Taker(operator, taken))

@@ -1,7 +1,7 @@
 """Operators and constants by what they are: composites unfolded, and constants of one number as broadcasts.
 
-These are no rules that somebody proves: an operator *is* the graph that it stands for, and that all elements of a
-constant are one number is looked at.
+These rules need no proof: an operator *is* the graph that it stands for, and that all elements of a constant are one
+number is checked.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from ir_semantics.onnx import import_model
 from rewrites.compiler.codegen import implementable
 from rewrites.compiler.offload.backend import Backend
 from rewrites.compiler.offload.compiler import offload
+from rewrites.compiler.offload.settings import Settings
 from tests.rewrites.compiler.offload.offload_gates import EVERY, gate
 
 FOUND: dict[str, dict[str, Any]] = json.loads((RESULTS / "table1.json").read_text())["applications"]
@@ -50,7 +51,7 @@ def test_certificates_were_there_for_what_was_used() -> None:
 def test_the_counts_can_be_found_again(name: str, target: Backend) -> None:
     graph = import_model(APPLICATIONS[name].build(0))
     for flexible in (False, True):
-        found = offload(graph, gate(), [target], flexible=flexible, implementable=implementable)
+        found = offload(graph, gate(), [target], Settings(flexible=flexible, implementable=implementable))
         told = FOUND[name]["targets"][target.name]["flexible" if flexible else "exact"]
         assert found.invocations == told["operators"]
 
@@ -59,7 +60,7 @@ def test_the_counts_can_be_found_again(name: str, target: Backend) -> None:
 @pytest.mark.parametrize("name", APPLICATIONS)
 def test_applications_compute_the_same_on_the_host(name: str) -> None:
     graph = import_model(APPLICATIONS[name].build(0))
-    found = offload(graph, gate(), EVERY, implementable=implementable)
+    found = offload(graph, gate(), EVERY, Settings(implementable=implementable))
     draw = np.random.default_rng(0)
     inputs = {}
     for key, i in graph.inputs.items():

@@ -108,7 +108,7 @@ def test_branch_and_bound_is_exact_without_reduction(problem: Problem) -> None:
         return
     known = necessary(problem)
     options = {c: tuple(o for o in problem.options[c] if all(n in known for n in bits(o.needs))) for c in known}
-    usable = Problem(options, problem.wanted)
+    usable = Problem(options, problem.roots)
     first = greedy(usable)
     cost = cost_of(usable, first)
     assert cost is not None

@@ -15,6 +15,7 @@ from rewrites.compiler.graph_rules.tensor_rewrites import Constants, rewrites_of
 from rewrites.compiler.offload.chains import ChainRewrite, ChainRule, chain_rewrites
 from rewrites.compiler.offload.compiler import offload
 from rewrites.compiler.offload.rule_sets import RuleSet, rules_for
+from rewrites.compiler.offload.settings import Settings
 from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol, check_explanation
 from rewrites.egraph.pattern import Operator, Pattern, Variable, operator
 from rewrites.egraph.rewrite import sides_of
@@ -142,7 +143,7 @@ def moved(graph: Graph, *left_out: str) -> tuple[Graph, int]:
     claims = admitted(*left_out)
     means = rewrites_of({n: claims[n] for n in (slug(rule.name) for rule in MEAN_WINDOW_RULES)}, Constants())
     more = RuleSet(tuple(means.values()), {n: n for n in means}, {n: r.equality for n, r in means.items()}, {})
-    found = offload(graph, gate(*left_out), find_backends(["flexasr"]), costs="movement", more=more)
+    found = offload(graph, gate(*left_out), find_backends(["flexasr"]), Settings(costs="movement"), more=more)
     assert found.saturation.stop is Stop.SATURATED and found.optimal
     assert found.costs[0] == 0, "reductions stay on the host"
     return found.graph, found.costs[1]

@@ -161,7 +161,7 @@ def test_refused_since_too_much_is_live_at_once() -> None:
     ) as refusal:
         plan_memory(problem)
     assert refusal.value.proved
-    assert (refusal.value.capacity, refusal.value.needed, refusal.value.found) == (64, 70, 70)
+    assert (refusal.value.capacity, refusal.value.needed, refusal.value.best) == (64, 70, 70)
 
 
 def test_refused_since_every_placement_was_tried() -> None:

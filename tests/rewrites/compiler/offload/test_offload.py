@@ -15,6 +15,7 @@ from ir_semantics.graph import Builder, Graph, Node, TensorType, run
 from ir_semantics.graph.words import apply, expand, literal
 from rewrites.compiler.codegen import Options
 from rewrites.compiler.offload.compiler import Offloaded, offload
+from rewrites.compiler.offload.settings import Settings
 from rewrites.egraph import EGraphError
 from rewrites.egraph.graph_checker import check_graphs
 from rewrites.egraph.rewrite import sides_of
@@ -171,7 +172,7 @@ def test_another_mapping_of_the_operator_will_do() -> None:
     sixteen = Options(chosen={"weight_bits": 16})
     (wide,) = (
         u
-        for u in offload(convolutions(), ALL, find_backends(["hlscnn"]), options=sixteen).rules
+        for u in offload(convolutions(), ALL, find_backends(["hlscnn"]), Settings(options=sixteen)).rules
         if u.claim.startswith("hlscnn")
     )
     assert wide.claim == "hlscnn_conv2d"
@@ -188,10 +189,11 @@ def test_weights_are_prepared_when_a_model_is_compiled() -> None:
 
 
 def test_exact_matching_finds_less() -> None:
-    assert offload(convolutions(), ALL, find_backends(["flexasr"]), flexible=False).invocations == {}
-    assert offload(convolutions(), ALL, find_backends(["hlscnn"]), flexible=False).invocations == {"hlscnn.conv2d": 3}
-    assert offload(dense(), ALL, find_backends(["flexasr"]), flexible=False).invocations == {"flexasr.linear": 1}
-    assert offload(reshaped_dense(), ALL, find_backends(["flexasr"]), flexible=False).invocations == {}
+    exact = Settings(flexible=False)
+    assert offload(convolutions(), ALL, find_backends(["flexasr"]), exact).invocations == {}
+    assert offload(convolutions(), ALL, find_backends(["hlscnn"]), exact).invocations == {"hlscnn.conv2d": 3}
+    assert offload(dense(), ALL, find_backends(["flexasr"]), exact).invocations == {"flexasr.linear": 1}
+    assert offload(reshaped_dense(), ALL, find_backends(["flexasr"]), exact).invocations == {}
 
 
 def reasons(found: Offloaded) -> dict[str, str]:
@@ -230,7 +232,7 @@ def test_what_stays_on_the_host_has_a_reason() -> None:
         "matmul": "its elements are float64, and accelerator operators are float32"
     }
     assert reasons(offload(dense(), ALL, find_backends(["hlscnn"])))["matmul"] == "no operator of hlscnn computes it"
-    assert reasons(offload(reshaped_dense(), ALL, find_backends(["flexasr"]), flexible=False))["matmul"] == (
+    assert reasons(offload(reshaped_dense(), ALL, find_backends(["flexasr"]), Settings(flexible=False)))["matmul"] == (
         "exact matching found no operator of an accelerator in it"
     )
 
@@ -288,11 +290,14 @@ def test_no_code_no_operator() -> None:
     def implementable(node: Node, types: object) -> str | None:
         return "it has more than 2 filters" if node.type.shape[-1] > 2 else None
 
-    found = offload(dense(), ALL, find_backends(["flexasr"]), implementable=implementable)
+    found = offload(dense(), ALL, find_backends(["flexasr"]), Settings(implementable=implementable))
     assert found.invocations == {"flexasr.linear": 1}
     assert reasons(found)["matmul"] == "flexasr.linear: it has more than 2 filters"
     hlscnn = offload(
-        convolutions(), ALL, find_backends(["hlscnn"]), implementable=lambda node, types: f"{node.operator} {types[0]}"
+        convolutions(),
+        ALL,
+        find_backends(["hlscnn"]),
+        Settings(implementable=lambda node, types: f"{node.operator} {types[0]}"),
     )
     assert hlscnn.invocations == {}
     assert {left.reason for left in hlscnn.host if left.operator == "conv"} >= {
@@ -304,7 +309,7 @@ def test_the_first_target_is_preferred_where_costs_are_equal() -> None:
     b = Builder()
     graph = b.graph({"y": b.add("matmul", b.input("x", f32(4, 4)), b.constant(whole(4, 4)))})
     for costs in ("offload", "movement"):
-        assert offload(graph, ALL, find_backends(["flexasr", "vta"]), costs=costs).invocations == {
+        assert offload(graph, ALL, find_backends(["flexasr", "vta"]), Settings(costs=costs)).invocations == {
             "vta.dense": 1
         }  # no bias to move
     image = Builder()
@@ -328,11 +333,11 @@ def test_wrong_uses() -> None:
             find_backends(names)
         assert str(usage.value) == f"targets must be different names of flexasr, hlscnn, vta, not {told}"
     with pytest.raises(ValueError, match=r"^costs must be one of offload, movement, not 'power'$"):
-        offload(dense(), ALL, find_backends(["vta"]), costs="power")
+        offload(dense(), ALL, find_backends(["vta"]), Settings(costs="power"))
 
 
 def test_limits_stop_with_the_best_graph_so_far() -> None:
-    found = offload(convolutions(), ALL, find_backends(["flexasr"]), limits=replace(Limits(), iterations=3))
+    found = offload(convolutions(), ALL, find_backends(["flexasr"]), Settings(limits=replace(Limits(), iterations=3)))
     inputs = {"x": whole(1, 2, 6, 7)}
     before, after = run(found.source, inputs), run(found.graph, inputs)
     for name, value in before.items():

@@ -11,6 +11,7 @@ from ilaverify.catalogue import backends, find_backends
 from ir_semantics.graph import Builder, Graph, TensorType, run
 from ir_semantics.graph.words import apply
 from rewrites.compiler.offload.compiler import offload
+from rewrites.compiler.offload.settings import Settings
 from tests.rewrites.compiler.offload.offload_gates import gate
 
 ALL = gate()
@@ -65,7 +66,7 @@ def dense_layers(draw: st.DrawFn) -> Graph:
 
 
 def agree(graph: Graph, targets: list[str], flexible: bool) -> None:
-    found = offload(graph, ALL, find_backends(targets), flexible=flexible)
+    found = offload(graph, ALL, find_backends(targets), Settings(flexible=flexible))
     products = [
         n for n in graph.nodes if n.operator == "matmul" or (n.operator == "conv" and n.attribute("groups") == 1)
     ]
