@@ -21,13 +21,12 @@ from accel_models.flexasr.layout import PE_BASE, PE_COUNT, PeRegion, pe_register
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.quantise import Quantised, quantise
 from accel_models.hlscnn.model import hlscnn
-from accel_models.vta import program as vta_program
-from accel_models.vta.assembler import dense
 from accel_models.vta.model import vta
 from benchmarks.table3 import RESULTS, machine
 from ila_lang import CommandStream, Ila, Machine, Simulator
 from rewrites.mappings.flexasr.operations import attention, layer_norm, linear, pool, recurrent
 from rewrites.mappings.hlscnn.operations import conv2d
+from rewrites.mappings.vta.operations import dense
 
 REPEATS = 15
 RNG = np.random.default_rng(20261121)
@@ -124,7 +123,7 @@ def cases() -> list[Case]:
     weights = RNG.integers(-128, 128, (16, 16, 3, 3))
     convolution = conv2d(np.pad(activations, ((0, 0), (1, 1), (1, 1))), weights)
     x, w = (RNG.integers(-128, 128, (64, 64)).astype(np.int8) for _ in "xw")
-    product, _ = dense(x, w, shift=6)
+    product = dense(x, w, shift=6)
     control = "gb_control"
     small = linear(tensor(16, 64), tensor(64, 64), tensor(64), output_bias=3).stream
     return [
@@ -176,8 +175,8 @@ def cases() -> list[Case]:
         Case(
             "VTA product 64x64x64",
             vta,
-            lambda device: vta_program.run(product, device),
-            lambda device: vta_program.run(product, device),
+            product.run,
+            product.run,
             "gemm",
             10,
         ),

@@ -82,14 +82,14 @@ def coded(rows: Reals) -> Reals:
 
 
 def gemm(generator: np.random.Generator, size: int, inputs: int) -> Errors:
-    from accel_models.vta.assembler import dense
     from ir_semantics.reference import alu_int32, dense_int8, truncate_int8
     from rewrites.campaigns.accelerators.device import run_vta
+    from rewrites.mappings.vta.operations import dense
 
     parts = []
     for _ in range(inputs):
         x, w = (generator.integers(-128, 128, (size, size)).astype(np.int8) for _ in range(2))
-        result = run_vta(*dense(x, w, shift=8)).astype(np.float64)
+        result = run_vta(dense(x, w, shift=8)).astype(np.float64)
         product = alu_int32("shr", dense_int8(x, w), 8)
         ideal = truncate_int8(alu_int32("min", alu_int32("max", product, -128), 127)).astype(np.float64)
         parts.append(errors_of(result[None], *[ideal[None]] * 3))

@@ -1,4 +1,4 @@
-"""VTA, a tensor accelerator with tasks ordered by tokens: instruction set, ILA, scheduling and assembler.
+"""VTA, a tensor accelerator with tasks ordered by tokens: instruction set, ILA, scheduling and products with tokens.
 
 The model is trusted to describe VTA at the level of its 128-bit instructions.  The public implementations (a C++
 simulator, an HLS design, a Chisel design) and the published ILA disagree; each point of disagreement is an option.

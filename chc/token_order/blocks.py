@@ -1,6 +1,6 @@
 """What the instructions of a blocked matrix product touch, for every size.
 
-Each kind of instruction that :mod:`accel_models.vta.assembler` emits for a round or a block is given by the fields of
+Each kind of instruction that :mod:`~accel_models.vta.products` emits for a round or a block is given by fields of
 its word, over the sizes of the block and of the tensors.  From its kernel's text follows, for every size in the domain
 and every iteration: its accesses to INP and WGT stay in the round's half, those to OUT in the block's half, those to
 DRAM in the tensor's region; and no iteration is undefined.  So instructions of different modules meet only in one half

@@ -1,6 +1,6 @@
 """Token order of blocked matrix products with any number of blocks, by an inductive invariant.
 
-The blocked product of :mod:`accel_models.vta.assembler` has *rounds* (loads of inputs and weights, then products) and
+The blocked product of :mod:`~accel_models.vta.products` has *rounds* (loads of operands, then products) and
 *blocks* (one or more rounds, then steps and a STORE).  Its tokens follow :class:`TokenRules`: round r or block b pops
 or pushes if its number is in given spans.  Here the three modules run as they like, with the numbers of rounds and
 blocks left open, and how rounds are grouped into blocks as well.  A module's work on a round or block has a beginning,
@@ -116,7 +116,7 @@ def _rules(halves: int) -> TokenRules:
 
 
 DOUBLE, SINGLE = _rules(2), _rules(1)
-"""The assembler's rules with scratchpads in two halves, and as a whole."""
+"""The programs' rules with scratchpads in two halves, and as a whole."""
 
 
 @dataclass(frozen=True)

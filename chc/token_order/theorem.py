@@ -2,7 +2,7 @@
 
 Two theorems, with one argument (docs/explanation/vta_tokens.md):
 
-* :func:`prove_token_order` is about the blocked matrix product of :mod:`accel_models.vta.assembler`, with any number of
+* :func:`prove_token_order` is about the blocked product of :mod:`accel_models.vta.products`, with any number of
   blocks and rounds, of any sizes that fit: an inductive invariant of the three modules, and footprints for every size;
 * :func:`~chc.token_order.program.prove_program` is about one program.
 
@@ -21,11 +21,11 @@ import numpy as np
 import pysmt.shortcuts as smt
 
 from accel_models.mmio_program import ProgramError
-from accel_models.vta.assembler import dense_program, post_steps
 from accel_models.vta.isa import ENCODINGS, Finish, Gemm, Instruction, Load, MemoryId, Store, encode
 from accel_models.vta.model import vta
 from accel_models.vta.options import HLS, VtaOptions
 from accel_models.vta.order.hazards import check_tokens
+from accel_models.vta.products import dense_program, post_steps
 from accel_models.vta.program import Program
 from accel_models.vta.tiling import Blocks
 from ila_lang import canonical_text, digest, show_expr
@@ -76,8 +76,8 @@ def token_order_claim(rules: TokenRules = DOUBLE) -> Claim:
         interpretations=(Interpretation.UNINTERPRETED,),
         assumptions=(
             *ASSUMPTIONS,
-            "the assembler's programs have these tokens and fields (tests/chc/token_order/test_theorem.py compares "
-            "them)",
+            "the programs of accel_models.vta.products have these tokens and fields "
+            "(tests/chc/token_order/test_theorem.py compares them)",
         ),
     )
 

@@ -276,7 +276,7 @@ def late_results() -> Finding:
         _no_difference("in which no iteration reads what one of the last two has written"),
         "How late results arrive is a property of a synthesised design, and the HLS source only tells the compiler "
         "that no iteration depends on another. The public runtime refuses micro-ops with one destination among three; "
-        "the assembler of this repository leaves at least four iterations between them.",
+        "the products of this repository leave at least four iterations between them.",
         readings=(
             ("hls, results after 1 iteration", replace(late, write_latency=1)),
             ("hls, results after 2 iterations", late),

@@ -10,8 +10,6 @@ from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.quantise import Quantised, quantise
 from accel_models.hlscnn.model import hlscnn
 from accel_models.hlscnn.options import HlscnnOptions
-from accel_models.vta import program as vta_program
-from accel_models.vta.assembler import TensorProgram
 from accel_models.vta.model import vta
 from ila_lang import Simulator
 from rewrites.mappings.programs import DeviceProgram
@@ -29,9 +27,9 @@ def run_hlscnn(convolution: DeviceProgram[NDArray[np.int16]], options: HlscnnOpt
     return convolution.run(Simulator(hlscnn(options)))
 
 
-def run_vta(program: vta_program.Program, shape: TensorProgram) -> NDArray[np.int8]:
+def run_vta(program: DeviceProgram[NDArray[np.int8]]) -> NDArray[np.int8]:
     """The output matrix of a program on a reset VTA in the reading of the HLS design."""
-    return shape.result(vta_program.run(program, Simulator(vta())))
+    return program.run(Simulator(vta()))
 
 
 # -- FlexASR's host -------------------------------------------------------------------------------------

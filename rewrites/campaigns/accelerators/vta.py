@@ -9,11 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_models.vta.assembler import Step, dense, elementwise
-from accel_models.vta.isa import AluOp
 from ir_semantics.reference import alu_int32, dense_int8, truncate_int8
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare, first_violation, in_range
 from rewrites.campaigns.distributions import INTEGERS, draw_integers
+from rewrites.mappings.vta.operations import dense, elementwise
 
 from .device import run_vta
 
@@ -48,17 +47,16 @@ def _run_dense(example: Example) -> Outcome:
     """The product, shifted, cut to 8 bits (or what is left of it: the low 8 bits, where ``cut`` is 0)."""
     x, w = (in_range(n, example.arrays[n], -128, 127).astype(np.int8) for n in "xw")
     b, shift, cut = _int32(example, "b"), example.parameters["shift"], bool(example.parameters["cut"])
-    program, shape = dense(x, w, b, shift=shift, clip=cut)
+    program = dense(x, w, b, shift=shift, saturate=cut)
     ideal = alu_int32("shr", dense_int8(x, w, b), shift)
     if cut:
         ideal = alu_int32("min", alu_int32("max", ideal, -128), 127)
-    return _compare(run_vta(program, shape), truncate_int8(ideal))
+    return _compare(run_vta(program), truncate_int8(ideal))
 
 
 def _elementwise(
     name: str,
     summary: str,
-    steps: Callable[[Mapping[str, int]], list[Step]],
     ideal: Callable[[NDArray[np.int32], NDArray[np.int32], Mapping[str, int]], NDArray[np.int32]],
     *,
     second: bool = False,
@@ -73,12 +71,12 @@ def _elementwise(
 
     def evaluate(example: Example) -> Outcome:
         a, b = _int32(example, "a"), _int32(example, "b") if second else None
-        program, shape = elementwise(a, steps(example.parameters), b)
+        program = elementwise(name, a, b, imm=example.parameters.get("shift"))
         wanted = ideal(a, a if b is None else b, example.parameters)
-        return _compare(run_vta(program, shape), truncate_int8(wanted))
+        return _compare(run_vta(program), truncate_int8(wanted))
 
     return Campaign(
-        name=name,
+        name=f"vta_{name}",
         summary=summary,
         reference="the operation on 32-bit integers, then the low 8 bits",
         property="the bytes are those of the integer operation, bit for bit",
@@ -89,12 +87,12 @@ def _elementwise(
     )
 
 
-def _binary(operation: Literal["add", "min", "max"], op: AluOp) -> Campaign:
+def _binary(operation: Literal["add", "min", "max"]) -> Campaign:
     def ideal(a: NDArray[np.int32], b: NDArray[np.int32], _: Any) -> NDArray[np.int32]:
         return alu_int32(operation, a, b)
 
     summary = f"VTA {operation} of two matrices of 32 bits, low 8 bits stored"
-    return _elementwise(f"vta_{operation}", summary, lambda _: [Step(op)], ideal, second=True)
+    return _elementwise(operation, summary, ideal, second=True)
 
 
 CAMPAIGNS = {
@@ -116,19 +114,17 @@ CAMPAIGNS = {
             make=make_dense,
             evaluate=_run_dense,
         ),
-        _binary("add", AluOp.ADD),
-        _binary("min", AluOp.MIN),
-        _binary("max", AluOp.MAX),
+        _binary("add"),
+        _binary("min"),
+        _binary("max"),
         _elementwise(
-            "vta_relu",
+            "relu",
             "VTA rectifier on 32 bits, low 8 bits stored",
-            lambda _: [Step(AluOp.MAX, 0)],
             lambda a, _, __: alu_int32("max", a, 0),
         ),
         _elementwise(
-            "vta_shift",
+            "shift",
             "VTA arithmetic shift right of 32 bits by 0 .. 15, low 8 bits stored",
-            lambda p: [Step(AluOp.SHR, p["shift"])],
             lambda a, _, p: alu_int32("shr", a, p["shift"]),
             parameters={"shift": range(16)},
         ),

@@ -13,29 +13,32 @@ from .elementwise import elementwise_mapping
 from .gemm import gemm_mapping
 from .padded import padded_mapping
 
-__all__ = ["CLAIMS", "DENSE", "GEMM"]
+__all__ = ["CLAIMS", "DENSE", "ELEMENTWISE", "GEMM"]
 
 DENSE: Final = MappingClaim(
     "vta_dense", "a dense layer of bytes with bias and requantisation, on VTA's GEMM and ALU", dense_mapping
 )
 GEMM: Final = MappingClaim("vta_gemm", "a dense layer of any size, in blocks, on VTA's GEMM and ALU", gemm_mapping)
 
+ELEMENTWISE: Final = {
+    name: MappingClaim(f"vta_{name}", f"{text}, on VTA's ALU", partial(elementwise_mapping, name))
+    for name, text in (
+        ("relu", "relu of int32, to bytes"),
+        ("min", "the smaller elements of two int32 matrices, to bytes"),
+        ("max", "the larger elements of two int32 matrices, to bytes"),
+        ("add", "the sum of two int32 matrices, to bytes"),
+        ("bias_add", "the sum of an int32 matrix and a row, to bytes"),
+        ("min_imm", "an upper bound on int32, to bytes"),
+        ("max_imm", "a lower bound on int32, to bytes"),
+        ("add_imm", "the sum of int32 and a number, to bytes"),
+        ("shift", "arithmetic shift right of int32, to bytes"),
+        ("requantise", "shift right and saturation of int32 to bytes"),
+    )
+}
+"""Element-wise operators, by name."""
+
 CLAIMS: Final = (
-    *(
-        MappingClaim(f"vta_{name}", f"{text}, on VTA's ALU", partial(elementwise_mapping, name))
-        for name, text in (
-            ("relu", "relu of int32, to bytes"),
-            ("min", "the smaller elements of two int32 matrices, to bytes"),
-            ("max", "the larger elements of two int32 matrices, to bytes"),
-            ("add", "the sum of two int32 matrices, to bytes"),
-            ("bias_add", "the sum of an int32 matrix and a row, to bytes"),
-            ("min_imm", "an upper bound on int32, to bytes"),
-            ("max_imm", "a lower bound on int32, to bytes"),
-            ("add_imm", "the sum of int32 and a number, to bytes"),
-            ("shift", "arithmetic shift right of int32, to bytes"),
-            ("requantise", "shift right and saturation of int32 to bytes"),
-        )
-    ),
+    *ELEMENTWISE.values(),
     DENSE,
     MappingClaim("vta_padded", "a dense layer on rows between rows of zeros, by a padded LOAD of VTA", padded_mapping),
     GEMM,

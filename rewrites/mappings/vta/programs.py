@@ -1,8 +1,8 @@
 """What VTA's programs have in common, with sizes left open: instruction words, micro-ops, and the host's transfers.
 
 Programs are in sequential order and move no tokens: a program whose tokens pass the check computes what its sequential
-order does (:mod:`chc.token_order.theorem`).  Tensors lie in DRAM one after the other, as the assembler
-(``accel_models.vta.assembler``) places them: micro-ops first, then operands, then the output.
+order does (:mod:`chc.token_order.theorem`).  Tensors lie in DRAM one after the other: micro-ops first,
+then operands, then the output.
 
 Matrices have columns in vectors of 16 lanes.  Places in DRAM are counted in vectors of 16 bytes.
 """

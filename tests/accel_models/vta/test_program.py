@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accel_models.vta.assembler import dense
 from accel_models.vta.assembly import assemble
 from accel_models.vta.model import vta
 from accel_models.vta.options import FSIM, HLS, VTA_ILA
+from accel_models.vta.products import dense
 from accel_models.vta.program import (
     Program,
     ProgramError,

@@ -11,16 +11,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from accel_models.vta.assembler import Step, TensorProgram, dense_program, elementwise_program, post_steps
 from accel_models.vta.assembly import assemble
 from accel_models.vta.isa import AluOp, Instruction, Unit, Uop, encode, encode_uop
 from accel_models.vta.model import vta
 from accel_models.vta.options import CHISEL, FSIM, HLS, VTA_ILA, VtaOptions
 from accel_models.vta.order.hazards import Problem, check_tokens
 from accel_models.vta.order.schedule import Policy, fixed, run_instructions, shuffled
+from accel_models.vta.products import TensorProgram, dense_program, post_steps
 from accel_models.vta.program import ProgramError, write_bytes
 from accel_models.vta.tiling import Blocks
 from ila_lang import Machine
+from tests.accel_models.vta.elementwise import elementwise_program
 
 UOPS = ((0, b"".join(encode_uop(u).to_bytes(4, "little") for u in (Uop(), Uop(dst=1, src=1, wgt=0)))),)
 
@@ -305,7 +306,7 @@ plans = st.builds(
     st.none() | st.builds(Blocks, st.integers(1, 3), st.integers(1, 2), st.integers(1, 2), st.integers(1, 2)),
 ) | st.builds(
     lambda rows, columns, second, capacity: elementwise_program(
-        rows, 16 * columns, [Step(AluOp.ADD, None if second else 3)], second=second, capacity=capacity
+        rows, 16 * columns, [(AluOp.ADD, None if second else 3)], second=second, capacity=capacity
     ),
     st.integers(1, 5), st.integers(1, 4), st.sampled_from(["row", "matrix", None]), st.sampled_from([4, 8, 2048]),
 )  # fmt: skip

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from accel_models.vta.assembler import dense_program, post_steps
 from accel_models.vta.isa import ENCODINGS, Instruction, Load, Loops, MemoryId, Uop, decode, encode, encode_uop
 from accel_models.vta.model import QUEUES, vta
 from accel_models.vta.options import CHISEL, FSIM, HLS, PRESETS, VtaOptions
 from accel_models.vta.order.footprint import footprints
 from accel_models.vta.order.schedule import shuffled
+from accel_models.vta.products import dense_program, post_steps
 from accel_models.vta.tiling import Blocks, blocks_of
 from chc.token_order import blocks as fields
 from chc.token_order.accesses import Accesses, accesses_of, meetings, self_contained, words_of

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accel_models.mmio_program import ProgramError
-from accel_models.vta.assembler import Step, TensorProgram, dense_program, elementwise_program, post_steps
 from accel_models.vta.assembly import assemble
 from accel_models.vta.isa import AluOp, Instruction, MemoryId, Uop, encode, encode_uop
 from accel_models.vta.options import CHISEL, FSIM, HLS, VTA_ILA
+from accel_models.vta.products import TensorProgram, dense_program, post_steps
 from accel_models.vta.program import Program
 from accel_models.vta.scratchpads import SCRATCHPADS
 from accel_models.vta.tiling import Blocks
@@ -38,6 +38,7 @@ from chc.token_order.theorem import (
 from ila_lang import bv, true, var
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger, Requirements
+from tests.accel_models.vta.elementwise import elementwise_program
 
 
 def with_data(plan: TensorProgram) -> Program:
@@ -201,7 +202,7 @@ def test_claims_name_what_they_are_about() -> None:
     assert semantics(options=FSIM)["device"] != semantics()["device"]
 
 
-# -- the rules are those of the assembler ---------------------------------------------------------------------
+# -- the rules are those of the programs ----------------------------------------------------------------------
 
 shapes = st.tuples(st.integers(1, 9), st.integers(1, 130), st.integers(1, 130))
 
@@ -219,7 +220,7 @@ def test_assembled_products_follow_the_rules(
 
 
 @pytest.mark.parametrize("shape", [(2000, 256, 256), (3, 40000, 17), (64, 64, 64), (1, 5000, 300)])
-def test_products_that_the_assembler_cuts_itself_follow_the_rules(shape: tuple[int, int, int]) -> None:
+def test_products_that_are_cut_to_fit_follow_the_rules(shape: tuple[int, int, int]) -> None:
     plan = dense_program(*shape)
     rules = DOUBLE if sum(x.opcode.name == "STORE" for x in plan.instructions) > 1 or _rounds(plan) > 1 else SINGLE
     assert tuple(retoken(plan.instructions, rules)) == plan.instructions
@@ -250,7 +251,7 @@ def test_a_product_has_token_order(options: Any) -> None:
 
 @pytest.mark.proof
 def test_elementwise_programs_have_token_order() -> None:
-    plan = elementwise_program(2, 40, [Step(AluOp.ADD), Step(AluOp.SHR, 3)], second="matrix", capacity=4)
+    plan = elementwise_program(2, 40, [(AluOp.ADD, None), (AluOp.SHR, 3)], second="matrix", capacity=4)
     verdict = prove_program(with_data(plan), discharger=Discharger(second=False))
     assert verdict.status is Status.PROVED, verdict.reason
 

@@ -16,8 +16,6 @@ from accel_models.flexasr.quantise import quantise
 from accel_models.hlscnn.model import hlscnn
 from accel_models.hlscnn.options import BY_WEIGHT_BITS, WGT_16BITS, HlscnnOptions
 from accel_models.hlscnn.quantise import convolution_error
-from accel_models.vta.assembler import Step, elementwise
-from accel_models.vta.isa import AluOp
 from accel_models.vta.model import vta
 from ila_lang.text.portable import kernel_to_json
 from ilaverify.catalogue import find_campaign
@@ -41,6 +39,7 @@ from rewrites.campaigns.campaign import CampaignResult, run_campaign
 from rewrites.campaigns.definition import Campaign
 from rewrites.mappings.flexasr.operations import attention
 from rewrites.mappings.hlscnn.operations import conv2d
+from rewrites.mappings.vta.operations import elementwise
 
 # -- formulas ----------------------------------------------------------------------------------------------
 
@@ -256,7 +255,7 @@ def test_a_convolution_reaches_nearly_all_of_its_bound() -> None:
 
 def test_bytes_wrap_where_the_condition_fails() -> None:
     a = np.array([[100]], np.int32)
-    total = run_vta(*elementwise(a, [Step(AluOp.ADD)], a))
+    total = run_vta(elementwise("add", a, a))
     assert total[0, 0] == 200 - 256
     operator = OPERATORS["VTA sum"]
     assert operator.bound({"A": 100}).value is None

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import bmc.prove
-from accel_models.vta.assembler import dense
 from accel_models.vta.isa import AluOp
 from accel_models.vta.model import vta
+from accel_models.vta.products import dense
 from accel_models.vta.program import run
 from ila_lang import Machine, const
 from ila_lang.mapping import SizeError
@@ -79,7 +79,7 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
         mapping.require(mapping.sizes_for((2000, 32, 16)))
 
 
-def test_the_program_is_that_of_the_assembler_and_computes_what_numpy_does() -> None:
+def test_the_program_computes_what_that_with_tokens_and_numpy_do() -> None:
     rng = np.random.default_rng(2)
     x, w = (rng.integers(-128, 128, shape).astype(np.int8) for shape in ((5, 48), (32, 48)))
     b = rng.integers(-9000, 9000, 32).astype(np.int32)

@@ -1,4 +1,7 @@
-"""From matrix operations to VTA programs: products, and elementwise operations, of any size that DRAM holds.
+"""Matrix products of any size that DRAM holds as VTA programs with tokens, which let its modules run at the same time.
+
+They are what the theorem of token order (:mod:`chc.token_order.theorem`) is about; the programs of mappings are in
+sequential order and move no tokens.
 
 What fits the scratchpads is one round of loads, computation and stores.  What does not is cut into blocks, and the
 scratchpads into halves: while one half is used, the other is filled or emptied.  Two tokens in each direction keep the
@@ -20,18 +23,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .isa import ENCODINGS, Alu, AluOp, Finish, Gemm, Instruction, Load, MemoryId, Store, Uop, encode, encode_uop
+from .isa import (
+    ENCODINGS,
+    Alu,
+    AluOp,
+    Finish,
+    Gemm,
+    Instruction,
+    Load,
+    MemoryId,
+    Store,
+    Uop,
+    encode,
+    encode_uop,
+)
 from .options import HLS, VtaOptions
 from .program import Program
 from .scratchpads import SCRATCHPADS
 from .tiling import Blocks, Region, Regions, blocks_of, dense_blocks, pack_tiles, pack_vectors, unpack_vectors
 
-__all__ = ["Step", "TensorProgram", "dense", "dense_program", "elementwise", "elementwise_program", "post_steps"]
+__all__ = ["Step", "TensorProgram", "dense", "dense_program", "post_steps"]
 
 INP, WGT, ACC = (SCRATCHPADS[m].depth for m in (MemoryId.INP, MemoryId.WGT, MemoryId.ACC))
 MOST_SHIFT = 15  # a larger amount shifts left in the HLS design
@@ -40,10 +55,10 @@ CLOSE = 4  # the most iterations that a result takes to arrive, in any reading
 
 @dataclass(frozen=True)
 class Step:
-    """An ALU operation on all accumulators: with the immediate ``imm``, or with a second matrix where it is None."""
+    """An ALU operation on all accumulators, with the immediate ``imm``."""
 
     operation: AluOp
-    imm: int | None = None
+    imm: int
 
 
 @dataclass(frozen=True)
@@ -125,11 +140,13 @@ def dense(
         raise ValueError(f"bias must have shape {weights.shape[:1]}, not {bias.shape}; it has one number per output")
     if x.dtype != np.int8 or weights.dtype != np.int8:
         raise ValueError(f"x and weights must be int8, not {x.dtype} and {weights.dtype}; quantise them")
+    if bias is not None and bias.dtype != np.int32:
+        raise ValueError(f"bias must be int32, not {bias.dtype}; convert it")
     steps = post_steps(shift=shift, relu=relu, clip=clip)
     found = dense_program(x.shape[0], x.shape[1], weights.shape[0], has_bias=bias is not None, steps=steps)
     tensors = {"input": pack_vectors(x), "weights": pack_tiles(weights)}
     if bias is not None:
-        tensors["bias"] = pack_vectors(_int32(bias)[None, :])
+        tensors["bias"] = pack_vectors(bias[None, :])
     return found.program(options, **tensors), found
 
 
@@ -146,12 +163,10 @@ def dense_program(
     """The program of a matrix product of (rows, inputs) and (outputs, inputs), then ``steps``, without data.
 
     Tensors lie in DRAM from byte ``start`` on.  ``blocks`` is how to cut it, by default :func:`dense_blocks`.  Raises
-    ValueError where DRAM is too small, or a step needs a second matrix.
+    ValueError where DRAM is too small.
     """
     if min(rows, inputs, outputs) < 1:
         raise ValueError(f"rows, inputs and outputs must be positive, not {rows}, {inputs} and {outputs}")
-    if any(step.imm is None for step in steps):
-        raise ValueError("Steps after a product must have an immediate, not a second matrix; use elementwise_program")
     columns, depth = blocks_of(outputs), blocks_of(inputs)
     blocks = blocks or dense_blocks(rows, columns, depth)
     regions = Regions(start)
@@ -344,87 +359,12 @@ def _pops_l2g(instructions: Sequence[Instruction]) -> bool:
     return any(x.pop_prev for x in instructions)
 
 
-def elementwise(
-    a: NDArray[np.int32],
-    steps: Sequence[Step],
-    b: NDArray[np.int32] | None = None,
-    *,
-    options: VtaOptions = HLS,
-) -> tuple[Program, TensorProgram]:
-    """``steps`` on every element of ``a`` (rows, columns): a program with its data, and how to read its result.
-
-    Steps without an immediate have ``b`` as second operand: a matrix of the same shape, or a row for all rows.
-    """
-    if a.ndim != 2 or (b is not None and b.shape not in (a.shape, a.shape[1:])):
-        shown = "" if b is None else f" and {b.shape}"
-        raise ValueError(
-            f"a must be a matrix and b of its shape or one of its rows, not of shapes {a.shape}{shown}; reshape them"
-        )
-    second: Literal["matrix", "row"] | None = None
-    if b is not None:
-        second = "matrix" if b.ndim == 2 else "row"
-    rows, columns = a.shape
-    found = elementwise_program(rows, columns, steps, second=second)
-    tensors = {"a": pack_vectors(_int32(a))}
-    if b is not None:
-        tensors["b"] = pack_vectors(_int32(b).reshape(-1, a.shape[1]))
-    return found.program(options, **tensors), found
-
-
-def elementwise_program(
-    rows: int,
-    columns: int,
-    steps: Sequence[Step],
-    *,
-    second: Literal["matrix", "row"] | None = None,
-    capacity: int = ACC,
-    start: int = 0,
-) -> TensorProgram:
-    """The program of ``steps`` on a matrix of accumulators, without data.
-
-    ``second`` says what steps without an immediate have as second operand; ``capacity`` is how many accumulators to
-    use. Raises ValueError where that and the steps do not fit together, or DRAM is too small.
-    """
-    if min(rows, columns) < 1:
-        raise ValueError(f"rows and columns must be positive, not {rows} and {columns}")
-    if (second is not None) != any(step.imm is None for step in steps):
-        raise ValueError("A second operand must be given exactly if a step has no immediate; add or remove it")
-    width, operands = blocks_of(columns), 1 if second is None else 2
-    halves = 1 if rows * width * operands <= capacity else 2
-    room = capacity // halves // operands
-    across = min(width, room)
-    blocks = Blocks(min(rows, room // across), across, 1, halves)
-    regions = Regions(start)
-    uops = _in_place(halves)
-    if second is not None:
-        uops += [replace(uop, src=uop.src + room) for uop in uops]
-    table = regions.add("uops", MemoryId.UOP, len(uops))
-    regions.add("a", MemoryId.ACC, rows * width)
-    if second is not None:
-        regions.add("b", MemoryId.ACC, width * (rows if second == "matrix" else 1))
-    tiles = _Tiles(regions.add("output", MemoryId.OUT, rows * width), blocks, rows, width)
-    body: list[Instruction] = []
-    for tile in tiles.tiles:
-        shape = tile.rows[1], tile.columns[1]
-        at = tile.rows[0] * width + tile.columns[0]
-        first = _load(MemoryId.ACC, tile.base, regions.regions["a"].base + at, *shape, width)
-        block: list[Instruction] = [replace(first, pop_next=tiles.reuses(tile))]
-        if second is not None:
-            base = regions.regions["b"].base + (at if second == "matrix" else tile.columns[0])
-            block.append(_load(MemoryId.ACC, tile.base + room, base, *shape, width if second == "matrix" else 0))
-        # Without a step nothing would reach OUT, which only GEMM and ALU write.
-        for step in steps or [Step(AluOp.ADD, 0)]:
-            block.append(_alu(step, tile.half + (halves if step.imm is None else 0), shape[0] * shape[1]))
-        body += tiles.stored(tile, block)
-    return _complete(table, uops, body, regions, rows, columns)
-
-
 def _alu(step: Step, begin: int, cells: int) -> Alu:
     """A step on accumulators that follow each other."""
     return Alu(
         alu_opcode=step.operation,
-        use_imm=step.imm is not None,
-        imm=step.imm or 0,
+        use_imm=True,
+        imm=step.imm,
         uop_bgn=begin,
         uop_end=begin + 1,
         iter_in=cells,
@@ -447,9 +387,3 @@ def _load(memory: MemoryId, sram: int, dram: int, rows: int, columns: int, strid
         x_size=columns,
         x_stride=columns if stride is None else stride,
     )
-
-
-def _int32(matrix: NDArray[np.generic]) -> NDArray[np.int32]:
-    if matrix.dtype != np.int32:
-        raise ValueError(f"Accumulators must be int32, not {matrix.dtype}; convert them")
-    return matrix.astype(np.int32)
