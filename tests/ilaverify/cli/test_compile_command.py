@@ -38,6 +38,7 @@ from rewrites.compiler.artefact.model import Compiled, read_compiled, write_comp
 from rewrites.compiler.artefact.summary import summary_text
 from rewrites.compiler.codegen import Devices, Options, programs
 from rewrites.compiler.codegen.calibration import calibrate
+from rewrites.mappings import programs as templates
 from rewrites.mappings.flexasr.claims import LINEAR as DENSE_LAYERS
 from rewrites.mappings.flexasr.linear import linear_mapping
 from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
@@ -215,7 +216,7 @@ def other_programs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Code for dense layers is generated from a mapping of the same name, on another reading of the hardware."""
 
     def forget() -> None:
-        for cached in (programs._semantics, programs._template):
+        for cached in (programs._semantics, templates._template):
             cached.cache_clear()
 
     older = linear_mapping(options=FlexAsrOptions(saturation="pre2022"))
