@@ -5,7 +5,8 @@ Attributes are named as the parameters there.  All of them are static: extents, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ir_semantics.tensors.operators import broadcast, concat, pad, reshape, reverse, slice_, transpose
 from ir_semantics.tensors.reductions import avg_pool, conv, cumsum, matmul, max_pool, mean, patches, reduce
@@ -14,7 +15,7 @@ from ir_semantics.tensors.terms import Tensor
 
 from .ir import Attributes, integer_of, integers_of, pairs_of
 from .kernels import KERNELS
-from .operator import Types, tensor
+from .operator import Operator, Types, tensor
 from .types import GraphError
 
 __all__ = ["TENSOR_OPERATORS"]
@@ -71,127 +72,118 @@ def _alike(types: Types, attributes: Attributes) -> str:
     return types[0].dtype
 
 
+def _tensor(name: str, term: Callable[[Operands, Attributes], Tensor], **more: Any) -> Operator:
+    """A tensor operator that runs as the kernel of its name."""
+    return tensor(name, term, kernel=KERNELS[name], **more)
+
+
 TENSOR_OPERATORS = (
-    tensor(
+    _tensor(
         "broadcast",
         lambda of, a: broadcast(of[0], integers_of(a, "shape"), integers_of(a, "axes")),
         attributes="axes shape",
         doc="Repeats the operand along new axes: its axis number j becomes axis axes[j] of shape.",
-        kernel=KERNELS["broadcast"],
     ),
-    tensor(
+    _tensor(
         "reshape",
         lambda of, a: reshape(of[0], *integers_of(a, "shape")),
         attributes="shape",
         doc="The same elements in row-major order under another shape.",
-        kernel=KERNELS["reshape"],
     ),
-    tensor(
+    _tensor(
         "transpose",
         lambda of, a: transpose(of[0], integers_of(a, "permutation")),
         attributes="permutation",
         doc="Axis number j of the result is axis permutation[j] of the operand.",
-        kernel=KERNELS["transpose"],
     ),
-    tensor(
+    _tensor(
         "slice",
         lambda of, a: slice_(of[0], integers_of(a, "start"), integers_of(a, "stop"), integers_of(a, "stride")),
         attributes="start stop stride",
         doc="Elements start, start + stride, ... before stop along every axis.",
-        kernel=KERNELS["slice"],
     ),
-    tensor(
+    _tensor(
         "concat",
         lambda of, a: concat(integer_of(a, "axis"), *of),
         arity=range(1, 1 << 16),
         dtype=_alike,
         attributes="axis",
         doc="The operands one after the other along an axis.",
-        kernel=KERNELS["concat"],
     ),
-    tensor(
+    _tensor(
         "pad",
         _pad,
         arity=2,
         dtype=_alike,
         attributes="before after",
         doc="before and after elements around every axis, equal to the scalar that is the second operand.",
-        kernel=KERNELS["pad"],
     ),
-    tensor(
+    _tensor(
         "reverse",
         lambda of, a: reverse(of[0], *integers_of(a, "axes")),
         attributes="axes",
         doc="The elements in opposite order along axes.",
-        kernel=KERNELS["reverse"],
     ),
-    tensor(
+    _tensor(
         "gather",
         lambda of, a: gather(of[0], of[1], integer_of(a, "axis")),
         arity=2,
         dtype=_indexed,
         attributes="axis",
         doc="The parts along an axis at indices, which must lie in 0 .. extent - 1.",
-        kernel=KERNELS["gather"],
     ),
-    tensor(
+    _tensor(
         "gather_elements",
         lambda of, a: gather_elements(of[0], of[1], integer_of(a, "axis")),
         arity=2,
         dtype=_indexed,
         attributes="axis",
         doc="The elements whose subscript along an axis is replaced by an index, which must lie in 0 .. extent - 1.",
-        kernel=KERNELS["gather_elements"],
     ),
     *(
-        tensor(
+        _tensor(
             f"reduce_{op}",
             lambda of, a, op=op: reduce(op, of[0], integers_of(a, "axes")),  # type: ignore[misc]
             kinds="number" if op == "sum" else "any",
             attributes="axes",
             doc=f"The {op} along axes, which disappear; of nothing, {unit}.",
-            kernel=KERNELS[f"reduce_{op}"],
         )
         for op, unit in (("sum", "0"), ("max", "the least value"), ("min", "the greatest value"))
     ),
-    tensor(
+    _tensor(
         "mean",
         lambda of, a: mean(of[0], integers_of(a, "axes")),
         kinds="float",
         attributes="axes",
         doc="The sum along axes, which disappear, divided by the number of elements.",
-        kernel=KERNELS["mean"],
     ),
-    tensor(
+    _tensor(
         "cumsum",
         lambda of, a: cumsum(of[0], integer_of(a, "axis")),
         kinds="number",
         attributes="axis",
         doc="The sum of all elements up to and including this one along an axis.",
-        kernel=KERNELS["cumsum"],
     ),
     *(
-        tensor(
+        _tensor(
             f"arg_{op}",
             lambda of, a, op=op: arg_extremum(op, of[0], integer_of(a, "axis"), bool(a["last"])),  # type: ignore[misc]
             kinds="number",
             dtype=_index,
             attributes="axis last",
             doc=f"The first (with last: the last) position of the {op} along an axis, which disappears.",
-            kernel=KERNELS[f"arg_{op}"],
         )
         for op in ("max", "min")
     ),
-    tensor(
+    _tensor(
         "matmul",
         lambda of, a: matmul(*of),
         arity=2,
         kinds="number",
         dtype=_alike,
         doc="The product of matrices, for every index of the axes before the last two.",
-        kernel=KERNELS["matmul"],
     ),
-    tensor(
+    _tensor(
         "conv",
         _conv,
         arity=2,
@@ -200,31 +192,27 @@ TENSOR_OPERATORS = (
         attributes="strides pads dilations groups",
         doc="Cross-correlation of images [batch, channels, ...] with kernels [outputs, channels / groups, ...], with "
         "strides, dilations, groups, and pads of zeros.",
-        kernel=KERNELS["conv"],
     ),
-    tensor(
+    _tensor(
         "patches",
         _patches,
         kinds="number",
         attributes="kernel strides pads dilations",
         doc="Every window of images: [batch, channels, kernel ..., windows ...]; pads are zeros.",
-        kernel=KERNELS["patches"],
     ),
-    tensor(
+    _tensor(
         "max_pool",
         _max_pool,
         kinds="number",
         attributes="kernel strides pads dilations",
         doc="The maximum of every window; pads are not counted.",
-        kernel=KERNELS["max_pool"],
     ),
-    tensor(
+    _tensor(
         "avg_pool",
         _avg_pool,
         kinds="float",
         attributes="kernel strides pads dilations count_include_pad",
         doc="The mean of every window; pads are counted (as zeros) only with count_include_pad.",
-        kernel=KERNELS["avg_pool"],
     ),
 )
 """The tensor operators, in the order of registration."""

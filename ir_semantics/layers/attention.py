@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ila_lang import BOOL, BvSort, Function, Ila, Kernel, const, mem
+from ila_lang import Function, Ila, Kernel, const
+
+from .layer import Layer, bits
 
 __all__ = ["ATTENTION_CODE", "AttentionOperator", "attention_ir"]
 
@@ -50,55 +52,46 @@ def attention_ir(operator: AttentionOperator) -> Ila:
     parameters, all with the suffix ``_in``.  Memories, row-major: ``tensor_in`` x, ``tensor_query`` q,
     ``tensor_scores`` and ``tensor_weights`` [T], and ``tensor_out`` y [C].
     """
-    element, number, total_sort, sums = (
-        f.result for f in (operator.finish, operator.score, operator.add_exponential, operator.step)
+    element, number, totals, sums = (
+        bits(f.result) for f in (operator.finish, operator.score, operator.add_exponential, operator.step)
     )
-    assert isinstance(element, BvSort) and isinstance(number, BvSort)
-    assert isinstance(total_sort, BvSort) and isinstance(sums, BvSort)
-    ila = Ila("ir", "Tensor IR: attention of one query")
-    run, func = ila.input("func_run", BOOL), ila.input("func_id", 8)
+    k = Kernel("attention", "softmax-weighted sum of the rows of a row-major tensor")
     widths = {"rows": 32, "features": 32, **operator.parameters}
-    inputs = {n: ila.input(f"{n}_in", w) for n, w in widths.items()}
-    s = {n: ila.state(n, w, 0, doc="operand of the running instruction") for n, w in widths.items()}
+    layer = Layer("attention of one query", ATTENTION_CODE, k, widths)
+    s = layer.states
     x, query, scores, weights, y = (
-        ila.state(f"tensor_{name}", mem(32, width), doc=doc)
+        layer.tensor(name, width, doc)
         for name, width, doc in (
-            ("in", element.width, "input tensor x, row-major"),
-            ("query", element.width, "query"),
-            ("scores", number.width, "score of each row"),
-            ("weights", element.width, "softmax of the scores"),
-            ("out", element.width, "output y"),
+            ("in", element, "input tensor x, row-major"),
+            ("query", element, "query"),
+            ("scores", number, "score of each row"),
+            ("weights", element, "softmax of the scores"),
+            ("out", element, "output y"),
         )
     )
-    ila.set_valid(run & (func == ATTENTION_CODE))
-    k = Kernel("attention", "softmax-weighted sum of the rows of a row-major tensor")
     rows, features = s["rows"], s["features"]
     scoring, weighing, finishing = (
         [s[n] for n in names] for names in (operator.scoring, operator.weighing, operator.finishing)
     )
     with k.loop("scored", rows) as row:
-        acc = k.let("product", const(0, sums.width))
+        acc = k.let("product", const(0, sums))
         with k.loop("depth", features) as i:
             a, b = k.load("element", x, row * features + i), k.load("asked", query, i)
             k.assign(acc, operator.step(acc, a, b))
         k.store(scores, row, operator.score(acc, *scoring))
-    largest = k.let("largest", const(operator.least, number.width))
+    largest = k.let("largest", const(operator.least, number))
     with k.loop("compared", rows) as row:
         k.assign(largest, operator.larger(largest, k.load("score", scores, row)))
-    total = k.let("total", const(0, total_sort.width))
+    total = k.let("total", const(0, totals))
     with k.loop("summed", rows) as row:
         k.assign(total, operator.add_exponential(total, k.load("summand", scores, row), largest))
     with k.loop("weighed", rows) as row:
         weight = operator.weight(k.load("again", scores, row), largest, total, *weighing)
         k.store(weights, row, weight)
     with k.loop("feature", features) as feature:
-        acc = k.let("sum", const(0, sums.width))
+        acc = k.let("sum", const(0, sums))
         with k.loop("row", rows) as row:
             a, b = k.load("value", x, row * features + feature), k.load("weight", weights, row)
             k.assign(acc, operator.step(acc, a, b))
         k.store(y, feature, operator.finish(acc, *finishing))
-    instruction = ila.instruction("attention").set_decode(run & (func == ATTENTION_CODE))
-    for name, given in inputs.items():
-        instruction.update(s[name], given)
-    instruction.start(k)
-    return ila
+    return layer.finished()

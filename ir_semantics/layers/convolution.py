@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ila_lang import BOOL, BvSort, Function, Ila, Kernel, all_of, const, ite, mem
+from ila_lang import Function, Ila, Kernel, all_of, const, ite
+
+from .layer import Layer, bits
 
 __all__ = ["CONVOLUTION_CODE", "ConvolutionOperator", "convolution_ir"]
 
@@ -52,20 +54,15 @@ def convolution_ir(operator: ConvolutionOperator, *, packed: bool = False) -> Il
     With ``packed`` groups are always complete: x has the channels of whole groups, and w is [filters, groups, kernel
     rows, kernel columns, members of a group] (the layout OIHWi of other compilers).
     """
-    weight_sort, input_sort = (p.sort for p in operator.product.params)
-    wide, result = operator.product.result, operator.finish.result
-    assert isinstance(weight_sort, BvSort) and isinstance(input_sort, BvSort)
-    assert isinstance(wide, BvSort) and isinstance(result, BvSort)
-    ila = Ila("ir", "Tensor IR: a two-dimensional convolution")
-    run, func = ila.input("func_run", BOOL), ila.input("func_id", 8)
-    widths = {**dict.fromkeys((*_EXTENTS, *_STRIDES), 32), **operator.parameters}
-    inputs = {n: ila.input(f"{n}_in", w) for n, w in widths.items()}
-    s = {n: ila.state(n, w, 0, doc="operand of the running instruction") for n, w in widths.items()}
-    x = ila.state("tensor_in", mem(32, input_sort.width), doc="input tensor x, row-major")
-    w = ila.state("tensor_weights", mem(32, weight_sort.width), doc="weights w, row-major")
-    y = ila.state("tensor_out", mem(32, result.width), doc="output tensor y, row-major")
-    ila.set_valid(run & (func == CONVOLUTION_CODE))
+    weight_width, input_width = (bits(p.sort) for p in operator.product.params)
+    wide, result = bits(operator.product.result), bits(operator.finish.result)
     kernel = Kernel("conv2d", "a two-dimensional convolution over row-major tensors")
+    widths = {**dict.fromkeys((*_EXTENTS, *_STRIDES), 32), **operator.parameters}
+    layer = Layer("a two-dimensional convolution", CONVOLUTION_CODE, kernel, widths)
+    s = layer.states
+    x = layer.tensor("in", input_width, "input tensor x, row-major")
+    w = layer.tensor("weights", weight_width, "weights w, row-major")
+    y = layer.tensor("out", result, "output tensor y, row-major")
     size = operator.group
     groups = (s["channels"] + (size - 1)) // const(size, 32)
     with (
@@ -73,13 +70,13 @@ def convolution_ir(operator: ConvolutionOperator, *, packed: bool = False) -> Il
         kernel.loop("out_row", s["rows"]) as i,
         kernel.loop("out_column", s["columns"]) as j,
     ):
-        element = kernel.let("element", const(0, result.width))
+        element = kernel.let("element", const(0, result))
         with (
             kernel.loop("group", groups) as group,
             kernel.loop("tap_row", s["kernel_rows"]) as tap_row,
             kernel.loop("tap_column", s["kernel_columns"]) as tap_column,
         ):
-            total = kernel.let("total", const(0, wide.width))
+            total = kernel.let("total", const(0, wide))
             with kernel.loop("member", const(size, 32)) as member:
                 channel = group * size + member
                 row, column = i * s["row_stride"] + tap_row, j * s["column_stride"] + tap_column
@@ -100,8 +97,4 @@ def convolution_ir(operator: ConvolutionOperator, *, packed: bool = False) -> Il
             ended = operator.finish(element, total, *(s[n] for n in operator.parameters))
             kernel.assign(element, ite(last, ended, operator.join(element, total)))
         kernel.store(y, (k * s["rows"] + i) * s["columns"] + j, element)
-    instruction = ila.instruction("conv2d").set_decode(run & (func == CONVOLUTION_CODE))
-    for name, value in inputs.items():
-        instruction.update(s[name], value)
-    instruction.start(kernel)
-    return ila
+    return layer.finished()

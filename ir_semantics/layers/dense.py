@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ila_lang import BOOL, BvSort, Expr, Function, Ila, Kernel, const, ite, mem
+from ila_lang import Expr, Function, Ila, Kernel, const, ite
+
+from .layer import Layer, bits
 
 __all__ = ["BLOCK", "DENSE_CODE", "DenseOperator", "Order", "dense_ir"]
 
@@ -70,32 +72,27 @@ def dense_ir(operator: DenseOperator, order: Order = Order.FORWARD, *, padded: b
 
     Raises ValueError where blocks are to be added and the operator has no ``add``.
     """
-    sort = operator.step.params[1].sort
-    result, bias_sort = operator.finish.result, operator.finish.params[1].sort
-    assert isinstance(sort, BvSort) and isinstance(result, BvSort) and isinstance(bias_sort, BvSort)
-    ila = Ila("ir", "Tensor IR: a dense layer")
-    run, func = ila.input("func_run", BOOL), ila.input("func_id", 8)
+    element_width = bits(operator.step.params[1].sort)
+    kernel = Kernel("dense", "a dense layer over row-major tensors")
     pads = {"top": 32, "bottom": 32} if padded else {}
     widths = {"rows": 32, "features_in": 32, "features_out": 32, **pads, **operator.parameters}
-    inputs = {n: ila.input(f"{n}_in", w) for n, w in widths.items()}
-    states = {n: ila.state(n, w, 0, doc="operand of the running instruction") for n, w in widths.items()}
-    x = ila.state("tensor_in", mem(32, sort.width), doc="input tensor x, row-major")
-    w = ila.state("tensor_weights", mem(32, sort.width), doc="weights w, a row per output feature")
-    b = ila.state("tensor_bias", mem(32, bias_sort.width), doc="layer bias b")
-    y = ila.state("tensor_out", mem(32, result.width), doc="output tensor y, row-major")
-    ila.set_valid(run & (func == DENSE_CODE))
-    kernel = Kernel("dense", "a dense layer over row-major tensors")
+    layer = Layer("a dense layer", DENSE_CODE, kernel, widths)
+    states = layer.states
+    x = layer.tensor("in", element_width, "input tensor x, row-major")
+    w = layer.tensor("weights", element_width, "weights w, a row per output feature")
+    b = layer.tensor("bias", bits(operator.finish.params[1].sort), "layer bias b")
+    y = layer.tensor("out", bits(operator.finish.result), "output tensor y, row-major")
     depth, width = states["features_in"], states["features_out"]
     rows, top = states["rows"], states["top"] if padded else const(0, 32)
     total = rows + top + states["bottom"] if padded else rows
     with kernel.loop("row", total) as row, kernel.loop("feature", width) as feature:
-        zero = const(0, operator.step.result.width)  # type: ignore[union-attr]
+        zero = const(0, bits(operator.step.result))
         acc = kernel.let("acc", zero)
 
         def accumulate(total: Expr, i: Expr) -> None:
             weight = kernel.load("weight", w, feature * depth + i)
             if padded:
-                element = kernel.let("padded", const(0, sort.width))
+                element = kernel.let("padded", const(0, element_width))
                 with kernel.when("below_top", row >= top), kernel.when("above_bottom", row < top + rows):
                     kernel.assign(element, kernel.load("element", x, (row - top) * depth + i))
             else:
@@ -116,8 +113,4 @@ def dense_ir(operator: DenseOperator, order: Order = Order.FORWARD, *, padded: b
         bias = kernel.load("bias", b, feature)
         value = operator.finish(acc, bias, *(states[n] for n in operator.parameters))
         kernel.store(y, row * width + feature, value)
-    instruction = ila.instruction("dense").set_decode(run & (func == DENSE_CODE))
-    for name, value in inputs.items():
-        instruction.update(states[name], value)
-    instruction.start(kernel)
-    return ila
+    return layer.finished()

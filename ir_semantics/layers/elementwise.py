@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ila_lang import BOOL, BvSort, Function, Ila, Kernel, mem
+from ila_lang import Function, Ila, Kernel
+
+from .layer import Layer, bits
 
 __all__ = ["ELEMENTWISE_CODE", "ElementwiseOperator", "elementwise_ir"]
 
@@ -40,20 +42,16 @@ def elementwise_ir(operator: ElementwiseOperator) -> Ila:
     parameters, all with the suffix ``_in``.  Memories, row-major: ``tensor_in`` a, ``tensor_second`` b (where there is
     one) and ``tensor_out`` y; their words are as wide as the function's operands and result.
     """
-    sort, result = operator.combine.params[0].sort, operator.combine.result
-    assert isinstance(sort, BvSort) and isinstance(result, BvSort)
-    ila = Ila("ir", "Tensor IR: an elementwise operator")
-    run, func = ila.input("func_run", BOOL), ila.input("func_id", 8)
-    widths = {"rows": 32, "columns": 32, **operator.parameters}
-    inputs = {n: ila.input(f"{n}_in", w) for n, w in widths.items()}
-    states = {n: ila.state(n, w, 0, doc="operand of the running instruction") for n, w in widths.items()}
-    a = ila.state("tensor_in", mem(32, sort.width), doc="input tensor a, row-major")
+    width = bits(operator.combine.params[0].sort)
     kernel = Kernel("elementwise", "an elementwise operator over row-major matrices")
+    widths = {"rows": 32, "columns": 32, **operator.parameters}
+    layer = Layer("an elementwise operator", ELEMENTWISE_CODE, kernel, widths)
+    states = layer.states
+    a = layer.tensor("in", width, "input tensor a, row-major")
     b = None
     if operator.second is not None:
-        b = ila.state("tensor_second", mem(32, sort.width), doc=f"second operand b: a {operator.second}")
-    y = ila.state("tensor_out", mem(32, result.width), doc="output tensor y, row-major")
-    ila.set_valid(run & (func == ELEMENTWISE_CODE))
+        b = layer.tensor("second", width, f"second operand b: a {operator.second}")
+    y = layer.tensor("out", bits(operator.combine.result), "output tensor y, row-major")
     columns = states["columns"]
     with kernel.loop("row", states["rows"]) as row, kernel.loop("column", columns) as column:
         operands = [kernel.load("element", a, row * columns + column)]
@@ -62,8 +60,4 @@ def elementwise_ir(operator: ElementwiseOperator) -> Ila:
             operands.append(kernel.load("other", b, place))
         value = operator.combine(*operands, *(states[n] for n in operator.parameters))
         kernel.store(y, row * columns + column, value)
-    instruction = ila.instruction("elementwise").set_decode(run & (func == ELEMENTWISE_CODE))
-    for name, value in inputs.items():
-        instruction.update(states[name], value)
-    instruction.start(kernel)
-    return ila
+    return layer.finished()

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ila_lang import BOOL, BvSort, Function, Ila, Kernel, const, mem
+from ila_lang import Function, Ila, Kernel, const
+
+from .layer import Layer, bits
 
 __all__ = ["NORM_CODE", "NormOperator", "layer_norm_ir"]
 
@@ -51,17 +53,12 @@ def layer_norm_ir(operator: NormOperator) -> Ila:
     features) and the operator's parameters, all with the suffix ``_in``.  Memories, row-major: ``tensor_in`` x,
     ``tensor_gamma`` and ``tensor_beta`` [C], and ``tensor_out`` y [T, C].
     """
-    element, wide, sums = (f.result for f in (operator.finish, operator.widen, operator.join))
-    part = operator.add.result
-    assert all(isinstance(s, BvSort) for s in (element, wide, sums, part))
-    ila = Ila("ir", "Tensor IR: layer normalisation")
-    run, func = ila.input("func_run", BOOL), ila.input("func_id", 8)
-    widths = {"rows": 32, "blocks": 32, **operator.parameters}
-    inputs = {n: ila.input(f"{n}_in", w) for n, w in widths.items()}
-    s = {n: ila.state(n, w, 0, doc="operand of the running instruction") for n, w in widths.items()}
-    width = element.width  # type: ignore[union-attr]
+    width = bits(operator.finish.result)
+    k = Kernel("layer_norm", "layer normalisation of the rows of a row-major tensor")
+    layer = Layer("layer normalisation", NORM_CODE, k, {"rows": 32, "blocks": 32, **operator.parameters})
+    s = layer.states
     x, gamma, beta, y = (
-        ila.state(f"tensor_{name}", mem(32, width), doc=doc)
+        layer.tensor(name, width, doc)
         for name, doc in (
             ("in", "input tensor x, row-major"),
             ("gamma", "factor of each feature"),
@@ -69,12 +66,10 @@ def layer_norm_ir(operator: NormOperator) -> Ila:
             ("out", "output tensor y, row-major"),
         )
     )
-    ila.set_valid(run & (func == NORM_CODE))
-    k = Kernel("layer_norm", "layer normalisation of the rows of a row-major tensor")
     features = s["blocks"] * operator.block
     count = features[operator.count_width - 1 : 0]
     widening, finishing = ([s[n] for n in names] for names in (operator.widening, operator.finishing))
-    zero, zero_part = const(0, sums.width), const(0, part.width)  # type: ignore[union-attr]
+    zero, zero_part = const(0, bits(operator.join.result)), const(0, bits(operator.add.result))
     with k.loop("row", s["rows"]) as row:
         total, total_squares = k.let("total", zero), k.let("total_squares", zero)
         with k.loop("block", s["blocks"]) as block:
@@ -93,8 +88,4 @@ def layer_norm_ir(operator: NormOperator) -> Ila:
             factor, offset = k.load("factor", gamma, feature), k.load("offset", beta, feature)
             value = operator.finish(again, centre, scale, factor, offset, *finishing)
             k.store(y, row * features + feature, value)
-    instruction = ila.instruction("layer_norm").set_decode(run & (func == NORM_CODE))
-    for name, given in inputs.items():
-        instruction.update(s[name], given)
-    instruction.start(k)
-    return ila
+    return layer.finished()

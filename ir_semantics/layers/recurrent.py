@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ila_lang import BOOL, BvSort, Expr, Function, Ila, Kernel, const, mem
+from ila_lang import Expr, Function, Ila, Kernel, const
+
+from .layer import Layer, bits
 
 __all__ = ["RECURRENT_CODE", "RecurrentCell", "recurrent_ir"]
 
@@ -55,15 +57,12 @@ def recurrent_ir(cell: RecurrentCell) -> Ila:
     input ``tensor_weights`` [G*H, I] and ``tensor_bias`` [G*H], for the hidden state ``tensor_hidden_weights`` [G*H, H]
     and ``tensor_hidden_bias`` [G*H], ``tensor_state`` and ``tensor_out`` [T, H].
     """
-    sort, wide = cell.step.params[1].sort, cell.project.result
-    assert isinstance(sort, BvSort) and isinstance(wide, BvSort)
-    ila = Ila("ir", f"Tensor IR: a layer of {cell.name} cells")
-    run, func = ila.input("func_run", BOOL), ila.input("func_id", 8)
+    k = Kernel(cell.name, f"a layer of {cell.name} cells over row-major tensors")
     widths = {"rows": 32, "input_features": 32, "features": 32, **cell.parameters}
-    inputs = {n: ila.input(f"{n}_in", w) for n, w in widths.items()}
-    s = {n: ila.state(n, w, 0, doc="operand of the running instruction") for n, w in widths.items()}
+    layer = Layer(f"a layer of {cell.name} cells", RECURRENT_CODE, k, widths)
+    s = layer.states
     memories = {
-        name: ila.state(f"tensor_{name}", mem(32, sort.width), doc=doc)
+        name: layer.tensor(name, bits(cell.step.params[1].sort), doc)
         for name, doc in (
             ("in", "input"),
             ("weights", "weights of the input, a row per gate and feature"),
@@ -74,10 +73,8 @@ def recurrent_ir(cell: RecurrentCell) -> Ila:
             ("out", "output"),
         )
     }
-    ila.set_valid(run & (func == RECURRENT_CODE))
-    k = Kernel(cell.name, f"a layer of {cell.name} cells over row-major tensors")
     depth, width = s["input_features"], s["features"]
-    zero = const(0, cell.step.result.width)  # type: ignore[union-attr]
+    zero = const(0, bits(cell.step.result))
     with k.loop("row", s["rows"]) as t, k.loop("feature", width) as feature:
         pairs = []
         for number, gate in enumerate(cell.gates):
@@ -95,7 +92,7 @@ def recurrent_ir(cell: RecurrentCell) -> Ila:
                 k.assign(again, cell.step(again, weight, element))
             bias = k.load(f"{gate}_hidden_bias", memories["hidden_bias"], place)
             pairs.append((projected, cell.project(again, bias, *(s[n] for n in cell.hidden))))
-        state = k.let("state", const(0, wide.width))
+        state = k.let("state", const(0, bits(cell.project.result)))
         if cell.keeps:
             with k.when("state_later", t != 0):
                 kept = memories["state" if cell.keeps == "state" else "out"]
@@ -105,8 +102,4 @@ def recurrent_ir(cell: RecurrentCell) -> Ila:
         if cell.keeps == "state":
             k.store(memories["state"], t * width + feature, cell.narrow(new, s[cell.state]))
         k.store(memories["out"], t * width + feature, cell.narrow(output, s[cell.state]))
-    instruction = ila.instruction(cell.name).set_decode(run & (func == RECURRENT_CODE))
-    for name, value in inputs.items():
-        instruction.update(s[name], value)
-    instruction.start(k)
-    return ila
+    return layer.finished()

@@ -19,7 +19,9 @@ __all__ = [
     "Bindings",
     "Bound",
     "Computed",
+    "Lookup",
     "Maker",
+    "Missing",
     "Operator",
     "Pattern",
     "TermMaker",
@@ -212,6 +214,28 @@ class TermMaker:
     def type_of(self, number: Term) -> Hashable:
         """The type of a term."""
         return number.symbol.type
+
+
+class Missing(EGraphError):
+    """What is looked up is not in the e-graph."""
+
+
+class Lookup:
+    """Builds nothing: finds the classes of what is in the e-graph, and raises Missing for what is not."""
+
+    def __init__(self, egraph: EGraph) -> None:
+        self._egraph = egraph
+
+    def add(self, symbol: Symbol, operands: Sequence[int]) -> int:
+        """The class of a symbol applied to classes."""
+        number = self._egraph.lookup(symbol, operands)
+        if number is None:
+            raise Missing(f"{symbol} must be in the e-graph")
+        return number
+
+    def type_of(self, number: int) -> Hashable:
+        """The type of a class."""
+        return self._egraph.type_of(number)
 
 
 def build(pattern: Pattern, maker: Maker[T], typing: Typing, substitution: Substitution[T]) -> T:

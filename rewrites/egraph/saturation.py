@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from .egraph import EGraph
 from .explanation import Substitution
+from .pattern import Lookup, Missing
 from .rewrite import Rewrite
-from .terms import EGraphError, Symbol, identity
+from .terms import EGraphError, identity
 
 __all__ = ["Limits", "RuleStatistics", "Saturation", "Stop", "saturate"]
 
@@ -82,26 +83,6 @@ class Saturation:
             bans = f", banned {rule.bans} times" if rule.bans else ""
             lines.append(f"{name}: {rule.matches} matches, {rule.applied} equalities{bans}")
         return "\n".join(lines)
-
-
-class _Missing(Exception):
-    """A side of a rule is not in the e-graph yet."""
-
-
-class _Lookup:
-    """Looks sides of rules up, instead of building them."""
-
-    def __init__(self, egraph: EGraph) -> None:
-        self._egraph: Final = egraph
-
-    def add(self, symbol: Symbol, operands: Sequence[int]) -> int:
-        number = self._egraph.lookup(symbol, operands)
-        if number is None:
-            raise _Missing
-        return number
-
-    def type_of(self, number: int) -> Hashable:
-        return self._egraph.type_of(number)
 
 
 class _Backoff:
@@ -213,7 +194,7 @@ class _Saturating:
 
     def _apply(self, matches: Sequence[Match]) -> Stop | None:
         """Makes the two sides of each match equal, until a limit is reached."""
-        egraph, lookup = self._egraph, _Lookup(self._egraph)
+        egraph, lookup = self._egraph, Lookup(self._egraph)
         for rewrite, substitution in matches:
             counts = self._statistics[rewrite.rule.name]
             start = self._clock()
@@ -230,7 +211,7 @@ class _Saturating:
             try:
                 left, right = rewrite.sides(lookup, substitution)
                 same = egraph.find(left) == egraph.find(right)
-            except _Missing:
+            except Missing:
                 same = False
             if same:
                 counts.known += 1

@@ -11,14 +11,15 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from ir_semantics.graph.build import expansion
-from ir_semantics.graph.types import GraphError, TensorType
 from rewrites.compiler.codegen import accelerator_operator
+from rewrites.compiler.graph_rules.tensor_rewrites import Constants
 from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol, Term, term
 from rewrites.egraph.graphs import typing
 from rewrites.egraph.pattern import Maker, Operator, Pattern, build, matches
 from rewrites.mappings.claim import MappingClaim
 from smt_encodings.claims import Equality
+
+from .unfolding import meant
 
 if TYPE_CHECKING:
     from rewrites.claims.gate import Admission
@@ -87,19 +88,7 @@ class Meaning:
         """The symbol applied to terms; raises EGraphError where an accelerator operator has no such operands."""
         if accelerator_operator(symbol.operator) is None:
             return term(symbol, operands)
-        types = tuple(t for t in map(self.type_of, operands) if isinstance(t, TensorType))
-        if len(types) != len(operands):
-            raise EGraphError(f"the operands of {symbol.operator} must be tensors")
-        try:
-            graph = expansion(symbol.operator, types, symbol.attributes)
-        except GraphError as error:
-            raise EGraphError(f"{symbol.operator} must be well-typed; {error}") from error
-        done: dict[int, Term] = {graph.inputs[f"x{i}"]: o for i, o in enumerate(operands)}
-        for number, node in enumerate(graph.nodes):
-            if number not in done:
-                inner = Symbol(node.operator, node.attributes, node.type)
-                done[number] = self.add(inner, [done[o] for o in node.operands])
-        return done[graph.outputs["y"]]
+        return meant(symbol.operator, symbol.attributes, self, operands, Constants())
 
     def type_of(self, number: Term) -> Hashable:
         """The type of a term."""

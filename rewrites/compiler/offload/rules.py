@@ -9,18 +9,19 @@ that such a rule carries is that of the mapping which executes the operator.  Wi
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ir_semantics.graph.ir import Attribute
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants, Types
-from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol
+from rewrites.egraph import EGraph, EGraphError, Rule, Substitution
 from rewrites.egraph.graphs import typing
 from rewrites.egraph.pattern import (
     Bindings,
     Bound,
     Computed,
+    Lookup,
     Maker,
     Operator,
     Variable,
@@ -64,22 +65,6 @@ class AcceleratorRule:
         return self.right.attributes
 
 
-class _Looked:
-    """A maker that builds nothing: it finds classes of what is there, and raises EGraphError for what is not."""
-
-    def __init__(self, egraph: EGraph) -> None:
-        self._egraph = egraph
-
-    def add(self, symbol: Symbol, operands: Sequence[int]) -> int:
-        number = self._egraph.lookup(symbol, operands)
-        if number is None:
-            raise EGraphError(f"{symbol} must be in the e-graph")
-        return number
-
-    def type_of(self, number: int) -> Hashable:
-        return self._egraph.type_of(number)
-
-
 @dataclass(frozen=True)
 class AcceleratorRewrite:
     """A rule to an accelerator operator as a rewrite, with the certificate of a mapping that executes the operator.
@@ -104,7 +89,7 @@ class AcceleratorRewrite:
         for substitution in matches(self.claim.left, egraph, number):
             try:
                 build(self.claim.right, Types(), typing, substitution.moved(egraph.type_of))
-                self._left(_Looked(egraph), substitution)
+                self._left(Lookup(egraph), substitution)
             except EGraphError:
                 continue  # an instance of the pattern that the operator does not stand for, or has no such operands
             yield substitution

@@ -6,7 +6,7 @@ number is checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard, TypeVar
 
@@ -35,7 +35,7 @@ def _pairs(value: object) -> TypeGuard[tuple[tuple[str, Attribute], ...]]:
 
 def meant(
     name: str,
-    attributes: tuple[tuple[str, Attribute], ...],
+    attributes: tuple[tuple[str, Hashable], ...],
     maker: Maker[T],
     operands: Sequence[T],
     constants: Constants,
