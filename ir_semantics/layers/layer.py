@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ila_lang import BOOL, BvSort, Expr, Ila, Kernel, Sort, mem
+from ila_lang import BOOL, BvSort, Expr, Fragment, Ila, Kernel, Sort, const, mem, true
 
-__all__ = ["Layer", "bits"]
+__all__ = ["Layer", "bits", "call"]
 
 
 def bits(sort: Sort) -> int:
@@ -43,3 +43,12 @@ class Layer:
             instruction.update(self.states[name], given)
         instruction.start(self.kernel)
         return self.ila
+
+
+def call(
+    name: str, note: str, code: int, ila: Ila, parameters: dict[str, Expr], operands: Mapping[str, Expr]
+) -> Fragment:
+    """The program ``name`` of one instruction of the tensor IR, on operands by name."""
+    program = Kernel(name)
+    program.command(note, func_run=true, func_id=const(code, 8), **{f"{n}_in": v for n, v in operands.items()})
+    return Fragment(name, ila, parameters, {}, program)

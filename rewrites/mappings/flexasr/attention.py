@@ -21,9 +21,10 @@ from accel_models.flexasr.layout import LANES, SMALL_VECTORS, Region, Start
 from accel_models.flexasr.model import FlexAsrOptions, flexasr
 from accel_models.flexasr.numerics import describe_code
 from accel_models.flexasr.units.attention import MASKED, SOFTMAX
-from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, true, var
+from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, var
 from ila_lang.mapping import SizeError, TensorMapping
 from ir_semantics.layers.attention import ATTENTION_CODE, AttentionOperator, attention_ir
+from ir_semantics.layers.layer import call
 
 from .buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
 from .linear import multiply_add
@@ -115,16 +116,8 @@ OPERATOR = AttentionOperator(
 
 def ir_fragment() -> Fragment:
     """One attention instruction."""
-    program = Kernel("ir_attention")
-    program.command(
-        "attention",
-        func_run=true,
-        func_id=const(ATTENTION_CODE, 8),
-        rows_in=ROWS,
-        features_in=NV << 4,
-        **{f"{n}_in": v[2:0] for n, v in BIASES.items()},
-    )
-    return Fragment("ir_attention", attention_ir(OPERATOR), PARAMETERS, {}, program)
+    operands = {"rows": ROWS, "features": NV << 4, **{n: v[2:0] for n, v in BIASES.items()}}
+    return call("ir_attention", "attention", ATTENTION_CODE, attention_ir(OPERATOR), PARAMETERS, operands)
 
 
 def attention_fragment(ila: Ila) -> Fragment:

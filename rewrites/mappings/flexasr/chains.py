@@ -24,6 +24,7 @@ from accel_models.flexasr.numerics import describe_code
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, true, var
 from ila_lang.mapping import SizeError, TensorMapping
 from ir_semantics.layers.copying import COPY_CODE, copy_ir
+from ir_semantics.layers.layer import call
 from ir_semantics.layers.pooling import POOL_CODES, tensor_ir
 
 from .buffers import BASE, HOST_X, HOST_Y, NV, T, UnitProgram, matrix_domain, matrix_within
@@ -234,9 +235,7 @@ def apart_sizes(rows: int, columns: int) -> dict[str, int]:
 
 def ir_copy(rows: Expr, features: Expr, parameters: dict[str, Expr]) -> Fragment:
     """One ``copy_rows`` instruction."""
-    program = Kernel("ir_copy")
-    program.command("copy", func_run=true, func_id=const(COPY_CODE, 8), rows_in=rows, features_in=features)
-    return Fragment("ir_copy", copy_ir(), parameters, {}, program)
+    return call("ir_copy", "copy", COPY_CODE, copy_ir(), parameters, {"rows": rows, "features": features})
 
 
 @dataclass(frozen=True)

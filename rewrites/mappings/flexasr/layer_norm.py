@@ -13,8 +13,9 @@ from accel_models.flexasr.layout import LANES, SMALL_VECTORS, Region, Start
 from accel_models.flexasr.model import FlexAsrOptions, flexasr
 from accel_models.flexasr.numerics import adpfloat_to_fixed, describe_code, fixed_to_adpfloat
 from accel_models.flexasr.units.layer_norm import BETA, GAMMA
-from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, primitive, true, var
+from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, primitive, var
 from ila_lang.mapping import TensorMapping
+from ir_semantics.layers.layer import call
 from ir_semantics.layers.normalisation import NORM_CODE, NormOperator, layer_norm_ir
 
 from .buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
@@ -97,16 +98,8 @@ OPERATOR = NormOperator(
 
 def ir_fragment() -> Fragment:
     """One layer normalisation."""
-    program = Kernel("ir_layer_norm")
-    program.command(
-        "layer normalisation",
-        func_run=true,
-        func_id=const(NORM_CODE, 8),
-        rows_in=T,
-        blocks_in=NV,
-        **{f"{n}_in": v[2:0] for n, v in BIASES.items()},
-    )
-    return Fragment("ir_layer_norm", layer_norm_ir(OPERATOR), PARAMETERS, {}, program)
+    operands = {"rows": T, "blocks": NV, **{n: v[2:0] for n, v in BIASES.items()}}
+    return call("ir_layer_norm", "layer normalisation", NORM_CODE, layer_norm_ir(OPERATOR), PARAMETERS, operands)
 
 
 def layer_norm_fragment(ila: Ila) -> Fragment:

@@ -25,11 +25,11 @@ from ila_lang import (
     const,
     mem,
     primitive,
-    true,
     var,
 )
 from ila_lang.mapping import Reduction, TensorMapping
 from ir_semantics.layers.dense import DENSE_CODE, DenseOperator, Order, dense_ir
+from ir_semantics.layers.layer import call
 
 from .layers import BASE, CELL, CELL_COLUMN, HOST_X, HOST_Y, NI, NO, Matrix, T, emit_layer, sizes_within
 
@@ -100,17 +100,8 @@ def operator_of(activation: str | None) -> DenseOperator:
 
 def ir_fragment(activation: str | None, order: Order = Order.FORWARD) -> Fragment:
     """One dense instruction, of an IR that sums in this order."""
-    program = Kernel("ir_dense")
-    program.command(
-        "dense layer",
-        func_run=true,
-        func_id=const(DENSE_CODE, 8),
-        rows_in=T,
-        features_in_in=NI << 4,
-        features_out_in=NO << 6,
-        **{f"{n}_in": v[2:0] for n, v in BIASES.items()},
-    )
-    return Fragment("ir_dense", dense_ir(operator_of(activation), order), PARAMETERS, {}, program)
+    operands = {"rows": T, "features_in": NI << 4, "features_out": NO << 6, **{n: v[2:0] for n, v in BIASES.items()}}
+    return call("ir_dense", "dense layer", DENSE_CODE, dense_ir(operator_of(activation), order), PARAMETERS, operands)
 
 
 def linear_fragment(activation: str | None, ila: Ila) -> Fragment:

@@ -10,8 +10,9 @@ from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.layout import LANES, Region, Start
 from accel_models.flexasr.model import FlexAsrOptions, flexasr
 from accel_models.flexasr.numerics import describe_code
-from ila_lang import Fragment, Ila, Kernel, bv, const, true, var
+from ila_lang import Fragment, Ila, Kernel, bv, const, var
 from ila_lang.mapping import SizeError, TensorMapping
+from ir_semantics.layers.layer import call
 from ir_semantics.layers.padding import PADDING_CODE, padding_ir
 
 from .buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
@@ -32,16 +33,8 @@ CELL = ((var("cell_t", bv(32)), P), (VECTOR, NV), (LANE, const(LANES, 32)))
 
 def ir_fragment() -> Fragment:
     """One ``pad_rows`` instruction."""
-    program = Kernel("ir_pad_rows")
-    program.command(
-        "rows of zeros after x",
-        func_run=true,
-        func_id=const(PADDING_CODE, 8),
-        rows_in=T,
-        rows_out_in=P,
-        features_in=NV << 4,
-    )
-    return Fragment("ir_pad_rows", padding_ir(), PARAMETERS, {}, program)
+    operands = {"rows": T, "rows_out": P, "features": NV << 4}
+    return call("ir_pad_rows", "rows of zeros after x", PADDING_CODE, padding_ir(), PARAMETERS, operands)
 
 
 def padding_fragment(ila: Ila) -> Fragment:

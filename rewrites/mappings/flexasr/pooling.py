@@ -30,6 +30,7 @@ from accel_models.flexasr.numerics import (
 )
 from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, const, false, ite, load_bytes, mem, primitive, true, var
 from ila_lang.mapping import Lemma, SizeError, TensorMapping
+from ir_semantics.layers.layer import call
 from ir_semantics.layers.pooling import POOL_CODES, PoolOperator, tensor_ir
 
 __all__ = [
@@ -93,19 +94,10 @@ def ir_model() -> Ila:
 
 def ir_fragment(kind: str, ila: Ila | None = None) -> Fragment:
     """One pooling instruction with window and stride (2, 1) on the whole tensor; ``ila`` is another IR-ILA."""
-    program = Kernel(f"ir_{kind}pool")
-    program.command(
-        f"{kind} pooling, window (2, 1), stride (2, 1)",
-        func_run=true,
-        func_id=const(POOL_CODES[KINDS[kind][0]], 8),
-        height_in=T,
-        width_in=NV << 4,
-        pool_y_in=const(2, 8),
-        pool_x_in=const(1, 8),
-        stride_y_in=const(2, 8),
-        stride_x_in=const(1, 8),
-    )
-    return Fragment(f"ir_{kind}pool", ila or ir_model(), PARAMETERS, {}, program)
+    two, one = const(2, 8), const(1, 8)
+    operands = {"height": T, "width": NV << 4, "pool_y": two, "pool_x": one, "stride_y": two, "stride_x": one}
+    note, code = f"{kind} pooling, window (2, 1), stride (2, 1)", POOL_CODES[KINDS[kind][0]]
+    return call(f"ir_{kind}pool", note, code, ila or ir_model(), PARAMETERS, operands)
 
 
 def pooling_fragment(kind: str, ila: Ila) -> Fragment:

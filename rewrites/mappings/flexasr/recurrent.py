@@ -14,8 +14,9 @@ from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.functions import eadd, emul, onex, pe_add_bias, pe_saturate, pe_shift, sigmoid, tanh
 from accel_models.flexasr.model import FlexAsrOptions, flexasr
 from accel_models.flexasr.numerics import adpfloat_to_fixed, describe_code, fixed_to_adpfloat
-from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, primitive, true, var
+from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, primitive, var
 from ila_lang.mapping import TensorMapping
+from ir_semantics.layers.layer import call
 from ir_semantics.layers.recurrent import RECURRENT_CODE, RecurrentCell, recurrent_ir
 
 from .layers import BASE, CELL, CELL_COLUMN, HOST_X, HOST_Y, NI, NO, Matrix, T, emit_layer, sizes_within
@@ -107,17 +108,8 @@ def cell_of(kind: str) -> RecurrentCell:
 
 def ir_fragment(kind: str) -> Fragment:
     """One recurrent instruction."""
-    program = Kernel(f"ir_{kind}")
-    program.command(
-        f"{kind} layer",
-        func_run=true,
-        func_id=const(RECURRENT_CODE, 8),
-        rows_in=T,
-        input_features_in=NI << 4,
-        features_in=NO << 6,
-        **{f"{n}_in": v[2:0] for n, v in BIASES.items()},
-    )
-    return Fragment(f"ir_{kind}", recurrent_ir(cell_of(kind)), PARAMETERS, {}, program)
+    operands = {"rows": T, "input_features": NI << 4, "features": NO << 6, **{n: v[2:0] for n, v in BIASES.items()}}
+    return call(f"ir_{kind}", f"{kind} layer", RECURRENT_CODE, recurrent_ir(cell_of(kind)), PARAMETERS, operands)
 
 
 def recurrent_fragment(kind: str, ila: Ila) -> Fragment:

@@ -32,6 +32,7 @@ from accel_models.hlscnn.options import BY_WEIGHT_BITS, WGT_16BITS, HlscnnOption
 from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, concat, const, false, ite, mem, primitive, true, var
 from ila_lang.mapping import Lemma, SizeError, TensorMapping
 from ir_semantics.layers.convolution import CONVOLUTION_CODE, ConvolutionOperator, convolution_ir
+from ir_semantics.layers.layer import call
 
 __all__ = [
     "configure_start",
@@ -108,17 +109,9 @@ def operator_of(options: HlscnnOptions) -> ConvolutionOperator:
 
 def ir_fragment(options: HlscnnOptions) -> Fragment:
     """One conv2d instruction."""
-    program = Kernel("ir_conv2d")
     extents = dict(zip(_IR_OPERANDS, (K, C, H, W, OH, OW, KH, KW, SH, SW), strict=True))
-    program.command(
-        "conv2d",
-        func_run=true,
-        func_id=const(CONVOLUTION_CODE, 8),
-        **{f"{n}_in": v for n, v in extents.items()},
-        bias_in=BIAS[15:0],
-        relu_in=RELU[0:0],
-    )
-    return Fragment("ir_conv2d", convolution_ir(operator_of(options)), PARAMETERS, {}, program)
+    operands = {**extents, "bias": BIAS[15:0], "relu": RELU[0:0]}
+    return call("ir_conv2d", "conv2d", CONVOLUTION_CODE, convolution_ir(operator_of(options)), PARAMETERS, operands)
 
 
 _IR_OPERANDS = (

@@ -15,9 +15,10 @@ from accel_models.vta.isa import AluOp, MemoryId
 from accel_models.vta.model import vta
 from accel_models.vta.numerics import multiply
 from accel_models.vta.options import VtaOptions
-from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, true, var
+from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, var
 from ila_lang.mapping import Reduction, SizeError, TensorMapping
 from ir_semantics.layers.dense import DENSE_CODE, DenseOperator, Order, dense_ir
+from ir_semantics.layers.layer import call
 
 from .programs import ASSUMPTIONS, COLUMNS, DRAM_VECTORS, HOST_Y, IDLE, ROWS, Program, micro_op
 
@@ -152,17 +153,8 @@ def dense_fragment(ila: Ila, details: DenseDetails | None = None) -> Fragment:
 
 def ir_fragment(order: Order = Order.FORWARD) -> Fragment:
     """One dense instruction, of an IR that sums in this order."""
-    program = Kernel("ir_dense")
-    program.command(
-        "dense layer",
-        func_run=true,
-        func_id=const(DENSE_CODE, 8),
-        rows_in=ROWS,
-        features_in_in=DEPTH << 4,
-        features_out_in=COLUMNS << 4,
-        shift_in=SHIFT[3:0],
-    )
-    return Fragment("ir_dense", dense_ir(DENSE, order), PARAMETERS, {}, program)
+    operands = {"rows": ROWS, "features_in": DEPTH << 4, "features_out": COLUMNS << 4, "shift": SHIFT[3:0]}
+    return call("ir_dense", "dense layer", DENSE_CODE, dense_ir(DENSE, order), PARAMETERS, operands)
 
 
 SAMPLES = ((1, 16, 16), (1, 48, 16), (2, 32, 32), (3, 16, 48), (4, 48, 32), (5, 64, 16), (3, 32, 64))

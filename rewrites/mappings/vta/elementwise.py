@@ -14,9 +14,10 @@ from typing import Literal
 from accel_models.vta.isa import AluOp, MemoryId
 from accel_models.vta.model import vta
 from accel_models.vta.options import VtaOptions
-from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, true, var
+from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, var
 from ila_lang.mapping import SizeError, TensorMapping
 from ir_semantics.layers.elementwise import ELEMENTWISE_CODE, ElementwiseOperator, elementwise_ir
+from ir_semantics.layers.layer import call
 
 from .programs import ASSUMPTIONS, COLUMNS, DRAM_VECTORS, HOST_Y, IDLE, ROWS, SHAPE, Program, micro_op
 
@@ -213,17 +214,11 @@ def _domain(operation: Operation) -> tuple[tuple[str, Expr], ...]:
 
 def ir_fragment(operation: Operation) -> Fragment:
     """One elementwise instruction."""
-    program = Kernel("ir_elementwise")
-    extra = {"imm_in": IMM[operation.bits - 1 : 0]} if operation.bits else {}
-    program.command(
-        "elementwise",
-        func_run=true,
-        func_id=const(ELEMENTWISE_CODE, 8),
-        rows_in=ROWS,
-        columns_in=COLUMNS << 4,
-        **extra,
-    )
-    return Fragment("ir_elementwise", elementwise_ir(operation.operator), _parameters(operation), {}, program)
+    operands = {"rows": ROWS, "columns": COLUMNS << 4}
+    if operation.bits:
+        operands["imm"] = IMM[operation.bits - 1 : 0]
+    ila = elementwise_ir(operation.operator)
+    return call("ir_elementwise", "elementwise", ELEMENTWISE_CODE, ila, _parameters(operation), operands)
 
 
 SAMPLES = ((1, 16), (1, 48), (2, 32), (3, 16), (3, 64), (4, 48), (5, 80))

@@ -17,9 +17,10 @@ from accel_models.vta.isa import AluOp, MemoryId
 from accel_models.vta.model import vta
 from accel_models.vta.numerics import multiply
 from accel_models.vta.options import VtaOptions
-from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, true, var
+from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, var
 from ila_lang.mapping import SizeError, TensorMapping
 from ir_semantics.layers.dense import DENSE_CODE, dense_ir
+from ir_semantics.layers.layer import call
 
 from .dense import DENSE, SUMS
 from .programs import ASSUMPTIONS, DRAM_VECTORS, HOST_Y, IDLE, Program, micro_op
@@ -163,17 +164,8 @@ def gemm_fragment(ila: Ila, details: GemmDetails | None = None) -> Fragment:
 
 def ir_fragment() -> Fragment:
     """One dense instruction."""
-    program = Kernel("ir_gemm")
-    program.command(
-        "dense layer",
-        func_run=true,
-        func_id=const(DENSE_CODE, 8),
-        rows_in=M,
-        features_in_in=K << 4,
-        features_out_in=N << 4,
-        shift_in=SHIFT[3:0],
-    )
-    return Fragment("ir_gemm", dense_ir(DENSE), PARAMETERS, {}, program)
+    operands = {"rows": M, "features_in": K << 4, "features_out": N << 4, "shift": SHIFT[3:0]}
+    return call("ir_gemm", "dense layer", DENSE_CODE, dense_ir(DENSE), PARAMETERS, operands)
 
 
 SAMPLES = (

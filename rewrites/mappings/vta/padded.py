@@ -13,9 +13,10 @@ from accel_models.vta.isa import AluOp, MemoryId
 from accel_models.vta.model import vta
 from accel_models.vta.numerics import multiply
 from accel_models.vta.options import VtaOptions
-from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, true, var
+from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, var
 from ila_lang.mapping import TensorMapping
 from ir_semantics.layers.dense import DENSE_CODE, dense_ir
+from ir_semantics.layers.layer import call
 
 from .dense import DENSE, DEPTH, HOST_B, HOST_W, HOST_X, ROOM, SHIFT, require_vectors, write_operands
 from .programs import ASSUMPTIONS, COLUMNS, HOST_Y, IDLE, ROWS, Program, micro_op
@@ -97,19 +98,10 @@ def padded_fragment(ila: Ila, details: PaddedDetails | None = None) -> Fragment:
 
 def ir_fragment() -> Fragment:
     """One dense instruction on padded rows."""
-    program = Kernel("ir_padded")
-    program.command(
-        "dense layer on padded rows",
-        func_run=true,
-        func_id=const(DENSE_CODE, 8),
-        rows_in=ROWS,
-        features_in_in=DEPTH << 4,
-        features_out_in=COLUMNS << 4,
-        top_in=TOP,
-        bottom_in=BOTTOM,
-        shift_in=SHIFT[3:0],
-    )
-    return Fragment("ir_padded", dense_ir(DENSE, padded=True), PARAMETERS, {}, program)
+    operands = {"rows": ROWS, "features_in": DEPTH << 4, "features_out": COLUMNS << 4}
+    operands |= {"top": TOP, "bottom": BOTTOM, "shift": SHIFT[3:0]}
+    ila = dense_ir(DENSE, padded=True)
+    return call("ir_padded", "dense layer on padded rows", DENSE_CODE, ila, PARAMETERS, operands)
 
 
 SAMPLES = (
