@@ -248,11 +248,10 @@ def search_at(
     *,
     shape: tuple[int, ...] | None = None,
     budget_seconds: float = 10.0,
-    seed: int = 0,
     models: Sequence[Initial] = (),
 ) -> Counterexample | None:
     """A shrunk counterexample at these sizes, or None; ``models`` (of a solver) are tried first."""
-    tries = _Tries(mapping, budget_seconds, seed)
+    tries = _Tries(mapping, budget_seconds, 0)
     tries.until(_FIRST_PART)
     counterexample = None if models else tries.settled([(shape, dict(sizes))])
     tries.until(1.0)

@@ -29,7 +29,6 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "GRU_GATES",
     "LSTM_GATES",
-    "Activation",
     "alu_int32",
     "attention",
     "conv2d",
@@ -46,7 +45,6 @@ __all__ = [
 ]
 
 Reals = NDArray[np.float64]
-Activation = Literal["relu", "sigmoid", "tanh"]
 
 LSTM_GATES = "ifgo"  # input, forget, cell candidate, output
 GRU_GATES = "rzn"  # reset, update, candidate
@@ -65,24 +63,14 @@ def softmax(x: ArrayLike) -> Reals:
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
 
-_ACTIVATIONS: dict[str | None, Callable[[Reals], Reals]] = {
-    None: lambda x: x,
-    "relu": lambda x: np.maximum(x, 0),
-    "sigmoid": sigmoid,
-    "tanh": lambda x: np.tanh(x),
-}
-
-
 # -- layers on features -------------------------------------------------------------------------------
 
 
-def dense(x: ArrayLike, w: ArrayLike, b: ArrayLike | None = None, *, activation: Activation | None = None) -> Reals:
-    """activation(x w^T + b) for x [..., I], w [O, I] and b [O]; the result is [..., O]."""
+def dense(x: ArrayLike, w: ArrayLike, b: ArrayLike | None = None) -> Reals:
+    """x w^T + b for x [..., I], w [O, I] and b [O]; the result is [..., O]."""
     x, w = np.asarray(x, np.float64), np.asarray(w, np.float64)
     _check("w", w, (None, x.shape[-1]))
-    if activation not in _ACTIVATIONS:
-        raise ValueError(f"activation must be None, 'relu', 'sigmoid' or 'tanh', not {activation!r}")
-    return _ACTIVATIONS[activation](x @ w.T + _vector("b", b, len(w)))
+    return np.asarray(x @ w.T + _vector("b", b, len(w)))
 
 
 def layer_norm(x: ArrayLike, gamma: ArrayLike, beta: ArrayLike, *, eps: float = 1e-5) -> Reals:

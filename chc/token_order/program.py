@@ -53,10 +53,10 @@ STATEMENT = (
 )
 
 
-def claim_of(instructions: int, subject: str) -> Claim:
+def claim_of(instructions: int) -> Claim:
     """What a PROVED says of one program."""
     return Claim(
-        subject=subject,
+        subject="vta_program",
         statement=STATEMENT,
         size_domain=f"this program of {instructions} instructions with its micro-ops (0 where it loads none); "
         "all other contents of memories",
@@ -70,7 +70,6 @@ def prove_program(
     program: Program,
     options: VtaOptions = HLS,
     *,
-    subject: str = "vta_program",
     discharger: Discharger | None = None,
 ) -> Verdict:
     """Proves token order of a program, or refutes it by a schedule that is replayed.
@@ -101,7 +100,7 @@ def prove_program(
     if counterexample is not None and replays(counterexample, options):
         details = {"unproved": reason, "counterexample": counterexample}
         status, reason = Status.REFUTED, counterexample.summary()
-    seconds, claim = time.perf_counter() - start, claim_of(len(instructions), subject)
+    seconds, claim = time.perf_counter() - start, claim_of(len(instructions))
     verdict = Verdict(status, claim, "token order", seconds, reason, asked.obligations, details=details)
     return surviving(verdict, lambda: survey_program(program, options))
 

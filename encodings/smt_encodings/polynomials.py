@@ -28,14 +28,8 @@ def expand(term: FNode) -> Polynomial:
     if term.is_times():
         result = {(): 1}
         for argument in term.args():
-            factor = expand(argument)
-            product: Polynomial = {}
-            for a, x in result.items():
-                for b, y in factor.items():
-                    key = tuple(sorted((*a, *b), key=text_of))
-                    product[key] = product.get(key, 0) + x * y
-            result = product
-        return {m: c for m, c in result.items() if c}
+            result = product_of(result, expand(argument))
+        return result
     return {(term,): 1}
 
 

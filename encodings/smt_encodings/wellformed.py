@@ -54,8 +54,8 @@ class Finding:
     witness: dict[str, int]
 
 
-def check_ila(ila: Ila, *, timeout: float = 20.0, second: bool = True) -> list[Finding]:
-    """Checks a model; ``timeout`` in seconds per solver and question.
+def check_ila(ila: Ila) -> list[Finding]:
+    """Checks a model, for up to 20 seconds per solver and question.
 
     * no valid command in any state is decoded by two instructions;
     * every valid command in every state is decoded by one;
@@ -63,7 +63,7 @@ def check_ila(ila: Ila, *, timeout: float = 20.0, second: bool = True) -> list[F
       its counter is wide enough to count it.  REFUTED is said of a loop only where the interpreter refuses its extent.
     """
     with fresh_symbols():
-        return _check(ila, Discharger(timeout=timeout, second=second))
+        return _check(ila, Discharger(timeout=20.0))
 
 
 def _check(ila: Ila, discharger: Discharger) -> list[Finding]:

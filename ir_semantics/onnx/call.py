@@ -168,11 +168,11 @@ class Call:
         """Attributes that do not change the result here."""
         self.used |= set(names)
 
-    def axis(self, value: int, rank: int, *, beyond: int = 0) -> int:
-        """An axis counted from 0; raises Unsupported outside of -rank .. rank - 1 (+ ``beyond``)."""
-        if not -rank - beyond <= value < rank + beyond:
-            raise self.fail(f"an axis must be in {-rank - beyond} .. {rank + beyond - 1}, not {value}")
-        return value + rank + beyond if value < 0 else value
+    def axis(self, value: int, rank: int) -> int:
+        """An axis counted from 0; raises Unsupported outside of -rank .. rank - 1."""
+        if not -rank <= value < rank:
+            raise self.fail(f"an axis must be in {-rank} .. {rank - 1}, not {value}")
+        return value + rank if value < 0 else value
 
     def axes(self, values: Sequence[int], rank: int) -> list[int]:
         """Different axes counted from 0."""

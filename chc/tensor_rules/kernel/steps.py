@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chc.tensor_rules.obligations import Hypotheses
-from ir_semantics.tensors.conditions import Condition, variables_of
+from ir_semantics.tensors.conditions import variables_of
 from ir_semantics.tensors.elements import Apply, Choice, Element, Reduce, indices_of_element, substitute_element
 from ir_semantics.tensors.index import Index
 
@@ -73,7 +73,7 @@ def replaced(element: Element, values: Mapping[str, Index]) -> Element:
     return substitute_element(element, values)
 
 
-def fresh_in(name: str, hypotheses: Hypotheses, *elements: Element, also: tuple[Condition, ...] = ()) -> None:
+def fresh_in(name: str, hypotheses: Hypotheses, *elements: Element) -> None:
     """Raises Rejected where hypotheses or elements mention a name that must be new."""
-    used = frozenset().union(*map(variables_of, (*hypotheses, *also)), *map(variables_in, elements))
+    used = frozenset().union(*map(variables_of, hypotheses), *map(variables_in, elements))
     need(name not in used, f"{name} must be a new variable")

@@ -1,8 +1,8 @@
 """A compiled model checked: everything that it says is made again and compared, nothing of it is believed.
 
-What is relied on: the front end, the certificates (that they are live is the gate's to say, that they are proofs is
-``recheck``'s), the checker of explanations, the mappings' own fragments, and the checker of memory plans.  Quantisation
-and splits are choices; any of them is right, so long as calls stay in the proved domain, and that is checked.
+What is relied on: the front end, the certificates (the gate says that they are live, ``ilaverify check`` that they are
+proofs), the checker of explanations, the mappings' own fragments, and the checker of memory plans.  Quantisation and
+splits are choices; any of them is right, so long as calls stay in the proved domain, and that is checked.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from ir_semantics.graph.ir import Graph
 from ir_semantics.graph.types import GraphError
 from reports.subjects import Entry
-from rewrites.claims.gate import Gate, Recheck, open_gate
+from rewrites.claims.gate import Gate, open_gate
 from rewrites.claims.names import slug
 from rewrites.compiler.codegen import is_program_of
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants, weakest_of
@@ -31,16 +31,13 @@ from .sources.front_end import FRONT_ENDS
 __all__ = ["check_compiled"]
 
 
-def check_compiled(
-    compiled: Compiled, entries: Mapping[str, Entry], proofs: Path, recheck: Recheck = ()
-) -> Iterator[Check]:
+def check_compiled(compiled: Compiled, entries: Mapping[str, Entry], proofs: Path) -> Iterator[Check]:
     """Checks a compiled model against the certificates in ``proofs``, one thing after the other.
 
-    ``entries`` are all claims that are known.  With solvers in ``recheck``, the obligations of every certificate are
-    generated and answered again.
+    ``entries`` are all claims that are known.
     """
     unknown = [name for name in compiled.certificates if name not in entries]
-    gate = open_gate({n: entries[n] for n in compiled.certificates if n in entries}, proofs, recheck)
+    gate = open_gate({n: entries[n] for n in compiled.certificates if n in entries}, proofs)
     yield _certificates(compiled, gate, unknown)
     yield _chain(compiled, gate)
     yield _folding(compiled)

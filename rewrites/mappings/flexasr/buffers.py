@@ -97,10 +97,10 @@ class UnitProgram:
             address = large_axi_address(vector_address(BASE, NV, t, v))
             self._load(f"load {name}", address, host, t * (NV << 4) + (v << 4))
 
-    def load_row(self, base: Expr, host: Expr = HOST_Y) -> None:
-        """A row of the small buffer to a host tensor."""
+    def load_row(self, base: Expr) -> None:
+        """A row of the small buffer to ``HOST_Y``."""
         with self.program.loop("load_vector", NV) as v:
-            self._load("load y", small_axi_address((base + v)[9:0]), host, v << 4)
+            self._load("load y", small_axi_address((base + v)[9:0]), HOST_Y, v << 4)
 
     def _load(self, note: str, address: Expr, host: Expr, index: Expr) -> None:
         self.program.command(note, if_axi_wr=false, if_axi_rd=true, addr_in=address, data_in=const(0, 128))

@@ -48,9 +48,9 @@ def dense(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
     return bias(matmul(x, transpose(w, [1, 0])), b, 1)
 
 
-def strided(x: Tensor, w: Tensor = KERNEL, columns: IndexLike = 1) -> Tensor:
+def strided(x: Tensor, columns: IndexLike = 1) -> Tensor:
     """The convolution with stride s along the height."""
-    return conv(x, w, strides=[S, columns])
+    return conv(x, KERNEL, strides=[S, columns])
 
 
 def band(first: IndexLike, last: IndexLike) -> Tensor:
