@@ -11,29 +11,11 @@ from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.rule import Kind, TensorRule
 from rewrites.rules.rule_set import RuleSet
 
-from . import convolution as tensor_rules_convolution
-from . import hardware as tensor_rules_hardware
-from . import layout as tensor_rules_layout
-from . import linear as tensor_rules_linear
-from . import matching as tensor_rules_matching
-from . import pooling as tensor_rules_pooling
-from . import products as tensor_rules_products
-from . import splitting as tensor_rules_splitting
-from . import windows as tensor_rules_windows
+from . import convolution, hardware, layout, linear, matching, pooling, products, splitting, windows
 
 __all__ = ["MODULES", "RULES", "RULE_SET", "UNSTATED", "entries", "rule_named"]
 
-MODULES = (
-    tensor_rules_pooling,
-    tensor_rules_linear,
-    tensor_rules_convolution,
-    tensor_rules_products,
-    tensor_rules_layout,
-    tensor_rules_hardware,
-    tensor_rules_matching,
-    tensor_rules_windows,
-    tensor_rules_splitting,
-)
+MODULES = (pooling, linear, convolution, products, layout, hardware, matching, windows, splitting)
 """The modules that rules are written down in."""
 
 RULES: tuple[TensorRule, ...] = tuple(rule for module in MODULES for rule in module.RULES)

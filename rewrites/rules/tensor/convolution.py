@@ -40,9 +40,11 @@ from .inputs import (
     T,
     W,
     along,
+    first,
     im2col,
     im2col_2d,
     normalised,
+    rest,
 )
 from .words import add, at_least, bias, mul, scale, sub
 
@@ -79,21 +81,13 @@ STRIDED_PIXELS = TensorRule(
 OUTPUTS_IN_PARTS = TensorRule(
     "outputs of a convolution in two parts",
     conv(IMAGE, KERNEL, **SQUARE),
-    concat(
-        1,
-        conv(IMAGE, slice_(KERNEL, [0] * 4, [Q, C, K, K]), **SQUARE),
-        conv(IMAGE, slice_(KERNEL, [Q, 0, 0, 0], [OUT, C, K, K]), **SQUARE),
-    ),
+    concat(1, conv(IMAGE, first(KERNEL, Q), **SQUARE), conv(IMAGE, rest(KERNEL, Q), **SQUARE)),
     le(Q, OUT),
 )
 BATCHES_IN_PARTS = TensorRule(
     "batches of a convolution in two parts",
     conv(IMAGE, KERNEL, **SQUARE),
-    concat(
-        0,
-        conv(slice_(IMAGE, [0] * 4, [Q, C, H, W]), KERNEL, **SQUARE),
-        conv(slice_(IMAGE, [Q, 0, 0, 0], [N, C, H, W]), KERNEL, **SQUARE),
-    ),
+    concat(0, conv(first(IMAGE, Q), KERNEL, **SQUARE), conv(rest(IMAGE, Q), KERNEL, **SQUARE)),
     le(Q, N),
 )
 
@@ -110,18 +104,8 @@ _VALID = [
         conv(GROUPED, PARTS, strides=[S], pads=[(P, P)], groups=2),
         concat(
             1,
-            conv(
-                slice_(GROUPED, [0, 0, 0], [N, C, W]),
-                slice_(PARTS, [0, 0, 0], [OUT, C, K]),
-                strides=[S],
-                pads=[(P, P)],
-            ),
-            conv(
-                slice_(GROUPED, [0, C, 0], [N, 2 * C, W]),
-                slice_(PARTS, [OUT, 0, 0], [2 * OUT, C, K]),
-                strides=[S],
-                pads=[(P, P)],
-            ),
+            conv(first(GROUPED, C, 1), first(PARTS, OUT), strides=[S], pads=[(P, P)]),
+            conv(rest(GROUPED, C, 1), rest(PARTS, OUT), strides=[S], pads=[(P, P)]),
         ),
         at_least(1, OUT),
     ),
@@ -188,8 +172,8 @@ _VALID = [
     ),
     TensorRule(
         "rows of a convolution from a part of the image",
-        slice_(conv(SIGNAL, TAPS), [0, 0, Q], [N, OUT, W - K + 1]),
-        conv(slice_(SIGNAL, [0, 0, Q], [N, C, W]), TAPS),
+        rest(conv(SIGNAL, TAPS), Q, 2),
+        conv(rest(SIGNAL, Q, 2), TAPS),
         le(Q + K, W),
     ),
     TensorRule(
@@ -238,8 +222,8 @@ _VALID = [
         "channels of a convolution in two parts",
         conv(IMAGE, KERNEL, **SQUARE),
         add(
-            conv(slice_(IMAGE, [0] * 4, [N, Q, H, W]), slice_(KERNEL, [0] * 4, [OUT, Q, K, K]), **SQUARE),
-            conv(slice_(IMAGE, [0, Q, 0, 0], [N, C, H, W]), slice_(KERNEL, [0, Q, 0, 0], [OUT, C, K, K]), **SQUARE),
+            conv(first(IMAGE, Q, 1), first(KERNEL, Q, 1), **SQUARE),
+            conv(rest(IMAGE, Q, 1), rest(KERNEL, Q, 1), **SQUARE),
         ),
         le(Q, C),
         equality=ORDER,

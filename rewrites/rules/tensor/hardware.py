@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from chc.tensor_rules.rule import TensorRule
-from ir_semantics.tensors.conditions import both, equal, lt
+from ir_semantics.tensors.conditions import both, equal
 from ir_semantics.tensors.operators import expand_scalar, pad
 from ir_semantics.tensors.reductions import avg_pool
 from ir_semantics.tensors.terms import Tensor, input_
-from smt_encodings.claims import Equality
 
-from .words import add, at_least, repaired, sizes, sub, wrong
+from .inputs import IMAGE, MET, REALS, SQUARE, K, P
+from .words import add, repaired, sub, wrong
 
 __all__ = ["RULES"]
 
-N, C, H, W, K, S, P = sizes("n c h w k s p")
-IMAGE = input_("x", N, C, H, W)
 ZERO_POINT = input_("z")
-SQUARE: dict[str, Any] = {"strides": [S, S], "pads": [(P, P), (P, P)]}
-MET = both(lt(P, K), at_least(1, H, W))
-REALS = Equality.OVER_REALS
 
 
 def _padded(x: Tensor, value: Tensor | int) -> Tensor:

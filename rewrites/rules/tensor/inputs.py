@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ir_semantics.tensors.conditions import TruthOf, le
-from ir_semantics.tensors.index import product
+from ir_semantics.tensors.conditions import TruthOf, both, le, lt
+from ir_semantics.tensors.index import IndexLike, product
 from ir_semantics.tensors.operators import (
     broadcast,
     fill,
     reshape,
     reverse,
+    slice_,
     transpose,
     where,
 )
@@ -18,7 +19,7 @@ from ir_semantics.tensors.reductions import conv, matmul, patches
 from ir_semantics.tensors.terms import Tensor, input_
 from smt_encodings.claims import Equality
 
-from .words import add, div, mul, sizes, sub
+from .words import add, at_least, div, mul, sizes, sub
 
 __all__ = [
     "FIRST",
@@ -27,6 +28,7 @@ __all__ = [
     "KERNEL",
     "MASK",
     "MATRIX",
+    "MET",
     "ORDER",
     "OUT",
     "REALS",
@@ -50,10 +52,12 @@ __all__ = [
     "W",
     "along",
     "composed",
+    "first",
     "im2col",
     "im2col_2d",
     "masked",
     "normalised",
+    "rest",
 ]
 
 N, C, H, W, K, S, P, Q, T, OUT, M = sizes("n c h w k s p q t o m")
@@ -62,6 +66,8 @@ SIGNAL = input_("x", N, C, W)
 KERNEL = input_("w", OUT, C, K, K)
 TAPS = input_("w", OUT, C, K)
 SQUARE: dict[str, Any] = {"strides": [S, S], "pads": [(P, P), (P, P)]}
+MET = both(lt(P, K), at_least(1, H, W))
+"""Every window meets the image: pads below the kernel's size, and an image that is not empty."""
 A, B, MATRIX = input_("a", N, K), input_("b", K, M), input_("x", N, M)
 VECTOR = input_("x", N)
 REALS, ORDER = Equality.OVER_REALS, Equality.UP_TO_REDUCTION_ORDER
@@ -117,3 +123,13 @@ def im2col(exchanged: bool = False) -> Tensor:
     flat = reshape(transpose(columns, order), N, C * K, windows)
     weights = broadcast(reshape(TAPS, OUT, C * K), [N, OUT, C * K], [1, 2])
     return matmul(weights, flat)
+
+
+def first(x: Tensor, count: IndexLike, axis: int = 0) -> Tensor:
+    """The first ``count`` parts of a matrix or vector along an axis."""
+    return slice_(x, [0] * x.rank, [count if j == axis else d for j, d in enumerate(x.shape)])
+
+
+def rest(x: Tensor, count: IndexLike, axis: int = 0) -> Tensor:
+    """What :func:`first` leaves."""
+    return slice_(x, [count if j == axis else 0 for j in range(x.rank)], list(x.shape))

@@ -21,6 +21,7 @@ from ir_semantics.tensors.operators import (
 )
 from ir_semantics.tensors.terms import Tensor, input_
 
+from .inputs import first, rest
 from .words import add, at_least, largest, relu, repaired, sizes, wrong
 
 __all__ = ["RULES", "compositions"]
@@ -242,19 +243,19 @@ _VALID = [
     TensorRule("pad as concat", pad(VECTOR, [P], [Q]), concat(0, fill(0, P), VECTOR, fill(0, Q))),
     TensorRule(
         "concat of neighbouring slices",
-        concat(1, slice_(MATRIX, [0, 0], [N, Q]), slice_(MATRIX, [0, Q], [N, C])),
+        concat(1, first(MATRIX, Q, 1), rest(MATRIX, Q, 1)),
         MATRIX,
         le(Q, C),
     ),
     TensorRule(
         "slice of concat in the first part",
-        slice_(concat(0, VECTOR, input_("y", T)), [0], [Q]),
-        slice_(VECTOR, [0], [Q]),
+        first(concat(0, VECTOR, input_("y", T)), Q),
+        first(VECTOR, Q),
         le(Q, N),
     ),
     TensorRule(
         "slice of concat in the second part",
-        slice_(concat(0, VECTOR, input_("y", T)), [N], [N + T]),
+        rest(concat(0, VECTOR, input_("y", T)), N),
         input_("y", T),
     ),
     TensorRule(
@@ -330,7 +331,7 @@ _VALID = [
     TensorRule(
         "choice at a position as concat",
         where(lambda i: lt(i, Q), VECTOR, input_("y", N)),
-        concat(0, slice_(VECTOR, [0], [Q]), slice_(input_("y", N), [Q], [N])),
+        concat(0, first(VECTOR, Q), rest(input_("y", N), Q)),
         le(Q, N),
     ),
 ]

@@ -46,9 +46,11 @@ from .inputs import (
     W,
     along,
     composed,
+    first,
     im2col,
     masked,
     normalised,
+    rest,
 )
 from .words import add, at_least, bias, mul, relu, repaired, scale, wrong
 
@@ -175,10 +177,7 @@ _WRONG = [
     wrong(
         "matmul in blocks with a wrong second block",
         matmul(A, B),
-        add(
-            matmul(slice_(A, [0, 0], [N, Q]), slice_(B, [0, 0], [Q, M])),
-            matmul(slice_(A, [0, Q], [N, K]), slice_(B, [0, 0], [K - Q, M])),
-        ),
+        add(matmul(first(A, Q, 1), first(B, Q)), matmul(rest(A, Q, 1), first(B, K - Q))),
         le(Q, K),
         equality=ORDER,
     ),

@@ -17,6 +17,7 @@ from ir_semantics.tensors.reductions import conv, matmul, patches
 from ir_semantics.tensors.terms import Tensor, input_
 from smt_encodings.claims import Equality
 
+from .inputs import first, rest
 from .words import add, at_least, bias, div, mul, relu, sizes, sub, wrong
 
 __all__ = [
@@ -159,12 +160,7 @@ _WRONG = [
         transpose(transpose(input_("x", N, N, N), [1, 2, 0]), [1, 2, 0]),
         input_("x", N, N, N),
     ),
-    wrong(
-        "two parts of a vector exchanged",
-        concat(0, slice_(VECTOR, [Q], [N]), slice_(VECTOR, [0], [Q])),
-        VECTOR,
-        le(Q, N),
-    ),
+    wrong("two parts of a vector exchanged", concat(0, rest(VECTOR, Q), first(VECTOR, Q)), VECTOR, le(Q, N)),
     wrong("a difference commutes", sub(IMAGE, input_("y", N, C, H, W)), sub(input_("y", N, C, H, W), IMAGE)),
     wrong(
         "batch normalisation into the channels of a kernel",
@@ -273,7 +269,7 @@ GRU_BIASES = _restored(
 )
 VECTOR_IN_PARTS = TensorRule(
     "a vector in two parts",
-    concat(0, slice_(VECTOR, [0], [Q]), slice_(VECTOR, [Q], [N])),
+    concat(0, first(VECTOR, Q), rest(VECTOR, Q)),
     VECTOR,
     le(Q, N),
 )

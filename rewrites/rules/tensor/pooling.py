@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from chc.tensor_rules.rule import TensorRule
 from ir_semantics.tensors.conditions import both, le, lt
 from ir_semantics.tensors.operators import broadcast, concat, number, pad, reshape, slice_, upsample
 from ir_semantics.tensors.reductions import avg_pool, conv, max_pool, mean, reduce
 from ir_semantics.tensors.terms import input_
-from smt_encodings.claims import Equality
 
-from .words import add, at_least, bias, clip, div, largest, mul, relu, repaired, scale, sizes, wrong
+from .inputs import IMAGE, MET, REALS, SIGNAL, SQUARE, C, H, K, N, P, Q, S, T, W
+from .words import add, at_least, bias, clip, div, largest, mul, relu, repaired, scale, wrong
 
 __all__ = ["RULES"]
-
-N, C, H, W, K, S, P, Q, T = sizes("n c h w k s p q t")
-IMAGE = input_("x", N, C, H, W)
-SIGNAL = input_("x", N, C, W)
-SQUARE: dict[str, Any] = {"strides": [S, S], "pads": [(P, P), (P, P)]}
-MET = both(lt(P, K), at_least(1, H, W))
-"""Every window meets the image: pads below the kernel's size, and an image that is not empty."""
-REALS = Equality.OVER_REALS
 
 _WRONG = [
     wrong(
@@ -228,11 +219,7 @@ _VALID = [
     TensorRule(
         "average pooling as a convolution",
         avg_pool(input_("x", N, 1, W), [K], strides=[S], count_include_pad=True),
-        conv(
-            input_("x", N, 1, W),
-            broadcast(div(number(1), number(K)), [1, 1, K], []),
-            strides=[S],
-        ),
+        conv(input_("x", N, 1, W), broadcast(div(number(1), number(K)), [1, 1, K], []), strides=[S]),
         equality=REALS,
     ),
     TensorRule(

@@ -21,7 +21,7 @@ from ir_semantics.tensors.operators import (
 from ir_semantics.tensors.reductions import cumsum, dot, matmul, mean, reduce, softmax
 from ir_semantics.tensors.terms import Tensor, input_
 
-from .inputs import GAIN, MATRIX, ORDER, OUT, REALS, VECTOR, A, B, H, K, M, N, P, Q, T, along, normalised
+from .inputs import GAIN, MATRIX, ORDER, OUT, REALS, VECTOR, A, B, H, K, M, N, P, Q, T, along, first, normalised, rest
 from .words import add, at_least, bias, div, largest, mul, relu, scale, sub
 
 __all__ = [
@@ -50,11 +50,7 @@ _VALID = [
     TensorRule(
         "batches of matmul in two parts",
         matmul(LEFT, RIGHT),
-        concat(
-            0,
-            matmul(slice_(LEFT, [0, 0, 0], [Q, N, K]), slice_(RIGHT, [0, 0, 0], [Q, K, M])),
-            matmul(slice_(LEFT, [Q, 0, 0], [H, N, K]), slice_(RIGHT, [Q, 0, 0], [H, K, M])),
-        ),
+        concat(0, matmul(first(LEFT, Q), first(RIGHT, Q)), matmul(rest(LEFT, Q), rest(RIGHT, Q))),
         le(Q, H),
     ),
     BATCH_AS_ONE_PRODUCT,
@@ -147,10 +143,7 @@ _VALID = [
     TensorRule(
         "matmul in two blocks of the inner axis",
         matmul(A, B),
-        add(
-            matmul(slice_(A, [0, 0], [N, Q]), slice_(B, [0, 0], [Q, M])),
-            matmul(slice_(A, [0, Q], [N, K]), slice_(B, [Q, 0], [K, M])),
-        ),
+        add(matmul(first(A, Q, 1), first(B, Q)), matmul(rest(A, Q, 1), rest(B, Q))),
         le(Q, K),
         equality=ORDER,
         row="6.9",

@@ -14,7 +14,7 @@ from ir_semantics.tensors.operators import concat, map_, reshape, slice_, transp
 from ir_semantics.tensors.reductions import conv, matmul, mean, reduce
 from ir_semantics.tensors.terms import Tensor, input_
 
-from .inputs import OUT, REALS, A, B, C, H, K, M, N, P, Q, S, T, W, along
+from .inputs import OUT, REALS, A, B, C, H, K, M, N, P, Q, S, T, W, along, first, rest
 from .words import at_least, bias, sub, wrong
 
 __all__ = [
@@ -58,16 +58,6 @@ def band(first: IndexLike, last: IndexLike) -> Tensor:
     return slice_(IMAGE, [0, 0, first, 0], [N, C, last, W])
 
 
-def first(x: Tensor, count: IndexLike, axis: int = 0) -> Tensor:
-    """The first ``count`` parts of a matrix or vector along an axis."""
-    return slice_(x, [0] * x.rank, [count if j == axis else d for j, d in enumerate(x.shape)])
-
-
-def rest(x: Tensor, count: IndexLike, axis: int = 0) -> Tensor:
-    """What :func:`first` leaves."""
-    return slice_(x, [count if j == axis else 0 for j in range(x.rank)], list(x.shape))
-
-
 PRODUCT_ROWS = TensorRule(
     "rows of matmul in two parts",
     matmul(A, B),
@@ -89,11 +79,7 @@ DENSE_ROWS = TensorRule(
 DENSE_OUTPUTS = TensorRule(
     "outputs of a dense layer in two parts",
     dense(ROWS, WEIGHTS, BIAS),
-    concat(
-        1,
-        dense(ROWS, first(WEIGHTS, Q), first(BIAS, Q)),
-        dense(ROWS, rest(WEIGHTS, Q), rest(BIAS, Q)),
-    ),
+    concat(1, dense(ROWS, first(WEIGHTS, Q), first(BIAS, Q)), dense(ROWS, rest(WEIGHTS, Q), rest(BIAS, Q))),
     le(Q, OUT),
 )
 CONVOLUTION_ROWS = TensorRule(
