@@ -13,8 +13,8 @@ from smt_encodings.discharge import Discharger, conjuncts, decide
 from smt_encodings.integers import IntegerEncoding, is_linear
 
 from .arithmetic.equalities import equality_steps
-from .arithmetic.polynomials import Step
 from .arithmetic.ranges import apart_steps, quick, range_steps
+from .arithmetic.steps import Step
 from .horn.invariants import Inferred
 from .horn.systems import Levels
 

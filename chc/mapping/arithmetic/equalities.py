@@ -13,9 +13,10 @@ from pysmt.fnode import FNode
 
 from smt_encodings.discharge import conjuncts
 from smt_encodings.integers import is_linear
+from smt_encodings.polynomials import difference_of, expand, polynomial_term
 
-from .polynomials import Step, difference_of, expand, polynomial_term
 from .ranges import Decide
+from .steps import Step
 
 __all__ = ["equality_steps"]
 

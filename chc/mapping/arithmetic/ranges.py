@@ -24,8 +24,9 @@ from pysmt.typing import INT
 from smt_encodings.discharge import conjuncts
 from smt_encodings.discharge import decide as decide_within
 from smt_encodings.integers import is_linear
+from smt_encodings.polynomials import Polynomial, difference_of, expand, polynomial_term, product_of, text_of
 
-from .polynomials import Polynomial, Step, difference_of, expand, polynomial_term, product_of, text_of
+from .steps import Step
 
 __all__ = ["apart_steps", "digit_steps", "quick", "range_steps"]
 

@@ -16,8 +16,8 @@ from pysmt.fnode import FNode
 
 from chc.mapping.arithmetic.exact import less
 from chc.mapping.arithmetic.injectivity import injectivity_steps, part_steps
-from chc.mapping.arithmetic.polynomials import Step
 from chc.mapping.arithmetic.ranges import quick
+from chc.mapping.arithmetic.steps import Step
 from chc.mapping.program.writes import Loops, Write
 from chc.mapping.proof import Proof
 from ila_lang import Expr, free_variables, substitute, true

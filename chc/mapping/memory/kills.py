@@ -15,8 +15,8 @@ import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
 from chc.mapping.arithmetic.injectivity import injectivity_steps
-from chc.mapping.arithmetic.polynomials import Step, corresponding, linearised
 from chc.mapping.arithmetic.ranges import quick
+from chc.mapping.arithmetic.steps import Step, corresponding, linearised
 from chc.mapping.horn.systems import AntiDependence
 from chc.mapping.program.writes import Write
 from ila_lang import Expr, all_of, resize

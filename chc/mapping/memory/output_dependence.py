@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
-from chc.mapping.arithmetic.polynomials import difference_of, expand, polynomial_term
 from chc.mapping.arithmetic.ranges import quick
 from ila_lang import Expr
 from smt_encodings.discharge import conjuncts
+from smt_encodings.polynomials import difference_of, expand, polynomial_term
 
 from .contexts import Context, SymbolicInstance
 

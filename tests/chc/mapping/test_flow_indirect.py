@@ -12,8 +12,8 @@ import pysmt.shortcuts as smt
 import pytest
 from pysmt.typing import INT
 
-from chc.mapping.arithmetic.polynomials import Step
 from chc.mapping.arithmetic.ranges import apart_steps, quick
+from chc.mapping.arithmetic.steps import Step
 from chc.mapping.program.commands import rolled_apart
 from chc.mapping.prove import prove
 from ila_lang import Expr, Fragment, Kernel, Store, bv, concat, const, ite, load_bytes, mem, substitute, var

@@ -15,7 +15,6 @@ from pysmt.fnode import FNode
 from pysmt.typing import BOOL, INT
 
 from chc.mapping.arithmetic.injectivity import injectivity_steps
-from chc.mapping.arithmetic.polynomials import expand, polynomial_term
 from chc.mapping.horn.invariants import Inferred, infer, parse_term, show_invariant
 from chc.mapping.horn.levels import Event, Hazard, LevelSystem, Side, System
 from chc.mapping.horn.splits import Counted, SplitSystem
@@ -26,6 +25,7 @@ from ila_lang import Store, all_of, bv, const, mem, var
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import decide
 from smt_encodings.environment import plain
+from smt_encodings.polynomials import expand, polynomial_term
 from tests.chc.mapping.toy import mapping
 
 ENVIRONMENT = Environment()  # symbols below are made while this module is imported; conftest.py gives them to each test

@@ -14,8 +14,8 @@ from pysmt.typing import INT
 
 from chc.mapping.arithmetic.equalities import equality_steps
 from chc.mapping.arithmetic.injectivity import injectivity_steps, part_steps
-from chc.mapping.arithmetic.polynomials import Step, corresponding, linearised
 from chc.mapping.arithmetic.ranges import apart_steps, digit_steps, quick, range_steps
+from chc.mapping.arithmetic.steps import Step, corresponding, linearised
 from chc.mapping.memory.samples import Samples, interleaved
 from chc.mapping.program.statements import distributable
 from chc.mapping.prove import prove

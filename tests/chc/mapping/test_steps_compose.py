@@ -12,10 +12,11 @@ from pysmt.operators import AND, IMPLIES, NOT, OR
 from pysmt.typing import INT
 
 from chc.mapping.arithmetic.injectivity import injectivity_steps
-from chc.mapping.arithmetic.polynomials import Step, difference_of, expand
 from chc.mapping.arithmetic.ranges import apart_steps, digit_steps, quick, range_steps
+from chc.mapping.arithmetic.steps import Step
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import conjuncts
+from smt_encodings.polynomials import difference_of, expand
 
 Instance = Mapping[str, FNode]
 

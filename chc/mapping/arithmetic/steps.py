@@ -1,4 +1,4 @@
-"""Index terms as polynomials over their symbols, and the steps in which theorems about them are asked."""
+"""Theorems about index terms in steps: products of symbols as symbols, terms that correspond."""
 
 from __future__ import annotations
 
@@ -8,19 +8,9 @@ import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 from pysmt.typing import INT
 
-from smt_encodings.polynomials import Polynomial, difference_of, expand, polynomial_term, product_of, text_of
+from smt_encodings.polynomials import expand
 
-__all__ = [
-    "Polynomial",
-    "Step",
-    "corresponding",
-    "difference_of",
-    "expand",
-    "linearised",
-    "polynomial_term",
-    "product_of",
-    "text_of",
-]
+__all__ = ["Step", "corresponding", "linearised"]
 
 Step = tuple[str, list[FNode], FNode]
 """Name, hypotheses and goal of one step of a proof."""
