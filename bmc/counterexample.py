@@ -286,14 +286,17 @@ def foreign(mapping: TensorMapping, cells: Iterable[Cell]) -> Cell | None:
 
 def placed(mapping: TensorMapping, counterexample: Counterexample) -> Counterexample:
     """The counterexample with its shape in words, and with none where its sizes are not those of the shape."""
-    if counterexample.shape is not None:
-        try:
-            sizes = mapping.sizes_for(counterexample.shape)
-            if all(counterexample.sizes[name] == sizes[name] for name in mapping.shape_parameters or sizes):
-                return replace(counterexample, where=mapping.shape_text(counterexample.shape))
-        except (SizeError, ArithmeticError):
-            pass
+    if counterexample.shape is not None and _of_shape(mapping, counterexample.sizes, counterexample.shape):
+        return replace(counterexample, where=mapping.shape_text(counterexample.shape))
     return replace(counterexample, shape=None, where="")
+
+
+def _of_shape(mapping: TensorMapping, sizes: Mapping[str, int], shape: tuple[int, ...]) -> bool:
+    try:
+        given = mapping.sizes_for(shape)
+    except (SizeError, ArithmeticError):
+        return False
+    return all(sizes[name] == given[name] for name in mapping.shape_parameters or given)
 
 
 # -- where to look ------------------------------------------------------------------------------------
@@ -340,7 +343,7 @@ class _Tries:
         for draw in (*draws, *dirty(self.seed, rounds)):
             outcome = self._run(sizes, draw)
             if outcome is not None and outcome.failed:
-                return self._shrunk(sizes, shape, outcome)
+                return self._shrunk(sizes, shape, outcome, draw)
             if self.over:
                 break
         return None
@@ -358,7 +361,7 @@ class _Tries:
                     return None
                 outcome = self._run(sizes, draw, _SHORT_RUN)
                 if outcome is not None and outcome.failed:
-                    return self._shrunk(sizes, shape, outcome)
+                    return self._shrunk(sizes, shape, outcome, draw)
         return None
 
     def at_ends(self, sizes: dict[str, int]) -> Counterexample | None:
@@ -371,7 +374,7 @@ class _Tries:
                 point = next(points, None)
                 outcome = None if point is None or self.over else self._run(point, draw, _LONGER_RUN)
                 if point is not None and outcome is not None and outcome.failed:
-                    return self._shrunk(point, None, outcome)
+                    return self._shrunk(point, None, outcome, draw)
                 if outcome is None:
                     del larger[name]
         return None
@@ -387,10 +390,30 @@ class _Tries:
             self.cannot_run = True
             return None
 
-    def _shrunk(self, sizes: dict[str, int], shape: tuple[int, ...] | None, outcome: Outcome) -> Counterexample:
-        """As many cells as possible at their reset value (state first, then inputs), small values in the rest."""
+    def _smaller(self, sizes: dict[str, int], outcome: Outcome, draw: Draw) -> tuple[dict[str, int], Outcome]:
+        """Each size in turn as small as a few runs find it, with what they show."""
+        for name, value in sizes.items():
+            for smaller in sorted({0, 1, 2, 3, 4, *(value >> k for k in range(1, value.bit_length()))}):
+                candidate = {**sizes, name: smaller}
+                inside = smaller < value and not self.over and self.runner.mapping.holds(candidate)
+                runs = (self._run(candidate, d) for d in (draw, *dirty(self.seed, 2)) if inside)
+                again = next((run for run in runs if run is not None and run.failed), None)
+                if again is not None:
+                    sizes, outcome = candidate, again
+                    break
+        return sizes, outcome
+
+    def _shrunk(
+        self, sizes: dict[str, int], shape: tuple[int, ...] | None, outcome: Outcome, draw: Draw
+    ) -> Counterexample:
+        """As many cells as possible at their reset value (state first, then inputs), small values in the rest.
+
+        Sizes that are not those of the shape are made small before.
+        """
         runner = self.runner
         self.until(1.25)
+        if shape is None or not _of_shape(runner.mapping, sizes, shape):
+            sizes, outcome = self._smaller(sizes, outcome, draw)
 
         def failing(candidate: Initial) -> bool:
             nonlocal outcome

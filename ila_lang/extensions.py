@@ -14,7 +14,7 @@ from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar
 
-__all__ = ["Door", "ExtensionError", "use_module"]
+__all__ = ["Door", "ExtensionError", "guest_modules", "modules_in_use", "use_module"]
 
 
 class ExtensionError(ValueError):
@@ -95,11 +95,28 @@ def use_module(name: str) -> None:
     try:
         module = import_module(name)
     except Exception as error:
-        raise ExtensionError(f"module {name!r} cannot be imported: {type(error).__name__}: {error}") from error
+        told = f"module {name!r} cannot be imported: {type(error).__name__}: {error}"
+        if isinstance(error, ModuleNotFoundError) and str(name).startswith(str(error.name)):
+            told += f"; it must be installed, on PYTHONPATH, or in the folder {os.getcwd()}"
+        raise ExtensionError(told) from error
     if not any(door.values_of(module) for door in _doors):
         raise ExtensionError(f"module {name!r} must have a value such as a Target, a Method or a FrontEnd; it has none")
     if module not in _modules:
         _modules.append(module)
+
+
+def modules_in_use() -> tuple[str, ...]:
+    """The names that :func:`use_module` was given."""
+    return tuple(module.__name__ for module in _modules)
+
+
+def guest_modules() -> list[ModuleType]:
+    """All modules that are loaded of packages, other than ilaverify's own, that offer something."""
+    groups = {door._group for door in _doors}
+    points = [point for group in groups for point in _points(group) if point.dist is None or point.dist.name != OWN]
+    names = [*(point.module for point in points), *modules_in_use()]
+    packages = {name.partition(".")[0] for name in names}
+    return [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in packages]
 
 
 def _points(group: str) -> Iterator[EntryPoint]:

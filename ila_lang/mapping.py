@@ -6,11 +6,13 @@ ends, and lemmas that relate the two sides' data functions.  It says nothing abo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral
 from random import Random
+from typing import Any
 
 from .conditions import condition_text, size_text
 from .interpreter.compile import compile_terms
@@ -144,6 +146,7 @@ class TensorMapping:
     parameter_texts: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._check_fields()
         for fragment in (self.device, self.ir):
             for instruction in fragment.ila.instructions.values():
                 instruction.check()
@@ -156,6 +159,39 @@ class TensorMapping:
             raise ValueError(f"Texts of {self.name} must be about its parameters, not {', '.join(unknown)}")
         self._check = compile_terms(list(self.parameters.values()), [c for _, c in self.domain])
         self._extents = compile_terms(list(self.parameters.values()), [self.rows, self.columns])
+
+    def _check_fields(self) -> None:
+        if not isinstance(self.name, str) or re.fullmatch(r"\w[\w.+-]*", self.name) is None:
+            raise ValueError(
+                "The name of a mapping must be made of letters, digits, and _ . + -, and begin with one of the first "
+                f"three, as files are named by it; not {self.name!r:.60}"
+            )
+        kinds: tuple[tuple[type[tuple[Any, ...]] | type[frozenset[Any]], type, str], ...] = (
+            (tuple, str, "assumptions shape_names output"),
+            (tuple, Lemma, "lemmas"),
+            (tuple, Reduction, "sums"),
+            (tuple, tuple, "inputs sample_shapes cell"),
+            (frozenset, str, "abstract shape_parameters"),
+        )
+        for of, kind, names in kinds:
+            for name in names.split():
+                value: Any = getattr(self, name)
+                if not (isinstance(value, of) and all(isinstance(member, kind) for member in value)):
+                    raise TypeError(
+                        f"{name} of {self.name} must be a {of.__name__} of {kind.__name__} objects, also where there "
+                        f"is one; not {value!r:.60}"
+                    )
+        pairs = [("output", self.output), *(("inputs", pair) for pair in self.inputs)]
+        for name, pair in pairs:
+            if len(pair) != 2 or not all(isinstance(tensor, str) for tensor in pair):
+                raise TypeError(
+                    f"{name} of {self.name} must pair the name of a tensor of the device's side with that of one of "
+                    f"the IR's; not {pair!r:.60}"
+                )
+        for name in sorted(self.shape_parameters - self.parameters.keys()):
+            raise ValueError(f"shape_parameters of {self.name} must be among its parameters; {name} is not")
+        if len(set(self.shape_names)) < len(self.shape_names):
+            raise ValueError(f"shape_names of {self.name} must differ; not {', '.join(self.shape_names)}")
 
     def _check_sizes(self) -> None:
         for entry in self.domain if isinstance(self.domain, tuple) else (self.domain,):
@@ -188,8 +224,9 @@ class TensorMapping:
         for what, term in (*self.domain, ("rows", self.rows), ("columns", self.columns)):
             for size in variables_of(term):
                 if self.parameters.get(size.name) is not size:
+                    kind = f" of sort {size.sort}, another variable" if size.name in self.parameters else ""
                     raise ValueError(
-                        f"Size domain of {self.name} must use only its parameters; '{what}' uses {size.name}"
+                        f"Size domain of {self.name} must use only its parameters; '{what}' uses {size.name}{kind}"
                     )
 
     def _check_tensors(self) -> None:
@@ -289,7 +326,8 @@ class TensorMapping:
     def compared(self) -> str:
         """What a proof compares: the elements of the output, given equal inputs."""
         device_name, ir_name = self.output
-        extents = f"{size_text(self.rows)} rows of {size_text(self.columns)}"
+        rows = size_text(self.rows)
+        extents = f"{rows} row{'' if rows == '1' else 's'} of {size_text(self.columns)}"
         given = "; given " + ", ".join(f"{a} = {b}" for a, b in self.inputs) if self.inputs else ""
         return f"{device_name} of {self.device.ila.name} = {ir_name} of {self.ir.ila.name}, {extents}{given}"
 

@@ -6,6 +6,7 @@ that :func:`use_module` was given.  All raise UsageError where a name is not kno
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from ila_lang.mapping import TensorMapping
 
 from .catalogue import all_entries, find_campaign, find_mapping, find_simulator, find_subject, mappings
 from .checking import SOLVERS, Checked, check_file, check_model, files_in
+from .errors import UsageError
 
 if TYPE_CHECKING:
     from ir_semantics.graph.types import Array
@@ -34,7 +36,8 @@ def prove(claim: str | TensorMapping, method: str = "auto", *, timeout: float = 
 
     ``method`` and ``parameters`` are for mappings, as ``--method`` and its options: ``shape=(2, 64)``.  ``timeout`` is
     in seconds for each question to a solver.  A verdict has no truth value: compare its ``status``.  Raises ValueError
-    on an unknown method or parameter, and SizeError on a shape outside of the mapping's domain.
+    on an unknown method or parameter and on a timeout that is no positive number, and SizeError on a shape outside of
+    the mapping's domain.
 
     >>> prove("transposed-twice").status.value
     'PROVED'
@@ -42,6 +45,10 @@ def prove(claim: str | TensorMapping, method: str = "auto", *, timeout: float = 
     from rewrites.claims.verify import verify
     from smt_encodings.discharge import Discharger
 
+    _require("the claim to prove", claim, (str, TensorMapping), "a TensorMapping, or a claim's name")
+    _require("timeout", timeout, (int, float), "a number of seconds")
+    if not 0 < timeout < math.inf:
+        raise ValueError(f"timeout must be a positive number of seconds, not {timeout}")
     if isinstance(claim, TensorMapping) or claim in mappings():
         mapping = claim if isinstance(claim, TensorMapping) else find_mapping(claim)
         return verify(mapping, method, timeout=timeout, **parameters)
@@ -53,8 +60,9 @@ def prove(claim: str | TensorMapping, method: str = "auto", *, timeout: float = 
 def check(path: Path | str, *, proofs: Path | str = "proofs", solvers: Sequence[str] = SOLVERS) -> list[Checked]:
     """Checks a certificate, a counterexample's data, every such file in a directory, or a compiled model.
 
-    Of a compiled model, the certificates in ``proofs`` that it rests on are checked likewise.  That a file is in the
-    list does not mean that it was accepted: see :attr:`Checked.verdict`.
+    Of a compiled model, the certificates in ``proofs`` that it rests on are checked likewise.  ``solvers`` are one or
+    more of "cvc5" and "z3".  That a file is in the list does not mean that it was accepted: see
+    :attr:`Checked.verdict`.
     """
     path, results = Path(path), []
     files = [path]
@@ -72,6 +80,7 @@ def simulate(model: str, program: str, reading: str | None = None) -> Simulated:
 
     Raises ProgramError where the text is no program, or the model does not define its result.
     """
+    _require("the text of a program", program, str, "a text")
     return find_simulator(model, reading)(program)
 
 
@@ -79,6 +88,8 @@ def campaign(name: str, *, examples: int = 100, seed: int = 0) -> CampaignResult
     """Compares an accelerator's program with the tensor IR on random inputs; sampling is no proof."""
     from rewrites.campaigns.campaign import run_campaign
 
+    _require("examples", examples, int, "a number of them")
+    _require("seed", seed, int, "an integer")
     return run_campaign(find_campaign(name), examples=examples, seed=seed)
 
 
@@ -98,13 +109,20 @@ def compile(
     ``dimensions`` are values of the model's symbolic extents, ``calibration`` has inputs by name.  With ``directory``
     the compiled model is written there, for :func:`load`.  Raises GraphError where the model cannot be imported.
     """
+    import numpy as np
+
     from rewrites.compiler.artefact.model import write_compiled
     from rewrites.compiler.artefact.summary import summary_text
     from rewrites.compiler.codegen import Options
 
     from .compilation import Request, compile_model
 
-    chosen = options or Options()
+    chosen = Options() if options is None else options
+    _require("options", chosen, Options, "of the class Options")
+    for name, array in (calibration or {}).items():
+        _require(f"calibration data of {name}", array, np.ndarray, "an array")
+    if not Path(proofs).is_dir():
+        raise UsageError(f"proofs must be a directory of certificates, and {proofs} is none; ilaverify prove makes one")
     request = Request(Path(model), tuple(targets), Path(proofs), dimensions or {}, calibration, exact, options=chosen)
     compiled = compile_model(request, all_entries())
     if directory is not None:
@@ -127,6 +145,14 @@ def run(compiled: Compiled, inputs: Mapping[str, Array]) -> Comparison:
 
     Raises GraphError where inputs do not fit.
     """
+    from rewrites.compiler.artefact.model import Compiled
+
     from .comparison import compare
 
+    _require("what is run", compiled, Compiled, "a compiled model, of compile() or load()")
     return compare(compiled.graph, compiled.implementations, inputs, certified=compiled.certificates)
+
+
+def _require(what: str, value: object, kind: type | tuple[type, ...], text: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{what} must be {text}, not {value!r:.60}")

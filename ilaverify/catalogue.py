@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rewrites.targets.target import Model, Simulated, Target
 
 __all__ = [
+    "OWN_CLAIM",
     "all_entries",
     "backends",
     "campaigns",
@@ -34,6 +35,10 @@ __all__ = [
     "models",
     "targets",
 ]
+
+
+OWN_CLAIM = "a claim of your own is known with --module, or checked from Python (docs/tutorials/row_pairs.md)"
+"""What helps where a file names a claim that nobody knows."""
 
 
 class _Named(Protocol):
@@ -148,8 +153,9 @@ def find_simulator(name: str, reading: str | None = None) -> Callable[[str], Sim
     readings = known[name].readings
     chosen = next(iter(readings), "") if reading is None else reading
     if chosen not in (readings or ("",)):
-        shown = ", ".join(readings) or "none: the model has one"
-        raise UsageError(f"--reading of {name} must be one of {shown}, not '{reading}'")
+        if not readings:
+            raise UsageError(f"--reading must be left out: {name} has one reading")
+        raise UsageError(f"--reading of {name} must be one of {', '.join(readings)}, not '{reading}'")
     return partial(known[name].simulated, reading=chosen)
 
 

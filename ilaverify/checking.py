@@ -117,8 +117,8 @@ def check_file(
 ) -> Checked:
     """The result for a certificate, or for the data of a counterexample.
 
-    ``timeout`` is in seconds for each obligation.  ``answered`` has answers that solvers gave to the same questions in
-    this run, and gets new ones.
+    ``solvers`` are some of SOLVERS, and ``timeout`` is in seconds for each obligation.  ``answered`` has answers that
+    solvers gave to the same questions in this run, and gets new ones.
     """
     from ila_lang.text.files import FileRefused
     from reports.binding import binding_problems
@@ -127,10 +127,12 @@ def check_file(
     from rewrites.claims.method import METHODS
     from smt_encodings.claims import Status
 
-    from .catalogue import find_entry
+    from .catalogue import OWN_CLAIM, find_entry
     from .refutations import is_counterexample, replayed_file
     from .text import counted
 
+    if isinstance(solvers, str) or not solvers or not set(solvers) <= set(SOLVERS):
+        raise UsageError(f"solvers must be one or more of {', '.join(SOLVERS)}, not {solvers!r:.60}")
     result = Checked(str(path))
     if is_counterexample(path):
         replayed = replayed_file(path)
@@ -152,8 +154,7 @@ def check_file(
         result.problems.append(str(error))
         return result
     except UsageError as error:
-        own = "a claim of your own is known with --module, or checked from Python (docs/tutorials/row_pairs.md)"
-        result.problems.append(f"{error}; {own}")
+        result.problems.append(f"{error}; {OWN_CLAIM}")
         return result
     result.claim = certificate["claim"]
     result.problems += binding_problems(certificate, subject)

@@ -26,7 +26,17 @@ from rewrites.compiler.codegen import Bounds, Devices, Executed, Implementation,
 
 from .references import in_double
 
-__all__ = ["Comparison", "Cut", "NodeComparison", "OutputComparison", "compare", "distance", "finite", "lines_of"]
+__all__ = [
+    "Comparison",
+    "Cut",
+    "NodeComparison",
+    "OutputComparison",
+    "compare",
+    "distance",
+    "finite",
+    "lines_of",
+    "outputs_beside",
+]
 
 
 @dataclass(frozen=True)
@@ -108,16 +118,32 @@ class NodeComparison:
 
 @dataclass(frozen=True)
 class OutputComparison:
-    """An output beside that of the reference: the largest distance, and the largest magnitude of the reference."""
+    """An output beside that of the reference: the largest distance, and the largest magnitude of the reference.
+
+    ``differing`` of ``elements`` are others.  With ``discrete`` they are integers or Booleans, such as indices, of
+    which distances mean nothing.
+    """
 
     name: str
     error: float
     scale: float
+    differing: int
+    elements: int
+    discrete: bool
 
     @property
     def unrelated(self) -> bool:
-        """Whether the output is as far off as the reference is large: it is then no approximation of it."""
+        """Whether the output is as far off as the reference is large, or discrete and other everywhere."""
+        if self.discrete:
+            return self.differing == self.elements > 0
         return self.error != 0 and not self.error < self.scale  # NaN is neither
+
+    @property
+    def text(self) -> str:
+        """How far it is off, in words."""
+        if self.discrete:
+            return f"{self.differing} of {self.elements} elements differ"
+        return f"largest error {self.error:.3g}, of values up to {self.scale:.3g}"
 
     def as_json(self) -> dict[str, Any]:
         """The output's line for machines."""
@@ -125,6 +151,9 @@ class OutputComparison:
             "output": self.name,
             "error": finite(self.error),
             "largest_of_reference": finite(self.scale),
+            "differing": self.differing,
+            "elements": self.elements,
+            "discrete": self.discrete,
             "unrelated": self.unrelated,
         }
 
@@ -193,7 +222,7 @@ def compare(
             results[ran.number], expected[ran.number] = ran.value, value
     named = {name: results[i] for name, i in graph.outputs.items()}
     beside = {name: expected[i] for name, i in graph.outputs.items()} if reference is None else reference
-    return Comparison(named, tuple(nodes), tuple(_outputs(named, beside)), seconds, device)
+    return Comparison(named, tuple(nodes), tuple(outputs_beside(named, beside)), seconds, device)
 
 
 def _bounds(implementation: Implementation, executed: Executed, certified: Collection[str] | None) -> Bounds:
@@ -242,11 +271,15 @@ def _node(
     )
 
 
-def _outputs(results: Mapping[str, Array], reference: Mapping[str, Array]) -> Iterable[OutputComparison]:
+def outputs_beside(results: Mapping[str, Array], reference: Mapping[str, Array]) -> Iterable[OutputComparison]:
+    """The outputs of a run beside those of a reference; raises ValueError where it lacks one."""
     for name, value in results.items():
         if name not in reference or reference[name].shape != value.shape:
             raise ValueError(f"the reference must have the output {name} of shape {list(value.shape)}; it has another")
-        yield OutputComparison(name, distance(value, reference[name]), _largest(reference[name]))
+        other = reference[name]
+        same = (value == other) | ((value != value) & (other != other))  # NaN is NaN
+        differing, discrete = int(np.count_nonzero(~same)), value.dtype.kind in "iub"
+        yield OutputComparison(name, distance(value, other), _largest(other), differing, value.size, discrete)
 
 
 def distance(one: Array, other: Array) -> float:

@@ -17,6 +17,7 @@ import numpy as np
 
 from rewrites.claims.gate import Gate, open_gate
 from rewrites.claims.names import slug
+from rewrites.claims.subjects.tensor import TensorSubject
 from rewrites.compiler.artefact.model import Certified, Compiled, OnHost
 from rewrites.compiler.artefact.sources.front_end import FRONT_ENDS, front_end_of
 from rewrites.compiler.codegen import (
@@ -35,6 +36,7 @@ from rewrites.compiler.codegen import (
     operator_of,
     quantisation_of,
 )
+from rewrites.compiler.graph_rules.tensor_rewrites import claims_of
 from rewrites.compiler.offload.backend import Backend
 from rewrites.compiler.offload.compiler import Offloaded, offload
 from rewrites.compiler.offload.rule_sets import is_rule_of
@@ -80,7 +82,8 @@ class Request:
 
 def claims_for(targets: Sequence[Backend], *, exact: bool = False) -> list[str]:
     """The names of all claims that compiling for these accelerators may use: rules, mappings, and lemmas of bounds."""
-    rules = [slug(rule.name) for target in targets for rule in (target.exact if exact else target.flexible)]
+    tensor_rules = [rule for target in targets for rule in (target.exact if exact else target.flexible)]
+    rules = [name for rule in tensor_rules for name in claims_of(rule)]
     operators = [operator for target in targets for operator in target.operators]
     mappings = [mapping.name for operator in operators for mapping in operator.mappings]
     splits = [slug(rule.name) for operator in operators for rule in operator.splits]
@@ -228,12 +231,17 @@ def _implementations(
     return implementations, refused
 
 
+def _claims(name: str, gate: Gate) -> tuple[str, ...]:
+    subject = gate.admitted[name].subject
+    return claims_of(subject.rule) if isinstance(subject, TensorSubject) else (name,)
+
+
 def _certificates(offloaded: Offloaded, implementations: Iterable[Implementation], gate: Gate) -> dict[str, Certified]:
     """Every claim that the chain, a program or its bound rests on, with its certificate and the number of uses."""
     uses: dict[str, int] = {}
     for rule in offloaded.rules:
-        if rule.claim:
-            uses[rule.claim] = uses.get(rule.claim, 0) + rule.count
+        for name in _claims(rule.claim, gate) if rule.claim else ():
+            uses[name] = uses.get(name, 0) + rule.count
     for implementation in implementations:
         operator = operator_of(implementation)
         for call in implementation.calls:

@@ -11,7 +11,7 @@ from ila_lang.text.files import FileRefused, read_at_most
 from reports.certificate import MOST_BYTES, write_atomically
 from reports.subjects import Refutation
 
-from .catalogue import find_subject
+from .catalogue import OWN_CLAIM, find_subject
 from .errors import UsageError
 
 __all__ = ["data_of_program", "is_counterexample", "replayed_file", "write_refutation"]
@@ -54,7 +54,9 @@ def replayed_file(path: Path) -> Refutation | str:
         return f"{path}: a counterexample must name its claim, as subject or mapping"
     try:
         refutation = find_subject(name).replayed(text)
-    except (UsageError, ValueError) as error:
+    except UsageError as error:
+        return f"{path}: {error}; {OWN_CLAIM}"
+    except ValueError as error:
         return f"{path}: {error}"
     return (
         refutation

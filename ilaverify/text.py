@@ -9,6 +9,7 @@ from typing import Any
 
 from bmc.counterexample import Counterexample
 from bmc.prove import Try
+from ila_lang.extensions import modules_in_use
 from rewrites.claims.advice import METHODS, advice_for
 from rewrites.claims.verify import counterexample_of
 from smt_encodings.claims import Obligation, Runs, Status, Verdict
@@ -47,6 +48,8 @@ def _lines(verdict: Verdict, full: bool) -> Iterator[str]:
     yield f"{verdict.status.value}  {claim.subject}  ({verdict.method}{package}, {verdict.seconds:.1f} s)"
     if verdict.reason:
         yield from _field("reason", verdict.reason)
+    if stopped := verdict.details.get("unproved"):
+        yield from _field("no proof", str(stopped))
     if advice := _advice(verdict):
         yield from _field("advice", advice)
     yield from _field("claim", claim.statement)
@@ -87,6 +90,7 @@ def _lines(verdict: Verdict, full: bool) -> Iterator[str]:
         for (side, name), words in _initial(counterexample).items():
             values = _first([f"{_place(name, a)} = {v:#04x}" for a, v in words.items()], MOST_INPUTS)
             yield from _wrapped(f"initial state ({_SIDES.get(side, side)}): {values}")
+        yield from _wrapped("all other state is as at reset, or 0 where no reset value is given")
 
 
 _SIDES = {"ir": "IR", "ir host": "IR's host"}
@@ -208,7 +212,8 @@ def counted(count: int, what: str) -> str:
 def show_written(paths: Sequence[Path]) -> str:
     """The files that were written, and how the data of a counterexample are replayed."""
     lines = [f"written   {path}\n" for path in paths]
-    lines += [f"replay    ilaverify check {path}\n" for path in paths if is_counterexample(path)]
+    modules = "".join(f" --module {name}" for name in modules_in_use())
+    lines += [f"replay    ilaverify check{modules} {path}\n" for path in paths if is_counterexample(path)]
     return "".join(lines)
 
 
@@ -263,6 +268,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "package": verdict.details.get("package", ""),
         "seconds": round(verdict.seconds, 3),
         "reason": verdict.reason,
+        "unproved": verdict.details.get("unproved", ""),
         "advice": _advice(verdict),
         "tries": [{"data": t.data.value, "said": t.said, "seconds": round(t.seconds, 3)} for t in _tries(verdict)],
         "claim": claim_json(verdict.claim),

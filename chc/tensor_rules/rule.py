@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from types import UnionType
 
 from ir_semantics.tensors.conditions import TRUE, All, AtLeastZero, Condition, le, variables_of
-from ir_semantics.tensors.elements import Apply, Choice, Element, Reduce, indices_of_element, truths_of_element
+from ir_semantics.tensors.elements import (
+    Apply,
+    Choice,
+    Element,
+    IndexValue,
+    Number,
+    Read,
+    Reduce,
+    indices_of_element,
+    truths_of_element,
+)
 from ir_semantics.tensors.index import Index, Names, size
 from ir_semantics.tensors.terms import Shape, Tensor, element_of, operands_of, well_formed
 from smt_encodings.claims import Claim, Equality, Interpretation
@@ -138,6 +148,22 @@ class TensorRule:
         return tuple(sorted(names))
 
     @property
+    def converse(self) -> TensorRule:
+        """The rule with its sides exchanged, which is a claim of its own."""
+        return replace(self, name=f"{self.name}, converse", left=self.right, right=self.left, row="")
+
+    @property
+    def needs_converse(self) -> bool:
+        """Whether it may hold from left to right only: the form of its left side does not show that it has a value."""
+        return self.equality is Equality.OVER_REALS and not _has_value(self.elements[0], _parts(self.premise))
+
+    @property
+    def drops_input(self) -> bool:
+        """Whether one side reads inputs that the other one does not: it has no value where these have none."""
+        left, right = (_inputs_read(e) for e in self.elements)
+        return self.equality is Equality.OVER_REALS and left != right
+
+    @property
     def size_domain(self) -> str:
         """The sizes that the claim is about, as text."""
         shapes = ", ".join(f"{n}{_shape(t.shape)}" for n, t in sorted(self.inputs.items()))
@@ -160,6 +186,52 @@ class TensorRule:
             interpretations=(Interpretation.UNINTERPRETED,),
             assumptions=tuple(assumptions),
         )
+
+
+_ALWAYS = frozenset({"neg", "abs", "add", "sub", "mul", "maximum", "minimum"})
+"""Scalar operators that have a value at all real operands."""
+
+
+def _has_value(element: Element, premise: Iterable[Condition]) -> bool:
+    """Whether an element has a value at all sizes and real data, as its form shows."""
+
+    def has_value(element: Element) -> bool:
+        return _has_value(element, premise)
+
+    match element:
+        case Number():
+            return element.key not in ("inf", "-inf", "nan")
+        case Apply("div", (dividend, Number() as divisor)):
+            return has_value(dividend) and has_value(divisor) and divisor.key != "0"
+        case Apply("div", (dividend, IndexValue(count))):
+            return has_value(dividend) and _at_least_one(count, premise)
+        case Apply(op, args):
+            return op in _ALWAYS and all(map(has_value, args))
+        case Choice(_, yes, no):
+            return has_value(yes) and has_value(no)
+        case Reduce(op, _, _, body):
+            return op == "sum" and has_value(body)  # the maximum of nothing is infinite
+    return True
+
+
+def _at_least_one(count: Index, premise: Iterable[Condition]) -> bool:
+    """Whether a number is a sum of products of sizes, one of which has factors that the premise says to be positive."""
+    positive = {p.value + 1 for p in premise if isinstance(p, AtLeastZero)}
+    products = [all(isinstance(f, str) and size(f) in positive for f in factors) for factors, _ in count.terms]
+    return any(products) and _is_natural(count) and not any("." in v for v in count.variables)
+
+
+def _inputs_read(element: Element) -> set[str]:
+    match element:
+        case Read(name, _):
+            return {name}
+        case Apply(_, args):
+            return set().union(*map(_inputs_read, args))
+        case Choice(_, yes, no):
+            return _inputs_read(yes) | _inputs_read(no)
+        case Reduce(_, _, _, body):
+            return _inputs_read(body)
+    return set()
 
 
 def _any_element(side: Tensor) -> Element:

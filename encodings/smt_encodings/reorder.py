@@ -77,7 +77,8 @@ def _laws(reduction: Reduction) -> Iterator[tuple[str, Expr, Expr]]:
 
 
 def _failure(operator: Function, law: str, left: Expr, right: Expr, error: NotDischarged) -> str:
-    advice = "its operands must stay in their order, so use --method bmc or chc, which keep it"
+    order = "its operands must stay in their order, so use --method bmc or chc, which keep it"
+    advice = "give its unit, or None" if law.startswith("unchanged") else order
     answer = error.obligation.answers[0]
     variables = variables_of(left, right)
     values = {v.name: answer.model.get(variable_text(v), 0) for v in variables}

@@ -40,7 +40,7 @@ SHORT_RUN = 4
 class ArrayMemory(MutableMapping[int, int]):
     """A whole memory as an array; ``version`` is another one whenever its contents change, in every memory.
 
-    Who writes to :attr:`words` directly has to call :meth:`touch`.
+    Whoever writes to :attr:`words` directly must call :meth:`touch`.
     """
 
     def __init__(self, sort: MemSort, default: int) -> None:

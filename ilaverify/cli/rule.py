@@ -60,7 +60,8 @@ def _rule(options: argparse.Namespace) -> int:
     else:
         print(show_verdict(verdict, full=options.full))
         file, line = subject.place()
-        print(f"source    {file}:{line}")
+        if file:
+            print(f"source    {file}:{line}")
         print(show_written(written), end="")
     return exit_code(verdict.status)
 

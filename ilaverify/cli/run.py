@@ -146,7 +146,7 @@ def _lines(
     yield ""
     yield f"outputs beside {options.reference}"
     for output in result.outputs:
-        yield f"  {printable(output.name)}: largest error {output.error:.3g}, of values up to {output.scale:.3g}"
+        yield f"  {printable(output.name)}: {output.text}"
     yield f"time      {result.seconds:.2f} s, accelerators {result.device_seconds:.2f} s of it; loading {loading:.2f} s"
     if again:
         yield f"again     {min(again):.2f} s, the fastest of {len(again)} more runs"
@@ -183,9 +183,8 @@ def _lines(
         )
     for output in result.unrelated:
         yield (
-            f"UNRELATED TO THE REFERENCE: output {printable(output.name)} is {output.error:.3g} off, and the values of "
-            f"{options.reference} are up to {output.scale:.3g}; calibrate with real inputs (compile --calibrate), and "
-            f"check the directory with ilaverify check"
+            f"UNRELATED TO THE REFERENCE {options.reference}: output {printable(output.name)}: {output.text}; "
+            "calibrate with real inputs (compile --calibrate), and check the directory with ilaverify check"
         )
 
 

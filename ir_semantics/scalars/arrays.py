@@ -48,9 +48,9 @@ def literal_of(value: Literal, dtype: str) -> Any:
     if kind.kind == "f":
         return kind.type(float(value))
     if value != int(value) or isinstance(value, float):
-        raise NotInterpreted(f"{value} is no number of the type {dtype}; use a type of floats")
+        raise NotInterpreted(f"{value} is not representable in {dtype}; use a type of floats")
     if kind.kind in "iu" and not np.iinfo(kind).min <= value <= np.iinfo(kind).max:
-        raise NotInterpreted(f"{value} is no number of the type {dtype}; use a wider type")
+        raise NotInterpreted(f"{value} is not representable in {dtype}; use a wider type")
     return kind.type(int(value))
 
 

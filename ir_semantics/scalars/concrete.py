@@ -171,7 +171,7 @@ def _exact_float(value: Literal, kind: Format) -> float:
     if isinstance(value, float):
         return value
     if abs(value) > Fraction(largest(kind)) or Fraction(float(value)) != value:
-        raise ValueError(f"{value} is no number of the format {kind}; choose one that it has, or round it")
+        raise ValueError(f"{value} is not representable in {kind}; choose one that it has, or round it")
     return float(value)
 
 

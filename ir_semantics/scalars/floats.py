@@ -75,7 +75,7 @@ def encode(value: float, kind: Format) -> int:
         return sign | ones
     exact = abs(Fraction(value))
     if Fraction(round_to(exact, kind)) != exact if exact <= Fraction(largest(kind)) else True:
-        raise ValueError(f"{value!r} is no number of the format {kind}; round it first")
+        raise ValueError(f"{value!r} is not representable in {kind}; round it first")
     top = 2 ** (e - 1) - 1
     if exact == 0:
         return sign

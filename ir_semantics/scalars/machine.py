@@ -74,7 +74,7 @@ def to_code(value: Value | Literal, kind: Format) -> int:
         raise ValueError(f"the format {kind} must be given a finite number, and 0 without a sign, not {value!r}")
     scaled = Fraction(value) * (1 << shape.fraction)
     if scaled.denominator != 1 or not shape.lowest <= scaled <= shape.highest:
-        raise ValueError(f"{value} is no number of the format {kind}; choose one that it has")
+        raise ValueError(f"{value} is not representable in {kind}; choose one that it has")
     return int(scaled) & ((1 << shape.width) - 1)
 
 

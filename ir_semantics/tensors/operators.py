@@ -65,9 +65,15 @@ def map_(term: Scalar, **operands: Tensor) -> Tensor:
 
 
 def broadcast(x: Tensor, dimensions: Sequence[IndexLike], axes: Sequence[int]) -> Tensor:
-    """Repeats ``x`` along new axes: its axis number j becomes axis ``axes[j]`` of the result."""
+    """Repeats ``x`` along new axes: its axis number j becomes axis ``axes[j]`` of the result.
+
+    ``dimensions`` are the extents of all axes of the result.  Raises ValueError where the axes do not fit.
+    """
     if len(axes) != x.rank or list(axes) != sorted(set(axes)) or any(not 0 <= a < len(dimensions) for a in axes):
-        raise ValueError(f"the axes of a broadcast must be {x.rank} increasing axes of the result, not {list(axes)}")
+        raise ValueError(
+            f"the axes of a broadcast must be {x.rank} increasing axes of the result, which has {len(dimensions)} "
+            f"(dimensions are those of the result), not {list(axes)}"
+        )
     fits = [equal(x.shape[j], dimensions[a]) for j, a in enumerate(axes)]
     return make(
         "broadcast",
@@ -202,7 +208,7 @@ def transpose(x: Tensor, permutation: Sequence[int]) -> Tensor:
 
 
 def reverse(x: Tensor, *axes: int) -> Tensor:
-    """The elements in opposite order along the axes."""
+    """The elements in opposite order along the axes, which are given one by one."""
     require_axes("reverse", x, axes)
     return make(
         "reverse",

@@ -49,6 +49,11 @@ ADVICE: tuple[tuple[str, str], ...] = (
         "false; give iterations that mean another instruction a loop of their own",
     ),
     (
+        r"whether and where .* writes depends",
+        "store in every iteration, and let data choose the value (ite(condition, new, old)) in place of whether it is "
+        "stored; registers that say where must be set in the program before",
+    ),
+    (
         r"as it was before the program|which the program does not determine|which no device tensor corresponds to"
         r"|has no word for may keep its value",
         _INITIAL,
@@ -57,7 +62,8 @@ ADVICE: tuple[tuple[str, str], ...] = (
     (
         r"which write gives a cell",
         "store in one loop over all cells: write zeros before the first addition in place of another first iteration, "
-        "and give `cell` coordinates where the device works in blocks",
+        "and give `cell` coordinates where the device works in blocks; a pipelined loop, whose first data are stored "
+        "before it, is proved at single shapes (--method bmc with a --shape)",
     ),
     (
         r"do not correspond: they run|folds .* loops where the IR folds|registers of different sorts"

@@ -124,8 +124,8 @@ EXTENT_DIGITS = 9
 
 def _extents(text: str) -> list[int]:
     shown = text if len(text) <= 60 else f"{text[:57]}..."
-    if re.fullmatch(r"[0-9]+(x[0-9]+)+", text) is None:
-        raise ValueError(f"must be extents with x in between, e.g. 16x64 or 1x32x16, not '{shown}'")
+    if re.fullmatch(r"[0-9]+(x[0-9]+)*", text) is None:
+        raise ValueError(f"must be extents with x in between, e.g. 16, 16x64 or 1x32x16, not '{shown}'")
     if any(len(part) > EXTENT_DIGITS for part in text.split("x")):
         raise ValueError(f"must have extents of at most {EXTENT_DIGITS} digits, not '{shown}'")
     return [int(part) for part in text.split("x")]

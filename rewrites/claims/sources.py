@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ila_lang.extensions import guest_modules
 from reports.method_code import installed
 
 __all__ = ["code_digest", "meaning_digest", "place_of", "text_digest"]
@@ -48,18 +49,20 @@ def _strings(path: Path) -> dict[str, int]:
     return lines
 
 
-def place_of(modules: Iterable[ModuleType], *texts: str) -> tuple[str, int]:
+def place_of(modules: Sequence[ModuleType], *texts: str) -> tuple[str, int]:
     """The file (relative to the source root) and line where the first of ``texts`` stands as a string literal.
 
-    The first module's first line where none does: names may be put together.
+    Where no module is given, those of other packages that offer something are searched.  The first module's first line
+    where none has it: names may be put together.
     """
-    first = None
     for text in texts:
-        for module in modules:
-            path = Path(str(module.__file__))
-            name = "/".join([*module.__name__.split(".")[:-1], path.name])
-            first = first or name
-            line = _strings(path).get(text)
+        for module in modules or guest_modules():
+            path = Path(getattr(module, "__file__", None) or "")
+            line = _strings(path).get(text) if path.suffix == ".py" else None
             if line is not None:
-                return name, line
-    return first or "", 1
+                return _source_name(module), line
+    return (_source_name(modules[0]), 1) if modules else ("", 0)
+
+
+def _source_name(module: ModuleType) -> str:
+    return "/".join([*module.__name__.split(".")[:-1], Path(str(module.__file__)).name])

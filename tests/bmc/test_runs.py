@@ -159,7 +159,7 @@ def test_a_run_that_an_interpreter_refuses_is_a_difference_and_no_pass() -> None
     claim = mapping(copy_body, narrow)
     runs = survey(claim)
     assert isinstance(runs.difference, Counterexample) and replays(claim, runs.difference)
-    assert runs.shown == ("sizes (n = 255, m = 1): toyir_fragment: Extent 255 must fit the counter i of toyir_kernel")
+    assert runs.shown == ("sizes (n = 7, m = 1): toyir_fragment: Extent 7 must fit the counter i of toyir_kernel")
     for verdict in (verify(claim), verify(claim, "bmc", shape=(5, 2))):
         assert verdict.status is Status.REFUTED
         assert verdict.reason.endswith(": toyir_fragment: Extent 5 must fit the counter i of toyir_kernel")

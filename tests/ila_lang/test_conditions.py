@@ -163,3 +163,38 @@ def test_a_shape_is_the_inputs_where_there_is_one_input() -> None:
     assert claim.shape_text((4, 6)) == "input 4x6"
     two = replace(claim, inputs=(*claim.inputs, ("dst", "idst")))
     assert two.shape_text((4, 6)) == "shape 4x6"
+
+
+@pytest.mark.parametrize("name", ["", "../evil", "a b", ".hidden", 3])
+def test_files_can_be_named_by_mappings(name: str) -> None:
+    with pytest.raises(ValueError, match=r"^The name of a mapping must be made of letters, digits, and _ \. \+ -, "):
+        replace(mapping(), name=name)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"assumptions": "abc"},
+            "assumptions of toy must be a tuple of str objects, also where there is one; not 'abc'",
+        ),
+        ({"sums": (3,)}, "sums of toy must be a tuple of Reduction objects, also where there is one; not (3,)"),
+        ({"lemmas": [1]}, "lemmas of toy must be a tuple of Lemma objects, also where there is one; not [1]"),
+        ({"abstract": ["f"]}, "abstract of toy must be a frozenset of str objects, also where there is one; not ['f']"),
+        (
+            {"output": ("y",)},
+            "output of toy must pair the name of a tensor of the device's side with that of one of the IR's; "
+            "not ('y',)",
+        ),
+        ({"shape_parameters": frozenset({"Q"})}, "shape_parameters of toy must be among its parameters; Q is not"),
+        ({"shape_names": ("a", "a")}, "shape_names of toy must differ; not a, a"),
+        (
+            {"rows": var("n", bv(8)).zext(32)},
+            "Size domain of toy must use only its parameters; 'rows' uses n of sort bv8, another variable",
+        ),
+    ],
+)
+def test_fields_of_another_kind_are_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as raised:
+        replace(mapping(), **fields)
+    assert str(raised.value) == message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -123,7 +124,11 @@ def test_one_object_may_come_in_twice(offer: Offer, door: Door[Colour]) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("colours_absent", "cannot be imported: ModuleNotFoundError: No module named 'colours_absent'"),
+        (
+            "colours_absent",
+            "cannot be imported: ModuleNotFoundError: No module named 'colours_absent'; "
+            "it must be installed, on PYTHONPATH, or in the folder HERE",
+        ),
         ("", "cannot be imported: ValueError: Empty module name"),
         ("colours_empty", "must have a value such as a Target, a Method or a FrontEnd; it has none"),
     ],
@@ -132,5 +137,5 @@ def test_a_module_that_offers_nothing_is_refused(offer: Offer, door: Door[Colour
     offer("empty", "")
     with pytest.raises(ExtensionError) as raised:
         use_module(name)
-    assert str(raised.value) == f"module {name!r} {message}"
+    assert str(raised.value) == f"module {name!r} {message}".replace("HERE", os.getcwd())
     assert list(door.all()) == ["grey"]

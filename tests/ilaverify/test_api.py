@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,6 +63,44 @@ def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     path.write_text(json.dumps(content))
     (checked,) = ilaverify.check(path, solvers=["z3"])
     assert checked.verdict == "REJECTED" and not checked.accepted and checked.problems
+
+
+def test_nothing_is_accepted_without_a_solver(tmp_path: Path) -> None:
+    for given in ((), "z3", ("z3", "yices")):
+        with pytest.raises(UsageError) as raised:
+            ilaverify.check(tmp_path / "any.cert.json", solvers=given)
+        assert str(raised.value) == f"solvers must be one or more of cvc5, z3, not {given!r}"
+    with pytest.raises(UsageError, match=r"must hold certificates \(\*\.cert\.json\) or data of counterexamples"):
+        ilaverify.check(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ilaverify.prove(None), "the claim to prove must be a TensorMapping, or a claim's name, not None"),
+        (lambda: ilaverify.prove("relu-twice", timeout="1"), "timeout must be a number of seconds, not '1'"),
+        (lambda: ilaverify.simulate("vta", None), "the text of a program must be a text, not None"),
+        (lambda: ilaverify.campaign("vta_relu", examples="3"), "examples must be a number of them, not '3'"),
+        (lambda: ilaverify.campaign("vta_relu", seed=1.5), "seed must be an integer, not 1.5"),
+        (lambda: ilaverify.run("compiled", {}), "what is run must be a compiled model, of compile() or load(), not 'c"),
+        (lambda: ilaverify.compile("m", ["vta"], options={}), "options must be of the class Options, not {}"),
+        (
+            lambda: ilaverify.compile("m", ["vta"], calibration={"x": [1]}),
+            "calibration data of x must be an array, not [1]",
+        ),
+    ],
+)
+def test_arguments_of_another_type_are_refused(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(message)):
+        call()
+
+
+def test_values_that_mean_nothing_are_refused(tmp_path: Path) -> None:
+    for timeout in (0, -1, math.inf, math.nan):
+        with pytest.raises(ValueError, match="timeout must be a positive number of seconds, not "):
+            ilaverify.prove("relu-twice", timeout=timeout)
+    with pytest.raises(UsageError, match=r"proofs must be a directory of certificates, and .*nosuch is none; "):
+        ilaverify.compile("m.onnx", ["vta"], proofs=tmp_path / "nosuch")
 
 
 def test_programs_and_campaigns_run() -> None:

@@ -10,6 +10,7 @@ from pysmt.fnode import FNode
 
 from chc.mapping.arithmetic.exact import less
 from chc.mapping.horn.systems import AntiDependence, Track
+from chc.mapping.program.statements import variable_text
 from chc.mapping.program.writes import Loops, Schedule, Write
 from chc.mapping.proof import Proof
 from ila_lang import Expr, all_of, resize, substitute
@@ -128,8 +129,8 @@ class Layout:
         if key not in self.instances:
             for term in (write.address, write.guard, *(extent for _, extent in (*write.loops, *inner))):
                 if (loop_variant := self.schedule.loop_variant(term)) is not None:
-                    name = plain(loop_variant.name)
-                    raise Unsupported(f"{write.label} writes where {name} says, which the program does not determine")
+                    name = variable_text(loop_variant)
+                    raise Unsupported(f"whether and where {write.label} writes depends on {name}: this is not followed")
             snapshot = not any(w is write for w in self.schedule.writes)
             number = f".kept{len(self.instances)}" if snapshot else self.schedule.writes.index(write)
             space = f"at.{self.prefix}{number}{f'.in{len(self.instances)}' if inner else ''}"

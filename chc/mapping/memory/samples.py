@@ -269,9 +269,10 @@ def _addresses(
 ) -> Iterable[tuple[tuple[int, ...], int]]:
     """Every iteration of a write at concrete sizes, in order, with the address it writes."""
     names = {v.name for v in (*parameters, *write.counters)}
-    for name in free_variables(write.address, write.guard, *(e for _, e in write.loops)):
+    for name, variable in free_variables(write.address, write.guard, *(e for _, e in write.loops)).items():
         if name not in names:
-            raise Unsupported(f"{write.label} writes where {name} says, which the program does not determine")
+            what = variable_text(variable)
+            raise Unsupported(f"whether and where {write.label} writes depends on {what}: this is not followed")
     iterations: Words = np.zeros((1, 0), np.int64)  # a row for each, a column for each counter
     for level, (_, extent) in enumerate(write.loops):
         limits = _values((*parameters, *write.counters[:level]), extent, sizes, iterations)

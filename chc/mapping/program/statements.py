@@ -118,4 +118,6 @@ def variable_text(variable: Expr) -> str:
             return f"{name} as it was before the program"
         case "unknown":
             return f"{name} after a loop that changes it"
+        case "kept":
+            return f"{name}, which was read from memory"
     return plain(variable.name)

@@ -29,7 +29,7 @@ def require_representable(value: Literal, kind: DataFormat) -> None:
     dyadic = value.denominator & (value.denominator - 1) == 0
     limit = 2 ** (exponent_bits - 1) - 1
     if not dyadic or top > limit or last < max(top, 1 - limit) - significand_bits + 1:
-        raise CannotInterpret(f"{value} is no number of the format {kind}; choose one that it has, or round it")
+        raise CannotInterpret(f"{value} is not representable in {kind}; choose one that it has, or round it")
 
 
 class DataFormat(Protocol):

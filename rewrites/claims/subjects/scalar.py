@@ -42,7 +42,9 @@ class ScalarSubject(Subject):
 
     def place(self) -> tuple[str, int]:
         """Where the rule's row, or its name, stands."""
-        return place_of((float_rules, integer_rules, hardware_rules), self.rule.row or self.rule.name, self.rule.name)
+        modules = (float_rules, integer_rules, hardware_rules)
+        own = [m for m in modules if any(self.rule in (r.wrong, *r.repaired, *r.still_wrong) for r in m.ROWS)]
+        return place_of(own, self.rule.row or self.rule.name, self.rule.name)
 
     def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
         """The proof, and its obligations made again."""

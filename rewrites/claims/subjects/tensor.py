@@ -39,7 +39,7 @@ class TensorSubject(Subject):
 
     def place(self) -> tuple[str, int]:
         """Where the rule's name stands."""
-        return place_of(MODULES, self.rule.name)
+        return place_of([m for m in MODULES if self.rule in m.RULES], self.rule.name)
 
     def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
         """The decision, and the kernel with its obligations."""

@@ -93,10 +93,12 @@ def _chain(compiled: Compiled, gate: Gate) -> Check:
     for explanation in explanations.values():
         for rule, count in explanation.rules().items():
             applied[rule] = applied.get(rule, 0) + count
-    told = f"{sum(applied.values())} applications of {len(applied)} rules lead from the model to the compiled graph"
+    distinct = f"{len(applied)} rule{'' if len(applied) == 1 else 's'}"
+    told = f"{sum(applied.values())} applications of {distinct} lead from the model to the compiled graph"
     try:
         source = _imported(compiled)
-        constants = Constants({**source.constants, **compiled.rewritten.constants})
+        constants = Constants(source.constants)
+        constants.data |= compiled.rewritten.constants
         rules = rules_for(
             compiled.backends,
             gate,

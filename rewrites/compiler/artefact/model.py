@@ -310,7 +310,10 @@ def _front_end(where: str, value: object) -> FrontEnd:
 
 def _target(where: str, value: object, known: Collection[str]) -> str:
     if not isinstance(value, str) or value not in known:
-        raise ArtefactError(f"{where} must be among {', '.join(known)}, not {value!r:.60}")
+        raise ArtefactError(
+            f"{where} must be among {', '.join(known)}, not {value!r:.60}; install its package, or name its module by "
+            "--module"
+        )
     return value
 
 

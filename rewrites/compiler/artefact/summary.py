@@ -25,7 +25,8 @@ CAVEATS = (
 _EQUALITY = {
     Equality.BIT_EXACT: "the same bits",
     Equality.UP_TO_REDUCTION_ORDER: "the same sums in another order",
-    Equality.OVER_REALS: "the same real numbers; floating-point results may be rounded differently",
+    Equality.OVER_REALS: "the same real numbers, where every operation of the model and of its chain of rules has a "
+    "real value (no infinity, no division by 0); floating-point results may be rounded differently",
 }
 
 

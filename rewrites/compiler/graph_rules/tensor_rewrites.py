@@ -17,6 +17,7 @@ from chc.tensor_rules.rule import TensorRule
 from ir_semantics.graph.build import result_type
 from ir_semantics.graph.ir import Attribute, attributes_of, digest_of
 from ir_semantics.graph.types import Array, GraphError, TensorType
+from rewrites.claims.names import slug
 from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol
 from rewrites.egraph.pattern import Maker
 from smt_encodings.claims import Equality
@@ -26,16 +27,20 @@ from .patterns import Found, Instance, NoPattern, Pattern, build, fits, instance
 if TYPE_CHECKING:
     from rewrites.claims.gate import Admission
 
-__all__ = ["Classes", "Constants", "TensorRewrite", "Types", "rewrites_of", "weakest_of"]
+__all__ = ["Classes", "Constants", "TensorRewrite", "Types", "claims_of", "rewrites_of", "unfit", "weakest_of"]
 
 T = TypeVar("T")
 
 
 class Constants:
-    """The data of constants by digest; literals of rules are added to those of a graph."""
+    """The data of constants by digest; literals of rules are added to those of a graph.
+
+    ``finite`` says that those of the graph have no infinity and no NaN.
+    """
 
     def __init__(self, given: Mapping[str, Array] | None = None) -> None:
         self.data: dict[str, Array] = dict(given or {})
+        self.finite = all(np.isfinite(a).all() for a in self.data.values() if a.dtype.kind == "f")
 
     def scalar(self, value: Fraction | float | int, dtype: str) -> Symbol:
         """The symbol of a scalar; raises EGraphError where the element type does not have the number."""
@@ -51,7 +56,8 @@ class Constants:
 class TensorRewrite:
     """A rule on tensors from its left to its right side, for tensors of one element type.
 
-    ``rule`` names the claim and the digest of its certificate.  Raises EGraphError from :meth:`sides` for sizes and
+    ``rule`` names the claim and the digest of its certificate.  An e-graph reads it in both directions: ``converse`` is
+    the claim that this rests on where it may hold in one only.  Raises EGraphError from :meth:`sides` for sizes and
     operands that are no instance.
     """
 
@@ -60,6 +66,7 @@ class TensorRewrite:
     left: Pattern
     right: Pattern
     constants: Constants = field(repr=False)
+    converse: TensorRule | None = None
 
     @property
     def operator(self) -> str | None:
@@ -85,7 +92,8 @@ class TensorRewrite:
         """Both sides at an instance."""
         inputs, sizes = dict(substitution.operands), dict(substitution.values)
         whole = {name: n for name, n in sizes.items() if type(n) is int}
-        if len(whole) < len(sizes) or not fits(self.claim, whole):
+        claims = [self.claim] if self.converse is None else [self.claim, self.converse]
+        if len(whole) < len(sizes) or not all(fits(claim, whole) for claim in claims):
             raise EGraphError(f"sizes must satisfy the premise of {self.rule.name}; {sizes} do not")
         if set(inputs) != set(self.claim.inputs):
             raise EGraphError(f"{self.rule.name} must be given its inputs {', '.join(self.claim.inputs)}")
@@ -160,17 +168,56 @@ def weakest_of(equalities: Iterable[Equality]) -> Equality:
     return max(equalities, key=strength.index, default=Equality.BIT_EXACT)
 
 
+def claims_of(rule: TensorRule) -> tuple[str, ...]:
+    """The names of the claims that a rule of an e-graph rests on: the rule, and its converse where that is needed."""
+    return tuple(slug(r.name) for r in ((rule, rule.converse) if rule.needs_converse else (rule,)))
+
+
+def unfit(rule: TensorRule, admitted: Mapping[str, Admission], constants: Constants) -> str:
+    """Why an e-graph must not use a rule, which it reads in both directions; empty where it may."""
+    if rule.equality is Equality.OVER_REALS and not constants.finite:
+        return "the model has a constant that is not finite, and the rule is about real numbers"
+    if rule.drops_input:
+        return "only one of its sides reads all inputs, so that the other one can have a value where it has none"
+    if rule.needs_converse and _converse(rule, admitted) is None:
+        return (
+            "its left side can have no value where its right side has one, so that it may hold in one direction only; "
+            f"state {claims_of(rule)[1]} (TensorRule.converse) in its rule set, and prove it"
+        )
+    return ""
+
+
+def _converse(rule: TensorRule, admitted: Mapping[str, Admission]) -> TensorRule | None:
+    """The converse of a rule, where it is admitted, and is the converse of just this rule."""
+    from rewrites.claims.subjects.tensor import TensorSubject  # loads solvers, which runs of compiled models do without
+
+    admission = admitted.get(slug(rule.converse.name))
+    if admission is None or not isinstance(admission.subject, TensorSubject):
+        return None
+    claim = admission.subject.rule
+    said = (claim.left, claim.right, claim.domain, claim.equality, claim.positive, claim.masks)
+    same = (rule.right, rule.left, rule.domain, rule.equality, rule.positive, rule.masks)
+    return claim if said == same else None
+
+
 def rewrites_of(admitted: Mapping[str, Admission], constants: Constants) -> dict[str, TensorRewrite]:
-    """The admitted rules on tensors that have a pattern, by name."""
+    """The admitted rules on tensors that have a pattern, by name.
+
+    Those that are unfit are left out: that hold in one direction only, or not at the graph's constants.
+    """
     from rewrites.claims.subjects.tensor import TensorSubject  # loads solvers, which runs of compiled models do without
 
     rewrites = {}
     for name, admission in admitted.items():
         subject = admission.subject
         if isinstance(subject, TensorSubject):
+            rule = subject.rule
+            if unfit(rule, admitted, constants):
+                continue
             try:
-                left, right = sides_of(subject.rule)
+                left, right = sides_of(rule)
             except NoPattern:
                 continue
-            rewrites[name] = TensorRewrite(Rule(name, admission.digest), subject.rule, left, right, constants)
+            converse = _converse(rule, admitted) if rule.needs_converse else None
+            rewrites[name] = TensorRewrite(Rule(name, admission.digest), rule, left, right, constants, converse)
     return rewrites

@@ -11,7 +11,7 @@ from rewrites.claims.names import slug
 from rewrites.claims.subjects.tensor import TensorSubject
 from rewrites.compiler.codegen import Options
 from rewrites.compiler.graph_rules.definitions import definitions as named_definitions
-from rewrites.compiler.graph_rules.tensor_rewrites import Constants, rewrites_of
+from rewrites.compiler.graph_rules.tensor_rewrites import Constants, claims_of, rewrites_of, unfit
 from rewrites.egraph import Rule
 from rewrites.egraph.rewrite import Rewrite
 from smt_encodings.claims import Equality
@@ -82,8 +82,12 @@ def rules_for(
         if admission is None or not is_rule_of(rule, admission):
             missing[claim] = _reason(gate, claim)
             continue
-        directions = rewrites_of({claim: admission}, constants)
-        assert directions, f"rules for accelerators have patterns: {claim}"
+        if reason := unfit(rule, gate.admitted, constants):
+            missing[claim] = reason
+            continue
+        admitted = {name: gate.admitted[name] for name in claims_of(rule)}
+        directions = rewrites_of(admitted, constants)
+        assert claim in directions, f"rules for accelerators have patterns: {claim}"
         use(Directed(directions[claim], places) if places else directions[claim], directions[claim].equality, claim)
     for backend in backends:
         for to in backend.rules:

@@ -242,7 +242,7 @@ BAD: list[tuple[str, str]] = [
     ("mapping flexasr_maxpool --shape 4x0 -o out", "must be a positive multiple of 16, not 0; pad the tensor\n"),
     (
         "mapping flexasr_maxpool --shape abc",
-        "ilaverify: --shape must be extents with x in between, e.g. 16x64 or 1x32x16, not 'abc'\n",
+        "ilaverify: --shape must be extents with x in between, e.g. 16, 16x64 or 1x32x16, not 'abc'\n",
     ),
     (
         "mapping flexasr_maxpool --shape 2x16x3",

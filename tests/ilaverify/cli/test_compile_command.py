@@ -22,7 +22,7 @@ from ila_lang import canonical_text
 from ilaverify import cli
 from ilaverify.catalogue import all_entries, backends, find_backends
 from ilaverify.cli.outcomes import chosen_entries
-from ilaverify.comparison import compare, distance
+from ilaverify.comparison import compare, distance, outputs_beside
 from ilaverify.compilation import Request, claims_for, compile_model
 from ilaverify.errors import UsageError
 from ilaverify.identity import prover_identity
@@ -648,6 +648,16 @@ def test_a_run_beyond_a_bound_says_which(
     )
 
 
+def test_indices_have_no_distance() -> None:
+    """One of two indices that flips between 0 and 5 is one that differs, and not 5 off of values up to 5."""
+    (one,) = outputs_beside({"top": np.array([3, 0])}, {"top": np.array([3, 5])})
+    assert not one.unrelated and one.text == "1 of 2 elements differ"
+    (both,) = outputs_beside({"top": np.array([2, 0])}, {"top": np.array([3, 5])})
+    assert both.unrelated and both.as_json()["differing"] == 2
+    (same,) = outputs_beside({"y": np.array([np.nan, 1.0])}, {"y": np.array([np.nan, 1.0])})
+    assert same.differing == 0 and not same.unrelated
+
+
 @pytest.mark.parametrize("value", [1e-3, np.nan])
 def test_outputs_as_far_off_as_the_reference_is_large_are_no_success(
     value: float, place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -659,8 +669,8 @@ def test_outputs_as_far_off_as_the_reference_is_large_are_no_success(
     monkeypatch.setattr(references, "run_onnx", lambda model, inputs: other)
     command = ("run", place / "made", "--input", tmp_path / "x.npz", "--reference", "onnxruntime")
     code, out, _ = run(capsys, *command)
-    assert code == 2 and "\nUNRELATED TO THE REFERENCE: output scores is " in out
-    assert f" off, and the values of onnxruntime are up to {np.float32(value):.3g}; calibrate with real inputs" in out
+    assert code == 2 and "\nUNRELATED TO THE REFERENCE onnxruntime: output scores: largest error " in out
+    assert f", of values up to {np.float32(value):.3g}; calibrate with real inputs" in out
     code, out, _ = run(capsys, *command, "--json")
     told = json.loads(out)
     assert code == 2 and told["outputs"][0]["unrelated"] is True

@@ -58,11 +58,23 @@ def test_certificates_of_a_target_that_is_not_given(folder: Path) -> None:
     assert code != 0 and "row_pairs" in out + err
 
 
+def test_a_refutation_says_where_the_proof_stopped_and_how_it_is_replayed(folder: Path) -> None:
+    code, out, _ = run(folder, "mapping", "row_pairs_wraps", "-o", "out", "--module", "my_rows")
+    path = "out/row_pairs_wraps.counterexample-data.json"
+    assert code == 1 and "\n  no proof  obligation " in out
+    assert "\n  all other state is as at reset, or 0 where no reset value is given\n" in out
+    assert f"replay    ilaverify check --module my_rows {path}\n" in out
+    assert run(folder, "check", "--module", "my_rows", path)[0] == 0
+    code, out, _ = run(folder, "check", path)
+    assert code == 1 and "a claim of your own is known with --module, or checked from Python" in out
+
+
 def test_a_module_that_is_not_there(folder: Path) -> None:
     assert run(folder, "list", "--module", "my_row") == (
         64,
         "",
-        "ilaverify: module 'my_row' cannot be imported: ModuleNotFoundError: No module named 'my_row'\n",
+        "ilaverify: module 'my_row' cannot be imported: ModuleNotFoundError: No module named 'my_row'; "
+        f"it must be installed, on PYTHONPATH, or in the folder {folder.resolve()}\n",
     )
 
 
@@ -99,6 +111,8 @@ def test_rules_of_a_module(tmp_path: Path) -> None:
     )
     assert code == 0, out + err
     assert out.endswith("1 PROVED, 1 REFUTED; all as expected\n")
+    _, out, _ = run(tmp_path, "rule", "rows-reversed-twice", "--module", "my_rules")
+    assert out.endswith(f"source    my_rules.py:{1 + RULES[: RULES.index('rows reversed twice')].count(chr(10))}\n")
 
 
 def test_rules_that_have_the_name_of_another(tmp_path: Path) -> None:

@@ -181,14 +181,14 @@ def test_bad_terms_are_refused(build: object, message: str) -> None:
         (
             x + 0.1,
             BINARY32,
-            "0.1 is no number of the format binary32; round it first",
+            "0.1 is not representable in binary32; round it first",
         ),
         (
             x + Fraction(1, 3),
             BINARY32,
-            "1/3 is no number of the format binary32; choose one that it has, or round it",
+            "1/3 is not representable in binary32; choose one that it has, or round it",
         ),
-        (x + 200, integer(8), "200 is no number of the format int8; choose one that it has"),
+        (x + 200, integer(8), "200 is not representable in int8; choose one that it has"),
         (
             x + constant(-0.0),
             integer(8),

@@ -52,7 +52,7 @@ def test_what_is_compared_is_told() -> None:
         "host_out of flexasr = tensor_out of ir, floor(T/2) rows of 16*nv; given host_in = tensor_in"
     )
     (less,) = added(mapping, replace(mapping, rows=const(1, 32)))
-    assert less.startswith("  compared       host_out of flexasr = tensor_out of ir, 1 rows of 16*nv;")
+    assert less.startswith("  compared       host_out of flexasr = tensor_out of ir, 1 row of 16*nv;")
     (other,) = added(mapping, replace(mapping, output=("host_in", "tensor_in"), inputs=()))
     assert other == "  compared       host_in of flexasr = tensor_in of ir, floor(T/2) rows of 16*nv"
 

@@ -58,6 +58,7 @@ REASONS = {
     "obligation 'n' (health) needs the answer sat; z3: unsat": "the output must depend",
     "obligation 'n' (toy: layout) needs the answer unsat; z3: unknown timeout": "give solvers more time",
     "obligation 'n' (toy: layout) needs the answer unsat; z3: sat, at n = 3": "look at this place",
+    "whether and where w 1 writes depends on b, which was read from memory: this is not followed": "store in every",
     "go of toy must select exactly one instruction for all sizes; candidates: a, b": "write addresses as concat",
     "the result depends on tmp as it was before the program": "set it in the program",
     "no term was found for w of the iteration in which program writes host_c": "split the loop as `cell` is split",

@@ -11,7 +11,8 @@ from ilaverify.catalogue import find_backends, mapping_entries
 from ir_semantics.graph import Builder, Graph, TensorType, run
 from rewrites.claims.gate import Admission, Gate
 from rewrites.claims.registry import entries, slug
-from rewrites.compiler.graph_rules.tensor_rewrites import Constants, rewrites_of
+from rewrites.claims.subjects.tensor import TensorSubject
+from rewrites.compiler.graph_rules.tensor_rewrites import Constants, claims_of, rewrites_of
 from rewrites.compiler.offload.chains import ChainRewrite, ChainRule, chain_rewrites
 from rewrites.compiler.offload.compiler import offload
 from rewrites.compiler.offload.rule_sets import RuleSet, rules_for
@@ -41,6 +42,9 @@ def admitted(*left_out: str) -> dict[str, Admission]:
         if name not in left_out:
             subject = known[name].build()
             found[name] = Admission(name, subject, f"digest of {name}", subject.words())
+            if isinstance(subject, TensorSubject) and subject.rule.needs_converse:  # proved in the tests of rules
+                of = TensorSubject(slug(subject.rule.converse.name), subject.rule.converse)
+                found[of.name] = Admission(of.name, of, f"digest of {of.name}", of.words())
     return found
 
 
@@ -141,7 +145,8 @@ def image(size: int, kernel: int, stride: int, kind: str = "max_pool", channels:
 def moved(graph: Graph, *left_out: str) -> tuple[Graph, int]:
     """The graph that transfers least, and how many elements that are; its explanation was checked."""
     claims = admitted(*left_out)
-    means = rewrites_of({n: claims[n] for n in (slug(rule.name) for rule in MEAN_WINDOW_RULES)}, Constants())
+    names = {name for rule in MEAN_WINDOW_RULES for name in claims_of(rule)}
+    means = rewrites_of({n: a for n, a in claims.items() if n in names}, Constants())
     more = RuleSet(tuple(means.values()), {n: n for n in means}, {n: r.equality for n, r in means.items()}, {})
     found = offload(graph, gate(*left_out), find_backends(["flexasr"]), Settings(costs="movement"), more=more)
     assert found.saturation.stop is Stop.SATURATED and found.optimal

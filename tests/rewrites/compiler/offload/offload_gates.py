@@ -7,12 +7,13 @@ from typing import cast
 from ilaverify.catalogue import backends, find_backends
 from reports.subjects import Subject
 from rewrites.claims.gate import Admission, Gate
-from rewrites.claims.registry import entries, slug
+from rewrites.claims.registry import entries
+from rewrites.compiler.graph_rules.tensor_rewrites import claims_of
 from smt_encodings.claims import Claim
 
 EVERY = find_backends(tuple(backends()))
 OPERATORS = {operator.name: operator for backend in EVERY for operator in backend.operators}
-RULES = tuple(dict.fromkeys(slug(rule.name) for backend in EVERY for rule in backend.flexible))
+RULES = tuple(dict.fromkeys(name for backend in EVERY for rule in backend.flexible for name in claims_of(rule)))
 MAPPINGS = tuple(dict.fromkeys(mapping.name for o in OPERATORS.values() for mapping in o.mappings))
 
 
