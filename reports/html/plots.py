@@ -111,7 +111,7 @@ def _plain_style() -> str:
     sheet = style_sheet()
     colours = dict(re.findall(r"--([\w-]+): (#\w+);", sheet.partition("@media")[0]))
     rules = [line for line in sheet.splitlines() if line.startswith(".plot ") and "var(--series)" not in line]
-    plain = [re.sub(r"var\(--([\w-]+)\)", lambda found: colours[found[1]], rule) for rule in rules]
+    plain = [re.sub(r"var\(--([\w-]+)\)", lambda match: colours[match[1]], rule) for rule in rules]
     return "\n".join([*plain, *(f".series{i} {{ fill: {colours[f'series{i}']}; }}" for i in range(SERIES))])
 
 
