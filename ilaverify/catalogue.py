@@ -112,11 +112,28 @@ def _entry(claim: MappingClaim) -> Entry:
     return Entry(claim.summary, partial(MappingSubject.built, claim.instantiate, claim.shape), "mapping", expected)
 
 
+def joint_entries() -> dict[str, Entry]:
+    """Joints of all operators that the compiler knows, by name; the others are declared."""
+    from reports.subjects import Entry
+
+    found: dict[str, Entry] = {}
+    for backend in backends().values():
+        for operator in backend().operators:
+            for subject in filter(None, map(operator.joint, operator.mappings)):
+                summary = f"{operator.name} is what {subject.joint.mapping.name} computes"
+                found[subject.name] = Entry(summary, partial(_itself, subject), "joint")
+    return found
+
+
+def _itself(subject: Subject) -> Subject:
+    return subject
+
+
 def all_entries() -> dict[str, Entry]:
-    """Every claim: mappings, rules, lemmas, theorems."""
+    """Every claim: mappings, joints, rules, lemmas, theorems."""
     from rewrites.claims.registry import entries
 
-    mapping_claims, others = mapping_entries(), entries()
+    mapping_claims, others = mapping_entries(), {**joint_entries(), **entries()}
     for name in mapping_claims.keys() & others.keys():
         raise UsageError(f"a mapping and a {others[name].kind} have the name {name}; rename one")
     return {**mapping_claims, **others}

@@ -20,8 +20,8 @@ class Checked:
     """The result of checking a file.
 
     It is accepted where something was checked and nothing is wrong or undecided.  ``problems`` say what is wrong,
-    ``undecided`` which questions got no answer, ``replays`` what was done, and ``trusted`` what other packages are
-    relied on. ``claim`` is the certificate's.
+    ``undecided`` which questions got no answer, ``replays`` what was done, and ``trusted`` what other packages and
+    declarations are relied on. ``claim`` is the certificate's.
     """
 
     file: str
@@ -70,6 +70,7 @@ def check_model(path: Path, proofs: Path) -> tuple[Checked, list[Path]]:
     from rewrites.compiler.artefact.errors import ArtefactError
     from rewrites.compiler.artefact.model import read_compiled
     from rewrites.compiler.artefact.sources.front_end import FRONT_ENDS
+    from rewrites.compiler.codegen import declared
     from rewrites.targets.target import TARGETS
 
     from .catalogue import all_entries, backends
@@ -91,6 +92,10 @@ def check_model(path: Path, proofs: Path) -> tuple[Checked, list[Path]]:
     }
     result.trusted += [
         f"{what} is of {guest}, and trusted for what it means" for what, guest in guests.items() if guest
+    ]
+    result.trusted += [
+        f"that {name} is that operator is declared, not proved: {reason}"
+        for name, reason in declared(compiled.implementations.values()).items()
     ]
     entries = all_entries()
     try:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rewrites.claims.gate import Gate, open_gate
-from rewrites.claims.names import slug
+from rewrites.claims.names import joint_name, slug
 from rewrites.claims.subjects.tensor import TensorSubject
 from rewrites.compiler.artefact.model import Certified, Compiled, OnHost
 from rewrites.compiler.artefact.sources.front_end import FRONT_ENDS, front_end_of
@@ -33,6 +33,7 @@ from rewrites.compiler.codegen import (
     implement,
     implementable,
     is_program_of,
+    joints_of,
     operator_of,
     quantisation_of,
 )
@@ -81,14 +82,15 @@ class Request:
 
 
 def claims_for(targets: Sequence[Backend], *, exact: bool = False) -> list[str]:
-    """The names of all claims that compiling for these accelerators may use: rules, mappings, and lemmas of bounds."""
+    """The names of all claims that compiling for these accelerators may use; lemmas of bounds are among them."""
     tensor_rules = [rule for target in targets for rule in (target.exact if exact else target.flexible)]
     rules = [name for rule in tensor_rules for name in claims_of(rule)]
     operators = [operator for target in targets for operator in target.operators]
     mappings = [mapping.name for operator in operators for mapping in operator.mappings]
     splits = [slug(rule.name) for operator in operators for rule in operator.splits]
     bounds = [name for o in operators for mapping in o.programs for name in o.bound_claims(mapping)]
-    return list(dict.fromkeys([*rules, *mappings, *splits, *bounds]))
+    joints = [joint_name(o.name, joint.mapping.name) for o in operators for joint in o.joints]
+    return list(dict.fromkeys([*rules, *mappings, *joints, *splits, *bounds]))
 
 
 def compile_model(
@@ -209,7 +211,8 @@ def _implementations(
         except CannotOffload as error:
             refused.append(OnHost(node.operator, 1, f"node {number}: {error}"))
             continue
-        missing = [name for name in implementation.claims if name not in gate.admitted]
+        joints = joints_of(implementation)
+        missing = [name for name in (*implementation.claims, *joints) if name not in gate.admitted]
         if missing:
             reason = gate.left_out.get(missing[0], "the gate was not asked for it")
             refused.append(OnHost(node.operator, 1, f"node {number}: without {missing[0]} it must not run ({reason})"))
@@ -218,6 +221,10 @@ def _implementations(
             m.name for m in implementation.mappings if not is_program_of(m, gate.admitted[m.name].subject.semantics())
         ]
         other += [name for rule in implementation.rules if not is_rule_of(rule, gate.admitted[name := slug(rule.name)])]
+        wrong = next((f"{name}: {why}" for name, why in joints.items() if why), "")
+        if wrong:
+            refused.append(OnHost(node.operator, 1, f"node {number}: its program is none of {wrong}"))
+            continue
         if other:
             reason = f"node {number}: its program is not the one that the certificate of {other[0]} is of"
             refused.append(OnHost(node.operator, 1, reason))
@@ -240,12 +247,15 @@ def _certificates(offloaded: Offloaded, implementations: Iterable[Implementation
     """Every claim that the chain, a program or its bound rests on, with its certificate and the number of uses."""
     uses: dict[str, int] = {}
     for rule in offloaded.rules:
-        for name in _claims(rule.claim, gate) if rule.claim else ():
+        claims = _claims(rule.claim, gate) if rule.claim else ()
+        for name in (*claims, *filter(None, [rule.joint])):
             uses[name] = uses.get(name, 0) + rule.count
     for implementation in implementations:
         operator = operator_of(implementation)
         for call in implementation.calls:
             bounds = [name for name in operator.bound_claims(call.mapping) if name in gate.admitted]
+            joint = operator.joint(call.mapping)
+            bounds += [] if joint is None else [joint.name]
             for name in (call.mapping.name, *(slug(rule.name) for rule in call.rules), *bounds):
                 uses[name] = uses.get(name, 0) + 1
     certificates = {}

@@ -22,6 +22,7 @@ __all__ = ["KINDS", "Entry", "Mutant", "Refutation", "Required", "Subject", "nee
 
 KINDS: Mapping[str, str] = {
     "mapping": "mappings of the tensor IR to accelerators",
+    "joint": "operators of the graph IR and the mappings that execute them, which must be one",
     "rule": "rewrite rules between terms of the tensor IR",
     "lemma": "lemmas on number formats, and rules by which errors compose",
     "theorem": "theorems about accelerators",

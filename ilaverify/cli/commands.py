@@ -92,7 +92,10 @@ def parser_of_commands() -> argparse.ArgumentParser:
 
     listing = verbs.add_parser("list", help="names of models, and of mappings and all other claims")
     listing.add_argument(
-        "kind", nargs="?", choices=("model", "mapping", "rule", "lemma", "theorem"), help="default: models and mappings"
+        "kind",
+        nargs="?",
+        choices=("model", "mapping", "joint", "rule", "lemma", "theorem"),
+        help="default: models and mappings",
     )
     listing.set_defaults(run=_list)
 
@@ -170,7 +173,7 @@ def _list(options: argparse.Namespace) -> int:
             for name, text in model.readings.items():
                 print(f"  {model.name + ' ' + name:<{width}} {text}")
     if options.kind is None:
-        print("rules, lemmas and theorems: ilaverify list rule, list lemma, list theorem")
+        print("joints, rules, lemmas and theorems: ilaverify list joint, list rule, list lemma, list theorem")
     return EXIT_PROVED
 
 

@@ -188,6 +188,7 @@ def _compile(options: argparse.Namespace) -> int:
 
 def _show(compiled: Compiled, digest: str, directory: Path) -> None:
     from rewrites.compiler.artefact.summary import calibration_text, equality_text
+    from rewrites.compiler.codegen import declared
     from rewrites.compiler.offload.reasons import MOVEMENT_REASON
 
     on_device: dict[str, int] = {}
@@ -209,7 +210,9 @@ def _show(compiled: Compiled, digest: str, directory: Path) -> None:
     print(f"  equality      {equality_text(compiled.equality)}")
     print(f"  rests on      {len(compiled.certificates)} certificates: {', '.join(compiled.certificates) or 'none'}")
     for name, package in _guests(compiled).items():
-        print(f"  trusts        {package}: that operators of {name} mean what their mappings compute")
+        print(f"  trusts        {package}: for what it says of {name}")
+    for name, reason in declared(compiled.implementations.values()).items():
+        print(f"  declared      {name}, not proved: {reason}")
     for name, reason in compiled.left_out.items():
         print(f"  left out      {name}: {reason}")
     print(f"  formats       {calibration_text(compiled)}")
@@ -225,10 +228,12 @@ def _guests(compiled: Compiled) -> dict[str, str]:
 
 def _json(compiled: Compiled, digest: str, directory: Path) -> dict[str, Any]:
     from rewrites.compiler.artefact.origins import origin_text
+    from rewrites.compiler.codegen import declared
 
     return {
         "schema": RESULT_SCHEMA,
         "trusted": _guests(compiled),
+        "declared": declared(compiled.implementations.values()),
         "model": compiled.source_name,
         "targets": list(compiled.targets),
         "digest": digest,

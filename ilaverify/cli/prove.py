@@ -81,7 +81,7 @@ def add_parser(verbs: Any) -> None:
     parser.set_defaults(run=_prove)
 
 
-_KINDS = ("mapping", "rule", "lemma", "theorem")
+_KINDS = ("mapping", "joint", "rule", "lemma", "theorem")
 
 _REPORTS = {
     "junit": "JUnit XML: a test case for each claim",

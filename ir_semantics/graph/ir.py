@@ -10,9 +10,11 @@ import hashlib
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, wraps
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
+
+from ir_semantics.tensors.index import Index
 
 from .types import Array, GraphError, TensorType
 
@@ -140,10 +142,15 @@ def digest_of(array: Array) -> str:
     return digest.hexdigest()
 
 
+def _is_integer(value: object) -> TypeGuard[int]:
+    """Whether this is an integer; where an operator is read for every size, that may be a size (an Index)."""
+    return isinstance(value, int | Index) and not isinstance(value, bool)
+
+
 def integer_of(attributes: Attributes, name: str) -> int:
     """An attribute that must be an integer; raises GraphError otherwise."""
     value = attributes.get(name)
-    if isinstance(value, bool) or not isinstance(value, int):
+    if not _is_integer(value):
         raise GraphError(f"the attribute {name} must be an integer, not {value!r}")
     return value
 
@@ -153,7 +160,7 @@ def integers_of(attributes: Attributes, name: str) -> tuple[int, ...]:
     value = attributes.get(name)
     if not isinstance(value, tuple):
         raise GraphError(f"the attribute {name} must be a list of integers, not {value!r}")
-    integers = tuple(v for v in value if isinstance(v, int) and not isinstance(v, bool))
+    integers = tuple(v for v in value if _is_integer(v))
     if len(integers) != len(value):
         raise GraphError(f"the attribute {name} must be a list of integers, not {value!r}")
     return integers
@@ -165,7 +172,7 @@ def pairs_of(attributes: Attributes, name: str) -> list[tuple[int, int]]:
     pairs = []
     for pair in value if isinstance(value, tuple) else (None,):
         match pair:
-            case (int() as first, int() as second):
+            case (first, second) if _is_integer(first) and _is_integer(second):
                 pairs.append((first, second))
             case _:
                 raise GraphError(f"the attribute {name} must be a list of pairs of integers, not {value!r}")

@@ -116,6 +116,9 @@ class Reals:
             return all(truths) if op == "and" else any(truths) if op == "or" else not truths[0]
         if op == "exp":
             return _exp(args[0])
+        if op == "tanh":  # 1 - 2 / (e^2x + 1)
+            power = self.apply("add", [_exp(self.apply("mul", [Fraction(2), args[0]])), Fraction(1)])
+            return self.apply("sub", [Fraction(1), self.apply("div", [Fraction(2), power])])
         if op in ("log", "sqrt") and _negative(args[0]):
             raise NoValue(f"{op} of {args[0]}")
         exact = OPERATORS[op].exact

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["bound_name", "slug"]
+__all__ = ["bound_name", "joint_name", "slug"]
 
 
 def slug(text: str) -> str:
@@ -22,3 +22,8 @@ def slug(text: str) -> str:
 def bound_name(operator: str) -> str:
     """The name of the claim on an operator's bound."""
     return f"bound-{slug(operator)}"
+
+
+def joint_name(operator: str, mapping: str) -> str:
+    """The name of the claim that an operator of the graph IR is what a mapping computes."""
+    return f"joint-{slug(operator)}-{slug(mapping)}"

@@ -171,9 +171,10 @@ def test_from_proofs_to_a_run(chip: Run, tmp_path: Path) -> None:
     store, proofs = ("--store", str(tmp_path / "store")), str(tmp_path / "proofs")
     rules = ("my-chip-rows-in-two-parts", "my-chip-outputs-in-two-parts", "transposed-twice")
     wrong = ("my-chip-outputs-in-two-parts-exchanged", "my-chip-relu-of-bytes", "my_chip_wraps", "my_chip_weights")
-    claims = ("my_chip_dense", "my-chip-relu-of-bytes-repaired", *rules, *wrong)
+    joint = "joint-my-chip-dense-my-chip-dense"
+    claims = ("my_chip_dense", joint, "my-chip-relu-of-bytes-repaired", *rules, *wrong)
     code, out, err = chip("prove", *claims, *store, "-o", proofs)
-    assert code == 0 and out.endswith("5 PROVED, 4 REFUTED; all as expected\n"), out + err
+    assert code == 0 and out.endswith("6 PROVED, 4 REFUTED; all as expected\n"), out + err
     code, out, err = chip("check", proofs)
     assert code == 0, out + err
     code, out, err = chip("report", *claims, *store, "-o", str(tmp_path / "report.html"))
@@ -193,7 +194,10 @@ def test_from_proofs_to_a_run(chip: Run, tmp_path: Path) -> None:
     code, out, err = chip("compile", *arguments)
     # a scratchpad holds two rows of x or w: five rows in three parts, seven outputs in four
     assert code == 0 and "1 my_chip.dense; 12 programs" in out, out + err
-    assert "rests on      4 certificates: my-chip-outputs-in-two-parts, my-chip-rows-in-two-parts" in out
+    assert f"rests on      5 certificates: {joint}, my-chip-outputs-in-two-parts, my-chip-rows-in-two-parts" in out
+    assert "declared" not in out
+    summary = (tmp_path / "compiled" / "SUMMARY.md").read_text()
+    assert "That operators are what their mappings compute over the real numbers is among these claims" in summary
     inputs = draw.normal(size=(5, 1500)).astype("float32")
     np.savez(tmp_path / "x.npz", x=inputs)
     result = tmp_path / "y.npz"

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from ilaverify import new
 from ilaverify.catalogue import find_backends
 from ilaverify.compilation import claims_for
 from tests.ilaverify.compiled_models import pretended
@@ -94,10 +95,47 @@ def test_it_is_compiled_to_and_run(place: Path) -> None:
     content = json.loads((place / "made" / "model.json").read_text())
     assert content["targets"] == ["toy"] and content["options"]["least_outputs"] == 16
     assert {"vta_gemm", "bound-vta-dense", "transposed-twice"} <= set(content["certificates"])
+    assert told["declared"] == {"toy.product by vta_gemm": "no joint is stated"}
+    summary = (place / "made" / "SUMMARY.md").read_text()
+    assert "DECLARED, NOT PROVED: that these operators are what their mappings compute." in summary
+    assert "* toy.product by vta_gemm: no joint is stated" in summary
     plan = json.loads((place / "made" / "plan.json").read_text())
     assert plan["devices"][0]["memories"][0]["regions"] == {"x": [0, 3], "y": [3, 1]}
     done = call(place, "run", "made", "--random", "1", "--module", "toy")
     assert done.returncode == 0 and "1 of 1 operators are within their bounds" in done.stdout, done.stderr
+
+
+def test_check_says_what_is_declared(place: Path) -> None:
+    asked = ("--module", "toy", "--target", "toy", "--proofs", "proofs", "--no-store")
+    done = call(place, "compile", "m.onnx", "-o", "told", *asked)
+    assert "declared      toy.product by vta_gemm, not proved: no joint is stated\n" in done.stdout, done.stderr
+    done = call(place, "check", "told", "--module", "toy", "--proofs", "proofs")
+    assert "that toy.product by vta_gemm is that operator is declared, not proved: no joint is stated" in done.stdout
+
+
+def test_an_operator_that_means_something_else_is_refuted(tmp_path: Path) -> None:
+    """The mapping computes x w^T, and its author offers it for relu(x w^T)."""
+    for path, text in new.accelerator_files("relu_toy").items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    backend = tmp_path / "relu_toy" / "backend.py"
+    text = backend.read_text()
+    for right, wrong in (
+        ('b.add("matmul", of[0], transpose(b, of[1], [1, 0]))', 'b.add("relu", {})'),
+        (
+            'operator("matmul", "x", operator("transpose", "w", attributes={"permutation": (1, 0)}))',
+            'operator("relu", {})',
+        ),
+    ):
+        assert text.count(right) == 1
+        text = text.replace(right, wrong.replace("{}", right))
+    backend.write_text(text)
+    name, asked = "joint-relu-toy-dense-relu-toy-dense", ("--module", "relu_toy.target", "--no-store")
+    done = call(tmp_path, "prove", name, *asked, "-o", "proofs")
+    assert done.returncode == 1 and f"REFUTED  {name}" in done.stdout, done.stderr
+    assert "the left side is 0, the right side -" in done.stdout
+    done = call(tmp_path, "check", f"proofs/{name}.counterexample-data.json", "--module", "relu_toy.target")
+    assert done.returncode == 0 and "the sides differ, replayed" in done.stdout, done.stderr
 
 
 def test_it_must_be_named(place: Path) -> None:
@@ -115,7 +153,7 @@ def test_without_a_certificate_of_its_mapping_it_is_not_used(place: Path) -> Non
     asked = ("--module", "toy", "--target", "toy", "--proofs", "none", "--no-store")
     done = call(place, "compile", "m.onnx", "-o", "nothing", *asked)
     assert done.returncode == 0 and "accelerators  none" in done.stdout
-    assert "trusts        module toy: that operators of toy mean what their mappings compute\n" in done.stdout
+    assert "trusts        module toy: for what it says of toy\n" in done.stdout
     assert (
         "1 matmul: without a live certificate it must not be offloaded (vta_gemm: there is no certificate"
         in done.stdout

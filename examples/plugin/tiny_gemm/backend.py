@@ -16,6 +16,9 @@ from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.ir import Attributes
 from ir_semantics.graph.operator import Assembly
 from ir_semantics.graph.words import transpose
+from ir_semantics.tensors.index import size
+from ir_semantics.tensors.operators import fill
+from ir_semantics.tensors.terms import input_
 from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, unscale
 from rewrites.compiler.codegen.interface import (
     Bounds,
@@ -36,8 +39,9 @@ from rewrites.compiler.offload.places import PRODUCTS, WEIGHTS
 from rewrites.compiler.offload.rules import AcceleratorRule
 from rewrites.compiler.offload.takers import as_product
 from rewrites.egraph.pattern import operator
+from rewrites.joints.joint import ANY, Joint
 
-from .mapping import DENSE_LAYER
+from .mapping import DENSE_LAYER, ir_requantise
 from .model import ELEMENTS
 from .rules import OUTPUTS_IN_PARTS, ROWS_IN_PARTS
 
@@ -155,6 +159,16 @@ def _regions(sizes: Mapping[str, int]) -> Regions:
     return [(f"{name} scratchpad", "elements", ELEMENTS, {name: (0, count)}) for name, count in used.items()]
 
 
+ROWS, INPUTS, OUTPUTS = map(size, ("rows", "features_in", "features_out"))
+X, W = input_("x", ROWS, INPUTS), input_("w", OUTPUTS, INPUTS)
+JOINT: Final = Joint(
+    DENSE_LAYER,
+    operands=(X, W),
+    memories={"tensor_in": X, "tensor_weights": W, "tensor_bias": fill(0, OUTPUTS)},
+    readings={ir_requantise: ("+", ANY, ANY)},
+)
+"""How the mapping is called for the operator: ilaverify proves that it computes what the operator means, above."""
+
 OPERATOR: Final = AcceleratorOperator(
     "tiny_gemm.dense",
     "A product with transposed weights on tiny_gemm: x w^T.",
@@ -164,6 +178,7 @@ OPERATOR: Final = AcceleratorOperator(
     code=Dense,
     programs={DENSE_LAYER: Program((), _regions)},
     splits=(ROWS_IN_PARTS, OUTPUTS_IN_PARTS),
+    joints=(JOINT,),
 )
 RULE: Final = AcceleratorRule(
     "product with transposed weights on tiny_gemm",

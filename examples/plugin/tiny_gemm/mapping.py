@@ -17,7 +17,7 @@ from rewrites.mappings.claim import MappingClaim
 
 from . import model
 
-__all__ = ["CLAIMS", "DENSE_LAYER", "Fault", "mapping"]
+__all__ = ["CLAIMS", "DENSE_LAYER", "Fault", "ir_requantise", "mapping"]
 
 Fault = Literal["", "wraps", "weights lie n apart"]
 

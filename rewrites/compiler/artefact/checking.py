@@ -15,7 +15,7 @@ from ir_semantics.graph.types import GraphError
 from reports.subjects import Entry
 from rewrites.claims.gate import Gate, open_gate
 from rewrites.claims.names import slug
-from rewrites.compiler.codegen import is_program_of
+from rewrites.compiler.codegen import is_program_of, joint_problem, joints_of, operator_of
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants, weakest_of
 from rewrites.compiler.offload.folding import folded
 from rewrites.compiler.offload.rule_sets import is_rule_of, rules_for
@@ -62,7 +62,8 @@ def _certificates(compiled: Compiled, gate: Gate, unknown: list[str]) -> Check:
         )
         if said != (told.kind, told.statement, told.size_domain, told.equality):
             problems.append(f"{name}: the model must quote the claim as it is")
-    needed = {name for i in compiled.implementations.values() for name in i.claims}
+    joints = [joints_of(i) for i in compiled.implementations.values()]
+    needed = {name for i in compiled.implementations.values() for name in i.claims}.union(*joints)
     problems += [
         f"{name}: programs rest on it, and the model does not name its certificate"
         for name in sorted(needed - set(compiled.certificates))
@@ -73,6 +74,13 @@ def _certificates(compiled: Compiled, gate: Gate, unknown: list[str]) -> Check:
         f"{name}: its programs must be those that the certificate is of; they are others"
         for name, mapping in sorted(programs.items())
         if not is_program_of(mapping, gate.admitted[name].subject.semantics())
+    ]
+    problems += [f"{name}: a program is none of it: {why}" for found in joints for name, why in found.items() if why]
+    problems += [
+        f"{problem[0]}: {problem[1]}"
+        for i in made
+        for mapping in i.mappings
+        if (problem := joint_problem(operator_of(i), mapping, gate)) is not None and problem[0] in gate.admitted
     ]
     rules = {slug(rule.name): rule for i in made for rule in i.rules}
     problems += [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rewrites.compiler.codegen import declared
 from smt_encodings.claims import Equality
 
 from .model import Compiled
@@ -86,6 +87,7 @@ def _lines(compiled: Compiled) -> Iterator[str]:
     for name, c in compiled.certificates.items():
         yield f"| {name} | {c.uses} | `{c.digest[:12]}` | {_cell(c.statement)} | {_cell(c.size_domain)} |"
     yield ""
+    yield from _joints(compiled)
     yield f"{len(compiled.left_out)} claims were left out" + (":" if compiled.left_out else ".")
     yield ""
     for name, reason in compiled.left_out.items():
@@ -106,6 +108,19 @@ def _lines(compiled: Compiled) -> Iterator[str]:
     yield "## What this does not mean"
     yield ""
     yield from (f"* {text}" for text in CAVEATS)
+
+
+def _joints(compiled: Compiled) -> Iterator[str]:
+    """What is not proved of operators and the mappings that execute them."""
+    found = declared(compiled.implementations.values())
+    if not found:
+        yield "That operators are what their mappings compute over the real numbers is among these claims (joint-...)."
+    else:
+        yield "DECLARED, NOT PROVED: that these operators are what their mappings compute."
+        yield ""
+        for name, reason in found.items():
+            yield f"* {_cell(name)}: {_cell(reason)}"
+    yield ""
 
 
 def _accelerated(compiled: Compiled) -> Iterator[str]:

@@ -10,7 +10,15 @@ from .buffers import device_memories, host_plan, host_problem
 from .calibration import Calibration, calibrate
 from .implement import constants_of, implement, implementable, quantisation_of
 from .interface import Bounds, Call, CannotOffload, Choice, Executed, Implementation, Options
-from .operators import AcceleratorOperator, Program, accelerator_operator, operator_of
+from .operators import (
+    AcceleratorOperator,
+    Program,
+    accelerator_operator,
+    declared,
+    joint_problem,
+    joints_of,
+    operator_of,
+)
 from .programs import Devices, is_program_of
 
 __all__ = [
@@ -28,12 +36,15 @@ __all__ = [
     "accelerator_operator",
     "calibrate",
     "constants_of",
+    "declared",
     "device_memories",
     "host_plan",
     "host_problem",
     "implement",
     "implementable",
     "is_program_of",
+    "joint_problem",
+    "joints_of",
     "operator_of",
     "quantisation_of",
 ]

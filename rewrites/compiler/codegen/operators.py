@@ -7,25 +7,34 @@ mapping says that they compute the quantised operator, and whose proved theorem 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
 
 from chc.tensor_rules.rule import TensorRule
 from ir_semantics.graph.ir import Attributes
 from ir_semantics.graph.operator import OPERATORS, Assembly, Operator, register
 from ir_semantics.graph.types import GraphError, TensorType
 from rewrites.bounds.derivations.calculus import Operator as Bounded
-from rewrites.claims.names import bound_name, slug
+from rewrites.claims.names import bound_name, joint_name, slug
 from rewrites.mappings.claim import MappingClaim
 
 from .interface import Implementation, Options
+
+if TYPE_CHECKING:
+    from rewrites.claims.gate import Gate
+    from rewrites.claims.subjects.joint import JointSubject
+    from rewrites.joints.joint import Joint
 
 __all__ = [
     "AcceleratorOperator",
     "Program",
     "Regions",
     "accelerator_operator",
+    "declared",
+    "joint_problem",
+    "joints_of",
     "operator_of",
     "require_fit",
     "shapes_of",
@@ -57,6 +66,9 @@ class AcceleratorOperator(Operator):
     where it is None); of these one must hold a certificate.  ``code`` generates calls of the mappings in ``programs``;
     an operator without serves rules alone.  ``splits`` are rules by which it is computed in parts.  Operands and result
     of a ``resident`` operator stay in the accelerator's memory.
+
+    ``joints`` are how mappings are called for the operator, so that it can be proved that they compute what it stands
+    for; of other mappings that is *declared*, and ``unproved`` says why.
     """
 
     kinds: frozenset[str] = frozenset({"float"})
@@ -67,6 +79,8 @@ class AcceleratorOperator(Operator):
     programs: Mapping[MappingClaim, Program] = field(default_factory=dict)
     splits: tuple[TensorRule, ...] = ()
     resident: bool = False
+    joints: tuple[Joint, ...] = ()
+    unproved: str = "no joint is stated"
 
     def __post_init__(self) -> None:
         register(self)
@@ -74,6 +88,14 @@ class AcceleratorOperator(Operator):
     def mappings_for(self, attributes: Mapping[str, object], options: Options) -> tuple[MappingClaim, ...]:
         """The mappings that may execute a node with these attributes."""
         return self.mappings if self.selected is None else self.selected(attributes, options)
+
+    def stated(self, mapping: MappingClaim) -> Joint | None:
+        """How a mapping is called for the operator; None where nothing can be proved of that."""
+        return next((joint for joint in self.joints if joint.mapping is mapping), None)
+
+    def joint(self, mapping: MappingClaim) -> JointSubject | None:
+        """The claim that the operator is what a mapping computes; None where that is declared."""
+        return _joint(self, mapping)
 
     def bound_claims(self, mapping: MappingClaim) -> tuple[str, ...]:
         """The names of the bounds of a mapping's programs, and of the lemmas and laws that these are derived from.
@@ -88,6 +110,14 @@ class AcceleratorOperator(Operator):
         return tuple(dict.fromkeys(names))
 
 
+@lru_cache(maxsize=1024)
+def _joint(operator: AcceleratorOperator, mapping: MappingClaim) -> JointSubject | None:
+    from rewrites.claims.subjects.joint import JointSubject  # provers: what runs a compiled model needs none
+
+    found = operator.stated(mapping)
+    return None if found is None else JointSubject(joint_name(operator.name, mapping.name), found, operator)
+
+
 def accelerator_operator(name: str) -> AcceleratorOperator | None:
     """The accelerator operator of that name; None for other operators."""
     operator = OPERATORS.get(name)
@@ -99,6 +129,43 @@ def operator_of(implementation: Implementation) -> AcceleratorOperator:
     operator = accelerator_operator(implementation.node.operator)
     assert operator is not None, "implementations are of accelerator operators"
     return operator
+
+
+def joint_problem(operator: AcceleratorOperator, mapping: MappingClaim, gate: Gate) -> tuple[str, str] | None:
+    """The claim without which a mapping must not execute an operator, and why it is not there; None where it may."""
+    joint = operator.joint(mapping)
+    if joint is None:
+        return None
+    from rewrites.claims.subjects.joint import JointSubject
+
+    admission = gate.admitted.get(joint.name)
+    if admission is None:
+        return joint.name, gate.left_out.get(joint.name, "the gate was not asked for it")
+    subject = admission.subject
+    if isinstance(subject, JointSubject) and subject.joint is joint.joint and subject.operator is operator:
+        return None
+    return joint.name, "the certificate of this name is of another joint"
+
+
+def joints_of(implementation: Implementation) -> dict[str, str]:
+    """The joints that calls rest on, each with why a call is none of it; empty where it is one."""
+    operator, found = operator_of(implementation), dict[str, str]()
+    attributes = dict(implementation.node.attributes)
+    for call in implementation.calls:
+        joint = operator.joint(call.mapping)
+        if joint is not None:
+            found[joint.name] = found.get(joint.name, "") or joint.joint.covers(joint.rule, attributes, call.sizes)
+    return found
+
+
+def declared(implementations: Iterable[Implementation]) -> dict[str, str]:
+    """The mappings by which operators are executed without a proof that they are the operators, and why."""
+    return {
+        f"{operator.name} by {mapping.name}": operator.unproved
+        for operator, mappings in ((operator_of(i), i.mappings) for i in implementations)
+        for mapping in mappings
+        if operator.stated(mapping) is None
+    }
 
 
 def shapes_of(b: Assembly, name: str, of: Sequence[int], *ranks: int) -> list[tuple[int, ...]]:

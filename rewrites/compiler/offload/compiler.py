@@ -32,13 +32,14 @@ __all__ = ["Offloaded", "RuleUse", "offload"]
 
 @dataclass(frozen=True)
 class RuleUse:
-    """A rule that a compiled graph rests on: its claim ("" for a definition), direction and certificate, and uses."""
+    """A rule that a compiled graph rests on: its claims (none for a definition), equality, certificate, and uses."""
 
     name: str
     claim: str
     certificate: str
     equality: Equality
     count: int
+    joint: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,13 @@ def _used(explanations: Mapping[str, Explanation], rules: RuleSet) -> tuple[Rule
             counts[rule] = counts.get(rule, 0) + count
     ordered = sorted(counts, key=lambda rule: rule.name)
     return tuple(
-        RuleUse(r.name, rules.claims.get(r.name, ""), r.certificate, rules.equalities[r.name], counts[r])
+        RuleUse(
+            r.name,
+            rules.claims.get(r.name, ""),
+            r.certificate,
+            rules.equalities[r.name],
+            counts[r],
+            rules.joints.get(r.name, ""),
+        )
         for r in ordered
     )

@@ -70,8 +70,10 @@ def _reason(
         return next(form for _, form in taken if isinstance(form, str))
     for operator, result in fitting:
         for mapping in operator.mappings_for({} if result is None else dict(result[0].attributes), settings.options):
-            if mapping.name in missing:
-                return f"without a live certificate it must not be offloaded ({mapping.name}: {missing[mapping.name]})"
+            joint = operator.joint(mapping)
+            for name in (mapping.name, *(() if joint is None else (joint.name,))):
+                if name in missing:
+                    return f"without a live certificate it must not be offloaded ({name}: {missing[name]})"
     for operator, result in fitting:
         refused = None if result is None or settings.implementable is None else settings.implementable(*result)
         if refused is not None:

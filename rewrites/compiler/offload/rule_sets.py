@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from chc.tensor_rules.rule import TensorRule
 from rewrites.claims.gate import Admission, Gate
 from rewrites.claims.names import slug
 from rewrites.claims.subjects.tensor import TensorSubject
-from rewrites.compiler.codegen import Options
+from rewrites.compiler.codegen import Options, joint_problem
 from rewrites.compiler.graph_rules.definitions import definitions as named_definitions
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants, claims_of, rewrites_of, unfit
 from rewrites.egraph import Rule
@@ -29,13 +29,15 @@ __all__ = ["RuleSet", "is_rule_of", "rules_for"]
 class RuleSet:
     """Rewrites for saturation; the claim that each rests on, by the rewrite's name; and what is missing, with reasons.
 
-    ``claims`` has no entry for definitions, which rest on no claim.  ``missing`` has names of claims.
+    ``claims`` has no entry for definitions, which rest on no claim.  ``missing`` has names of claims.  ``joints`` has
+    the joint that a rule to an operator rests on, too.
     """
 
     rewrites: tuple[Rewrite, ...]
     claims: Mapping[str, str]
     equalities: Mapping[str, Equality]
     missing: Mapping[str, str]
+    joints: Mapping[str, str] = field(default_factory=dict)
 
     def joined(self, other: RuleSet) -> RuleSet:
         """Both sets together."""
@@ -44,6 +46,7 @@ class RuleSet:
             {**self.claims, **other.claims},
             {**self.equalities, **other.equalities},
             {**self.missing, **other.missing},
+            {**self.joints, **other.joints},
         )
 
 
@@ -62,13 +65,15 @@ def rules_for(
 ) -> RuleSet:
     """The rewrites that lead to these accelerators, as far as the gate admits their claims.
 
-    A rule to an accelerator operator needs one admitted mapping of those that execute it with these options.  Raises
+    A rule to an accelerator operator needs one admitted mapping of those that execute it with these options, and their
+    joint, where it is stated.  Raises
     ValueError where a backend's definition is none: it would need no certificate.
     """
     rewrites: list[Rewrite] = []
     claims: dict[str, str] = {}
     equalities: dict[str, Equality] = {}
     missing: dict[str, str] = {}
+    joints: dict[str, str] = {}
 
     def use(rewrite: Rewrite, equality: Equality, claim: str = "") -> None:
         rewrites.append(rewrite)
@@ -92,13 +97,19 @@ def rules_for(
     for backend in backends:
         for to in backend.rules:
             operator = next(o for o in backend.operators if o.name == to.target)
-            able = [m.name for m in operator.mappings_for(dict(to.attributes), options or Options())]
-            live = next((name for name in able if name in gate.admitted), None)
+            able = operator.mappings_for(dict(to.attributes), options or Options())
+            problems = {
+                m: joint_problem(operator, m, gate) if m.name in gate.admitted else (m.name, _reason(gate, m.name))
+                for m in able
+            }
+            live = next((m for m, problem in problems.items() if problem is None), None)
             if live is None:
-                missing |= {name: _reason(gate, name) for name in able}
+                missing |= dict(filter(None, problems.values()))
                 continue
-            rewrite = AcceleratorRewrite(Rule(to.name, gate.admitted[live].digest), to, constants)
-            use(rewrite, rewrite.equality, live)
+            rewrite = AcceleratorRewrite(Rule(to.name, gate.admitted[live.name].digest), to, constants)
+            use(rewrite, rewrite.equality, live.name)
+            joint = operator.joint(live)
+            joints |= {} if joint is None else {to.name: joint.name}
     for backend in backends if flexible else ():
         for chain in chain_rewrites(backend.chains, gate.admitted).values():
             use(chain, chain.equality, chain.claim.mapping.name)
@@ -113,7 +124,7 @@ def rules_for(
                 f"{definition.rule.name} must be a definition; it is another rule, of which nothing is proved"
             )
         use(definition, Equality.BIT_EXACT)
-    return RuleSet(tuple(rewrites), claims, equalities, missing)
+    return RuleSet(tuple(rewrites), claims, equalities, missing, joints)
 
 
 def _places(backends: Sequence[Backend], flexible: bool) -> dict[tuple[TensorRule, bool], tuple[Place, ...]]:

@@ -32,10 +32,13 @@ from ir_semantics.graph.ir import Attributes
 from ir_semantics.graph.operator import Assembly
 from ir_semantics.graph.types import GraphError
 from ir_semantics.graph.words import expand, literal, reshape, take, transpose
+from ir_semantics.tensors.index import size
+from ir_semantics.tensors.terms import input_
 from rewrites.bounds.derivations import flexasr as bounds
 from rewrites.bounds.derivations import norm
 from rewrites.compiler.codegen.interface import Options
 from rewrites.compiler.codegen.operators import AcceleratorOperator, Program, Regions, require_fit, shapes_of
+from rewrites.joints.joint import Joint
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.flexasr import claims
 from rewrites.rules.tensor.splitting import ACTIVATION_OF_PARTS, POOLED_COLUMNS, POOLED_ROWS
@@ -186,6 +189,11 @@ def _by_activation(attributes: Mapping[str, object], options: Options) -> tuple[
     return (claims.LINEAR[str(attributes["activation"])],)
 
 
+_ROWS, _INPUTS, _OUTPUTS = map(size, ("rows", "features_in", "features_out"))
+_X, _W, _B = input_("x", _ROWS, _INPUTS), input_("w", _OUTPUTS, _INPUTS), input_("b", _OUTPUTS)
+_EXPONENTS = {f"tensor_{n}": size(f"bias_{b}") for n, b in (("in", "x"), ("weights", "w"), ("bias", "b"), ("out", "y"))}
+_PAIRS = input_("x", size("height") // 2 * 2, size("width"))
+
 LINEAR: Final = AcceleratorOperator(
     "flexasr.linear",
     "FlexASR's dense layer: activation(x w^T + b).",
@@ -197,6 +205,16 @@ LINEAR: Final = AcceleratorOperator(
     code=linear.Linear,
     programs={claims.LINEAR[a]: Program((bounds.LINEAR[a],), _layer) for a in ACTIVATIONS},
     splits=(*linear.RULES, *ACTIVATION_OF_PARTS.values()),
+    joints=tuple(
+        Joint(
+            mapping,
+            (_X, _W, _B),
+            {"tensor_in": _X, "tensor_weights": _W, "tensor_bias": _B},
+            attributes={"activation": activation},
+            exponents=_EXPONENTS,
+        )
+        for activation, mapping in claims.LINEAR.items()
+    ),
 )
 
 RECURRENT: Final = {
@@ -208,6 +226,7 @@ RECURRENT: Final = {
         mappings=(claims.RECURRENT[kind],),
         code=Recurrent,
         programs={claims.RECURRENT[kind]: Program(bounds.STEPS[kind], _layer)},
+        unproved="a tensor term has no recurrence over timesteps",
     )
     for kind, text in (("lstm", "LSTM"), ("gru", "GRU"), ("rnn", "plain recurrent"))
 }
@@ -217,7 +236,7 @@ _REDUCTIONS: Final = {"max": "reduce_max", "mean": "mean"}
 
 
 def _pool_operator(
-    name: str, doc: str, expand: Callable[[Assembly, Sequence[int], Attributes], int]
+    name: str, doc: str, expand: Callable[[Assembly, Sequence[int], Attributes], int], *, once: bool = False
 ) -> AcceleratorOperator:
     program = pools.POOLS[name]
     return AcceleratorOperator(
@@ -229,6 +248,8 @@ def _pool_operator(
         code=pools.Pool,
         programs={program.mapping: Program((bounds.POOLINGS[program.kind],), _rows)},
         splits=(POOLED_ROWS[program.kind], POOLED_COLUMNS[program.kind]),
+        joints=(Joint(program.mapping, (_PAIRS,), {"tensor_in": _PAIRS}),) if once else (),
+        unproved="a program of several instructions is not read as one tensor term",
     )
 
 
@@ -237,6 +258,7 @@ POOLS: Final = {
         f"flexasr.{kind}_pool",
         f"FlexASR's {kind} pooling: the {text} of the rows 2 t and 2 t + 1.",
         _pool(_REDUCTIONS[kind], f"flexasr.{kind}_pool"),
+        once=True,
     )
     for kind, text in (("max", "maximum"), ("mean", "mean"))
 }
@@ -285,6 +307,7 @@ LAYER_NORM: Final = AcceleratorOperator(
     mappings=(claims.LAYER_NORM,),
     code=LayerNorm,
     programs={claims.LAYER_NORM: Program((norm.LAYER_NORM,), _norm)},
+    unproved="its roots and quotients have no reading as operations on real numbers",
 )
 
 OPERATORS: Final = (

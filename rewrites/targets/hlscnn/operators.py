@@ -10,9 +10,13 @@ from typing import Final
 from accel_models.hlscnn.layout import LANES, SOC_ENTRIES, SPAD_ENTRIES
 from ir_semantics.graph.ir import Attributes, integer_of
 from ir_semantics.graph.operator import Assembly
+from ir_semantics.tensors.index import IndexLike, size
+from ir_semantics.tensors.operators import pad, reshape, transpose
+from ir_semantics.tensors.terms import input_
 from rewrites.bounds.derivations import machines as bounds
 from rewrites.compiler.codegen.interface import Options
 from rewrites.compiler.codegen.operators import AcceleratorOperator, Program, Regions, require_fit, shapes_of
+from rewrites.joints.joint import Joint
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
 
@@ -52,6 +56,28 @@ def _by_width(attributes: Mapping[str, object], options: Options) -> tuple[Mappi
     return (CONVOLUTIONS[WEIGHT_BITS.of(options)],)
 
 
+# -- how the mappings are called for it -------------------------------------------------------------------------------
+
+C, H, W, F, KH, KW, SH, SW = map(
+    size,
+    ("channels", "height", "width", "filters", "kernel_rows", "kernel_columns", "row_stride", "column_stride"),
+)
+BLOCKS = (C + LANES - 1) // LANES
+IMAGE, FILTERS = input_("x", 1, C, H, W), input_("w", F, C, KH, KW)
+PADS: Final[Sequence[IndexLike]] = [0, BLOCKS * LANES - C, 0, 0]
+PACKED = reshape(pad(FILTERS, [0] * 4, PADS), F, BLOCKS, LANES, KH, KW)
+MEMORIES: Final = {
+    16: {"tensor_in": IMAGE, "tensor_weights": FILTERS},
+    8: {"tensor_in": pad(IMAGE, [0] * 4, PADS), "tensor_weights": transpose(PACKED, [0, 1, 3, 4, 2])},
+}
+"""What lies in the IR's memories: with weights of 8 bits whole blocks of channels, a tap's beside each other."""
+GIVEN: Final[Mapping[str, IndexLike]] = {
+    "bias": 0,
+    "relu": 0,
+    "rows": (H - KH) // SH + 1,
+    "columns": (W - KW) // SW + 1,
+}
+
 CONV2D: Final = AcceleratorOperator(
     "hlscnn.conv2d",
     "HLSCNN's convolution, without pads and bias.",
@@ -61,6 +87,10 @@ CONV2D: Final = AcceleratorOperator(
     mappings=tuple(CONVOLUTIONS.values()),
     selected=_by_width,
     code=Convolution,
+    joints=tuple(
+        Joint(m, (IMAGE, FILTERS), MEMORIES[bits], GIVEN, {"stride_h": SH, "stride_w": SW})
+        for bits, m in CONVOLUTIONS.items()
+    ),
     programs={m: Program((bounds.CONVOLUTIONS[bits],), _regions(bits)) for bits, m in CONVOLUTIONS.items()},
     splits=tuple(RULES.values()),
 )

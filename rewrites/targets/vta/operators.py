@@ -8,9 +8,15 @@ from typing import Final
 from ir_semantics.graph.ir import Attributes
 from ir_semantics.graph.operator import Assembly
 from ir_semantics.graph.words import transpose
+from ir_semantics.tensors.index import size
+from ir_semantics.tensors.operators import fill
+from ir_semantics.tensors.terms import input_
 from rewrites.bounds.derivations import machines as bounds
+from rewrites.bounds.kernel.readings import ANY
 from rewrites.compiler.codegen.operators import AcceleratorOperator, Program, Regions, require_fit, shapes_of
+from rewrites.joints.joint import Joint
 from rewrites.mappings.vta import claims
+from rewrites.mappings.vta.dense import requantise
 from rewrites.mappings.vta.gemm import ROOM, WEIGHTS
 
 from .code import RULES, Dense
@@ -29,11 +35,15 @@ def _regions(sizes: Mapping[str, int]) -> Regions:
     m, n, k = sizes["m"], sizes["n"], sizes["kk"]
     found: dict[str, tuple[int, int]] = {}
     address = 0
-    for name, size in (("micro-ops", WEIGHTS), ("w", 16 * n * k), ("bias", 4 * n), ("x", m * k), ("y", m * n)):
-        found[name] = address, size
-        address += size
+    for name, length in (("micro-ops", WEIGHTS), ("w", 16 * n * k), ("bias", 4 * n), ("x", m * k), ("y", m * n)):
+        found[name] = address, length
+        address += length
     return [("VTA DRAM", "vectors of 16 bytes", ROOM + WEIGHTS, found)]
 
+
+ROWS, INPUTS, OUTPUTS = map(size, ("rows", "features_in", "features_out"))
+X, W = input_("x", ROWS, INPUTS), input_("w", OUTPUTS, INPUTS)
+MEMORIES = {"tensor_in": X, "tensor_weights": W, "tensor_bias": fill(0, OUTPUTS)}
 
 DENSE: Final = AcceleratorOperator(
     "vta.dense",
@@ -44,4 +54,8 @@ DENSE: Final = AcceleratorOperator(
     code=Dense,
     programs={claims.GEMM: Program((bounds.DENSE,), _regions)},
     splits=RULES,
+    joints=tuple(
+        Joint(mapping, (X, W), MEMORIES, readings={requantise: ("+", ANY, ANY)})
+        for mapping in (claims.GEMM, claims.DENSE)
+    ),
 )

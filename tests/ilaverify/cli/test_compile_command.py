@@ -48,7 +48,14 @@ from tests.ilaverify.compiled_models import TARGETS, image, pretended, small_mod
 
 ROOT = Path(__file__).parents[3]
 CONVOLUTION = "hlscnn.conv2d"
-RESTS_ON = ("flexasr_linear", "hlscnn_conv2d_8bit", "pads-of-a-convolution-as-a-pad-with-zeros", "transposed-twice")
+RESTS_ON = (
+    "flexasr_linear",
+    "hlscnn_conv2d_8bit",
+    "joint-flexasr-linear-flexasr-linear",
+    "joint-hlscnn-conv2d-hlscnn-conv2d-8bit",
+    "pads-of-a-convolution-as-a-pad-with-zeros",
+    "transposed-twice",
+)
 BOUNDS = tuple(
     sorted({*LINEAR.bound_claims(DENSE_LAYERS["none"]), *CONV2D.bound_claims(CONVOLUTIONS[8])}),
 )

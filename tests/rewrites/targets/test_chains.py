@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ilaverify.catalogue import find_backends, mapping_entries
+from ilaverify.catalogue import find_backends, joint_entries, mapping_entries
 from ir_semantics.graph import Builder, Graph, TensorType, run
 from rewrites.claims.gate import Admission, Gate
 from rewrites.claims.registry import entries, slug
@@ -31,12 +31,13 @@ CLAIMS = [
     *(slug(rule.name) for rule in WINDOW_RULES + MEAN_WINDOW_RULES),
     *POOLS,
     *dict.fromkeys(rule.mapping.name for rule in CHAIN_RULES),
+    *(name for name in joint_entries() if "pool" in name),
 ]
 
 
 def admitted(*left_out: str) -> dict[str, Admission]:
     """What a gate with all certificates would admit; the digests are made up."""
-    known = {**entries(), **mapping_entries()}
+    known = {**entries(), **mapping_entries(), **joint_entries()}
     found = {}
     for name in CLAIMS:
         if name not in left_out:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from ilaverify.catalogue import backends, find_backends
+from ilaverify.catalogue import backends, find_backends, joint_entries
 from reports.subjects import Subject
 from rewrites.claims.gate import Admission, Gate
 from rewrites.claims.registry import entries
@@ -25,5 +25,7 @@ def gate(*without: str) -> Gate:
         admitted[name] = Admission(name, subject, f"digest of {name}", subject.words())
     for name in MAPPINGS:
         admitted[name] = Admission(name, cast(Subject, None), f"digest of {name}", cast(Claim, None))
+    for name, entry in joint_entries().items():
+        admitted[name] = Admission(name, entry.build(), f"digest of {name}", cast(Claim, None))
     left_out = dict.fromkeys(without, "there is no certificate")
     return Gate({n: a for n, a in admitted.items() if n not in without}, left_out)

@@ -178,6 +178,19 @@ def test_another_mapping_of_the_operator_will_do() -> None:
     assert wide.claim == "hlscnn_conv2d"
 
 
+def test_without_its_joint_a_mapping_does_not_execute_an_operator() -> None:
+    names = {mapping: f"joint-vta-dense-{mapping.replace('_', '-')}" for mapping in ("vta_gemm", "vta_dense")}
+    (other,) = (u for u in offload(dense(), gate(names["vta_gemm"]), find_backends(["vta"])).rules if u.joint)
+    assert (other.claim, other.joint) == ("vta_dense", names["vta_dense"])
+    none = offload(dense(), gate(*names.values()), find_backends(["vta"]))
+    assert none.invocations == {} and set(none.missing) == set(names.values())
+    told = f"without a live certificate it must not be offloaded ({names['vta_gemm']}: there is no certificate)"
+    assert reasons(none)["matmul"] == told
+    another = replace(ALL, admitted={**ALL.admitted, names["vta_gemm"]: ALL.admitted[names["vta_dense"]]})
+    (other,) = (u for u in offload(dense(), another, find_backends(["vta"])).rules if u.joint)
+    assert other.claim == "vta_dense"
+
+
 def test_weights_are_prepared_when_a_model_is_compiled() -> None:
     for case in CASES:
         graph = compiled(case).graph

@@ -1,0 +1,136 @@
+"""The graph that an operator stands for, as a tensor term with sizes that are left open.
+
+``expand`` is a Python function of shapes.  Here shapes are symbolic: what it does must be the same for every size, so
+that a decision by a size that is not the same for all of them is refused (:class:`.instruction.Unread`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ir_semantics.graph.ir import Attribute
+from ir_semantics.graph.operator import NAMES, Operator, lookup
+from ir_semantics.graph.types import Array, GraphError, TensorType
+from ir_semantics.tensors.index import Index, IndexLike, index, product
+from ir_semantics.tensors.operators import fill, map_
+from ir_semantics.tensors.terms import Tensor
+
+from .instruction import Unread
+
+__all__ = ["expanded"]
+
+
+class Extent(Index):
+    """A size as ``expand`` sees it: arithmetic is symbolic, and a comparison has one answer for all sizes, or none."""
+
+    __hash__ = None  # type: ignore[assignment]  # a set or dictionary would compare what cannot be compared
+
+    def __init__(self, value: IndexLike) -> None:
+        super().__init__(dict(index(value).terms))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Index | int):
+            return NotImplemented
+        difference = _plain(self - other).constant
+        if difference is None:
+            raise Unread(f"whether {self} is {other} must not decide what an operator stands for")
+        return bool(difference == 0)
+
+    def _undecided(self, *_: object) -> NoReturn:
+        raise Unread(f"what an operator stands for must not be decided by the number {self}")
+
+    __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __index__ = __int__ = __float__ = _undecided
+
+
+for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "floordiv", "rfloordiv", "mod", "neg"):
+    setattr(
+        Extent,
+        f"__{_name}__",
+        lambda self, *others, _name=_name: Extent(getattr(Index, f"__{_name}__")(_plain(self), *map(_plain, others))),
+    )
+
+
+def _plain(value: Any) -> Any:
+    """What only ``expand`` sees as what it is: sizes as indices."""
+    if isinstance(value, Extent):
+        return Index(dict(value.terms))
+    return tuple(map(_plain, value)) if isinstance(value, tuple | list) else value
+
+
+def _seen(value: Any) -> Any:
+    """A size as ``expand`` sees it; a number is itself."""
+    found = _plain(value)
+    return found if not isinstance(found, Index) else Extent(found) if found.constant is None else found.constant
+
+
+@dataclass(frozen=True)
+class _Type:
+    """As :class:`TensorType`, with symbolic extents."""
+
+    dtype: str
+    shape: tuple[Any, ...]
+    kind: str = "float"
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def elements(self) -> Extent:
+        return Extent(product(map(_plain, self.shape)))
+
+
+class _Assembly:
+    """Nodes as tensor terms, all of float32."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Tensor] = []
+
+    def append(self, term: Tensor) -> int:
+        self.nodes.append(term)
+        return len(self.nodes) - 1
+
+    def type(self, number: int) -> TensorType:
+        return _Type("float32", self.shape(number))  # type: ignore[return-value]
+
+    def shape(self, number: int) -> tuple[int, ...]:
+        return tuple(map(_seen, self.nodes[number].shape))
+
+    def constant(self, value: Array) -> int:
+        if value.size != 1 or value.dtype != np.float32:
+            raise Unread("a constant must be one number of float32 to be read")
+        return self.append(fill(Fraction(value.reshape(-1)[0].item()), *value.shape))
+
+    def add(self, operator: str, *operands: int, **attributes: Attribute | Sequence[Attribute]) -> int:
+        found = lookup(operator)
+        named: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in attributes.items()}
+        if len(operands) not in found.arity or set(named) != found.attributes:
+            raise Unread(f"{operator} must be given the operands and attributes that it has")
+        if found.expand is not None:
+            return found.expand(self, operands, named)
+        of, named = [self.nodes[number] for number in operands], {n: _plain(v) for n, v in named.items()}
+        if found.scalar is not None:
+            return self.append(map_(found.scalar(named), **dict(zip(NAMES, of, strict=False))))
+        if found.term is None:
+            raise Unread(f"{operator} is a {found.kind} operator, which is no tensor term")
+        return self.append(found.term(of, named))
+
+
+def expanded(operator: Operator, operands: Sequence[Tensor], attributes: Mapping[str, Attribute | Index]) -> Tensor:
+    """What an operator stands for; raises Unread where this is not one term for all sizes."""
+    if operator.expand is None or len(operands) not in operator.arity or set(attributes) != operator.attributes:
+        raise Unread(f"{operator.name} must be a composite operator of these operands and attributes")
+    assembly = _Assembly()
+    numbers = [assembly.append(operand) for operand in operands]
+    named = {name: _seen(value) for name, value in attributes.items()}
+    try:
+        return assembly.nodes[operator.expand(assembly, numbers, named)]
+    except Unread:
+        raise
+    except (GraphError, TypeError, ValueError, AttributeError) as error:
+        raise Unread(f"what {operator.name} stands for cannot be read: {error}") from error

@@ -1,0 +1,77 @@
+"""That a primitive on signed integers is the operation that a joint reads it as: a question to solvers, bit by bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pysmt.shortcuts as smt
+
+from ila_lang import BvSort, Expr, Function, const, ite, var
+from rewrites.bounds.kernel.readings import ANY, Term
+from smt_encodings.bits import BitEncoding
+from smt_encodings.claims import Obligation
+from smt_encodings.environment import fresh_symbols
+from smt_encodings.printer import script
+
+from .instruction import Unread
+
+__all__ = ["obligations", "operands_of"]
+
+GROUP = "readings"
+
+
+def operands_of(term: Term) -> int:
+    """How many operands an operation has."""
+    return 1 if term == ANY else 0 if isinstance(term, str) else sum(map(operands_of, term))
+
+
+def obligations(readings: Mapping[Function, Term]) -> Iterator[Obligation]:
+    """The questions, not yet asked; raises Unread for operations and functions that are not of integers."""
+    for function, term in readings.items():
+        with fresh_symbols():
+            hypothesis, goal, meaning = _statement(function, term)
+            bits = BitEncoding()
+            negated = [bits.term(hypothesis), smt.Not(bits.term(goal))]
+            text = script(negated, comment=f"{GROUP}: {function.name}\n{meaning}")
+        yield Obligation(function.name, GROUP, text, "unsat", meaning)
+
+
+def _statement(function: Function, term: Term) -> tuple[Expr, Expr, str]:
+    count = operands_of(term)
+    data = [var(f"a{i}", p.sort) for i, p in enumerate(function.params[:count])]
+    shifts = [var("shift", p.sort) for p in function.params[count:]]
+    words = all(isinstance(v.sort, BvSort) for v in (*data, *shifts)) and isinstance(function.result, BvSort)
+    if len(data) != count or len(shifts) > 1 or not words:
+        raise Unread(f"{function.name} must have the {count} operands of its reading, and at most a shift besides")
+    result = function(*data, *shifts)
+    wide = max(result.width, *(d.width for d in data))
+    width = 2 * wide + 8 + sum(s.width for s in shifts)
+    given = iter(d.sext(width) for d in data)
+
+    def go(term: Term) -> Expr:
+        if term == ANY:
+            return next(given)
+        match term:
+            case ("+", first, second):
+                return go(first) + go(second)
+            case ("*", first, second):
+                return go(first) * go(second)
+            case ("max", first, second):
+                a, b = go(first), go(second)
+                return ite(a.slt(b), b, a)
+            case ("rectify", of):
+                a = go(of)
+                return ite(a.slt(0), const(0, width), a)
+        raise Unread(f"the reading of {function.name} must consist of +, *, max and rectify")
+
+    exact = go(term)
+    moved = exact.ashr(shifts[0].zext(width)) if shifts else exact
+    meaning = f"{function.name} is its operation on integers, rounded down, where that fits {result.width} bits"
+    return _fits(exact, wide) & _fits(moved, result.width), result.sext(width) == moved, meaning
+
+
+def _fits(value: Expr, width: int) -> Expr:
+    least, largest = (
+        const(n & ((1 << value.width) - 1), value.width) for n in (-1 << (width - 1), (1 << (width - 1)) - 1)
+    )
+    return least.sle(value) & value.sle(largest)

@@ -1,0 +1,251 @@
+"""Words that are data, as real numbers: in which form a word stands for a number, and what primitives do to numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+
+from ila_lang import Expr, Function, bv, substitute
+from ila_lang.language.expr import private_var
+from ila_lang.mapping import Lemma
+from ir_semantics.graph.operator import lookup
+from ir_semantics.tensors.conditions import equal
+from ir_semantics.tensors.elements import Apply, Choice, Element, Number, Reduce, apply_scalar
+from ir_semantics.tensors.index import Index, Names, index
+from rewrites.bounds.catalogue import LEMMAS
+from rewrites.bounds.kernel.readings import ANY, READINGS, Reading, Term
+
+from .indices import Indices
+from .instruction import Unread
+from .readings import operands_of
+
+__all__ = ["ZERO", "Data", "Words", "added"]
+
+INTEGER = "integer"
+"""The form of words that are signed integers in one unit."""
+_FORMS = dict.fromkeys(("byte", "accumulator", "immediate"), INTEGER)
+_ADDED = (INTEGER, "products", "partial")
+"""Forms of which plain addition is addition of numbers; that it does not wrap is a condition of bounds."""
+ZERO = Number(Fraction(0))
+
+
+@cache
+def _lemmas() -> Mapping[Function, Reading]:
+    found: dict[Function, Reading] = {}
+    for name, reading in READINGS.items():
+        if name in LEMMAS:
+            found.setdefault(LEMMAS[name].function, reading)
+    # the lemma is about three operands, of which bounds use two at a time
+    total = LEMMAS["HLSCNN total"].function
+    found[total] = replace(found[total], operation=("+", ("+", ANY, ANY), ANY), takes=("word", "word", "bias"))
+    return found
+
+
+def operation(term: Term, args: Sequence[Element], names: Names) -> Element:
+    """A reading's operation on numbers; raises Unread where it has no element.
+
+    The larger of two is written as the maximum over two places, which is how maxima over axes are written.
+    """
+    given = iter(args)
+
+    def go(term: Term) -> Element:
+        if term == ANY:
+            return next(given)
+        match term:
+            case (("+" | "*") as op, first, second):
+                return added(go(first), go(second)) if op == "+" else Apply("mul", (go(first), go(second)))
+            case ("max", first, second):
+                place = names.fresh("r")
+                here = equal(Index({(place,): 1}), 0)
+                return Reduce("max", place, index(2), Choice(here, go(first), go(second)))
+            case ("rectify", of):
+                return _scalar("relu", go(of))
+            case ("half", of):
+                return Apply("mul", (Number(Fraction(1, 2)), go(of)))
+        raise Unread(f"the operation {term} has no tensor term")
+
+    return go(term)
+
+
+def _scalar(operator: str, of: Element) -> Element:
+    meaning = lookup(operator).scalar
+    assert meaning is not None
+    return apply_scalar(meaning({}), {"x": of})
+
+
+@dataclass(frozen=True)
+class Data:
+    """A number, and how a word stands for it: its form, and the exponent of two that its format adds (a code's bias).
+
+    Where one of these is not known, it is that of the register or memory ``place``, which has one for all its words.
+    """
+
+    element: Element
+    form: str = ""
+    exponent: Index | None = None
+    place: object = None
+
+
+class Words(Indices):
+    """Reads expressions over *leaves*, which are data.
+
+    ``readings`` are those of primitives on integers, and ``lemmas`` say what functions are in terms of others.
+    """
+
+    def __init__(self, names: Names, readings: Mapping[Function, Term], lemmas: Sequence[Lemma]) -> None:
+        super().__init__()
+        self.names, self.readings, self.lemmas = names, readings, lemmas
+        self.leaves: dict[Expr, Data] = {}
+        self.places: dict[object, tuple[str, Index | None]] = {}
+
+    def leaf(self, width: int, data: Data) -> Expr:
+        """A variable that stands for data."""
+        leaf = private_var(f"data {len(self.leaves)}", bv(width))
+        self.leaves[leaf] = data
+        return leaf
+
+    # -- how words stand for numbers -------------------------------------------------------------------------
+
+    def known(self, data: Data) -> tuple[str, Index | None]:
+        """Form and exponent, as far as they are known."""
+        form, exponent = self.places.get(data.place, ("", None))
+        return data.form or form, exponent if data.exponent is None else data.exponent
+
+    def use(self, data: Data, form: str, exponent: Index | None = None) -> None:
+        """A word is used as one of a form and an exponent; raises Unread where it is of others."""
+        wanted, (has, own) = _FORMS.get(form, form), self.known(data)
+        if data.element == ZERO:  # a word of zeros is 0 in every form
+            return
+        if wanted and has not in ("", wanted):
+            raise Unread(f"a word of the form {has} must not be used as {wanted}")
+        if own is not None and exponent is not None and own != exponent:
+            raise Unread(f"a number with the exponent {own} must not be used as one with {exponent}")
+        if data.place is not None:
+            self.places[data.place] = has or wanted, exponent if own is None else own
+
+    def alike(self, words: Sequence[Data], form: str = "") -> tuple[str, Index | None]:
+        """The form and exponent of words that must have one; raises Unread where they have not, or it is not known."""
+        units = [self.known(data) for data in words]
+        form = form or next((f for f, _ in units if f), "")
+        exponent = next((e for _, e in units if e is not None), None)
+        if not form and sum(data.element != ZERO for data in words) > 1:
+            raise Unread("words must be of a known form where they are combined")
+        for data in words:
+            self.use(data, form, exponent)
+        return form, exponent
+
+    # -- data ------------------------------------------------------------------------------------------------
+
+    def data(self, of: Expr) -> Data:
+        """The number that a word stands for."""
+        if of in self.leaves:
+            return self.leaves[of]
+        match of.op:
+            case "const" if of.value == 0:
+                return Data(ZERO)
+            case "apply" if of.func is not None:
+                return self.applied(of.func, of)
+            case "bvadd" | "bvmul":
+                first, second = words = [self.data(a) for a in of.args]
+                form = next((f for f, _ in map(self.known, words) if f), INTEGER)
+                fits = sum(a.args[0].width if a.op == "sext" else a.width for a in of.args) <= of.width
+                if form not in _ADDED if of.op == "bvadd" else form != INTEGER or not fits:
+                    raise Unread(f"words of the form {form} must not be combined by {of.op}")
+                form, exponent = self.alike(words, form)
+                if of.op == "bvadd":
+                    return Data(added(first.element, second.element), form, exponent)
+                return Data(Apply("mul", (first.element, second.element)), form, exponent)
+            case "sext":
+                inner = self.data(of.args[0])
+                self.use(inner, INTEGER, index(0))
+                return Data(inner.element, INTEGER, index(0))
+            case "concat" if of.args[1].is_const and of.args[1].value == 0:  # HLSCNN's byte, the high half of a weight
+                inner = self.data(of.args[0])
+                self.use(inner, "byte weight", index(0))
+                return Data(inner.element, "weight", index(0))
+            case "ite":
+                yes, no = self.data(of.args[1]), self.data(of.args[2])
+                if yes == no:
+                    return yes
+                form, exponent = self.alike((yes, no))
+                if yes.element == no.element:
+                    return Data(yes.element, form, exponent)
+                return Data(
+                    Choice(self.condition(of.args[0]), yes.element, no.element), form, exponent, yes.place or no.place
+                )
+        raise Unread(f"{of.describe()} on data has no real number")
+
+    def applied(self, function: Function, of: Expr) -> Data:
+        """What a function makes of numbers: the operation that it is read as, or what its body says."""
+        if function in self.readings:
+            term = self.readings[function]
+            r = Reading(function.name, term, (INTEGER,) * operands_of(term), INTEGER)
+            if len(of.args) > len(r.takes):  # of another unit, so that it cannot be added to others
+                r = replace(r, gives=f"result of {function.name}")
+        elif function in _lemmas():
+            r = _lemmas()[function]
+        else:
+            for lemma in self.lemmas:
+                bound = _matched(lemma, of)
+                if bound is not None:
+                    return self.data(substitute(lemma.left, bound))
+            if function.body is None:
+                raise Unread(f"the function {function.name} has no reading")
+            return self.data(function.unfold(of.args))
+        args, formats = [self.data(a) for a in of.args[: len(r.takes)]], of.args[len(r.takes) :]
+        exponent = self.taken(r, args, formats)
+        element = operation(r.operation, [a.element for a in args], self.names)
+        if r.kind in ("sigmoid", "tanh", "exp"):
+            element = _scalar(r.kind, element)
+        return Data(element, _FORMS.get(r.gives, r.gives), exponent)
+
+    def taken(self, r: Reading, args: Sequence[Data], formats: Sequence[Expr]) -> Index | None:
+        """Uses operands as a primitive takes them, and gives the exponent of its result.
+
+        Codes have exponents: a product's is their sum, a conversion takes or gives it, and others keep it.
+        """
+        if r.operation == ("*", ANY, ANY) and r.takes == ("code", "code"):
+            exponents = [self.known(a)[1] for a in args]
+            for arg, form, own in zip(args, r.takes, exponents, strict=True):
+                self.use(arg, form, own)
+            return None if None in exponents else sum(filter(None, exponents), index(0))
+        given: Index | None = None
+        if r.biases:
+            given = sum((self.index(e) for e in formats[: r.biases]), index(0))
+        elif r.kind != "code" or not formats:
+            exponent = next((e for _, e in map(self.known, args) if e is not None), None)
+            for arg, form in zip(args, r.takes, strict=True):
+                self.use(arg, form, exponent)
+            if r.kind in ("sigmoid", "tanh", "exp"):
+                self.use(args[0], r.takes[0], index(0))
+            return exponent
+        for arg, form in zip(args, r.takes, strict=True):
+            self.use(arg, form, given if given is not None and form in ("code", "products") else index(0))
+        return index(0) if given is not None else self.index(formats[0])
+
+
+def added(first: Element, second: Element) -> Element:
+    """The sum, where a literal 0 is left out."""
+    return second if first == ZERO else first if second == ZERO else Apply("add", (first, second))
+
+
+def _matched(lemma: Lemma, of: Expr) -> dict[Expr, Expr] | None:
+    """What a lemma's variables are, so that its right side is the term; the mapping's certificate has the lemma."""
+    found: dict[Expr, Expr] = {}
+    variables = {a for a in lemma.left.args if a.op == "var"}
+
+    def match(pattern: Expr, term: Expr) -> bool:
+        if pattern in variables:
+            return found.setdefault(pattern, term) is term
+        if (pattern.op, pattern.params, pattern.func, len(pattern.args)) != (
+            term.op,
+            term.params,
+            term.func,
+            len(term.args),
+        ):
+            return False
+        return all(map(match, pattern.args, term.args))
+
+    return found if match(lemma.right, of) else None

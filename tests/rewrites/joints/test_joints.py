@@ -1,0 +1,344 @@
+"""Operators of the graph IR and the mappings that execute them: proved to be one, and not where they are not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from accel_models.flexasr.functions import adpfloat_mul
+from ila_lang import Expr, Kernel, bv, const, ite, mem, var
+from ilaverify.catalogue import joint_entries
+from ir_semantics.graph.ir import Attributes
+from ir_semantics.graph.operator import Assembly, Operator
+from ir_semantics.graph.words import transpose
+from ir_semantics.tensors.elements import Element
+from ir_semantics.tensors.index import Names, size
+from ir_semantics.tensors.operators import fill, pad, reshape
+from ir_semantics.tensors.terms import element_of as element_of_tensor
+from ir_semantics.tensors.terms import input_
+from rewrites.bounds.kernel.readings import ANY
+from rewrites.claims.subjects.joint import JointSubject
+from rewrites.joints import kernel as reading
+from rewrites.joints.expansion import expanded
+from rewrites.joints.instruction import Called, Unread
+from rewrites.joints.joint import Joint
+from rewrites.joints.kernel import KernelReading
+from rewrites.joints.runs import difference
+from rewrites.mappings.claim import MappingClaim
+from rewrites.mappings.flexasr import claims as flexasr_claims
+from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
+from rewrites.mappings.vta import claims as vta_claims
+from rewrites.mappings.vta.dense import requantise
+from rewrites.targets.flexasr import operators as flexasr
+from rewrites.targets.hlscnn import operators as hlscnn
+from rewrites.targets.vta import operators as vta
+from smt_encodings.claims import Status, Verdict
+from smt_encodings.discharge import Discharger
+
+Expand = Callable[[Assembly, Sequence[int], Attributes], int]
+
+
+def decided(joint: Joint, operator: Operator) -> Verdict:
+    return JointSubject("the-joint", joint, operator).prove(Discharger(timeout=8.0))
+
+
+def meaning(operator: Operator, expand: Expand) -> Operator:
+    """An operator of the same form that stands for something else."""
+    return Operator(
+        operator.name, "", operator.arity, operator.kinds, operator.dtype, expand=expand, attributes=operator.attributes
+    )
+
+
+def of(operator: Any, claim: MappingClaim) -> Joint:
+    subject = operator.joint(claim)
+    assert subject is not None
+    joint: Joint = subject.joint
+    return joint
+
+
+@pytest.mark.parametrize("name", joint_entries())
+def test_ours_are_proved(name: str) -> None:
+    subject = joint_entries()[name].build()
+    assert isinstance(subject, JointSubject)
+    verdict = subject.prove(Discharger(timeout=8.0))
+    assert verdict.status is Status.PROVED, verdict.reason
+    assert verdict.runs is not None and verdict.runs.count
+    assert all(o.discharged for o in verdict.obligations)
+
+
+# -- twins of which something is wrong ------------------------------------------------------------------------------
+
+
+def product(activation: str = "", *, turned: bool = True, bias: int | None = None) -> Expand:
+    def expand(b: Assembly, given: Sequence[int], a: Attributes) -> int:
+        found = b.add("matmul", given[0], transpose(b, given[1], [1, 0]) if turned else given[1])
+        if bias is not None:
+            found = b.add("add", found, b.add("broadcast", given[bias], axes=(1,), shape=b.shape(found)))
+        return b.add(activation, found) if activation else found
+
+    return expand
+
+
+def halves(operator: str) -> Expand:
+    """Row t with row t + T/2, where it should be 2 t and 2 t + 1."""
+
+    def expand(b: Assembly, given: Sequence[int], a: Attributes) -> int:
+        rows, features = b.shape(given[0])
+        return b.add(operator, b.add("reshape", given[0], shape=(2, rows // 2, features)), axes=(0,))
+
+    return expand
+
+
+def summed(b: Assembly, given: Sequence[int], a: Attributes) -> int:
+    rows, features = b.shape(given[0])
+    return b.add("reduce_sum", b.add("reshape", given[0], shape=(rows // 2, 2, features)), axes=(1,))
+
+
+def strides_exchanged(b: Assembly, given: Sequence[int], a: Attributes) -> int:
+    strides = (a["stride_w"], a["stride_h"])
+    return b.add("conv", *given, strides=strides, pads=((0, 0), (0, 0)), dilations=(1, 1), groups=1)
+
+
+def rectified(b: Assembly, given: Sequence[int], a: Attributes) -> int:
+    strides = (a["stride_h"], a["stride_w"])
+    return b.add("relu", b.add("conv", *given, strides=strides, pads=((0, 0), (0, 0)), dilations=(1, 1), groups=1))
+
+
+CONV = {bits: of(hlscnn.CONV2D, claim) for bits, claim in CONVOLUTIONS.items()}
+GEMM = of(vta.DENSE, vta_claims.GEMM)
+LINEAR = {a: of(flexasr.LINEAR, claim) for a, claim in flexasr_claims.LINEAR.items()}
+POOL = {kind: of(flexasr.POOLS[kind], flexasr_claims.POOLS[kind]) for kind in ("max", "mean")}
+C, F, KH, KW = (size(n) for n in ("channels", "filters", "kernel_rows", "kernel_columns"))
+UNMOVED = reshape(pad(hlscnn.FILTERS, [0] * 4, hlscnn.PADS), F, hlscnn.BLOCKS, KH, KW, 8)
+OUTPUTS = size("features_out")
+
+TWINS: dict[str, tuple[Joint, Operator]] = {
+    "vta: relu in the operator alone": (GEMM, meaning(vta.DENSE, product("relu"))),
+    "vta_dense: relu in the operator alone": (
+        of(vta.DENSE, vta_claims.DENSE),
+        meaning(vta.DENSE, product("relu")),
+    ),
+    "vta: a bias that the operator has not": (
+        replace(GEMM, memories={**GEMM.memories, "tensor_bias": fill(1, OUTPUTS)}),
+        vta.DENSE,
+    ),
+    "vta: operands exchanged": (
+        replace(GEMM, memories={**GEMM.memories, "tensor_in": GEMM.operands[1], "tensor_weights": GEMM.operands[0]}),
+        vta.DENSE,
+    ),
+    **{
+        f"linear {a}: of another activation": (
+            replace(joint, attributes={"activation": "none" if a != "none" else "relu"}),
+            flexasr.LINEAR,
+        )
+        for a, joint in LINEAR.items()
+    },
+    "linear: another format of the weights": (
+        replace(LINEAR["none"], exponents={**LINEAR["none"].exponents, "tensor_weights": size("bias_x")}),
+        flexasr.LINEAR,
+    ),
+    "linear: another format of the result": (
+        replace(LINEAR["relu"], exponents={**LINEAR["relu"].exponents, "tensor_out": size("bias_x")}),
+        flexasr.LINEAR,
+    ),
+    "linear: without its bias": (LINEAR["none"], meaning(flexasr.LINEAR, product())),
+    "max: halves": (POOL["max"], meaning(flexasr.POOLS["max"], halves("reduce_max"))),
+    "mean: the sum": (POOL["mean"], meaning(flexasr.POOLS["mean"], summed)),
+    "mean: the maximum": (POOL["mean"], flexasr.POOLS["max"]),
+    "conv2d: strides exchanged": (CONV[16], meaning(hlscnn.CONV2D, strides_exchanged)),
+    "conv2d: relu": (CONV[16], meaning(hlscnn.CONV2D, rectified)),
+    "conv2d_8bit: lanes not moved": (
+        replace(CONV[8], memories={**CONV[8].memories, "tensor_weights": UNMOVED}),
+        hlscnn.CONV2D,
+    ),
+    "conv2d: with relu in hardware": (replace(CONV[16], given={**CONV[16].given, "relu": 1}), hlscnn.CONV2D),
+}
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_twin_is_not_proved(name: str) -> None:
+    verdict = decided(*TWINS[name])
+    unread = "another format" in name or name in ("conv2d: with relu in hardware", "vta: operands exchanged")
+    assert verdict.status is (Status.UNKNOWN if unread else Status.REFUTED), verdict.reason
+
+
+def test_every_joint_has_a_twin() -> None:
+    twins = {joint.mapping.name for joint, _ in TWINS.values()}
+    assert twins == {s.joint.mapping.name for e in joint_entries().values() if isinstance(s := e.build(), JointSubject)}
+
+
+# -- what is not read -------------------------------------------------------------------------------------------------
+
+
+def test_a_false_reading_of_a_primitive_is_no_proof() -> None:
+    for term in (("max", ANY, ANY), ("rectify", ("+", ANY, ANY)), ("*", ANY, ANY), ANY):
+        verdict = decided(replace(GEMM, readings={requantise: term}), meaning(vta.DENSE, product("relu")))
+        assert verdict.status is Status.UNKNOWN and "requantise" in verdict.reason, verdict.reason
+
+
+def test_a_primitive_without_a_reading_is_refused() -> None:
+    verdict = decided(replace(GEMM, readings={}), vta.DENSE)
+    assert verdict.status is Status.UNKNOWN and verdict.reason.endswith("has no real number"), verdict.reason
+
+
+def test_what_depends_on_a_size_is_refused() -> None:
+    for test in (lambda n: n == 7, lambda n: n > 7, lambda n: n in {7}, lambda n: bool(n)):
+
+        def by_size(b: Assembly, given: Sequence[int], a: Attributes, test: Callable[[int], bool] = test) -> int:
+            return product("relu" if test(b.shape(given[0])[0]) else "")(b, given, a)
+
+        verdict = decided(GEMM, meaning(vta.DENSE, by_size))
+        assert verdict.status is Status.UNKNOWN, verdict
+        with pytest.raises(Unread):
+            expanded(meaning(vta.DENSE, by_size), GEMM.operands, {})
+
+
+def test_an_operator_of_other_shapes_is_refused() -> None:
+    verdict = decided(GEMM, meaning(vta.DENSE, product(turned=False)))
+    assert verdict.status is not Status.PROVED
+
+
+def test_memories_and_operands_must_be_those_of_the_instruction() -> None:
+    for wrong in (
+        replace(GEMM, given={"columns": 3}),
+        replace(GEMM, memories={**GEMM.memories, "tensor_out": GEMM.operands[0]}),
+        replace(GEMM, memories={**GEMM.memories, "rows": GEMM.operands[0]}),
+        replace(GEMM, memories={"tensor_in": GEMM.operands[0], "tensor_weights": GEMM.operands[1]}),
+    ):
+        assert decided(wrong, vta.DENSE).status is Status.UNKNOWN
+
+
+N = var("n", bv(32))
+X8, Y8, Y32 = (var(name, mem(32, width)) for name, width in (("x", 8), ("y", 8), ("y", 32)))
+
+
+def element_of(body: Callable[[Kernel, Expr], None], width: int = 8) -> Element:
+    """What a kernel stores that has one loop around ``body``."""
+    kernel = Kernel("tried")
+    with kernel.loop("i", N) as i:
+        body(kernel, i)
+    output = SimpleNamespace(output=("", "y"), lemmas=())
+    found = called(kernel)
+    tensor = KernelReading(found, output, {"x": (size("n"),)}, {}, {}, {}).tensor(
+        [input_("x", size("n"))], (size("n"),)
+    )  # type: ignore[arg-type]
+    return element_of_tensor(tensor, [size("i")], Names())
+
+
+def called(kernel: Kernel) -> Called:
+    return Called("TRIED", kernel, {"x": X8, "y": Y8}, {N: N})
+
+
+def folded(step: Callable[[Kernel, Expr, Expr, Expr], Expr]) -> Callable[[Kernel, Expr], None]:
+    """One register, and what a loop makes of it and an element."""
+
+    def body(k: Kernel, i: Expr) -> None:
+        acc = k.let("acc", const(0, 32))
+        with k.loop("j", N) as j:
+            x = k.load("word", X8, j)
+            k.assign(acc, step(k, acc, x, j))
+        k.store(Y32, i, acc)
+
+    return body
+
+
+def test_a_fold_is_a_sum() -> None:
+    assert str(element_of(folded(lambda k, acc, x, j: acc + x.sext(32)))) == "sum(k.2 < n: x[k.2])"
+    guarded = folded(lambda k, acc, x, j: ite(j < 3, acc + x.sext(32) * x.sext(32), acc))
+    assert str(element_of(guarded)) == "sum(k.2 < n: (if k.2 <= 2 then mul(x[k.2], x[k.2]) else 0))"
+
+
+def unequal(k: Kernel, i: Expr) -> None:
+    k.store(Y8, i, const(0, 8))
+    k.store(Y8, i, k.load("word", X8, i))
+
+
+def kept(k: Kernel, i: Expr) -> None:
+    k.store(Y8, i + 1, k.load("word", X8, i))
+
+
+def own_result(k: Kernel, i: Expr) -> None:
+    k.store(Y8, i, k.load("word", Y8, i))
+
+
+def larger(k: Kernel, i: Expr) -> None:
+    one, other = k.load("one", X8, i), k.load("other", X8, N - 1 - i)
+    k.store(Y8, i, ite(one.slt(other), other, one))
+
+
+def larger_product(k: Kernel, i: Expr) -> None:
+    x = k.load("word", X8, i)
+    k.store(Y8, i, x * x)
+
+
+UNREAD: dict[str, tuple[Callable[[Kernel, Expr], None], str]] = {
+    "two stores": (unequal, "the kernel must store once"),
+    "a store at another place": (kept, "the result must be stored row-major, at o.1, not at o.1 + 1"),
+    "its own result": (own_result, "what lies in y must be said"),
+    "a comparison of data": (larger, "words must be of a known form where they are combined"),
+    "a product as a fold": (folded(lambda k, acc, x, j: adpfloat_mul(x, acc[7:0])), "on data has no real number"),
+    "what is kept, twice": (folded(lambda k, acc, x, j: acc + acc), "a fold must add to what it keeps"),
+    "a choice by data": (folded(lambda k, acc, x, j: ite(x == 0, acc, acc + x.sext(32))), "is no index"),
+    "bits": (folded(lambda k, acc, x, j: acc + (x.sext(32) ^ 1)), "on data has no real number"),
+    "a literal": (folded(lambda k, acc, x, j: acc + 1), "on data has no real number"),
+    "a product that wraps": (larger_product, "must not be combined by bvmul"),
+    "numbers without a sign": (folded(lambda k, acc, x, j: acc + x.zext(32)), "on data has no real number"),
+    "a code as an integer": (
+        folded(lambda k, acc, x, j: acc + adpfloat_mul(x, x) + x.sext(32)),
+        "a word of the form code must not be used as integer",
+    ),
+    "products and integers": (
+        folded(lambda k, acc, x, j: ite(j < 3, acc + adpfloat_mul(x, x), acc * adpfloat_mul(x, x))),
+        "must not be combined by bvmul",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_a_kernel_that_is_not_read(name: str) -> None:
+    body, message = UNREAD[name]
+    with pytest.raises(Unread, match=re.escape(message)):
+        element_of(body)
+
+
+# -- runs find faults of the readings --------------------------------------------------------------------------------
+
+
+def test_runs_find_a_kernel_that_is_read_wrongly(monkeypatch: pytest.MonkeyPatch) -> None:
+    joint = LINEAR["relu"]
+    assert difference(joint, flexasr.LINEAR, joint.rule("j", flexasr.LINEAR)) == ""
+    with monkeypatch.context() as patch:
+        patch.setattr(reading, "_added", lambda element, register: ("sum", reading.ZERO))
+        wrong = replace(joint).rule("j", flexasr.LINEAR)
+        assert difference(joint, flexasr.LINEAR, wrong).startswith("the kernel is not what is read of it where")
+
+
+def test_runs_find_an_operator_that_is_read_wrongly() -> None:
+    wrong = LINEAR["relu"].rule("j", meaning(flexasr.LINEAR, product("tanh", bias=2)))
+    told = difference(LINEAR["relu"], flexasr.LINEAR, wrong)
+    assert told.startswith("the operator's graph is not what is read of it where")
+
+
+# -- calls ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_call_must_be_one_of_the_joint() -> None:
+    joint = CONV[16]
+    rule = joint.rule("j", hlscnn.CONV2D)
+    mapping = joint.mapping.mapping
+    sizes = mapping.sizes_of(2, 3, 5, 6, 3, 2, 1, 2)
+    strides = {"stride_h": 1, "stride_w": 2}
+    assert joint.covers(rule, strides, sizes) == ""
+    assert joint.covers(rule, {**strides, "stride_h": 2}, sizes) == "stride_h must be 1, not 2"
+    assert joint.covers(rule, strides, {**sizes, "relu": 1}) == "relu must be 0, not 1"
+    assert joint.covers(rule, strides, {**sizes, "oh": sizes["oh"] - 1}) == "rows must be 3, not 2"
+    linear = LINEAR["relu"]
+    sizes = linear.mapping.mapping.sizes_of(2, 16, 64)
+    assert linear.covers(linear.rule("j", flexasr.LINEAR), {"activation": "relu"}, sizes) == ""
+    told = linear.covers(linear.rule("j", flexasr.LINEAR), {"activation": "none"}, sizes)
+    assert told == "activation must be relu, not none"
