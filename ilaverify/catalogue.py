@@ -156,7 +156,12 @@ def find_subject(name: str) -> Subject:
 
 def find_model(name: str) -> Ila:
     """The model of that name; raises UsageError with the known names otherwise."""
-    return _find("model", name, models()).build()
+    from ila_lang import Ila
+
+    model = _find("model", name, models()).build()
+    if not isinstance(model, Ila):
+        raise UsageError(f"model {name} must be built as an Ila; its build gives {model!r:.60}")
+    return model
 
 
 def find_simulator(name: str, reading: str | None = None) -> Callable[[str], Simulated]:

@@ -160,19 +160,25 @@ def _words(error: Exception, verb: str) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = error.filename or f"{verb}: writing standard output or a temporary file"
         return f"{where}: {error.strerror}"
-    place = _place(error)
+    file, line = _place(error)
     message = " ".join(str(error).split())[:200]
+    own = file.startswith((_ROOT, sys.prefix, sys.base_prefix, "<"))
+    whose = "a fault of ilaverify" if own else f"a fault of {file}"
+    then = "report what it prints" if own else "look at what it prints"
     return (
-        f"{verb}: failed by {type(error).__name__}: {message} ({place}); this is a fault of ilaverify, and no verdict; "
-        f"run it again with {TRACEBACK}=1 and report what it prints"
+        f"{verb}: failed by {type(error).__name__}: {message} ({os.path.basename(file)}:{line}); this is {whose}, and "
+        f"no verdict; run it again with {TRACEBACK}=1 and {then}"
     )
 
 
-def _place(error: Exception) -> str:
-    """The innermost line of code of the failure."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+"""Where ilaverify's packages are."""
+
+
+def _place(error: Exception) -> tuple[str, int]:
+    """The file and line of the innermost code of the failure."""
+    trace, place = error.__traceback__, ("<no place is known>", 0)
+    while trace is not None:
+        place = trace.tb_frame.f_code.co_filename, trace.tb_lineno
         trace = trace.tb_next
-    if trace is None:
-        return "no place is known"
-    return f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
+    return place

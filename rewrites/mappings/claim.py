@@ -27,8 +27,12 @@ class MappingClaim:
     false: str = ""
 
     def instantiate(self) -> TensorMapping:
-        """A new instance of the mapping; raises ExtensionError where it has another name than the claim."""
+        """A new instance of the mapping; raises ExtensionError where it is none, or has another name."""
         mapping = self.build()
+        if not isinstance(mapping, TensorMapping):
+            raise ExtensionError(
+                f"mapping {self.name} must be built as a TensorMapping; its build gives {mapping!r:.60}"
+            )
         if mapping.name != self.name:
             raise ExtensionError(
                 f"mapping {self.name} must be built with this name, not {mapping.name}; give it one name"

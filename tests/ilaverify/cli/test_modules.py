@@ -69,6 +69,39 @@ def test_a_refutation_says_where_the_proof_stopped_and_how_it_is_replayed(folder
     assert code == 1 and "a claim of your own is known with --module, or checked from Python" in out
 
 
+FAULTY = """
+from rewrites.mappings.claim import MappingClaim
+from rewrites.targets.target import Model, Target
+
+TARGET = Target(
+    "faulty",
+    (Model("nothing", "builds nothing", lambda: None),),
+    (MappingClaim("none", "builds nothing", lambda: None), MappingClaim("broken", "fails", lambda: {}["a"])),
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("show", "nothing"), 64, "model nothing must be built as an Ila; its build gives None"),
+        (("mapping", "none"), 64, "mapping none must be built as a TensorMapping; its build gives None"),
+        (
+            ("mapping", "broken"),
+            2,
+            "mapping: failed by KeyError: 'a' (faulty.py:8); this is a fault of FOLDER/faulty.py, and no verdict; "
+            "run it again with ILAVERIFY_TRACEBACK=1 and look at what it prints",
+        ),
+    ],
+)
+def test_a_fault_of_a_package_is_not_called_ours(
+    tmp_path: Path, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    (tmp_path / "faulty.py").write_text(FAULTY)
+    said = run(tmp_path, *arguments, "--module", "faulty")
+    assert said == (code, "", f"ilaverify: {message.replace('FOLDER', str(tmp_path.resolve()))}\n")
+
+
 def test_a_module_that_is_not_there(folder: Path) -> None:
     assert run(folder, "list", "--module", "my_row") == (
         64,
