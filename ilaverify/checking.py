@@ -156,7 +156,7 @@ def check_file(
         result.undecided.append(str(error))
         return result
     except CertificateError as error:
-        result.problems.append(str(error))
+        result.problems.append(f"{error}; prove the claim again to have a certificate that is intact")
         return result
     except UsageError as error:
         result.problems.append(f"{error}; {OWN_CLAIM}")

@@ -131,7 +131,8 @@ def test_numbers_and_answers_that_are_invented_are_rejected(
     asked = f"{first['group']}: {first['name']}: its answers must be {first['expected']}, and there must be one"
     path = changed(proved, tmp_path, *keys, value=value)
     code, out = check(capsys, path)
-    told = f"  {path}: {message}\n" if message else f"  {asked}\n"
+    then = "prove the claim again to have a certificate that is intact"
+    told = f"  {path}: {message}; {then}\n" if message else f"  {asked}\n"
     assert code == 1 and out.startswith(f"REJECTED  {path}\n") and out.endswith(f"{told}0 accepted, 1 rejected\n")
 
 
