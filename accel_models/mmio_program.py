@@ -74,7 +74,7 @@ class ProgramCommand:
 class Program:
     """Commands in issue order.
 
-    ``waits`` tells how the end of an operation is awaited: by commands of mode "Q" (True, the newer form), or
+    ``waits`` is how the end of an operation is awaited: by commands of mode "Q" (True, the newer form), or
     implicitly after each command (False, the older form).  ``notes`` say what form was recognised, where it is neither
     of these two, and what was left out.
     """
@@ -136,13 +136,13 @@ def _command_list(lines: Sequence[tuple[int, str]], example: str) -> Program:
     """The program in the lines of a command list, with their numbers in the file."""
     commands, waits, marks = [], 0, 0
     for number, line in lines:
-        found = _LINE.fullmatch(line)
-        if found is None:
+        match = _LINE.fullmatch(line)
+        if match is None:
             raise ProgramError(
                 f"Line {number} of a command list must be DELAY,MODE,ADDRESS,DATA such as 2,W,{example},0x0, with mode "
                 f"W, R or Q, not {json.dumps(line)[:60]}; correct it, or write // before a comment"
             )
-        mode, addr, data = found[1], int(found[2], 16), int(found[3], 16)
+        mode, addr, data = match[1], int(match[2], 16), int(match[3], 16)
         for what, value, bits in (("address", addr, _ADDRESS_BITS), ("data", data, _DATA_BITS)):
             if value >= 1 << bits:
                 raise ProgramError(f"The {what} in line {number} must fit in {bits} bits, not {value:#x}; correct it")
@@ -257,16 +257,16 @@ def _plain_runs(
     """Runs of commands that a simulator can execute at once, by the number of their first command."""
     sent = [(number, command) for number, command in enumerate(program.commands, 1) if command.mode != "Q"]
     stream = CommandStream.of(machine.ila, [drive(command) for _, command in sent])
-    found = {}
+    runs = {}
     for first, last in machine.plain_runs(stream):
         # a wait between two commands ends a run
         start = first
         for at in range(first + 1, last + 1):
             if at == last or sent[at][0] != sent[at - 1][0] + 1:
                 part = {name: column[start:at] for name, column in stream.columns.items()}
-                found[sent[start][0]] = CommandStream(part)
+                runs[sent[start][0]] = CommandStream(part)
                 start = at
-    return found
+    return runs
 
 
 def format_reads(reads: Iterable[tuple[int, int]]) -> str:

@@ -95,10 +95,10 @@ def use_module(name: str) -> None:
     try:
         module = import_module(name)
     except Exception as error:
-        told = f"module {name!r} cannot be imported: {type(error).__name__}: {error}"
+        message = f"module {name!r} cannot be imported: {type(error).__name__}: {error}"
         if isinstance(error, ModuleNotFoundError) and str(name).startswith(str(error.name)):
-            told += f"; it must be installed, on PYTHONPATH, or in the folder {os.getcwd()}"
-        raise ExtensionError(told) from error
+            message += f"; it must be installed, on PYTHONPATH, or in the folder {os.getcwd()}"
+        raise ExtensionError(message) from error
     if not any(door.values_of(module) for door in _doors):
         raise ExtensionError(f"module {name!r} must have a value such as a Target, a Method or a FrontEnd; it has none")
     if module not in _modules:

@@ -87,7 +87,7 @@ class Bus:
             if vectors < 1 << 16:
                 here = here & (self.index < vectors)
             vector = self.index.zext(max(bits - 4, 16))[bits - 5 : 0]
-            # Each lane's address is a concatenation, so that two lanes are told apart without arithmetic.
+            # Each lane's address is a concatenation, so that two lanes are distinguished without arithmetic.
             lanes = [concat(vector, const(lane, 4)) for lane in range(LANES)]
         if pe is not None:
             lanes = [concat(const(pe, 2), address) for address in lanes]

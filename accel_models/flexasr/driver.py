@@ -1,6 +1,6 @@
 """Driving FlexASR: commands at its port as program files, and the writes that set up a given state.
 
-What a host driver does beside computing addresses; mappings use it to write counterexamples that anyone can replay.
+What a host driver does besides computing addresses; mappings use it to write counterexamples that anyone can replay.
 """
 
 from __future__ import annotations

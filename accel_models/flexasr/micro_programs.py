@@ -87,7 +87,7 @@ def linear_program(activation: str | None) -> str:
 def assemble(text: str) -> bytes:
     """The bytes of a micro-program; whatever follows a ``#`` in its line is a comment.
 
-    Raises ValueError, with the instruction, where it is none, and where there are more than 32 or none at all.
+    Raises ValueError with the text of an invalid instruction, and where there are more than 32 or none at all.
 
     >>> assemble("inpe r0; relu r0; outgb r0").hex()
     '30c040'
@@ -139,9 +139,9 @@ def _instruction(text: str) -> int:
         raise ValueError(f"Op of instruction {text!r} must be one of {', '.join(OPERATIONS)}, not {name!r}")
     operands = [operand.strip() for operand in rest.split(",")] if rest.strip() else []
     if len(operands) != _count(name) or not all(map(_REGISTER.fullmatch, operands)):
-        wanted = ("no register", "one register, r0 .. r3", "two registers, r0 .. r3, with a comma between")[
+        expected = ("no register", "one register, r0 .. r3", "two registers, r0 .. r3, with a comma between")[
             _count(name)
         ]
-        raise ValueError(f"Instruction {text!r} must have {wanted}, not {rest.strip() or 'none'!r}")
+        raise ValueError(f"Instruction {text!r} must have {expected}, not {rest.strip() or 'none'!r}")
     destination, source = [*(int(operand[1]) for operand in operands), 0, 0][:2]
     return OPERATIONS[name] << 4 | destination << 2 | source

@@ -47,7 +47,7 @@ class RegisterWord:
     def pack_expr(self, **values: Expr) -> Expr:
         """The word (32 bits) as an expression; fields that are not named are 0.
 
-        Raises ValueError where a field is unknown and TypeError where a value has not its field's width.
+        Raises ValueError where a field is unknown and TypeError where a value does not have its field's width.
         """
         parts: list[Expr] = []
         top = WORD_BITS

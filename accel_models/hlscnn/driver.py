@@ -1,6 +1,6 @@
 """Driving HLSCNN: commands at its port as program files, and the commands that set up a given state.
 
-What a host driver does beside computing addresses; mappings use it to write counterexamples that anyone can replay.
+What a host driver does besides computing addresses; mappings use it to write counterexamples that anyone can replay.
 """
 
 from __future__ import annotations
@@ -97,10 +97,10 @@ def setup_commands(registers: Mapping[str, int], memories: Mapping[str, Mapping[
 
 def _entries(name: str, words: Mapping[int, int], count: int) -> dict[int, int]:
     """The entries that hold words, by number; raises ValueError on a word beyond the memory."""
-    found: dict[int, int] = {}
+    entries: dict[int, int] = {}
     for address, value in sorted(words.items()):
         number, lane = divmod(address, LANES)
         if number >= count:
             raise ValueError(f"Entries of {name} must be below {count} to be set, not {number}")
-        found[number] = found.get(number, 0) | value << 16 * lane
-    return found
+        entries[number] = entries.get(number, 0) | value << 16 * lane
+    return entries

@@ -2,7 +2,7 @@
 
 An *entry* is 16 bytes: 8 words of 16 bits, lane 0 in the lowest bytes.  It is what a command reads or writes, and one
 pixel of a block of 8 channels.  Addresses of the bus and in registers count bytes; only 24 bits of a bus address are
-looked at.
+used.
 
 | bytes | what |
 |---|---|
@@ -96,7 +96,7 @@ def register_address(register: Register) -> int:
 
 
 def blocks_of(channels: Expr) -> Expr:
-    """How many blocks of 8 hold so many channels; one bit more than ``channels``."""
+    """The number of blocks of 8 that hold ``channels``; one bit wider than ``channels``."""
     return (channels.zext(channels.width + 1) + (LANES - 1)) >> 3
 
 

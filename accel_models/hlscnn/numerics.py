@@ -103,9 +103,9 @@ def _sums(
     return product, total, rectify
 
 
-def _align(value: Expr, fraction: int, wanted: int) -> Expr:
-    """The number with ``wanted`` fraction bits, missing ones cut toward minus infinity; the width stays."""
-    return value.ashr(fraction - wanted) if fraction > wanted else value << (wanted - fraction)
+def _align(value: Expr, fraction: int, bits: int) -> Expr:
+    """The number with ``bits`` fraction bits, missing ones cut toward minus infinity; the width stays."""
+    return value.ashr(fraction - bits) if fraction > bits else value << (bits - fraction)
 
 
 def _narrow(value: Expr, dropped: int, rounding: Rounding, saturate: bool) -> Expr:

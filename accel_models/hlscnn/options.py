@@ -51,8 +51,8 @@ class HlscnnOptions:
 
     That recording (``hlscnn/sim_info`` of the repository 3la_sim_testbench) is a run of the hardware's SystemC model:
     one filter of 3 x 3 at stride 1 over 36 x 36 pixels of 16 channels; 1,264 of the words that it left in SPAD1 are not
-    0.  The default gives all of them.  With one option changed, so many differ: ``coordinates="valid"`` 1,262,
-    ``weight_bits=16`` and ``output_fraction=4`` 1,264, ``tap_rounding`` "truncate" or "toward_zero" 1,264 and
+    0.  The default gives all of them.  With one option changed, this number of words differs: ``coordinates="valid"``
+    1,262, ``weight_bits=16`` and ``output_fraction=4`` 1,264, ``tap_rounding`` "truncate" or "toward_zero" 1,264 and
     "half_even" 150, ``store_rounding`` "half_up" or "half_even" 1,225.  All its numbers are positive or 0.  It decides
     nothing else: it cannot tell rounding half up from half away from zero, nor cutting from rounding toward zero of
     what is stored, and says nothing of negative numbers, ``outputs``, ``other_lanes``, ``activations``,
@@ -158,7 +158,7 @@ No recording of that hardware is public; conversions are taken to be those of th
 """
 
 BY_WEIGHT_BITS = {8: HlscnnOptions(), 16: WGT_16BITS}
-"""The hardware with weights of so many bits."""
+"""The hardware by the number of bits of a weight."""
 
 PRESETS = {"recorded": HlscnnOptions(), "master": MASTER, "wgt_16bits": WGT_16BITS}
 """Readings by name; the first is the default."""

@@ -12,7 +12,7 @@ written is 0, except one row and one iteration, and a stride that is the row's s
 ``load`` names its memory (uop, wgt, inp, acc, acc_8bit), ``alu`` its operation (min, max, add, shr, mul).  ``size``
 is rows x elements, ``pad`` is top, bottom, left, right; ``uops`` is begin:end, ``iters`` outer x inner; ``dst``,
 ``src`` and ``wgt`` are the factors of the outer and the inner loop.  An ``alu`` without ``imm`` combines two
-accumulators; its immediate field, which Chisel looks at nevertheless, is ``idle_imm``.  ``pop`` and ``push`` name
+accumulators; its immediate field, which Chisel reads nevertheless, is ``idle_imm``.  ``pop`` and ``push`` name
 token queues.
 """
 
@@ -50,7 +50,7 @@ class AssemblyError(IsaError):
 
 
 _MOST_DIGITS = 40
-"""No field has as many bits as a number of so many digits."""
+"""The most digits of a number: longer ones fit no field."""
 _NUMBER = "(-?0[xX][0-9a-fA-F]+|-?[0-9]+)"
 _LOADED = {m.name.lower(): m for m in MemoryId if m is not MemoryId.OUT}
 _ALU = {a.name.lower(): a for a in AluOp}

@@ -161,11 +161,11 @@ _HEADER = {"opcode": Field(0, 3)} | {flag: Field(3 + i, 1) for i, flag in enumer
 
 
 def _row(start: int, *parts: tuple[str, int]) -> dict[str, Field]:
-    found = {}
+    row = {}
     for name, width in parts:
-        found[name] = Field(start, width, signed=name == "imm")
+        row[name] = Field(start, width, signed=name == "imm")
         start += width
-    return found
+    return row
 
 
 def _encoding(name: str, memory_bits: int, alu_bits: int) -> Encoding:
@@ -377,11 +377,11 @@ def decode(word: int, encoding: Encoding = STANDARD, *, strict: bool = True) -> 
     for name in values.keys() & entries.keys():
         if entries[name].type in ("bool", bool):
             values[name] = bool(values[name])
-    found = kind(**{name: value for name, value in values.items() if name in entries})
-    meant = kind(**{n: getattr(found, n) for n in entries if n not in FLAGS or n in _QUEUES[found.unit]})
-    if strict and meant != found:
-        flag = next(n for n in FLAGS if getattr(found, n) and n not in _QUEUES[found.unit])
-        raise IsaError(f"{_flag_text(flag, found.unit)}; clear bit {_HEADER[flag].low}")
+    instruction = kind(**{name: value for name, value in values.items() if name in entries})
+    meant = kind(**{n: getattr(instruction, n) for n in entries if n not in FLAGS or n in _QUEUES[instruction.unit]})
+    if strict and meant != instruction:
+        flag = next(n for n in FLAGS if getattr(instruction, n) and n not in _QUEUES[instruction.unit])
+        raise IsaError(f"{_flag_text(flag, instruction.unit)}; clear bit {_HEADER[flag].low}")
     if strict and word != encode(meant, encoding):
         raise IsaError(_unused_text(word ^ encode(meant, encoding), encoding, opcode))
     return meant

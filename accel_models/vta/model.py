@@ -140,15 +140,15 @@ class _Builder:
         for flag, queue in token_queues(unit).items():
             if self.options.tokens == "none":
                 continue
-            wanted, tokens = self.field(flag, opcode) == 1, self.ila.states[queue]
+            is_set, tokens = self.field(flag, opcode) == 1, self.ila.states[queue]
             if flag.startswith("pop"):
-                ready = ready & wanted.implies(~(tokens == 0))
-                declared.update(tokens, ite(wanted, tokens - 1, tokens))
+                ready = ready & is_set.implies(~(tokens == 0))
+                declared.update(tokens, ite(is_set, tokens - 1, tokens))
             else:
                 if self.options.tokens != "saturating8":
-                    ready = ready & wanted.implies(tokens < most)
+                    ready = ready & is_set.implies(tokens < most)
                 # where the queue may be full, a push leaves it so
-                declared.update(tokens, ite(wanted & ~(tokens == most), tokens + 1, tokens))
+                declared.update(tokens, ite(is_set & ~(tokens == most), tokens + 1, tokens))
         self.known.append((decode, ready, in_range))
         declared.set_decode(self.live & decode & ready & in_range)
         prefix = "transfer" if opcode in (Opcode.LOAD, Opcode.STORE) else "loops"

@@ -157,10 +157,10 @@ class Nest:
         """If an index, cut to one bit more than its memory's, has that bit set."""
 
         def beyond(at: _At) -> Expr:
-            word, found = self._uop("checked_word", at.u), false
+            word, overflows = self._uop("checked_word", at.u), false
             for index in indices:
-                found = found | (self.index(index, word, at.y, at.x)[index.pad.index_bits] == 1)
-            return found
+                overflows = overflows | (self.index(index, word, at.y, at.x)[index.pad.index_bits] == 1)
+            return overflows
 
         self._refuse_any("overflows", 0, beyond)
 
@@ -171,13 +171,13 @@ class Nest:
             return self.index(index, word, at.y, at.x)[index.pad.index_bits - 1 : 0]
 
         def too_soon(at: _At) -> Expr:
-            word, earlier, found = self._uop("read_word", at.u), at, false
+            word, earlier, revisits = self._uop("read_word", at.u), at, false
             for i in range(1, latency + 1):
                 earlier = self._before(earlier)
                 written = cut(target, self._uop(f"written_{i}_word", earlier.u), earlier)
                 for index in reads:
-                    found = found | (earlier.exists & (cut(index, word, at) == written))
-            return found
+                    revisits = revisits | (earlier.exists & (cut(index, word, at) == written))
+            return revisits
 
         self._refuse_any("revisits", 1, too_soon)
 
@@ -190,8 +190,8 @@ class Nest:
             k.loop(f"{name}_x", self.inner) as x,
             k.loop(f"{name}_u", self.count) as u,
         ):
-            found = condition(_At(y, x, u, true))
-            k.assign(count, count + ite(found, const(1, ITERATIONS), const(0, ITERATIONS)))
+            holds = condition(_At(y, x, u, true))
+            k.assign(count, count + ite(holds, const(1, ITERATIONS), const(0, ITERATIONS)))
         with k.when(f"{name}_found", ~(count == 0)):
             k.store(self.states["fault"], const(word, 1), 1)
 

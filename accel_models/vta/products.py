@@ -143,11 +143,11 @@ def dense(
     if bias is not None and bias.dtype != np.int32:
         raise ValueError(f"bias must be int32, not {bias.dtype}; convert it")
     steps = post_steps(shift=shift, relu=relu, clip=clip)
-    found = dense_program(x.shape[0], x.shape[1], weights.shape[0], has_bias=bias is not None, steps=steps)
+    tensor_program = dense_program(x.shape[0], x.shape[1], weights.shape[0], has_bias=bias is not None, steps=steps)
     tensors = {"input": pack_vectors(x), "weights": pack_tiles(weights)}
     if bias is not None:
         tensors["bias"] = pack_vectors(bias[None, :])
-    return found.program(options, **tensors), found
+    return tensor_program.program(options, **tensors), tensor_program
 
 
 def dense_program(
@@ -317,7 +317,7 @@ class _Dense:
         """The products of a part; the first instruction pops the loads' token if ``pop``."""
         rows, columns, length = tile.rows[1], tile.columns[1], part[1]
         small = rows * columns <= CLOSE
-        found: list[Instruction] = []
+        gemms: list[Instruction] = []
         for k in range(length) if small else [None]:
             begin = self.uops.begin(at, tile, length, k)
             gemm = Gemm(
@@ -329,10 +329,10 @@ class _Dense:
                 src_factor_out=0 if small else 1,
                 src_factor_in=length,
                 wgt_factor_out=0 if small else 1,
-                pop_prev=pop and not found,
+                pop_prev=pop and not gemms,
             )
-            found.append(gemm)
-        return found
+            gemms.append(gemm)
+        return gemms
 
     def _first(self, at: int, tile: _Tile, part: _Span, *, reuses: bool) -> list[Instruction]:
         """What gives the accumulators their first values: the bias on every row, or 0."""

@@ -180,12 +180,12 @@ def run(
     for addr, content in program.dram:
         write_bytes(machine, addr, content)
     run_instructions(machine, program.words, options, policy)
-    found = []
+    outputs = []
     for start, count in program.reads:
         data = read_bytes(machine, start, count)
         words = (int.from_bytes(data[i : i + HOST_BYTES], "little") for i in range(0, count, HOST_BYTES))
-        found += [(start + i * HOST_BYTES, word) for i, word in enumerate(words)]
-    return found
+        outputs += [(start + i * HOST_BYTES, word) for i, word in enumerate(words)]
+    return outputs
 
 
 def write_bytes(machine: Device, addr: int, content: bytes) -> None:
@@ -218,8 +218,8 @@ def read_bytes(machine: Device, addr: int, count: int) -> bytes:
     """Reads bytes of DRAM by commands of the host."""
     first = addr // HOST_BYTES * HOST_BYTES
     number = -(-(addr + count - first) // HOST_BYTES) if count else 0
-    found = b"".join(_host(machine, CommandKind.READ, first, number))
-    return found[addr - first : addr - first + count]
+    data = b"".join(_host(machine, CommandKind.READ, first, number))
+    return data[addr - first : addr - first + count]
 
 
 def _host(
@@ -234,8 +234,8 @@ def _host(
     stream = CommandStream(columns if data is None else {**columns, "data": data})
     if isinstance(machine, Simulator):
         return (row.tobytes() for _, row in machine.execute(stream, watch=("data_out",))["data_out"])
-    found = []
+    outputs = []
     for i in range(number):
         machine.step(stream.command(i))
-        found.append(machine.values["data_out"].to_bytes(HOST_BYTES, "little"))
-    return iter(found)
+        outputs.append(machine.values["data_out"].to_bytes(HOST_BYTES, "little"))
+    return iter(outputs)

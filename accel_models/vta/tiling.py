@@ -1,4 +1,4 @@
-"""Tensors as VTA wants them: vectors of 16 lanes and tiles of 16 x 16 in DRAM, and blocks that fit the scratchpads.
+"""Tensors as VTA takes them: vectors of 16 lanes and tiles of 16 x 16 in DRAM, and blocks that fit the scratchpads.
 
 A matrix of bytes (inputs, outputs) or of 32-bit words (accumulators) is cut into vectors of 16 columns, row by row;
 weights, one row per output channel, are cut into tiles of 16 rows and 16 columns, tile row by tile row.  Tails are
@@ -118,7 +118,7 @@ class Blocks:
 
 
 def dense_blocks(rows: int, outputs: int, inputs: int) -> Blocks:
-    """The blocks of a matrix product of ``rows`` rows and so many vectors: one if it fits, else halves.
+    """The blocks of a matrix product with these numbers of rows and vectors: one if it fits, else halves.
 
     >>> dense_blocks(64, 4, 4)
     Blocks(rows=64, outputs=4, inputs=4, halves=1)

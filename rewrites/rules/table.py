@@ -32,8 +32,8 @@ _HEAD = ["| Row | Rule | Over | Verdict | Counterexample, or how it is proved |"
 
 def entries(source: str) -> list[TableEntry]:
     """All rules of a source."""
-    found: list[TableEntry] = import_module(SOURCES[source]).entries()
-    return found
+    rules: list[TableEntry] = import_module(SOURCES[source]).entries()
+    return rules
 
 
 def expected(entry: TableEntry) -> Status:

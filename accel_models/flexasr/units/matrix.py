@@ -14,7 +14,7 @@ __all__ = ["Matrix", "Row", "at_least_one"]
 class Matrix:
     """The matrix in the large buffer that a unit's memory_index names, with the unit's num_vector vectors.
 
-    ``operand`` tells which: 1 for memory_index_1 and num_vector_1, 2 for the others.
+    ``operand`` selects them: 1 for memory_index_1 and num_vector_1, 2 for the others.
     """
 
     def __init__(self, ila: Ila, unit: str, stride: Literal["manager", "unit"], operand: int = 1) -> None:

@@ -81,7 +81,7 @@ def pe_acts(
     first: Expr,
     emit: Callable[[str, Expr, Expr, Expr], None],
 ) -> None:
-    """Appends a run of the activation units of all PEs to a kernel; ``first`` (Boolean) tells the first run.
+    """Appends a run of the activation units of all PEs to a kernel; ``first`` (Boolean) marks the first run.
 
     For each output o the whole program runs once.  ``emit(name, logical, lane, code)`` appends what happens to a code
     that leaves for the global buffer, at a logical vector address of 8 bits; ``name`` begins new names.  PEs run one

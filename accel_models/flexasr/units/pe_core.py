@@ -41,7 +41,7 @@ def core_ends(ila: Ila, pe: int) -> Expr:
 
 
 def pe_cores(kernel: Kernel, ila: Ila, options: FlexAsrOptions, first: Expr) -> None:
-    """Appends a run of the cores of all PEs to a kernel; ``first`` (Boolean) tells the first run.
+    """Appends a run of the cores of all PEs to a kernel; ``first`` (Boolean) marks the first run.
 
     For each output vector o and each of the core's managers m: 16 rows of W[o] * x, summed in 32 bits with wrap, moved
     to 14 fraction bits, plus a bias vector, cut to 20 bits; the vector o * num_manager + m at the port to

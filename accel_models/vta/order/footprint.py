@@ -31,44 +31,44 @@ class Footprint:
 
     def conflicts(self, later: Footprint) -> list[tuple[str, str]]:
         """(kind, memory) of each dependence of ``later`` on this: RAW, WAR or WAW."""
-        found = []
-        for kind, mine, theirs in (
+        conflicts = []
+        for kind, before, after in (
             ("RAW", self.writes, later.reads),
             ("WAR", self.reads, later.writes),
             ("WAW", self.writes, later.writes),
         ):
-            found += [(kind, memory) for memory in mine.keys() & theirs.keys() if mine[memory] & theirs[memory]]
+            conflicts += [(kind, memory) for memory in before.keys() & after.keys() if before[memory] & after[memory]]
         for kind, left, right in (
             ("RAW", self.dram_writes, later.dram_reads),
             ("WAR", self.dram_reads, later.dram_writes),
             ("WAW", self.dram_writes, later.dram_writes),
         ):
             if _overlap(left, right):
-                found.append((kind, "dram"))
-        return sorted(found)
+                conflicts.append((kind, "dram"))
+        return sorted(conflicts)
 
 
 def footprints(
     instructions: Sequence[Instruction], dram: Iterable[tuple[int, bytes]], options: VtaOptions
 ) -> list[Footprint]:
     """The footprint of each instruction; ``dram`` is what DRAM holds at the start, 0 elsewhere."""
-    found = []
+    by_instruction = []
     for instruction, uops in zip(instructions, known_uops(instructions, dram, options), strict=True):
         match instruction:
             case Load():
-                found.append(_load(instruction, options))
+                by_instruction.append(_load(instruction, options))
             case Store():
                 out = "out" if options.store_source == "out" else "acc"
                 cells = _range(
                     instruction.sram_base, instruction.x_size * instruction.y_size, SCRATCHPADS[MemoryId.OUT]
                 )
                 rows = _rows(instruction, SCRATCHPADS[MemoryId.OUT], instruction.y_size)
-                found.append(Footprint(reads={out: cells}, dram_writes=rows))
+                by_instruction.append(Footprint(reads={out: cells}, dram_writes=rows))
             case Loops():
-                found.append(_loops(instruction, uops, options))
+                by_instruction.append(_loops(instruction, uops, options))
             case _:
-                found.append(Footprint())
-    return found
+                by_instruction.append(Footprint())
+    return by_instruction
 
 
 def known_uops(
@@ -166,12 +166,12 @@ def _loops(loops: Loops, uops: Mapping[int, Uop | None], options: VtaOptions) ->
 def _spread(cells: int, factor: int, times: int, depth: int) -> int:
     """All of ``cells`` plus ``i * factor`` for i below ``times``, modulo ``depth``."""
     everything = (1 << depth) - 1
-    found = cells
+    spread = cells
     # sums repeat after depth steps at most
     for i in range(1, min(times, depth) if factor else 1):
         shift = i * factor % depth
-        found |= (cells << shift | cells >> depth - shift) & everything
-    return found
+        spread |= (cells << shift | cells >> depth - shift) & everything
+    return spread
 
 
 def _range(base: int, count: int, pad: Scratchpad) -> int:

@@ -114,8 +114,8 @@ def happens_before(instructions: Sequence[Instruction], order: Sequence[int]) ->
     pushes, pops = token_events(instructions)
     previous: dict[int, list[int]] = {i: [] for i in range(len(instructions))}
     for unit in Unit:
-        mine = [i for i, x in enumerate(instructions) if x.unit == unit]
-        for earlier, later in pairwise(mine):
+        of_unit = [i for i, x in enumerate(instructions) if x.unit == unit]
+        for earlier, later in pairwise(of_unit):
             previous[later].append(earlier)
     for queue in QUEUES:
         for pushed, popped in zip(pushes[queue], pops[queue], strict=False):

@@ -53,13 +53,13 @@ def check_revisits(
             continue
         what = describe(instructions, number)
         try:
-            found = first_revisit(instruction, uops, options, latency)
+            revisit = first_revisit(instruction, uops, options, latency)
         except LookupError:
             message = f"{what} uses micro-ops that a STORE of the program may have written; load others"
             problems.append(Problem("revisit", message, number, number))
             continue
-        if found is not None:
-            reading, writing, element = found
+        if revisit is not None:
+            reading, writing, element = revisit
             message = (
                 f"{what} reads accumulator {element} in iteration {_text(reading)}, which iteration {_text(writing)} "
                 "has written shortly before; let more iterations pass between them, or split the instruction"

@@ -80,14 +80,14 @@ def shuffled(seed: int) -> Policy:
 
 
 def decode_program(words: Sequence[int], encoding: Encoding) -> list[Instruction]:
-    """The instructions of a program; raises ProgramError with the number of a word that is none."""
-    found = []
+    """The instructions of a program; raises ProgramError with the number of the first word that encodes none."""
+    instructions = []
     for number, word in enumerate(words, 1):
         try:
-            found.append(decode(word, encoding))
+            instructions.append(decode(word, encoding))
         except IsaError as error:
             raise ProgramError(f"Instruction {number}: {error}") from None
-    return found
+    return instructions
 
 
 def run_instructions(
@@ -147,11 +147,11 @@ def waits(instruction: Instruction, tokens: Mapping[str, int], options: VtaOptio
     """What the instruction waits for; ``tokens`` has the number in each queue."""
     if options.tokens == "none":
         return []
-    found = [f"a token in {q}" for q in instruction.pops() if tokens[q] == 0]
+    reasons = [f"a token in {q}" for q in instruction.pops() if tokens[q] == 0]
     if options.tokens != "saturating8":
         _, most = CAPACITY[options.tokens]
-        found += [f"room in {q} ({most} tokens)" for q in instruction.pushes() if tokens[q] >= most]
-    return found
+        reasons += [f"room in {q} ({most} tokens)" for q in instruction.pushes() if tokens[q] >= most]
+    return reasons
 
 
 def report_deadlock(

@@ -29,11 +29,11 @@ UNSTATED: tuple[Unstated, ...] = ()
 
 def rule_named(name: str) -> TensorRule:
     """The rule of that name; raises KeyError, with the most similar names, where there is none."""
-    found = {rule.name: rule for rule in RULES}
-    if name not in found:
-        similar = ", ".join(map(repr, get_close_matches(name, sorted(found), cutoff=0.0)))
-        raise KeyError(f"there is no tensor rule named {name!r}; the most similar names of {len(found)} are {similar}")
-    return found[name]
+    rules = {rule.name: rule for rule in RULES}
+    if name not in rules:
+        similar = ", ".join(map(repr, get_close_matches(name, sorted(rules), cutoff=0.0)))
+        raise KeyError(f"there is no tensor rule named {name!r}; the most similar names of {len(rules)} are {similar}")
+    return rules[name]
 
 
 def entries() -> list[TableEntry]:
