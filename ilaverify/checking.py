@@ -103,7 +103,7 @@ def check_model(path: Path, proofs: Path) -> tuple[Checked, list[Path]]:
             if check.problems:
                 result.problems += [f"{check.what}: {problem}" for problem in check.problems]
             else:
-                result.replays.append(f"{check.what}: {check.told}")
+                result.replays.append(f"{check.what}: {check.summary}")
     except ImportError as error:
         raise UsageError(
             f"to check a compiled model needs the package {error.name}, which is not installed; "

@@ -1,4 +1,4 @@
-"""Arrays in ``.npz`` files, written the same way every time, and read from files that nobody vouches for.
+"""Arrays in ``.npz`` files, written the same way every time, and read from untrusted files.
 
 A file is a zip of ``NAME.npy`` members that are not compressed, as :func:`numpy.savez` writes them, so that
 :func:`numpy.load` reads it.  The reader never unpickles, and allocates no more than the bytes that are there: sizes
@@ -27,11 +27,11 @@ Data = bytes | memoryview
 _DTYPES = frozenset(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)) | {"b1", "f2", "f4", "f8"}
 _LONGEST_HEADER = 10_000
 ALIGNMENT = 64
-"""Elements begin at multiples of so many bytes in the file, so that it can be used as it lies in memory."""
+"""Elements are aligned to this number of bytes in the file, so that arrays can be views of its bytes in memory."""
 _LOCAL = struct.Struct("<4s5H3I2H")
 """The header of a member, without its name and its further fields: APPNOTE.TXT of PKWARE, 4.3.7."""
-_ZIP64, _FIELD = 20, 4  # bytes of the field for large files, which is always there, and of the beginning of a field
-_PADDING = 0x4C49  # of the numbers for fields none that is registered
+_ZIP64, _FIELD = 20, 4  # bytes of the field for large files, which is always present, and of the header of a field
+_PADDING = 0x4C49  # not a registered number of a field
 
 
 def npz_bytes(arrays: Mapping[str, Array]) -> Data:
@@ -57,16 +57,16 @@ def arrays_of(where: str, data: bytes) -> dict[str, Array]:
 
     They are the bytes of ``data``, and no copy of them.
     """
-    return {name: array for name, (_, array) in _found(where, data).items()}
+    return {name: array for name, (_, array) in _members(where, data).items()}
 
 
 def places_of(data: Data) -> dict[str, int]:
-    """Where in a file of :func:`npz_bytes` the elements of each array begin."""
-    return {name: place for name, (place, _) in _found("the file", bytes(data)).items()}
+    """The offsets of the elements of each array in a file of :func:`npz_bytes`."""
+    return {name: place for name, (place, _) in _members("the file", bytes(data)).items()}
 
 
-def _found(where: str, data: bytes) -> dict[str, tuple[int, Array]]:
-    found: dict[str, tuple[int, Array]] = {}
+def _members(where: str, data: bytes) -> dict[str, tuple[int, Array]]:
+    arrays: dict[str, tuple[int, Array]] = {}
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.infolist()
@@ -74,7 +74,7 @@ def _found(where: str, data: bytes) -> dict[str, tuple[int, Array]]:
                 raise ArtefactError(f"{where} must hold the bytes that it announces; its members would be larger")
             for member in members:
                 name = member.filename.removesuffix(".npy")
-                if name == member.filename or name in found:
+                if name == member.filename or name in arrays:
                     raise ArtefactError(f"{where} must hold arrays of different names, not {member.filename!r:.60}")
                 if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
                     raise ArtefactError(f"{where}: {name} must be neither compressed nor encrypted")
@@ -82,10 +82,10 @@ def _found(where: str, data: bytes) -> dict[str, tuple[int, Array]]:
                 if zlib.crc32(content) != member.CRC:
                     raise ArtefactError(f"{where}: {name} must have the checksum that it names; it was changed")
                 begin, array = _array(f"{where}: {name}", content)
-                found[name] = member.header_offset + _skipped(data, member) + begin, array
+                arrays[name] = member.header_offset + _skipped(data, member) + begin, array
     except (struct.error, zipfile.BadZipFile, EOFError, NotImplementedError, OSError, RuntimeError) as error:
         raise ArtefactError(f"{where} must be a zip file of arrays, which it is not: {error}") from error
-    return found
+    return arrays
 
 
 def _skipped(data: Data, member: zipfile.ZipInfo) -> int:

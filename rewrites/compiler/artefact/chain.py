@@ -1,4 +1,4 @@
-"""Chains of rule applications as JSON: explanations of every output, for a checker that has nothing else.
+"""Chains of rule applications as JSON: explanations of every output, all that their checker needs.
 
 Terms are a table in which operands come first; lines and substitutions refer to terms by their numbers.  What is read
 is a claim and nothing more: it counts once :func:`rewrites.egraph.graph_checker.check_graphs` has accepted it.
@@ -54,7 +54,7 @@ class _Table:
 
 
 def chain_json(explanations: Mapping[str, Explanation]) -> dict[str, Any]:
-    """Explanations by the outputs that they are of, as JSON.
+    """Explanations by output, as JSON.
 
     Lines that several outputs share are written once for each of them.
     """
@@ -71,11 +71,11 @@ def chain_json(explanations: Mapping[str, Explanation]) -> dict[str, Any]:
 
 
 def _line_json(table: _Table, line: Line) -> dict[str, Any]:
-    told: dict[str, Any] = {"before": table.term(line.before), "after": table.term(line.after)}
+    ends: dict[str, Any] = {"before": table.term(line.before), "after": table.term(line.after)}
     if isinstance(line.reason, Congruence):
-        return told | {"operands": [_links_json(chain) for chain in line.reason.operands]}
+        return ends | {"operands": [_links_json(chain) for chain in line.reason.operands]}
     given = line.reason.substitution
-    return told | {
+    return ends | {
         "rule": table.rule(line.reason.rule),
         "given": {name: table.term(operand) for name, operand in given.operands},
         "values": {name: _value_json(value) for name, value in given.values},
@@ -99,20 +99,20 @@ def chain_value(where: str, value: object) -> dict[str, Explanation]:
         if len(items(f"{where}: a rule", item)) != 2:
             raise ArtefactError(f"{where}: a rule must have a name and a certificate, not {item!r:.60}")
         rules.append(Rule(text(f"{where}: a rule", item[0]), text(f"{where}: a certificate", item[1])))
-    found = {}
-    for name, told in field(f"{where}: outputs", content["outputs"], dict, "an object").items():
+    explanations = {}
+    for name, document in field(f"{where}: outputs", content["outputs"], dict, "an object").items():
         place = f"{where}: output {name}"
-        explained = record(place, told, ("start", "end", "lines", "chain"))
+        explained = record(place, document, ("start", "end", "lines", "chain"))
         lines = items(f"{place}: lines", explained["lines"])
         if len(lines) > MOST_TERMS:
             raise ArtefactError(f"{place} must have at most {MOST_TERMS} lines, not {len(lines)}")
-        found[name] = Explanation(
+        explanations[name] = Explanation(
             terms[natural(place, explained["start"], len(terms))],
             terms[natural(place, explained["end"], len(terms))],
             tuple(_line(f"{place}: line {k}", line, terms, rules) for k, line in enumerate(lines)),
             _links(f"{place}: chain", explained["chain"], len(lines)),
         )
-    return found
+    return explanations
 
 
 def _terms(where: str, value: object) -> list[Term]:
@@ -132,23 +132,23 @@ def _terms(where: str, value: object) -> list[Term]:
 
 
 def _line(where: str, value: object, terms: list[Term], rules: list[Rule]) -> Line:
-    told = field(where, value, dict, "an object")
-    if "operands" in told:
-        told = record(where, told, ("before", "after", "operands"))
-        chains = items(where, told["operands"])
+    content = field(where, value, dict, "an object")
+    if "operands" in content:
+        content = record(where, content, ("before", "after", "operands"))
+        chains = items(where, content["operands"])
         reason: RuleApplication | Congruence = Congruence(tuple(_links(where, c, MOST_TERMS) for c in chains))
     else:
-        told = record(where, told, ("before", "after", "rule", "given", "values"))
-        given = field(f"{where}: given", told["given"], dict, "an object of terms")
-        values = field(f"{where}: values", told["values"], dict, "an object of values")
+        content = record(where, content, ("before", "after", "rule", "given", "values"))
+        given = field(f"{where}: given", content["given"], dict, "an object of terms")
+        values = field(f"{where}: values", content["values"], dict, "an object of values")
         reason = RuleApplication(
-            rules[natural(f"{where}: rule", told["rule"], len(rules))],
+            rules[natural(f"{where}: rule", content["rule"], len(rules))],
             Substitution.of(
                 {name: terms[natural(f"{where}: {name}", t, len(terms))] for name, t in given.items()},
                 {name: _value(f"{where}: {name}", v) for name, v in values.items()},
             ),
         )
-    before, after = (terms[natural(f"{where}: {end}", told[end], len(terms))] for end in ("before", "after"))
+    before, after = (terms[natural(f"{where}: {end}", content[end], len(terms))] for end in ("before", "after"))
     return Line(before, after, reason)
 
 

@@ -1,4 +1,4 @@
-"""A compiled model checked: everything that it says is made again and compared, nothing of it is believed.
+"""The check of a compiled model: all its content is generated again and compared; none of it is trusted.
 
 What is relied on: the front end, the certificates (the gate says that they are live, ``ilaverify check`` that they are
 proofs), the checker of explanations, the mappings' own fragments, and the checker of memory plans.  Quantisation and
@@ -32,7 +32,7 @@ __all__ = ["check_compiled"]
 
 
 def check_compiled(compiled: Compiled, entries: Mapping[str, Entry], proofs: Path) -> Iterator[Check]:
-    """Checks a compiled model against the certificates in ``proofs``, one thing after the other.
+    """Checks a compiled model against the certificates in ``proofs``, part by part.
 
     ``entries`` are all claims that are known.
     """
@@ -48,19 +48,19 @@ def _certificates(compiled: Compiled, gate: Gate, unknown: list[str]) -> Check:
     problems = [f"{name}: there is no claim of this name" for name in unknown]
     problems += [f"{name}: {reason}" for name, reason in gate.left_out.items()]
     for name, admission in gate.admitted.items():
-        told = compiled.certificates[name]
-        if admission.digest != told.digest:
+        quoted = compiled.certificates[name]
+        if admission.digest != quoted.digest:
             problems.append(
-                f"{name}: the model rests on the certificate {told.digest[:12]}, and there is another one, "
+                f"{name}: the model rests on the certificate {quoted.digest[:12]}, and there is another one, "
                 f"{admission.digest[:12]}; compile the model again"
             )
-        said = (
+        current = (
             admission.subject.kind,
             admission.claim.statement,
             admission.claim.size_domain,
             admission.claim.equality.value,
         )
-        if said != (told.kind, told.statement, told.size_domain, told.equality):
+        if current != (quoted.kind, quoted.statement, quoted.size_domain, quoted.equality):
             problems.append(f"{name}: the model must quote the claim as it is")
     joints = [joints_of(i) for i in compiled.implementations.values()]
     needed = {name for i in compiled.implementations.values() for name in i.claims}.union(*joints)
@@ -68,21 +68,25 @@ def _certificates(compiled: Compiled, gate: Gate, unknown: list[str]) -> Check:
         f"{name}: programs rest on it, and the model does not name its certificate"
         for name in sorted(needed - set(compiled.certificates))
     ]
-    made = compiled.implementations.values()
-    programs = {mapping.name: mapping for i in made for mapping in i.mappings if mapping.name in gate.admitted}
+    implementations = compiled.implementations.values()
+    programs = {
+        mapping.name: mapping for i in implementations for mapping in i.mappings if mapping.name in gate.admitted
+    }
     problems += [
         f"{name}: its programs must be those that the certificate is of; they are others"
         for name, mapping in sorted(programs.items())
         if not is_program_of(mapping, gate.admitted[name].subject.semantics())
     ]
-    problems += [f"{name}: a program is none of it: {why}" for found in joints for name, why in found.items() if why]
+    problems += [
+        f"{name}: a program is none of it: {why}" for reasons in joints for name, why in reasons.items() if why
+    ]
     problems += [
         f"{problem[0]}: {problem[1]}"
-        for i in made
+        for i in implementations
         for mapping in i.mappings
         if (problem := joint_problem(operator_of(i), mapping, gate)) is not None and problem[0] in gate.admitted
     ]
-    rules = {slug(rule.name): rule for i in made for rule in i.rules}
+    rules = {slug(rule.name): rule for i in implementations for rule in i.rules}
     problems += [
         f"{name}: the rule that programs rest on must be the one that the certificate is of; it is another"
         for name, rule in sorted(rules.items())
@@ -102,7 +106,7 @@ def _chain(compiled: Compiled, gate: Gate) -> Check:
         for rule, count in explanation.rules().items():
             applied[rule] = applied.get(rule, 0) + count
     distinct = f"{len(applied)} rule{'' if len(applied) == 1 else 's'}"
-    told = f"{sum(applied.values())} applications of {distinct} lead from the model to the compiled graph"
+    summary = f"{sum(applied.values())} applications of {distinct} lead from the model to the compiled graph"
     try:
         source = _imported(compiled)
         constants = Constants(source.constants)
@@ -116,13 +120,13 @@ def _chain(compiled: Compiled, gate: Gate) -> Check:
         )
         check_graphs(source, compiled.rewritten, explanations, sides_of(rules.rewrites))
     except (ArtefactError, EGraphError, GraphError) as error:
-        return Check("chain of rules", told, (str(error),))
+        return Check("chain of rules", summary, (str(error),))
     notions = [rules.equalities[rule.name] for rule in applied]
     weakest = weakest_of(notions)
     if weakest is not compiled.equality:
         problem = f"the equality must be that of the weakest rule, {weakest.value}, not {compiled.equality.value}"
-        return Check("chain of rules", told, (problem,))
-    return Check("chain of rules", told)
+        return Check("chain of rules", summary, (problem,))
+    return Check("chain of rules", summary)
 
 
 def _imported(compiled: Compiled) -> Graph:
@@ -130,7 +134,7 @@ def _imported(compiled: Compiled) -> Graph:
 
 
 def _folding(compiled: Compiled) -> Check:
-    told = "what depends on constants alone was computed, and nothing else was changed"
+    summary = "what depends on constants alone was computed, and nothing else was changed"
     again = folded(compiled.rewritten)
     same = (
         again.nodes == compiled.graph.nodes
@@ -138,4 +142,4 @@ def _folding(compiled: Compiled) -> Check:
         and dict(again.outputs) == dict(compiled.graph.outputs)
     )
     problem = "the compiled graph must be the rewritten one with its constants computed; it is another"
-    return Check("constants", told, () if same else (problem,))
+    return Check("constants", summary, () if same else (problem,))

@@ -1,6 +1,6 @@
-"""What can be checked of a compiled model without its certificates: it is made again and compared.
+"""The checks of a compiled model that need no certificates: its content is generated again and compared.
 
-Runs do this before they execute anything, so that it needs neither solvers nor rules.
+Runs do this before they execute anything, so it uses neither solvers nor rules.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ __all__ = ["Check", "check_contents"]
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was checked: what, what was found in a few words, and what is wrong (nothing, if it holds)."""
+    """The check of one part: ``what`` it is, a ``summary`` of its content, and its ``problems`` (none if it passes)."""
 
     what: str
-    told: str
+    summary: str
     problems: tuple[str, ...] = ()
 
 
@@ -60,14 +60,16 @@ def _same(one: Template, other: Template) -> bool:
 
 
 def _plan(compiled: Compiled) -> Check:
-    told = f"{len(compiled.plan.addresses)} host tensors have places in {compiled.plan.peak:,} bytes, and none overlap"
+    summary = (
+        f"{len(compiled.plan.addresses)} host tensors have places in {compiled.plan.peak:,} bytes, and none overlap"
+    )
     if host_problem(compiled.graph) != compiled.problem:
-        return Check("memory plan", told, ("the plan must be one for the tensors of this graph; it is for others",))
+        return Check("memory plan", summary, ("the plan must be one for the tensors of this graph; it is for others",))
     try:
         check_memory_plan(compiled.problem, compiled.plan)
     except PlanError as error:
-        return Check("memory plan", told, (str(error),))
-    return Check("memory plan", told)
+        return Check("memory plan", summary, (str(error),))
+    return Check("memory plan", summary)
 
 
 def _summary(compiled: Compiled) -> Check:

@@ -1,7 +1,7 @@
-"""The directory of an artefact: written whole or not at all, replaced only if it is one, read without belief.
+"""The directory of an artefact: written whole or not at all, replaced only if it is one, and read as untrusted.
 
-``model.json`` names every other file with its SHA-256, and holds its own digest; so that one digest is over all.  A
-directory with a file more or less, or with a byte that differs, is refused.
+``model.json`` names every other file with its SHA-256, and holds its own digest; so one digest covers all.  A directory
+with an extra or missing file, or a byte that differs, is refused.
 """
 
 from __future__ import annotations
@@ -41,30 +41,30 @@ def write_directory(directory: Path, content: Mapping[str, Any], files: Mapping[
 
     A file may be a function that gives its bytes: then they are in memory only while they are written.
 
-    The directory appears with all its files, under its name, or not at all.  An artefact that is there is replaced.
+    The directory appears with all its files, under its name, or not at all.  An existing artefact is replaced.
     Raises ArtefactError as :func:`may_write` does, and OSError as the file system does.
     """
     may_write(directory)
-    told: dict[str, Any] = {**content, "schema": SCHEMA, "files": {}}
+    document: dict[str, Any] = {**content, "schema": SCHEMA, "files": {}}
     directory.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f".{directory.name}."))
+    temporary = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f".{directory.name}."))
     try:
         for name, data in files.items():
-            told["files"][name] = _write(made / name, data() if callable(data) else data)
-        told["digest"] = _digest(told)
-        _write(made / MODEL, (canonical_text(told) + "\n").encode("ascii"))
-        os.chmod(made, 0o755)
-        _replace(directory, made)
+            document["files"][name] = _write(temporary / name, data() if callable(data) else data)
+        document["digest"] = _digest(document)
+        _write(temporary / MODEL, (canonical_text(document) + "\n").encode("ascii"))
+        os.chmod(temporary, 0o755)
+        _replace(directory, temporary)
     except BaseException as error:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
         if isinstance(error, OSError) and error.strerror and error.filename is None:
             raise OSError(error.errno, error.strerror, str(directory)) from error
         raise
-    return str(told["digest"])
+    return str(document["digest"])
 
 
 def _write(path: Path, data: Data) -> str:
-    """Writes a file for good, and gives its digest."""
+    """Writes a file through to disk, and gives its digest."""
     path.parent.mkdir(exist_ok=True)
     with path.open("wb") as file:
         file.write(data)
@@ -73,16 +73,16 @@ def _write(path: Path, data: Data) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _replace(directory: Path, made: Path) -> None:
-    """Puts a finished directory in a place that is free, empty, or an artefact's."""
+def _replace(directory: Path, temporary: Path) -> None:
+    """Moves the finished ``temporary`` to a path that is free, an empty directory, or an artefact."""
     may_write(directory)
     if not directory.exists():
-        os.rename(made, directory)
+        os.rename(temporary, directory)
         return
     old = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f".{directory.name}."))
     os.rename(directory, old)  # an empty directory may be replaced by a rename
     try:
-        os.rename(made, directory)
+        os.rename(temporary, directory)
     except BaseException:
         os.rename(old, directory)
         raise
@@ -90,7 +90,7 @@ def _replace(directory: Path, made: Path) -> None:
 
 
 def may_write(directory: Path) -> None:
-    """Raises ArtefactError where something is that is neither an empty directory nor an artefact."""
+    """Raises ArtefactError where the path exists and is neither an empty directory nor an artefact."""
     if directory.is_symlink() or (directory.exists() and not directory.is_dir()):
         raise ArtefactError(
             f"{directory} must be a directory or a new name, but there is something else; name another place"
@@ -113,9 +113,9 @@ def is_artefact(directory: Path) -> bool:
 
 
 def read_directory(directory: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The content of ``model.json`` and the bytes of all other files, every digest computed anew.
+    """The content of ``model.json`` and the bytes of all other files, every digest checked.
 
-    Raises ArtefactError where something is missing, too much, changed or of another format.
+    Raises ArtefactError where something is missing, superfluous, changed or of another format.
     """
     if not directory.is_dir():
         raise ArtefactError(
@@ -160,36 +160,36 @@ def _model(path: Path) -> dict[str, Any]:
         content = json.loads(data.decode("ascii"))
     except (ValueError, RecursionError) as error:
         raise ArtefactError(f"{path}: the description of a compiled model must be JSON text: {error}") from error
-    found = field(f"{path}: the description of a compiled model", content, dict, "a JSON object")
-    if found.get("schema") != SCHEMA:
+    document = field(f"{path}: the description of a compiled model", content, dict, "a JSON object")
+    if document.get("schema") != SCHEMA:
         raise ArtefactError(
-            f"{path}: schema must be {SCHEMA}, not {found.get('schema')!r:.60}; compile the model with this version"
+            f"{path}: schema must be {SCHEMA}, not {document.get('schema')!r:.60}; compile the model with this version"
         )
     try:
-        canonical = canonical_text(found) + "\n"
+        canonical = canonical_text(document) + "\n"
     except ValueError as error:
         raise ArtefactError(f"{path}: numbers must be finite: {error}") from error
     if canonical.encode("ascii") != data:
         raise ArtefactError(f"{path}: the text must be in canonical form; the file was edited or reformatted")
-    return found
+    return document
 
 
 def _listing(directory: Path) -> set[str]:
     """All files below a directory by relative name; at most MOST_FILES of them, directories that are links included."""
-    found: set[str] = set()
+    listing: set[str] = set()
     for parent, folders, names in os.walk(directory):
         base = Path(parent)
         links = [f for f in folders if (base / f).is_symlink()]
         empty = [f for f in folders if f not in links and not any((base / f).iterdir())]
         for name in (*names, *links, *empty):
-            found.add((base / name).relative_to(directory).as_posix())
-            if len(found) > MOST_FILES + 1:
+            listing.add((base / name).relative_to(directory).as_posix())
+            if len(listing) > MOST_FILES + 1:
                 raise ArtefactError(f"{directory} must hold at most {MOST_FILES} files")
-    return found
+    return listing
 
 
 def _bytes(path: Path, most: int) -> bytes:
-    """The bytes of a regular file, which no symbolic link leads to."""
+    """The bytes of a regular file; raises ArtefactError for symbolic links."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:

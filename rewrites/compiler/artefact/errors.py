@@ -1,6 +1,6 @@
-"""The error of everything that reads or writes artefacts, and what documents of unknown origin are asked for.
+"""The error of all that reads or writes artefacts, and the checks of values in untrusted documents.
 
-A reader believes nothing: every value is looked at before it is used, and what is wrong is named with its place.
+Every value is checked before it is used, and messages say where it stands.
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ def field(where: str, value: object, kind: type[T], what: str) -> T:
 
 def record(where: str, value: object, keys: Iterable[str]) -> dict[str, Any]:
     """An object with exactly these keys; raises ArtefactError otherwise."""
-    found = field(where, value, dict, "an object")
-    wanted = set(keys)
-    if set(found) != wanted:
-        raise ArtefactError(
-            f"{where} must have exactly the keys {', '.join(sorted(wanted))}, not {', '.join(sorted(found)) or 'none'}"
-        )
-    return found
+    content = field(where, value, dict, "an object")
+    expected = set(keys)
+    if set(content) != expected:
+        present = ", ".join(sorted(content)) or "none"
+        raise ArtefactError(f"{where} must have exactly the keys {', '.join(sorted(expected))}, not {present}")
+    return content
 
 
 def items(where: str, value: object) -> list[Any]:
@@ -47,7 +46,7 @@ def text(where: str, value: object) -> str:
 
 def natural(where: str, value: object, below: int) -> int:
     """A natural number below a limit; raises ArtefactError otherwise."""
-    found = field(where, value, int, "a natural number")
-    if not 0 <= found < below:
-        raise ArtefactError(f"{where} must be a natural number below {below}, not {found}")
-    return found
+    number = field(where, value, int, "a natural number")
+    if not 0 <= number < below:
+        raise ArtefactError(f"{where} must be a natural number below {below}, not {number}")
+    return number

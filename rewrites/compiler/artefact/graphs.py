@@ -1,4 +1,4 @@
-"""Graphs, types, attributes and terms as JSON, and back without belief in the document.
+"""Graphs, types, attributes and terms as JSON, and back from untrusted documents.
 
 Numbers that JSON has no text for (infinities, -0.0 apart from 0) are texts: a float is ``{"float": "0.1"}`` with
 Python's shortest text, a tuple a list, a type ``["float32", [1, 3]]``.  A graph that is read has the types that its
@@ -31,7 +31,7 @@ _DEPTH = 8  # how deep tuples of attributes are nested
 
 
 def attribute_json(value: object) -> Any:
-    """An attribute as JSON; raises ArtefactError for what no attribute is."""
+    """An attribute as JSON; raises ArtefactError for other values."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -48,12 +48,12 @@ def attribute_value(where: str, value: object, depth: int = 0) -> Attribute:
     if isinstance(value, list) and depth < _DEPTH:
         return tuple(attribute_value(where, v, depth + 1) for v in value)
     if isinstance(value, dict) and set(value) == {"float"}:
-        told = text(where, value["float"])
+        literal = text(where, value["float"])
         try:
-            number = float(told)
+            number = float(literal)
         except ValueError as error:
-            raise ArtefactError(f"{where} must be the text of a number, not {told!r:.60}") from error
-        if repr(number) == told:
+            raise ArtefactError(f"{where} must be the text of a number, not {literal!r:.60}") from error
+        if repr(number) == literal:
             return number
     raise ArtefactError(f"{where} must be an attribute as compile writes them, not {value!r:.60}")
 
@@ -65,8 +65,8 @@ def attributes_json(attributes: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
 
 def attributes_value(where: str, value: object) -> tuple[tuple[str, Attribute], ...]:
     """Named attributes, sorted by name, from JSON."""
-    found = field(where, value, dict, "an object of attributes")
-    return tuple((name, attribute_value(f"{where}: {name}", found[name])) for name in sorted(found))
+    attributes = field(where, value, dict, "an object of attributes")
+    return tuple((name, attribute_value(f"{where}: {name}", attributes[name])) for name in sorted(attributes))
 
 
 def type_json(of: TensorType) -> list[Any]:
@@ -75,7 +75,7 @@ def type_json(of: TensorType) -> list[Any]:
 
 
 def type_value(where: str, value: object) -> TensorType:
-    """A type from JSON; raises ArtefactError for what is none."""
+    """A type from JSON; raises ArtefactError for other values."""
     parts = items(where, value)
     if len(parts) != 2:
         raise ArtefactError(f"{where} must be a type: element type and extents, not {value!r:.60}")
@@ -110,8 +110,8 @@ def graph_value(where: str, value: object, constants: Mapping[str, Array]) -> Gr
     """A graph from JSON, with the data of its constants by digest.
 
     Raises ArtefactError where an operand is no earlier node, a type is not what the operator's rule gives, an input or
-    output is no node, or a constant's data are missing or of another type.  Whether data have the digest that they
-    are filed under is the caller's to know.
+    output is no node, or a constant's data are missing or of another type.  The caller must have checked the digests of
+    ``constants``.
     """
     content = record(where, value, ("nodes", "inputs", "outputs"))
     given = items(f"{where}: nodes", content["nodes"])
@@ -121,13 +121,13 @@ def graph_value(where: str, value: object, constants: Mapping[str, Array]) -> Gr
     origins: list[str] = []
     for number, item in enumerate(given):
         place = f"{where}: node {number}"
-        told = record(place, item, ("operator", "operands", "attributes", "type", "origin"))
-        operands = tuple(natural(f"{place}: an operand", o, number) for o in items(place, told["operands"]))
-        attributes = attributes_value(place, told["attributes"])
-        node = Node(text(place, told["operator"]), operands, attributes, type_value(place, told["type"]))
+        entry = record(place, item, ("operator", "operands", "attributes", "type", "origin"))
+        operands = tuple(natural(f"{place}: an operand", o, number) for o in items(place, entry["operands"]))
+        attributes = attributes_value(place, entry["attributes"])
+        node = Node(text(place, entry["operator"]), operands, attributes, type_value(place, entry["type"]))
         _check_type(place, node, nodes, constants)
         nodes.append(node)
-        origins.append(text(place, told["origin"]))
+        origins.append(text(place, entry["origin"]))
     inputs = _ends(f"{where}: inputs", content["inputs"], len(nodes))
     outputs = _ends(f"{where}: outputs", content["outputs"], len(nodes))
     named = {i: str(dict(n.attributes)["name"]) for i, n in enumerate(nodes) if n.operator == "input"}
@@ -135,8 +135,8 @@ def graph_value(where: str, value: object, constants: Mapping[str, Array]) -> Gr
         raise ArtefactError(f"{where}: inputs must be the nodes that are inputs, under their names")
     if not outputs:
         raise ArtefactError(f"{where} must have an output")
-    wanted = {str(dict(n.attributes)["digest"]) for n in nodes if n.operator == "constant"}
-    return Graph(tuple(nodes), inputs, outputs, {d: constants[d] for d in sorted(wanted)}, tuple(origins))
+    digests = {str(dict(n.attributes)["digest"]) for n in nodes if n.operator == "constant"}
+    return Graph(tuple(nodes), inputs, outputs, {d: constants[d] for d in sorted(digests)}, tuple(origins))
 
 
 def _check_type(place: str, node: Node, earlier: list[Node], constants: Mapping[str, Array]) -> None:
@@ -144,13 +144,13 @@ def _check_type(place: str, node: Node, earlier: list[Node], constants: Mapping[
         key = {"input": "name", "constant": "digest"}[node.operator]
         if node.operands or [name for name, _ in node.attributes] != [key]:
             raise ArtefactError(f"{place}: {node.operator} must have no operands, and the attribute {key} only")
-        told = text(f"{place}: {key}", node.attributes[0][1])
+        attribute = text(f"{place}: {key}", node.attributes[0][1])
         if node.operator == "constant":
-            if told not in constants:
-                raise ArtefactError(f"{place}: the data of the constant {told[:12]} must be there; they are not")
-            if type_of(constants[told]) != node.type:
+            if attribute not in constants:
+                raise ArtefactError(f"{place}: the data of the constant {attribute[:12]} must be there; they are not")
+            if type_of(constants[attribute]) != node.type:
                 raise ArtefactError(
-                    f"{place}: the constant must be {type_of(constants[told])}, as its data are, not {node.type}"
+                    f"{place}: the constant must be {type_of(constants[attribute])}, as its data are, not {node.type}"
                 )
         return
     try:
@@ -162,5 +162,5 @@ def _check_type(place: str, node: Node, earlier: list[Node], constants: Mapping[
 
 
 def _ends(where: str, value: object, count: int) -> dict[str, int]:
-    found = field(where, value, dict, "an object of node numbers")
-    return {name: natural(f"{where}: {name}", number, count) for name, number in found.items()}
+    ends = field(where, value, dict, "an object of node numbers")
+    return {name: natural(f"{where}: {name}", number, count) for name, number in ends.items()}

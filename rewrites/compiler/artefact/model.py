@@ -35,7 +35,7 @@ from .errors import ArtefactError, items, natural, record, text
 from .errors import field as typed
 from .graphs import graph_json, graph_value
 from .plans import plans_json, plans_value
-from .shared import made_again, shared_json
+from .shared import shared_json, shared_value
 from .sources.front_end import CONSTANTS, FRONT_ENDS, FrontEnd, Source
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ __all__ = ["Certified", "Compiled", "OnHost", "read_compiled", "write_compiled"]
 
 @dataclass(frozen=True)
 class Certified:
-    """A claim that a compiled model rests on, as its certificate says it; ``uses`` counts applications or programs."""
+    """A claim that a compiled model rests on, as in its certificate; ``uses`` counts applications or programs."""
 
     kind: str
     digest: str
@@ -70,11 +70,11 @@ class Compiled:
     """A compiled model.
 
     ``rewritten`` is the graph that ``explanations`` lead to from the imported ``source``; ``graph`` is the same with
-    what depends on constants alone computed, which is done again when it is read.  ``implementations`` are those of the
-    accelerator nodes of ``graph``, with their constant operands, and ``programs`` the programs of their calls.
-    ``front_end`` is the name of what read it, ``package`` the distribution or module that has this one, empty for ours.
+    its constant nodes folded, which reading does again.  ``implementations`` are those of the accelerator nodes of
+    ``graph``, with their constant operands, and ``programs`` the programs of their calls. ``front_end`` is the name of
+    the front end that read it, ``package`` the distribution or module that this one is from, empty for ours.
     ``settings`` say how it was compiled, ``left_out`` which claims did not pass the gate and why.  ``summary`` is the
-    text of SUMMARY.md, ``digest`` one over everything: both are empty before writing.
+    text of SUMMARY.md, ``digest`` covers everything: both are empty before writing.
     """
 
     source: Source = field(repr=False)
@@ -131,8 +131,7 @@ def write_compiled(directory: Path, compiled: Compiled, summary: str) -> str:
             name = f"programs/{number}-{k}.npz"
             files[name] = partial(_program_bytes, program)
             calls.append({**call.as_json(), "program": name})
-        told = {"node": number, "quantisation": dict(implementation.quantisation), "calls": calls}
-        accelerated.append(told)
+        accelerated.append({"node": number, "quantisation": dict(implementation.quantisation), "calls": calls})
     shared = shared_json(compiled.rewritten.constants, compiled.source.tensors)
     constants = {name: array for name, array in compiled.rewritten.constants.items() if name not in shared}
     data = npz_bytes({**compiled.source.tensors, **constants})
@@ -178,10 +177,10 @@ def _json(content: object) -> bytes:
 
 
 def read_compiled(directory: Path, known: Mapping[str, Callable[[], Backend]]) -> Compiled:
-    """A compiled model from its directory, with every digest computed anew and every form checked.
+    """A compiled model from its directory, with every digest and form checked.
 
-    ``known`` are accelerators by name, of which those that the model names are loaded.  What it says of proofs is not
-    checked here: see :mod:`.checking`.  Explanations are read when they are looked at.  Raises ArtefactError for what
+    ``known`` are accelerators by name; only those that the model names are loaded.  Its proofs are not checked here:
+    see :mod:`.checking`.  Explanations are read on first use.  Raises ArtefactError for what
     :func:`write_compiled` would not have written.
     """
     content, files = read_directory(directory)
@@ -198,7 +197,7 @@ def read_compiled(directory: Path, known: Mapping[str, Callable[[], Backend]]) -
     for digest, array in stored.items():
         if digest_of(array) != digest:
             raise ArtefactError(f"{directory / CONSTANTS}: the array {digest[:12]} must have that digest")
-    constants = {**stored, **made_again(f"{where}: shared", content["shared"], stored)}
+    constants = {**stored, **shared_value(f"{where}: shared", content["shared"], stored)}
     chain = record(
         str(directory / "chain.json"), _parsed(directory / "chain.json", files), ("rewritten", "explanations")
     )
@@ -231,9 +230,9 @@ def read_compiled(directory: Path, known: Mapping[str, Callable[[], Backend]]) -
         rewritten,
         _Explained(f"{directory / 'chain.json'}: explanations", chain["explanations"]),
         _equality(where, content["equality"]),
-        {name: _certified(f"{where}: certificate of {name}", told) for name, told in certificates.items()},
+        {name: _certified(f"{where}: certificate of {name}", claim) for name, claim in certificates.items()},
         {name: text(f"{where}: left_out", reason) for name, reason in left_out.items()},
-        tuple(_on_host(f"{where}: host", told) for told in items(f"{where}: host", content["host"])),
+        tuple(_on_host(f"{where}: host", entry) for entry in items(f"{where}: host", content["host"])),
         implementations,
         programs,
         problem,
@@ -245,26 +244,26 @@ def read_compiled(directory: Path, known: Mapping[str, Callable[[], Backend]]) -
 
 
 class _Explained(Mapping[str, "Explanation"]):
-    """Explanations that are read when somebody looks at them, for a run does not; raises ArtefactError then."""
+    """Explanations that are read on first use, as runs need none; raises ArtefactError then."""
 
     def __init__(self, where: str, document: object) -> None:
         self.where, self.document = where, document
 
     @cached_property
-    def found(self) -> Mapping[str, Explanation]:
-        """The explanations by the outputs that they are of."""
+    def explanations(self) -> Mapping[str, Explanation]:
+        """The explanations by output."""
         from .chain import chain_value
 
         return chain_value(self.where, self.document)
 
     def __getitem__(self, name: str) -> Explanation:
-        return self.found[name]
+        return self.explanations[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.found)
+        return iter(self.explanations)
 
     def __len__(self) -> int:
-        return len(self.found)
+        return len(self.explanations)
 
 
 def _summary(directory: Path, files: Mapping[str, bytes]) -> str:
@@ -276,22 +275,22 @@ def _summary(directory: Path, files: Mapping[str, bytes]) -> str:
 
 def _parsed(path: Path, files: Mapping[str, bytes]) -> Any:
     try:
-        found = json.loads(files[path.name].decode("ascii"))
-        canonical = _json(found)
+        document = json.loads(files[path.name].decode("ascii"))
+        canonical = _json(document)
     except (ValueError, RecursionError) as error:
         raise ArtefactError(f"{path} must be JSON text: {error}") from error
     if canonical != files[path.name]:
         raise ArtefactError(f"{path}: the text must be in canonical form; the file was edited or reformatted")
-    return found
+    return document
 
 
 def _options(where: str, value: object, backends: Sequence[Backend]) -> Options:
     choices = [choice.name for backend in backends for choice in backend.choices]
-    told = record(where, value, (*choices, "as_published", "headroom"))
-    published = typed(f"{where}: as_published", told["as_published"], bool, "true or false")
-    headroom = typed(f"{where}: headroom", told["headroom"], float, "a number")
+    content = record(where, value, (*choices, "as_published", "headroom"))
+    published = typed(f"{where}: as_published", content["as_published"], bool, "true or false")
+    headroom = typed(f"{where}: headroom", content["headroom"], float, "a number")
     try:
-        options = Options(published, headroom, {name: told[name] for name in choices})
+        options = Options(published, headroom, {name: content[name] for name in choices})
         chosen(backends, options)
     except ValueError as error:
         raise ArtefactError(f"{where}: {error}") from error
@@ -325,16 +324,18 @@ def _equality(where: str, value: object) -> Equality:
 
 
 def _certified(where: str, value: object) -> Certified:
-    told = record(where, value, ("kind", "digest", "statement", "size_domain", "equality", "uses"))
+    content = record(where, value, ("kind", "digest", "statement", "size_domain", "equality", "uses"))
     kind, digest, statement, sizes, equality = (
-        text(where, told[key]) for key in ("kind", "digest", "statement", "size_domain", "equality")
+        text(where, content[key]) for key in ("kind", "digest", "statement", "size_domain", "equality")
     )
-    return Certified(kind, digest, statement, sizes, equality, natural(f"{where}: uses", told["uses"], 1 << 31))
+    return Certified(kind, digest, statement, sizes, equality, natural(f"{where}: uses", content["uses"], 1 << 31))
 
 
 def _on_host(where: str, value: object) -> OnHost:
-    told = record(where, value, ("operator", "count", "reason"))
-    return OnHost(text(where, told["operator"]), natural(where, told["count"], 1 << 31), text(where, told["reason"]))
+    content = record(where, value, ("operator", "count", "reason"))
+    return OnHost(
+        text(where, content["operator"]), natural(where, content["count"], 1 << 31), text(where, content["reason"])
+    )
 
 
 def _implementations(
@@ -346,12 +347,12 @@ def _implementations(
     used: set[str] = set()
     for item in items(f"{directory / 'model.json'}: accelerated", value):
         where = f"{directory / 'model.json'}: accelerated"
-        told = record(where, item, ("node", "quantisation", "calls"))
-        number = natural(f"{where}: node", told["node"], len(graph.nodes))
+        content = record(where, item, ("node", "quantisation", "calls"))
+        number = natural(f"{where}: node", content["node"], len(graph.nodes))
         where = f"{where}: node {number}"
         if number in implementations:
             raise ArtefactError(f"{where} must be there once")
-        parameters = typed(f"{where}: quantisation", told["quantisation"], dict, "an object of integers")
+        parameters = typed(f"{where}: quantisation", content["quantisation"], dict, "an object of integers")
         for name, parameter in parameters.items():
             if abs(typed(f"{where}: {name}", parameter, int, "an integer")) > LARGEST_PARAMETER:
                 raise ArtefactError(f"{where}: {name} must be in -{LARGEST_PARAMETER} .. {LARGEST_PARAMETER}")
@@ -362,7 +363,7 @@ def _implementations(
             implementation.bind(constants_of(graph, node.operands))
         except (ArithmeticError, DoesNotFit, LookupError, TypeError, ValueError) as error:
             raise ArtefactError(f"{where} must be one that mappings implement: {error}") from error
-        calls = items(f"{where}: calls", told["calls"])
+        calls = items(f"{where}: calls", content["calls"])
         plain = [{k: v for k, v in typed(where, call, dict, "a call").items() if k != "program"} for call in calls]
         if canonical_text(plain) != canonical_text([call.as_json() for call in implementation.calls]):
             raise ArtefactError(f"{where}: calls must be those that follow from shapes and quantisation")

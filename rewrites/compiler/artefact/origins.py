@@ -8,9 +8,10 @@ __all__ = ["origin_text", "printable"]
 
 
 def origin_text(graph: Graph, number: int) -> str:
-    """Where a node stems from; where it was made by rules, the first later node that has an origin and depends on it.
+    """The origin of a node; for a node that rules introduced, that of the first later node that has one and depends on
+    it.
 
-    The latter is told as "towards ...".  Empty where there is neither.
+    The latter reads "towards ...".  Empty where there is neither.
     """
     if graph.origins[number]:
         return printable(graph.origins[number])
@@ -25,5 +26,5 @@ def origin_text(graph: Graph, number: int) -> str:
 
 
 def printable(text: str) -> str:
-    """A text whose characters a terminal only shows: others, which a model's author may put into names, are spaces."""
+    """A text with spaces for control characters, which names in a model may contain."""
     return "".join(c if c.isprintable() else " " for c in text)

@@ -1,7 +1,7 @@
 """Memory plans of a compiled model as JSON: places of the host's tensors, and the regions of every program.
 
-The regions of programs follow from the calls, so that what is read must be what is made again.  The host's plan is read
-as it is; whether it is one for the graph, and right, is checked in :mod:`.checking`.
+The regions of programs follow from the calls, and must be equal to those computed again.  The host's plan is read as it
+is; :mod:`.contents` checks that it is a correct plan for the graph.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ def plans_value(
     content = record(where, value, ("host", "devices"))
     if canonical_text(content["devices"]) != canonical_text(_devices_json(implementations)):
         raise ArtefactError(f"{where}: regions in devices must be those of the calls' programs; they are others")
-    told = record(
+    host = record(
         f"{where}: host", content["host"], ("unit", "capacity", "buffers", "peak", "lower_bound", "minimality")
     )
-    if told["unit"] != "bytes" or told["capacity"] is not None:
+    if host["unit"] != "bytes" or host["capacity"] is not None:
         raise ArtefactError(f"{where}: host tensors must be planned in bytes, without a limit")
-    given = items(f"{where}: buffers", told["buffers"])
+    given = items(f"{where}: buffers", host["buffers"])
     if len(given) > MOST_NODES:
         raise ArtefactError(f"{where} must have at most {MOST_NODES} buffers, not {len(given)}")
     buffers, addresses = [], {}
@@ -89,11 +89,11 @@ def plans_value(
             buffers.append(Buffer(**buffer))
         except (TypeError, ValueError) as error:
             raise ArtefactError(f"{where}: {error}") from error
-    if text(f"{where}: minimality", told["minimality"]) not in Minimality.__members__:
+    if text(f"{where}: minimality", host["minimality"]) not in Minimality.__members__:
         raise ArtefactError(f"{where}: minimality must be one of {', '.join(Minimality.__members__)}")
     try:
         problem = MemoryProblem(buffers)
     except ValueError as error:
         raise ArtefactError(f"{where}: {error}") from error
-    peak, bound = (natural(f"{where}: {key}", told[key], _LARGEST) for key in ("peak", "lower_bound"))
-    return problem, MemoryPlan(addresses, peak, bound, Minimality[told["minimality"]])
+    peak, bound = (natural(f"{where}: {key}", host[key], _LARGEST) for key in ("peak", "lower_bound"))
+    return problem, MemoryPlan(addresses, peak, bound, Minimality[host["minimality"]])

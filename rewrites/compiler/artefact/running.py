@@ -23,7 +23,7 @@ __all__ = ["Ran", "run_compiled"]
 
 @dataclass(frozen=True, eq=False)
 class Ran:
-    """What came of a node: its operands and result, what the accelerator tells of it, and how long it took."""
+    """The execution of a node: its operands and result, the accelerator's record of it, and how long it took."""
 
     number: int
     operands: tuple[Array, ...]
@@ -38,7 +38,7 @@ def run_compiled(
     """Every node in order; a value is dropped after its last use.
 
     Raises GraphError where an input is missing, unknown, or of another type, and where an accelerator's operand has a
-    number that is not finite: its formats have none for it.
+    number that is not finite: its formats have no code for it.
     """
     given = check_inputs(graph, inputs)
     last = {j: i for i, node in enumerate(graph.nodes) for j in node.operands}

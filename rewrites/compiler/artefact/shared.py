@@ -1,7 +1,7 @@
-"""Constants that are another array in another form: they are not stored but made when a compiled model is read.
+"""Constants that are another array in another form: they are not stored but derived when a compiled model is read.
 
-Importing transposes weights, for one.  Which of the model's tensors a constant is, and how, is written down; what is
-made so must have the constant's digest.
+Importing transposes weights, for example.  Which of the model's tensors a constant is, and in which form, is recorded;
+the derived array must have the constant's digest.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ir_semantics.graph.types import MOST_ELEMENTS, MOST_RANK, Array
 
 from .errors import ArtefactError, field, items, natural, text
 
-__all__ = ["made_again", "shared_json"]
+__all__ = ["shared_json", "shared_value"]
 
 LEAST_BYTES = 1024
 """Smaller constants are stored as they are."""
@@ -26,20 +26,20 @@ LEAST_BYTES = 1024
 def shared_json(constants: Mapping[str, Array], tensors: Mapping[str, Array]) -> dict[str, Any]:
     """The constants that are one of ``tensors``, reshaped and (matrices) perhaps transposed, by digest.
 
-    Each has the digest of the tensor, the shape before it is transposed, and whether it is.
+    Each is the digest of the tensor, the shape before transposition, and whether it is transposed.
     """
     by_size: dict[tuple[str, int], list[str]] = {}
     for digest, tensor in tensors.items():
         by_size.setdefault((tensor.dtype.str, tensor.size), []).append(digest)
-    found: dict[str, Any] = {}
+    forms: dict[str, Any] = {}
     for digest, constant in constants.items():
         if digest in tensors or constant.nbytes < LEAST_BYTES:
             continue
         candidates = by_size.get((constant.dtype.str, constant.size), ())
-        told = _form(constant, ((name, tensors[name]) for name in candidates))
-        if told is not None:
-            found[digest] = told
-    return found
+        form = _form(constant, ((name, tensors[name]) for name in candidates))
+        if form is not None:
+            forms[digest] = form
+    return forms
 
 
 def _form(constant: Array, tensors: Iterable[tuple[str, Array]]) -> list[Any] | None:
@@ -57,15 +57,15 @@ def _bits(array: Array) -> Array:
     return array if array.dtype == bool else array.view(f"u{array.dtype.itemsize}")
 
 
-def made_again(where: str, value: object, stored: Mapping[str, Array]) -> dict[str, Array]:
-    """The constants that :func:`shared_json` has told, from those that are stored.
+def shared_value(where: str, value: object, stored: Mapping[str, Array]) -> dict[str, Array]:
+    """The constants of :func:`shared_json`, from the arrays that are stored.
 
-    Raises ArtefactError for what it does not write, and where a constant has not the digest that it goes by.
+    Raises ArtefactError for what it does not write, and where a constant does not have its digest.
     """
-    found: dict[str, Array] = {}
-    for digest, told in field(where, value, dict, "an object of constants").items():
+    constants: dict[str, Array] = {}
+    for digest, form in field(where, value, dict, "an object of constants").items():
         place = f"{where}: {digest[:12]}"
-        parts = items(place, told)
+        parts = items(place, form)
         if len(parts) != 3 or type(parts[2]) is not bool or digest in stored:
             raise ArtefactError(f"{place} must be an array as one that is stored: digest, shape, transposed")
         name = text(place, parts[0])
@@ -77,5 +77,5 @@ def made_again(where: str, value: object, stored: Mapping[str, Array]) -> dict[s
         array = array.T if parts[2] else array
         if digest_of(array) != digest:
             raise ArtefactError(f"{place} must have the digest that it goes by; it is another array")
-        found[digest] = array
-    return found
+        constants[digest] = array
+    return constants

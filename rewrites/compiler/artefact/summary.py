@@ -1,4 +1,4 @@
-"""A compiled model for people: what runs where and why the rest does not, what it rests on, and what that is not."""
+"""A compiled model for people: what runs where and why the rest does not, what it rests on, and the limits of that."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CAVEATS = (
     "about the error of outputs, or about accuracy.",
     "Nothing is claimed about time on hardware, interrupts, or commands of other masters in between.",
 )
-"""What a compiled model does not mean."""
+"""What a compiled model does not guarantee."""
 
 _EQUALITY = {
     Equality.BIT_EXACT: "the same bits",
@@ -32,19 +32,19 @@ _EQUALITY = {
 
 
 def equality_text(equality: Equality) -> str:
-    """In which sense the compiled graph equals the model, before accelerators quantise."""
+    """The sense in which the compiled graph equals the model, before accelerators quantise."""
     return f"{equality.value}: {_EQUALITY.get(equality, 'see the certificates')}"
 
 
 def calibration_text(compiled: Compiled) -> str:
-    """What ranges come from; loud where they come from random numbers."""
-    told = compiled.calibration
-    if told.get("given") is not True:
+    """The source of the ranges; in capitals where they come from random numbers."""
+    calibration = compiled.calibration
+    if calibration.get("given") is not True:
         return (
-            f"NO CALIBRATION DATA WERE GIVEN: ranges are those of {told.get('samples')} random inputs (seed "
-            f"{told.get('seed')}), which may be far from real ones; give data with --calibrate"
+            f"NO CALIBRATION DATA WERE GIVEN: ranges are those of {calibration.get('samples')} random inputs (seed "
+            f"{calibration.get('seed')}), which may be far from real ones; give data with --calibrate"
         )
-    return f"ranges are those of {told.get('samples')} given inputs"
+    return f"ranges are those of {calibration.get('samples')} given inputs"
 
 
 def summary_text(compiled: Compiled) -> str:
@@ -112,13 +112,13 @@ def _lines(compiled: Compiled) -> Iterator[str]:
 
 def _joints(compiled: Compiled) -> Iterator[str]:
     """What is not proved of operators and the mappings that execute them."""
-    found = declared(compiled.implementations.values())
-    if not found:
+    unproved = declared(compiled.implementations.values())
+    if not unproved:
         yield "That operators are what their mappings compute over the real numbers is among these claims (joint-...)."
     else:
         yield "DECLARED, NOT PROVED: that these operators are what their mappings compute."
         yield ""
-        for name, reason in found.items():
+        for name, reason in unproved.items():
             yield f"* {_cell(name)}: {_cell(reason)}"
     yield ""
 
@@ -138,5 +138,5 @@ def _accelerated(compiled: Compiled) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    """A text that stays in its table cell, whatever a model's author put into names."""
+    """A text that stays in its table cell, whatever names a model has."""
     return printable(text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "'")

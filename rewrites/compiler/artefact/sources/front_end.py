@@ -1,6 +1,6 @@
 """The door for front ends: what reads models of one format, under the entry-point group ``ilaverify.frontends``.
 
-A front end is trusted as the package that it comes from is: what a file means is what it says.  A compiled model names
+A front end is trusted as its package is: it defines what a file means.  A compiled model names
 it and keeps the file, which is read again when the model is checked.
 """
 
@@ -29,8 +29,8 @@ CONSTANTS = "constants.npz"
 class Source:
     """A model's file as it is kept.
 
-    A subclass may keep large tensors elsewhere: among ``tensors``, by digest, which are in a ``constants.npz`` beside
-    the file.  Where it was read, ``data`` are the bytes of that.
+    A subclass may keep large tensors elsewhere: among ``tensors``, by digest, which are in a ``constants.npz`` next to
+    the file.  For a source that was read, ``data`` are the bytes of that.
     """
 
     model: bytes = field(repr=False)
@@ -47,7 +47,7 @@ class Source:
 
     @contextmanager
     def file(self, name: str) -> Iterator[Path]:
-        """The model as a file of this name with its data beside it, in a directory of its own."""
+        """The model as a file of this name, with its data next to it, in a directory of its own."""
         data = self.data or npz_bytes(self.tensors)
         with tempfile.TemporaryDirectory(prefix="ilaverify-") as folder:
             path = Path(folder) / name
@@ -58,11 +58,11 @@ class Source:
 
 @dataclass(frozen=True)
 class FrontEnd:
-    """What reads the models in files of some ``suffixes``, of which kept files have the first.
+    """The reader of models in files with some ``suffixes``; files in compiled models have the first.
 
     ``read(path, dimensions)`` gives the graph, whose symbolic extents are bound by name, and the source; it raises
-    GraphError where the file is no such model.  ``kept`` makes the source of what a compiled model holds: its file, the
-    arrays by digest and the bytes of ``constants.npz``.  ``packages`` are distributions whose versions are noted.
+    GraphError where the file is no such model.  ``kept`` is the source from what a compiled model holds: its file, the
+    arrays by digest and the bytes of ``constants.npz``.  ``packages`` are distributions whose versions are recorded.
     """
 
     name: str
@@ -81,7 +81,7 @@ class FrontEnd:
         return f"source{self.suffixes[0]}"
 
     def read_again(self, source: Source, dimensions: Mapping[str, int]) -> Graph:
-        """The graph of a model that was kept."""
+        """The graph of a stored model."""
         with source.file(self.file_name) as path:
             return self.read(path, dimensions)[0]
 
@@ -91,13 +91,13 @@ FRONT_ENDS: Final = Door("ilaverify.frontends", FrontEnd)
 
 
 def front_end_of(path: Path) -> FrontEnd:
-    """The front end for a file, by its suffix; raises ArtefactError where there is none, ExtensionError where two."""
+    """The front end for a file, by its suffix; raises ArtefactError for none, ExtensionError for more than one."""
     known = {suffix: f.name for f in FRONT_ENDS.all().values() for suffix in f.suffixes}
-    found = [f for f in FRONT_ENDS.all().values() if path.suffix.lower() in f.suffixes]
-    if not found:
-        told = ", ".join(f"{suffix} ({name})" for suffix, name in known.items())
-        raise ArtefactError(f"a model must be a file with one of the suffixes {told}, not {path.suffix!r:.30}")
-    if len(found) > 1:
-        both = " and ".join(f"{f.name} of {FRONT_ENDS.origin(f.name)}" for f in found)
+    readers = [f for f in FRONT_ENDS.all().values() if path.suffix.lower() in f.suffixes]
+    if not readers:
+        suffixes = ", ".join(f"{suffix} ({name})" for suffix, name in known.items())
+        raise ArtefactError(f"a model must be a file with one of the suffixes {suffixes}, not {path.suffix!r:.30}")
+    if len(readers) > 1:
+        both = " and ".join(f"{f.name} of {FRONT_ENDS.origin(f.name)}" for f in readers)
         raise ExtensionError(f"files {path.suffix} are read by {both}; remove one")
-    return found[0]
+    return readers[0]

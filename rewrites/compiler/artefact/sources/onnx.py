@@ -1,7 +1,7 @@
 """Models in ONNX: the model that was compiled, with its large tensors among the constants of the artefact.
 
 ``source.onnx`` names them as ONNX names external data: by file, offset and length.  So every array is stored once, and
-other tools can read the model where it lies.
+other tools can read the model in place.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ LEAST_BYTES = 1024
 class OnnxSource(Source):
     """A model whose large tensors are elsewhere.
 
-    Where it was read, it says where in ``constants.npz`` its tensors are; until it is written it says their digests.
+    One that was read from an artefact names its tensors by offset in ``constants.npz``, one not yet written by digest.
     """
 
     def placed(self, data: Data) -> bytes:
         """The model for a ``constants.npz`` that has all its tensors.
 
-        Raises ArtefactError where it names tensors otherwise than a model that was written.
+        Raises ArtefactError where it names tensors in another way than artefacts do.
         """
         import onnx
 
@@ -54,13 +54,13 @@ class OnnxSource(Source):
             if name not in places:
                 raise ArtefactError(f"{SOURCE}: the data of the tensor {tensor.name!r:.60} must be in {CONSTANTS}")
             del tensor.external_data[:]
-            told = {"location": CONSTANTS, "offset": places[name], "length": self.tensors[name].nbytes}
-            for key, value in told.items():
+            reference = {"location": CONSTANTS, "offset": places[name], "length": self.tensors[name].nbytes}
+            for key, value in reference.items():
                 tensor.external_data.add(key=key, value=str(value))
         return bytes(model.SerializeToString(deterministic=True))
 
     def as_onnx(self) -> bytes:
-        """The model with its data inside; raises GraphError where it names other files, or places that are none."""
+        """The model with its data inside; raises GraphError where it names other files, or invalid places."""
         from ir_semantics.onnx import read_model
 
         with self.file(SOURCE) as path:
@@ -90,7 +90,7 @@ def _source_of(model: ModelProto, constants: Mapping[str, Array]) -> OnnxSource:
             continue
         array = np.asarray(numpy_helper.to_array(tensor))
         if array.nbytes != len(tensor.raw_data) or array.dtype.str[1:] not in _PLAIN:
-            continue  # element types that NumPy has not
+            continue  # element types that NumPy lacks
         digest = digest_of(array)
         tensors[digest] = constants[digest] if digest in constants else np.array(array)
         tensor.ClearField("raw_data")
