@@ -8,13 +8,13 @@ states no formula: the bound, its conditions and the ranges' defaults are what
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
-from rewrites.bounds.kernel.formula import Formula, constant, symbol, symbols_of
+from rewrites.bounds.kernel.formula import Formula, symbols_of
 from rewrites.bounds.kernel.judgements import Condition, Step, Theorem
-from rewrites.bounds.kernel.replay import LAWS, replay
+from rewrites.bounds.kernel.replay import alone, replay
 
 __all__ = ["Bound", "Condition", "Derivation", "Operator", "evaluate"]
 
@@ -125,15 +125,8 @@ class Operator:
         step, theorem = self.steps[number - 1], self.theorem
         if step.law == "growth":
             return theorem.result.magnitude, theorem.result.error
-        zero = constant(0)
-        operands = [
-            replace(j, magnitude=symbol(f"m{k}"), error=zero if j.error == zero else symbol(f"e{k}"), limits=())
-            for k, j in zip(step.of, (theorem.judgements[k - 1] for k in step.of), strict=True)
-        ]
-        ranges = dict(theorem.ranges) if step.law == "share" else {}
-        known = Theorem(leaves=dict(theorem.leaves), ranges=ranges, counts=dict(theorem.counts))
-        again = LAWS[step.law](known, step, *operands)
-        return again.magnitude, again.error
+        judgement, _ = alone(theorem, step)
+        return judgement.magnitude, judgement.error
 
     def __post_init__(self) -> None:
         theorem = self.theorem

@@ -23,7 +23,9 @@ __all__ = [
     "of_complement",
     "of_cut",
     "of_inverse_roots",
+    "of_large_code",
     "of_multiple",
+    "of_nonnegative",
     "of_omission",
     "of_product",
     "of_quotient_above",
@@ -105,6 +107,11 @@ def of_code(largest: Formula, tiny: Formula, half: Formula, m: Formula, e: Formu
     return of_cut(largest, m, e) + maximum(half, minimum(m + e, tiny))
 
 
+def of_large_code(largest: Formula, half: Formula, m: Formula, e: Formula) -> Formula:
+    """Likewise, where the device has a number above ``tiny``: it does not become zero."""
+    return of_cut(largest, m, e) + half
+
+
 def of_any_code(largest: Formula, tiny: Formula, half: Formula, m: Formula, e: Formula) -> Formula:
     """Likewise, where ``half`` is half a step of the largest number."""
     return of_cut(largest, m, e) + maximum(half, tiny)
@@ -120,23 +127,28 @@ def of_relative(e: FormulaLike, n: Formula) -> Formula:
     return e * n
 
 
-def above(d: Formula, e: Formula, t: Formula) -> Pair:
+def above(m: FormulaLike, d: Formula, e: Formula, t: Formula) -> Pair:
     """Numerator and denominator of the error of a quotient, upwards."""
-    return d + e * t, t * (t - d)
+    return m * d + e * t, t * (t - d)
 
 
-def of_quotient_above(d: Formula, e: Formula, s: Formula) -> Formula:
-    """How far p' / t' is above p / t at most, for p' <= p + e <= 1 + e and t' >= t - d, where t >= s > d."""
-    top, bottom = above(d, e, s)
+def of_quotient_above(m: Formula, d: Formula, e: Formula, s: Formula) -> Formula:
+    """How far p' / t' is above p / t at most, for p' <= p + e, p <= m, and t' >= t - d, where t >= s > d."""
+    top, bottom = above(m, d, e, s)
     return top / bottom
 
 
-def below(d: Formula, e: Formula, t: Formula) -> Pair:
+def below(m: FormulaLike, d: Formula, e: Formula, t: Formula) -> Pair:
     """Numerator and denominator of the error of a quotient, downwards."""
-    return d + e * t, t * (t + d)
+    return m * d + e * t, t * (t + d)
 
 
-def of_quotient_below(d: Formula, e: Formula, s: Formula) -> Formula:
-    """How far p' / t' is below p / t at most, for p' >= p - e, p <= 1, and t' <= t + d, where t >= s > 0."""
-    top, bottom = below(d, e, s)
+def of_quotient_below(m: Formula, d: Formula, e: Formula, s: Formula) -> Formula:
+    """How far p' / t' is below p / t at most, for p' >= p - e, p <= m, and t' <= t + d, where t >= s > 0."""
+    top, bottom = below(m, d, e, s)
     return top / bottom
+
+
+def of_nonnegative(n: Formula, e: Formula) -> Formula:
+    """How far a result is below a number within n at most, where it is by e at most, and not below 0."""
+    return minimum(n, e)

@@ -19,10 +19,10 @@ from fractions import Fraction
 from . import laws
 from .constants import EXP_VANISHES, INV_SQRT_ERROR, LEAST_RADICAND
 from .formula import Formula, constant, half_step, inverse_root, maximum, minimum, power_of_two, symbol, symbols_of
-from .judgements import Judgement, Rejected, Step, Theorem, amount, need, operands_of, put, renamed
+from .judgements import Condition, Judgement, Rejected, Step, Theorem, amount, need, operands_of, put, renamed
 from .readings import ANY, LARGEST_AT_0, READINGS, TINY_AT_0, UNIT, Reading, Term
 
-__all__ = ["LAWS", "replay"]
+__all__ = ["LAWS", "alone", "replay"]
 
 SLICE, QUOTIENT = Fraction(1, 16), Fraction(1, 256)
 """What the divider's operands lose at most, and what its quotient loses (lemmas 'divide slices' and 'divide')."""
@@ -46,6 +46,21 @@ def replay(steps: Sequence[Step]) -> Theorem:
     need(_is_word(theorem.result.device), "a derivation must end with a word")
     theorem.judgements[-1] = _used(theorem, theorem.result)
     return theorem
+
+
+def alone(theorem: Theorem, step: Step) -> tuple[Judgement, tuple[Condition, ...]]:
+    """One step of a theorem, in terms of its operands' magnitudes m1, m2, .. and errors e1, e2, .. (exact ones: 0).
+
+    The conditions are those of the step, and those under which its operands' words have not wrapped.
+    """
+    zero = constant(0)
+    operands = [
+        replace(j, magnitude=symbol(f"m{k}"), error=zero if j.error == zero else symbol(f"e{k}"))
+        for k, j in ((k, theorem.judgements[k - 1]) for k in step.of)
+    ]
+    ranges = dict(theorem.ranges) if step.law == "share" else {}
+    known = Theorem(leaves=dict(theorem.leaves), ranges=ranges, counts=dict(theorem.counts))
+    return _applied(known, step, operands), tuple(known.conditions)
 
 
 def _applied(theorem: Theorem, step: Step, operands: list[Judgement]) -> Judgement:
@@ -273,7 +288,8 @@ _TAILS = {"exp": ["exponential, tail"]}
 
 
 def _coded(t: Theorem, step: Step, a: Judgement, r: Reading, operands: tuple[Term, ...]) -> Judgement:
-    """names: the code's bias, and "any size" for an error that does not depend on the magnitude."""
+    """names: the code's bias, and "any size" for an error that does not depend on the magnitude, or a lower bound of
+    it, where the device's number is too large to become zero."""
     bias, *how = step.names
     if a.biases:  # codes, that are pooled as if their bias was 0
         need(set(a.biases) == {bias}, "codes that are pooled must have one bias")
@@ -289,6 +305,10 @@ def _coded(t: Theorem, step: Step, a: Judgement, r: Reading, operands: tuple[Ter
         t.rest("code", axioms=["half steps", "scale"])
         half = half_step(minimum(a.magnitude + a.error, largest))
         error = laws.of_code(largest, tiny, half, a.magnitude, a.error)
+        for least in how:
+            t.least(least, ("magnitude", a.real))
+            t.need(tiny + a.error, symbol(least), "a number may become zero")
+            error = laws.of_large_code(largest, half, a.magnitude, a.error)
     return Judgement(a.real, device, a.magnitude, error, (r.gives,), (bias,))
 
 
@@ -359,12 +379,14 @@ def _share(t: Theorem, step: Step, p: Judgement, total: Judgement) -> Judgement:
     need(t.ranges.get(least) == [("at least", total.real)], f"{least} must be a lower bound of the sum")
     need(total.real[0] == "sum" and total.real[2] == p.real, "a share must be of its own sum")
     need(p.forms == total.forms == ("score",), "a share must be of scores")
-    t.rest("quotient, above", "quotient, below", "quotients of larger sums", lemmas=["divide slices", "divide"])
+    laws_used = ("quotient, above", "quotient, below", "quotients of larger sums", "nothing below 0")
+    t.rest(*laws_used, lemmas=["divide slices", "divide"])
     s, d = symbol(least), total.error
     t.need(constant(Fraction(1, 4)), s - d - SLICE, "a quotient may reach 4, and wrap")
-    above = laws.of_quotient_above(d + SLICE, p.error, s)
-    below = laws.of_rounding(QUOTIENT, laws.of_quotient_below(d, p.error + SLICE, s))
-    magnitude = minimum(constant(1) / s, 1)
+    above = laws.of_quotient_above(p.magnitude, d + SLICE, p.error, s)
+    below = laws.of_rounding(QUOTIENT, laws.of_quotient_below(p.magnitude, d, p.error + SLICE, s))
+    magnitude = minimum(p.magnitude / s, 1)
+    below = laws.of_nonnegative(magnitude, below)  # a quotient of slices, which have no sign
     return Judgement(real, ("divide_q24", p.device, total.device), magnitude, maximum(above, below), ("quotient",))
 
 

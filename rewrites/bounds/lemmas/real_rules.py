@@ -215,7 +215,11 @@ def _code(law: Callable[..., Formula]) -> Built:
     size = maximum(c, -1 * c)
     own = smt.Ite(_le(size, tiny), _within(r, c, size), _within(r, c, h))
     hypotheses = [_near(a, a1, m, e), _lt(0, largest), _lt(0, tiny), own, _le(h, half)]
-    return hypotheses, _within(r, a, law(largest, tiny, half, m, e))
+    goal = _within(r, a, law(largest, tiny, half, m, e))
+    if law is laws.of_code:
+        large = smt.And(_lt(tiny, largest), smt.Or(_lt(tiny, a1), _lt(tiny, -1 * a1)))
+        goal = smt.And(goal, smt.Implies(large, _within(r, a, laws.of_large_code(largest, half, m, e))))
+    return hypotheses, goal
 
 
 def _logistic_slope() -> Built:
@@ -249,29 +253,34 @@ def _relative() -> Built:
 
 
 def _quotient_above() -> Built:
-    """Times what is divided by: p' / t' <= (p + e) / (t - d) <= p / t + (d + e t) / (t (t - d))."""
-    p, p1, t, t1, d, e = _r("p p1 t t1 d e")
-    hypotheses = [_le(0, p), _le(p, 1), _le(0, p1), _le(p1, p + e), _le(0, e)]
+    """Times what is divided by: p' / t' <= (p + e) / (t - d) <= p / t + (m d + e t) / (t (t - d))."""
+    p, p1, t, t1, m, d, e = _r("p p1 t t1 m d e")
+    hypotheses = [_le(0, p), _le(p, m), _le(0, p1), _le(p1, p + e), _le(0, e)]
     hypotheses += [_le(0, d), _lt(d, t), _le(t - d, t1)]
-    return hypotheses, smt.And(_le(p1 * (t - d), (p + e) * t1), _le(p * d + e * t, laws.above(d, e, t)[0]))
+    return hypotheses, smt.And(_le(p1 * (t - d), (p + e) * t1), _le(p * d + e * t, laws.above(m, d, e, t)[0]))
 
 
 def _quotient_below() -> Built:
-    """Times what is divided by: p' / t' >= (p - e) / (t + d) >= p / t - (d + e t) / (t (t + d))."""
-    p, p1, t, t1, d, e = _r("p p1 t t1 d e")
-    hypotheses = [_le(0, p), _le(p, 1), _le(0, p1), _le(p - e, p1), _le(0, e)]
+    """Times what is divided by: p' / t' >= (p - e) / (t + d) >= p / t - (m d + e t) / (t (t + d))."""
+    p, p1, t, t1, m, d, e = _r("p p1 t t1 m d e")
+    hypotheses = [_le(0, p), _le(p, m), _le(0, p1), _le(p - e, p1), _le(0, e)]
     hypotheses += [_le(0, d), _lt(0, t), _lt(0, t1), _le(t1, t + d)]
-    return hypotheses, smt.And(_le((p - e) * t1, p1 * (t + d)), _le(p * d + e * t, laws.below(d, e, t)[0]))
+    return hypotheses, smt.And(_le((p - e) * t1, p1 * (t + d)), _le(p * d + e * t, laws.below(m, d, e, t)[0]))
+
+
+def _nonnegative() -> Built:
+    a, r, n, e = _r("a r n e")
+    return [_at_most(a, n), _le(0, r), _le(a - r, e)], _le(a - r, laws.of_nonnegative(n, e))
 
 
 def _decreasing() -> Built:
     """Times what is divided by, with s = d + g and t = s + h."""
-    d, e, g, h = _r("d e g h")
+    m, d, e, g, h = _r("m d e g h")
     s, t = d + g, d + g + h
-    (a_top, a_bottom), (a_most, a_least) = laws.above(d, e, t), laws.above(d, e, s)
-    (b_top, b_bottom), (b_most, b_least) = laws.below(d, e, t), laws.below(d, e, s)
+    (a_top, a_bottom), (a_most, a_least) = laws.above(m, d, e, t), laws.above(m, d, e, s)
+    (b_top, b_bottom), (b_most, b_least) = laws.below(m, d, e, t), laws.below(m, d, e, s)
     goal = smt.And(_le(a_top * a_least, a_most * a_bottom), _le(b_top * b_least, b_most * b_bottom))
-    return [_le(0, d), _le(0, e), _lt(0, g), _le(0, h)], goal
+    return [_le(0, m), _le(0, d), _le(0, e), _lt(0, g), _le(0, h)], goal
 
 
 def _geometric() -> Built:
@@ -320,7 +329,7 @@ RULES: Mapping[str, RealRule] = {
         RealRule(
             "code",
             "|r - a| <= e + max(m - l, 0) + max(H, min(m + e, t)) for c = cut(a', l), |r - c| <= |c| where |c| <= t, "
-            "and |r - c| <= h <= H elsewhere",
+            "and |r - c| <= h <= H elsewhere; without the last part for |a'| > t and l > t",
             lambda: _code(laws.of_code),
         ),
         RealRule("any code", "likewise |r - a| <= e + max(m - l, 0) + max(H, t)", lambda: _code(laws.of_any_code)),
@@ -332,9 +341,10 @@ RULES: Mapping[str, RealRule] = {
             _root_difference,
         ),
         RealRule("relative error", "|r - q| <= e n for |r / q - 1| <= e and 0 < q <= n", _relative),
-        RealRule("quotient, above", "p' / t' <= p / t + (d + e t) / (t (t - d)) for t > d", _quotient_above),
-        RealRule("quotient, below", "p' / t' >= p / t - (d + e t) / (t (t + d)) for t > 0", _quotient_below),
+        RealRule("quotient, above", "p' / t' <= p / t + (m d + e t) / (t (t - d)) for p <= m, t > d", _quotient_above),
+        RealRule("quotient, below", "p' / t' >= p / t - (m d + e t) / (t (t + d)) for p <= m, t > 0", _quotient_below),
         RealRule("quotients of larger sums", "both errors are at most those at s, for t >= s > d >= 0", _decreasing),
+        RealRule("nothing below 0", "a - r <= min(n, e) for |a| <= n, a - r <= e and r >= 0", _nonnegative),
         RealRule("growth", "e_T <= r (1 + q + .. + q^(T-1)) where e_(t+1) <= q e_t + r", _geometric),
     )
 }

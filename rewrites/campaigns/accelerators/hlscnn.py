@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_models.hlscnn.layout import LANES
 from accel_models.hlscnn.options import BY_WEIGHT_BITS, HlscnnOptions
-from accel_models.hlscnn.quantise import activation_format, convolution_error, result_format, weight_format
+from accel_models.hlscnn.quantise import activation_format, result_format, weight_format
 from ir_semantics import reference
 from rewrites.bounds import a_priori
+from rewrites.bounds.derivations.machines import CONVOLUTIONS
+from rewrites.bounds.elementwise import bound_ranges
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare
 from rewrites.campaigns.distributions import HEAVY, NORMAL, UNIFORM, draw_real
 from rewrites.mappings.hlscnn.operations import conv2d
@@ -38,30 +40,20 @@ def make(parameters: Mapping[str, int], distribution: str, generator: np.random.
     }
 
 
-def convolve(x: Reals, w: Reals, stride: int, options: HlscnnOptions) -> tuple[Reals, Reals, Reals]:
-    """The accelerator's output, the exact convolution of the quantised operands, and the bound of their distance.
-
-    The bound is that of :func:`~accel_models.hlscnn.quantise.convolution_error` where no partial result can leave the
-    range of the stored format, and infinite elsewhere.
-    """
-    return _convolve(x, w, stride, options)[:3]
+def convolve(x: Reals, w: Reals, stride: int, options: HlscnnOptions) -> tuple[Reals, Reals]:
+    """The accelerator's output, and the exact convolution of the quantised operands."""
+    return _convolve(x, w, stride, options)[:2]
 
 
-def _convolve(x: Reals, w: Reals, stride: int, options: HlscnnOptions) -> tuple[Reals, Reals, Reals, Fraction | None]:
-    """As :func:`convolve`, with the bound of :mod:`.a_priori`."""
-    x_format, w_format, stored = activation_format(options), weight_format(options), result_format(options)
+def _convolve(x: Reals, w: Reals, stride: int, options: HlscnnOptions) -> tuple[Reals, Reals, Reals, Reals]:
+    """As :func:`convolve`, with the quantised operands."""
+    x_format, w_format = activation_format(options), weight_format(options)
     codes = x_format.quantise(x), w_format.quantise(w)
     steps = (stride, stride)
     program = conv2d(*codes, stride=steps, weight_bits=options.weight_bits)
-    result = stored.dequantise(run_hlscnn(program, options))
+    result = result_format(options).dequantise(run_hlscnn(program, options))
     q_x, q_w = x_format.dequantise(codes[0]), w_format.dequantise(codes[1])
-    ideal = reference.conv2d(q_x[None], q_w, stride=steps)[0]
-    least, most = convolution_error(x.shape[0], (w.shape[2], w.shape[3]), options)
-    bound = max(-least, most)
-    magnitude = reference.conv2d(np.abs(q_x)[None], np.abs(q_w), stride=steps)[0]  # of every partial sum at most
-    proved = options == BY_WEIGHT_BITS[options.weight_bits]
-    limit = a_priori.convolution(q_x, q_w, magnitude, options.weight_bits).value if proved else None
-    return result, ideal, np.where(magnitude + bound < stored.largest, bound, np.inf), limit
+    return result, reference.conv2d(q_x[None], q_w, stride=steps)[0], q_x, q_w
 
 
 def _campaign(name: str, weight_bits: int) -> Campaign:
@@ -69,8 +61,14 @@ def _campaign(name: str, weight_bits: int) -> Campaign:
 
     def evaluate(example: Example) -> Outcome:
         x, w, stride = example.arrays["x"], example.arrays["w"], example.parameters["stride"]
-        result, ideal, bound, limit = _convolve(x, w, stride, options)
-        whole = reference.conv2d(x[None], w, stride=(stride, stride))[0]
+        result, ideal, q_x, q_w = _convolve(x, w, stride, options)
+        steps = (stride, stride)
+        magnitude = reference.conv2d(np.abs(q_x)[None], np.abs(q_w), stride=steps)[0]  # of every partial sum at most
+        taps = w.shape[2] * w.shape[3] * -(-w.shape[1] // LANES)
+        ranges = {"n": taps, "x": np.abs(q_x).max(), "w": np.abs(q_w).max(), "M": magnitude}
+        bound = bound_ranges(CONVOLUTIONS[weight_bits], ranges)
+        limit = a_priori.convolution(q_x, q_w, magnitude, weight_bits).value
+        whole = reference.conv2d(x[None], w, stride=steps)[0]
         margin, violation = compare(result, ideal, bound, limit)
         return Outcome(whole, result, ideal, violation, float(np.isfinite(bound).mean()), margin)
 

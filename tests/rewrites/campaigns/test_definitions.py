@@ -9,16 +9,21 @@ import numpy as np
 import pytest
 
 from accel_models.flexasr.numerics import fixed_to_adpfloat
-from accel_models.flexasr.quantise import Quantised, dequantise, largest
+from accel_models.flexasr.quantise import Quantised, dequantise, largest, quantise
 from ilaverify.catalogue import campaigns, find_campaign
 from ir_semantics import reference
-from rewrites.campaigns.accelerators import bounds, hlscnn, vta
+from rewrites.bounds.derivations.calculus import Derivation, Operator
+from rewrites.bounds.derivations.flexasr import plus, times
+from rewrites.bounds.elementwise import Bounded, bound_elements
+from rewrites.bounds.kernel.constants import EXP_ERROR, INV_SQRT_ERROR, SIGMOID_ERROR, TANH_ERROR
+from rewrites.campaigns.accelerators import hlscnn, vta
 from rewrites.campaigns.accelerators.device import fitting_bias, quantise_fitting
 from rewrites.campaigns.accelerators.flexasr import attention as flexasr_attention
 from rewrites.campaigns.accelerators.flexasr import layer_norm as flexasr_layer_norm
 from rewrites.campaigns.accelerators.flexasr import linear as flexasr_linear
 from rewrites.campaigns.accelerators.flexasr import pooling as flexasr_pooling
 from rewrites.campaigns.accelerators.flexasr import recurrent as flexasr_recurrent
+from rewrites.campaigns.accelerators.flexasr.numerics import UNIT, encoded
 from rewrites.campaigns.campaign import CampaignResult, run_campaign
 from rewrites.campaigns.definition import Example, Skip
 
@@ -208,10 +213,12 @@ def test_the_effect_of_the_sign_flip_on_an_lstm_is_found() -> None:
 @pytest.mark.parametrize("bias", [0, 2, 7])
 def test_the_bound_of_encoding_holds_for_all_numbers_and_is_attained(bias: int) -> None:
     words = np.arange(-(2**19), 2**19)
-    codes = bounds.on_arrays(fixed_to_adpfloat, words, np.full_like(words, bias)) & 0xFF
-    value = words * bounds.UNIT
-    error = np.abs(dequantise(codes.astype(np.uint8), bias) - value)
-    bound = bounds.encoded(bounds.exact(value), bias).error
+    value = words * UNIT
+    error = np.abs(dequantise(encoded(fixed_to_adpfloat, words, bias), bias) - value)
+    d = Derivation()
+    d.lemma("encode", d("given", names=["x", "fixed", "X", "0", ""]), "b")
+    operator = Operator("encode", "", dict.fromkeys("Xb", ""), tuple(d.steps), {})
+    bound = bound_elements(operator, "n", {"x": ("n", value)}, {"b": bias}).error
     assert (error <= bound).all()
     inside = (np.abs(value) < largest(bias)) & (np.abs(value) > 2.0 ** (bias - 9)) & (np.abs(words) > 64)
     for k in np.unique(np.frexp(value[inside])[1]):  # in every binade
@@ -221,10 +228,18 @@ def test_the_bound_of_encoding_holds_for_all_numbers_and_is_attained(bias: int) 
 
 def test_errors_of_the_functions_are_those_of_all_arguments() -> None:
     # measured in float64, and rounded up to a multiple of 2^-24
-    assert bounds.function_error("sigmoid") == pytest.approx(0.0066929, abs=2e-7)
-    assert bounds.function_error("tanh") == pytest.approx(0.0049453, abs=2e-7)
-    assert bounds.inverse_root_error() == pytest.approx(0.00096999, abs=1e-7)
-    assert bounds.exponential_error() == pytest.approx(0.0021077, abs=2e-7)
+    assert float(SIGMOID_ERROR) == pytest.approx(0.0066929, abs=2e-7)
+    assert float(TANH_ERROR) == pytest.approx(0.0049453, abs=2e-7)
+    assert float(INV_SQRT_ERROR) == pytest.approx(0.00096999, abs=1e-7)
+    assert float(EXP_ERROR) == pytest.approx(0.0021077, abs=2e-7)
+
+
+def in_fixed_point(law: Callable[[Derivation, int, int], int], a: Bounded, b: Bounded) -> Bounded:
+    """An operation on two numbers in Q6.14."""
+    d = Derivation()
+    law(d, *(d("given", names=[leaf, "fixed", leaf.upper(), f"e_{leaf}", ""]) for leaf in "ab"))
+    operator = Operator("op", "", dict.fromkeys(("A", "B", "e_a", "e_b"), ""), tuple(d.steps), {})
+    return bound_elements(operator, "n", {"a": ("n", a), "b": ("n", b)}, {})
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -232,11 +247,12 @@ def test_products_stay_within_their_bound(seed: int) -> None:
     generator = np.random.default_rng(seed)
     a, b = generator.uniform(-5, 5, (2, 1000))
     off_a, off_b = generator.uniform(-0.01, 0.01, (2, 1000))
-    exact = bounds.times(bounds.Bounded(a, np.abs(off_a)), bounds.Bounded(b, np.abs(off_b)))
-    moved = np.floor((a + off_a) * (b + off_b) / bounds.UNIT) * bounds.UNIT
+    exact = in_fixed_point(times, Bounded(a, np.abs(off_a)), Bounded(b, np.abs(off_b)))
+    moved = np.floor((a + off_a) * (b + off_b) / UNIT) * UNIT
     assert (np.abs(moved - exact.value) <= exact.error).all()
-    assert np.isinf(bounds.times(bounds.exact([6.0]), bounds.exact([6.0])).error).all()  # 36 leaves Q6.14
-    assert np.isinf(bounds.plus(bounds.exact([16.0]), bounds.exact([16.0])).error).all()
+    six, sixteen = (Bounded(np.array([x]), np.zeros(1)) for x in (6.0, 16.0))
+    assert np.isinf(in_fixed_point(times, six, six).error).all()  # 36 leaves Q6.14
+    assert np.isinf(in_fixed_point(plus, sixteen, sixteen).error).all()
 
 
 @pytest.mark.parametrize("kind", ["rnn", "gru", "lstm"])
@@ -253,9 +269,10 @@ def test_the_bounded_layer_follows_the_reference(kind: str) -> None:
 
 def test_bounded_layer_norm_and_attention_follow_the_reference() -> None:
     generator = np.random.default_rng(2)
-    x, gamma, beta = generator.uniform(-1, 1, (4, 32)), *generator.uniform(-0.2, 0.2, (2, 32))
-    normal = flexasr_layer_norm.bounded(x, gamma, beta, 2)
-    np.testing.assert_allclose(normal.value, reference.layer_norm(x, gamma, beta), atol=1e-12)
+    drawn = generator.uniform(-1, 1, (4, 32)), *generator.uniform(-0.2, 0.2, (2, 32))
+    x, gamma, beta = map(quantise_fitting, drawn)
+    normal = flexasr_layer_norm.bounded(x, gamma, beta)
+    np.testing.assert_allclose(normal.value, reference.layer_norm(x.values, gamma.values, beta.values), atol=1e-12)
     assert (normal.error < 0.05).all()
     keys, query = (
         quantise_fitting(2 * generator.uniform(-1, 1, (8, 64))),
@@ -278,9 +295,12 @@ def test_no_bound_of_attention_where_the_denominator_may_wrap(rows: int, stated:
 def test_rows_whose_sums_wrap_are_left_out() -> None:
     row = np.zeros((3, 32))
     row[0, :16] = 1.5  # squares sum up to 36 in one vector
-    row[1, :] = 0.9  # 12.96 in each of two
-    row[2, :16] = 2.1
-    assert flexasr_layer_norm.outside(row)[:, 0].tolist() == [True, False, True]
+    row[1, ::2], row[1, 1::2] = 0.9, -0.9  # to 13 in each of two
+    row[2, :16] = 2.1  # the vector's sum is 33.6
+    one = quantise_fitting(np.ones(32))
+    error = flexasr_layer_norm.bounded(quantise(row, 4), one, one).error
+    assert np.isinf(error).all(axis=1).tolist() == [True, False, True]
+    assert np.isfinite(error[1]).all()
 
 
 @pytest.mark.parametrize(("largest_value", "bias"), [(0.0, 0), (0.01, 0), (0.125, 0), (0.99, 2), (1.0, 3), (500.0, 7)])

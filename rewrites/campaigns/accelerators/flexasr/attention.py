@@ -13,8 +13,8 @@ from accel_models.flexasr.quantise import Quantised, dequantise
 from ila_lang import Simulator
 from ir_semantics import reference
 from rewrites.bounds import a_priori
-from rewrites.bounds.a_priori import FLOAT_ERROR
-from rewrites.campaigns.accelerators.bounds import RANGE, Bounded, encoded, exponential_error
+from rewrites.bounds.derivations.norm import ATTENTION
+from rewrites.bounds.elementwise import Bounded, bound_elements
 from rewrites.campaigns.accelerators.device import fitting_bias, quantise_fitting, run_flexasr
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, Skip, Violation, compare
 from rewrites.campaigns.distributions import REAL, draw_real
@@ -27,10 +27,6 @@ Reals = NDArray[np.float64]
 WEIGHT_BIAS = 3
 """The AdaptivFloat bias of the softmax weights: the smallest that reaches 1."""
 SLICE = 1 / 16  # operands of the divider lose what is below
-QUOTIENT = 1 / 256
-WRAPS = 4.0  # from here on the divider's operands wrap
-MASKED = -64.0  # what a score of exactly 0 becomes, also that of the rows that fill the last block
-
 _LARGEST_POWER = 1022 / 1024  # exp(0) of the unit
 MOST_WEIGHT = _LARGEST_POWER / (_LARGEST_POWER - SLICE) * 33 / 32
 """What the weights sum up to at most, about 1.100, while the sum S of the exponentials is below 4.
@@ -60,29 +56,10 @@ def run(example: Example) -> tuple[Reals, Reals, Reals, Quantised, Quantised, in
 
 
 def bounded(keys: Quantised, query: Quantised, output_bias: int) -> Bounded:
-    """The IR's attention on the quantised inputs, with the derived bound of FlexASR's error.
-
-    Scores are exact up to a shift down to 20 fraction bits.  With e the exponentials and S their sum: the dividend lies
-    up to 1/16 below e, the divisor up to 1/16 below S, and the quotient is rounded down by less than 1/256.  Rows that
-    fill the last block add exp(-64 - largest score) to S.  Nothing is said where S may reach 4, where a score is
-    exactly 0 (the unit takes it for -64), or where scores leave their format.
-    """
-    e, q = keys.values, query.values
-    scores = e @ q
-    unit = 2.0**-20
-    limit = min(2.0 ** (3 + keys.bias + query.bias), 2.0**11)
-    powers = np.exp(scores - scores.max())
-    error = exponential_error() + 2 * unit  # both scores of a difference are rounded; the slope of exp is at most 1
-    fill = -len(e) % LANES
-    total, total_error = powers.sum(), len(e) * error + fill * (np.exp(min(MASKED - scores.max(), 0)) + error)
-    usable = total + total_error < WRAPS and bool(scores.all()) and float(np.abs(scores).max()) < limit
-    usable = usable and float(scores.max()) > MASKED and float(np.ptp(scores)) < 2.0**11  # else a difference wraps
-    weights = powers / total
-    high = (powers + error) / (total - total_error - SLICE) if total - total_error > SLICE else np.full(len(e), np.inf)
-    low = np.maximum((powers - error - SLICE) / (total + total_error) - QUOTIENT, 0)
-    coded = encoded(Bounded(weights, np.maximum(high - weights, weights - low)), WEIGHT_BIAS)
-    context = Bounded(weights @ e, coded.error @ np.abs(e) + unit + FLOAT_ERROR).within(RANGE)
-    return encoded(context.unless(np.full(context.value.shape, not usable)), output_bias)
+    """The IR's attention on the quantised inputs, with the proved bound of FlexASR's error."""
+    leaves = {"k[t,f]": ("tf", keys.values), "q[f]": ("f", query.values)}
+    biases = {"b_k": keys.bias, "b_q": query.bias, "b_p": WEIGHT_BIAS, "b_y": output_bias}
+    return bound_elements(ATTENTION, "f", leaves, biases)
 
 
 def _evaluate(example: Example) -> Outcome:

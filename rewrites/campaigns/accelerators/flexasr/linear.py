@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ir_semantics import reference
 from rewrites.bounds import a_priori
-from rewrites.campaigns.accelerators.bounds import dense, encoded, exact
+from rewrites.bounds.derivations.flexasr import LINEAR
+from rewrites.bounds.elementwise import bound_elements
 from rewrites.campaigns.accelerators.device import fitting_bias, quantise_fitting, run_flexasr
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare
 from rewrites.campaigns.distributions import HEAVY, NORMAL, UNIFORM, draw_real
@@ -39,7 +40,9 @@ def evaluate(example: Example) -> Outcome:
     output_bias = fitting_bias(whole)
     result = run_flexasr(linear(q_x, q_w, q_b, output_bias=output_bias)).values
     ideal = reference.dense(q_x.values, q_w.values, q_b.values)
-    bound = encoded(dense(q_w.values, exact(q_x.values), q_b.values, q_w.bias, q_x.bias), output_bias).error
+    leaves = {"x[i]": ("ti", q_x.values), "w[i]": ("oi", q_w.values), "b": ("o", q_b.values)}
+    biases = {"b_x": q_x.bias, "b_w": q_w.bias, "b_b": q_b.bias, "b_y": output_bias}
+    bound = bound_elements(LINEAR["none"], "to", leaves, biases).error
     limit = a_priori.linear(q_x, q_w, q_b, ideal, output_bias).value
     margin, violation = compare(result, ideal, bound, limit)
     return Outcome(whole, result, ideal, violation, float(np.isfinite(bound).mean()), margin)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel_models.flexasr.numerics import fixed_to_adpfloat, fixed_to_adpfloat_pre2022
 from accel_models.flexasr.quantise import dequantise
-from ila_lang import Function
-from rewrites.campaigns.accelerators.bounds import UNIT, on_arrays
+from ila_lang import Function, compile_terms
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, first_violation, in_range
 from rewrites.campaigns.distributions import INTEGERS, draw_integers
 
-__all__ = ["CAMPAIGNS"]
+__all__ = ["CAMPAIGNS", "UNIT", "encoded"]
+
+UNIT = 2.0**-14
+"""The last place of Q6.14."""
 
 _LOW, _HIGH = -(2**19), 2**19 - 1
 
@@ -22,11 +26,23 @@ def _make(parameters: Mapping[str, int], distribution: str, generator: np.random
     return {"value": draw_integers(generator, distribution, (parameters["elements"],), _LOW, _HIGH)}
 
 
+def encoded(function: Function, words: NDArray[np.int64], bias: int) -> NDArray[np.uint8]:
+    """The codes that a conversion makes of signed numbers in Q6.14."""
+    (codes,) = _compiled(function)(words & 0xFFFFF, np.full_like(words, bias))
+    return codes.astype(np.uint8)
+
+
+@cache
+def _compiled(function: Function) -> Callable[..., list[NDArray[np.int64]]]:
+    assert function.body is not None
+    return compile_terms(function.params, [function.body], vector=True)
+
+
 def _evaluate(function: Function) -> Callable[[Example], Outcome]:
     def evaluate(example: Example) -> Outcome:
         words, bias = in_range("value", example.arrays["value"], _LOW, _HIGH), example.parameters["bias"]
-        codes = on_arrays(function, words, np.full_like(words, bias)) & 0xFF
-        result, value = dequantise(codes.astype(np.uint8), bias), words * UNIT
+        codes = encoded(function, words, bias)
+        result, value = dequantise(codes, bias), words * UNIT
         violation = first_violation(
             "sign",
             np.sign(result) * np.sign(value) < 0,

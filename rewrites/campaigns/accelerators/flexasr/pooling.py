@@ -11,7 +11,8 @@ import numpy as np
 from accel_models.flexasr.quantise import quantise
 from ir_semantics.reference import pool_over_time
 from rewrites.bounds import a_priori
-from rewrites.campaigns.accelerators.bounds import encoded, exact
+from rewrites.bounds.derivations.flexasr import POOLINGS
+from rewrites.bounds.elementwise import bound_elements
 from rewrites.campaigns.accelerators.device import run_flexasr
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare, first_violation
 from rewrites.campaigns.distributions import REAL, draw_real
@@ -49,7 +50,8 @@ def pooling(kind: Literal["mean", "add"]) -> Campaign:
         q = quantise(x)
         result = run_flexasr(pool(kind, q)).values
         ideal = pool_over_time(q.values, kind)
-        bound = encoded(exact(ideal), q.bias).error
+        pair = {"x0": ("tf", q.values[::2]), "x1": ("tf", q.values[1::2])}
+        bound = bound_elements(POOLINGS[kind], "tf", pair, {"b": q.bias}).error
         margin, violation = compare(result, ideal, bound, a_priori.pooling(kind, q, ideal).value)
         return Outcome(pool_over_time(x, kind), result, ideal, violation, margin=margin)
 

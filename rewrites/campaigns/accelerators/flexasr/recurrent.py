@@ -12,7 +12,8 @@ from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.quantise import Quantised
 from ir_semantics import reference
 from rewrites.bounds import a_priori
-from rewrites.campaigns.accelerators.bounds import Bounded, dense, encoded, exact, minus, plus, sigmoid, tanh, times
+from rewrites.bounds.derivations.flexasr import STEPS
+from rewrites.bounds.elementwise import Bounded, Given, bound_elements
 from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare, first_violation
 from rewrites.campaigns.distributions import NORMAL, UNIFORM, draw_real
@@ -28,40 +29,20 @@ UNSCALED = "unscaled"
 
 @dataclass(frozen=True)
 class Cell:
-    """One kind of layer: how many gates it has, both sides, and a step of the activation unit with its errors.
+    """One kind of layer: the names of its gates' rows in its theorems, in the order of the weights, and the IR's side.
 
-    ``step(from_input, from_hidden, kept)`` takes W x + b and U h + c of all gates (stacked) and the state that the
-    activation unit keeps; it returns the hidden state, and the state to keep (before it is rounded to a code).
+    A name is what stands behind the first letter of a leaf's name.
     """
 
     name: str
-    gates: int
+    gates: tuple[str, ...]
     reference: Callable[..., Reals]
-    step: Callable[[list[Bounded], list[Bounded], Bounded], tuple[Bounded, Bounded]]
-
-
-def _rnn_step(x: list[Bounded], h: list[Bounded], kept: Bounded) -> tuple[Bounded, Bounded]:
-    return tanh(plus(x[0], h[0])), kept
-
-
-def _gru_step(x: list[Bounded], h: list[Bounded], kept: Bounded) -> tuple[Bounded, Bounded]:
-    reset, update = sigmoid(plus(x[0], h[0])), sigmoid(plus(x[1], h[1]))
-    candidate = tanh(plus(times(reset, h[2]), x[2]))
-    one = exact(np.ones_like(update.value))
-    state = plus(times(candidate, minus(one, update)), times(kept, update))
-    return state, state
-
-
-def _lstm_step(x: list[Bounded], h: list[Bounded], kept: Bounded) -> tuple[Bounded, Bounded]:
-    i, f, g, o = (plus(a, b) for a, b in zip(x, h, strict=True))
-    cell = plus(times(sigmoid(i), tanh(g)), times(sigmoid(f), kept))
-    return times(sigmoid(o), tanh(cell)), cell
 
 
 CELLS = {
-    "rnn": Cell("rnn", 1, reference.rnn, _rnn_step),
-    "gru": Cell("gru", 3, reference.gru, _gru_step),
-    "lstm": Cell("lstm", 4, lambda *args: reference.lstm(*args)[0], _lstm_step),
+    "rnn": Cell("rnn", ("",), reference.rnn),
+    "gru": Cell("gru", ("r", "z", ""), reference.gru),
+    "lstm": Cell("lstm", ("i", "f", "", "o"), lambda *args: reference.lstm(*args)[0]),
 }
 
 
@@ -70,7 +51,7 @@ def make_layer(cell: Cell) -> Callable[[Mapping[str, int], str, np.random.Genera
 
     def make(parameters: Mapping[str, int], distribution: str, generator: np.random.Generator) -> Arrays:
         inputs, hidden = 16 * parameters["input_vectors"], 16 * parameters["hidden_vectors"]
-        rows = cell.gates * hidden
+        rows = len(cell.gates) * hidden
         kind = UNIFORM if distribution == UNSCALED else distribution
         scale = 1.0 if distribution == UNSCALED else float(hidden) ** -0.5
         return {
@@ -95,21 +76,26 @@ def run_layer(cell: Cell, inputs: list[Quantised], state_bias: int, options: Fle
 
 
 def bounded_layer(cell: Cell, inputs: list[Quantised], state_bias: int) -> Bounded:
-    """The hidden states [T, H] of the IR on the quantised inputs, with the derived bound of FlexASR's error.
+    """The hidden states [T, H] of the IR on the quantised inputs, with the proved bound of FlexASR's error.
 
     The first timestep starts from exact zeros; each later one from the states of the one before, with their errors.
     """
     x, w_input, w_hidden, b_input, b_hidden = inputs
-    hidden = w_hidden.shape[1]
-    h, kept = exact(np.zeros(hidden)), exact(np.zeros(hidden))
-    rows = []
-    for t in range(x.shape[0]):
-        of_x = dense(w_input.values, exact(x.values[t]), b_input.values, w_input.bias, x.bias)
-        of_h = dense(w_hidden.values, h, b_hidden.values, w_hidden.bias, state_bias)
-        parts = [[p.part(slice(g * hidden, (g + 1) * hidden)) for g in range(cell.gates)] for p in (of_x, of_h)]
-        h, kept = (encoded(state, state_bias) for state in cell.step(parts[0], parts[1], kept))
-        rows.append(h)
-    return Bounded(np.stack([r.value for r in rows]), np.stack([r.error for r in rows]))
+    rows = {"w{}[i]": ("oi", w_input), "u{}[j]": ("oj", w_hidden), "b{}": ("o", b_input), "d{}": ("o", b_hidden)}
+    weights: dict[str, Given] = {
+        leaf.format(gate): (axes, values)
+        for leaf, (axes, q) in rows.items()
+        for gate, values in zip(cell.gates, np.split(q.values, len(cell.gates)), strict=True)
+    }
+    biases = {"b_x": x.bias, "b_w": w_input.bias, "b_u": w_hidden.bias, "b_h": state_bias}
+    zero = np.zeros(w_hidden.shape[1])
+    states, over_time = [Bounded(zero, zero)] * len(STEPS[cell.name]), []
+    for now in x.values:
+        hidden, kept = states[0], states[-1]
+        leaves = {**weights, "x[i]": ("i", now), "h[j]": ("j", hidden), "h": ("o", hidden), "c": ("o", kept)}
+        states = [bound_elements(operator, "o", leaves, biases) for operator in STEPS[cell.name]]
+        over_time.append(states[0])
+    return Bounded(np.stack([h.value for h in over_time]), np.stack([h.error for h in over_time]))
 
 
 def _evaluate(cell: Cell) -> Callable[[Example], Outcome]:

@@ -1,0 +1,260 @@
+"""Theorems on arrays: the bound of each element of a result, at the values that it was computed from.
+
+A theorem speaks of any one result, of the numbers that it is made of, and of ranges that these keep to.  Here each
+element of a tensor is such a result, and each step's range is the magnitude that the step's exact value has there:
+every step of a derivation is evaluated by the kernel's law (:func:`~.kernel.replay.alone`), on arrays.  So there is no
+second analysis of errors, and a bound here is at most the theorem's at ranges of all elements.
+
+Exact values are computed in float64.  Where that rounds, magnitudes and bounds are larger by
+:data:`~.a_priori.FLOAT_ERROR`.  A bound is infinite where a condition of the theorem fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import reduce
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .a_priori import FLOAT_ERROR
+from .derivations.calculus import Operator
+from .kernel.formula import Formula, symbol, symbols_of
+from .kernel.judgements import Condition, Step, renamed
+from .kernel.readings import READINGS, Term
+from .kernel.replay import alone
+
+__all__ = ["Bounded", "Given", "bound_elements", "bound_ranges", "evaluate"]
+
+Reals: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Exact values, and bounds (>= 0, possibly infinite) of the accelerator's distance from them."""
+
+    value: Reals
+    error: Reals
+
+
+Given: TypeAlias = "tuple[str, Reals | Bounded]"
+"""What a leaf stands for: the letters of its axes, and its numbers (with their errors, where it is not exact)."""
+
+
+def bound_elements(operator: Operator, axes: str, leaves: Mapping[str, Given], biases: Mapping[str, int]) -> Bounded:
+    """The exact results of an operator on the numbers that its leaves stand for, and the bounds of their errors.
+
+    ``axes`` are those of the result.  An axis is one letter: an index of the theorem, or of what it is applied to for
+    each element.  Raises KeyError where a leaf or bias is missing, and for a theorem over time.
+    """
+    indices = operator.theorem.indices
+    letters = [*dict.fromkeys("".join(given for given, _ in leaves.values()))]
+    letters += [i for i in indices if i not in letters]
+
+    def placed(given: str, array: Reals) -> Reals:
+        order = sorted(range(len(given)), key=lambda k: letters.index(given[k]))
+        sizes = dict(zip(given, array.shape, strict=True))
+        return np.transpose(array, order).reshape([sizes.get(letter, 1) for letter in letters])
+
+    values, errors = dict[str, Reals](), dict[str, Reals]()
+    for leaf, (given, numbers) in leaves.items():
+        bounded = numbers if isinstance(numbers, Bounded) else Bounded(numbers, np.zeros(()))
+        values[leaf] = placed(given, bounded.value)
+        errors[leaf] = placed(given, np.broadcast_to(bounded.error, bounded.value.shape))
+    sizes = np.broadcast_shapes(*(v.shape for v in values.values()))
+    instance = _Elements(operator, values, errors, biases, {i: letters.index(i) for i in indices}, sizes)
+    with np.errstate(all="ignore"):  # what is undefined breaks a condition
+        value, error = instance.real(operator.theorem.result.real), instance.result()
+    shape = [sizes[letters.index(letter)] if letter in axes else 1 for letter in letters]
+    kept = [letter for letter in letters if letter in axes]
+
+    def taken(array: Reals) -> Reals:
+        spread = np.broadcast_to(array, shape).reshape([sizes[letters.index(letter)] for letter in kept])
+        return np.transpose(spread, [kept.index(letter) for letter in axes])
+
+    return Bounded(taken(value), taken(error))
+
+
+def bound_ranges(operator: Operator, ranges: Mapping[str, Reals | float]) -> Reals:
+    """The bound in closed form, at arrays of sizes, ranges and biases: all of its symbols."""
+    values = {name: np.asarray(value, np.float64) for name, value in ranges.items()}
+    with np.errstate(all="ignore"):
+        return _stated(evaluate(operator.error, values), operator.conditions, values)
+
+
+def _stated(error: Reals, conditions: Iterable[Condition], values: Mapping[str, Reals]) -> Reals:
+    """The error, and infinite where a condition fails."""
+    for c in conditions:
+        error = np.where(evaluate(c.left, values) < evaluate(c.right, values), error, np.inf)
+    return error
+
+
+_ROUNDED = {"average", "sigmoid", "tanh", "exp", "1/sqrt", "/"}
+"""Operations that float64 rounds; sums and products of codes it does not."""
+_OVER_INDEX = {"repeated sum", "weighted sum", "average", "distance from the largest", "sum of exponentials"}
+"""Laws on all values of an index, the first of their names, of which each is within the largest one's error."""
+_LEAST = "least"
+
+_Renaming: TypeAlias = tuple[tuple[str, str], ...]
+
+
+@dataclass
+class _Elements:
+    """A theorem at the elements of arrays that have an axis for every index."""
+
+    operator: Operator
+    values: Mapping[str, Reals]
+    errors: Mapping[str, Reals]
+    biases: Mapping[str, int]
+    axes: Mapping[str, int]
+    sizes: tuple[int, ...]
+    known: dict[Term, Reals] = field(default_factory=dict)
+    found: dict[tuple[int, _Renaming], Reals] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.rounding = FLOAT_ERROR if _operations(self.operator.theorem.result.real) & _ROUNDED else 0.0
+
+    # -- exact values ------------------------------------------------------------------------------------------
+
+    def real(self, term: Term) -> Reals:
+        """The exact value of a term."""
+        if term not in self.known:
+            self.known[term] = self._real(term)
+        return self.known[term]
+
+    def _real(self, term: Term) -> Reals:
+        if isinstance(term, str):
+            return np.asarray(float(Fraction(term))) if term[:1].isdigit() else self.values[term]
+        match term:
+            case ("sum" | "average" | "max over" | "from the largest" | "zeros of", str() as index, body):
+                return self._over(str(term[0]), self.axes[index], self.real(body))
+        return _FUNCTIONS[str(term[0])](*map(self.real, term[1:]))
+
+    def _over(self, operation: str, axis: int, body: Reals) -> Reals:
+        count = self.sizes[axis]
+        each = np.broadcast_to(body, [count if k == axis else n for k, n in enumerate(body.shape)])
+        if operation in ("max over", "from the largest"):
+            largest: Reals = each.max(axis=axis, keepdims=True)
+            return largest if operation == "max over" else body - largest
+        terms = (each == 0).astype(np.float64) if operation == "zeros of" else each
+        total: Reals = terms.sum(axis=axis, keepdims=True)
+        return total / (16 * count) if operation == "average" else total
+
+    def magnitude(self, term: Term) -> Reals:
+        """At least the magnitude of a term's exact value."""
+        return np.abs(self.real(term)) + self.rounding
+
+    # -- errors ------------------------------------------------------------------------------------------------
+
+    def result(self) -> Reals:
+        """The errors of the last step, whose word must not have wrapped either."""
+        theorem, last = self.operator.theorem, len(self.operator.steps)
+        error = self.error(last, {})
+        most = symbol("most")
+        limits = [Condition(most, *limit) for limit in alone(theorem, self.operator.steps[-1])[0].limits]
+        return _stated(error, limits, {"most": self.magnitude(theorem.result.real) + error}) + self.rounding
+
+    def error(self, number: int, names: Mapping[str, str]) -> Reals:
+        """The errors of a step, where leaves are renamed."""
+        key = number, tuple(sorted(names.items()))
+        if key not in self.found:
+            error = self._error(self.operator.steps[number - 1], names)
+            self.found[key] = np.where(np.isnan(error), np.inf, error)
+        return self.found[key]
+
+    def _error(self, step: Step, names: Mapping[str, str]) -> Reals:
+        match step.law:
+            case "given":
+                return self.errors[names.get(step.names[0], step.names[0])]
+            case "again":
+                pairs = zip(step.names[::2], step.names[1::2], strict=True)
+                return self.error(step.of[0], {**names, **{old: names.get(new, new) for old, new in pairs}})
+        error = self._by_law(step, names)
+        if step.law == "lemma" and READINGS[step.lemmas[0]].kind == "code":
+            error = np.minimum(error, self._by_law(replace(step, names=(*step.names, _LEAST)), names))
+        return error
+
+    def _by_law(self, step: Step, names: Mapping[str, str]) -> Reals:
+        """The law's formula, where its conditions hold."""
+        theorem, known = self.operator.theorem, dict[str, Reals]()
+        for k in step.of:
+            term = renamed(theorem.judgements[k - 1].real, names)
+            m, e = self.magnitude(term), self.error(k, names)
+            if step.law in _OVER_INDEX:
+                axis = self.axes[step.names[0]]
+                m, e = (a.max(axis=axis, keepdims=True) for a in np.broadcast_arrays(m, e))
+            known |= {f"m{k}": m, f"e{k}": e, _LEAST: np.abs(self.real(term)) - self.rounding}
+        judgement, conditions = alone(theorem, step)
+        for name in symbols_of(judgement.error).union(*(symbols_of(c.left) | symbols_of(c.right) for c in conditions)):
+            if name not in known:
+                known[name] = self._symbol(name, names)
+        if step.law == "weighted sum":  # each term by the law 'multiple', all of them by the law 'sum'
+            index, row, *_ = step.names
+            weights = np.abs(self.real(renamed(row, names)))
+            error = self._over("sum", self.axes[index], weights * self.error(step.of[0], names))
+        else:
+            error = evaluate(judgement.error, known)
+        return _stated(error, conditions, known)
+
+    def _symbol(self, name: str, names: Mapping[str, str]) -> Reals:
+        """A bias, a number of values, or a range."""
+        theorem = self.operator.theorem
+        if name in theorem.ranges:
+            terms = [renamed(term, names) for term in theorem.ranges[name]]
+            if terms[0][0] == "at least":
+                return self.real(terms[0][1]) - self.rounding
+            return reduce(np.maximum, map(self.magnitude, terms))
+        for index, count in theorem.counts.items():
+            if count == name:
+                return np.asarray(float(self.sizes[self.axes[index]]))
+        return np.asarray(float(self.biases[name]))
+
+
+def _operations(term: Term) -> set[str]:
+    return set() if isinstance(term, str) else {str(term[0])}.union(*map(_operations, term[1:]))
+
+
+_FUNCTIONS: Mapping[str, Callable[..., Reals]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "max": np.maximum,
+    "min": np.minimum,
+    "shift": lambda a, by: np.floor(np.ldexp(a, -by.astype(np.int64))),
+    "relu": lambda a: np.maximum(a, 0.0),
+    "magnitude": np.abs,
+    "complement": lambda a: 1.0 - a,
+    "exp": np.exp,
+    "sigmoid": lambda a: (1 + np.tanh(a / 2)) / 2,
+    "tanh": np.tanh,
+    "1/sqrt": lambda a: 1 / np.sqrt(a),
+}
+
+
+def evaluate(f: Formula, values: Mapping[str, Reals]) -> Reals:
+    """A formula in float64; NaN where a divisor or radicand is not positive, of which no condition holds."""
+    if f.op == "constant":
+        return np.asarray(float(f.value))
+    if f.op == "symbol":
+        return values[f.name]
+    a = [evaluate(g, values) for g in f.args]
+    match f.op:
+        case "+":
+            return reduce(np.add, a)
+        case "*":
+            return reduce(np.multiply, a)
+        case "max":
+            return reduce(np.maximum, a)
+        case "min":
+            return reduce(np.minimum, a)
+        case "/":
+            return np.where(a[1] > 0, a[0] / a[1], np.nan)
+        case "half_step":  # 2^(floor(log2 m) - 5), where frexp has the exponent of 2 m
+            return np.where(a[0] > 0, np.ldexp(1.0, np.frexp(a[0])[1] - 6), 0.0)
+        case "2^":
+            return np.ldexp(1.0, a[0].astype(np.int64))
+    return np.where(a[0] > 0, (1 + 2.0**-40) / np.sqrt(a[0]), np.nan)

@@ -1,0 +1,132 @@
+"""Bounds of single elements: they hold of the device's words, and lie below those at ranges of all elements."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from accel_models.flexasr.quantise import Quantised
+from rewrites.bounds import a_priori
+from rewrites.bounds.bound_runs import Data, _both, _drawn, _free, number
+from rewrites.bounds.catalogue import OPERATORS
+from rewrites.bounds.derivations.calculus import Derivation, Operator
+from rewrites.bounds.derivations.flexasr import LINEAR
+from rewrites.bounds.derivations.machines import CONVOLUTIONS
+from rewrites.bounds.elementwise import Bounded, bound_elements, bound_ranges, evaluate
+from rewrites.bounds.kernel.formula import half_step, inverse_root, power_of_two, symbol
+from rewrites.bounds.kernel.judgements import Rejected, indices_of
+from rewrites.bounds.kernel.readings import LARGEST_AT_0, TINY_AT_0
+from rewrites.bounds.kernel.replay import replay
+from rewrites.campaigns.accelerators.device import quantise_fitting
+
+IN_STEPS = [n for n, o in OPERATORS.items() if o.steps[-1].law != "growth"]
+
+
+def first_element(operator: Operator, data: Data) -> Bounded:
+    leaves, theorem = {}, operator.theorem
+    for leaf, (form, bias, *_) in theorem.leaves.items():
+        indices = indices_of(leaf)
+        shape = [data.extents[i] for i in indices]
+        value, error = np.zeros(shape), np.zeros(shape)
+        for place, real in data.reals[leaf].items():
+            value[place] = float(real)
+            if form:
+                error[place] = float(abs(real - number(data.words[leaf][place], form, data.biases.get(bias, 0))))
+        leaves[leaf] = "".join(indices), Bounded(value, error)
+    found = bound_elements(operator, "".join(sorted(_free(theorem.result.real))), leaves, data.biases)
+    return Bounded(found.value.ravel()[:1], found.error.ravel()[:1])
+
+
+@pytest.mark.parametrize("name", IN_STEPS)
+def test_the_devices_words_are_within_the_bounds_of_elements(name: str) -> None:
+    operator, draw, stated = OPERATORS[name], random.Random(name), 0
+    for attempt in range(60):
+        data = _drawn(operator.theorem, draw, attempt)
+        found = first_element(operator, data)
+        if np.isinf(found.error):
+            continue
+        stated += 1
+        device, real, _ = _both(operator.theorem, data)
+        assert float(max(real.high - device, device - real.low)) <= found.error + 2.0**-40
+        assert float(real.low) == pytest.approx(found.value[0], abs=a_priori.FLOAT_ERROR)
+        if stated == 12:
+            break
+    assert stated >= 3
+
+
+def test_of_time_there_is_no_bound_of_elements() -> None:
+    operator = OPERATORS["FlexASR RNN, T steps"]
+    data = _drawn(operator.theorem, random.Random(0), 0)
+    with pytest.raises(KeyError, match="steps"):
+        first_element(operator, data)
+
+
+def of_linear(x: Quantised, w: Quantised, b: Quantised) -> np.ndarray:
+    leaves = {"x[i]": ("ti", x.values), "w[i]": ("oi", w.values), "b": ("o", b.values)}
+    biases = {"b_x": x.bias, "b_w": w.bias, "b_b": b.bias, "b_y": 3}
+    return bound_elements(LINEAR["none"], "to", leaves, biases).error
+
+
+def test_elements_are_bound_by_what_holds_of_all_of_them() -> None:
+    generator = np.random.default_rng(1)
+    x, w, b = (quantise_fitting(generator.uniform(-1, 1, shape)) for shape in ((3, 16), (5, 16), (5,)))
+    ideal = x.values @ w.values.T + b.values
+    whole, error = a_priori.linear(x, w, b, ideal, 3).value, of_linear(x, w, b)
+    assert whole is not None
+    assert error.max() == float(whole)  # the largest element has the ranges of all
+    assert error.min() < error.max()
+
+
+def test_an_element_is_transposed_as_its_axes_say() -> None:
+    x = quantise_fitting(np.arange(6.0).reshape(2, 3) / 8)
+    pair = {"x0": ("tf", x.values), "x1": ("tf", x.values + 1)}
+    operator = OPERATORS["FlexASR add pooling"]
+    right, turned = (bound_elements(operator, axes, pair, {"b": 4}) for axes in ("tf", "ft"))
+    assert np.array_equal(turned.error, right.error.T)
+    assert np.array_equal(right.value, 2 * x.values + 1)
+
+
+@pytest.mark.parametrize("value", [Fraction(1, 1000), Fraction(1), Fraction(3, 2), Fraction(40)])
+def test_formulas_on_arrays_are_those_on_fractions(value: Fraction) -> None:
+    x, y = symbol("x"), symbol("y")
+    formulas = [half_step(x), power_of_two(y), x / (x + y), 3 * x - y, inverse_root(x)]
+    values = {"x": value, "y": Fraction(2)}
+    for formula in formulas:
+        found = evaluate(formula, {n: np.array(float(v)) for n, v in values.items()})
+        assert found == pytest.approx(float(formula.evaluate(values)), rel=1e-11)
+
+
+def test_what_is_undefined_has_no_bound() -> None:
+    x = {"x": np.array([-1.0, 0.0, 1.0])}
+    with np.errstate(all="ignore"):
+        assert np.isnan(evaluate(inverse_root(symbol("x")), x)).tolist() == [True, True, False]
+        assert np.isnan(evaluate(symbol("x") / symbol("x"), x)).tolist() == [
+            True, True, False,
+        ]  # fmt: skip
+
+
+def test_ranges_of_arrays_have_the_bound_of_each() -> None:
+    operator = CONVOLUTIONS[16]
+    sums = [1.0, 200.0, 255.99, 300.0]
+    found = bound_ranges(operator, {"n": 9, "x": 1, "w": 1, "M": np.array(sums)})
+    for each, bound in zip(sums, found, strict=True):
+        value = operator.bound({"n": 9, "x": 1, "w": 1, "M": each}).value
+        assert bound == (np.inf if value is None else float(value))
+
+
+def test_a_number_that_cannot_become_zero_needs_a_lower_bound() -> None:
+    d = Derivation()
+    d.lemma("encode", d("given", names=["x", "fixed", "X", "e", ""]), "b", "least")
+    theorem = replay(d.steps)
+    values = {"X": Fraction(1, 8), "e": Fraction(0), "b": Fraction(3), "least": Fraction(1, 8)}
+    assert theorem.result.error.evaluate(values) == Fraction(1, 256)
+    (condition,) = theorem.conditions
+    assert condition.reason == "a number may become zero"
+    assert condition.left.evaluate(values) == TINY_AT_0 * 8 < LARGEST_AT_0
+    d = Derivation()
+    d.lemma("encode", d("given", names=["x", "fixed", "X", "e", ""]), "b", "any size", "least")
+    with pytest.raises(Rejected):
+        replay(d.steps)
