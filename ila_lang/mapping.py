@@ -161,10 +161,10 @@ class TensorMapping:
         self._extents = compile_terms(list(self.parameters.values()), [self.rows, self.columns])
 
     def _check_fields(self) -> None:
-        if not isinstance(self.name, str) or re.fullmatch(r"\w[\w.+-]*", self.name) is None:
+        if not isinstance(self.name, str) or re.match(r"\w", self.name) is None or set(self.name) & set("/\\\0\n"):
             raise ValueError(
-                "The name of a mapping must be made of letters, digits, and _ . + -, and begin with one of the first "
-                f"three, as files are named by it; not {self.name!r:.60}"
+                "The name of a mapping must begin with a letter, a digit or _, and be of one line without slashes, as "
+                f"files are named by it; not {self.name!r:.60}"
             )
         kinds: tuple[tuple[type[tuple[Any, ...]] | type[frozenset[Any]], type, str], ...] = (
             (tuple, str, "assumptions shape_names output"),
