@@ -168,7 +168,7 @@ def test_a_shape_is_the_inputs_where_there_is_one_input() -> None:
 @pytest.mark.parametrize("name", ["", "../evil", "a/b", "a\\b", ".hidden", "a\n", 3])
 def test_files_can_be_named_by_mappings(name: str) -> None:
     with pytest.raises(
-        ValueError, match="^The name of a mapping must begin with a letter, a digit or _, and be of one line"
+        ValueError, match=r"^The name of a mapping must begin with a letter, a digit or _, and be of one line"
     ):
         replace(mapping(), name=name)
 
