@@ -2,12 +2,12 @@
 
 Hypothesis draws few small numbers: the sizes, the distribution's name, and the seed of the data; NumPy draws the arrays
 from the seed.  Drawn through Hypothesis itself, a matrix would take seconds, and its elements would cluster at zero and
-at special values, so that their statistics would mean nothing.  Violations then need two shrinking steps: Hypothesis's,
-for the sizes, and :mod:`.shrink`'s, for the data.
+at special values, which would distort the statistics.  Violations then need two shrinking steps: Hypothesis's, for the
+sizes, and :mod:`.shrink`'s, for the data.
 
 A run has up to three passes: saved violations of earlier runs first (where there is an example database); then all
 examples, for the statistics; then, if one of them violated the property, the same examples again up to that one, to
-shrink it.  The middle pass depends on nothing but the definition, the seed and the number of examples, so its samples
+shrink it.  The middle pass depends only on the definition, the seed and the number of examples, so its samples
 are always the same.
 """
 
@@ -45,12 +45,12 @@ class CampaignError(Exception):
 
 
 class _Stop(KeyboardInterrupt):
-    """Leaves Hypothesis at once: it takes anything but an interrupt for a failing example, and shrinks it."""
+    """Leaves Hypothesis at once: it treats any exception but an interrupt as a failing example, and shrinks it."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A violation, its example, and how that came to be.
+    """A violation, its example, and the steps that led to it.
 
     ``drawn`` is the example as Hypothesis found it, ``smallest`` the one it shrank that to (the same where it was
     interrupted), ``example`` the final one, after ``shrunk`` changed the data.  ``saved`` says that it was found in the
@@ -67,7 +67,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class CampaignResult:
-    """What a run found: a sample for each example, in the order in which they were drawn.
+    """The result of a run: a sample for each example, in the order in which they were drawn.
 
     ``examples`` is how many were asked for; there are fewer samples where the run was interrupted or where the
     definition has fewer examples in all.  ``finding`` is None where no example violated the property.
@@ -128,7 +128,7 @@ class CampaignResult:
 
 @dataclass
 class _Search:
-    """The state that the passes share."""
+    """The state shared by the passes."""
 
     campaign: Campaign
     seed: int
@@ -173,7 +173,7 @@ class _Search:
     # -- the passes ---------------------------------------------------------------------------------
 
     def measure(self) -> None:
-        """Runs every example; a violation is noted and does not end the pass."""
+        """Runs every example; a violation is recorded and does not end the pass."""
         self.runs = 0
 
         def visit(example: Example) -> None:
@@ -225,7 +225,7 @@ class _Search:
             phases=[hypothesis.Phase[name] for name in phases],
             database=DirectoryBasedExampleDatabase(self.database) if saved and self.database else None,
             derandomize=False,
-            deadline=None,  # simulating takes as long as the sizes ask for
+            deadline=None,  # the time of a simulation depends on the sizes
             report_multiple_bugs=False,
             print_blob=False,
             verbosity=Verbosity.quiet,
@@ -256,7 +256,7 @@ def run_campaign(
     database: Path | None = None,
     progress: Progress | None = None,
 ) -> CampaignResult:
-    """Runs a campaign; an interrupt (Ctrl-C) ends it early, and what was found by then is returned.
+    """Runs a campaign; an interrupt (Ctrl-C) ends it early, and the result up to then is returned.
 
     ``database`` is a directory for Hypothesis's example database: violations are saved there, and tried first in later
     runs.  They do not enter the statistics.

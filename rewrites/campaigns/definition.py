@@ -1,7 +1,7 @@
 """What a campaign is: shapes and data to draw, an operator to run twice, and a property to check.
 
 A campaign compares an operator of the tensor IR, in float64, with the accelerator's program for it: quantise, assemble,
-simulate, dequantise.  Both sides see one :class:`Example`; what came out is an :class:`Outcome`.
+simulate, dequantise.  Both sides get the same :class:`Example`; the results are an :class:`Outcome`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class Skip(Exception):
-    """An example of which the campaign makes no statement; the message says why."""
+    """An example about which the campaign makes no statement; the message says why."""
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A violated property: its name (one of the campaign's few) and what was seen."""
+    """A violated property: its name (one of the campaign's few) and the observation."""
 
     name: str
     text: str
@@ -63,7 +63,7 @@ class Example:
 class Margin:
     """How near the measured errors came to their bounds.
 
-    ``largest`` is the largest error of an element that something is said of (against the IR on the quantised inputs).
+    ``largest`` is the largest error of an element that the property covers (against the IR on the quantised inputs).
     ``used`` is the largest part of its derived bound that an element's error takes up, 0 .. 1 (None where there is no
     positive bound).  ``a_priori`` is the bound from sizes, ranges and biases alone (None where its conditions fail),
     and ``a_priori_used`` the part of it that the largest error takes up (None where there is none, or it is 0).
@@ -89,8 +89,8 @@ class Outcome:
     """What both sides computed.
 
     ``reference`` is the IR operator on the example's arrays, ``result`` the accelerator's output as real numbers,
-    ``quantised_reference`` the IR operator on the arrays that the accelerator really got (None: they are the same).
-    ``covered`` is the part of the result's elements that the property says something of, 0 .. 1.  ``margin`` compares
+    ``quantised_reference`` the IR operator on the arrays that the accelerator actually got (None: they are the same).
+    ``covered`` is the fraction of the result's elements that the property covers, 0 .. 1.  ``margin`` compares
     errors with their bounds (None: the campaign has no bound).
     """
 
@@ -104,7 +104,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Campaign:
-    """A campaign's definition; everything that its samples depend on is here, and the seed.
+    """A campaign's definition; its samples depend on this and the seed alone.
 
     ``parameters`` gives each size's values, the first of which is the simplest (shrinking goes there); every
     combination is admissible.  ``distributions`` has a sentence per name.  ``make`` draws the arrays of an example
@@ -137,7 +137,7 @@ class Campaign:
             )
 
     def example(self, parameters: Mapping[str, int], distribution: str, seed: int) -> Example:
-        """The example of these sizes and this distribution that belongs to a seed: always the same.
+        """The example that sizes, distribution and seed determine.
 
         Raises ValueError where a size or the distribution is none of the campaign's.
         """
@@ -162,7 +162,7 @@ def data_generator(seed: int, parameters: Mapping[str, int], distribution: int) 
     """The generator of an example's data.
 
     Sizes and distribution are part of its seed, so that examples that share a seed are still independent; Hypothesis
-    likes to use a number twice.
+    often uses a number twice.
     """
     sizes = [value % (1 << 32) for _, value in sorted(parameters.items())]
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, distribution, *sizes])))

@@ -30,13 +30,13 @@ _KEYS = ("schema", "campaign", "parameters", "distribution", "seed", "arrays", "
 
 
 class ExampleFileError(ValueError):
-    """A file that is no example of the campaign."""
+    """A file that is not an example of the campaign."""
 
 
 def write_example(path: Path, campaign: Campaign, finding: Finding, campaign_seed: int) -> None:
     """Writes the example of a finding atomically.
 
-    ``history`` says how it was found: what was drawn, what Hypothesis shrank that to, and what was changed in the data.
+    ``history`` is how it was found: the example drawn, what Hypothesis shrank it to, and the changes of its data.
     """
     example = finding.example
     content = {
@@ -67,7 +67,7 @@ def _array(array: NDArray[Any]) -> dict[str, Any]:
 def read_example(path: Path, campaign: Campaign) -> Example:
     """The example in a file.
 
-    Raises ExampleFileError where the file cannot be read, or is not one of this campaign's.
+    Raises ExampleFileError where the file cannot be read, or holds no example of this campaign.
     """
     try:
         content = json.loads(read_at_most(path, "an example", MOST_BYTES).decode())
@@ -103,20 +103,20 @@ def read_example(path: Path, campaign: Campaign) -> Example:
         )
     try:
         campaign.check(parameters, distribution)
-        wanted = campaign.example(parameters, distribution, 0).arrays
+        drawn = campaign.example(parameters, distribution, 0).arrays
     except ValueError as error:
         raise ExampleFileError(f"{path}: {error}") from None
     in_order = {name: parameters[name] for name in campaign.parameters}
-    return Example(in_order, distribution, None, _arrays(path, content["arrays"], wanted))
+    return Example(in_order, distribution, None, _arrays(path, content["arrays"], drawn))
 
 
-def _arrays(path: Path, given: object, wanted: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The arrays, which must have the names, shapes and types that the campaign draws at these sizes."""
-    if not isinstance(given, dict) or set(given) != set(wanted):
+def _arrays(path: Path, given: object, drawn: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays, which must have the names, shapes and types of ``drawn``, the campaign's at these sizes."""
+    if not isinstance(given, dict) or set(given) != set(drawn):
         names = ", ".join(sorted(given)) if isinstance(given, dict) else _short(given)
-        raise ExampleFileError(f"{path}: arrays must be exactly {', '.join(sorted(wanted))}, not {names or 'none'}")
+        raise ExampleFileError(f"{path}: arrays must be exactly {', '.join(sorted(drawn))}, not {names or 'none'}")
     arrays = {}
-    for name, like in wanted.items():
+    for name, like in drawn.items():
         entry = given[name]
         if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "values"}:
             raise ExampleFileError(f"{path}: array {name} must have exactly dtype, shape and values")

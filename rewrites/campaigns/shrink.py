@@ -1,8 +1,8 @@
 """Shrinking a violating example itself: smaller arrays, fewer elements that matter, and simpler ones.
 
-Hypothesis shrinks what it has drawn, sizes and seed.  The arrays are a function of these, so that smaller sizes come
-with other data, and single elements are out of its reach.  Four steps go on from there, and are repeated until none
-changes anything or the runs are used up:
+Hypothesis shrinks what it has drawn, sizes and seed.  The arrays are a function of these, so that smaller sizes have
+other data, and it cannot shrink single elements.  Four steps follow, repeated until none changes anything or the runs
+are used up:
 
 1. *Sizes*: one size becomes smaller, the least first, and every array keeps its leading part, or its trailing part.
 2. *Zeros*: blocks of elements become 0, the whole array first, then halves, quarters, down to single elements.
@@ -67,13 +67,13 @@ class _State:
         return self.accept(step, replace(self.example, seed=None, arrays={**self.example.arrays, name: array}))
 
     def accept(self, step: str, trial: Example) -> bool:
-        """Takes an example instead where it still violates the same property."""
+        """Replaces the example by another one where that still violates the same property."""
         if self.left == 0:
             raise _UsedUp
         self.left -= 1
         try:
             violation = self.campaign.evaluate(trial).violation
-        except (Skip, ValueError):  # data that one of the sides refuses violate nothing
+        except (Skip, ValueError):  # data that one of the sides refuses are no violation
             return False
         if violation is None or violation.name != self.violation.name:
             return False
@@ -83,7 +83,7 @@ class _State:
 
 
 def shrink_arrays(campaign: Campaign, example: Example, violation: Violation, runs: int = RUNS) -> Shrunk:
-    """The example made simpler; its distribution stays.  An interrupt ends it with what it has by then."""
+    """A simpler example of the same distribution.  An interrupt ends the search with the simplest so far."""
     state = _State(campaign, example, violation, runs, {})
     interrupted = False
     try:
@@ -101,7 +101,7 @@ def shrink_arrays(campaign: Campaign, example: Example, violation: Violation, ru
 
 
 def _sizes(state: _State) -> bool:
-    """Makes one size after the other as small as its values allow, trying them from the least."""
+    """Makes each size in turn as small as possible, trying its values from the least."""
     changed = False
     for name, values in state.campaign.parameters.items():
         for value in values[: values.index(state.example.parameters[name])]:
@@ -118,11 +118,11 @@ def _sizes(state: _State) -> bool:
 
 
 def _parts(arrays: Arrays, like: Arrays) -> Iterator[Arrays]:
-    """The leading and the trailing parts of arrays that have the shapes of others; nothing where one is larger."""
+    """The leading and the trailing parts of arrays that have the shapes of others; none where one is larger."""
     if any(w > h for name in like for w, h in zip(like[name].shape, arrays[name].shape, strict=True)):
         return
-    yield {name: arrays[name][tuple(map(slice, wanted.shape))] for name, wanted in like.items()}
-    yield {name: arrays[name][tuple(slice(-n, None) for n in wanted.shape)] for name, wanted in like.items()}
+    yield {name: arrays[name][tuple(map(slice, smaller.shape))] for name, smaller in like.items()}
+    yield {name: arrays[name][tuple(slice(-n, None) for n in smaller.shape)] for name, smaller in like.items()}
 
 
 def _zeros(state: _State, name: str) -> bool:
@@ -143,7 +143,7 @@ def _round(state: _State, name: str) -> bool:
 
 
 def round_significant(x: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
-    """Numbers rounded to so many significant bits.
+    """Numbers rounded to ``bits`` significant bits.
 
     >>> round_significant(np.array([0.7, -5.0, 0.0]), 2).tolist()
     [0.75, -4.0, 0.0]
@@ -153,7 +153,7 @@ def round_significant(x: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
 
 
 def _blockwise(state: _State, step: str, name: str, change: Callable[[NDArray[Any]], NDArray[Any]]) -> bool:
-    """Applies a change to blocks of the elements that it changes: all of them, then halves of what is left, and on."""
+    """Applies a change to blocks of the elements that it changes: all, then halves of what is left, and so on."""
     changed = False
     todo = [np.flatnonzero(_differs(state.example.arrays[name], change))]
     while todo:

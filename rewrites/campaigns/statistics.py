@@ -187,17 +187,17 @@ def margins_of(margins: Iterable[Margin | None]) -> Margins | None:
     >>> margins_of([Margin(0.5, 0.8, 2.0, 0.25), Margin(0.25, 0.5, None, None), None])
     Margins(largest=0.5, derived_ratio=1.25, a_priori_ratio=4.0, stated=1, count=2)
     """
-    found = [m for m in margins if m is not None]
-    if not found:
+    known = [m for m in margins if m is not None]
+    if not known:
         return None
-    used = max((m.used for m in found if m.used is not None), default=0.0)
-    a_priori_used = max((m.a_priori_used for m in found if m.a_priori_used is not None), default=0.0)
+    used = max((m.used for m in known if m.used is not None), default=0.0)
+    a_priori_used = max((m.a_priori_used for m in known if m.a_priori_used is not None), default=0.0)
     return Margins(
-        max(m.largest for m in found),
+        max(m.largest for m in known),
         1 / used if used else None,
         1 / a_priori_used if a_priori_used else None,
-        sum(m.a_priori is not None for m in found),
-        len(found),
+        sum(m.a_priori is not None for m in known),
+        len(known),
     )
 
 

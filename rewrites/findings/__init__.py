@@ -1,7 +1,7 @@
-"""Faults and surprises of published accelerators, each found by search whenever it is asked for.
+"""Faults and surprises of published accelerators, each found by search on every call.
 
 A finding is not a list of known constants: its function puts a claim to the solvers, or has Hypothesis look for a
-program, and returns what was found, with a counterexample that the interpreter has replayed.  ``python -m
+program, and returns the finding, with a counterexample that the interpreter has replayed.  ``python -m
 rewrites.findings`` shows them all; docs/reference/findings.md is written by it.
 """
 

@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("--write takes all findings; leave out the names")
     if options.write is not None and not options.write.is_file():
         parser.error(f"--write must name a document with the marks of this command, not {options.write}")
-    found: list[Finding] = []
+    findings: list[Finding] = []
     missing = 0
     for name in options.names or FINDERS:
         start = time.perf_counter()
@@ -52,17 +52,17 @@ def main(arguments: list[str] | None = None) -> int:
             missing += 1
             print(f"{name}: NOT FOUND: {error}", file=sys.stderr, flush=True)
             continue
-        found.append(finding)
+        findings.append(finding)
         seconds = time.perf_counter() - start
         print(f"{name}: found in {seconds:.1f} s" if options.write else section(finding) + "\n", flush=True)
     if options.write is not None and not missing:
         try:
-            text = updated(options.write.read_text(encoding="utf-8"), found)
+            text = updated(options.write.read_text(encoding="utf-8"), findings)
         except ValueError as error:
             parser.error(str(error))
         options.write.write_text(text, encoding="utf-8")
     if missing:
-        print(f"{missing} of {missing + len(found)} findings were not found", file=sys.stderr)
+        print(f"{missing} of {missing + len(findings)} findings were not found", file=sys.stderr)
     return _NOT_FOUND if missing else 0
 
 

@@ -1,4 +1,4 @@
-"""What a finding is, how it is shown, and how a document keeps up with what was found."""
+"""Findings, their sections of Markdown, and the update of the document that has them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class NotFound(Exception):
 
 @dataclass(frozen=True)
 class Finding:
-    """One claim that was refuted by search, with all that a reader needs to judge it; texts are Markdown.
+    """One claim that was refuted by search, with what a reader needs to judge it; texts are Markdown.
 
     ``claim`` is the property that does not hold; ``method`` says how the counterexample was found, and
     ``counterexample`` what it is, in one line; ``holds`` gives the repaired form, or the condition under which the
-    claim holds, and how sure that is; ``status`` the verdict on both.  ``evidence`` are blocks of more numbers, all of
-    them computed when the finding was found.  ``limits`` says what the finding does not mean.
+    claim holds, and how sure that is; ``status`` the verdict on both.  ``evidence`` are blocks of more numbers, all
+    computed during the search.  ``limits`` says what the finding does not mean.
     """
 
     name: str
@@ -52,8 +52,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     | 1 | 2 |
     """
     lines = [columns, ["---"] * len(columns), *rows]
-    made = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines]
-    return "\n".join(made).replace("| --- | ", "|---|").replace("--- | ", "---|").replace("|--- |", "|---|")
+    rendered = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines]
+    return "\n".join(rendered).replace("| --- | ", "|---|").replace("--- | ", "---|").replace("|--- |", "|---|")
 
 
 def section(finding: Finding) -> str:
@@ -72,7 +72,7 @@ def section(finding: Finding) -> str:
 
 
 def updated(document: str, findings: Sequence[Finding]) -> str:
-    """The document with its generated part written anew; raises ValueError where its marks are missing."""
+    """The document with its generated part replaced; raises ValueError where its marks are missing."""
     head, begin, rest = document.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not begin or not end:

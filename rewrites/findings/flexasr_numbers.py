@@ -38,7 +38,7 @@ _V, _W, _BIAS = var("v", bv(20)), var("w", bv(20)), var("bias", bv(3))
 
 
 def keeps_sign(convert: Function) -> Expr:
-    """The claim that a code that is not zero has the sign of the number that it was made from."""
+    """The claim that a non-zero code has the sign of the number that it encodes."""
     code = convert(_V, _BIAS)
     return (code[6:0] == 0) | (code[7] == _V[19])
 
@@ -123,7 +123,7 @@ def lstm_errors(seeds: range = range(3)) -> list[tuple[tuple[float, int], list[f
 
     The first component gives the scale of the weights, in units of 1/4, and the AdaptivFloat bias of the state.
     """
-    found = []
+    errors = []
     replays: list[Quantised] = []  # of the first layer that differs
     for scale, state_bias in ((1.0, 2), (2.0, 2), (4.0, 2), (8.0, 2), (8.0, 4)):
         now: list[float] = []
@@ -142,8 +142,8 @@ def lstm_errors(seeds: range = range(3)) -> list[tuple[tuple[float, int], list[f
             now.append(_error(results[0], ideal))
             old.append(_error(results[1], ideal))
             changed.append(int((results[0].codes != results[1].codes).sum()))
-        found.append(((scale, state_bias), now, old, changed))
-    return found
+        errors.append(((scale, state_bias), now, old, changed))
+    return errors
 
 
 def lstm_inputs(scale: float, seed: int, timesteps: int = 8, size: int = 16) -> list[Quantised]:
@@ -179,7 +179,7 @@ def quotient_at_most_1(least: int) -> Expr:
 
 @cache
 def attention_wraps() -> Finding:
-    """The divider of softmax looks at its operands modulo 4."""
+    """The divider of softmax takes its operands modulo 4."""
     # the largest score adds exp(0), so that no sum is smaller
     least = compile_function(exp)(0)
     claim = quotient_at_most_1(least)
@@ -226,7 +226,7 @@ def attention_wraps() -> Finding:
 
 
 def most_weight(least: float) -> float:
-    """What weights sum up to at most while their denominator does not wrap and is at least ``least``.
+    """The largest sum of weights while their denominator does not wrap and is at least ``least``.
 
     Dividends sum up to the sum S at most; the divisor is above S - 1/16.  Rounding a weight to a code of four mantissa
     bits raises it by a factor of 33/32 at most.
@@ -237,7 +237,7 @@ def most_weight(least: float) -> float:
 def weights_of_equal_scores(count: int, code: int = 0x40) -> list[float]:
     """The softmax weights that Attention gives the first ``count`` of 16 rows, which all have the same score.
 
-    It is a score other than 0; that of the other rows is 0, which the unit takes for -64.  Runs on the interpreter.
+    It is a score other than 0; that of the other rows is 0, which the unit takes as -64.  Runs on the interpreter.
     """
     keys = np.zeros((LANES, LANES), np.uint8)
     keys[:count, 0] = code

@@ -1,7 +1,7 @@
-"""Where the published ILA of FlexASR departs from the hardware source: smallest programs that tell both readings apart.
+"""Where the published ILA of FlexASR departs from the hardware source: smallest programs that show it.
 
 A search draws configurations and contents of the large buffer, runs each on the interpreter in both readings and
-compares the whole buffer.  What it finds is written as a program file that reads the vectors which differ; this
+compares the whole buffer.  The result is written as a program file that reads the vectors which differ; this
 program is then run again, from its text, on new machines.
 """
 
@@ -91,9 +91,9 @@ def smallest(
 ) -> Setup:
     """A shrunk setup after which the hardware reading and another one leave different buffers.
 
-    ``within`` gives the setups in which the register ``size`` is at most so large; ``sizes`` are its values.  Shrinking
-    changes one thing at a time, and a smaller size may need codes in other places: so a smaller one is looked for
-    again until none is found.  Raises NotFound where there is no setup at all.
+    ``within`` gives the setups in which the register ``size`` has at most the given value; ``sizes`` are its values.
+    Shrinking changes one thing at a time, and a smaller size may need codes in other places: so a smaller one is looked
+    for again until none is found.  Raises NotFound where there is no setup at all.
     """
     setup = _find(within(sizes[-1]), other, EXAMPLES)
     if setup is None:
@@ -175,7 +175,7 @@ def even(most: int) -> st.SearchStrategy[int]:
 def reductions(
     timesteps: st.SearchStrategy[int], vectors: st.SearchStrategy[tuple[int, int]]
 ) -> st.SearchStrategy[Setup]:
-    """LayerReduce over so many timesteps, with (the unit's, the manager's) number of vectors."""
+    """LayerReduce over ``timesteps`` timesteps, with (the unit's, the manager's) number of vectors."""
 
     def setup(count: int, sizes: tuple[int, int], codes: dict[int, int]) -> Setup:
         registers = {
@@ -221,7 +221,7 @@ def stride() -> Finding:
 
 @cache
 def odd_timesteps() -> Finding:
-    """Difference 2: what LayerReduce makes of the last timestep of an odd number."""
+    """Difference 2: what LayerReduce does with the last timestep of an odd number."""
     other = FlexAsrOptions(reduce_odd="recorded")
     one = st.just((1, 1))
     setup = smallest(lambda most: reductions(st.integers(2, most), one), _TIMESTEPS, range(2, 10), other)
@@ -257,7 +257,7 @@ def odd_timesteps() -> Finding:
 
 
 def backward_layers(most: int) -> st.SearchStrategy[Setup]:
-    """Backward passes of up to so many timesteps."""
+    """Backward passes of up to ``most`` timesteps."""
     return st.builds(_pass_setup, st.integers(1, most), _codes(11))
 
 
@@ -351,7 +351,7 @@ def _listed(timesteps: Mapping[int, int]) -> str:
 
 
 def paddings(most: int) -> st.SearchStrategy[Setup]:
-    """ZeroPadding of up to so many vectors per timestep."""
+    """ZeroPadding of up to ``most`` vectors per timestep."""
 
     def setup(size: int, first: int, count: int, codes: dict[int, int]) -> Setup:
         registers = {
@@ -395,7 +395,7 @@ def padding_vectors() -> Finding:
 
 
 def _agree(strategy: st.SearchStrategy[Setup], other: FlexAsrOptions) -> None:
-    """Raises NotFound where a program of a strategy tells the readings apart."""
+    """Raises NotFound where a program of a strategy distinguishes the readings."""
     setup = _find(strategy, other, SMALLER)
     require(setup is None, f"readings differ where they should agree: {setup}")
 

@@ -2,7 +2,7 @@
 
 A :class:`Layer` says what the registers and memories hold before the start, also what no driver would write: output
 sizes that do not fit, kernels larger than the input, old contents of the output's memory.  It runs as a program at the
-port: what is found replays as it was found.
+port, so a finding replays in the form in which it was found.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def _entries(words: Words) -> list[int]:
 
 @cache
 def _machine(options: HlscnnOptions) -> Machine:
-    """One machine per reading, since making one takes longer than running a small layer."""
+    """One machine per reading, since building one takes longer than running a small layer."""
     return Machine(hlscnn(options))
 
 
@@ -223,9 +223,9 @@ def run_layer(
 def replayed(
     layer: Layer, options: HlscnnOptions, old: Words | None = None, driver: HlscnnOptions | None = None
 ) -> Words:
-    """:func:`run_layer` once more: on a new machine, outputs read at the port.
+    """:func:`run_layer` on a new machine, with the outputs read at the port.
 
-    Raises NotFound where the result is another one.
+    Raises NotFound where the result differs.
     """
     machine = Machine(hlscnn(options))
     commands = program_of(layer, options, old, driver)
@@ -239,9 +239,9 @@ def replayed(
     lanes = {
         (entry, lane): _signed(word >> 16 * lane & 0xFFFF) for entry, word in enumerate(words) for lane in range(LANES)
     }
-    found = {where: value for where, value in lanes.items() if value}
-    require(found == run_layer(layer, options, old, driver), f"layer ({layer}) does not replay on a new machine")
-    return found
+    outputs = {where: value for where, value in lanes.items() if value}
+    require(outputs == run_layer(layer, options, old, driver), f"layer ({layer}) does not replay on a new machine")
+    return outputs
 
 
 def _size(layer: Layer, options: HlscnnOptions) -> int:

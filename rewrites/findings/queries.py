@@ -1,6 +1,6 @@
-"""Claims about numeric primitives, put to both solvers: proofs, and smallest counterexamples.
+"""Claims about numeric primitives, asked of both solvers: proofs, and smallest counterexamples.
 
-A claim is a Boolean expression that is said to hold for all values of its variables.  Primitives are unfolded, so that
+A claim is a Boolean expression that should hold for all values of its variables.  Primitives are unfolded, so that
 the solvers see their bodies.
 """
 
@@ -46,11 +46,11 @@ def smallest_counterexample(name: str, claim: Expr, measures: Sequence[Expr]) ->
         while low < high:
             # smallest values are mostly small ones: steps double until one is large enough, then intervals are halved
             middle = min(low + step, (low + high) // 2)
-            found = _model(name, violated & fixed & (measure <= middle))
-            if found is None:
+            model = _model(name, violated & fixed & (measure <= middle))
+            if model is None:
                 low, step = middle + 1, 2 * step + 1
             else:
-                values, high = found, _evaluate(measure, found)
+                values, high = model, _evaluate(measure, model)
         smaller.append(fixed & (measure < low))
         fixed = fixed & (measure == low)
     _ask(f"{name}, smaller", violated & any_of(smaller), "unsat")

@@ -27,7 +27,7 @@ _HOOK = "_get_local_constants"  # of Hypothesis
 def simplest(
     strategy: st.SearchStrategy[T], condition: Callable[[T], bool], *, examples: int = 2000, shrink: bool = True
 ) -> T | None:
-    """A shrunk example with a property, or None if there is none among ``examples``; not shrunk on request.
+    """An example with a property, shrunk unless ``shrink`` is False; None if there is none among ``examples``.
 
     Starts from a fixed seed, and uses no stored examples.
     """
@@ -49,11 +49,11 @@ def simplest(
 def _without_local_constants() -> Iterator[None]:
     """Keeps Hypothesis from drawing numbers that it reads in the source text of imported modules.
 
-    It has no switch for that; with these numbers, what is found would change with every edit of any module.
+    It has no switch for that; with these numbers, the example would change with every edit of any module.
     """
     original = getattr(providers, _HOOK, None)
     if original is None:
-        # what is found is a counterexample all the same, but not the same one everywhere
+        # the result is still a counterexample, but not the same one everywhere
         yield
         return
     nothing = Constants()

@@ -78,7 +78,7 @@ FEW = 200
 
 @dataclass(frozen=True)
 class _Case:
-    """Two readings, and where programs that tell them apart, or do not, are drawn from."""
+    """Two readings, and the strategies from which programs that distinguish them, or do not, are drawn."""
 
     left: VtaOptions
     right: VtaOptions
@@ -86,24 +86,24 @@ class _Case:
     agree: _Programs
 
     def search(self) -> list[Instruction]:
-        """The program that tells the readings apart; raises NotFound where there is none, or one too many."""
-        found = difference(self.left, self.right, self.within)
-        if found is None:
+        """The program that distinguishes the readings; raises NotFound for none, or where they should agree."""
+        program = difference(self.left, self.right, self.within)
+        if program is None:
             raise NotFound("no program tells the readings apart")
         other = difference(self.left, self.right, self.agree, examples=FEW)
         require(other is None, f"readings differ where they should agree: {text(other or [])}")
-        return found
+        return program
 
 
 def _evidence(program: list[Instruction], *more: tuple[str, VtaOptions]) -> tuple[str, ...]:
     lines = "\n".join([*text(program), "store sram=0 dram=4096 size=1x4"])
     readings = [*PRESETS.items(), *more]
-    found = [outputs(program, options) for _, options in readings]
-    require(len({str(f) for f in found}) > 1, "the program found does not replay")
+    results = [outputs(program, options) for _, options in readings]
+    require(len({str(result) for result in results}) > 1, "the program found does not replay")
     return (
         f"```text\n{lines}\n```",
         _CONTENTS,
-        table(["reading", "outputs"], [[name, f] for (name, _), f in zip(readings, found, strict=True)]),
+        table(["reading", "outputs"], [[name, result] for (name, _), result in zip(readings, results, strict=True)]),
     )
 
 

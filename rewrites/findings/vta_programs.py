@@ -1,7 +1,7 @@
-"""Short VTA programs that tell two readings of the instruction set apart, found and shrunk by Hypothesis.
+"""Short VTA programs that distinguish two readings of the instruction set, found and shrunk by Hypothesis.
 
 A program runs on the interpreter with fixed contents: accumulators to load in DRAM, inputs of 9, weights that are the
-identity.  What is compared is what a STORE leaves in DRAM afterwards.
+identity.  The results of a STORE afterwards are compared.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 ACCUMULATORS = (3, -5, 100, 1 << 20, -(1 << 20), 16, 17, 31)
-"""What lies in DRAM for LOADs of ACC, by element; each lane holds the same."""
+"""The contents of DRAM for LOADs of ACC, by element; all lanes hold the same."""
 
 _OUTPUT = 4096  # element of DRAM where outputs go
 _ROWS = 4  # elements that are stored
@@ -169,7 +169,7 @@ def loads_inputs(instruction: Instruction) -> bool:
 def difference(
     left: VtaOptions, right: VtaOptions, within: st.SearchStrategy[Any] = programs, examples: int = 2000
 ) -> list[Instruction] | None:
-    """A shrunk program that tells two readings apart, or None if none is among ``examples``."""
+    """A shrunk program that distinguishes two readings, or None if none is among ``examples``."""
     return simplest(within, lambda program: outputs(program, left) != outputs(program, right), examples=examples)
 
 

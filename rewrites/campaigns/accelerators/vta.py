@@ -24,9 +24,9 @@ _DISTRIBUTIONS = {name: f"integers: {meaning}" for name, meaning in INTEGERS.ite
 
 def _compare(result: NDArray[np.int8], ideal: NDArray[np.int8]) -> Outcome:
     violation = first_violation("bit-identical", result != ideal, lambda i: f"{result[i]}, not {ideal[i]}")
-    got, wanted = result.astype(np.float64), ideal.astype(np.float64)
-    margin, _ = compare(got, wanted, np.zeros_like(wanted), Fraction(0))  # the violation is that of the bytes
-    return Outcome(wanted, got, None, violation, margin=margin)
+    got, expected = result.astype(np.float64), ideal.astype(np.float64)
+    margin, _ = compare(got, expected, np.zeros_like(expected), Fraction(0))  # the violation is that of the bytes
+    return Outcome(expected, got, None, violation, margin=margin)
 
 
 def _int32(example: Example, name: str) -> NDArray[np.int32]:
@@ -72,8 +72,8 @@ def _elementwise(
     def evaluate(example: Example) -> Outcome:
         a, b = _int32(example, "a"), _int32(example, "b") if second else None
         program = elementwise(name, a, b, imm=example.parameters.get("shift"))
-        wanted = ideal(a, a if b is None else b, example.parameters)
-        return _compare(run_vta(program), truncate_int8(wanted))
+        exact = ideal(a, a if b is None else b, example.parameters)
+        return _compare(run_vta(program), truncate_int8(exact))
 
     return Campaign(
         name=f"vta_{name}",

@@ -34,9 +34,9 @@ def _run_max(example: Example) -> Outcome:
     q = quantise(x)
     result = run_flexasr(pool("max", q))
     ideal = pool_over_time(q.values, "max")
-    wanted = quantise(ideal, q.bias).codes  # the maximum of codes is the value of a code: this is exact
+    expected = quantise(ideal, q.bias).codes  # the maximum of codes is the value of a code: this is exact
     violation = first_violation(
-        "bit-identical", result.codes != wanted, lambda i: f"0x{result.codes[i]:02x}, not 0x{wanted[i]:02x}"
+        "bit-identical", result.codes != expected, lambda i: f"0x{result.codes[i]:02x}, not 0x{expected[i]:02x}"
     )
     margin, _ = compare(result.values, ideal, np.zeros_like(ideal), Fraction(0))  # the violation is the codes'
     return Outcome(pool_over_time(x, "max"), result.values, ideal, violation, margin=margin)
