@@ -1,6 +1,6 @@
-"""Doors: what packages offer by entry points, and modules that the user names, loaded when it is asked for.
+"""Doors: what packages offer by entry points, and modules that the user names, loaded on first use.
 
-What comes in is trusted as the package that it comes from; :meth:`Door.origin` names that.
+An extension is trusted as its package is; :meth:`Door.origin` names that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Door", "ExtensionError", "guest_modules", "modules_in_use", "use_mod
 
 
 class ExtensionError(ValueError):
-    """What a package or module offers cannot be used; the message names it, what must hold and what was found."""
+    """What a package or module offers cannot be used; the message names it, what must hold and what holds instead."""
 
 
 class _Named(Protocol):
@@ -37,7 +37,7 @@ _modules: list[ModuleType] = []
 class Door(Generic[T]):
     """Objects of one type, by name: those of an entry-point group, and the module-level values of modules in use.
 
-    A door stands in the module of its type, so that whoever has an object for it has loaded it.
+    A door is defined in the module of its type, so code with an object for it has loaded it.
     """
 
     def __init__(self, group: str, kind: type[T]) -> None:
@@ -45,15 +45,15 @@ class Door(Generic[T]):
         _doors.append(self)
 
     def all(self) -> Mapping[str, T]:
-        """What is offered, in the order of the entry points' names; raises ExtensionError."""
+        """The objects, in the order of the entry points' names; raises ExtensionError."""
         return {name: thing for name, (thing, _) in self._offers().items()}
 
     def origin(self, name: str) -> str:
-        """The distribution with its version, or the module, that offers what has this name."""
+        """The distribution with its version, or the module, that offers the object of this name."""
         return self._offers()[name][1]
 
     def guest(self, name: str) -> str:
-        """Likewise; empty for what ilaverify itself offers."""
+        """Likewise; empty for objects of ilaverify itself."""
         origin = self.origin(name)
         return "" if origin.startswith(f"{OWN} ") else origin
 
@@ -86,7 +86,7 @@ class Door(Generic[T]):
 
 
 def use_module(name: str) -> None:
-    """From now on, doors take what a module offers; the current folder is searched for it, after all others.
+    """Makes doors take what a module offers; the current folder is searched for it, after all others.
 
     Raises ExtensionError where it cannot be imported, or offers nothing.
     """
@@ -106,12 +106,12 @@ def use_module(name: str) -> None:
 
 
 def modules_in_use() -> tuple[str, ...]:
-    """The names that :func:`use_module` was given."""
+    """The names passed to :func:`use_module`."""
     return tuple(module.__name__ for module in _modules)
 
 
 def guest_modules() -> list[ModuleType]:
-    """All modules that are loaded of packages, other than ilaverify's own, that offer something."""
+    """All loaded modules of packages, other than ilaverify's own, that offer something."""
     groups = {door._group for door in _doors}
     points = [point for group in groups for point in _points(group) if point.dist is None or point.dist.name != OWN]
     names = [*(point.module for point in points), *modules_in_use()]

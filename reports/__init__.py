@@ -1,4 +1,4 @@
-"""What a proof leaves behind: certificates, their store and checker, and reports made from them.
+"""Certificates of proofs, their store and checker, and reports.
 
 JUnit, SARIF, HTML and plots are written from certificates. The checker trusts the term printer and
 the solvers that it feeds with SMT-LIB text; it shares nothing else with the provers. It proves a

@@ -19,7 +19,7 @@ __all__ = ["binding_problems"]
 
 
 def binding_problems(certificate: Mapping[str, Any], subject: Subject) -> list[str]:
-    """What keeps a certificate from proving its claim about ``subject`` as it is now; empty where nothing does."""
+    """The reasons why a certificate does not prove its claim about ``subject`` as it is now; empty where it does."""
     problems = []
     semantics = subject.semantics()
     for part, digest in semantics.items():
@@ -61,7 +61,7 @@ def binding_problems(certificate: Mapping[str, Any], subject: Subject) -> list[s
 
 
 def _level_problems(levels: Mapping[str, Any], needed: Mapping[str, Any]) -> list[str]:
-    """What a certificate shows of the loop levels beside their invariants, against the levels of the claim."""
+    """Differences between the loop levels in a certificate, invariants aside, and those of the claim."""
     problems = [f"{name}: the claim has no such loop level" for name in levels if name not in needed]
     for name, level in needed.items():
         if name not in levels:

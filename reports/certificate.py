@@ -1,4 +1,4 @@
-"""Certificates: what a proof leaves behind, as canonical JSON.
+"""Certificates: records of proofs, as canonical JSON.
 
 A certificate holds the claim, digests of what its words mean, every obligation as a complete SMT-LIB script with its
 expected answer and the answers given, the inferred invariants, and solver names, versions and times.  What was proved
@@ -175,9 +175,9 @@ def content_digest(content: Mapping[str, Any]) -> str:
 
 
 def questions_digest(content: Mapping[str, Any]) -> str:
-    """SHA-256 of what the proof in a certificate is of and asked: its prover, answers, hints, runs and times aside.
+    """SHA-256 of the claim and questions of a certificate, without its prover, answers, hints, runs and times.
 
-    Of an obligation the script counts, with the answer that it must have.
+    Of an obligation it covers the script and the expected answer.
     """
     aside = ("tool", "digest", "seconds", "invariants", "runs")
     asked = {key: value for key, value in content.items() if key not in aside}
@@ -186,7 +186,7 @@ def questions_digest(content: Mapping[str, Any]) -> str:
 
 
 def written_by(prover: Mapping[str, str]) -> str:
-    """What a certificate names as its tool where a prover with this identity made it: version and its method's code."""
+    """The ``tool`` of certificates by a prover with this identity: version and digest of its method's code."""
     package = f" of {prover['package']}" if "package" in prover else ""
     return f"ilaverify {prover['tool']}, method {prover['method'][:16]}{package}"
 
@@ -215,7 +215,7 @@ _AGAIN = "prove the claim again (ilaverify prove NAME -o DIR)"
 
 
 class _Unreadable(CertificateError):
-    """A text that is no certificate of this version."""
+    """A text that is not a certificate of this version."""
 
 
 def read_certificate(path: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Replaying a certificate: every obligation is put to a solver again, from its text alone.
+"""Replaying a certificate: a solver is asked every obligation again, from its text alone.
 
 This module shares nothing with the provers.  It does not know what a nest or a witness is; it feeds SMT-LIB text to a
 solver's own parser and compares answers.  That the obligations are the ones a claim needs is a separate question
@@ -36,9 +36,9 @@ MORE_TIME = 5.0
 class Replay:
     """The outcome of replaying one certificate with one solver.
 
-    ``wrong`` are answers other than the expected ones, and questions that are none; ``undecided`` are obligations to
-    which no answer came.  ``asked`` counts the questions put to the solver; the other obligations have the text of one
-    of these, but for the names of symbols.
+    ``wrong`` are unexpected answers and malformed questions; ``undecided`` are obligations without an answer.
+    ``asked`` counts the questions put to the solver; the other obligations have the text of one of these, but for the
+    names of symbols.
     """
 
     solver: str
@@ -62,7 +62,7 @@ def replay(
 ) -> Replay:
     """Asks ``solver`` every obligation of a certificate; ``timeout`` in seconds per obligation.
 
-    Where no answer comes in that time, the obligation is asked once more, with MORE_TIME times as much.
+    Where no answer comes in that time, the obligation is asked again, with MORE_TIME times as much.
 
     ``answered`` are answers that this function got in the same run with the same timeout, under keys that name the
     solver and the whole question; new ones are added.

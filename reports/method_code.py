@@ -1,9 +1,9 @@
-"""The code that a proof consists of: the modules of its method, and a digest of what they say.
+"""The code of a proof: the modules of its method, and a digest of their content.
 
 A proof begins with a few functions (:meth:`~reports.subjects.Subject.provers`).  Its method's modules are theirs, and
 all that these import in our packages, transitively: imports inside functions count, those under TYPE_CHECKING do not,
 for they never run.  Around the functions there are subjects, which pass verdicts on; of what these import only other
-modules of the same packages (GLUE) are followed, so that one method does not depend on another one beside it.
+modules of the same packages (GLUE) are followed, so that one method does not depend on others in its package.
 
 A function may be of another package, as those of a plug-in's method are.  Then all that the package's modules import of
 it, and of ours, counts likewise; what they import of third packages does not, for these have versions of their own.
@@ -26,10 +26,10 @@ __all__ = ["GLUE", "PACKAGES", "Code", "installed", "parsed_text"]
 PACKAGES = (
     "ila_lang", "ir_semantics", "accel_models", "smt_encodings", "bmc", "chc", "reports", "rewrites", "ilaverify",
 )  # fmt: skip
-"""Our packages: what else is imported has a version of its own."""
+"""Our packages: other imports have versions of their own."""
 
 GLUE = ("ilaverify", "reports", "rewrites.claims")
-"""Packages whose modules pass on what provers say; none of them proves anything."""
+"""Packages whose modules pass on the results of provers; none of them proves anything."""
 
 
 class Code:
@@ -69,11 +69,11 @@ class Code:
         return frozenset(modules)
 
     def digest(self, names: Iterable[str]) -> str:
-        """SHA-256 of what modules say, with their names."""
-        said = hashlib.sha256()
+        """SHA-256 of modules' names and content."""
+        digest = hashlib.sha256()
         for name in sorted(names):
-            said.update(f"{name} {self._read(name)[0]}\n".encode())
-        return said.hexdigest()
+            digest.update(f"{name} {self._read(name)[0]}\n".encode())
+        return digest.hexdigest()
 
     def path(self, name: str) -> Path | None:
         """The file of a module; None where it is no module of the packages."""
@@ -140,12 +140,12 @@ def parsed_text(node: object) -> str:
     out, so that a version of Python that adds such a field to its trees changes no text.
     """
     if isinstance(node, ast.AST):
-        said = []
+        parts = []
         for name in node._fields:
             value = getattr(node, name, None)
             if value is not None and value != [] and name != "ctx":  # which follows from the place
-                said.append(f"{name}={parsed_text(value)}")
-        return f"{type(node).__name__}({','.join(said)})"
+                parts.append(f"{name}={parsed_text(value)}")
+        return f"{type(node).__name__}({','.join(parts)})"
     if isinstance(node, list):
         return f"[{','.join([parsed_text(part) for part in node if not _text_alone(part)])}]"
     return repr(node)
@@ -162,7 +162,7 @@ def installed() -> Code:
 
 
 def _root(name: str) -> Path | None:
-    """The folder of a package, or the place beside the file of a module that is none; without loading it."""
+    """The folder of a package, or the folder of a single-file module; without loading it."""
     spec = importlib.util.find_spec(name)
     if spec is None:
         return None

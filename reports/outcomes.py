@@ -1,4 +1,4 @@
-"""What a run over many claims says of each of them: the one record that all reports are written from."""
+"""The outcome of each claim of a run: the one record that all reports are written from."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ A SQLite file maps a key to the text of a certificate (or of a counterexample). 
 semantics, the claim, the method with its parameters, and the prover with its solvers (:func:`proof_key`).  So a changed
 model, claim or prover never meets an old proof.
 
-What comes out of the store is not believed because it is there: :func:`certificate_problems` compares it with the claim
-as it is now.  That does not ask solvers again; a deliberate forgery by somebody who may write the file is found by
-``prove --recheck`` and by ``check``, which do.
+An entry of the store is not trusted: :func:`certificate_problems` compares it with the claim as it is now.  That does
+not ask solvers again; a deliberate forgery by one who may write the file is found by ``prove --recheck`` and by
+``check``, which do.
 
 Writes are single transactions with SQLite's rollback journal, so that a killed writer leaves the old or the new entry.
 Two processes may use one file: each waits for the other's transaction, up to BUSY_SECONDS.
@@ -43,9 +43,9 @@ CERTIFICATE, COUNTEREXAMPLE = "certificate", "counterexample"
 """The two kinds of entries."""
 
 BUSY_SECONDS = 30.0
-"""How long a process waits for another one's transaction."""
+"""The time that a process waits for another one's transaction."""
 
-_APPLICATION = 0x494C5650  # "ILVP": SQLite's application_id, which tells our files from other databases
+_APPLICATION = 0x494C5650  # "ILVP": SQLite's application_id, which distinguishes our files from other databases
 _FORMAT = 1
 _LEAST_SOLVERS = 2
 
@@ -85,10 +85,10 @@ def key_of(subject: Subject, prover: Mapping[str, str], semantics: Mapping[str, 
 
 
 class ProofStore:
-    """A store in a file, which is made when something is first put into it.
+    """A store in a file, which is created by the first write.
 
-    Every operation opens the file anew, so that a store may be used on both sides of a fork.  All raise StoreError
-    where the file is damaged, is no store, or stays locked.
+    Every operation reopens the file, so that a store may be used on both sides of a fork.  All raise StoreError
+    where the file is damaged, is not a store, or stays locked.
     """
 
     def __init__(self, path: Path) -> None:
@@ -128,7 +128,7 @@ class ProofStore:
     def put(self, key: str, kind: str, subject: str, text: str, questions: str = "") -> None:
         """Adds an entry, or replaces the one of that key, in one transaction; ``questions`` are added to earlier ones.
 
-        They are what tells a certificate of this proof from one with other obligations, wherever it is found.
+        They distinguish certificates of this proof from ones with other obligations, wherever these are stored.
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -183,7 +183,7 @@ class ProofStore:
             ) from error
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Makes the table in a new file; refuses a database of something else."""
+        """Creates the table in a new file; refuses other databases."""
         if self._marks(connection) == (_APPLICATION, _FORMAT):
             return
         connection.execute("BEGIN IMMEDIATE")
@@ -220,7 +220,7 @@ def certificate_problems(
     parameters: Mapping[str, Any],
     questions: Collection[str] = (),
 ) -> list[str]:
-    """What keeps a stored certificate from being one of this claim, without asking solvers; empty where nothing does.
+    """The reasons why a stored certificate is not one of this claim, without asking solvers; empty where it is.
 
     Compared are the semantics' digests, the claim's words, method and parameters; and every obligation must ask one
     question, and have its expected answer from two solvers or more.  Where ``questions`` (digests) of proofs of the

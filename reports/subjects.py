@@ -1,8 +1,8 @@
-"""What can be claimed: the one interface through which mappings, rules, lemmas and theorems are proved and checked.
+"""Subjects of claims: the one interface through which mappings, rules, lemmas and theorems are proved and checked.
 
 A subject knows its claim, digests of what the claim is about, how it is proved, which obligations a proof of it needs
-as things are now, and how a counterexample is replayed.  Certificates, the store, the checker and all reports speak of
-subjects, and of nothing else.
+as things are now, and how a counterexample is replayed.  Certificates, the store, the checker and all reports know only
+subjects.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KINDS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Refutation:
-    """A replayed counterexample: in a few words, as data to replay it from, and as a device program where it is one."""
+    """A replayed counterexample: a short text, data to replay it from, and a device program where it is one."""
 
     summary: str
     document: str
@@ -66,9 +66,9 @@ class Mutant:
 
 
 class Subject(ABC):
-    """Something that is claimed, under a ``name`` that is the claim's subject.
+    """The subject of a claim, whose ``name`` the claim has.
 
-    ``kind`` is one of KINDS; ``method`` is how it is proved for everything that the claim speaks of.
+    ``kind`` is one of KINDS; ``method`` proves it for all that the claim covers.
     """
 
     name: str
@@ -76,12 +76,12 @@ class Subject(ABC):
     method: str
 
     def place(self) -> tuple[str, int]:
-        """File (relative to the source root) and line where it is written down; no file where that is not known."""
+        """File (relative to the source root) and line of its definition; no file where that is unknown."""
         return "", 0
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Every method of which a certificate may be."""
+        """The methods that its certificates may have."""
         return (self.method,)
 
     @abstractmethod
@@ -90,15 +90,15 @@ class Subject(ABC):
 
     @abstractmethod
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
-        """The claim that a proof with these parameters is of; raises ValueError where there is none."""
+        """The claim of a proof with these parameters; raises ValueError where there is none."""
 
     @abstractmethod
     def semantics(self) -> dict[str, str]:
-        """Digests (SHA-256) of everything that the claim's words stand for."""
+        """Digests (SHA-256) of everything that the claim refers to."""
 
     @abstractmethod
     def trust(self, claim: Claim) -> str:
-        """What the claim rests on beside the solvers, as lines of the trust report."""
+        """What the claim rests on besides the solvers, as lines of the trust report."""
 
     @abstractmethod
     def prove(self, discharger: Discharger) -> Verdict:
@@ -117,14 +117,14 @@ class Subject(ABC):
 
     @abstractmethod
     def replayed(self, document: str) -> Refutation | None:
-        """The refutation in a document, if it still is one; raises ValueError for a text that is no such document."""
+        """The refutation in a document, None where it no longer replays; raises ValueError for other texts."""
 
     def words(self) -> Claim:
-        """The claim with all that is known of it before it is proved."""
+        """The claim with all that is known before the proof."""
         return self.claim({})
 
     def question(self) -> dict[str, Any]:
-        """What is asked, as part of the key of an answer in the store."""
+        """The question, as part of the key of an answer in the store."""
         return claim_json(self.words())
 
     def mutants(self, draw: Random) -> Iterator[Mutant]:
@@ -138,7 +138,7 @@ class Subject(ABC):
 
 @dataclass(frozen=True)
 class Entry:
-    """A subject that is known by name: a line about it, how to build it, and the verdict that it must get."""
+    """A named subject: a line about it, how to build it, and the verdict that it must get."""
 
     summary: str
     build: Callable[[], Subject]

@@ -1,6 +1,6 @@
 """Templates as named arrays for storage, and back: numbers, and a header in JSON as bytes.
 
-What is read may come from anybody, so that every array is compared with what the others admit before it is used.
+Files are untrusted, so every array is checked against the others before it is used.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def fields_of(arrays: Arrays) -> dict[str, Any]:
         ):
             raise _wrong(f"array {name}", f"have numbers that fit {kind}", f"{stored.min()} to {stored.max()}")
         taken.add(name)
-        # a column that is not put into stays as narrow as it is
+        # a column without elements stays as narrow as it is
         return np.ascontiguousarray(stored, stored.dtype if name in untouched else kind)
 
     constants = {}

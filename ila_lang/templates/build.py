@@ -1,4 +1,4 @@
-"""A fragment's commands and stores as columns with gaps, and where elements of host tensors go and come from."""
+"""A fragment's commands and stores as columns with gaps, and the places of elements of host tensors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Gather:
 
     @property
     def extent(self) -> int:
-        """How many elements the tensor must have at least."""
+        """The least number of elements of the tensor."""
         return int(self.elements.max()) + self.run
 
     def put(self, column: NDArray[Any], codes: NDArray[Any]) -> None:
@@ -72,8 +72,8 @@ class Scatter:
 def gathers_of(fragment: Fragment, sites: Sequence[Site]) -> tuple[dict[str, NDArray[Any]], tuple[Gather, ...]]:
     """The columns of all commands, 0 where elements go, and these elements.
 
-    Raises InstanceError on commands that are not known but for elements, and that have elements which the program
-    itself may have written.
+    Raises InstanceError on commands that depend on more than elements, or have elements which the program may have
+    written.
     """
     commands = [s for s in sites if isinstance(s.statement, Command)]
     count = sum(site.size for site in commands)
@@ -173,7 +173,7 @@ def scatters_of(fragment: Fragment, sites: Sequence[Site]) -> tuple[str, NDArray
 
 
 def _source(fragment: Fragment, site: Site) -> tuple[Expr, int, NDArray[np.int64]]:
-    """The state of which a store takes a part, the part's first byte, and the numbers of the elements stored."""
+    """The state from which a store takes bytes, the first byte, and the numbers of the elements stored."""
     statement = site.statement
     assert isinstance(statement, Store)
     if not any(statement.memory is tensor for tensor in fragment.tensors.values()):
@@ -189,7 +189,7 @@ def _source(fragment: Fragment, site: Site) -> tuple[Expr, int, NDArray[np.int64
 
 
 def _newest(fragment: Fragment, tensor: str, numbers: NDArray[Any], places: NDArray[Any]) -> NDArray[np.int32]:
-    """The last place given for each element of a tensor; raises InstanceError where one has none."""
+    """The last place given for each element of a tensor; raises InstanceError for an element without one."""
     last = int(numbers.max())
     written, newest = np.unique(numbers[::-1], return_index=True)
     if last >= len(numbers) or len(written) != last + 1:

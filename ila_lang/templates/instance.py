@@ -1,8 +1,8 @@
-"""Program fragments at concrete sizes as arrays: what a mapping proves is what is sent.
+"""Program fragments at concrete sizes as arrays: the commands sent are those that the proof is about.
 
 A :class:`Template` is a fragment whose sizes are given and whose host tensors are not: columns of commands, and where
 in them each element of each tensor goes.  Tensors are put in as arrays, and the words that the device returns are taken
-apart in the same way.  Nothing is said here about what the commands do; that is the model's and the mapping's.
+apart in the same way.  The meaning of the commands is left to the model and the mapping.
 
 Beside what :class:`~ila_lang.language.fragment.Fragment` asks for, commands must be known before the program runs, but
 for whole elements of host tensors: :class:`InstanceError` says what is not.
@@ -95,8 +95,8 @@ class Template:
         """The commands with these tensors, a new column for each input of the device.
 
         A tensor is a flat array of element codes: unsigned or, as two's complement, signed integers of the width of its
-        elements, or other integers that fit.  Raises InstanceError where one of :attr:`inputs` is missing, is none of
-        the fragment's, or has another form.
+        elements, or other integers that fit.  Raises InstanceError where one of :attr:`inputs` is missing, is not one
+        of the fragment's, or has another form.
         """
         missing = [name for name in self.inputs if name not in tensors]
         if missing:
@@ -147,7 +147,7 @@ class Template:
     def outputs(self, words: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
         """The host tensors that the program writes, flat arrays of codes, from the output after each of ``reads``.
 
-        ``words`` has a row of bytes, the least significant first, for each of them.  Raises InstanceError where it has
+        ``words`` has a row of bytes, the least significant first, for each of them.  Raises InstanceError where it does
         not.
         """
         if words.dtype != np.uint8 or words.shape != (len(self.reads), self.output_bytes):
@@ -164,9 +164,9 @@ class Template:
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Template:
-        """The template that :meth:`to_arrays` has written; raises InstanceError where the arrays are of none.
+        """The template that :meth:`to_arrays` wrote; raises InstanceError for arrays of another form.
 
-        That they are right is not known from their form: who has written them is relied on.
+        Their form does not show that they are right: their author is trusted.
         """
         return Template(**fields_of(arrays))
 

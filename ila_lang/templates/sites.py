@@ -31,7 +31,7 @@ Numbers = NDArray[np.int64]
 
 
 class InstanceError(ValueError):
-    """A fragment that is no template, sizes that it does not take, or tensors of another form."""
+    """A fragment that is not a template, sizes that it does not take, or tensors of another form."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +51,14 @@ class Site:
 
     @property
     def name(self) -> str:
-        """The statement in a few words, for messages."""
+        """A short description of the statement, for messages."""
         if isinstance(self.statement, Command):
             return f"command '{self.statement.note}'"
         return f"store to {self.statement.memory.describe()}"
 
 
 def refuse(fragment: Fragment, where: str, must: str, actual: str) -> InstanceError:
-    """What to raise where a fragment is no template."""
+    """The error for a fragment that is not a template."""
     return InstanceError(f"{where} of fragment {fragment.name} must {must}, not {actual}; {_ADVICE}")
 
 

@@ -2,7 +2,7 @@
 
 A term for an input is taken apart into *pieces*, each with the place of its lowest bit: a value that sizes and counters
 decide, or a whole element of a host tensor at an index that they decide.  Either may stand under a condition that they
-decide.  There is no other way for data into a command.
+decide.  Data enter a command in no other way.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def row_of_input(variable: Expr) -> int:
 
 
 def words_of(fragment: Fragment, site: Site, name: str, term: Expr) -> tuple[NDArray[np.uint8], list[Elements]]:
-    """An input of a site's commands: what is known of it, as rows of bytes, and the elements to be put there.
+    """An input of a site's commands: its known bits, as rows of bytes, and its elements.
 
     There is one row for all commands where they do not differ.  Raises InstanceError where a term is neither.
     """

@@ -1,6 +1,6 @@
 """An in-toto Statement (version 1) over certificates: which files, by digest, hold the proofs of which claims.
 
-It is not signed; signing envelopes are the business of whoever vouches for the run.
+It is not signed; signing is left to those who vouch for the run.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def junit_text(outcomes: Sequence[ProofOutcome]) -> str:
 
 
 def _kind(outcome: ProofOutcome) -> str:
-    """The element that says what went wrong; empty where nothing did."""
+    """The element for what went wrong; empty where nothing did."""
     if outcome.as_expected:
         return ""
     return {"ERROR": "error", NOT_RUN: "skipped"}.get(outcome.status, "failure")

@@ -1,6 +1,6 @@
-"""Outcomes as SARIF 2.1.0, the form that code hosts show beside source lines: one result for each claim.
+"""Outcomes as SARIF 2.1.0, the form that code hosts show next to source lines: one result for each claim.
 
-Each result is located where the claim is written down.  A result as expected has kind ``pass``; everything else has
+The location of a result is the source line of its claim.  A result as expected has kind ``pass``; everything else has
 kind ``fail``, so that no viewer hides it, and level ``error``, or ``warning`` where nothing is known to be wrong.
 """
 
@@ -69,11 +69,11 @@ def _rule(outcome: ProofOutcome) -> str:
 
 def _result(outcome: ProofOutcome, rules: list[str]) -> dict[str, Any]:
     rule = _rule(outcome)
-    said = f"{outcome.name}: {outcome.status}, expected {outcome.expected}"
+    message = f"{outcome.name}: {outcome.status}, expected {outcome.expected}"
     if outcome.claim is not None and outcome.status == "PROVED":
-        said += f"; {outcome.claim['statement']}: {outcome.claim['size_domain']}"
+        message += f"; {outcome.claim['statement']}: {outcome.claim['size_domain']}"
     if outcome.reason:
-        said += f"; {outcome.reason}"
+        message += f"; {outcome.reason}"
     location: dict[str, Any] = {"logicalLocations": [{"name": outcome.name, "kind": "object"}]}
     if outcome.file:
         location["physicalLocation"] = {
@@ -85,7 +85,7 @@ def _result(outcome: ProofOutcome, rules: list[str]) -> dict[str, Any]:
         "ruleIndex": rules.index(rule),
         "kind": "pass" if rule == "as-expected" else "fail",
         "level": _LEVELS.get(rule, "error"),
-        "message": {"text": said},
+        "message": {"text": message},
         "locations": [location],
         # a line that moves makes no new result; a status that changes does
         "partialFingerprints": {"claimAndRule/v1": hashlib.sha256(_bytes(f"{outcome.name}\n{rule}")).hexdigest()},

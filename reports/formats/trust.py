@@ -1,4 +1,4 @@
-"""What each theorem rests on beside the solvers: domain, assumptions, initial state, lemmas, uninterpreted symbols.
+"""What each theorem rests on besides the solvers: domain, assumptions, initial state, lemmas, uninterpreted symbols.
 
 The text has no times and no digests, so that it can stand in a repository: a new assumption then shows in review as a
 changed line.

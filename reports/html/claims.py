@@ -304,7 +304,7 @@ def claim_view(
 
 
 def _certificate(outcome: ProofOutcome, invariants: Mapping[str, Sequence[str]]) -> CertificateView:
-    """The certificate of a proof; raises CertificateError where there is none that bears the word PROVED."""
+    """The certificate of a proof; raises CertificateError where it is missing or not one of this claim."""
     if not outcome.document:
         raise CertificateError("there is none")
     content = parse_certificate(outcome.document, Path(outcome.name))
@@ -406,7 +406,7 @@ def window_of(comparison: Comparison) -> Window | None:
 
 
 def _span(index: int, extent: int, most: int) -> range:
-    """At most ``most`` indices below ``extent``, among them ``index`` with what stands before it.
+    """At most ``most`` indices below ``extent``, among them ``index`` and those before it.
 
     >>> _span(7, 16, 8), _span(0, 3, 8), _span(63, 64, 8)
     (range(4, 12), range(0, 3), range(56, 64))

@@ -1,4 +1,4 @@
-"""What the HTML page shows beside proofs, read from files: campaigns' statistics, and times of BMC against CHC."""
+"""What the HTML page shows besides proofs, read from files: campaigns' statistics, and times of BMC against CHC."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ __all__ = ["html_page"]
 SIGNS: Mapping[str, str] = {
     "PROVED": "✓", "REFUTED": "✗", "UNKNOWN": "?", "VACUOUS": "∅", "ERROR": "!", NOT_RUN: "–",
 }  # fmt: skip
-"""A sign beside each verdict's word."""
+"""The sign of each verdict."""
 
 SCALING_METHODS: Mapping[str, str] = {
     "BMC": "both sides unrolled at this shape; memories resolved while unrolling; data operations as symbols",
@@ -54,7 +54,7 @@ def html_page(
 
     By name of claim, ``comparisons`` has the outputs of counterexamples (or why they cannot be shown) and
     ``invariants`` readable lines by loop level; ``methods`` are those of mappings, in words.  ``source`` says in words
-    where the outcomes come from; ``versions`` names what made the page.  The same arguments give the same text.
+    where the outcomes come from; ``versions`` names the tools that wrote it.  The same arguments give the same text.
     """
     views = [
         claim_view(

@@ -107,7 +107,7 @@ def histogram_picture(groups: Mapping[str, Sequence[float]], title: str) -> str:
 
 
 def _plain_style() -> str:
-    """The page's rules for plots with its light colours written out, for viewers that know no variables."""
+    """The page's rules for plots with its light colours written out, for viewers without CSS variables."""
     sheet = style_sheet()
     colours = dict(re.findall(r"--([\w-]+): (#\w+);", sheet.partition("@media")[0]))
     rules = [line for line in sheet.splitlines() if line.startswith(".plot ") and "var(--series)" not in line]
