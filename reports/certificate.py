@@ -328,7 +328,7 @@ def _check_form(path: Path, content: object) -> None:
 
 
 def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
-    """Writes a file through a temporary one beside it, so that a reader never sees half of it.
+    """Writes a file through a temporary one next to it, so that a reader never sees half of it.
 
     Raises OSError with the file's name as the file system does; the temporary file is then removed.
     """

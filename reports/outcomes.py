@@ -23,7 +23,7 @@ class ProofOutcome:
     counterexample, or (of an ERROR) of the run that a proof did not survive; ``runs`` counts the concrete runs.
     ``document`` is the text of the certificate or of the counterexample; ``program`` that of a device program that
     shows the counterexample, where there is one.  ``file`` (relative to the source root) and ``line`` say where the
-    claim is written down; ``kind`` is one of :data:`reports.subjects.KINDS`.  ``notes`` are what went wrong beside the
+    claim is written down; ``kind`` is one of :data:`reports.subjects.KINDS`.  ``notes`` are what went wrong besides the
     proof itself; ``key`` is that of the document in the store it came from.
     """
 

@@ -1,1 +1,1 @@
-"""The mappings: fragments of the tensor IR beside programs of accelerators, as claims."""
+"""The mappings: fragments of the tensor IR paired with programs of accelerators, as claims."""

@@ -27,7 +27,7 @@ class MappingClaim:
     false: str = ""
 
     def instantiate(self) -> TensorMapping:
-        """A new instance of the mapping; raises ExtensionError where it is none, or has another name."""
+        """A new instance of the mapping; raises ExtensionError where it is not a mapping, or has another name."""
         mapping = self.build()
         if not isinstance(mapping, TensorMapping):
             raise ExtensionError(

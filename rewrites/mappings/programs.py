@@ -1,4 +1,4 @@
-"""Device programs of mappings at concrete sizes, with data: what is proved is what is sent.
+"""Device programs of mappings at concrete sizes, with data: the commands sent are those that the proof is about.
 
 A program is the device fragment of a mapping itself, at sizes that its domain admits
 (:class:`~ila_lang.templates.instance.Template`).  It runs on the fast simulator and on the interpreter.
@@ -23,11 +23,11 @@ __all__ = ["DeviceProgram", "filled", "signed_codes", "template_of"]
 
 Result = TypeVar("Result")
 TEMPLATES = 64
-"""Templates that are kept."""
+"""The number of templates that are cached."""
 
 
 def template_of(claim: MappingClaim, sizes: Mapping[str, int]) -> Template:
-    """The device program of a mapping at these sizes; the same object for equal sizes that were used lately.
+    """The device program of a mapping at these sizes; the same object for equal sizes that were used recently.
 
     Raises SizeError where the sizes lie outside the mapping's domain.
     """
@@ -59,7 +59,7 @@ class DeviceProgram(Generic[Result]):
         return [self.stream.command(number) for number in range(len(self.stream))]
 
     def run(self, device: Simulator | Machine) -> Result:
-        """The result on a device: a model of the fragment's own name, in whatever reading."""
+        """The result on a device, a model of the fragment's own name in any reading."""
         if isinstance(device, Simulator):
             return self.finish(run_columns(self.template, device, dict(self.stream.columns)))
         reads, words = set(self.template.reads.tolist()), bytearray()
@@ -77,7 +77,7 @@ def filled(
     tensors: Mapping[str, tuple[NDArray[Any], tuple[int, ...]]],
     finish: Callable[[Mapping[str, NDArray[Any]]], Result],
 ) -> DeviceProgram[Result]:
-    """The program with host tensors, each with the extents to which it is filled with zeros; so are others.
+    """The program with host tensors, each with the extents to which it is padded with zeros; missing ones are zeros.
 
     Raises SizeError where the sizes lie outside the mapping's domain, and ValueError where a tensor is larger than its
     extents.
@@ -98,7 +98,7 @@ def _padded(name: str, array: NDArray[Any], extents: tuple[int, ...]) -> NDArray
 
 
 def signed_codes(name: str, array: NDArray[np.integer], bits: int) -> NDArray[np.signedinteger]:
-    """Integers as two's complement of 8, 16 or 32 bits; raises ValueError where they are none that fit."""
+    """Integers as two's complement of 8, 16 or 32 bits; raises ValueError where they do not fit."""
     half = 1 << (bits - 1)
     if array.dtype.kind not in "iu" or (array.size and not -half <= array.min() <= array.max() < half):
         raise ValueError(f"{name} must hold codes of {bits} bits, {-half} .. {half - 1}; quantise it to that format")

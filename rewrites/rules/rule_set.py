@@ -1,4 +1,4 @@
-"""The door for rules: what a package states of scalars and tensors, under the entry points ``ilaverify.rules``."""
+"""The door for rules on scalars and tensors, under the entry points ``ilaverify.rules``."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def line(entry: TableEntry, verdict: Verdict) -> str:
 
 
 def with_table(document: str, source: str, lines: Iterable[str]) -> str:
-    """The document with the table of a source replaced; raises ValueError where it has no place for one."""
+    """The document with the table of a source replaced; raises ValueError where it has no place for it."""
     first, last = _BEGIN.format(source), _END.format(source)
     head, begin, rest = document.partition(first)
     _, end, tail = rest.partition(last)

@@ -1,7 +1,7 @@
 """Mappings of several FlexASR operations in one program, and of data that goes to the host and back.
 
 A *chain* stores a tensor once, pools pairs of rows several times in place, and loads the result once (D2A, figure 7f).
-Its IR side pools a tensor as often, each result being the next one's input; nothing is said of one larger window: for
+Its IR side pools a tensor as many times, each result being the next one's input, which is not one larger window: for
 means and sums, narrowing after every step is part of the meaning.
 
 What removes transfers from a program is proved on both ends.  ``flexasr_reload`` says that a matrix which is loaded to
@@ -76,7 +76,7 @@ def chain_model(kind: str, steps: int) -> Ila:
 
 
 def ir_chain(kind: str, steps: int) -> Fragment:
-    """As many pooling instructions with window and stride (2, 1), each on the result of the one before."""
+    """``steps`` pooling instructions with window and stride (2, 1), each on the result of the one before."""
     program = Kernel(f"ir_{kind}pool_{steps}_times")
     for number in range(steps):
         program.command(

@@ -283,7 +283,7 @@ def convolution_mapping(options: HlscnnOptions | None = None) -> TensorMapping:
 
 
 def _zero_weight(product: Function) -> Lemma:
-    """A product with a weight of 0 is 0, and of other products nothing is said: they stay a symbol of their own."""
+    """A product with a weight of 0 is 0; other products stay an uninterpreted symbol."""
     weight, activation = product.params
     other = _other_product(product)(weight, activation)
     right = ite(weight == 0, const(0, other.width), other)

@@ -25,7 +25,7 @@ from .programs import ASSUMPTIONS, COLUMNS, DRAM_VECTORS, HOST_Y, IDLE, ROWS, Pr
 __all__ = ["DENSE", "DenseDetails", "dense_fragment", "dense_mapping"]
 
 DEPTH, SHIFT = var("inner", bv(32)), var("shift", bv(32))
-"""Vectors of 16 input channels, and by how many bits sums are shifted right."""
+"""Vectors of 16 input channels, and the number of bits by which sums are shifted right."""
 PARAMETERS = {"m": ROWS, "inner": DEPTH, "n": COLUMNS, "shift": SHIFT}
 PARAMETER_TEXTS = {
     "m": "rows",
@@ -62,7 +62,7 @@ def accumulate(a: Expr, b: Expr) -> Expr:
 
 
 SUMS = (Reduction(accumulate, 0),)
-"""What products and the bias are added up by."""
+"""The reduction of products and the bias."""
 
 
 @primitive(bv(32), acc=bv(32), weight=bv(8), x=bv(8))
@@ -86,7 +86,7 @@ DENSE = DenseOperator(multiply_add, requantise, {"shift": 4}, accumulate)
 
 @dataclass(frozen=True)
 class DenseDetails:
-    """What of a program may be written wrongly; the defaults are right."""
+    """The details of a program that variants change; the defaults are those of the proved program."""
 
     clear: bool = True
     clear_once: bool = False

@@ -140,7 +140,7 @@ OPERATIONS: Mapping[str, Operation] = {
 
 @dataclass(frozen=True)
 class Details:
-    """What of a program may be written wrongly; the defaults are right."""
+    """The details of a program that variants change; the defaults are those of the proved program."""
 
     micro_ops: tuple[Expr, ...] = (micro_op(), micro_op(src=COLUMNS))
     dst_factor: int = 1

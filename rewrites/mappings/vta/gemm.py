@@ -32,7 +32,7 @@ M, N, K = (var(name, bv(32)) for name in ("m", "n", "kk"))
 ROWS, OUTPUTS, INPUTS = (var(f"block_{name}", bv(32)) for name in ("m", "n", "k"))
 """The sizes of a block."""
 ROW_BLOCKS, OUTPUT_BLOCKS, INPUT_BLOCKS = (var(f"blocks_{name}", bv(32)) for name in ("m", "n", "k"))
-"""How many blocks there are."""
+"""The numbers of blocks."""
 SHIFT = var("shift", bv(32))
 PARAMETERS = {v.name: v for v in (M, N, K, ROWS, OUTPUTS, INPUTS, ROW_BLOCKS, OUTPUT_BLOCKS, INPUT_BLOCKS, SHIFT)}
 PARAMETER_TEXTS = {
@@ -89,7 +89,7 @@ BIAS_OP = micro_op(src=ROWS * OUTPUTS)
 
 @dataclass(frozen=True)
 class GemmDetails:
-    """What of a program may be written wrongly; the defaults are right."""
+    """The details of a program that variants change; the defaults are those of the proved program."""
 
     clear: str = "each block"
     entry: Callable[[Expr], Expr] = lambda column: micro_op(dst=column, wgt=column * INPUTS)

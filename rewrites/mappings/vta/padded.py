@@ -60,7 +60,7 @@ DOMAIN: tuple[tuple[str, Expr], ...] = (
 
 @dataclass(frozen=True)
 class PaddedDetails:
-    """What of a program may be written wrongly; the defaults are right."""
+    """The details of a program that variants change; the defaults are those of the proved program."""
 
     top: Expr = TOP
     bottom: Expr = BOTTOM

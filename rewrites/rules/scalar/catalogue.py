@@ -16,7 +16,7 @@ from . import integers as integer_rules
 __all__ = ["ROWS", "RULE_SET", "UNSTATED", "entries"]
 
 ROWS: tuple[RuleRow[ScalarRule], ...] = (*float_rules.ROWS, *integer_rules.ROWS, *hardware_rules.ROWS)
-"""Every row on scalars: wrong rules with their repairs, and valid rules beside them."""
+"""Every row on scalars: wrong rules with their repairs, and valid rules."""
 
 RULE_SET: Final = RuleSet("scalar", scalar=ROWS)
 

@@ -1,4 +1,4 @@
-"""Rules on floating-point numbers that look right and are wrong, with what repairs them, and valid ones beside them.
+"""Rules on floating-point numbers that look right and are wrong, their repairs, and similar valid ones.
 
 Rows F1 to F35 and C1, C3, C5 and C19 of the collection of wrong rules, from published compilers.  Floats are binary32
 unless a rule says otherwise.  exp, log and pow are correctly rounded functions here; a library's may differ in the last

@@ -1,4 +1,4 @@
-"""Rules on numbers that speak of accelerators' instructions, look right and are wrong, with what repairs them.
+"""Rules on numbers in accelerators' instructions that look right and are wrong, and their repairs.
 
 Rows H3 to H21 of the collection of wrong rules: what VTA, HLSCNN and a DPU do with a field or a value, against what a
 compiler takes for granted.  Each side is the computation as a term; the models of VTA and HLSCNN themselves are

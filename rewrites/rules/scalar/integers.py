@@ -1,4 +1,4 @@
-"""Rules on machine integers and fixed point that look right and are wrong, with what repairs them.
+"""Rules on machine integers and fixed point that look right and are wrong, and their repairs.
 
 Rows I1 to I41 and C17 of the collection of wrong rules (there are no rows I35 and I37).  Integers have 8 bits, are
 signed and wrap, unless a rule says otherwise.

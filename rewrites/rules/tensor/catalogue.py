@@ -16,7 +16,7 @@ from . import convolution, hardware, layout, linear, matching, pooling, products
 __all__ = ["MODULES", "RULES", "RULE_SET", "UNSTATED", "entries", "rule_named"]
 
 MODULES = (pooling, linear, convolution, products, layout, hardware, matching, windows, splitting)
-"""The modules that rules are written down in."""
+"""The modules that define rules."""
 
 RULES: tuple[TensorRule, ...] = tuple(rule for module in MODULES for rule in module.RULES)
 """Every rule; names are unique."""

@@ -1,4 +1,4 @@
-"""Rules on tensors that speak of what accelerators can do with padding: wrong ones and their repairs."""
+"""Rules on tensors about the padding of accelerators: wrong ones and their repairs."""
 
 from __future__ import annotations
 

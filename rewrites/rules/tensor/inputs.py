@@ -131,5 +131,5 @@ def first(x: Tensor, count: IndexLike, axis: int = 0) -> Tensor:
 
 
 def rest(x: Tensor, count: IndexLike, axis: int = 0) -> Tensor:
-    """What :func:`first` leaves."""
+    """The rest after :func:`first`."""
     return slice_(x, [count if j == axis else 0 for j in range(x.rank)], list(x.shape))

@@ -1,7 +1,7 @@
 """Rules that give graphs the forms in which accelerators are matched: windows as rows, pads apart, gates in order.
 
 Each wrong rule is what such a rule becomes by a slip: exchanged axes, pads on the other side, a bias along another
-axis, gates that are not put back.
+axis, gates whose order is not restored.
 """
 
 from __future__ import annotations

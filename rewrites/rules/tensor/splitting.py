@@ -34,7 +34,7 @@ IMAGE, KERNEL = input_("x", N, C, H, W), input_("w", OUT, C, K, T)
 ROWS, WEIGHTS, BIAS = input_("x", N, C), input_("w", OUT, C), input_("b", OUT)
 X, Y = input_("x", N, C), input_("y", M, C)
 RISING, FALLING = exp(variable("x")), exp(-variable("x"))
-"""What the hyperbolic tangent is made of: (e^x - e^-x) / (e^x + e^-x)."""
+"""The exponentials of the hyperbolic tangent: (e^x - e^-x) / (e^x + e^-x)."""
 
 
 def pooled(op: str, x: Tensor, count: Index) -> Tensor:

@@ -1,4 +1,4 @@
-"""Words that rules on tensors are written with: element-wise operators, and sizes by name."""
+"""The vocabulary of rules on tensors: element-wise operators, and sizes by name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 _X, _Y = variable("x"), variable("y")
 
 wrong, repaired = partial(TensorRule, kind=Kind.WRONG), partial(TensorRule, kind=Kind.REPAIRED)
-"""Rules that look right and are wrong, and these with what makes them right."""
+"""Rules that look right and are wrong, and their repairs."""
 
 
 def sizes(names: str) -> list[Index]:

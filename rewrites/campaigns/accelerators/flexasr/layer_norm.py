@@ -57,8 +57,8 @@ def bounded(x: Quantised, gamma: Quantised, beta: Quantised) -> Bounded:
         "epsilon": ("", np.array(EPSILON)),
     }
     biases = {"b": x.bias, "b_gamma": gamma.bias, "b_beta": beta.bias}
-    found = bound_elements(LAYER_NORM, "tvi", leaves, biases)
-    return Bounded(found.value.reshape(x.shape), found.error.reshape(x.shape))
+    bounds = bound_elements(LAYER_NORM, "tvi", leaves, biases)
+    return Bounded(bounds.value.reshape(x.shape), bounds.error.reshape(x.shape))
 
 
 def _evaluate(example: Example) -> Outcome:
