@@ -12,7 +12,7 @@ up to rounding of relative size 2^-53 for each operation.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy as np
 from ir_semantics.graph.ir import Graph
 from ir_semantics.graph.run import steps
 from ir_semantics.graph.types import Array
+from rewrites.claims.names import bound_name
 from rewrites.compiler.artefact.origins import origin_text
 from rewrites.compiler.artefact.running import Ran, run_compiled
 from rewrites.compiler.codegen import Bounds, Devices, Executed, Implementation, operator_of
@@ -37,6 +38,9 @@ __all__ = [
     "lines_of",
     "outputs_beside",
 ]
+
+
+_DECLARED = "declared"
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,10 @@ class NodeComparison:
     """An accelerator operator in a run.
 
     Errors are the largest distances of elements: ``own`` on quantised operands and ``given`` on given ones, each with
-    its bound (None where nothing is proved; ``reason`` says why), ``reference`` from the host's run, whose largest
-    magnitude is ``scale``.  ``cuts`` are operands with numbers beyond their format.
+    its bound (None where there is none; ``reason`` says why), ``reference`` from the host's run, whose largest
+    magnitude is ``scale``.  ``theorem`` is the claim that proves ``own_bound``; without one it is declared, as
+    ``given_bound`` always is: what rounding the operands may change is derived by hand.  ``cuts`` are operands with
+    numbers beyond their format.
     """
 
     number: int
@@ -75,11 +81,19 @@ class NodeComparison:
     scale: float
     cuts: tuple[Cut, ...]
     seconds: float
+    theorem: str = ""
 
     @property
     def cut(self) -> bool:
         """Whether numbers that calibration was to foresee were cut: those of operands that inputs decide."""
         return any(not cut.constant for cut in self.cuts)
+
+    @property
+    def known(self) -> str | None:
+        """Whether the bound on quantised operands is proved, and by which claim, or declared; None without one."""
+        if self.own_bound is None:
+            return None
+        return f"proved by {self.theorem}" if self.theorem else _DECLARED
 
     @property
     def inside(self) -> bool | None:
@@ -105,6 +119,8 @@ class NodeComparison:
             "bound_on_quantised_operands": finite(self.own_bound),
             "error_on_given_operands": finite(self.given),
             "bound_on_given_operands": finite(self.given_bound),
+            "bound_on_quantised_operands_is": self.known,
+            "bound_on_given_operands_is": None if self.given_bound is None else _DECLARED,
             "no_bound": self.reason,
             "error_against_reference": finite(self.reference),
             "largest_of_reference": finite(self.scale),
@@ -226,13 +242,17 @@ def compare(
 
 
 def _bounds(implementation: Implementation, executed: Executed, certified: Collection[str] | None) -> Bounds:
-    """The bounds of a run, unless a lemma that they are derived from holds no certificate."""
+    """The bounds of a run, unless a lemma that they are derived from holds no certificate.
+
+    A theorem that is none of the operator's programs' proves nothing here.
+    """
     operator = operator_of(implementation)
     claims = [name for mapping in implementation.mappings for name in operator.bound_claims(mapping)]
     missing = [name for name in claims if certified is not None and name not in certified]
     if missing:
         return Bounds(None, None, f"it would rest on {missing[0]}, which holds no certificate")
-    return implementation.bounds(executed)
+    bounds = implementation.bounds(executed)
+    return replace(bounds, theorem=bounds.theorem if bound_name(bounds.theorem) in claims else "")
 
 
 def _node(
@@ -268,6 +288,7 @@ def _node(
             for name, count in executed.saturated.items()
         ),
         ran.seconds,
+        bound_name(bounds.theorem) if bounds.theorem else "",
     )
 
 
@@ -312,7 +333,8 @@ def lines_of(nodes: Sequence[NodeComparison]) -> list[str]:
     ]
     for n in nodes:
         bound = "none" if n.own_bound is None else f"{n.own_bound:.3g}"
-        mark = {True: "", False: ": BEYOND ITS BOUND", None: f": no bound: {n.reason}"}[n.inside]
+        known = f"; bound {n.known}" if n.known else ""
+        mark = {True: known, False: f"{known}: BEYOND ITS BOUND", None: f": no bound: {n.reason}"}[n.inside]
         lines.append(
             f"{n.number:>5}  {n.operator:<20}{n.calls:>8}  {n.own:>9.3g}  {bound:>9}  {n.reference:>9.3g}  "
             f"{n.scale:>9.3g}  {n.seconds:>7.3f}  {n.origin}{mark}"
@@ -323,7 +345,7 @@ def lines_of(nodes: Sequence[NodeComparison]) -> list[str]:
                 f"{'':>7}{cut.count} of {cut.of} numbers of {cut.operand} were cut to the range of their format{when}"
             )
         if n.cuts:
-            bound = "no bound" if n.given_bound is None else f"the bound {n.given_bound:.3g}"
+            bound = "no bound" if n.given_bound is None else f"the bound {n.given_bound:.3g}, {_DECLARED}"
             lines.append(f"{'':>7}on the operands as they were given, the error is {n.given:.3g}, and there is {bound}")
     lines.append("error and bound are on the operands as the accelerator got them, rounded and cut to its formats")
     return lines

@@ -164,7 +164,7 @@ def result_json(result: CampaignResult) -> dict[str, Any]:
         "skipped": result.skipped,
         "checked": result.checked,
         "covered": result.covered,
-        "bounds": result.margins.as_json() if result.margins else None,
+        "bounds": {**result.margins.as_json(), "are": _bounds_are(campaign)} if result.margins else None,
         "violating": result.violating,
         "violation": None
         if finding is None
@@ -263,7 +263,7 @@ def _report(result: CampaignResult, directory: Path | None) -> str:
             f"covered        {100 * result.covered:.1f} % of the results' elements; of the others nothing is said"
         )
     if result.margins is not None:
-        lines.append(f"bounds         {_show_margins(result.margins)}")
+        lines.append(f"bounds         {_show_margins(result.margins, _bounds_are(result.campaign))}")
     finding = result.finding
     if finding is not None:
         lines.append(f"VIOLATED       {finding.violation.name}: {finding.violation.text}")
@@ -290,7 +290,14 @@ def _show(statistics: Statistics) -> str:
     )
 
 
-def _show_margins(margins: Margins) -> str:
+def _bounds_are(campaign: Campaign) -> str:
+    """What the bounds of a campaign are: proved by claims, or declared."""
+    from rewrites.claims.names import bound_name
+
+    return f"proved by {', '.join(map(bound_name, campaign.theorems))}" if campaign.theorems else "declared"
+
+
+def _show_margins(margins: Margins, are: str) -> str:
     if margins.largest == 0:
         return f"0 of {margins.count} examples have an error"
     derived, stated = margins.derived_ratio, f"{margins.stated} of {margins.count} examples"
@@ -299,7 +306,7 @@ def _show_margins(margins: Margins) -> str:
         parts.append(f"bound / error at least {derived:.3f}")
     if margins.a_priori_ratio is not None:
         parts.append(f"a-priori bound / error at least {margins.a_priori_ratio:.3f} ({stated})")
-    return ", ".join(parts)
+    return ", ".join(parts) + (f"; bounds {are}" if len(parts) > 1 else "")
 
 
 def _show_array(array: Any) -> str:

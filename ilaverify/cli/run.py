@@ -165,9 +165,12 @@ def _lines(
     else:
         within = sum(n.inside is True and not n.cut for n in result.nodes)
         others = sum(n.inside is None for n in result.nodes)
+        declared = sum(n.inside is not None and not n.theorem for n in result.nodes)
         yield (
             f"{within} of {len(result.nodes)} operators are within their bounds, computed here; that bounds are proved "
-            "rests on the certificates above" + (f"; for {others} there is none on these operands" if others else "")
+            "rests on the certificates above"
+            + (f"; those of {declared} are declared, not proved" if declared else "")
+            + (f"; for {others} there is none on these operands" if others else "")
         )
     if result.cut:
         yield (

@@ -52,7 +52,7 @@ def pooling(kind: str, x: Quantised, ideal: Reals, steps: int = 1) -> Bound:
 
     With ``steps`` the maximum or mean of pairs is taken that many times, and ``ideal`` are those of the first time.
     Each time adds an error of its own, at the range of what the accelerator then has, and enlarges no earlier one,
-    because neither a maximum nor a mean of two numbers changes by more than the numbers do.
+    because neither a maximum nor a mean of two numbers changes by more than the numbers do.  That is no theorem.
 
     Raises ValueError for sums more than once.
     """

@@ -110,6 +110,8 @@ class Campaign:
     combination is admissible.  ``distributions`` has a sentence per name.  ``make`` draws the arrays of an example
     (parameters, name of the distribution, generator); ``evaluate`` runs both sides and checks the property, or raises
     :class:`Skip`.  ``expects_violation`` marks campaigns kept because they reproduce a known flaw.
+    ``theorems`` are the operators of :mod:`rewrites.bounds` whose theorems say the bounds; without any, bounds are
+    declared.
 
     Raises ValueError where a range is empty or has more than 100 values (see ``campaign.py`` for the reason).
     """
@@ -123,6 +125,7 @@ class Campaign:
     make: Callable[[Mapping[str, int], str, np.random.Generator], Arrays]
     evaluate: Callable[[Example], Outcome]
     expects_violation: bool = False
+    theorems: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, values in self.parameters.items():

@@ -8,7 +8,7 @@ states no formula: the bound, its conditions and the ranges' defaults are what
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -41,10 +41,14 @@ class Derivation:
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound at given sizes and ranges: ``value`` is None where a condition fails (``unmet``)."""
+    """A bound at given sizes and ranges: ``value`` is None where a condition fails (``unmet``).
+
+    ``theorem`` is the operator whose theorem says it; empty where something else does.
+    """
 
     value: Fraction | None
     unmet: tuple[Condition, ...]
+    theorem: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ class Operator:
 
     def bound(self, given: Mapping[str, float | Fraction]) -> Bound:
         """The bound at these sizes, ranges and biases."""
-        return evaluate(self.error, self.conditions, self.values(given))
+        return replace(evaluate(self.error, self.conditions, self.values(given)), theorem=self.name)
 
     def derived(self) -> list[str]:
         """The derivation, one line per step."""

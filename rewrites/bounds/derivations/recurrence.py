@@ -44,9 +44,9 @@ def over_time(kind: str, given: Mapping[str, float | Fraction], steps: int) -> l
         errors = [b.value for b in bounds]
         unmet = tuple(dict.fromkeys(c for b in bounds for c in b.unmet))
         if unmet or errors[0] is None:
-            over_steps.append(Bound(None, unmet))
+            over_steps.append(Bound(None, unmet, operators[0].name))
             break
-        over_steps.append(Bound(_up(errors[0]), ()))
+        over_steps.append(Bound(_up(errors[0]), (), operators[0].name))
         values["e_h"] = _up(errors[0])
         if kind == "lstm" and errors[1] is not None:
             values["e_c"] = _up(errors[1])

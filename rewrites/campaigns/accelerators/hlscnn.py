@@ -96,6 +96,7 @@ def _campaign(name: str, weight_bits: int) -> Campaign:
         },
         make=make,
         evaluate=evaluate,
+        theorems=(CONVOLUTIONS[weight_bits].name,),
     )
 
 

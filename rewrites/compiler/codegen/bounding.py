@@ -43,8 +43,8 @@ def bounds_of(bound: Bound, change: float, scale: int = 0) -> Bounds:
         return Bounds(None, None, condition_text(bound))
     own = upward(bound.value * Fraction(2) ** scale)
     if math.isinf(change):
-        return Bounds(own, None, "nothing is known of what rounding the operands may change")
-    return Bounds(own, rounded_up(own + change))
+        return Bounds(own, None, "nothing is known of what rounding the operands may change", bound.theorem)
+    return Bounds(own, rounded_up(own + change), theorem=bound.theorem)
 
 
 def operand_error(executed: Executed, name: str) -> float:

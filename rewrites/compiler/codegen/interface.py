@@ -131,16 +131,18 @@ class Call:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is proved of the distance between an accelerator's result and the exact operator.
+    """What is known of the distance between an accelerator's result and the exact operator.
 
     ``on_quantised`` bounds it for the exact operator on the quantised operands, ``on_given`` for the exact operator on
     the operands as given (which adds what rounding the operands may do); None where there is no bound, and ``reason``
-    says why.
+    says why.  ``theorem`` is the operator of :mod:`rewrites.bounds` whose theorem says ``on_quantised``; without one
+    it is declared, as ``on_given`` always is.
     """
 
     on_quantised: float | None
     on_given: float | None
     reason: str = ""
+    theorem: str = ""
 
 
 @dataclass(frozen=True, eq=False)

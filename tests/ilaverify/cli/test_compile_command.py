@@ -22,7 +22,7 @@ from ila_lang import canonical_text
 from ilaverify import cli
 from ilaverify.catalogue import all_entries, backends, find_backends
 from ilaverify.cli.outcomes import chosen_entries
-from ilaverify.comparison import compare, distance, outputs_beside
+from ilaverify.comparison import compare, distance, lines_of, outputs_beside
 from ilaverify.compilation import Request, claims_for, compile_model
 from ilaverify.errors import UsageError
 from ilaverify.identity import prover_identity
@@ -36,7 +36,7 @@ from rewrites.compiler.artefact.directory import MODEL
 from rewrites.compiler.artefact.errors import ArtefactError
 from rewrites.compiler.artefact.model import Compiled, read_compiled, write_compiled
 from rewrites.compiler.artefact.summary import summary_text
-from rewrites.compiler.codegen import Devices, Options, programs
+from rewrites.compiler.codegen import Bounds, Devices, Options, programs
 from rewrites.compiler.codegen.calibration import calibrate
 from rewrites.mappings import programs as templates
 from rewrites.mappings.flexasr.claims import LINEAR as DENSE_LAYERS
@@ -120,8 +120,26 @@ def test_a_run_stays_within_its_bounds(place: Path) -> None:
     for node in found.nodes:
         assert node.own_bound is not None and node.given_bound is not None
         assert 0 < node.own <= node.own_bound <= node.given_bound and not node.cuts
+    proved = ["proved by bound-hlscnn-conv2d-weights-of-8-bits", "proved by bound-flexasr-linear"]
+    assert [node.known for node in found.nodes] == proved
+    assert [node.as_json()["bound_on_quantised_operands_is"] for node in found.nodes] == proved
+    assert {node.as_json()["bound_on_given_operands_is"] for node in found.nodes} == {"declared"}
+    shown = lines_of(found.nodes)
+    assert [line.rpartition("; bound ")[2] for line in shown[1:3]] == proved
     (output,) = found.outputs
     assert 0 < output.error < 0.1 * output.scale
+
+
+@pytest.mark.parametrize("theorem", ["", "FlexASR GRU step", "nothing"])
+def test_a_bound_without_a_theorem_of_its_operator_is_declared(
+    theorem: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = read_compiled(place / "made", backends())
+    for implementation in compiled.implementations.values():
+        monkeypatch.setattr(type(implementation), "bounds", lambda *_: Bounds(1e9, None, theorem=theorem))
+    found = compare(compiled.graph, compiled.implementations, image())
+    assert [(node.known, node.inside) for node in found.nodes] == [("declared", True)] * 2
+    assert found.nodes[0].as_json()["bound_on_given_operands_is"] is None
 
 
 @pytest.mark.parametrize("kind", ["hlscnn", "flexasr"])
@@ -695,7 +713,6 @@ def test_an_operator_without_a_bound_that_is_far_off_is_no_success(
 ) -> None:
     """As where sums wrap: nothing is proved of them, and the result has nothing to do with the operator's."""
     from ilaverify import comparison
-    from rewrites.compiler.codegen import Bounds
 
     np.savez(tmp_path / "x.npz", **image())
     plain, asked = comparison.distance, []
@@ -757,7 +774,7 @@ def test_a_bound_beside_numbers_that_were_cut_is_that_on_the_inputs_as_given(
     assert (
         "       1 of 144 numbers of x were cut to the range of their format\n"
         "       on the operands as they were given, "
-        f"the error is {error:.3g}, and there is the bound {bound:.3g}\n"
+        f"the error is {error:.3g}, and there is the bound {bound:.3g}, declared\n"
     ) in out
     assert "\n1 of 2 operators are within their bounds, computed here" in out
 

@@ -6,8 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ilaverify.catalogue import find_campaign
+from ilaverify.catalogue import campaigns, find_campaign
 from ilaverify.cli import main
+from rewrites.bounds.catalogue import OPERATORS
 from rewrites.campaigns.campaign import run_campaign
 from rewrites.campaigns.definition import Margin, compare
 from rewrites.campaigns.statistics import Margins, margins_of
@@ -78,9 +79,22 @@ def test_the_command_shows_and_writes_the_ratios(capsys: pytest.CaptureFixture[s
     assert main([*arguments, "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
     bounds = content["bounds"]
+    assert bounds["are"] == "proved by bound-flexasr-add-pooling"
     assert line == (
         f"bounds         largest error {bounds['largest_error']:.4g}, "
         f"bound / error at least {bounds['derived_bound_over_error']:.3f}, "
-        f"a-priori bound / error at least {bounds['a_priori_bound_over_error']:.3f} (5 of 5 examples)"
+        f"a-priori bound / error at least {bounds['a_priori_bound_over_error']:.3f} (5 of 5 examples); "
+        f"bounds {bounds['are']}"
     )
     assert max(s["margin"]["largest_error"] for s in content["samples"]) == bounds["largest_error"]
+
+
+def test_bounds_are_of_theorems_or_declared() -> None:
+    theorems = {name: find_campaign(name).theorems for name in campaigns()}
+    assert {t for names in theorems.values() for t in names} <= set(OPERATORS)
+    bounded = {name for name, names in theorems.items() if names}
+    assert bounded == {name for name in campaigns() if name.startswith(("flexasr", "hlscnn"))} - UNBOUNDED
+
+
+UNBOUNDED = {"flexasr_attention_sum", "flexasr_encode_sign", "flexasr_encode_sign_2022", "flexasr_lstm_pre2022"}
+"""Campaigns of other properties."""

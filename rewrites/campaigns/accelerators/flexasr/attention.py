@@ -118,6 +118,7 @@ CAMPAIGNS = {
             distributions=_DISTRIBUTIONS,
             make=make,
             evaluate=_evaluate,
+            theorems=(ATTENTION.name,),
         ),
         Campaign(
             name="flexasr_attention_sum",

@@ -82,5 +82,6 @@ CAMPAIGNS = {
         distributions={name: f"x {meaning}; gamma and beta uniform in [-0.2, 0.2)" for name, meaning in REAL.items()},
         make=make,
         evaluate=_evaluate,
+        theorems=(LAYER_NORM.name,),
     )
 }

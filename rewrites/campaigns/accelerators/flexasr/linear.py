@@ -66,5 +66,6 @@ CAMPAIGNS = {
         },
         make=make,
         evaluate=evaluate,
+        theorems=(LINEAR["none"].name,),
     )
 }

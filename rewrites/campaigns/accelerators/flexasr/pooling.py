@@ -67,6 +67,7 @@ def pooling(kind: Literal["mean", "add"]) -> Campaign:
         distributions=REAL,
         make=make_matrix,
         evaluate=run,
+        theorems=(POOLINGS[kind].name,),
     )
 
 
@@ -82,6 +83,7 @@ CAMPAIGNS = {
             distributions=REAL,
             make=make_matrix,
             evaluate=_run_max,
+            theorems=(POOLINGS["max"].name,),
         ),
         pooling("mean"),
         pooling("add"),

@@ -146,6 +146,7 @@ def _campaign(cell: Cell) -> Campaign:
         distributions=_DISTRIBUTIONS,
         make=make_layer(cell),
         evaluate=_evaluate(cell),
+        theorems=tuple(operator.name for operator in STEPS[cell.name]),
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +21,6 @@ from accel_models.flexasr.quantise import dequantise
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from rewrites.bounds import a_priori
-from rewrites.bounds.derivations.calculus import Bound
 from rewrites.compiler.codegen.bounding import bounds_of, condition_text, operand_error, row_sum
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, rounded_up
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
@@ -162,8 +162,8 @@ class Recurrent(AdaptiveImplementation):
             return Bounds(None, None, f"from timestep {stated} on: {why}")
         change = recurrent_change(kind, executed)
         if change + float(last.value) >= 2:
-            return Bounds(bounds_of(last, 0.0).on_quantised, None, _NOTHING)
-        return bounds_of(Bound(last.value, ()), change)
+            return replace(bounds_of(last, 0.0), on_given=None, reason=_NOTHING)
+        return bounds_of(last, change)
 
 
 def _kind(node: Node) -> str:
