@@ -13,12 +13,16 @@ from fractions import Fraction
 
 from .conditions import FALSE, Condition, both, le
 from .elements import Element, Number, Read, Reader, Rule
-from .index import Index, IndexLike, Names, index
+from .index import Index, IndexLike, Names, index, size
 from .notation import notation
 
 __all__ = ["Shape", "Tensor", "element_of", "input_", "make", "operands_of", "require_axes", "shape", "well_formed"]
 
 Shape = tuple[Index, ...]
+
+
+_OWN = ("ir_semantics.", "rewrites.joints.")
+"""Modules whose tensor terms are ilaverify's own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +32,8 @@ class Tensor:
     ``requires`` are the operator's own conditions on sizes; ``rule`` gives the element at subscripts that lie inside
     ``shape``, and reads operands only inside their shapes provided that ``requires`` holds.  ``attributes`` are texts
     for people and digests, ``values`` the same attributes as they were given.
+
+    Names without a dot are those of our operators: what another package makes must not be called, and taken for, one.
     """
 
     operator: str
@@ -37,6 +43,14 @@ class Tensor:
     requires: Condition
     rule: Rule = field(repr=False)
     values: tuple[tuple[str, object], ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        module = str(getattr(self.rule, "__module__", ""))
+        if "." not in self.operator and not module.startswith(_OWN):
+            raise ValueError(
+                f"an operator of the module {module} must have a name with a dot, such as {module}.{self.operator}; "
+                f"{self.operator} without one is of ilaverify"
+            )
 
     @property
     def rank(self) -> int:
@@ -83,6 +97,8 @@ def require_axes(what: str, x: Tensor, axes: Sequence[int]) -> None:
 
 def input_(name: str, *dimensions: IndexLike) -> Tensor:
     """A tensor of any data; without dimensions, a scalar."""
+
+    size(name)  # which refuses what is no name
 
     def rule(at: Sequence[Index], _: Sequence[Reader], __: Names) -> Element:
         return Read(name, tuple(at))

@@ -6,23 +6,26 @@ terms over the real numbers, of sizes that are left open: operands of the IR's i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from chc.tensor_rules.rule import TensorRule
 from ila_lang import Expr, Function, compile_terms
-from ir_semantics.graph.ir import Attribute
+from ir_semantics.graph.build import expansion
+from ir_semantics.graph.ir import Attribute, attributes_of
 from ir_semantics.graph.operator import Operator
+from ir_semantics.graph.types import TensorType
 from ir_semantics.tensors.conditions import both, holds
+from ir_semantics.tensors.evaluate import shape_at
 from ir_semantics.tensors.index import Index, IndexLike
 from ir_semantics.tensors.terms import Tensor, well_formed
 from rewrites.bounds.kernel.readings import ANY, Term
 from rewrites.mappings.claim import MappingClaim
 from smt_encodings.claims import Equality
 
-from .expansion import expanded
+from .expansion import expanded, structure_of, valued
 from .instruction import Called, called
 
 if TYPE_CHECKING:
@@ -55,7 +58,7 @@ class Joint:
 
     def rule(self, name: str, operator: Operator) -> TensorRule:
         """The claim as a rule on tensors, the graph on the left; raises Unread where a side cannot be read."""
-        left = expanded(operator, self.operands, self.attributes)
+        left, _ = expanded(operator, self.operands, self.attributes)
         right = self.reading.tensor(tuple(self.memories.values()), left.shape)
         premise = both(self.reading.premise, well_formed(*self.memories.values()))
         return TensorRule(name, left, right, premise, Equality.OVER_REALS)
@@ -81,18 +84,34 @@ class Joint:
         found = run(*(parameters[name] for name in mapping.parameters))
         return dict(zip((state.name for state in self.called.operands), map(int, found), strict=True))
 
-    def covers(self, rule: TensorRule, attributes: Mapping[str, Attribute], parameters: Mapping[str, int]) -> str:
-        """Why a program at sizes of the mapping is none of a node with these attributes; empty where it is one."""
+    def covers(
+        self,
+        operator: Operator,
+        rule: TensorRule,
+        types: Sequence[TensorType],
+        attributes: Mapping[str, Attribute],
+        parameters: Mapping[str, int],
+    ) -> str:
+        """Why a program at sizes of the mapping is none of a node; empty where it is one.
+
+        The node's operands have these types, of which only the number of axes counts: programs may compute parts.  What
+        the operator stands for at the program's sizes must be the graph that was read.
+        """
         sizes = self.sizes(parameters)
-        wanted = {**{name: self.attributes[name] for name in attributes}}
-        for name, value in wanted.items():
-            told = value.value(sizes) if isinstance(value, Index) else value
-            if told != attributes[name]:
-                return f"{name} must be {told}, not {attributes[name]}"
-        for name, value in self.given.items():
-            told = value.value(sizes) if isinstance(value, Index) else value
-            if sizes[name] != told:
-                return f"{name} must be {told}, not {sizes[name]}"
+        stated = tuple(TensorType("float32", shape_at(t, sizes)) for t in self.operands)
+        if [(t.dtype, t.rank) for t in types] != [(t.dtype, t.rank) for t in stated]:
+            return f"operands must be such as {', '.join(map(str, stated))}, not {', '.join(map(str, types))}"
+        for name, attribute in attributes.items():
+            if (expected := valued(self.attributes[name], sizes)) != attribute:
+                return f"{name} must be {expected}, not {attribute}"
+        for name, given in self.given.items():
+            if (expected := valued(given, sizes)) != sizes[name]:
+                return f"{name} must be {expected}, not {sizes[name]}"
         if not holds(rule.premise, {name: sizes[name] for name in rule.sizes}):
             return f"its sizes must satisfy {rule.premise}"
+        _, structure = expanded(operator, self.operands, self.attributes)
+        if structure_of(expansion(operator.name, stated, attributes_of(attributes))) != valued(structure, sizes):
+            return (
+                f"what {operator.name} stands for at {', '.join(map(str, stated))} is not what was read for all sizes"
+            )
         return ""

@@ -20,7 +20,7 @@ from ila_lang import Expr, Function, bv, const, substitute
 from ila_lang.language.expr import private_var
 from ila_lang.language.kernel import For, Let, Load, Statement, Store, walk
 from ila_lang.mapping import TensorMapping
-from ir_semantics.tensors.conditions import Condition
+from ir_semantics.tensors.conditions import Condition, both, le, lt
 from ir_semantics.tensors.elements import Apply, Choice, Element, Read, Reader, Reduce, substitute_element
 from ir_semantics.tensors.index import Index, IndexLike, Names, index, size
 from ir_semantics.tensors.terms import Shape, Tensor, make
@@ -33,6 +33,8 @@ from .words import ZERO, Data, Words, added
 __all__ = ["KernelReading", "Run"]
 
 MOST_WRITTEN_OUT = 64
+BEYOND = "beyond"
+"""The input that words beyond what lies in a memory are read from: of these nothing is known."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +207,12 @@ class Run(Words):
         """The word of a memory at an address."""
         if memory.name not in self.readers:
             raise Unread(f"what lies in {memory.name} must be said")
-        element = self.readers[memory.name](digits(memory.name, at, self.of.memories[memory.name]))
+        shape = self.of.memories[memory.name]
+        places = digits(memory.name, at, shape)
+        element = self.readers[memory.name](places)
+        if not isinstance(element, Read):  # what is made of operands says nothing of words beyond it
+            inside = [c for p, extent in zip(places, shape, strict=True) for c in (le(0, p), lt(p, extent))]
+            element = Choice(both(*inside), element, Read(BEYOND, (at,)))
         return self.leaf(width, Data(element, "", self.exponent(memory), memory.name))
 
     def exponent(self, memory: Expr) -> Index:

@@ -28,6 +28,8 @@ INTEGER = "integer"
 _FORMS = dict.fromkeys(("byte", "accumulator", "immediate"), INTEGER)
 _ADDED = (INTEGER, "products", "partial")
 """Forms of which plain addition is addition of numbers; that it does not wrap is a condition of bounds."""
+_BIASED = ("code", "products")
+"""Forms of which a bias is a part, so that exponents are theirs."""
 ZERO = Number(Fraction(0))
 
 
@@ -122,6 +124,9 @@ class Words(Indices):
             raise Unread(f"a word of the form {has} must not be used as {wanted}")
         if own is not None and exponent is not None and own != exponent:
             raise Unread(f"a number with the exponent {own} must not be used as one with {exponent}")
+        used = own if exponent is None else exponent
+        if (wanted or has) not in ("", *_BIASED) and used not in (None, index(0)):
+            raise Unread(f"a word of the form {wanted or has} must have the exponent 0, not {used}")
         if data.place is not None:
             self.places[data.place] = has or wanted, exponent if own is None else own
 
@@ -182,8 +187,11 @@ class Words(Indices):
         if function in self.readings:
             term = self.readings[function]
             r = Reading(function.name, term, (INTEGER,) * operands_of(term), INTEGER)
-            if len(of.args) > len(r.takes):  # of another unit, so that it cannot be added to others
-                r = replace(r, gives=f"result of {function.name}")
+            for shift in of.args[len(r.takes) :]:  # of another unit, so that it cannot be added to others
+                bits = self.index(shift)
+                if any("." in name for name in bits.variables):
+                    raise Unread(f"{function.name} must shift all results by the same number of bits, not by {bits}")
+                r = replace(r, gives=f"result of {function.name} by {bits}")
         elif function in _lemmas():
             r = _lemmas()[function]
         else:

@@ -154,7 +154,9 @@ def joints_of(implementation: Implementation) -> dict[str, str]:
     for call in implementation.calls:
         joint = operator.joint(call.mapping)
         if joint is not None:
-            found[joint.name] = found.get(joint.name, "") or joint.joint.covers(joint.rule, attributes, call.sizes)
+            types = implementation.types
+            problem = joint.joint.covers(operator, joint.rule, types, attributes, call.sizes)
+            found[joint.name] = found.get(joint.name, "") or problem
     return found
 
 

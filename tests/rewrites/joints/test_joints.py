@@ -14,7 +14,8 @@ from accel_models.flexasr.functions import adpfloat_mul
 from ila_lang import Expr, Kernel, bv, const, ite, mem, var
 from ilaverify.catalogue import joint_entries
 from ir_semantics.graph.ir import Attributes
-from ir_semantics.graph.operator import Assembly, Operator
+from ir_semantics.graph.operator import Assembly, Operator, register
+from ir_semantics.graph.types import TensorType
 from ir_semantics.graph.words import transpose
 from ir_semantics.tensors.elements import Element
 from ir_semantics.tensors.index import Names, size
@@ -198,6 +199,59 @@ def test_what_depends_on_a_size_is_refused() -> None:
             expanded(meaning(vta.DENSE, by_size), GEMM.operands, {})
 
 
+def caught(n: Any) -> bool:
+    try:
+        return bool(n > 7)
+    except ValueError:
+        return False
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        lambda n: n == 100.0,
+        lambda n: n in (100.0, 200.0),
+        lambda n: n == 100 + 0j,
+        lambda n: str(n) == "100",
+        lambda n: f"{n}".startswith("1"),
+        lambda n: repr(n) == "100",
+        caught,
+    ],
+)
+def test_no_size_is_another_number_a_text_or_caught(test: Callable[[Any], bool]) -> None:
+    """They were PROVED: False for a symbol, and true at 100."""
+
+    def by_size(b: Assembly, given: Sequence[int], a: Attributes) -> int:
+        return product("relu" if test(b.shape(given[0])[0]) else "")(b, given, a)
+
+    assert decided(GEMM, meaning(vta.DENSE, by_size)).status is Status.UNKNOWN
+
+
+def test_the_graph_of_each_node_is_the_one_that_was_read() -> None:
+    """A function can see whether a size is a number; what it does then is no part of the proof."""
+
+    def by_number(b: Assembly, given: Sequence[int], a: Attributes) -> int:
+        large = isinstance(b.shape(given[0])[0], int) and b.shape(given[0])[0] > 100
+        return product("relu" if large else "")(b, given, a)
+
+    operator = Operator(
+        "test.by_number",
+        "",
+        vta.DENSE.arity,
+        vta.DENSE.kinds,
+        vta.DENSE.dtype,
+        expand=by_number,
+        attributes=frozenset(),
+    )
+    register(operator)
+    rule = GEMM.rule("j", operator)
+    for rows, told in ((2, ""), (101, "what test.by_number stands for at float32[101, 16], float32[32, 16] is not")):
+        types = (TensorType("float32", (rows, 16)), TensorType("float32", (32, 16)))
+        sizes = GEMM.mapping.mapping.sizes_of(rows, 16, 32, rows, 16, 32)
+        assert GEMM.covers(operator, rule, types, {}, sizes).startswith(told)
+        assert bool(GEMM.covers(operator, rule, types, {}, sizes)) == bool(told)
+
+
 def test_an_operator_of_other_shapes_is_refused() -> None:
     verdict = decided(GEMM, meaning(vta.DENSE, product(turned=False)))
     assert verdict.status is not Status.PROVED
@@ -333,12 +387,21 @@ def test_a_call_must_be_one_of_the_joint() -> None:
     mapping = joint.mapping.mapping
     sizes = mapping.sizes_of(2, 3, 5, 6, 3, 2, 1, 2)
     strides = {"stride_h": 1, "stride_w": 2}
-    assert joint.covers(rule, strides, sizes) == ""
-    assert joint.covers(rule, {**strides, "stride_h": 2}, sizes) == "stride_h must be 1, not 2"
-    assert joint.covers(rule, strides, {**sizes, "relu": 1}) == "relu must be 0, not 1"
-    assert joint.covers(rule, strides, {**sizes, "oh": sizes["oh"] - 1}) == "rows must be 3, not 2"
+    images = (TensorType("float32", (1, 2, 5, 6)), TensorType("float32", (3, 2, 3, 2)))
+
+    def told(attributes: dict[str, Any], parameters: dict[str, int], types: Any = images) -> str:
+        return joint.covers(hlscnn.CONV2D, rule, types, attributes, parameters)
+
+    assert told(strides, sizes) == ""
+    assert told({**strides, "stride_h": 2}, sizes) == "stride_h must be 1, not 2"
+    assert told(strides, {**sizes, "relu": 1}) == "relu must be 0, not 1"
+    assert told(strides, {**sizes, "oh": sizes["oh"] - 1}) == "rows must be 3, not 2"
+    for types in (images[:1], (*images, images[0]), (images[0], TensorType("float64", (3, 2, 3, 2)))):
+        assert told(strides, sizes, types).startswith("operands must be such as float32[")
     linear = LINEAR["relu"]
     sizes = linear.mapping.mapping.sizes_of(2, 16, 64)
-    assert linear.covers(linear.rule("j", flexasr.LINEAR), {"activation": "relu"}, sizes) == ""
-    told = linear.covers(linear.rule("j", flexasr.LINEAR), {"activation": "none"}, sizes)
-    assert told == "activation must be relu, not none"
+    types = tuple(TensorType("float32", s) for s in ((2, 16), (64, 16), (64,)))
+    rule = linear.rule("j", flexasr.LINEAR)
+    assert linear.covers(flexasr.LINEAR, rule, types, {"activation": "relu"}, sizes) == ""
+    other = linear.covers(flexasr.LINEAR, rule, types, {"activation": "none"}, sizes)
+    assert other == "activation must be relu, not none"

@@ -13,8 +13,8 @@ import pytest
 from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.rule import TensorRule
 from ir_semantics.graph.types import TensorType
-from ir_semantics.scalars.terms import exp
-from ir_semantics.tensors.operators import fill, unary
+from ir_semantics.scalars.terms import exp, variable
+from ir_semantics.tensors.operators import fill, map_
 from ir_semantics.tensors.terms import Tensor, input_
 from rewrites.claims.gate import Admission
 from rewrites.claims.registry import entries, slug
@@ -217,5 +217,5 @@ def test_what_has_a_value_everywhere_needs_no_converse() -> None:
         return TensorRule("r", left, x, equality=Equality.OVER_REALS).needs_converse
 
     assert not any(map(needs, (x, add(x, x), mul(x, x), relu(x), div(x, fill(2, n)))))
-    assert all(map(needs, (div(x, x), unary(exp)(x), div(x, fill(0, n)), add(x, fill(-math.inf, n)))))
+    assert all(map(needs, (div(x, x), map_(exp(variable("x")), x=x), div(x, fill(0, n)), add(x, fill(-math.inf, n)))))
     assert not TensorRule("r", div(x, x), x).needs_converse  # bits: every operation has a value
