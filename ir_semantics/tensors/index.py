@@ -226,7 +226,7 @@ def _number(value: int) -> Index:
 
 def size(name: str) -> Index:
     """The size variable ``name``; names with a dot are those of bound variables (:class:`Names`)."""
-    if not name or not all((c.isascii() and c.isalnum()) or c == "_" for c in name):
+    if not name.isascii() or not name.isidentifier():
         raise ValueError(f"a variable's name must be of letters, digits and '_', not {name!r}; rename it")
     return _variable(name)
 

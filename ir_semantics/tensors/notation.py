@@ -58,7 +58,7 @@ def notation(x: _Term, above: int = 0) -> str:
             return str(values["name"])
         case "number":
             text = str(values["value"])
-            return _infix(text, 5 if " " in text else _TIGHT, above)
+            return _infix(text, _TIGHT if text.isalnum() else 5, above)
         case "map":
             return _map(x, values["term"], values["names"], above)
         case "matmul":

@@ -21,7 +21,7 @@ __all__ = ["Shape", "Tensor", "element_of", "input_", "make", "operands_of", "re
 Shape = tuple[Index, ...]
 
 
-_OWN = ("ir_semantics.", "rewrites.joints.")
+_OWN = ("ir_semantics.", "rewrites.joints.", "chc.tensor_rules.")
 """Modules whose tensor terms are ilaverify's own."""
 
 

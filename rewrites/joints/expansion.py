@@ -115,8 +115,8 @@ class _Assembly:
         return tuple(map(_seen, self.nodes[number].shape))
 
     def constant(self, value: Array) -> int:
-        if value.size != 1 or value.dtype != np.float32:
-            raise Unread("a constant must be one number of float32 to be read")
+        if value.size != 1 or value.dtype != np.float32 or not np.isfinite(value).all():
+            raise Unread("a constant must be one finite number of float32 to be read")
         return self.append(fill(Fraction(value.reshape(-1)[0].item()), *value.shape), _constant(value))
 
     def add(self, operator: str, *operands: int, **attributes: Attribute | Sequence[Attribute]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ila_lang import Expr
+from ila_lang import Expr, postorder
 from ir_semantics.tensors.conditions import TRUE, Condition, both, either, equal, le, lt, negation, variables_of
 from ir_semantics.tensors.index import Index, index, product
 from ir_semantics.tensors.terms import Shape
@@ -20,6 +20,8 @@ class Indices:
     def __init__(self) -> None:
         self.indices: dict[Expr, Index] = {}
         self.premise: Condition = TRUE
+        self.exact: set[Expr] = set()
+        self.open: set[Expr] = set()
 
     def index(self, of: Expr) -> Index:
         """A word as an integer: a size, an address, an extent."""
@@ -34,8 +36,8 @@ class Indices:
                 return self.index(of.args[0]) - self.index(of.args[1])
             case "bvmul":
                 return self.index(of.args[0]) * self.index(of.args[1])
-            case "bvudiv" if (divisor := self.index(of.args[1])) != index(0):
-                return self.index(of.args[0]) // divisor
+            case "bvudiv" if of.args[1].is_const and of.args[1].value:  # what is divided by 0 has a value of its own
+                return self.index(of.args[0]) // of.args[1].value
             case "bvlshr" if of.args[1].is_const:
                 return self.index(of.args[0]) // (1 << of.args[1].value)
             case "bvshl" if of.args[1].is_const:
@@ -57,11 +59,11 @@ class Indices:
             case "const":
                 return TRUE if of.value else negation(TRUE)
             case "eq":
-                return equal(self.index(of.args[0]), self.index(of.args[1]))
+                return equal(*self.compared(of))
             case "bvult":
-                return lt(self.index(of.args[0]), self.index(of.args[1]))
+                return lt(*self.compared(of))
             case "bvule":
-                return le(self.index(of.args[0]), self.index(of.args[1]))
+                return le(*self.compared(of))
             case "not":
                 return negation(self.condition(of.args[0]))
             case "and":
@@ -69,6 +71,22 @@ class Indices:
             case "or":
                 return either(*map(self.condition, of.args))
         raise Unread(f"{of.describe()} is no condition on indices")
+
+    def addressed(self, of: Expr) -> Index:
+        """An address or an extent: that nothing in it wraps is an obligation of the mapping's proof."""
+        self.exact |= set(postorder([of]))
+        return self.index(of)
+
+    def compared(self, of: Expr) -> tuple[Index, Index]:
+        """Two words that are compared: of conditions the mapping's proof does not ask whether they wrap."""
+        self.open |= {n for n in postorder(of.args) if n.op in ("bvadd", "bvsub", "bvmul", "bvshl")}
+        first, second = of.args
+        return self.index(first), self.index(second)
+
+    def require_exact(self) -> None:
+        """Raises Unread where a condition is about a word that may wrap, as it is a part of no address or extent."""
+        for word in self.open - self.exact:
+            raise Unread(f"a condition must not depend on {word!r:.60}, of which nothing proves that it does not wrap")
 
 
 def digits(memory: str, at: Index, shape: Shape) -> list[Index]:

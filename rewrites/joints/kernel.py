@@ -92,6 +92,7 @@ class KernelReading:
         run.block(self.called.kernel.body, dict(run.fixed))
         if run.stored is None:
             raise Unread(f"the kernel {self.called.kernel.name} must store a result")
+        run.require_exact()
         return run
 
 
@@ -120,14 +121,14 @@ class Run(Words):
                 case Let(target=target, value=value):
                     env[target] = substitute(value, env)
                 case Load(target=target, memory=memory, address=address):
-                    env[target] = self.load(memory, self.index(substitute(address, env)), target.width)
+                    env[target] = self.load(memory, self.addressed(substitute(address, env)), target.width)
                 case Store(memory=memory, address=address, value=value):
                     if inside or self.stored is not None or memory.name != self.of.mapping.output[1]:
                         raise Unread(f"the kernel must store once, to {self.of.mapping.output[1]}, and not in a fold")
                     place = index(0)
                     for name, extent in self.axes:
                         place = place * extent + Index({(name,): 1})
-                    at = self.index(substitute(address, env))
+                    at = self.addressed(substitute(address, env))
                     if at != place:
                         raise Unread(f"the result must be stored row-major, at {place}, not at {at}")
                     result = self.data(substitute(value, env))
@@ -142,7 +143,7 @@ class Run(Words):
 
     def axis(self, loop: For, env: dict[Expr, Expr], inside: bool) -> None:
         """A loop around the store: one axis of the result."""
-        extent = self.index(substitute(loop.extent, env))
+        extent = self.addressed(substitute(loop.extent, env))
         if inside or any(extent.variables & {name for name, _ in self.axes}):
             raise Unread(f"the loop {loop.counter.name} around the store must be no part of a fold, of one extent")
         self.axes.append((self.names.fresh("o"), extent))
@@ -169,7 +170,7 @@ class Run(Words):
 
     def fold(self, loop: For, extent: Expr, env: dict[Expr, Expr]) -> None:
         """Registers that keep a sum or a maximum; what an iteration adds must not depend on them."""
-        bound, count = self.names.fresh("k"), self.index(extent)
+        bound, count = self.names.fresh("k"), self.addressed(extent)
         inner = {**env, loop.counter: self.counter(loop, Index({(bound,): 1}))}
         written = dict.fromkeys(
             s.target for s in walk(loop.body) if isinstance(s, Let) and s.update and s.target in env

@@ -103,12 +103,13 @@ class JointSubject(TensorSubject):
         return verdict
 
     def required(self, certificate: Mapping[str, Any]) -> Required | str:
-        """Those of the derivation, and of readings of primitives."""
+        """Those of the derivation, and of readings of primitives; both readings are run again, which guards them."""
         try:
             found = super().required(certificate)
+            differs = difference(self.joint, self.operator, self.rule)
         except Unread as unread:
             return str(unread)
-        if isinstance(found, str):
-            return found
+        if isinstance(found, str) or differs:
+            return differs or found
         asked = Verdict(Status.UNKNOWN, found.claim, self.method, 0.0, "", self._readings())
         return replace(found, obligations=[*needed_by(asked), *found.obligations])

@@ -776,7 +776,7 @@ class RuleCase:
 
 def _like(x: Tensor, *dimensions: Index, requires: Sequence[Condition] = ()) -> Tensor:
     """The elements of a tensor under another shape or other conditions."""
-    return make("like", [x], dimensions or x.shape, lambda at, of, names: of[0](at), requires=requires)
+    return make("test.like", [x], dimensions or x.shape, lambda at, of, names: of[0](at), requires=requires)
 
 
 def _rule_cases() -> Iterator[RuleCase]:

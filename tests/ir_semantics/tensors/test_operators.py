@@ -44,7 +44,7 @@ from ir_semantics.tensors.reductions import (
     reduce,
     softmax,
 )
-from ir_semantics.tensors.terms import Tensor, input_
+from ir_semantics.tensors.terms import Tensor, input_, make
 from tests.ir_semantics.tensors.floats import Floats
 
 A, B, C, D = map(size, "abcd")
@@ -209,8 +209,8 @@ def test_empty_reductions_are_units() -> None:
 
 def test_reads_outside_a_tensor_are_no_elements() -> None:
     x = input_("x", A)
-    wild = Tensor("wild", (x,), (), x.shape, x.requires, lambda at, of, names: of[0]([at[0] - 1]))
-    with pytest.raises(IndexError, match=r"operand 0 of wild has the shape \(2,\) and is read at \(-1,\)"):
+    wild = Tensor("test.wild", (x,), (), x.shape, x.requires, lambda at, of, names: of[0]([at[0] - 1]))
+    with pytest.raises(IndexError, match=r"operand 0 of test.wild has the shape \(2,\) and is read at \(-1,\)"):
         evaluate(wild, {"a": 2}, {"x": np.array([1, 2], dtype=object)})
 
 
@@ -288,3 +288,21 @@ def test_casts_are_no_element_wise_operators() -> None:
         map_(cast(variable("x"), REALS), x=x).rule([index(0)], [lambda at: Number(Fraction(0))], Names())
     with pytest.raises(ValueError, match="elements of tensors have one format"):
         map_(variable("x", REALS) + 1, x=x).rule([index(0)], [lambda at: Number(Fraction(0))], Names())
+
+
+def test_operators_of_others_are_not_called_as_ours() -> None:
+    """A term called transpose that is the identity was printed, proved and compiled as the transpose."""
+    n = size("n")
+    x = input_("x", n, n)
+    with pytest.raises(ValueError) as refused:
+        make("transpose", (x,), (n, n), lambda at, of, names: of[0](at), permutation=[1, 0])
+    assert str(refused.value) == (
+        f"an operator of the module {__name__} must have a name with a dot, such as {__name__}.transpose; transpose "
+        "without one is of ilaverify"
+    )
+
+
+@pytest.mark.parametrize("name", ["x + y", "0", "", "transpose(x)", "x.y"])
+def test_inputs_have_names(name: str) -> None:
+    with pytest.raises(ValueError, match="a variable's name must be of letters, digits and '_', not "):
+        input_(name, 3)

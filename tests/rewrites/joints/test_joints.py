@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from accel_models.flexasr.functions import adpfloat_mul
-from ila_lang import Expr, Kernel, bv, const, ite, mem, var
+from ila_lang import Expr, Function, Kernel, bv, const, ite, mem, primitive, var
 from ilaverify.catalogue import joint_entries
 from ir_semantics.graph.ir import Attributes
 from ir_semantics.graph.operator import Assembly, Operator, register
@@ -20,9 +20,9 @@ from ir_semantics.graph.words import transpose
 from ir_semantics.tensors.elements import Element
 from ir_semantics.tensors.index import Names, size
 from ir_semantics.tensors.operators import fill, pad, reshape
+from ir_semantics.tensors.terms import Tensor, input_
 from ir_semantics.tensors.terms import element_of as element_of_tensor
-from ir_semantics.tensors.terms import input_
-from rewrites.bounds.kernel.readings import ANY
+from rewrites.bounds.kernel.readings import ANY, Term
 from rewrites.claims.subjects.joint import JointSubject
 from rewrites.joints import kernel as reading
 from rewrites.joints.expansion import expanded
@@ -271,16 +271,19 @@ N = var("n", bv(32))
 X8, Y8, Y32 = (var(name, mem(32, width)) for name, width in (("x", 8), ("y", 8), ("y", 32)))
 
 
-def element_of(body: Callable[[Kernel, Expr], None], width: int = 8) -> Element:
-    """What a kernel stores that has one loop around ``body``."""
+def element_of(
+    body: Callable[[Kernel, Expr], None],
+    of: Tensor = input_("x", size("n")),  # noqa: B008
+    readings: Mapping[Function, Term] = MappingProxyType({}),
+) -> Element:
+    """What a kernel stores that has one loop around ``body``, where the term ``of`` lies in its memory x."""
     kernel = Kernel("tried")
     with kernel.loop("i", N) as i:
         body(kernel, i)
     output = SimpleNamespace(output=("", "y"), lemmas=())
     found = called(kernel)
-    tensor = KernelReading(found, output, {"x": (size("n"),)}, {}, {}, {}).tensor(
-        [input_("x", size("n"))], (size("n"),)
-    )  # type: ignore[arg-type]
+    reading = KernelReading(found, output, {"x": (size("n"),)}, {}, {}, readings)  # type: ignore[arg-type]
+    tensor = reading.tensor([of], (size("n"),))
     return element_of_tensor(tensor, [size("i")], Names())
 
 
@@ -346,11 +349,69 @@ UNREAD: dict[str, tuple[Callable[[Kernel, Expr], None], str]] = {
         folded(lambda k, acc, x, j: acc + adpfloat_mul(x, x) + x.sext(32)),
         "a word of the form code must not be used as integer",
     ),
+    "a condition on a word that wraps": (  # only for j < 64; no proof asks whether a shift in a condition overflows
+        folded(lambda k, acc, x, j: ite((j << 26) >> 26 == j, acc + x.sext(32), acc)),
+        "a condition must not depend on",
+    ),
     "products and integers": (
         folded(lambda k, acc, x, j: ite(j < 3, acc + adpfloat_mul(x, x), acc * adpfloat_mul(x, x))),
         "must not be combined by bvmul",
     ),
 }
+
+
+def test_a_condition_on_a_part_of_an_address_is_read() -> None:
+    def body(k: Kernel, i: Expr) -> None:
+        acc = k.let("acc", const(0, 32))
+        with k.loop("j", N) as j:
+            at = (j << 1) + 1
+            word = k.load("word", X8, at).sext(32)
+            k.assign(acc, ite(at < N, acc + word, acc))
+        k.store(Y32, i, acc)
+
+    assert "x[2*k.2 + 1]" in str(element_of(body))
+
+
+@primitive(a=bv(32), b=bv(32), shift=bv(5))
+def moved(a: Expr, b: Expr, shift: Expr) -> Expr:
+    return (a + b).ashr(shift.zext(32))[7:0]
+
+
+@pytest.mark.parametrize(
+    "shift",
+    [
+        lambda k, i, n: i[4:0],
+        lambda k, i, n: k.load("element", X8, i)[4:0],
+        lambda k, i, n: ite(i == 0, const(1, 5), const(0, 5)),
+    ],
+    ids=["place", "data", "choice"],
+)
+def test_a_result_is_shifted_by_one_number_of_bits(shift: Callable[[Kernel, Expr, Expr], Expr]) -> None:
+    """It was dropped: row c divided by 2^c was PROVED to be the row."""
+
+    def body(k: Kernel, i: Expr) -> None:
+        word = k.load("word", X8, i).sext(32)
+        k.store(Y8, i, moved(word, const(0, 32), shift(k, i, N)))
+
+    with pytest.raises(Unread, match=r"is no index|must shift all results by the same number of bits"):
+        element_of(body, readings={moved: ("+", ANY, ANY)})
+
+
+def test_integers_have_no_exponents() -> None:
+    """2^e x times 2^e w is not 2^e x w; only codes have biases, which products add up."""
+    wrong = replace(GEMM, exponents={"tensor_in": size("e"), "tensor_weights": size("e"), "tensor_out": size("e")})
+    verdict = decided(wrong, vta.DENSE)
+    assert verdict.status is Status.UNKNOWN and "must have the exponent 0, not e" in verdict.reason, verdict.reason
+
+
+def test_words_beyond_what_a_memory_holds_are_unknown() -> None:
+    """They were read as zeros of fill(0, [n]): at sizes that runs do not reach, of anything else."""
+
+    def body(k: Kernel, i: Expr) -> None:
+        k.store(Y8, i, k.load("word", X8, i + (N >> 6)))
+
+    assert "beyond" in str(element_of(body, of=fill(0, size("n"))))
+    assert "beyond" not in str(element_of(body))
 
 
 @pytest.mark.parametrize("name", UNREAD)
