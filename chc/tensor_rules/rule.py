@@ -123,7 +123,7 @@ class TensorRule:
                 )
         return inputs_by_name
 
-    @property
+    @cached_property
     def statement(self) -> str:
         """Both sides, and their condition, but not that sizes are positive."""
         conditions = [f"{name} > 0" for name in sorted(self.positive)]

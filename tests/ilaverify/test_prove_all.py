@@ -197,9 +197,10 @@ def test_a_tampered_counterexample_is_reported_and_found_again(
 
 def test_a_stored_counterexample_outside_the_domain_is_refused(asked: Callable[[], int], tmp_path: Path) -> None:
     mapping = selection_mapping()
-    sizes = {"T": 2, "nv": 1, "base": 65537}
-    outside = search_at(mapping, sizes)
-    assert outside is not None and replays(mapping, outside) and not mapping.holds(sizes)
+    inside = search_at(mapping, {"T": 2, "nv": 1, "base": 0})
+    assert inside is not None
+    outside = replace(inside, sizes={**inside.sizes, "base": 65537})
+    assert replays(mapping, outside) and not mapping.holds(outside.sizes)
     store, entries = ProofStore(tmp_path / "s"), mapping_entries(["flexasr_maxpool_select"])
     outcomes(store, entries)
     changed(store, "flexasr_maxpool_select", lambda _: counterexample_text(outside))

@@ -11,6 +11,7 @@ from rewrites.claims.registry import entries
 from rewrites.compiler.graph_rules.tensor_rewrites import claims_of
 from smt_encodings.claims import Claim
 
+KNOWN = entries()
 EVERY = find_backends(tuple(backends()))
 OPERATORS = {operator.name: operator for backend in EVERY for operator in backend.operators}
 RULES = tuple(dict.fromkeys(name for backend in EVERY for rule in backend.flexible for name in claims_of(rule)))
@@ -21,7 +22,7 @@ def gate(*without: str) -> Gate:
     """Everything that offloading uses, but for some claims; of mappings only name and digest are there."""
     admitted = {}
     for name in RULES:
-        subject = entries()[name].build()
+        subject = KNOWN[name].build()
         admitted[name] = Admission(name, subject, f"digest of {name}", subject.words())
     for name in MAPPINGS:
         admitted[name] = Admission(name, cast(Subject, None), f"digest of {name}", cast(Claim, None))
