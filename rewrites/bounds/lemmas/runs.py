@@ -204,6 +204,8 @@ def value_of(term: FNode, values: Mapping[str, Fraction]) -> Any:
         return any(args)
     if term.is_not():
         return not args[0]
+    if term.is_implies():
+        return not args[0] or args[1]
     if term.is_le():
         return args[0] <= args[1]
     if term.is_lt():

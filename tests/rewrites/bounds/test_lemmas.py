@@ -19,6 +19,7 @@ from rewrites.bounds.lemmas.codes import encode_allowance
 from rewrites.bounds.lemmas.lemma import EVERY_ARGUMENT, Every, Lemma, Statement, prove_lemma
 from rewrites.bounds.lemmas.machine import _value
 from rewrites.bounds.lemmas.real_rules import RealRule, _r, _within, prove_rule
+from rewrites.claims.subjects.numerics import ErrorRuleSubject
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
 
@@ -195,6 +196,13 @@ def test_statements_have_the_values_of_codes() -> None:
 
 
 # -- rules -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_rule_survives_its_runs(name: str) -> None:
+    """As it is proved on the command line: with runs, which must know every operation that it speaks of."""
+    verdict = ErrorRuleSubject("the-rule", RULES[name]).prove(Discharger())
+    assert verdict.status is Status.PROVED and verdict.runs is not None, verdict.reason
 
 
 @pytest.mark.parametrize("name", RULES)
