@@ -133,10 +133,12 @@ def all_entries() -> dict[str, Entry]:
     """Every claim: mappings, joints, rules, lemmas, theorems."""
     from rewrites.claims.registry import entries
 
-    mapping_claims, others = mapping_entries(), {**joint_entries(), **entries()}
-    for name in mapping_claims.keys() & others.keys():
-        raise UsageError(f"a mapping and a {others[name].kind} have the name {name}; rename one")
-    return {**mapping_claims, **others}
+    known: dict[str, Entry] = {}
+    for part in (mapping_entries(), joint_entries(), entries()):
+        for name in known.keys() & part.keys():
+            raise UsageError(f"a {known[name].kind} and a {part[name].kind} have the name {name}; rename one")
+        known.update(part)
+    return known
 
 
 def find_entry(name: str) -> Entry:

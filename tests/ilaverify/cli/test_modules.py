@@ -155,3 +155,13 @@ def test_rules_that_have_the_name_of_another(tmp_path: Path) -> None:
         "",
         "ilaverify: two claims have the name transposed-twice; rename one of them\n",
     )
+
+
+def test_a_rule_that_has_the_name_of_a_joint(tmp_path: Path) -> None:
+    """One of them would hide the other: a compiler could take the proof of the rule for that of the joint."""
+    (tmp_path / "my_rules.py").write_text(RULES.replace("rows reversed once", "joint vta dense vta gemm"))
+    assert run(tmp_path, "list", "rule", "--module", "my_rules") == (
+        64,
+        "",
+        "ilaverify: a joint and a rule have the name joint-vta-dense-vta-gemm; rename one\n",
+    )
