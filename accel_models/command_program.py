@@ -17,8 +17,6 @@ from ila_lang.language.sorts import BvSort
 
 from .mmio_program import ProgramError, read_json
 
-__all__ = ["format_commands", "run_commands"]
-
 _HEX = re.compile("0[xX][0-9a-fA-F]+", re.ASCII)
 _EXAMPLE = '{"show": ["data_out"], "commands": [{"address": "0x10", "data": 1}]}'
 

@@ -28,20 +28,6 @@ from typing import Any, Literal, NoReturn
 from ila_lang import BOOL, CommandError, CommandStream, Expr, Machine, Simulator, const, false, substitute, true
 from ila_lang.language.sorts import BvSort
 
-__all__ = [
-    "Mode",
-    "Program",
-    "ProgramCommand",
-    "ProgramError",
-    "describe",
-    "execute",
-    "format_program",
-    "format_reads",
-    "holds",
-    "parse_program",
-    "read_json",
-]
-
 _LINE = re.compile(r"[0-9]+ *, *([WRQ]) *, *(0[xX][0-9a-fA-F]+) *, *(0[xX][0-9a-fA-F]+)", re.ASCII)
 _LIST = re.compile(r"[0-9]+ *,", re.ASCII)
 _TEST_BENCH = (0xDEADDEAD, 0)

@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 
 from smt_encodings.sums.terms import Constant, Sum, SumClaim, Symbol, Term, dot, vector
 
-__all__ = ["LENGTHS", "PAIRS", "RIGHT", "TWINS", "dots_of_variables"]
-
 Vector = list[Term]
 Claims = dict[str, Callable[[], SumClaim]]
 

@@ -34,8 +34,6 @@ from smt_encodings.sums.terms import (
     post_order,
 )
 
-__all__ = ["published"]
-
 COUNT_BITS = 32
 
 

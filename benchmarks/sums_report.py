@@ -8,8 +8,6 @@ from typing import Any
 
 from benchmarks.sums_pairs import LENGTHS, TWINS
 
-__all__ = ["DECIDED", "HASHES", "MULTISETS", "draw", "markdown"]
-
 DECIDED = "decided"
 HASHES = ("z3 hash", "cvc5 hash")
 MULTISETS = ("z3 published", "cvc5 published", "z3 counts", "cvc5 bags")

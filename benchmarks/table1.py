@@ -69,7 +69,8 @@ def measure(application: str, proofs: Path) -> dict[str, Any]:
     from ilaverify.catalogue import backends, find_backends, mapping_entries
     from ir_semantics.onnx import import_model
     from rewrites.claims.gate import open_gate
-    from rewrites.claims.registry import entries, slug
+    from rewrites.claims.names import slug
+    from rewrites.claims.registry import entries
     from rewrites.compiler.codegen import implementable
     from rewrites.compiler.offload.compiler import offload
     from rewrites.compiler.offload.settings import Settings

@@ -9,8 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Budget", "BudgetExceeded"]
-
 CHUNK = 512
 """Iterations between two looks at the clock; the longest bodies take about 0.1 ms."""
 

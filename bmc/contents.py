@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 from .unroll import Cell
 
-__all__ = ["Draw", "dirty", "settled"]
-
 Draw = Callable[[Cell, int], int]
 """The initial value of a cell of a given number of bits."""
 

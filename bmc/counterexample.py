@@ -23,8 +23,6 @@ from .contents import Draw, dirty, settled
 from .sizes import ends
 from .unroll import Cell, owners
 
-__all__ = ["Counterexample", "Initial", "Outcome", "Runner", "foreign", "placed", "replays", "search", "search_at"]
-
 Initial = Mapping[Cell, int]
 """Initial contents of cells; every cell that is not named holds its reset value, or 0."""
 

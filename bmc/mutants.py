@@ -27,8 +27,6 @@ from ila_lang.text.listing import show_statements
 
 from .counterexample import Runner
 
-__all__ = ["Mutant", "changes", "mutants", "statement_changes", "term_places"]
-
 _DRAWS = 200
 """This number of draws in a row without a new mutant ends the drawing."""
 

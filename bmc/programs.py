@@ -12,8 +12,6 @@ from ila_lang.mapping import TensorMapping
 from .counterexample import Counterexample, Initial
 from .unroll import Cell, owners
 
-__all__ = ["program_of", "write_program_file"]
-
 
 def program_of(
     mapping: TensorMapping,

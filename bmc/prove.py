@@ -35,8 +35,6 @@ from smt_encodings.values import differ, differing_values, falsifying, prove_lem
 from .counterexample import Counterexample, replays, search_at
 from .unroll import Cell, Unrolled, unroll_mapping
 
-__all__ = ["Attempt", "Class", "Data", "Memory", "Try", "claim_at", "classes", "prove"]
-
 Data = Literal["uninterpreted", "bits", "auto"]
 Memory = Literal["resolved", "arrays"]
 

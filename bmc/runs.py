@@ -25,8 +25,6 @@ from .counterexample import Counterexample, Outcome, Runner, replays, search_at
 from .sizes import SizeSampler
 from .unroll import Cell
 
-__all__ = ["Survey", "survey"]
-
 WORK = 120_000
 """Iterations and cells in all."""
 ONE_RUN = 40_000

@@ -20,8 +20,6 @@ from smt_encodings.printer import script
 from smt_encodings.runs import Point, Points, corners
 from smt_encodings.solvers import z3 as solver_z3
 
-__all__ = ["SizeSampler", "ends"]
-
 BOUNDS = (1, 2, 8, 64, 1024, None)
 """Models are sought in which no size is larger than this, one bound after the other."""
 SECONDS, PATIENCE = 1.0, 5.0

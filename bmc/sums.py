@@ -31,8 +31,6 @@ from .counterexample import Counterexample
 from .prove import Attempt
 from .unroll import Cell
 
-__all__ = ["claim_of", "prove"]
-
 _TRIES = 4
 
 

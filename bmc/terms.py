@@ -17,8 +17,6 @@ from ila_lang.language.expr import variables_of
 from ila_lang.language.ops import SCALAR, template
 from smt_encodings.claims import Unsupported
 
-__all__ = ["Terms", "Value", "Words", "known", "lift", "lower"]
-
 Value = int | Expr
 
 

@@ -41,8 +41,6 @@ from smt_encodings.environment import fresh
 
 from .terms import Terms, Value, Words, known, lift
 
-__all__ = ["Arrays", "Cell", "Cells", "OutOfTime", "Side", "Unrolled", "owners", "unroll", "unroll_mapping"]
-
 Values = MutableMapping[Expr, Value]
 Memories = Mapping[Expr, Words]
 Step = Callable[[Values], None]

@@ -20,19 +20,8 @@ from .language.sorts import BOOL, BoolSort, BvSort, MemSort, Sort, bv, mem
 from .packages import require_packages
 from .streams.simulator import ArrayMemory, CommandStream, Simulator
 from .text.listing import show_expr, show_ila, show_kernel, show_statements
-from .text.portable import (
-    PortableError,
-    canonical_text,
-    digest,
-    fragment_from_json,
-    fragment_to_json,
-    function_from_json,
-    function_to_json,
-    ila_from_json,
-    ila_to_json,
-    kernel_from_json,
-    kernel_to_json,
-)
+from .text.portable import canonical_text, digest, fragment_to_json, function_to_json, ila_to_json, kernel_to_json
+from .text.portable_read import PortableError, fragment_from_json, function_from_json, ila_from_json, kernel_from_json
 
 require_packages()  # all of them import this one first
 

@@ -10,8 +10,6 @@ from .language.build import const
 from .language.expr import Expr, postorder
 from .text.listing import show_expr
 
-__all__ = ["condition_text", "size_text"]
-
 _SUM, _PRODUCT, _ATOM = 1, 2, 3
 """How tightly a text holds together: what is below _PRODUCT needs parentheses in a product."""
 _RELATIONS = {"bvule": "<=", "bvult": "<", "eq": "="}

@@ -14,8 +14,6 @@ from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar
 
-__all__ = ["Door", "ExtensionError", "guest_modules", "modules_in_use", "use_module"]
-
 
 class ExtensionError(ValueError):
     """What a package or module offers cannot be used; the message names it, what must hold and what holds instead."""

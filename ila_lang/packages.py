@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-__all__ = ["require_packages"]
-
 NAMES = ("ir_semantics", "accel_models", "smt_encodings", "bmc", "chc", "reports", "rewrites", "ilaverify")
 
 

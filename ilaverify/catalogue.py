@@ -18,25 +18,6 @@ if TYPE_CHECKING:
     from rewrites.mappings.claim import MappingClaim
     from rewrites.targets.target import Model, Simulated, Target
 
-__all__ = [
-    "OWN_CLAIM",
-    "all_entries",
-    "backends",
-    "campaigns",
-    "find_backends",
-    "find_campaign",
-    "find_entry",
-    "find_mapping",
-    "find_model",
-    "find_simulator",
-    "find_subject",
-    "mapping_entries",
-    "mappings",
-    "models",
-    "targets",
-]
-
-
 OWN_CLAIM = "a claim of your own is known with --module, or checked from Python (docs/tutorials/row_pairs.md)"
 """What helps where a file names a claim that nobody knows."""
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from .errors import UsageError
 
-__all__ = ["SOLVERS", "Checked", "check_file", "check_model", "files_in"]
-
 SOLVERS = ("cvc5", "z3")
 
 

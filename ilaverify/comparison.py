@@ -27,19 +27,6 @@ from rewrites.compiler.codegen import Bounds, Devices, Executed, Implementation,
 
 from .references import in_double
 
-__all__ = [
-    "Comparison",
-    "Cut",
-    "NodeComparison",
-    "OutputComparison",
-    "compare",
-    "distance",
-    "finite",
-    "lines_of",
-    "outputs_beside",
-]
-
-
 _DECLARED = "declared"
 
 

@@ -54,8 +54,6 @@ if TYPE_CHECKING:
     from reports.store import ProofStore
     from reports.subjects import Entry
 
-__all__ = ["Request", "claims_for", "compile_model", "samples_of"]
-
 SEED = 0
 """The seed of inputs that are drawn where none are given to calibrate with."""
 

@@ -4,16 +4,6 @@ from __future__ import annotations
 
 from smt_encodings.claims import Status
 
-__all__ = [
-    "EXIT_BAD_USAGE",
-    "EXIT_INTERRUPTED",
-    "EXIT_PROVED",
-    "EXIT_REFUTED",
-    "EXIT_UNPROVED",
-    "UsageError",
-    "exit_code",
-]
-
 EXIT_PROVED = 0
 """Everything asked for was proved (or done)."""
 EXIT_REFUTED = 1

@@ -15,8 +15,6 @@ from smt_encodings.solvers import z3 as solver_z3
 
 from .version import VERSION
 
-__all__ = ["Stamp", "method_files", "prover_identity", "read_provers", "sources_stamp"]
-
 Stamp = Mapping[Path, tuple[int, int]]
 """Times of change (in nanoseconds) and sizes of files."""
 

@@ -11,8 +11,6 @@ from rewrites.compiler.artefact.model import Compiled, read_compiled
 from .catalogue import backends
 from .errors import UsageError
 
-__all__ = ["load_compiled"]
-
 
 def load_compiled(directory: Path) -> Compiled:
     """The compiled model in a directory; raises UsageError where it is damaged, or not what compile writes."""

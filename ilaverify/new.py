@@ -18,8 +18,6 @@ from ilaverify.catalogue import models, targets
 from ilaverify.errors import UsageError
 from rewrites.claims.names import slug
 
-__all__ = ["accelerator_files", "write_accelerator"]
-
 _PLACE, _RULE = "@name@", "@rule@"
 """Where the name goes, and the name as it stands in names of rules."""
 _MARK = ".in"

@@ -18,8 +18,6 @@ from ir_semantics.graph.types import Array, TensorType
 
 from .errors import UsageError
 
-__all__ = ["in_double", "run_onnx", "widened"]
-
 
 def in_double(node: Node, types: Sequence[TensorType], operands: Sequence[Array]) -> Array:
     """A composite operator with operands of these types, its expansion evaluated in binary64 on the given numbers.

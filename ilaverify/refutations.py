@@ -14,8 +14,6 @@ from reports.subjects import Refutation
 from .catalogue import OWN_CLAIM, find_subject
 from .errors import UsageError
 
-__all__ = ["data_of_program", "is_counterexample", "replayed_file", "write_refutation"]
-
 DATA, PROGRAM = "counterexample-data.json", "counterexample.json"
 
 

@@ -17,8 +17,6 @@ from smt_encodings.environment import plain
 
 from .refutations import is_counterexample
 
-__all__ = ["runs_text", "show_verdict", "show_written", "verdict_json"]
-
 WIDTH = 100
 SIZES_SHOWN = 4
 """Sizes of concrete runs that are shown."""

@@ -26,24 +26,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "GRU_GATES",
-    "LSTM_GATES",
-    "alu_int32",
-    "attention",
-    "conv2d",
-    "dense",
-    "dense_int8",
-    "gru",
-    "layer_norm",
-    "lstm",
-    "pool_over_time",
-    "rnn",
-    "sigmoid",
-    "softmax",
-    "truncate_int8",
-]
-
 Reals = NDArray[np.float64]
 
 LSTM_GATES = "ifgo"  # input, forget, cell candidate, output

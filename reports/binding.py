@@ -15,8 +15,6 @@ from typing import Any
 from .certificate import claim_json
 from .subjects import Subject
 
-__all__ = ["binding_problems"]
-
 
 def binding_problems(certificate: Mapping[str, Any], subject: Subject) -> list[str]:
     """The reasons why a certificate does not prove its claim about ``subject`` as it is now; empty where it does."""

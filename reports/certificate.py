@@ -24,23 +24,6 @@ from ila_lang.mapping import TensorMapping
 from ila_lang.text.files import read_at_most
 from smt_encodings.claims import Claim, Obligation, Runs, Status, Verdict
 
-__all__ = [
-    "SCHEMA",
-    "CertificateError",
-    "certificate_name",
-    "certificate_of",
-    "certificate_text",
-    "claim_json",
-    "content_digest",
-    "parse_certificate",
-    "questions_digest",
-    "read_certificate",
-    "runs_json",
-    "semantics_of",
-    "write_atomically",
-    "written_by",
-]
-
 MOST = 10**12
 """Numbers of a certificate, such as seconds, are at most this."""
 MOST_BYTES = 1 << 28

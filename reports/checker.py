@@ -21,8 +21,6 @@ from smt_encodings.renaming import numbered
 from smt_encodings.solvers import cvc5 as solver_cvc5
 from smt_encodings.solvers import z3 as solver_z3
 
-__all__ = ["SOLVERS", "Replay", "replay"]
-
 SOLVERS: Mapping[str, Callable[[str, float], Answer]] = {"cvc5": solver_cvc5.check, "z3": solver_z3.check}
 """The solvers that can replay, by name."""
 

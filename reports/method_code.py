@@ -21,8 +21,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["GLUE", "PACKAGES", "Code", "installed", "parsed_text"]
-
 PACKAGES = (
     "ila_lang", "ir_semantics", "accel_models", "smt_encodings", "bmc", "chc", "reports", "rewrites", "ilaverify",
 )  # fmt: skip

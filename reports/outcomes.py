@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["NOT_RUN", "ProofOutcome", "tally"]
-
 NOT_RUN = "NOT RUN"
 """The status of a claim that an interrupted run did not reach or finish; other statuses are those of verdicts."""
 

@@ -27,18 +27,6 @@ from ila_lang import canonical_text
 from .certificate import MOST_BYTES, questions_digest
 from .subjects import Subject
 
-__all__ = [
-    "BUSY_SECONDS",
-    "CERTIFICATE",
-    "COUNTEREXAMPLE",
-    "ProofStore",
-    "StoreError",
-    "certificate_problems",
-    "default_store",
-    "key_of",
-    "proof_key",
-]
-
 CERTIFICATE, COUNTEREXAMPLE = "certificate", "counterexample"
 """The two kinds of entries."""
 

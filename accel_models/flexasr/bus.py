@@ -8,8 +8,6 @@ from .config import ConfigWord
 from .layout import GB_PARTITION, LANES, PE_COUNT
 from .options import FlexAsrOptions
 
-__all__ = ["FLAGS", "Bus"]
-
 # Fields that are Boolean states.
 FLAGS = frozenset({"is_valid", "is_rnn", "is_zero_first", "is_cluster", "is_bias", "zero_active"})
 

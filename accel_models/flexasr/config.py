@@ -13,22 +13,6 @@ from dataclasses import dataclass
 
 from ila_lang import BOOL, Expr, concat, const, ite
 
-__all__ = [
-    "ACT_MNGR_WORD",
-    "ACT_VECTOR_WORDS",
-    "LARGE_MANAGER_WORD",
-    "MEM_MNGR_WORD",
-    "RNN_LAYER_SIZING_WORD",
-    "SMALL_MANAGER_WORD",
-    "UNIT_WORD",
-    "WORD_BITS",
-    "ConfigWord",
-    "Field",
-    "pack_large_manager",
-    "pack_small_manager",
-    "pack_unit",
-]
-
 WORD_BITS = 128
 
 

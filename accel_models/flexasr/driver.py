@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from accel_models.mmio_program import Program, ProgramCommand
+
 from .config import (
     ACT_MNGR_WORD,
     ACT_VECTOR_WORDS,
@@ -18,9 +20,7 @@ from .config import (
     ConfigWord,
 )
 from .layout import LARGE_BASE, PE_COUNT, SMALL_BASE, PeRegion, Region, pe_register_address, register_address
-from .program import Program, ProgramCommand, write_program
-
-__all__ = ["program_file", "setup_commands"]
+from .program import write_program
 
 
 def program_file(commands: list[Mapping[str, int]]) -> str:

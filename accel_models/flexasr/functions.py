@@ -22,27 +22,6 @@ from ila_lang import Expr, bv, concat, const, ite, primitive
 from .numerics import adpfloat_to_fixed, encode
 from .terms import select, shift_left, shift_right
 
-__all__ = [
-    "adpfloat_mul",
-    "attention_compress",
-    "attention_compress_pre2022",
-    "attention_shift",
-    "divide_q24",
-    "eadd",
-    "emul",
-    "exp",
-    "inv_sqrt",
-    "norm_divide",
-    "onex",
-    "pe_add_bias",
-    "pe_saturate",
-    "pe_shift",
-    "relu",
-    "sigmoid",
-    "sigmoid_b",
-    "tanh",
-]
-
 _ONE = 1 << 14  # 1.0 in Q6.14
 _LARGEST = (1 << 19) - 1  # the largest number of 20 bits; pe_saturate never gives the smallest, -2^19
 

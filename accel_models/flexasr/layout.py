@@ -16,32 +16,6 @@ from __future__ import annotations
 
 from ila_lang import Expr, concat, const
 
-__all__ = [
-    "ACT_VECTORS",
-    "ADDRESS_BITS",
-    "GB_BASE",
-    "GB_PARTITION",
-    "INPUT_VECTORS",
-    "LANES",
-    "LARGE_BASE",
-    "LARGE_VECTORS",
-    "PE_BASE",
-    "PE_COUNT",
-    "PE_PARTITION",
-    "SMALL_BASE",
-    "SMALL_VECTORS",
-    "WEIGHT_VECTORS",
-    "PeRegion",
-    "Region",
-    "Start",
-    "byte_address",
-    "large_axi_address",
-    "pe_register_address",
-    "register_address",
-    "small_axi_address",
-    "vector_address",
-]
-
 LANES = 16  # bytes in a vector
 LARGE_VECTORS = 65536  # 16 banks of 4096 vectors: 1 MiB
 SMALL_VECTORS = 1024  # one bank: 16 KiB

@@ -26,8 +26,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["GRU", "INSTRUCTIONS", "LSTM", "OPERATIONS", "RNN", "assemble", "disassemble", "linear_program"]
-
 OPERATIONS = {
     "nop": 0x0,
     "load": 0x1,

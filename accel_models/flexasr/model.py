@@ -31,16 +31,13 @@ from ila_lang import BOOL, Ila, any_of, bv
 from .bus import Bus
 from .config import LARGE_MANAGER_WORD, SMALL_MANAGER_WORD, UNIT_WORD
 from .layout import GB_PARTITION, LARGE_VECTORS, SMALL_VECTORS, Region, Start
-from .options import RECORDED_SIMULATOR, FlexAsrOptions
+from .options import FlexAsrOptions
 from .units.attention import attention, attention_starts
 from .units.gb_control import gb_control, gb_control_starts
 from .units.layer_norm import layer_norm
 from .units.layer_reduce import layer_reduce, layer_reduce_starts
 from .units.processing_elements import pe_instructions, pe_memories
 from .units.zero_padding import zero_padding
-
-__all__ = ["RECORDED_SIMULATOR", "FlexAsrOptions", "flexasr"]
-
 
 # State of each unit: the fields of the configuration word that the published ILA keeps for it.
 _UNITS: dict[str, tuple[int, tuple[str, ...]]] = {

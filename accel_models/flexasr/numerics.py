@@ -21,26 +21,6 @@ from ila_lang import Expr, bv, concat, const, ite, primitive
 
 from .terms import shift_left
 
-__all__ = [
-    "FIXED_FRACTION_BITS",
-    "GUARD_BITS",
-    "POOL_WIDTH",
-    "adpfloat_add",
-    "adpfloat_max",
-    "adpfloat_mean",
-    "adpfloat_pool_add_step",
-    "adpfloat_pool_finish",
-    "adpfloat_pool_first",
-    "adpfloat_pool_max_step",
-    "adpfloat_pool_mean_finish",
-    "adpfloat_to_fixed",
-    "describe_code",
-    "encode",
-    "fixed_to_adpfloat",
-    "fixed_to_adpfloat_pre2022",
-    "value_of",
-]
-
 FIXED_FRACTION_BITS = 14  # Q6.14, the fixed-point format of the activation unit and of LayerReduce
 EXPONENT_OFFSET = 10  # value = (1 + m/16) * 2^(e + bias - 10); EXPBIAS of the AdaptivFloat class
 POOL_WIDTH = 40  # bits of the pooling accumulator: 2^16 codes of at most 13 bits fit with room to spare

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal, get_args, get_origin, get_type_hints
 
-__all__ = ["RECORDED_SIMULATOR", "FlexAsrOptions"]
-
 Stride = Literal["manager", "unit"]
 
 

@@ -17,23 +17,12 @@ from accel_models.mmio_program import (
     describe,
     execute,
     format_program,
-    format_reads,
     holds,
 )
 from ila_lang import CommandError, Instruction, Machine
 
 from .layout import GB_PARTITION, PE_COUNT, PE_PARTITION, Region, Start, register_address
 from .model import flexasr
-
-__all__ = [
-    "Program",
-    "ProgramCommand",
-    "ProgramError",
-    "format_reads",
-    "parse_program",
-    "run",
-    "write_program",
-]
 
 # The first vector of the large buffer.
 _EXAMPLE = 0x33500000

@@ -19,8 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .numerics import EXPONENT_OFFSET, value_of
 
-__all__ = ["BIASES", "Quantised", "choose_bias", "dequantise", "error_bound", "largest", "quantise", "smallest"]
-
 BIASES = range(8)
 _TOP_EXPONENT = 7  # of the three exponent bits
 _MANTISSA = 16  # steps from one power of two to the next

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from ila_lang import Expr, ite
 
-__all__ = ["select", "shift_left", "shift_right"]
-
 
 def shift_left(value: Expr, amount: Expr) -> Expr:
     """``value << amount`` as one conditional shift per bit of ``amount``; bits shifted out are lost."""

@@ -14,8 +14,6 @@ from ila_lang import Expr, concat, const
 
 from .options import HlscnnOptions
 
-__all__ = ["INPUT_SIZE", "KERNEL_SIZE", "OUTPUT_SIZE", "RegisterWord", "channel_word"]
-
 WORD_BITS = 32
 
 

@@ -28,8 +28,6 @@ from .layout import LANES, SPAD0_BASE, SPAD1_BASE, activation_index, blocks_of, 
 from .numerics import arithmetic
 from .options import HlscnnOptions
 
-__all__ = ["convolution"]
-
 # The hardware's counters of input rows and columns: a row or column number and one bit more.
 _COUNTER_BITS = 11
 

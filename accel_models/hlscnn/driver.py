@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from accel_models.mmio_program import Program, ProgramCommand
+
 from .layout import (
     ENTRY_BYTES,
     HOST_BASE,
@@ -19,9 +21,7 @@ from .layout import (
     Register,
     register_address,
 )
-from .program import Program, ProgramCommand, write_program
-
-__all__ = ["program_file", "setup_commands"]
+from .program import write_program
 
 _PADS = {"scratch_pad_0": SPAD0_BASE, "scratch_pad_1": SPAD1_BASE}
 _SOC = "virtual_soc_memory"

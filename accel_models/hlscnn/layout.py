@@ -20,26 +20,6 @@ from enum import IntEnum
 
 from ila_lang import Expr
 
-__all__ = [
-    "CONFIG_BYTES",
-    "ENTRY_BYTES",
-    "HOST_BASE",
-    "LANES",
-    "REGISTERS",
-    "SOC_BASE",
-    "SOC_ENTRIES",
-    "SPAD0_BASE",
-    "SPAD1_BASE",
-    "SPAD_BYTES",
-    "SPAD_ENTRIES",
-    "Register",
-    "activation_index",
-    "blocks_of",
-    "output_index",
-    "register_address",
-    "weight_index",
-]
-
 LANES = 8  # channels in a block; words in an entry
 ENTRY_BYTES = 16
 

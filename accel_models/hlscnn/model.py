@@ -25,9 +25,7 @@ from ila_lang import BOOL, Expr, Ila, Kernel, any_of, bv, concat, const, ite
 
 from .convolution import convolution
 from .layout import CONFIG_BYTES, ENTRY_BYTES, LANES, REGISTERS, SOC_BASE, SPAD0_BASE, SPAD1_BASE, SPAD_BYTES, Register
-from .options import MASTER, HlscnnOptions
-
-__all__ = ["MASTER", "HlscnnOptions", "hlscnn", "options_of"]
+from .options import HlscnnOptions
 
 _R = Register
 

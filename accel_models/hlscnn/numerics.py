@@ -15,8 +15,6 @@ from ila_lang import Expr, Function, bv, concat, const, ite, primitive
 
 from .options import HlscnnOptions, Rounding
 
-__all__ = ["WORD_BITS", "Arithmetic", "arithmetic"]
-
 WORD_BITS = 16
 
 

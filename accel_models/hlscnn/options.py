@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-__all__ = ["BY_WEIGHT_BITS", "MASTER", "PRESETS", "WGT_16BITS", "HlscnnOptions", "Rounding"]
-
 Rounding = Literal["truncate", "toward_zero", "half_up", "half_even"]
 """How bits beyond the last fraction bit are dropped: toward minus infinity, toward zero, or to the nearest number with
 ties toward plus infinity or to an even last bit (AC_TRN, AC_TRN_ZERO, AC_RND and AC_RND_CONV of ac_fixed types)."""

@@ -23,7 +23,6 @@ from accel_models.mmio_program import (
     describe,
     execute,
     format_program,
-    format_reads,
 )
 from ila_lang import Machine
 
@@ -45,17 +44,6 @@ from .layout import (
 )
 from .model import options_of
 from .options import HlscnnOptions
-
-__all__ = [
-    "Program",
-    "ProgramCommand",
-    "ProgramError",
-    "drive",
-    "format_reads",
-    "parse_program",
-    "run",
-    "write_program",
-]
 
 _OFFSET = 0xFFFFFF
 _PARTITIONS = (0, HOST_BASE >> 24)  # values of addr[31:24]

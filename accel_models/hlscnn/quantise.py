@@ -14,15 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from .layout import LANES
 from .options import HlscnnOptions
 
-__all__ = [
-    "FixedPoint",
-    "activation_format",
-    "bias_format",
-    "convolution_error",
-    "result_format",
-    "weight_format",
-]
-
 
 @dataclass(frozen=True)
 class FixedPoint:

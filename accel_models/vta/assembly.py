@@ -42,8 +42,6 @@ from .isa import (
     token_queues,
 )
 
-__all__ = ["AssemblyError", "assemble", "disassemble", "format_instruction", "parse_instruction"]
-
 
 class AssemblyError(IsaError):
     """Text that is no instruction; the message says in which line."""

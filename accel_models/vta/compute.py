@@ -27,8 +27,6 @@ from .options import VtaOptions
 from .scratchpads import SCRATCHPADS
 from .transfers import FieldOf
 
-__all__ = ["alu_kernel", "gemm_kernel", "uops_fit"]
-
 INP, WGT, ACC, OUT = (SCRATCHPADS[m] for m in (MemoryId.INP, MemoryId.WGT, MemoryId.ACC, MemoryId.OUT))
 
 

@@ -15,35 +15,6 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any, ClassVar
 
-__all__ = [
-    "BLOCK",
-    "ENCODINGS",
-    "INSTRUCTION_BITS",
-    "OLDER",
-    "STANDARD",
-    "UOP_BITS",
-    "Alu",
-    "AluOp",
-    "Encoding",
-    "Field",
-    "Finish",
-    "Gemm",
-    "Instruction",
-    "IsaError",
-    "Load",
-    "MemoryId",
-    "Opcode",
-    "Store",
-    "Unit",
-    "Uop",
-    "decode",
-    "decode_uop",
-    "encode",
-    "encode_uop",
-    "token_queues",
-    "unused_bits",
-]
-
 INSTRUCTION_BITS = 128
 UOP_BITS = 32
 BLOCK = 16  # lanes of a vector, rows and columns of a weight tile

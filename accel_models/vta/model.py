@@ -33,8 +33,6 @@ from .options import VtaOptions
 from .scratchpads import DRAM_BITS, SCRATCHPADS
 from .transfers import load_kernel, scratchpad, store_kernel, transfer_fits, transfer_starts
 
-__all__ = ["CAPACITY", "HOST_BYTES", "QUEUES", "CommandKind", "vta"]
-
 QUEUES = ("l2g", "g2l", "g2s", "s2g")
 HOST_BYTES = 16
 

@@ -20,8 +20,6 @@ from .options import VtaOptions
 from .scratchpads import SCRATCHPADS, Scratchpad
 from .transfers import scratchpad
 
-__all__ = ["Index", "Nest"]
-
 ACC = SCRATCHPADS[MemoryId.ACC]
 
 # An index before it is cut to its scratchpad: products have at most 25 bits, and there are two.

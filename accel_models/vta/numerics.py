@@ -8,19 +8,6 @@ from __future__ import annotations
 
 from ila_lang import Expr, bv, ite, primitive
 
-__all__ = [
-    "alu_add",
-    "alu_max",
-    "alu_min",
-    "alu_mul",
-    "alu_shr",
-    "alu_shr_chisel",
-    "alu_shr_signed5",
-    "multiply",
-    "narrow",
-    "widen_imm",
-]
-
 BYTE, ACC = bv(8), bv(32)
 
 

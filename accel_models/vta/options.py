@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal, get_args, get_type_hints
 
-__all__ = ["CHISEL", "FSIM", "HLS", "PRESETS", "VTA_ILA", "VtaOptions"]
-
 
 @dataclass(frozen=True)
 class VtaOptions:

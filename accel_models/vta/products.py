@@ -46,8 +46,6 @@ from .program import Program
 from .scratchpads import SCRATCHPADS
 from .tiling import Blocks, Region, Regions, blocks_of, dense_blocks, pack_tiles, pack_vectors, unpack_vectors
 
-__all__ = ["Step", "TensorProgram", "dense", "dense_program", "post_steps"]
-
 INP, WGT, ACC = (SCRATCHPADS[m].depth for m in (MemoryId.INP, MemoryId.WGT, MemoryId.ACC))
 MOST_SHIFT = 15  # a larger amount shifts left in the HLS design
 CLOSE = 4  # the most iterations that a result takes to arrive, in any reading

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_models.mmio_program import ProgramError, format_reads, read_json
+from accel_models.mmio_program import ProgramError, read_json
 from ila_lang import CommandStream, Simulator
 
 from .assembly import format_instruction, parse_instruction
@@ -31,17 +31,6 @@ from .model import HOST_BYTES, CommandKind
 from .options import HLS, VtaOptions
 from .order.schedule import Device, Policy, run_instructions
 from .scratchpads import DRAM_BITS
-
-__all__ = [
-    "Program",
-    "ProgramError",
-    "format_program",
-    "format_reads",
-    "parse_program",
-    "read_bytes",
-    "run",
-    "write_bytes",
-]
 
 _HEX = re.compile(r"0[xX][0-9a-fA-F]+", re.ASCII)
 _BYTES = re.compile(r"([0-9a-fA-F]{2})*", re.ASCII)

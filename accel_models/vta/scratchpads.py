@@ -16,8 +16,6 @@ from ila_lang import Expr, concat, const
 
 from .isa import MemoryId
 
-__all__ = ["DRAM_BITS", "SCRATCHPADS", "Scratchpad", "dram_address"]
-
 DRAM_BITS = 24  # 16 MiB
 
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from .isa import BLOCK, MemoryId
 from .scratchpads import DRAM_BITS, SCRATCHPADS
 
-__all__ = ["Blocks", "Region", "Regions", "blocks_of", "dense_blocks", "pack_tiles", "pack_vectors", "unpack_vectors"]
-
 
 def blocks_of(count: int) -> int:
     """How many vectors ``count`` columns take.

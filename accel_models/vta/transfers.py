@@ -11,8 +11,6 @@ from .isa import MemoryId
 from .options import VtaOptions
 from .scratchpads import DRAM_BITS, SCRATCHPADS, Scratchpad, dram_address
 
-__all__ = ["load_kernel", "one_row", "padded", "scratchpad", "store_kernel", "transfer_fits", "transfer_starts"]
-
 FieldOf = Callable[[str], Expr]
 
 # No sum or product of an instruction's fields needs more: rows and columns have 17 bits each.

@@ -27,8 +27,6 @@ from .proof import Proof
 from .relate.equivalence import Equivalence, lock_step
 from .relate.induction import Goal, Goals
 
-__all__ = ["prove_by_dataflow"]
-
 MOST_ANTI_DEPENDENCES = 2
 """How many pairs of reader and overwriter one Horn system tracks, which serves for all: with 8 of them Spacer takes 40
 times as long."""

@@ -18,8 +18,6 @@ from .arithmetic.steps import Step
 from .horn.invariants import Inferred
 from .horn.systems import Levels
 
-__all__ = ["Proof"]
-
 _FITS = "exact results fit their bit widths, and branches are decided, so integer arithmetic is exact here"
 
 

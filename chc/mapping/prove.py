@@ -34,8 +34,6 @@ from .horn.levels import System
 from .horn.systems import Level
 from .proof import Proof
 
-__all__ = ["claim_of", "prove"]
-
 
 def claim_of(mapping: TensorMapping) -> Claim:
     """What a PROVED of this method says."""

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
+from ir_semantics.scalars.formats import BOOLEAN, Format, Literal, Value
 from ir_semantics.scalars.intervals import Interval, exp, inverse_root, log, point
-from ir_semantics.scalars.terms import BOOLEAN, Format, Literal, NotInterpreted, Value, interpret
+from ir_semantics.scalars.terms import NotInterpreted, interpret
 
 from .rule import Counterexample, ScalarRule
 from .search import replay
-
-__all__ = ["enclosed", "replay_enclosed"]
 
 Enclosed: TypeAlias = Interval | bool
 

@@ -11,10 +11,8 @@ from collections.abc import Mapping
 from accel_models.flexasr.numerics import adpfloat_add, adpfloat_max, adpfloat_to_fixed
 from accel_models.hlscnn.options import HlscnnOptions
 from ila_lang import BOOL, Expr, bv, const, primitive
+from ir_semantics.scalars.formats import Format, code_format, fixed_point
 from ir_semantics.scalars.machine import CodeOperators
-from ir_semantics.scalars.terms import Format, code_format, fixed_point
-
-__all__ = ["ADAPTIVFLOAT", "CODES", "FLEXASR_FIXED", "hlscnn_output", "hlscnn_product", "hlscnn_psum"]
 
 ADAPTIVFLOAT = code_format("AdaptivFloat<8,3>", 8)
 """FlexASR's codes, with bias 0.  Not all numbers have one code: 0x00 and 0x80 are both zero."""

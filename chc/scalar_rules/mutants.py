@@ -7,21 +7,11 @@ from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
-from ir_semantics.scalars.terms import (
-    BOOLEAN,
-    OPERATORS,
-    Scalar,
-    apply,
-    constant,
-    not_,
-    postorder,
-    substitute,
-    variable,
-)
+from ir_semantics.scalars.formats import BOOLEAN
+from ir_semantics.scalars.operators import OPERATORS
+from ir_semantics.scalars.terms import Scalar, apply, constant, not_, postorder, substitute, variable
 
 from .rule import ScalarRule
-
-__all__ = ["drawn_mutants", "mutants"]
 
 _SIBLINGS = {
     "add": "sub", "sub": "add", "mul": "add", "div": "mul", "maximum": "minimum", "minimum": "maximum",

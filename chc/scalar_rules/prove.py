@@ -19,8 +19,9 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from ir_semantics.scalars.floats import decode
+from ir_semantics.scalars.formats import BOOLEAN, NUMBER, Format, Value
 from ir_semantics.scalars.machine import MACHINE_FAMILIES, MachineExpressions, from_code
-from ir_semantics.scalars.terms import BOOLEAN, NUMBER, Format, NotInterpreted, Scalar, Value, interpret, postorder
+from ir_semantics.scalars.terms import NotInterpreted, Scalar, interpret, postorder
 from smt_encodings.claims import Claim, Interpretation, Obligation, Status, Verdict, conclude
 from smt_encodings.discharge import Discharger, NotDischarged, Requirements
 from smt_encodings.environment import fresh_symbols
@@ -40,8 +41,6 @@ from .mutants import mutants
 from .rule import Counterexample, ScalarRule
 from .runs import survey
 from .search import find_among_all, find_counterexample, holds_at, points, refutes_change, replay
-
-__all__ = ["LADDERS", "interpretations_of", "proof_of", "prove_rule", "proved_by", "require_rule"]
 
 _SEARCHED = 5000
 """Values at which a rule is evaluated before solvers are asked."""

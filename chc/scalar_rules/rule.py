@@ -13,37 +13,11 @@ from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
 from ir_semantics.scalars.concrete import show_value
-from ir_semantics.scalars.terms import (
-    BOOLEAN,
-    FALSE,
-    NUMBER,
-    REALS,
-    TRUE,
-    Format,
-    Scalar,
-    Value,
-    all_of,
-    constant,
-    is_finite,
-    postorder,
-    variables,
-)
+from ir_semantics.scalars.formats import BOOLEAN, NUMBER, REALS, Format, Value
+from ir_semantics.scalars.terms import FALSE, TRUE, Scalar, all_of, constant, is_finite, postorder, variables
 from ir_semantics.scalars.terms import unsigned_zero as _unsigned_zero
 from smt_encodings.claims import Equality, Interpretation, Verdict
 from smt_encodings.discharge import Discharger
-
-__all__ = [
-    "Counterexample",
-    "RuleRow",
-    "ScalarRule",
-    "Statement",
-    "TableEntry",
-    "Unstated",
-    "control",
-    "has_value",
-    "row",
-    "rules_on",
-]
 
 
 @dataclass(frozen=True, eq=False)

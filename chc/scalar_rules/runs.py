@@ -11,16 +11,15 @@ from typing import Any
 
 from ir_semantics.scalars.concrete import show_value
 from ir_semantics.scalars.floats import decode, encode, largest, round_to
+from ir_semantics.scalars.formats import BOOLEAN, Format, Value
 from ir_semantics.scalars.machine import from_code, width_of
-from ir_semantics.scalars.terms import BOOLEAN, Format, NotInterpreted, Value, postorder
+from ir_semantics.scalars.terms import NotInterpreted, postorder
 from smt_encodings.claims import Runs
 from smt_encodings.runs import corners
 
 from .enclosures import enclosed
 from .rule import Counterexample, ScalarRule
 from .search import holds_at, replay
-
-__all__ = ["survey"]
 
 MOST = 60
 """Points at which the rule says something."""

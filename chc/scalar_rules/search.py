@@ -19,23 +19,12 @@ from ila_lang import BvSort, compile_terms, inline
 from ila_lang import postorder as expressions
 from ir_semantics.scalars.concrete import Concrete, same_value, values_of
 from ir_semantics.scalars.floats import decode, largest, round_to, smallest
+from ir_semantics.scalars.formats import BINARY64, BOOLEAN, NUMBER, REALS, Format, Value
 from ir_semantics.scalars.machine import MACHINE_FAMILIES, MachineExpressions, from_code, width_of
-from ir_semantics.scalars.terms import (
-    BINARY64,
-    BOOLEAN,
-    NUMBER,
-    REALS,
-    Format,
-    NotInterpreted,
-    Value,
-    interpret,
-    postorder,
-)
+from ir_semantics.scalars.terms import NotInterpreted, interpret, postorder
 
 from .formats import CODES
 from .rule import Counterexample, ScalarRule
-
-__all__ = ["find_among_all", "find_counterexample", "holds_at", "points", "refutes_change", "replay"]
 
 _EVERYWHERE = 12
 """Rules of at most this many bits of variables are evaluated at all values."""

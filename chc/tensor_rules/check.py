@@ -21,8 +21,6 @@ from .obligations import Hypotheses, assertions, extended, remaining
 from .portable import read_derivation, written_derivation
 from .rule import TensorRule
 
-__all__ = ["EXAMPLE", "Asking", "Question", "example_script", "replay_rule", "required_obligations", "written"]
-
 Question = tuple[frozenset[Condition], Condition]
 """Hypotheses, and what follows from them."""
 GROUP = "derivation"

@@ -30,8 +30,6 @@ from smt_encodings.discharge import Discharger, NotDischarged
 
 from .obligations import Hypotheses, assertions, extended, remaining
 
-__all__ = ["Context", "OutOfTime", "Proof", "sizes_drawn", "sizes_within"]
-
 MOST_SAMPLES = 60
 QUICK = 1.5
 

@@ -16,9 +16,6 @@ from .refute import find_counterexample
 from .rule import TensorRule
 from .runs import survey
 
-__all__ = ["decide_tensor_rule", "mutants"]
-
-
 FIRST_SEARCH = 0.5
 """Seconds of the search before the proof."""
 

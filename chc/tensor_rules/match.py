@@ -51,8 +51,6 @@ from .normal_forms.normal import (
 )
 from .witness import COMMUTATIVE, Map, alignments, bound_inside, pairings, witnesses
 
-__all__ = ["Matcher"]
-
 MOST_SELECTIONS = 64
 MOST_COPIES = 4
 SHORT = range(9)

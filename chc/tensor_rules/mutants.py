@@ -27,8 +27,6 @@ from ir_semantics.tensors.terms import Tensor, element_of, well_formed
 
 from .rule import TensorRule
 
-__all__ = ["mutant", "mutants"]
-
 _DRAWS = 50
 """This number of draws in a row without a new mutant ends the drawing."""
 

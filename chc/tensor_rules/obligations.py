@@ -28,8 +28,6 @@ from ir_semantics.tensors.conditions import (
 from ir_semantics.tensors.index import Index, Quotient, product
 from smt_encodings.environment import declarable
 
-__all__ = ["Hypotheses", "assertions", "extended", "parts_of", "product_lemmas", "remaining"]
-
 Hypotheses = tuple[Condition, ...]
 """Conditions that hold together: none is a conjunction, and quotients are cleared where that is possible."""
 MOST_LEMMAS = 40

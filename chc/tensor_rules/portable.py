@@ -18,8 +18,6 @@ from ir_semantics.tensors.numbers import fraction_of
 from .kernel.replay import Derivation, in_order
 from .kernel.steps import Rejected, Step
 
-__all__ = ["read_derivation", "written_derivation"]
-
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[0-9]+)?", re.ASCII)
 FLOATS = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan"), "-0.0": -0.0}
 MOST_STEPS = 100_000

@@ -29,8 +29,6 @@ from .normal_forms.normal import Laws, indices_in
 from .normal_forms.simplify import Digits, Indices
 from .rule import TensorRule
 
-__all__ = ["METHOD", "prove_tensor_rule"]
-
 METHOD = "tensor"
 LAWS = {
     Equality.OVER_REALS: Laws.RING,

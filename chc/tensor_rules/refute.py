@@ -26,8 +26,6 @@ from smt_encodings.claims import Equality
 from .context import sizes_drawn, sizes_within
 from .rule import TensorRule
 
-__all__ = ["Counterexample", "find_counterexample", "replay"]
-
 Arrays = dict[str, NDArray[np.object_]]
 _BESIDE = {
     Equality.BIT_EXACT: ", infinities, NaN or -0.0",

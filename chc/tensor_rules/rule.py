@@ -25,9 +25,6 @@ from ir_semantics.tensors.index import Index, Names, size
 from ir_semantics.tensors.terms import Shape, Tensor, element_of, operands_of, well_formed
 from smt_encodings.claims import Claim, Equality, Interpretation
 
-__all__ = ["Kind", "TensorRule"]
-
-
 _QUOTIENT = re.compile(r"\(\(([^()]*)\) // \(([^()]*)\)\)")
 
 

@@ -26,8 +26,6 @@ from .context import sizes_within
 from .refute import replay
 from .rule import TensorRule
 
-__all__ = ["survey"]
-
 LARGEST = 512
 """Sizes beyond this are not tried."""
 WORK, ONE_RUN = 2_500.0, 1_000.0

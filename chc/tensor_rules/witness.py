@@ -27,8 +27,6 @@ from .normal_forms.normal import (
     head,
 )
 
-__all__ = ["COMMUTATIVE", "alignments", "bound_inside", "pairings", "witnesses"]
-
 Equation = tuple[Index, Index]
 Map = dict[str, Index]
 COMMUTATIVE = frozenset({"add", "mul"})

@@ -32,16 +32,6 @@ from ila_lang import Instruction as IlaInstruction
 from ila_lang.language.kernel import Statement
 from smt_encodings.claims import Unsupported
 
-__all__ = [
-    "Access",
-    "Accesses",
-    "accesses_of",
-    "meetings",
-    "require_tokens",
-    "self_contained",
-    "words_of",
-]
-
 TOKENS = ("l2g", "g2l", "g2s", "s2g")
 # Registers that count why an instruction is undefined, and the memory that says so.
 COUNTS = ("overflows", "revisits")

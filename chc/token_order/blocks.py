@@ -28,8 +28,6 @@ from smt_encodings.integers import IntegerEncoding
 
 from .accesses import Access, Accesses, accesses_of
 
-__all__ = ["DOMAIN", "Kind", "kinds", "prove_footprints", "shared_memories"]
-
 # The block: rows, vectors of output channels, and of input channels in this round; which half of ACC and OUT it uses,
 # and which half of INP and WGT the round does.
 ROWS, COLUMNS, LENGTH = (var(n, bv(16)) for n in ("rows", "columns", "length"))

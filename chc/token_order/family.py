@@ -24,8 +24,6 @@ from pysmt.typing import BOOL, INT
 
 from smt_encodings.printer import term_text
 
-__all__ = ["DOUBLE", "MOST_HALVES", "SINGLE", "Span", "System", "TokenRules", "Transition"]
-
 Bound = tuple[str, int]
 """A number: that of "rounds" or "blocks", or 0 where the name is empty, plus a constant."""
 

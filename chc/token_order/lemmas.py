@@ -12,8 +12,6 @@ from pysmt.typing import BOOL, INT
 
 from smt_encodings.discharge import Discharger
 
-__all__ = ["ASSUMPTIONS", "prove_lemmas"]
-
 ASSUMPTIONS = (
     "an instruction executes at once: schedules interleave whole instructions",
     "induction over the length of a schedule (docs/explanation/vta_tokens.md); what its step needs are obligations",

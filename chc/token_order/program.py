@@ -43,8 +43,6 @@ from .lemmas import ASSUMPTIONS, prove_lemmas
 from .replay import Counterexample, deadlock, race, replays
 from .runs import survey_program
 
-__all__ = ["claim_of", "prove_program"]
-
 MOST_TRIED = 40  # schedules, in search of one that shows a race
 
 STATEMENT = (

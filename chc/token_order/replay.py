@@ -21,8 +21,6 @@ from accel_models.vta.order.schedule import Policy, decode_program, require_fini
 from accel_models.vta.program import Program, write_bytes
 from ila_lang import Machine, Memory, MemSort
 
-__all__ = ["Counterexample", "compare", "deadlock", "race", "replays", "run_in_order", "run_schedule"]
-
 MEMORIES = ("dram", "out", "acc", "inp", "wgt", "uop")
 
 

@@ -16,8 +16,6 @@ from smt_encodings.claims import Runs
 
 from .replay import Counterexample, compare
 
-__all__ = ["PRODUCTS", "ProductRun", "survey_products", "survey_program"]
-
 PRODUCTS = ((1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (1, 3), (3, 2))
 """Blocks and rounds of the products that are run: the smallest, and those at which buffers come back."""
 SCHEDULES = 3

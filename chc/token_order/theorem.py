@@ -43,8 +43,6 @@ from .program import STATEMENT, prove_program
 from .replay import Counterexample
 from .runs import survey_products
 
-__all__ = ["blocked_product", "prove_program", "prove_token_order", "retoken", "semantics", "token_order_claim"]
-
 SUBJECT = "vta_token_order"
 LEVEL = "blocked product"
 

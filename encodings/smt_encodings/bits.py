@@ -18,8 +18,6 @@ from ila_lang import BOOL, BvSort, Expr, Function, MemSort, Sort, inline, postor
 
 from .environment import symbol_text
 
-__all__ = ["BitEncoding", "function_text", "sort_of", "variable_text"]
-
 
 def sort_of(sort: Sort) -> PySMTType:
     """The SMT-LIB sort of an expression sort."""

@@ -18,8 +18,6 @@ from ila_lang.mapping import Lemma
 from .bits import function_text, variable_text
 from .claims import Unsupported
 
-__all__ = ["CannotPrint", "differences", "miter_script", "sort_name", "term_lines"]
-
 
 class CannotPrint(Unsupported):
     """A question that this printer does not write, such as one with definitions that depend on each other."""

@@ -15,8 +15,6 @@ from .renaming import numbered
 from .solvers import cvc5 as solver_cvc5
 from .solvers import z3 as solver_z3
 
-__all__ = ["Discharger", "NotDischarged", "Requirement", "Requirements", "conjuncts", "decide"]
-
 
 class NotDischarged(Exception):
     """An obligation that did not get its expected answer; carries it, and words on where it is false."""

@@ -21,8 +21,6 @@ from pysmt.environment import Environment, get_env, pop_env, push_env
 from ila_lang import Expr, Sort
 from ila_lang.language.expr import private_var
 
-__all__ = ["declarable", "entering", "fresh", "fresh_symbols", "is_solvers_own", "plain", "symbol_text"]
-
 _NUMBER = re.compile(r"![0-9]+")
 
 # Names that z3 5.4.0 or cvc5 1.3 refuse to declare, or read as built-in functions (tried one by one).

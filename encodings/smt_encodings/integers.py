@@ -42,8 +42,6 @@ from .claims import Unsupported
 from .environment import plain, symbol_text
 from .polynomials import Polynomial, expand, polynomial_term
 
-__all__ = ["IntegerEncoding", "NotLinearizable", "is_linear"]
-
 Decide = Callable[[list[FNode], FNode], bool]
 
 

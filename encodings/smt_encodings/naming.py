@@ -20,8 +20,6 @@ from ila_lang.mapping import TensorMapping
 
 from .environment import entering
 
-__all__ = ["distinct"]
-
 Renaming = Mapping[Expr, Expr]
 
 

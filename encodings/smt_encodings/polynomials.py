@@ -7,8 +7,6 @@ from functools import lru_cache
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
-__all__ = ["Polynomial", "difference_of", "expand", "polynomial_term", "product_of", "text_of"]
-
 Polynomial = dict[tuple[FNode, ...], int]
 """Coefficients of products of atoms; the empty product is the constant."""
 

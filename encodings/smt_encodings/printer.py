@@ -11,9 +11,6 @@ from pysmt.fnode import FNode
 from pysmt.smtlib.printers import SmtPrinter, to_smtlib
 from pysmt.utils import quote
 
-__all__ = ["declarations", "script", "term_text"]
-
-
 SMALL = 300
 """Terms up to this many nodes, written as trees, are printed without ``let``."""
 

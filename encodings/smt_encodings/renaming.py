@@ -12,8 +12,6 @@ from itertools import dropwhile
 
 from .environment import is_solvers_own
 
-__all__ = ["numbered"]
-
 _TOKEN = re.compile(r"[^\s()]+")
 _DECLARATION = re.compile(r"\(declare-fun ([^\s()]+) (\([^;]*\) [^;]*)\)")
 _ASSERTION = "(assert "

@@ -28,8 +28,6 @@ from .environment import fresh
 from .sums.encode import hash_sum, hash_width
 from .values import differ
 
-__all__ = ["LawFails", "Sums", "hash_script", "prove_laws"]
-
 MOST_SUMMANDS = 100_000
 """Most summands of one sum that are written out."""
 

@@ -14,8 +14,6 @@ from random import Random
 
 from .claims import Runs, Status, Verdict
 
-__all__ = ["Point", "Points", "corners", "surviving"]
-
 
 def corners(literals: Iterable[int], most: int) -> list[int]:
     """Numbers from 0 to ``most`` at which things change: small ones, powers of two, literals, and their neighbours.

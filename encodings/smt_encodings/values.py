@@ -18,8 +18,6 @@ from .claims import Obligation
 from .discharge import Discharger, NotDischarged
 from .printer import script
 
-__all__ = ["differ", "differing_values", "falsifying", "lemma_instances", "prove_lemmas"]
-
 _TRIES = 200
 
 

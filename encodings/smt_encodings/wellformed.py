@@ -39,8 +39,6 @@ from .discharge import Discharger, NotDischarged
 from .environment import fresh, fresh_symbols
 from .printer import script
 
-__all__ = ["Finding", "check_ila"]
-
 MOST_ITERATIONS = 1 << 16
 """Iterations of all loops together of a run that is to confirm that an extent is too large."""
 

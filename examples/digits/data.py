@@ -14,8 +14,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["CALIBRATION", "FILE", "TESTS", "Digits", "as_input", "digest_of", "load", "order", "source", "write"]
-
 FILE = Path(__file__).with_name("digits.npz")
 
 TESTS = 450

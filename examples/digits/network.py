@@ -15,8 +15,6 @@ from onnx import ModelProto, helper
 
 from examples.models.layers import Network
 
-__all__ = ["CLASSES", "EPSILON", "Layers", "export", "network", "shapes"]
-
 T = TypeVar("T")
 
 CLASSES = 10

@@ -20,8 +20,6 @@ from onnx import ModelProto
 from .data import TESTS, as_input, digest_of, source
 from .network import EPSILON, export, network, shapes
 
-__all__ = ["FILE", "train"]
-
 FILE = Path(__file__).with_name("digits.onnx")
 
 EPOCHS, BATCH = 60, 64

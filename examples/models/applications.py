@@ -11,8 +11,6 @@ from onnx import ModelProto, TensorProto
 
 from .layers import Network
 
-__all__ = ["APPLICATIONS", "Application"]
-
 
 @dataclass(frozen=True)
 class Application:

@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from onnx import ModelProto, TensorProto, checker, helper, numpy_helper
 
-__all__ = ["OPSET", "Network"]
-
 OPSET = 17
 """The first version of ONNX's operator set that has LayerNormalization."""
 

@@ -8,8 +8,6 @@ import numpy as np
 import onnx
 from onnx import ModelProto, numpy_helper
 
-__all__ = ["SHIPPED", "shipped"]
-
 _FOLDER = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 
 SHIPPED = tuple(sorted(p.stem.removeprefix("light_") for p in _FOLDER.glob("light_*.onnx")))

@@ -16,8 +16,6 @@ import numpy as np
 
 from .regions import Axis, NotParallel
 
-__all__ = ["Clock", "Layout", "Restart", "joined", "without"]
-
 #: Times have at most this many bits.
 TIME_BITS = 62
 #: Bits that statement numbers get beyond what they needed so far, and bits for axes inside the innermost ones that are

@@ -20,8 +20,6 @@ from .products import EXACT, Contraction, Product
 from .regions import MOST_BYTES, Axis, NotParallel, Region, read_pieces, words_of
 from .values import Value
 
-__all__ = ["Compiled", "Configuration", "Ref", "Run", "actual"]
-
 Words = NDArray[Any]
 
 #: A sum over at least this many points of the grid is worth a matrix product.

@@ -14,8 +14,6 @@ from ila_lang.language.function import inline
 from ila_lang.language.kernel import Command, For, Kernel, Let, Load, Statement, Store, walk
 from ila_lang.language.sorts import MemSort
 
-__all__ = ["Access", "Flow", "with_loads"]
-
 
 @dataclass(frozen=True, eq=False)
 class Access:

@@ -22,8 +22,6 @@ from ila_lang.language.sorts import BOOL, BvSort, bv
 
 from .ranges import Form, Lines, Operand, array_text, fits, literal, truth
 
-__all__ = ["MANY", "Lowered", "lower", "unfolded_size"]
-
 #: Terms are lowered in layers of this depth, so that no recursion is deep.
 DEEPEST = 40
 #: Parts of a term that depend on at most this many bits may become tables.

@@ -11,9 +11,6 @@ from .flow import Flow, addend
 from .products import Product, product
 from .values import Value, check_widths, value
 
-__all__ = ["Add", "Assign", "Block", "CompiledKernel", "Loop", "Node", "Put"]
-
-
 #: Fewer choices in a block are not worth to be made at once.
 FEW = 3
 

@@ -22,8 +22,6 @@ from ila_lang.language.sorts import BvSort
 from .flow import Flow
 from .values import Value, value
 
-__all__ = ["EXACT", "Contraction", "Product", "factors", "product"]
-
 #: Integers of at most this magnitude are exact in float64, and so are sums that stay below it.
 EXACT = 1 << 53
 

@@ -19,8 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Form", "Lines", "Operand", "array_text", "fits", "known_form", "literal", "truth"]
-
 _NAMES = re.compile(r"\b[tv]\d+\b")
 
 

@@ -29,8 +29,6 @@ from .trace import Action, OtherStep, Steps, TermStep, Trace
 from .values import Value
 from .windows import Window, Write, narrowed
 
-__all__ = ["Recorder"]
-
 Words = NDArray[Any]
 
 #: Longer runs are not recorded, nor are those whose constants take more bytes.

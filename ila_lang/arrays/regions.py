@@ -21,8 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Axis", "Move", "NotParallel", "Piece", "Place", "Region", "read_pieces", "words_of"]
-
 Words = NDArray[Any]
 Times = Callable[[frozenset[int], frozenset[int]], Any]
 Culprit = Callable[[int, int], tuple[str, int]]

@@ -22,8 +22,6 @@ from ila_lang.language.expr import Expr, free_variables, substitute, var
 from .lowering import MANY, Lowered, lower, unfolded_size
 from .ranges import Form
 
-__all__ = ["OtherStep", "Step", "Steps", "TermStep", "Trace"]
-
 Words = NDArray[Any]
 Action = Callable[[list[Any], Mapping[str, Words]], None]
 

@@ -15,8 +15,6 @@ from ila_lang.language.sorts import BvSort, MemSort
 
 from .flow import Flow, with_loads
 
-__all__ = ["WIDEST", "Value", "check_widths", "value"]
-
 #: Widest bit-vector whose operators stay exact in int64.
 WIDEST = 62
 

@@ -35,8 +35,6 @@ from .recorder import Recorder
 from .regions import NotParallel
 from .trace import Trace
 
-__all__ = ["VERSIONS", "Plan", "plan_of", "run_vectorised"]
-
 Words = NDArray[Any]
 
 #: Loops are cut so that a grid has about this many points at most.

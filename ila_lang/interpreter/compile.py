@@ -20,9 +20,6 @@ from ila_lang.language.sorts import BvSort, MemSort
 
 from .tables import table
 
-__all__ = ["Memory", "NoBodyError", "compile_function", "compile_kernel", "compile_terms", "loads_resolved"]
-
-
 INTERPRETED = 2
 """Terms are evaluated node by node for this number of calls, and compiled after it."""
 

@@ -33,8 +33,6 @@ from ila_lang.language.sorts import BOOL, MemSort
 
 from .machine import Machine
 
-__all__ = ["child_differs", "child_ila", "run_child"]
-
 
 @dataclass(frozen=True)
 class _Segment:

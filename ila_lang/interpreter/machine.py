@@ -23,8 +23,6 @@ from ila_lang.language.sorts import MemSort
 
 from .compile import Memory, compile_kernel, compile_terms
 
-__all__ = ["CommandError", "Machine", "run_fragment", "store_plan"]
-
 StorePlan = list[tuple[Expr, Expr, Expr]]
 
 

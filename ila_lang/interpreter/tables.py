@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from ila_lang.language.expr import Function, postorder
 from ila_lang.language.sorts import BvSort
 
-__all__ = ["TABLE_BITS", "argument_widths", "table", "values_at_all"]
-
 #: Functions of at most this many argument bits in all are tabulated.
 TABLE_BITS = 16
 #: Bodies of fewer nodes are as fast as a look-up.

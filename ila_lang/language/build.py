@@ -13,8 +13,6 @@ from .expr import Expr, Function, Operand, Param, _algebra, bool_const, bv_const
 from .ops import fold_constants
 from .sorts import BOOL, BvSort, MemSort, Sort, bv
 
-__all__ = ["all_of", "any_of", "concat", "const", "false", "ite", "load_bytes", "store_bytes", "true"]
-
 COMPARISONS = frozenset({"eq", "bvult", "bvule", "bvslt", "bvsle"})
 SHIFTS = frozenset({"bvshl", "bvlshr", "bvashr"})
 BOOLEAN = frozenset({"and", "or", "xor"})

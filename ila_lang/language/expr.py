@@ -18,19 +18,6 @@ from weakref import WeakValueDictionary
 
 from .sorts import BOOL, BoolSort, BvSort, MemSort, Sort, bv
 
-__all__ = [
-    "Expr",
-    "Function",
-    "Operand",
-    "free_variables",
-    "postorder",
-    "rebuild",
-    "substitute",
-    "substitute_all",
-    "var",
-    "variables_of",
-]
-
 Param = int | str
 _Key = tuple[object, ...]
 

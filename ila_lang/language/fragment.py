@@ -15,8 +15,6 @@ from .kernel import Command, Kernel, bound_names, walk
 from .model import Ila
 from .sorts import BOOL, BvSort, MemSort
 
-__all__ = ["Fragment"]
-
 
 @dataclass
 class Fragment:

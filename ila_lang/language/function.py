@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from .expr import Expr, Function, postorder, rebuild, substitute
 from .sorts import Sort
 
-__all__ = ["inline", "inline_all", "primitive", "uninterpreted"]
-
 
 def primitive(result: Sort | None = None, *, name: str | None = None, **params: Sort) -> Callable[..., Function]:
     """Decorator: a Python function over expressions becomes a :class:`Function` of the same name.

@@ -18,20 +18,6 @@ from .build import coerce, const, ite
 from .expr import Expr, Operand, var, variables_of
 from .sorts import MemSort, bv
 
-__all__ = [
-    "Command",
-    "ExtentError",
-    "For",
-    "Kernel",
-    "Let",
-    "Load",
-    "Statement",
-    "Store",
-    "bound_names",
-    "map_statement",
-    "walk",
-]
-
 
 class ExtentError(ValueError):
     """An extent that is larger than what the loop's counter can count."""

@@ -17,8 +17,6 @@ from .expr import Expr, Operand, var, variables_of
 from .kernel import Command, Kernel, walk
 from .sorts import BOOL, MemSort, Sort, bv, mem
 
-__all__ = ["Ila", "Instruction"]
-
 
 class Instruction:
     """One instruction of an ILA; build it with :meth:`Ila.instruction`.

@@ -16,8 +16,6 @@ import numpy as np
 
 from .sorts import BvSort, Sort
 
-__all__ = ["SCALAR", "VECTOR", "fold_constants", "operator", "template"]
-
 SCALAR: dict[str, str] = {
     "not": "(not {0})",
     "and": "({0} and {1})",

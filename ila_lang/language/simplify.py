@@ -10,8 +10,6 @@ from . import build
 from .expr import Expr, Param, bool_const, bv_const
 from .sorts import BOOL, BvSort, Sort
 
-__all__ = ["simplify"]
-
 
 def simplify(op: str, args: tuple[Expr, ...], params: tuple[Param, ...], sort: Sort) -> Expr | None:
     """An equivalent simpler expression, or None where the application stays as it is."""

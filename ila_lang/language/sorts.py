@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["BOOL", "BoolSort", "BvSort", "MemSort", "Sort", "bv", "mem"]
-
 MOST_BITS = 1 << 20
 """Bits of a bit-vector, and of an address; a bound of this implementation."""
 

@@ -18,8 +18,6 @@ from ila_lang.language.sorts import BvSort, MemSort
 
 from .rows import Row, row_load, row_store
 
-__all__ = ["Bulk", "bulk_of", "compiled", "row_bytes", "too_wide"]
-
 Words = NDArray[Any]
 
 

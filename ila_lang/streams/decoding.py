@@ -19,8 +19,6 @@ from ila_lang.interpreter.compile import compile_terms
 from ila_lang.language.expr import Expr, free_variables, postorder, substitute, var
 from ila_lang.language.sorts import BOOL
 
-__all__ = ["DecodeTable", "selection"]
-
 #: Tables over more combinations of classes are not made.
 MOST_CLASSES = 1 << 17
 #: The classes of terms of at most this many bits are looked up.

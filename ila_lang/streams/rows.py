@@ -17,8 +17,6 @@ from ila_lang.interpreter.machine import store_plan
 from ila_lang.language.expr import Expr
 from ila_lang.language.sorts import BvSort, MemSort
 
-__all__ = ["Row", "row_load", "row_store"]
-
 Words = NDArray[Any]
 
 

@@ -28,8 +28,6 @@ from ila_lang.language.sorts import BOOL, MemSort, bv
 from .bulk import Bulk, bulk_of, compiled, row_bytes, too_wide
 from .decoding import DecodeTable, selection
 
-__all__ = ["ArrayMemory", "CommandStream", "Simulator"]
-
 Words = NDArray[Any]
 Select = Callable[[Mapping[str, Words], int], Words]
 

@@ -16,8 +16,6 @@ from .build import Gather, Scatter
 from .sites import InstanceError
 from .words import ELEMENT_BITS
 
-__all__ = ["fields_of", "named_arrays"]
-
 VERSION = 2
 _HEADER = "header"
 _TEXTS = ("fragment", "device", "output")

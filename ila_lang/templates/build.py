@@ -19,8 +19,6 @@ from ila_lang.language.sorts import BOOL, BvSort, MemSort
 from .sites import InstanceError, Site, evaluate, refuse
 from .words import ELEMENT_BITS, Elements, row_of_input, words_of
 
-__all__ = ["Gather", "Scatter", "gathers_of", "scatters_of"]
-
 #: Elements and their places are numbered with 32 bits.
 MOST_ELEMENTS = 1 << 31
 

@@ -26,8 +26,6 @@ from .arrays import fields_of, named_arrays
 from .build import Gather, Scatter, gathers_of, scatters_of
 from .sites import InstanceError, sites_of
 
-__all__ = ["Gather", "InstanceError", "Scatter", "Template", "run_columns", "run_template"]
-
 Columns = dict[str, NDArray[Any]]
 
 

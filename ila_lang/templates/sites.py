@@ -22,8 +22,6 @@ from ila_lang.language.fragment import Fragment
 from ila_lang.language.kernel import Command, For, Let, Load, Statement, Store
 from ila_lang.language.sorts import BOOL, BvSort, MemSort
 
-__all__ = ["MOST_ITERATIONS", "InstanceError", "Site", "evaluate", "refuse", "sites_of"]
-
 MOST_ITERATIONS = 1 << 22
 """Programs with more iterations of one loop nest are refused: their arrays would take gigabytes."""
 

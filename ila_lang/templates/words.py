@@ -22,8 +22,6 @@ from ila_lang.language.sorts import BOOL, BvSort, MemSort
 
 from .sites import Site, evaluate, refuse
 
-__all__ = ["Elements", "row_of_input", "words_of"]
-
 #: Widths of elements that may be moved, in bits.
 ELEMENT_BITS = (8, 16, 32)
 

@@ -6,8 +6,6 @@ import os
 import stat
 from pathlib import Path
 
-__all__ = ["FileRefused", "read_at_most"]
-
 
 class FileRefused(ValueError):
     """A file that cannot be read or is too large; the message names it, and says what must hold and what to do."""

@@ -9,8 +9,6 @@ from ila_lang.language.expr import Expr, _algebra, postorder
 from ila_lang.language.kernel import Command, For, Kernel, Let, Load, Statement, Store
 from ila_lang.language.model import Ila
 
-__all__ = ["show_expr", "show_ila", "show_kernel", "show_statements"]
-
 INFIX = {
     "and": "and", "or": "or", "xor": "xor", "eq": "==", "bvadd": "+", "bvsub": "-", "bvmul": "*", "bvudiv": "/",
     "bvurem": "%", "bvand": "&", "bvor": "|", "bvxor": "^", "bvshl": "<<", "bvlshr": ">>", "bvashr": ">>s",

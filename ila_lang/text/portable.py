@@ -46,28 +46,7 @@ from .portable_read import (
     MEM_KIND,
     OP_KIND,
     VAR_KIND,
-    PortableError,
-    fragment_from_json,
-    function_from_json,
-    ila_from_json,
-    kernel_from_json,
 )
-
-__all__ = [
-    "PortableError",
-    "canonical_text",
-    "digest",
-    "fragment_from_json",
-    "fragment_to_json",
-    "function_from_json",
-    "function_to_json",
-    "functions_in",
-    "functions_of",
-    "ila_from_json",
-    "ila_to_json",
-    "kernel_from_json",
-    "kernel_to_json",
-]
 
 Json = dict[str, Any]
 

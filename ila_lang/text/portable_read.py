@@ -18,8 +18,6 @@ from ila_lang.language.kernel import Command, For, Kernel, Let, Load, Statement,
 from ila_lang.language.model import Ila
 from ila_lang.language.sorts import BOOL, BvSort, MemSort, Sort, bv, mem
 
-__all__ = ["PortableError", "fragment_from_json", "function_from_json", "ila_from_json", "kernel_from_json"]
-
 BOOL_KIND, BV_KIND, MEM_KIND = 1, 2, 3
 VAR_KIND, CONST_KIND, OP_KIND = 1, 2, 3
 ARITHMETIC = frozenset({"bvadd", "bvsub", "bvmul", "bvudiv", "bvurem", "bvand", "bvor", "bvxor"}) | SHIFTS

@@ -12,8 +12,6 @@ from ilaverify.errors import UsageError
 
 from .memory import LEAST_MEMORY
 
-__all__ = ["count", "megabytes", "note_large", "place", "require_writable", "seconds", "seed"]
-
 MOST_SECONDS = 10**6
 COUNT_DIGITS, SEED_DIGITS = 7, 40
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rewrites.campaigns.definition import Campaign
     from rewrites.campaigns.statistics import Margins, Sample, Statistics
 
-__all__ = ["RESULT_SCHEMA", "add_parser"]
-
 RESULT_SCHEMA = "ilaverify-campaign-1"
 """Version of the JSON that a run writes and prints."""
 

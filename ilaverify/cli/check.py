@@ -24,8 +24,6 @@ from .arguments import count, megabytes, note_large, seconds
 if TYPE_CHECKING:
     from ilaverify.checking import Checked
 
-__all__ = ["add_parser"]
-
 _MANY = 10
 """From this number of certificates on, all code is read once; that is faster than reading it for each certificate."""
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from ila_lang.mapping import TensorMapping
     from smt_encodings.claims import Obligation, Verdict
 
-__all__ = ["parser_of_commands", "run"]
-
 
 class _Parser(argparse.ArgumentParser):
     late: Callable[[], None] | None = None

@@ -22,8 +22,6 @@ from .arguments import place, require_writable
 if TYPE_CHECKING:
     from rewrites.compiler.artefact.model import Compiled
 
-__all__ = ["RESULT_SCHEMA", "add_parser", "targets_of"]
-
 RESULT_SCHEMA = "ilaverify-compile-1"
 """Version of the JSON that is printed."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
 
-__all__ = ["LEAST_MEMORY", "require_memory"]
-
 LEAST_MEMORY = 512
 """Megabytes of address space: about 300 are measured to be needed, with two processors."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ilaverify.proving.fault_campaign import Campaign
     from reports.subjects import Entry
 
-__all__ = ["RESULT_SCHEMA", "try_mutants"]
-
 RESULT_SCHEMA = "ilaverify-mutants-1"
 """Version of the JSON that is printed."""
 

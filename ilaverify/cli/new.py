@@ -10,8 +10,6 @@ from ilaverify.errors import EXIT_PROVED
 
 from .arguments import require_writable
 
-__all__ = ["add_parser"]
-
 
 def add_parser(verbs: Any) -> None:
     """Adds the verb to the subparsers of the command line; ``options.run`` runs it."""

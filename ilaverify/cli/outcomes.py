@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from reports.outcomes import ProofOutcome
     from reports.subjects import Entry
 
-__all__ = ["RESULT_SCHEMA", "chosen_entries", "exit_code_of", "name_width", "outcome_json", "show_outcome"]
-
 RESULT_SCHEMA = "ilaverify-prove-2"
 """Version of the JSON that a run prints."""
 

@@ -30,14 +30,6 @@ if TYPE_CHECKING:
     from reports.store import ProofStore
     from reports.subjects import Entry
 
-__all__ = [
-    "STATEMENT_FILE",
-    "add_parser",
-    "run_entries",
-    "write_outcome",
-    "write_reports",
-]
-
 STATEMENT_FILE = "proofs.intoto.json"
 """The in-toto Statement over the certificates, in the directory of ``-o``."""
 

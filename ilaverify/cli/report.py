@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from reports.store import ProofStore
     from reports.subjects import Entry
 
-__all__ = ["PageInputs", "add_inputs", "add_parser", "page_of", "read_inputs", "stored_outcomes"]
-
-
 FEW = 3
 """Up to this number of claims missing for one reason have lines of their own; more are only counted."""
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from reports.subjects import Subject
     from smt_encodings.claims import Verdict
 
-__all__ = ["add_parser"]
-
 
 def add_parser(verbs: Any) -> None:
     """Adds the verb to the subparsers of the command line; ``options.run`` runs it."""

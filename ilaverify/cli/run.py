@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from rewrites.compiler.artefact.model import Compiled
     from rewrites.compiler.codegen import Devices
 
-__all__ = ["RESULT_SCHEMA", "add_parser", "read_arrays"]
-
 RESULT_SCHEMA = "ilaverify-run-2"
 """Version of the JSON that a run prints."""
 

@@ -14,8 +14,6 @@ from ilaverify.errors import EXIT_PROVED, UsageError
 
 from .arguments import note_large, place, require_writable
 
-__all__ = ["add_parser"]
-
 MOST_BYTES = 1 << 28
 """Bytes of a program file."""
 

@@ -22,8 +22,6 @@ from smt_encodings.discharge import Discharger
 
 from .workers import Limits, Task, run_tasks
 
-__all__ = ["PROOF_SECONDS", "SEARCH_SECONDS", "Campaign", "Tried", "run_campaign"]
-
 SEARCH_SECONDS = 2.0
 """How long both sides of a mutant are run in search of a difference."""
 

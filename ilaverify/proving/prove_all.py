@@ -24,8 +24,6 @@ from smt_encodings.discharge import Discharger
 from .stored import QUESTION_SECONDS, base_outcome, look_up
 from .workers import Ended, Limits, Task, begun, note, run_tasks
 
-__all__ = ["prove_all", "prove_entry"]
-
 
 def prove_all(
     entries: Mapping[str, Entry],

@@ -24,8 +24,6 @@ from smt_encodings.claims import Status
 
 from .workers import Ended, Task, run_tasks
 
-__all__ = ["LookedUp", "base_outcome", "look_up"]
-
 QUESTION_SECONDS = 60.0
 """Most seconds for one question to one solver, as in ``ilaverify mapping``."""
 

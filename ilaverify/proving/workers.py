@@ -23,8 +23,6 @@ from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
 from typing import IO
 
-__all__ = ["Ended", "Limits", "Task", "begun", "note", "run_tasks"]
-
 _FORK = multiprocessing.get_context("fork")
 _MEGABYTE = 1 << 20
 _WITHOUT_MEMORY = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGTRAP, signal.SIGILL)

@@ -17,17 +17,6 @@ from .ir import Attribute, Attributes, Graph, Node, attributes_of, digest_of, in
 from .operator import NAMES, Operator, lookup, meaning
 from .types import Array, GraphError, TensorType, type_of
 
-__all__ = [
-    "MOST_COMPUTED",
-    "MOST_FOLDED",
-    "MOST_NODES",
-    "Builder",
-    "evaluate",
-    "expansion",
-    "result_type",
-    "run_node",
-]
-
 MOST_FOLDED = 1 << 24
 """Elements of the largest constant that is computed while a graph is built; larger ones are computed when it runs."""
 

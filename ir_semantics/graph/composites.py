@@ -14,8 +14,6 @@ from .operator import Assembly, composite
 from .types import GraphError
 from .words import apply, expand, literal, move, reduce, reshape, take, transpose
 
-__all__ = ["COMPOSITES"]
-
 
 def _float(attributes: Attributes, name: str) -> float:
     value = attributes[name]

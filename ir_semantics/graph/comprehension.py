@@ -22,8 +22,6 @@ from ir_semantics.tensors.terms import Tensor, operands_of
 
 from .types import Array
 
-__all__ = ["comprehend"]
-
 _BINARY = {"sum": "add", "max": "maximum", "min": "minimum"}
 _UNIT: Mapping[str, Fraction | float] = {"sum": Fraction(0), "max": float("-inf"), "min": float("inf")}
 

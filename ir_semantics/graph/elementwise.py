@@ -10,8 +10,8 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from ir_semantics.scalars.arrays import DTYPES
+from ir_semantics.scalars.formats import BOOLEAN
 from ir_semantics.scalars.terms import (
-    BOOLEAN,
     Scalar,
     abs_,
     apply,
@@ -36,8 +36,6 @@ from ir_semantics.scalars.terms import (
 from .ir import Attributes
 from .operator import Operator, Types, register, scalar
 from .types import GraphError
-
-__all__ = ["SCALAR_OPERATORS"]
 
 X, Y, Z = variable("x"), variable("y"), variable("z")
 C = variable("x", BOOLEAN)

@@ -14,8 +14,6 @@ from .ir import Attributes
 from .operator import Types, host
 from .types import Array, GraphError, TensorType
 
-__all__ = ["HOST"]
-
 Operands = Sequence[Array]
 
 

@@ -18,19 +18,6 @@ from ir_semantics.tensors.index import Index
 
 from .types import Array, GraphError, TensorType
 
-__all__ = [
-    "Attribute",
-    "Attributes",
-    "Graph",
-    "Node",
-    "attributes_of",
-    "digest_of",
-    "integer_of",
-    "integers_of",
-    "pairs_of",
-    "remembered",
-]
-
 Attribute: TypeAlias = "bool | int | float | str | tuple[Attribute, ...] | None"
 Attributes: TypeAlias = Mapping[str, Attribute]
 

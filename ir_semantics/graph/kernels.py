@@ -16,8 +16,6 @@ import numpy as np
 from .ir import Attributes, integer_of, integers_of, pairs_of
 from .types import Array, GraphError, TensorType
 
-__all__ = ["KERNELS"]
-
 Operands = Sequence[Array]
 
 

@@ -12,27 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from ir_semantics.scalars.terms import BOOLEAN, NUMBER, Scalar, variables
+from ir_semantics.scalars.formats import BOOLEAN, NUMBER
+from ir_semantics.scalars.terms import Scalar, variables
 from ir_semantics.tensors.conditions import FALSE
 from ir_semantics.tensors.operators import map_
 from ir_semantics.tensors.terms import Tensor, input_, operands_of
 
 from .ir import Attribute, Attributes
 from .types import Array, GraphError, TensorType
-
-__all__ = [
-    "NAMES",
-    "OPERATORS",
-    "Assembly",
-    "Operator",
-    "composite",
-    "host",
-    "lookup",
-    "meaning",
-    "register",
-    "scalar",
-    "tensor",
-]
 
 NAMES: Final = ("x", "y", "z")
 """Variables of scalar operators, in the order of the operands."""

@@ -21,8 +21,6 @@ from .ir import Attributes
 from .operator import Assembly, composite
 from .words import apply, expand, literal, reshape, take, transpose
 
-__all__ = ["RECURRENT"]
-
 
 @dataclass
 class _Layer:

@@ -10,8 +10,6 @@ from .build import evaluate
 from .ir import Graph
 from .types import Array, GraphError
 
-__all__ = ["check_inputs", "run", "steps"]
-
 
 def run(graph: Graph, inputs: Mapping[str, Array], *, by_definition: bool = False) -> dict[str, Array]:
     """The outputs of a graph by name.

@@ -18,8 +18,6 @@ from .kernels import KERNELS
 from .operator import Operator, Types, tensor
 from .types import GraphError
 
-__all__ = ["TENSOR_OPERATORS"]
-
 Operands = Sequence[Tensor]
 
 

@@ -17,8 +17,6 @@ from .ir import Graph, Node
 from .operator import NAMES, lookup
 from .types import GraphError
 
-__all__ = ["terms_of"]
-
 
 def terms_of(graph: Graph) -> dict[str, Tensor]:
     """The outputs of a graph by name, as terms over its inputs.

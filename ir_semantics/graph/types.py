@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from ir_semantics.scalars.arrays import DTYPES
 
-__all__ = ["MOST_ELEMENTS", "MOST_RANK", "Array", "GraphError", "TensorType", "type_of"]
-
 Array = NDArray[Any]
 
 MOST_ELEMENTS: Final = 1 << 28

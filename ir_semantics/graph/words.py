@@ -10,8 +10,6 @@ from .ir import Attribute
 from .operator import Assembly
 from .types import GraphError
 
-__all__ = ["apply", "common_shape", "expand", "literal", "move", "reduce", "reshape", "take", "transpose"]
-
 
 def literal(b: Assembly, value: float | int | bool, dtype: str) -> int:
     """A scalar constant, rounded to the type."""

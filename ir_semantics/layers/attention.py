@@ -14,8 +14,6 @@ from ila_lang import Function, Ila, Kernel, const
 
 from .layer import Layer, bits
 
-__all__ = ["ATTENTION_CODE", "AttentionOperator", "attention_ir"]
-
 ATTENTION_CODE = 20
 """``func_id`` of the instruction of attention."""
 

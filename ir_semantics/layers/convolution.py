@@ -16,8 +16,6 @@ from ila_lang import Function, Ila, Kernel, all_of, const, ite
 
 from .layer import Layer, bits
 
-__all__ = ["CONVOLUTION_CODE", "ConvolutionOperator", "convolution_ir"]
-
 CONVOLUTION_CODE = 24
 """``func_id`` of the instruction of a convolution."""
 

@@ -6,8 +6,6 @@ from ila_lang import Ila, Kernel
 
 from .layer import Layer
 
-__all__ = ["COPY_CODE", "copy_ir"]
-
 COPY_CODE = 19
 """``func_id`` of the instruction that copies a tensor."""
 

@@ -16,8 +16,6 @@ from ila_lang import Expr, Function, Ila, Kernel, const, ite
 
 from .layer import Layer, bits
 
-__all__ = ["BLOCK", "DENSE_CODE", "DenseOperator", "Order", "dense_ir"]
-
 DENSE_CODE = 16
 """``func_id`` of the instruction of a dense layer."""
 

@@ -15,8 +15,6 @@ from ila_lang import Function, Ila, Kernel
 
 from .layer import Layer, bits
 
-__all__ = ["ELEMENTWISE_CODE", "ElementwiseOperator", "elementwise_ir"]
-
 ELEMENTWISE_CODE = 24
 """``func_id`` of the instruction of an elementwise operator."""
 

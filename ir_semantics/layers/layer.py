@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from ila_lang import BOOL, BvSort, Expr, Fragment, Ila, Kernel, Sort, const, mem, true
 
-__all__ = ["Layer", "bits", "call"]
-
 
 def bits(sort: Sort) -> int:
     """The width of a bit-vector."""

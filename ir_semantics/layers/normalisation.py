@@ -14,8 +14,6 @@ from ila_lang import Function, Ila, Kernel, const
 
 from .layer import Layer, bits
 
-__all__ = ["NORM_CODE", "NormOperator", "layer_norm_ir"]
-
 NORM_CODE = 19
 """``func_id`` of the instruction of layer normalisation."""
 

@@ -6,8 +6,6 @@ from ila_lang import Ila, Kernel, const
 
 from .layer import Layer
 
-__all__ = ["PADDING_CODE", "padding_ir"]
-
 PADDING_CODE = 18
 """``func_id`` of the instruction that appends rows of zeros."""
 

@@ -15,8 +15,6 @@ from itertools import pairwise
 
 from ila_lang import BOOL, Expr, Function, Ila, Kernel, const, ite, mem, resize
 
-__all__ = ["ELEMENT_WIDTH", "POOL_CODES", "PoolOperator", "pool2d_kernel", "tensor_ir"]
-
 ELEMENT_WIDTH = 8
 """Width in bits of a tensor element."""
 

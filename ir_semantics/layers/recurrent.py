@@ -14,8 +14,6 @@ from ila_lang import Expr, Function, Ila, Kernel, const
 
 from .layer import Layer, bits
 
-__all__ = ["RECURRENT_CODE", "RecurrentCell", "recurrent_ir"]
-
 RECURRENT_CODE = 17
 """``func_id`` of the instruction of a recurrent layer."""
 

@@ -14,8 +14,6 @@ from ir_semantics.graph.build import Builder
 from ir_semantics.graph.ir import Attribute
 from ir_semantics.graph.types import Array, GraphError, TensorType
 
-__all__ = ["CONVERTERS", "WIDE", "Call", "Converter", "NeedsConstant", "Unsupported", "converts"]
-
 
 class Unsupported(GraphError):
     """A node that the tensor IR does not have; the message names the node."""

@@ -23,8 +23,6 @@ from ir_semantics.graph.types import Array, GraphError
 from .call import NeedsConstant
 from .importer import import_model
 
-__all__ = ["Outcome", "cases", "run_case"]
-
 
 @dataclass(frozen=True)
 class Outcome:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ir_semantics.scalars.arrays import DTYPES
 
-__all__ = ["dtype_of", "name_of"]
-
 # The enumeration TensorProto.DataType of the ONNX specification.
 _NAMES = (
     *("undefined", "float32", "uint8", "int8", "uint16", "int16", "int32", "int64", "string", "bool", "float16"),

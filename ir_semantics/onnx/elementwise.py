@@ -9,8 +9,6 @@ import numpy as np
 from .call import Call, converts
 from .dtypes import dtype_of, name_of
 
-__all__: list[str] = []
-
 _UNARY = {
     **{n: n.lower() for n in ("Abs", "Exp", "Log", "Sqrt", "Floor", "Ceil", "Round", "Sign", "Neg", "Reciprocal")},
     **{n: n.lower() for n in ("Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh")},

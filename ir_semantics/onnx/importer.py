@@ -26,8 +26,6 @@ from .reading import attribute_value, check_structure, read_model, tensor_value
 if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto
 
-__all__ = ["FIRST_OPSET", "LAST_OPSET", "import_model"]
-
 FIRST_OPSET, LAST_OPSET = 7, 28
 """Versions of ONNX's default operator set that are read; before 7, operators broadcast by other rules."""
 

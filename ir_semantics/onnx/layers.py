@@ -12,8 +12,6 @@ from ir_semantics.graph.ir import Attribute
 
 from .call import Call, converts
 
-__all__ = ["Windows", "convolve", "windows"]
-
 
 @dataclass(frozen=True)
 class Windows:

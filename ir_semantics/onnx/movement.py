@@ -12,8 +12,6 @@ from ir_semantics.graph.types import Array, TensorType
 
 from .call import Call, converts
 
-__all__: list[str] = []
-
 
 @converts("Shape")
 def _shape(call: Call) -> int:

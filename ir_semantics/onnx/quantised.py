@@ -11,8 +11,6 @@ from .dtypes import dtype_of
 from .layers import convolve
 from .reductions import matmul
 
-__all__: list[str] = []
-
 
 def _spread(call: Call, value: int, x: int, axis: int, block: int) -> int:
     """Scales or zero points as a tensor that broadcasts with ``x``: one number, one by channel, or one by block."""

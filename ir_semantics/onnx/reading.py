@@ -21,8 +21,6 @@ from .dtypes import dtype_of, name_of
 if TYPE_CHECKING:
     from onnx import AttributeProto, ModelProto, TensorProto
 
-__all__ = ["MOST_BYTES", "attribute_value", "check_structure", "read_model", "tensor_value"]
-
 MOST_BYTES = (1 << 31) - 1
 """Bytes of a model with its external data: the most that protocol buffers can hold."""
 

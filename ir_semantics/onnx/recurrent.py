@@ -9,8 +9,6 @@ from ir_semantics.graph.ir import Attribute
 
 from .call import Call, converts
 
-__all__: list[str] = []
-
 # Names of the specification: the IR's operator, and the defaults of alpha and beta.
 _ACTIVATIONS: dict[str, tuple[str, tuple[float, ...]]] = {
     "relu": ("relu", ()),

@@ -10,8 +10,6 @@ from ir_semantics.graph import words
 
 from .call import Call, converts
 
-__all__ = ["matmul"]
-
 _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
 
 

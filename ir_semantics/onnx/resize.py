@@ -15,8 +15,6 @@ from ir_semantics.graph.types import Array, TensorType
 
 from .call import Call, converts
 
-__all__: list[str] = []
-
 MOST_POSITIONS = 1 << 16
 """Elements along a resized axis; a bound of this implementation, which computes a weight for each."""
 

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from .formats import BINARY16, BINARY32, BINARY64, BOOLEAN, NUMBER, Format, Literal
 from .terms import NotInterpreted, Scalar, interpret
 
-__all__ = ["DTYPES", "Arrays", "apply_to_arrays", "literal_of", "run_scalar"]
-
 Array = NDArray[Any]
 
 DTYPES: Mapping[str, Format] = {

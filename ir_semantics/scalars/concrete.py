@@ -22,8 +22,6 @@ from .machine import MACHINE_FAMILIES, CodeOperators, MachineExpressions, from_c
 from .operators import OPERATORS
 from .terms import NotInterpreted, Scalar, interpret
 
-__all__ = ["Concrete", "evaluate", "same_value", "show_value", "values_of"]
-
 _INTEGER_OPERATORS = frozenset({"quotient", "floor_quotient", "shift_left", "shift_right"})
 
 

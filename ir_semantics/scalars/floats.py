@@ -15,8 +15,6 @@ from fractions import Fraction
 from .formats import Format, Value
 from .operators import OPERATORS
 
-__all__ = ["decode", "encode", "float_value", "largest", "smallest"]
-
 _ROUNDED = frozenset({"add", "mul", "div", "fma"})
 _FIRST_DIGITS = 60
 _MARGIN = 6  # decimal digits by which a function's computed value may be wrong

@@ -5,23 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-__all__ = [
-    "BINARY16",
-    "BINARY32",
-    "BINARY64",
-    "BOOLEAN",
-    "INTEGERS",
-    "NUMBER",
-    "REALS",
-    "Format",
-    "Literal",
-    "Value",
-    "code_format",
-    "fixed_point",
-    "float_format",
-    "integer",
-]
-
 
 @dataclass(frozen=True)
 class Format:

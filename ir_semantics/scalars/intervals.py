@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
 
-__all__ = ["BITS", "Interval", "exp", "inverse_root", "log", "point"]
-
 BITS = 120
 MOST_EXPONENT = 1 << 12
 """Exponentials of larger numbers are not enclosed: they would have as many bits."""

@@ -18,8 +18,6 @@ from ila_lang import BOOL, Expr, Function, bv, concat, const, false, ite, true, 
 from .formats import BOOLEAN, Format, Literal, Value
 from .terms import NotInterpreted
 
-__all__ = ["MACHINE_FAMILIES", "CodeOperators", "MachineExpressions", "from_code", "to_code", "width_of"]
-
 MACHINE_FAMILIES = frozenset({"boolean", "integer", "fixed", "code"})
 
 CodeOperators = Mapping[str, Function]

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-__all__ = ["OPERATORS", "Exact", "ScalarOp"]
-
 Exact = Callable[..., Fraction | bool]
 
 

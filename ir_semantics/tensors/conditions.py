@@ -14,31 +14,6 @@ from typing import Final, TypeAlias
 
 from .index import Index, IndexLike, Quotient, index
 
-__all__ = [
-    "FALSE",
-    "TRUE",
-    "All",
-    "AtLeastZero",
-    "Condition",
-    "IsZero",
-    "OneOf",
-    "TruthOf",
-    "both",
-    "cleared",
-    "either",
-    "equal",
-    "holds",
-    "indices_of",
-    "inside",
-    "le",
-    "lt",
-    "negation",
-    "rebuild_condition",
-    "substitute_condition",
-    "truths_of",
-    "variables_of",
-]
-
 
 @dataclass(frozen=True)
 class AtLeastZero:

@@ -13,27 +13,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
-from ir_semantics.scalars.terms import BOOLEAN, NUMBER, OPERATORS, Format, Literal, Scalar, interpret
+from ir_semantics.scalars.formats import BOOLEAN, NUMBER, Format, Literal
+from ir_semantics.scalars.operators import OPERATORS
+from ir_semantics.scalars.terms import Scalar, interpret
 
 from .conditions import Condition, TruthOf, indices_of, substitute_condition, truths_of
 from .index import Index, Names
-
-__all__ = [
-    "Apply",
-    "Choice",
-    "Element",
-    "IndexValue",
-    "Number",
-    "Read",
-    "Reader",
-    "Reduce",
-    "Rule",
-    "apply_scalar",
-    "indices_of_element",
-    "literal",
-    "substitute_element",
-    "truths_of_element",
-]
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,6 @@ from .index import Index, Names
 from .numbers import Numbers, Reals
 from .terms import Tensor, operands_of
 
-__all__ = ["Data", "IllFormed", "evaluate", "shape_at"]
-
 Data = Mapping[str, NDArray[Any]]
 _BINARY = {"sum": "add", "max": "maximum", "min": "minimum"}
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
 
-__all__ = ["Index", "IndexLike", "Names", "Quotient", "divisors", "index", "product", "size"]
-
 
 @dataclass(frozen=True)
 class Quotient:

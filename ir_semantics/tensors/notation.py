@@ -24,8 +24,6 @@ from ir_semantics.scalars.terms import Scalar, exp, text_of, variable
 
 from .index import Index, index
 
-__all__ = ["notation"]
-
 _USUAL = {"strides": 1, "dilations": 1, "pads": 0, "groups": 1, "correlate": True, "count_include_pad": False}
 _REPEATED = ("broadcast", "fill", "number")
 _EXP, _QUOTIENT = exp(variable("x")), variable("x") / variable("y")

@@ -15,22 +15,8 @@ from fractions import Fraction
 from typing import Any, Protocol, TypeAlias
 
 from ir_semantics.scalars.floats import float_value, round_to
-from ir_semantics.scalars.formats import BINARY32
-from ir_semantics.scalars.terms import OPERATORS, Literal
-
-__all__ = [
-    "Binary32",
-    "DivisionByZero",
-    "Enclosure",
-    "NoValue",
-    "Numbers",
-    "RealNumber",
-    "Reals",
-    "Undefined",
-    "apart",
-    "fraction_of",
-    "text_of",
-]
+from ir_semantics.scalars.formats import BINARY32, Literal
+from ir_semantics.scalars.operators import OPERATORS
 
 _FRACTION = re.compile(r"-?[0-9]{1,2000}(/[1-9][0-9]{0,1999})?")
 """What ``str`` makes of fractions, with as many digits as take no time; no exponents, which a file may choose."""

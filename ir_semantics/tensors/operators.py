@@ -16,22 +16,6 @@ from .elements import Choice, Element, IndexValue, Reader, apply_scalar, literal
 from .index import Index, IndexLike, Names, index, product, size
 from .terms import Tensor, make, require_axes
 
-__all__ = [
-    "broadcast",
-    "concat",
-    "expand_scalar",
-    "fill",
-    "map_",
-    "number",
-    "pad",
-    "reshape",
-    "reverse",
-    "slice_",
-    "transpose",
-    "upsample",
-    "where",
-]
-
 Value = Tensor | Fraction | int | float
 
 

@@ -18,19 +18,6 @@ from .index import Index, IndexLike, Names, index, product
 from .operators import broadcast, map_
 from .terms import Tensor, make, require_axes
 
-__all__ = [
-    "avg_pool",
-    "conv",
-    "cumsum",
-    "dot",
-    "matmul",
-    "max_pool",
-    "mean",
-    "patches",
-    "reduce",
-    "softmax",
-]
-
 ZERO = Number(Fraction(0))
 _UNIT = {"sum": ZERO, "max": Number(float("-inf")), "min": Number(float("inf"))}
 _BINARY = {"sum": "add", "max": "maximum", "min": "minimum"}

@@ -14,8 +14,6 @@ from .elements import Apply, Element, IndexValue, Number, Reader, Reduce
 from .index import Index, Names
 from .terms import Tensor, make, require_axes
 
-__all__ = ["arg_extremum", "gather", "gather_elements"]
-
 LEAST = Number(float("-inf"))
 
 

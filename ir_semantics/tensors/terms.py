@@ -16,8 +16,6 @@ from .elements import Element, Number, Read, Reader, Rule
 from .index import Index, IndexLike, Names, index, size
 from .notation import notation
 
-__all__ = ["Shape", "Tensor", "element_of", "input_", "make", "operands_of", "require_axes", "shape", "well_formed"]
-
 Shape = tuple[Index, ...]
 
 

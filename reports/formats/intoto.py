@@ -10,8 +10,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["PREDICATE_TYPE", "STATEMENT_TYPE", "statement_text"]
-
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 """The type of every Statement of that version, fixed by the in-toto attestation framework."""
 

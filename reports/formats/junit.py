@@ -12,8 +12,6 @@ from collections.abc import Sequence
 
 from reports.outcomes import NOT_RUN, ProofOutcome
 
-__all__ = ["junit_text"]
-
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold, escaped or not (production 2, Char)."""
 

@@ -14,8 +14,6 @@ from urllib.parse import quote
 
 from reports.outcomes import NOT_RUN, ProofOutcome, tally
 
-__all__ = ["SARIF_SCHEMA", "sarif_text"]
-
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 """Where OASIS publishes the schema of the form."""
 

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from reports.outcomes import ProofOutcome, tally
 
-__all__ = ["summary_text"]
-
 _MANY = {"rule": "rewrite rules", "lemma": "lemmas"}
 """Kinds of claims of which there are hundreds: counted, where they are as expected."""
 

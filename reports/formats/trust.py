@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from ila_lang.mapping import TensorMapping
 from ila_lang.text.portable import functions_of
 
-__all__ = ["trust_entry", "trust_report"]
-
 _HEADING = """\
 What the theorems rest on, one by one.
 assumption: a sentence that no solver checks.  start: state that is taken as known before the program.

@@ -19,22 +19,6 @@ from reports.certificate import CertificateError, parse_certificate
 from reports.outcomes import NOT_RUN, ProofOutcome
 from reports.store import certificate_problems
 
-__all__ = [
-    "EQUALITIES",
-    "INTERPRETATIONS",
-    "METHODS",
-    "MOST_OBLIGATIONS",
-    "VERDICTS",
-    "CertificateView",
-    "ClaimView",
-    "Comparison",
-    "InvariantView",
-    "ObligationGroup",
-    "Window",
-    "claim_view",
-    "window_of",
-]
-
 VERDICTS: Mapping[str, tuple[str, str]] = {
     "PROVED": (
         "Holds for all sizes in the claim's size domain, all inputs and all initial states: every obligation got its "

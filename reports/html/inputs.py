@@ -11,19 +11,6 @@ from typing import Any
 
 from ila_lang.text.files import FileRefused, read_at_most
 
-__all__ = [
-    "CAMPAIGN_FILES",
-    "CAMPAIGN_SCHEMA",
-    "CampaignRecord",
-    "Cell",
-    "ErrorSummary",
-    "InputError",
-    "Scaling",
-    "read_campaign",
-    "read_campaigns",
-    "read_scaling",
-]
-
 CAMPAIGN_SCHEMA = "ilaverify-campaign-1"
 """The version of campaigns' files that is read; ``ilaverify campaign -o DIR`` writes it."""
 

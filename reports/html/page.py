@@ -22,8 +22,6 @@ from .claims import VERDICTS, ClaimView, Comparison, claim_view
 from .inputs import CampaignRecord, Scaling
 from .plots import histogram_plot, percent, scaling_plot, style_sheet, swatch
 
-__all__ = ["html_page"]
-
 SIGNS: Mapping[str, str] = {
     "PROVED": "✓", "REFUTED": "✗", "UNKNOWN": "?", "VACUOUS": "∅", "ERROR": "!", NOT_RUN: "–",
 }  # fmt: skip

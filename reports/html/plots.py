@@ -19,17 +19,6 @@ from numpy.typing import NDArray
 
 from .inputs import Scaling
 
-__all__ = [
-    "SERIES",
-    "error_bins",
-    "histogram_picture",
-    "histogram_plot",
-    "percent",
-    "scaling_plot",
-    "style_sheet",
-    "swatch",
-]
-
 SERIES = 6
 """The number of colours and markers; further series reuse them."""
 

@@ -13,12 +13,10 @@ from collections.abc import Iterator
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
 
-from .catalogue import LEMMAS, RULES
+from .catalogue import LEMMAS
 from .document import DOCUMENT, updated
 from .lemmas.lemma import prove_lemma
-from .lemmas.real_rules import prove_rule
-
-__all__ = ["main"]
+from .lemmas.real_rules import RULES, prove_rule
 
 _UNPROVED, _BAD_USAGE = 1, 64
 

@@ -23,8 +23,6 @@ from .derivations.machines import CONVOLUTIONS
 from .derivations.norm import ATTENTION, LAYER_NORM
 from .derivations.recurrence import over_time
 
-__all__ = ["FLOAT_ERROR", "attention", "convolution", "layer_norm", "linear", "pooling", "recurrent"]
-
 Reals = NDArray[np.float64]
 
 FLOAT_ERROR = 2.0**-34

@@ -24,8 +24,6 @@ from .derivations.calculus import Operator
 from .kernel.judgements import Judgement, Theorem, amount, indices_of, text_of
 from .kernel.readings import READINGS, Term
 
-__all__ = ["Data", "beyond", "require_data", "survey_bound"]
-
 RUNS, MOST_TRIES = 12, 60
 EXTENTS = (1, 2, 3)
 BIASES = 8

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .derivations.operators import OPERATORS
 from .lemmas import activations, codes, machine
 from .lemmas.lemma import Lemma
-from .lemmas.real_rules import RULES
-
-__all__ = ["LEMMAS", "OPERATORS", "RULES"]
 
 LEMMAS: Mapping[str, Lemma] = {lemma.name: lemma for lemma in (*codes.LEMMAS, *activations.LEMMAS, *machine.LEMMAS)}
 """Lemmas on primitives by name."""

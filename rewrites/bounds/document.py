@@ -8,15 +8,15 @@ from pathlib import Path
 
 from ila_lang.text.portable import digest
 
-from .catalogue import LEMMAS, OPERATORS, RULES
+from .catalogue import LEMMAS
 from .derivations.calculus import Operator
 from .derivations.flexasr import STEPS
+from .derivations.operators import OPERATORS
 from .derivations.recurrence import over_time
 from .kernel.formula import number_text
 from .kernel.judgements import text_of
 from .kernel.laws import AXIOMS
-
-__all__ = ["DOCUMENT", "PARTS", "updated"]
+from .lemmas.real_rules import RULES
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "numerics.md"
 _SHORT = 110

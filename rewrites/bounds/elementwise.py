@@ -27,8 +27,6 @@ from .kernel.judgements import Condition, Step, renamed
 from .kernel.readings import READINGS, Term
 from .kernel.replay import alone
 
-__all__ = ["Bounded", "Given", "bound_elements", "bound_ranges", "evaluate"]
-
 Reals: TypeAlias = NDArray[np.float64]
 
 

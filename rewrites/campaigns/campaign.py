@@ -24,8 +24,6 @@ from .definition import Campaign, Example, Skip, Violation
 from .shrink import Shrunk, shrink_arrays
 from .statistics import Margins, Sample, Statistics, margins_of, sample_of, skipped_reasons, statistics_of
 
-__all__ = ["CampaignError", "CampaignResult", "Finding", "Progress", "run_campaign"]
-
 SEED_DIGITS = 11
 """Digits of base 64 in a data seed.
 

@@ -14,22 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Arrays",
-    "Campaign",
-    "Example",
-    "Margin",
-    "Outcome",
-    "Skip",
-    "Violation",
-    "compare",
-    "data_generator",
-    "first_violation",
-    "in_range",
-    "outside_bound",
-    "show_range",
-]
-
 Arrays = Mapping[str, NDArray[Any]]
 """Tensors by name: float64 for real data, int64 for integers."""
 

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HEAVY", "INTEGERS", "NORMAL", "REAL", "UNIFORM", "draw_integers", "draw_real"]
-
 UNIFORM, NORMAL, HEAVY = "uniform", "normal", "heavy"
 
 REAL: Mapping[str, str] = {

@@ -17,8 +17,6 @@ from reports.certificate import write_atomically
 from .campaign import Finding
 from .definition import Campaign, Example
 
-__all__ = ["SCHEMA", "ExampleFileError", "read_example", "write_example"]
-
 SCHEMA = "ilaverify-example-1"
 """Version of the format."""
 

@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 
 from .definition import Arrays, Campaign, Example, Skip, Violation
 
-__all__ = ["RUNS", "Shrunk", "shrink_arrays"]
-
 RUNS = 400
 """Examples that shrinking may run."""
 SIGNIFICANT_BITS = (1, 2, 4, 8)

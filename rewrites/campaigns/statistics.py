@@ -18,17 +18,6 @@ from numpy.typing import NDArray
 
 from .definition import Example, Margin, Outcome, Skip
 
-__all__ = [
-    "Margins",
-    "Sample",
-    "Statistics",
-    "margins_of",
-    "relative_error",
-    "sample_of",
-    "skipped_reasons",
-    "statistics_of",
-]
-
 
 def relative_error(result: NDArray[np.float64], reference: NDArray[np.float64]) -> float:
     """||result - reference||_F / ||reference||_F of two tensors of one shape.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["ADVICE", "METHODS", "advice_for"]
-
 METHODS = frozenset({"bmc", "chc", "hash"})
 """The methods that give such reasons."""
 

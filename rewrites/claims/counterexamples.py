@@ -10,8 +10,6 @@ from bmc.counterexample import Counterexample
 from bmc.unroll import Cell
 from ila_lang import canonical_text
 
-__all__ = ["counterexample_from_text", "counterexample_text"]
-
 _FIELDS: Mapping[str, Any] = {
     "mapping": str, "sizes": dict, "shape": (list, type(None)), "initial": list, "row": int, "column": int,
     "device": int, "ir": int, "shown": list, "differing": int, "elements": int, "error": str,

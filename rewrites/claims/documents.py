@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from ila_lang import canonical_text
 
-__all__ = ["array_json", "array_value", "document", "read_document", "value_json", "value_of"]
-
 _FRACTION = re.compile(r"-?\d+/\d+")
 _FLOAT = re.compile(r"float (?P<text>-?(inf|nan|0x[01]\.[0-9a-f]+p[+-]\d+))")
 

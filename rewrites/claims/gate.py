@@ -30,8 +30,6 @@ from reports.store import ProofStore, certificate_problems, key_of
 from reports.subjects import Entry, Subject
 from smt_encodings.claims import Claim, Status
 
-__all__ = ["Admission", "Gate", "Recheck", "open_gate"]
-
 Recheck = Iterable[str]
 """Solvers that answer all obligations again, such as ``("cvc5",)``; none by default."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["bound_name", "joint_name", "slug"]
-
 
 def slug(text: str) -> str:
     """A name made of lower-case letters, digits and hyphens.

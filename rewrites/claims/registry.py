@@ -10,8 +10,9 @@ from chc.tensor_rules.rule import Kind
 from chc.token_order.family import DOUBLE, SINGLE
 from ila_lang.extensions import ExtensionError
 from reports.subjects import Entry, Subject
-from rewrites.bounds.catalogue import LEMMAS, OPERATORS
-from rewrites.bounds.catalogue import RULES as ERROR_RULES
+from rewrites.bounds.catalogue import LEMMAS
+from rewrites.bounds.derivations.operators import OPERATORS
+from rewrites.bounds.lemmas.real_rules import RULES as ERROR_RULES
 from rewrites.rules.rule_set import RULE_SETS
 from smt_encodings.claims import Status
 
@@ -21,8 +22,6 @@ from .subjects.numerics import ErrorRuleSubject, LemmaSubject
 from .subjects.scalar import ScalarSubject
 from .subjects.tensor import TensorSubject
 from .subjects.tokens import TokenSubject
-
-__all__ = ["entries", "slug"]
 
 
 def entries() -> Mapping[str, Entry]:

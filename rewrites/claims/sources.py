@@ -13,8 +13,6 @@ from typing import Any
 from ila_lang.extensions import guest_modules
 from reports.method_code import installed
 
-__all__ = ["code_digest", "meaning_digest", "place_of", "text_digest"]
-
 
 def text_digest(*texts: str) -> str:
     """SHA-256 of texts, each with its length."""

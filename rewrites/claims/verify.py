@@ -14,8 +14,6 @@ from smt_encodings.runs import surviving
 
 from .method import AUTO, METHODS, Method, Parameters, shape_of
 
-__all__ = ["chosen_method", "counterexample_of", "regenerate", "verify", "verify_with"]
-
 Progress = Callable[[Obligation], None]
 
 

@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from smt_encodings.claims import Claim, Verdict
 
-__all__ = ["named", "trust_lines", "with_name"]
-
 
 def named(claim: Claim, name: str) -> Claim:
     """The claim under the name by which it is known."""

@@ -13,8 +13,6 @@ from typing import TypeAlias
 from .explanation import Chain, Congruence, Explanation, Line, Rule, RuleApplication, Step, Substitution
 from .terms import EGraphError, Term
 
-__all__ = ["Sides", "check_explanation", "check_steps"]
-
 Sides: TypeAlias = Callable[[Rule, Substitution[Term]], tuple[Term, Term]]
 """The left and the right side of a rule under a substitution."""
 

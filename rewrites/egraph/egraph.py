@@ -19,8 +19,6 @@ from .equivalence import Equivalence
 from .explanation import Chain, Congruence, Explanation, Line, Rule, RuleApplication, Substitution
 from .terms import EGraphError, Symbol, Term, term
 
-__all__ = ["Analysis", "EGraph", "ENode"]
-
 
 class Analysis(Protocol):
     """Facts about e-classes, kept up to date while classes grow and merge.

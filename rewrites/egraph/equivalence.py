@@ -12,8 +12,6 @@ from typing import Generic, TypeVar
 
 from .terms import EGraphError
 
-__all__ = ["Edge", "Equivalence"]
-
 R = TypeVar("R")
 
 

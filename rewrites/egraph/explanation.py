@@ -15,8 +15,6 @@ from typing import Generic, TypeAlias, TypeVar
 
 from .terms import EGraphError, Term, term
 
-__all__ = ["Chain", "Congruence", "Explanation", "Line", "Rule", "RuleApplication", "Step", "Substitution"]
-
 T = TypeVar("T")
 U = TypeVar("U")
 

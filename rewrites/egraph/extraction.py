@@ -15,8 +15,6 @@ from .search import solve
 from .selection import Option, Problem, union
 from .terms import EGraphError
 
-__all__ = ["Cost", "Extraction", "extract"]
-
 Cost: TypeAlias = Callable[[EGraph, ENode], int | None]
 """What an e-node costs, its operands left out: not negative, or None where it must not be chosen.
 

@@ -14,8 +14,6 @@ from .checker import Sides, check_explanation
 from .explanation import Explanation
 from .terms import EGraphError, Symbol, Term, term
 
-__all__ = ["check_graphs", "terms_of"]
-
 
 def terms_of(graph: Graph) -> list[Term]:
     """The terms of a graph's nodes, in their order; raises EGraphError where an operand is no earlier node."""

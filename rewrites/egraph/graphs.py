@@ -14,8 +14,6 @@ from .explanation import Explanation
 from .extraction import Extraction
 from .terms import EGraphError, Symbol
 
-__all__ = ["Network", "explain_outputs", "from_graph", "to_graph", "typing"]
-
 
 @dataclass(frozen=True)
 class Network:

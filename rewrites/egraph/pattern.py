@@ -15,24 +15,6 @@ from .egraph import EGraph, ENode
 from .explanation import Substitution
 from .terms import EGraphError, Symbol, Term, identity, term
 
-__all__ = [
-    "Bindings",
-    "Bound",
-    "Computed",
-    "Lookup",
-    "Maker",
-    "Missing",
-    "Operator",
-    "Pattern",
-    "TermMaker",
-    "Typing",
-    "Variable",
-    "build",
-    "matches",
-    "operator",
-    "variables",
-]
-
 T = TypeVar("T")
 
 Typing: TypeAlias = Callable[[str, Sequence[Hashable], tuple[tuple[str, Hashable], ...]], Hashable]

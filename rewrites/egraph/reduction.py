@@ -16,8 +16,6 @@ from __future__ import annotations
 from .selection import Option, Problem, bits, union
 from .terms import EGraphError
 
-__all__ = ["components", "necessary", "reduced"]
-
 MOST_OPTIONS = 64
 """Options of a class up to which another class becomes part of it. A bound of this implementation, against products."""
 

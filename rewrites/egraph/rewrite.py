@@ -17,8 +17,6 @@ from .explanation import Rule, Substitution
 from .pattern import Bindings, Maker, Operator, Pattern, TermMaker, Typing, build, matches, variables
 from .terms import EGraphError, Term
 
-__all__ = ["PatternRewrite", "Rewrite", "sides_of"]
-
 T = TypeVar("T")
 
 

@@ -20,8 +20,6 @@ from .pattern import Lookup, Missing
 from .rewrite import Rewrite
 from .terms import EGraphError, identity
 
-__all__ = ["Limits", "RuleStatistics", "Saturation", "Stop", "saturate"]
-
 Match: TypeAlias = "tuple[Rewrite, Substitution[int]]"
 """A rewrite, and the substitution under which it applies."""
 

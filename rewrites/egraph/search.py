@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from .reduction import components, necessary, reduced
 from .selection import Option, Problem, Selection, bits, greedy, improved, union
 
-__all__ = ["Solution", "branch_and_bound", "solve"]
-
 
 @dataclass(frozen=True)
 class Solution:

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 
 from .terms import EGraphError
 
-__all__ = ["Option", "Problem", "Selection", "bits", "cost_of", "greedy", "improved", "union"]
-
 
 @dataclass(frozen=True)
 class Option:

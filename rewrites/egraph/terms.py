@@ -11,8 +11,6 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Final
 from weakref import WeakValueDictionary
 
-__all__ = ["EGraphError", "Symbol", "Term", "identity", "term"]
-
 
 class EGraphError(ValueError):
     """A wrong use of the e-graph, or a proof that is none; the message says what must hold and what was given."""

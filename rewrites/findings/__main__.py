@@ -12,8 +12,6 @@ from pathlib import Path
 
 from . import FINDERS, Finding, NotFound, section, updated
 
-__all__ = ["main"]
-
 _NOT_FOUND, _BAD_USAGE = 1, 64
 
 

@@ -6,8 +6,6 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Finding", "NotFound", "require", "section", "table", "updated"]
-
 BEGIN = "<!-- begin: written by python -m rewrites.findings --write docs/reference/findings.md -->"
 END = "<!-- end -->"
 

@@ -26,8 +26,6 @@ from rewrites.mappings.flexasr.operations import attention, recurrent
 from .finding import Finding, require, table
 from .queries import prove, smallest_counterexample
 
-__all__ = ["affected_inputs", "attention_wraps", "lstm_errors", "saturation_sign", "weights_of_equal_scores"]
-
 Reals = NDArray[np.float64]
 
 TODAY, BEFORE = FlexAsrOptions(), FlexAsrOptions(saturation="pre2022")

@@ -17,23 +17,13 @@ from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.layout import LANES, LARGE_BASE, PE_COUNT, Region, Start, register_address
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.options import RECORDED_SIMULATOR, FlexAsrOptions
-from accel_models.flexasr.program import ProgramError, parse_program, run
+from accel_models.flexasr.program import parse_program, run
 from accel_models.flexasr.units.gb_control import Mode
+from accel_models.mmio_program import ProgramError
 from ila_lang import Machine
 
 from .finding import Finding, NotFound, require, table
 from .search import simplest
-
-__all__ = [
-    "Setup",
-    "backward",
-    "final_buffer",
-    "odd_timesteps",
-    "padding_vectors",
-    "program_text",
-    "smallest",
-    "stride",
-]
 
 RTL = FlexAsrOptions()
 _BUFFER = "gb_core_large_buffer"

@@ -18,33 +18,6 @@ from .hlscnn_layers import CODES, Layer, Words, differs, layers, operands, repla
 from .queries import prove, smallest_counterexample
 from .search import simplest
 
-__all__ = [
-    "DEFAULT",
-    "FAULTS",
-    "FINDERS",
-    "SATURATE",
-    "VALID",
-    "borders",
-    "channels_permuted",
-    "exchanged",
-    "fault",
-    "faults",
-    "last_tap",
-    "leak",
-    "leaking",
-    "leaking_layer",
-    "missing_bias",
-    "negative_layer",
-    "negative_outputs",
-    "order",
-    "order_layer",
-    "order_matters",
-    "reached",
-    "reached_by_any",
-    "two_blocks",
-    "without_bias",
-]
-
 DEFAULT = HlscnnOptions()
 VALID = HlscnnOptions(coordinates="valid")
 SATURATE = HlscnnOptions(overflow="saturate")

@@ -28,25 +28,12 @@ from accel_models.hlscnn.layout import (
 )
 from accel_models.hlscnn.model import hlscnn
 from accel_models.hlscnn.options import HlscnnOptions
-from accel_models.hlscnn.program import ProgramCommand, drive
+from accel_models.hlscnn.program import drive
+from accel_models.mmio_program import ProgramCommand
 from ila_lang import Machine
 from rewrites.mappings.hlscnn.operations import packed
 
 from .finding import require
-
-__all__ = [
-    "BYTES",
-    "CODES",
-    "Layer",
-    "Words",
-    "differs",
-    "layers",
-    "operands",
-    "program_of",
-    "replayed",
-    "run_layer",
-    "shown",
-]
 
 Words = dict[tuple[int, int], int]
 """Signed words of SPAD1 that are not 0, by (entry from the output's base on, lane)."""

@@ -18,8 +18,6 @@ from smt_encodings.solvers import z3 as solver_z3
 
 from .finding import NotFound, require
 
-__all__ = ["prove", "smallest_counterexample"]
-
 TIMEOUT = 60.0
 """Seconds per solver and question; each question takes less than 3 s."""
 

@@ -17,8 +17,6 @@ try:
 except ImportError:  # older versions do not read source text
     providers = None  # type: ignore[assignment]
 
-__all__ = ["simplest"]
-
 T = TypeVar("T")
 
 _HOOK = "_get_local_constants"  # of Hypothesis

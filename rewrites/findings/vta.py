@@ -33,20 +33,6 @@ from .vta_programs import (
     text,
 )
 
-__all__ = [
-    "FINDERS",
-    "HARMLESS",
-    "SHIFTS",
-    "indices",
-    "late_results",
-    "multiplication",
-    "padded_rows",
-    "reset",
-    "shift",
-    "stale",
-    "zero_iterations",
-]
-
 _Programs = st.SearchStrategy[Any]
 
 HARMLESS: _Programs = st.lists(

@@ -31,23 +31,6 @@ from ila_lang import CommandError, Machine
 
 from .search import simplest
 
-__all__ = [
-    "ACCUMULATORS",
-    "alu",
-    "alus",
-    "difference",
-    "gemms",
-    "loads_inputs",
-    "loads_of_acc",
-    "outputs",
-    "padded_loads",
-    "programs",
-    "repeating",
-    "shows_inputs",
-    "striding",
-    "text",
-]
-
 ACCUMULATORS = (3, -5, 100, 1 << 20, -(1 << 20), 16, 17, 31)
 """The contents of DRAM for LOADs of ACC, by element; all lanes hold the same."""
 

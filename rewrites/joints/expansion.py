@@ -23,8 +23,6 @@ from ir_semantics.tensors.terms import Tensor
 
 from .instruction import Unread
 
-__all__ = ["Structure", "expanded", "structure_of", "valued"]
-
 Structure: TypeAlias = "tuple[Any, ...]"
 """A node: its operator, the structures of its operands, and attributes; inputs by position, constants by value."""
 

@@ -11,8 +11,6 @@ from ir_semantics.tensors.terms import Shape
 
 from .instruction import Unread
 
-__all__ = ["Indices", "digits"]
-
 
 class Indices:
     """Reads indices over variables that are known; ``premise`` is what sizes must satisfy so that they are as read."""

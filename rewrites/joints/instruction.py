@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from ila_lang import Expr, Fragment, Kernel, substitute
 from ila_lang.language.kernel import Command
 
-__all__ = ["Called", "Unread", "called"]
-
 
 class Unread(ValueError):
     """Something that is not read as a tensor term; the message says what."""

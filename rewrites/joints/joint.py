@@ -21,7 +21,7 @@ from ir_semantics.tensors.conditions import both, holds
 from ir_semantics.tensors.evaluate import shape_at
 from ir_semantics.tensors.index import Index, IndexLike
 from ir_semantics.tensors.terms import Tensor, well_formed
-from rewrites.bounds.kernel.readings import ANY, Term
+from rewrites.bounds.kernel.readings import Term
 from rewrites.mappings.claim import MappingClaim
 from smt_encodings.claims import Equality
 
@@ -30,8 +30,6 @@ from .instruction import Called, called
 
 if TYPE_CHECKING:
     from .kernel import KernelReading
-
-__all__ = ["ANY", "Joint"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,8 +30,6 @@ from .indices import digits
 from .instruction import Called, Unread
 from .words import ZERO, Data, Words, added
 
-__all__ = ["KernelReading", "Run"]
-
 MOST_WRITTEN_OUT = 64
 BEYOND = "beyond"
 """The input that words beyond what lies in a memory are read from: of these nothing is known."""

@@ -15,8 +15,6 @@ from smt_encodings.printer import script
 
 from .instruction import Unread
 
-__all__ = ["obligations", "operands_of"]
-
 GROUP = "readings"
 
 

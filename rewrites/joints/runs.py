@@ -36,8 +36,6 @@ from .joint import Joint
 from .kernel import Run
 from .words import Data
 
-__all__ = ["difference"]
-
 POINTS, MOST_ELEMENTS = 6, 600
 Arrays = Mapping[str, NDArray[np.object_]]
 

@@ -21,8 +21,6 @@ from .indices import Indices
 from .instruction import Unread
 from .readings import operands_of
 
-__all__ = ["ZERO", "Data", "Words", "added"]
-
 INTEGER = "integer"
 """The form of words that are signed integers in one unit."""
 _FORMS = dict.fromkeys(("byte", "accumulator", "immediate"), INTEGER)

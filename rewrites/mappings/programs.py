@@ -19,8 +19,6 @@ from ila_lang.templates.instance import Template, run_columns
 
 from .claim import MappingClaim
 
-__all__ = ["DeviceProgram", "filled", "signed_codes", "template_of"]
-
 Result = TypeVar("Result")
 TEMPLATES = 64
 """The number of templates that are cached."""

@@ -16,8 +16,6 @@ from chc.scalar_rules.rule import TableEntry
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
 
-__all__ = ["DOCUMENT", "SOURCES", "entries", "expected", "line", "main", "with_table"]
-
 SOURCES: Mapping[str, str] = {
     "scalars": "rewrites.rules.scalar.catalogue",
     "tensors": "rewrites.rules.tensor.catalogue",

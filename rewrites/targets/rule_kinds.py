@@ -19,8 +19,6 @@ from .flexasr.backend import BACKEND as FLEXASR
 from .hlscnn.backend import BACKEND as HLSCNN
 from .vta.backend import BACKEND as VTA
 
-__all__ = ["DOCUMENT", "Count", "counts", "main", "table", "with_table"]
-
 DOCUMENT = Path(__file__).parents[2] / "docs" / "explanation" / "chains.md"
 _BEGIN, _END = (
     "<!-- rules by kind: written by python -m rewrites.targets.rule_kinds -->",

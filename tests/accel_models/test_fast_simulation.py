@@ -25,8 +25,8 @@ from accel_models.flexasr.options import RECORDED_SIMULATOR, FlexAsrOptions
 from accel_models.hlscnn.config import INPUT_SIZE, KERNEL_SIZE, OUTPUT_SIZE, channel_word
 from accel_models.hlscnn.layout import SOC_BASE, SPAD0_BASE, SPAD1_BASE, Register
 from accel_models.hlscnn.layout import register_address as hlscnn_address
-from accel_models.hlscnn.model import MASTER, HlscnnOptions, hlscnn
-from accel_models.hlscnn.options import Rounding
+from accel_models.hlscnn.model import hlscnn
+from accel_models.hlscnn.options import MASTER, HlscnnOptions, Rounding
 from accel_models.vta.isa import (
     ENCODINGS,
     Alu,

@@ -10,7 +10,8 @@ import pytest
 
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.options import FlexAsrOptions
-from accel_models.hlscnn.model import MASTER, hlscnn
+from accel_models.hlscnn.model import hlscnn
+from accel_models.hlscnn.options import MASTER
 from accel_models.vta.model import vta
 from accel_models.vta.options import PRESETS
 from ila_lang import Expr, Function, Ila, const, var

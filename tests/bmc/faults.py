@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from accel_models.flexasr.config import LARGE_MANAGER_WORD, UNIT_WORD
-from accel_models.flexasr.model import FlexAsrOptions, _build
+from accel_models.flexasr.model import _build
 from accel_models.flexasr.numerics import adpfloat_max
+from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, concat, const, free_variables, ite, substitute
 from ila_lang.language.kernel import Command, For, Statement, Store
 from ila_lang.mapping import SizeError, TensorMapping

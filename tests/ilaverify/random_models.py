@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["STYLES", "Model", "numbers", "random_models"]
-
 STYLES = ("whole", "normal", "constant", "zeros", "huge", "tiny", "spike", "sparse", "mixed", "halves")
 """Ways to draw numbers; whole numbers are -2 .. 2, so that sums of products of them are exact."""
 

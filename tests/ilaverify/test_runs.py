@@ -25,7 +25,8 @@ from chc.token_order.replay import Counterexample
 from ila_lang import Expr, bv, ite, primitive
 from ilaverify import refutations
 from ilaverify.cli import main
-from ir_semantics.scalars.terms import apply, constant, integer, variable
+from ir_semantics.scalars.formats import integer
+from ir_semantics.scalars.terms import apply, constant, variable
 from ir_semantics.tensors.index import size
 from ir_semantics.tensors.operators import slice_
 from ir_semantics.tensors.terms import input_

@@ -16,7 +16,8 @@ import jsonschema
 import pytest
 
 import chc.mapping.prove
-from accel_models.flexasr.model import FlexAsrOptions, _build
+from accel_models.flexasr.model import _build
+from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import Expr, bv, const, primitive, var
 from ila_lang.mapping import Reduction
 from ila_lang.text.files import FileRefused

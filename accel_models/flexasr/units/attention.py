@@ -19,8 +19,6 @@ from ila_lang import Expr, Ila, Kernel, concat, const, ite
 
 from .matrix import Matrix, Row, at_least_one
 
-__all__ = ["MASKED", "SOFTMAX", "attention", "attention_starts"]
-
 SOFTMAX = 7  # entry of the small buffer's manager: scores, and then weights
 MASKED = -64 << 20 & 0xFFFFFFFF  # -64.0 in Q12.20, in place of a score of exactly 0
 _LEAST = -1 << 30 & 0xFFFFFFFF  # where the search for the maximum begins

@@ -14,8 +14,6 @@ from .pe_act import act_ends, act_pops, pe_acts
 from .pe_core import core_ends, core_pushes, pe_cores
 from .processing_elements import MANAGERS, of_pe
 
-__all__ = ["Mode", "gb_control", "gb_control_starts"]
-
 
 class Mode:
     """Modes of GBControl; higher ones work on timestep 0 of the large buffer at every step."""

@@ -12,8 +12,6 @@ from ila_lang import Expr, Ila, Kernel, const, ite
 
 from .matrix import Matrix, at_least_one
 
-__all__ = ["layer_reduce", "layer_reduce_starts"]
-
 
 def layer_reduce_starts(ila: Ila, options: FlexAsrOptions) -> Expr:
     """The condition under which a start has an effect."""

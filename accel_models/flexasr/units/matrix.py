@@ -8,8 +8,6 @@ from accel_models.flexasr.layout import SMALL_VECTORS, byte_address, vector_addr
 from accel_models.flexasr.terms import select
 from ila_lang import Expr, Ila, concat, const, ite
 
-__all__ = ["Matrix", "Row", "at_least_one"]
-
 
 class Matrix:
     """The matrix in the large buffer that a unit's memory_index names, with the unit's num_vector vectors.

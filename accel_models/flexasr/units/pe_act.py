@@ -20,8 +20,6 @@ from ila_lang import Expr, Function, Ila, Kernel, all_of, concat, const, ite
 
 from .processing_elements import PORT_BITS, of_pe
 
-__all__ = ["INSTRUCTIONS", "MicroOp", "act_ends", "act_pops", "compress", "pe_acts"]
-
 INSTRUCTIONS = 32  # places for micro-instructions
 
 

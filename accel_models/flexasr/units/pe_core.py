@@ -12,8 +12,6 @@ from ila_lang import Expr, Ila, Kernel, all_of, concat, const, ite
 
 from .processing_elements import MANAGERS, PORT_BITS, of_manager, of_pe
 
-__all__ = ["core_ends", "core_pushes", "pe_cores"]
-
 VALID = "rnn_layer_sizing_is_valid"
 
 

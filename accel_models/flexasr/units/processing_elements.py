@@ -26,8 +26,6 @@ from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.terms import select
 from ila_lang import Expr, Ila, concat, const
 
-__all__ = ["MANAGERS", "PORT_BITS", "of_manager", "of_pe", "pe_instructions", "pe_memories"]
-
 MANAGERS = ("first", "second")
 PORT_BITS = 9  # at most 255 outputs of two managers in a run
 

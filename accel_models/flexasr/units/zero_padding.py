@@ -11,8 +11,6 @@ from ila_lang import Ila, Kernel, const, ite
 
 from .matrix import Matrix, at_least_one
 
-__all__ = ["zero_padding"]
-
 
 def zero_padding(ila: Ila, options: FlexAsrOptions) -> Kernel:
     """Clears the unit's vectors of timesteps num_timestep_1 up to, but without, num_timestep_2.

@@ -15,8 +15,6 @@ from accel_models.vta.options import VtaOptions
 from accel_models.vta.scratchpads import DRAM_BITS, SCRATCHPADS, Scratchpad
 from accel_models.vta.transfers import one_row, padded, scratchpad
 
-__all__ = ["Footprint", "footprints", "known_uops"]
-
 Intervals = tuple[tuple[int, int], ...]
 
 

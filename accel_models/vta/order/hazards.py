@@ -27,8 +27,6 @@ from accel_models.vta.options import HLS, VtaOptions
 from .footprint import footprints
 from .schedule import decode_program, describe, report_deadlock, require_finish, waits
 
-__all__ = ["Problem", "check_tokens", "happens_before", "token_events", "token_run"]
-
 
 @dataclass(frozen=True)
 class Problem:

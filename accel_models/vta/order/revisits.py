@@ -23,8 +23,6 @@ from .footprint import known_uops
 from .hazards import Problem
 from .schedule import decode_program, describe
 
-__all__ = ["check_revisits", "first_revisit"]
-
 DEPTH = SCRATCHPADS[MemoryId.ACC].depth
 Iteration = tuple[int, int, int]  # y, x, and the micro-op's number
 

@@ -26,19 +26,6 @@ from accel_models.vta.options import HLS, VtaOptions
 from ila_lang import CommandError
 from ila_lang import Instruction as IlaInstruction
 
-__all__ = [
-    "Device",
-    "Policy",
-    "decode_program",
-    "describe",
-    "fixed",
-    "report_deadlock",
-    "require_finish",
-    "run_instructions",
-    "shuffled",
-    "waits",
-]
-
 Policy = Callable[[Sequence[Unit]], Unit]
 """Chooses one of the modules that can go on."""
 

@@ -18,8 +18,6 @@ from smt_encodings.polynomials import difference_of, expand, polynomial_term
 from .ranges import Decide
 from .steps import Step
 
-__all__ = ["equality_steps"]
-
 
 def equality_steps(hypotheses: Sequence[FNode], left: FNode, right: FNode, decide: Decide) -> list[Step] | None:
     """Steps that prove ``left = right``; None where they are not found."""

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from ila_lang import Expr, const, resize
 
-__all__ = ["equal", "less", "number_of", "product", "successor"]
-
 
 def less(left: Expr, right: Expr) -> Expr:
     """``left < right``."""

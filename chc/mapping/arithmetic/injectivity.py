@@ -30,8 +30,6 @@ from smt_encodings.polynomials import Polynomial, expand, polynomial_term
 from .ranges import digit_steps, quick
 from .steps import Step
 
-__all__ = ["injectivity_steps", "part_steps"]
-
 
 def injectivity_steps(
     hypotheses: Sequence[FNode],

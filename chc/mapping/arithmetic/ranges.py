@@ -28,8 +28,6 @@ from smt_encodings.polynomials import Polynomial, difference_of, expand, polynom
 
 from .steps import Step
 
-__all__ = ["apart_steps", "digit_steps", "quick", "range_steps"]
-
 Decide = Callable[[list[FNode], FNode], bool]
 
 MOST_STEPS = 24

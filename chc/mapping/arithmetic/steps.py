@@ -10,8 +10,6 @@ from pysmt.typing import INT
 
 from smt_encodings.polynomials import expand
 
-__all__ = ["Step", "corresponding", "linearised"]
-
 Step = tuple[str, list[FNode], FNode]
 """Name, hypotheses and goal of one step of a proof."""
 

@@ -16,8 +16,6 @@ from chc.mapping.program.writes import Loops
 from ila_lang import Expr, const
 from smt_encodings.environment import plain
 
-__all__ = ["AlignedLevel", "align"]
-
 Proves = Callable[[Expr], bool]
 
 

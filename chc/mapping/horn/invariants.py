@@ -22,8 +22,6 @@ from smt_encodings.solvers import z3 as solver_z3
 
 from .levels import System
 
-__all__ = ["Inferred", "infer", "parse_term", "show_invariant"]
-
 
 @dataclass(frozen=True)
 class Inferred:

@@ -23,8 +23,6 @@ from pysmt.typing import BOOL, INT
 
 from smt_encodings.printer import term_text
 
-__all__ = ["Event", "Hazard", "LevelSystem", "Side", "System"]
-
 
 @dataclass(frozen=True)
 class Side:

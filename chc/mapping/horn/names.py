@@ -7,8 +7,6 @@ import re
 from ila_lang import Expr, show_expr
 from smt_encodings.environment import plain
 
-__all__ = ["index_text", "symbol_name"]
-
 
 def index_text(term: Expr) -> str:
     """An index term as arithmetic over the integers, e.g. ``2*row + 1`` or ``column mod 16``.

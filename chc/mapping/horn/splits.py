@@ -16,8 +16,6 @@ from pysmt.typing import INT
 
 from .levels import System
 
-__all__ = ["Counted", "SplitSystem"]
-
 
 @dataclass(frozen=True)
 class Counted:

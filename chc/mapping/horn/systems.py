@@ -20,11 +20,6 @@ from .levels import Event, Hazard, LevelSystem, Side, System
 from .names import index_text, symbol_name
 from .splits import Counted, SplitSystem
 
-__all__ = [
-    "ACCUMULATED_ONCE", "LOCK_STEP", "READ_FIRST", "WRITTEN_ONCE", "AntiDependence", "Level", "Levels", "Names", "Nest",
-    "Track",
-]  # fmt: skip
-
 WRITTEN_ONCE = "a cell is written exactly once"
 READ_FIRST = "a cell is read before it is overwritten"
 ACCUMULATED_ONCE = "an iteration of the fold adds to a cell exactly once"

@@ -29,8 +29,6 @@ from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
 
 from .samples import Samples
 
-__all__ = ["Context", "SymbolicInstance", "conjuncts_of", "in_range"]
-
 
 def in_range(loops: Loops, at: Mapping[Expr, Expr]) -> list[Expr]:
     """The conditions that iteration ``at`` of loops exists, outermost first."""

@@ -25,8 +25,6 @@ from .layout import Definition, Reader
 from .samples import Point, Samples, sizes_of
 from .values import Values
 
-__all__ = ["IndirectAddressing"]
-
 
 @dataclass(frozen=True)
 class _Iteration:

@@ -28,8 +28,6 @@ from .contexts import Context, SymbolicInstance, before
 from .layout import Definition, Layout, Reader
 from .samples import Point, Sampler, candidates
 
-__all__ = ["NoKill"]
-
 _MEANING = "no other write of this cell comes between its reaching definition and the point where it is read"
 
 

@@ -21,8 +21,6 @@ from smt_encodings.integers import NotLinearizable
 from .contexts import Context, SymbolicInstance
 from .output_dependence import OutputDependence
 
-__all__ = ["Definition", "Iteration", "Layout", "Reader"]
-
 Iteration = Mapping[Expr, Expr]
 """An iteration vector: a term for each counter."""
 

@@ -22,8 +22,6 @@ from smt_encodings.polynomials import difference_of, expand, polynomial_term
 
 from .contexts import Context, SymbolicInstance
 
-__all__ = ["OutputDependence"]
-
 
 @dataclass
 class OutputDependence:

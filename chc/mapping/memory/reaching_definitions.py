@@ -29,8 +29,6 @@ from .kills import NoKill
 from .layout import Definition, Iteration, Layout, Reader
 from .samples import Point, Sampler, candidates, digits
 
-__all__ = ["ReachingDefinitions"]
-
 
 @dataclass
 class ReachingDefinitions:

@@ -38,8 +38,6 @@ from .layout import Definition, Reader
 from .reaching_definitions import ReachingDefinitions
 from .samples import Point
 
-__all__ = ["Reduction", "reduction", "scatters"]
-
 
 @dataclass(frozen=True)
 class Reduction:

@@ -26,8 +26,6 @@ from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import plain
 
-__all__ = ["END", "Point", "Sampler", "Samples", "candidates", "digits", "interleaved", "samples_of", "sizes_of"]
-
 Words: TypeAlias = NDArray[Any]
 
 _FEW = 8

@@ -24,8 +24,6 @@ from .reaching_definitions import ReachingDefinitions
 from .reduction import reduction, scatters
 from .samples import END, Point
 
-__all__ = ["FoldUse", "ScatteredReduction", "Source", "Values"]
-
 _NOTHING: Iteration = {}
 
 

@@ -39,8 +39,6 @@ from ila_lang.language.expr import bv_const, rebuild, resize
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh
 
-__all__ = ["Decoded", "decode", "generalised", "instances", "rolled", "rolled_apart", "start_values"]
-
 
 @dataclass(frozen=True)
 class Decoded:

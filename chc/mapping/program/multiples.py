@@ -8,8 +8,6 @@ from ila_lang import BOOL, Expr, free_variables, postorder, substitute
 from ila_lang.language.expr import bv_const, resize
 from smt_encodings.environment import plain
 
-__all__ = ["Requirement", "with_multiples"]
-
 Requirement = tuple[str, Expr]
 """A condition that decoding relies on, with a text."""
 

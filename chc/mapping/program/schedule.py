@@ -55,8 +55,6 @@ from .statements import (
 )
 from .writes import Condition, Fold, Loops, NotDistributable, Schedule, Write
 
-__all__ = ["schedule_of"]
-
 _NOWHERE = private_var("nowhere!", mem(1, 1))
 
 MOST_COPIES = 32

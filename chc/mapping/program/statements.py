@@ -10,18 +10,6 @@ from ila_lang.language.sorts import MemSort
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import plain
 
-__all__ = [
-    "carried",
-    "carries",
-    "condition_of",
-    "distributable",
-    "loads_memory",
-    "own_memory",
-    "require_words",
-    "variable_text",
-    "writes_memory",
-]
-
 
 def own_memory(memory: Expr) -> Expr:
     """A memory that a statement names; raises Unsupported where it is a term."""

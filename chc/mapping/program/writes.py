@@ -12,8 +12,6 @@ from ila_lang import Expr, Fragment, false, free_variables, postorder, true
 from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported
 
-__all__ = ["Condition", "Fold", "Loops", "NotDistributable", "Schedule", "Write"]
-
 Loops = tuple[tuple[Expr, Expr], ...]
 """Counters and extents, outermost first."""
 

@@ -34,8 +34,6 @@ from .induction import Goals
 from .iterations import Iterations
 from .scattered_reduction import Sides, holds_fold
 
-__all__ = ["Equivalence", "lock_step"]
-
 MOST_UNROLLED = 64
 """Largest number of iterations of a fold that is written out where the other side has no fold."""
 

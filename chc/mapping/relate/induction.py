@@ -18,8 +18,6 @@ from chc.mapping.program.writes import Loops, Write
 from ila_lang import Expr, all_of, bv, free_variables, resize, substitute
 from smt_encodings.environment import fresh
 
-__all__ = ["Goal", "Goals"]
-
 
 @dataclass(frozen=True, eq=False)
 class Goal:

@@ -12,8 +12,6 @@ from ila_lang import Expr, bv, const, resize
 from ila_lang.mapping import TensorMapping
 from smt_encodings.environment import fresh
 
-__all__ = ["Iterations"]
-
 
 @dataclass
 class Iterations:

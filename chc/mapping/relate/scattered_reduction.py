@@ -28,8 +28,6 @@ from smt_encodings.environment import fresh, plain
 
 from .iterations import Iterations
 
-__all__ = ["Sides", "Step", "holds_fold"]
-
 
 @dataclass(frozen=True)
 class Sides:

@@ -20,8 +20,6 @@ from ir_semantics.tensors.index import Index, index
 
 from .steps import Step, fresh_in, need, variable
 
-__all__ = ["BINARY", "NOTHING", "UNIT", "Candidate", "Forms", "Product", "decided", "opened"]
-
 BINARY = {"sum": "add", "max": "maximum", "min": "minimum"}
 NOTHING = Reduce("sum", "u.0", index(0), Number(Fraction(0)))
 """A sum of nothing."""

@@ -32,8 +32,6 @@ from ir_semantics.tensors.index import Index, Quotient, divisors
 from .forms import BINARY, NOTHING, UNIT, Forms, Ranges, opened, within
 from .steps import Step, need, replaced, variable
 
-__all__ = ["LAWS", "divide", "each_candidate"]
-
 Law = Callable[[Forms, Step, Element], None]
 LAWS: dict[str, Law] = {}
 COMMUTATIVE = frozenset({"add", "mul"})

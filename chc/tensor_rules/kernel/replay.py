@@ -18,8 +18,6 @@ from .forms import Forms
 from .laws import LAWS, divide
 from .steps import Rejected, Step, names_in, need, replaced, variable
 
-__all__ = ["Derivation", "in_order", "opening", "prove", "replay"]
-
 MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What data of another form than a law's lead to."""
 

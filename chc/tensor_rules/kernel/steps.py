@@ -11,8 +11,6 @@ from ir_semantics.tensors.conditions import variables_of
 from ir_semantics.tensors.elements import Apply, Choice, Element, Reduce, indices_of_element, substitute_element
 from ir_semantics.tensors.index import Index
 
-__all__ = ["Rejected", "Step", "fresh_in", "names_in", "need", "replaced", "variable", "variables_in"]
-
 
 class Rejected(Exception):
     """A step that is no instance of its law, or a side condition that is not established."""

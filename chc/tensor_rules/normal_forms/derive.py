@@ -19,21 +19,6 @@ from ir_semantics.tensors.index import Index
 
 from .normal import Atom, Extremum, Family, Group, IntegerAtom, Laws, Literal, Member, Opaque, OrderedSum, Powers, Value
 
-__all__ = [
-    "Elements",
-    "chain",
-    "congruence",
-    "exponentials",
-    "joined",
-    "joined_steps",
-    "lifted",
-    "parts",
-    "same",
-    "settled",
-    "split",
-    "step",
-]
-
 
 def step(law: str, at: Hypotheses, left: Element, right: Element, *premises: Step, data: Any = ()) -> Step:
     """A step that is an instance of a law."""

@@ -28,8 +28,6 @@ from .normal import (
 )
 from .normalise import MOST_GUARDS, UNIT, Normal, Values
 
-__all__ = ["Normaliser"]
-
 Members = tuple[list[Member], Step]
 """Candidates, and the step that an element is their extremum."""
 

@@ -25,30 +25,6 @@ from ir_semantics.tensors.conditions import TRUE, Condition, both, indices_of, s
 from ir_semantics.tensors.elements import Read
 from ir_semantics.tensors.index import Index
 
-__all__ = [
-    "Atom",
-    "Extremum",
-    "Family",
-    "Group",
-    "IntegerAtom",
-    "Laws",
-    "Literal",
-    "Member",
-    "Opaque",
-    "OrderedSum",
-    "Powers",
-    "Value",
-    "family",
-    "head",
-    "merged",
-    "one_atom",
-    "substitute_family",
-    "substitute_member",
-    "substitute_value",
-    "times",
-    "variables_in",
-]
-
 
 class Laws(Enum):
     """Which laws of arithmetic a proof may use."""
@@ -312,6 +288,3 @@ def indices_in(item: Atom | Family | Member) -> list[Index]:
             return [*(e for _, e in bound), *indices_of(guard), *(i for a, _ in powers for i in indices_in(a))]
         case Member(bound, guard, value):
             return [*(e for _, e in bound), *indices_of(guard), *(i for f in value for i in indices_in(f))]
-
-
-__all__ += ["indices_in"]

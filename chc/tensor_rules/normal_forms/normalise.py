@@ -54,8 +54,6 @@ from .normal import (
 from .signs import Signs
 from .simplify import Replaced
 
-__all__ = ["UNIT", "Normal", "Values"]
-
 UNIT = {"max": float("-inf"), "min": float("inf")}
 MOST_GUARDS = 4
 """A function of a sum with more guarded summands than this is not taken apart by cases."""

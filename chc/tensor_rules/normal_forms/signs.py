@@ -12,8 +12,6 @@ from ir_semantics.tensors.elements import Read
 from .normal import Atom, Extremum, Group, IntegerAtom, Literal, Member, Opaque, Value
 from .simplify import Indices
 
-__all__ = ["Signs"]
-
 TOTAL = frozenset(
     {"abs", "maximum", "minimum", "exp", "floor", "ceil", "trunc", "round", "erf", "tanh", "sinh", "cosh", "asinh"}
 ) | {"sin", "cos", "atan", "lt", "le", "eq", "same", "select", "not", "and", "or", "is_nan", "is_finite"}

@@ -15,8 +15,6 @@ from ir_semantics.tensors.index import Index, Quotient, index
 
 from .normal import Laws
 
-__all__ = ["Digits", "Indices", "Replaced", "split_of"]
-
 Replaced = tuple[Index, Index, Index, Index]
 """a, b, p and c: a // (b*c) is p // c, as a // b is p."""
 

@@ -34,8 +34,6 @@ from smt_encodings.printer import script
 
 from .protocol import CannotInterpret, DataFormat, K, Literal, MachineDomain, require_representable
 
-__all__ = ["AbstractFloats"]
-
 _CONSTANT = "constant_magnitude_"
 _CORRECT = "{} is correctly rounded; used: the special cases of IEEE 754, the result's sign"
 

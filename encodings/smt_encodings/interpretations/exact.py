@@ -28,8 +28,6 @@ from smt_encodings.printer import script
 
 from .protocol import CannotInterpret, DataFormat, Literal
 
-__all__ = ["ExactNumbers"]
-
 _LAWS = {
     "exp": "exp is positive and strictly increasing, exp 0 = 1, and exp (y + z) = exp y * exp z",
     "log": "exp (log x) = x for x > 0",

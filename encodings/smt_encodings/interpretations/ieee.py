@@ -19,8 +19,6 @@ from smt_encodings.printer import term_text
 
 from .protocol import CannotInterpret, DataFormat, K, Literal, MachineDomain, require_representable
 
-__all__ = ["IeeeFloats"]
-
 BOTH_SOLVERS = ((8, 24), (11, 53))
 """The formats that z3 and cvc5 both support; cvc5 calls its support of others experimental."""
 

@@ -15,8 +15,6 @@ from smt_encodings.printer import script
 
 from .protocol import CannotInterpret, DataFormat, K, Literal, MachineDomain
 
-__all__ = ["MachineBits"]
-
 
 @dataclass
 class MachineBits(Generic[K]):

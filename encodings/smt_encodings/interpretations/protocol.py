@@ -8,8 +8,6 @@ from typing import Protocol, TypeVar
 
 from ila_lang import Expr
 
-__all__ = ["CannotInterpret", "DataFormat", "K", "Literal", "MachineDomain", "require_representable"]
-
 Literal = Fraction | float
 """A constant: an exact number, or one of the floats -0.0, inf, -inf and nan."""
 

@@ -17,8 +17,6 @@ from smt_encodings.printer import declarations, term_text
 
 from .protocol import DataFormat, Literal
 
-__all__ = ["Symbols"]
-
 _LOGIC: dict[str, Callable[..., Any]] = {
     "not": smt.Not,
     "and": smt.And,

@@ -16,8 +16,6 @@ import cvc5
 
 from smt_encodings.claims import Answer
 
-__all__ = ["Pending", "check", "serve", "start", "version"]
-
 
 def version() -> str:
     """Name and version of the solver."""

@@ -9,9 +9,6 @@ import z3
 
 from smt_encodings.claims import Answer
 
-__all__ = ["HornAnswer", "check", "core", "solve_horn", "version"]
-
-
 FIRST_ATTEMPT = 0.5
 """Seconds of the first attempt at a question."""
 

@@ -19,8 +19,6 @@ from typing import TypeAlias
 from .replay import Cancellation, Place, numbered
 from .terms import NEGATIVE_ZERO, Constant, Number, Product, Sum, SumClaim, Symbol, Term
 
-__all__ = ["Element", "cancellation", "difference", "sums_within"]
-
 Element: TypeAlias = str | Number | frozenset[str | Number] | Product
 """A symbol's name, a literal's value, the set of both factors of a product of such (of one, if it is a square), or the
 product itself."""

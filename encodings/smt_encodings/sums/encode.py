@@ -26,8 +26,6 @@ from itertools import combinations
 
 from .terms import Constant, NegativeZero, Number, Product, Sum, SumClaim, Symbol, Term, flat_lengths, post_order
 
-__all__ = ["Data", "Encoding", "hash_sum", "hash_width", "script"]
-
 
 class Encoding(Enum):
     """How sums become terms."""

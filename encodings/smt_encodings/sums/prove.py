@@ -16,8 +16,6 @@ from .encode import Data, Encoding, script
 from .replay import Cancellation, Rejected, replay
 from .terms import Counterexample, Product, Sum, SumClaim, Term, distinguish, evaluate, flat_lengths
 
-__all__ = ["NORMAL_FORM", "NUMBERS", "Method", "prove_sums"]
-
 NORMAL_FORM = "normal form"
 """``details["decided_by"]`` of a claim that was proved without a solver."""
 

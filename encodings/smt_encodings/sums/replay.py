@@ -19,8 +19,6 @@ from itertools import chain
 
 from .terms import NEGATIVE_ZERO, Constant, Product, Sum, SumClaim, Symbol, Term
 
-__all__ = ["LAWS", "Cancellation", "Place", "Rejected", "numbered", "replay"]
-
 Place = tuple[int, int]
 """The number of a sum, and the number of one of its elements."""
 

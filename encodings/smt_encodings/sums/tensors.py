@@ -18,8 +18,6 @@ from .encode import Data
 from .prove import NORMAL_FORM, Method, prove_sums
 from .terms import Constant, Product, Sum, SumClaim, Symbol, Term, dot, post_order
 
-__all__ = ["Tensor", "TensorClaim", "axis_sum", "convolution", "element_classes", "inputs", "matmul", "prove_tensors"]
-
 Index = tuple[int, ...]
 
 

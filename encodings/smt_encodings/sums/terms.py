@@ -24,25 +24,6 @@ from enum import Enum
 from fractions import Fraction
 from typing import Final, TypeAlias
 
-__all__ = [
-    "NEGATIVE_ZERO",
-    "Constant",
-    "Counterexample",
-    "NegativeZero",
-    "Number",
-    "Product",
-    "Sum",
-    "SumClaim",
-    "Symbol",
-    "Term",
-    "distinguish",
-    "dot",
-    "evaluate",
-    "flat_lengths",
-    "post_order",
-    "vector",
-]
-
 _is_name = re.compile(r"[A-Za-z0-9_.]+", re.ASCII).fullmatch
 
 

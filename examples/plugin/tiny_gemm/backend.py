@@ -19,6 +19,7 @@ from ir_semantics.graph.words import transpose
 from ir_semantics.tensors.index import size
 from ir_semantics.tensors.operators import fill
 from ir_semantics.tensors.terms import input_
+from rewrites.bounds.kernel.readings import ANY
 from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, unscale
 from rewrites.compiler.codegen.interface import (
     Bounds,
@@ -39,13 +40,11 @@ from rewrites.compiler.offload.places import PRODUCTS, WEIGHTS
 from rewrites.compiler.offload.rules import AcceleratorRule
 from rewrites.compiler.offload.takers import as_product
 from rewrites.egraph.pattern import operator
-from rewrites.joints.joint import ANY, Joint
+from rewrites.joints.joint import Joint
 
 from .mapping import DENSE_LAYER, ir_requantise
 from .model import ELEMENTS
 from .rules import OUTPUTS_IN_PARTS, ROWS_IN_PARTS
-
-__all__ = ["BACKEND"]
 
 LARGEST = 127
 MOST_SHIFT = 31

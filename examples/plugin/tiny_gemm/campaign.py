@@ -16,8 +16,6 @@ from rewrites.campaigns.distributions import INTEGERS, draw_integers
 
 from .mapping import DENSE_LAYER
 
-__all__ = ["CAMPAIGN", "run"]
-
 LARGEST_BIAS = 1 << 20
 """Sums of at most 16 products and such a bias stay far below 2^31, where accumulators would wrap."""
 

@@ -17,8 +17,6 @@ from rewrites.mappings.claim import MappingClaim
 
 from . import model
 
-__all__ = ["CLAIMS", "DENSE_LAYER", "Fault", "ir_requantise", "mapping"]
-
 Fault = Literal["", "wraps", "weights lie n apart"]
 
 M, K, N, SHIFT = (var(name, bv(32)) for name in ("m", "k", "n", "shift"))

@@ -19,26 +19,6 @@ from __future__ import annotations
 
 from ila_lang import BOOL, Expr, Ila, Kernel, bv, const, ite, primitive
 
-__all__ = [
-    "ACCUMULATOR",
-    "BIAS",
-    "CLEAR",
-    "COLUMNS",
-    "DEPTH",
-    "ELEMENTS",
-    "GEMM",
-    "INPUT",
-    "REGISTERS",
-    "REQUANTISE",
-    "ROWS",
-    "SHIFT",
-    "WEIGHT",
-    "device",
-    "device_product",
-    "device_requantise",
-    "wrapping_requantise",
-]
-
 INPUT, WEIGHT, BIAS, ACCUMULATOR, REGISTERS = range(5)
 """What address[15:12] selects."""
 ROWS, DEPTH, COLUMNS, SHIFT, CLEAR, GEMM, REQUANTISE = range(7)

@@ -6,15 +6,14 @@ from typing import Final
 
 from chc.scalar_rules.rule import row, rules_on
 from chc.tensor_rules.rule import Kind, TensorRule
-from ir_semantics.scalars.terms import Scalar, cast, integer, relu, variable
+from ir_semantics.scalars.formats import integer
+from ir_semantics.scalars.terms import Scalar, cast, relu, variable
 from ir_semantics.tensors.conditions import both, le
 from ir_semantics.tensors.operators import concat, slice_, transpose
 from ir_semantics.tensors.reductions import matmul
 from ir_semantics.tensors.terms import Tensor, input_
 from rewrites.rules.rule_set import RuleSet
 from rewrites.rules.tensor.words import at_least, sizes
-
-__all__ = ["OUTPUTS_IN_PARTS", "ROWS_IN_PARTS", "RULES"]
 
 # -- tensors of every size: m rows of k inputs, n outputs, cut at q --------------------------------------------------
 

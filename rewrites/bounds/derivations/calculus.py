@@ -16,8 +16,6 @@ from rewrites.bounds.kernel.formula import Formula, symbols_of
 from rewrites.bounds.kernel.judgements import Condition, Step, Theorem
 from rewrites.bounds.kernel.replay import alone, replay
 
-__all__ = ["Bound", "Condition", "Derivation", "Operator", "evaluate"]
-
 
 @dataclass
 class Derivation:

@@ -10,8 +10,6 @@ from fractions import Fraction
 
 from .calculus import Derivation, Operator
 
-__all__ = ["LINEAR", "OPERATORS", "POOLINGS", "STEPS", "dense", "minus", "plus", "times"]
-
 
 def plus(d: Derivation, a: int, b: int) -> int:
     """The sum in Q6.14."""

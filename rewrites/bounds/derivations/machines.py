@@ -9,8 +9,6 @@ from accel_models.hlscnn.options import BY_WEIGHT_BITS
 
 from .calculus import Derivation, Operator
 
-__all__ = ["CONVOLUTIONS", "DENSE", "OPERATORS"]
-
 
 def _convolution(bits: int, bias: bool) -> Operator:
     d = Derivation()

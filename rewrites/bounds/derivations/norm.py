@@ -7,8 +7,6 @@ from fractions import Fraction
 from .calculus import Derivation, Operator
 from .flexasr import minus, plus, times
 
-__all__ = ["ATTENTION", "LAYER_NORM", "OPERATORS"]
-
 _EPSILON = "1/99999"
 """Above 1e-5, which the IR adds to a variance (as a float64 number it need not be 1e-5 exactly)."""
 

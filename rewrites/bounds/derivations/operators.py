@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from . import flexasr, machines, norm
 from .calculus import Operator
 
-__all__ = ["OPERATORS"]
-
 OPERATORS: Mapping[str, Operator] = {
     operator.name: operator for operator in (*flexasr.OPERATORS, *norm.OPERATORS, *machines.OPERATORS)
 }

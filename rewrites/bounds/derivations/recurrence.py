@@ -12,8 +12,6 @@ from fractions import Fraction
 from .calculus import Bound, evaluate
 from .flexasr import STEPS
 
-__all__ = ["over_time"]
-
 _ROUNDING = Fraction(1, 1 << 40)
 
 

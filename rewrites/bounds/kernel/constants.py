@@ -4,16 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-__all__ = [
-    "EXP_ERROR",
-    "EXP_VANISHES",
-    "INV_SQRT_ERROR",
-    "LEAST_RADICAND",
-    "SIGMOID_B_ERROR",
-    "SIGMOID_ERROR",
-    "TANH_ERROR",
-]
-
 
 def _bound(units: int) -> Fraction:
     """``units`` times 2^-24."""

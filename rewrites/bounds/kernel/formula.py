@@ -9,21 +9,6 @@ from fractions import Fraction
 from math import isqrt
 from typing import TypeAlias
 
-__all__ = [
-    "Formula",
-    "FormulaLike",
-    "MissingSymbol",
-    "constant",
-    "half_step",
-    "identifier",
-    "inverse_root",
-    "maximum",
-    "minimum",
-    "power_of_two",
-    "symbol",
-    "symbols_of",
-]
-
 
 class MissingSymbol(KeyError):
     """A symbol that was given no value; the message names it."""

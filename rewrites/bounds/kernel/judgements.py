@@ -12,22 +12,6 @@ from ir_semantics.tensors.numbers import fraction_of
 from .formula import Formula, constant, identifier, maximum, symbol
 from .readings import ANY, Term
 
-__all__ = [
-    "Condition",
-    "Judgement",
-    "Rejected",
-    "Step",
-    "Theorem",
-    "amount",
-    "indices_of",
-    "need",
-    "operands_of",
-    "put",
-    "renamed",
-    "text_of",
-]
-
-
 _LEAF = re.compile(r"[A-Za-z_]\w*(\[[A-Za-z_]\w*(,[A-Za-z_]\w*)*\])?", re.ASCII)
 
 

@@ -12,31 +12,6 @@ from fractions import Fraction
 
 from .formula import Formula, FormulaLike, constant, maximum, minimum
 
-__all__ = [
-    "AXIOMS",
-    "Pair",
-    "above",
-    "below",
-    "of_any_code",
-    "of_choice",
-    "of_code",
-    "of_complement",
-    "of_cut",
-    "of_inverse_roots",
-    "of_large_code",
-    "of_multiple",
-    "of_nonnegative",
-    "of_omission",
-    "of_product",
-    "of_quotient_above",
-    "of_quotient_below",
-    "of_relative",
-    "of_rounding",
-    "of_slope",
-    "of_sum",
-    "of_weighted_mean",
-]
-
 Pair = tuple[Formula, Formula]
 """A magnitude and an error."""
 

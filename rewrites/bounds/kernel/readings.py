@@ -14,8 +14,6 @@ from typing import TypeAlias
 
 from .constants import EXP_ERROR, SIGMOID_ERROR, TANH_ERROR
 
-__all__ = ["ANY", "LARGEST_AT_0", "LARGEST_FIXED", "READINGS", "TINY_AT_0", "UNIT", "Reading", "Term"]
-
 Term: TypeAlias = "str | tuple[Term, ...]"
 """A number: a leaf, or an operation with its operands."""
 

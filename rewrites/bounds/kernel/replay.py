@@ -22,8 +22,6 @@ from .formula import Formula, constant, half_step, inverse_root, maximum, minimu
 from .judgements import Condition, Judgement, Rejected, Step, Theorem, amount, need, operands_of, put, renamed
 from .readings import ANY, LARGEST_AT_0, READINGS, TINY_AT_0, UNIT, Reading, Term
 
-__all__ = ["LAWS", "alone", "replay"]
-
 SLICE, QUOTIENT = Fraction(1, 16), Fraction(1, 256)
 """What the divider's operands lose at most, and what its quotient loses (lemmas 'divide slices' and 'divide')."""
 MASKED = -64

@@ -25,8 +25,6 @@ from rewrites.bounds.kernel.constants import (
 from .enclosures import SCALE, exp_minus, logistic, tanh
 from .lemma import Every, Lemma, Statement, Words, blocks, signed
 
-__all__ = ["LEMMAS"]
-
 _Q14, _Q20 = 14, 20
 
 

@@ -16,8 +16,6 @@ from ila_lang import Expr, Function, bv, compile_terms, const, ite, var
 
 from .lemma import Every, Lemma, Words, blocks, signed
 
-__all__ = ["ENCODE", "HALVES", "LEMMAS", "WIDE", "allowance", "code_values", "encode_allowance", "shifted"]
-
 _BIASES = range(8)
 HALVES = 5  # errors of conversions are counted in units of 2^-5 of the last place
 WIDE = 40  # bits of a word in which they fit

@@ -20,8 +20,6 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SCALE", "exp_minus", "logistic", "tanh"]
-
 Words = NDArray[np.int64]
 Enclosure = tuple[Words, Words]
 

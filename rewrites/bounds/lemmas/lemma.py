@@ -28,21 +28,6 @@ from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.printer import script
 
-__all__ = [
-    "EVERY_ARGUMENT",
-    "TWO_SOLVERS",
-    "Every",
-    "Lemma",
-    "Statement",
-    "Words",
-    "blocks",
-    "lemma_claim",
-    "names_of",
-    "prove_lemma",
-    "signed",
-    "solvers",
-]
-
 Words: TypeAlias = NDArray[np.int64]
 
 EVERY_ARGUMENT = "every argument"

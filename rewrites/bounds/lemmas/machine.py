@@ -19,8 +19,6 @@ from ila_lang import Expr, Function, bv, concat, const, ite, var
 from .codes import ENCODE, HALVES, WIDE, allowance, shifted
 from .lemma import Every, Lemma, Statement, Words, blocks, signed, solvers
 
-__all__ = ["LEMMAS"]
-
 
 def _v(**widths: int) -> tuple[Expr, ...]:
     return tuple(var(name, bv(width)) for name, width in widths.items())

@@ -22,8 +22,6 @@ from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdic
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
 
-__all__ = ["RULES", "RealRule", "ask_rule", "prove_rule", "rule_claim"]
-
 Built = tuple[list[FNode], FNode]
 
 

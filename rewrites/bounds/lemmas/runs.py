@@ -20,8 +20,6 @@ from smt_encodings.runs import corners
 from .lemma import Every, Lemma, Statement, Words, names_of
 from .real_rules import RealRule
 
-__all__ = ["operands_differ", "survey_lemma", "survey_rule", "values_differ"]
-
 BLOCKS, RANDOM = 4, 10
 """Blocks of arguments that operands are taken from, and random ones in each."""
 MOST_STATEMENTS = 120

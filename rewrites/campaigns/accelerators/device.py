@@ -14,8 +14,6 @@ from accel_models.vta.model import vta
 from ila_lang import Simulator
 from rewrites.mappings.programs import DeviceProgram
 
-__all__ = ["fitting_bias", "quantise_fitting", "run_flexasr", "run_hlscnn", "run_vta"]
-
 
 def run_flexasr(program: DeviceProgram[Quantised], options: FlexAsrOptions | None = None) -> Quantised:
     """The result of a program on a reset FlexASR."""

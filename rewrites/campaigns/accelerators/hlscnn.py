@@ -20,8 +20,6 @@ from rewrites.mappings.hlscnn.operations import conv2d
 
 from .device import run_hlscnn
 
-__all__ = ["CAMPAIGNS", "convolve", "make"]
-
 Reals = NDArray[np.float64]
 
 WEIGHT_BITS = {"hlscnn_conv2d": 16, "hlscnn_conv2d_8bit": 8}

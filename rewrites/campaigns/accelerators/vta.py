@@ -16,8 +16,6 @@ from rewrites.mappings.vta.operations import dense, elementwise
 
 from .device import run_vta
 
-__all__ = ["CAMPAIGNS", "make_dense"]
-
 _ROWS = {"rows": range(1, 33), "columns": range(1, 65)}
 _DISTRIBUTIONS = {name: f"integers: {meaning}" for name, meaning in INTEGERS.items()}
 

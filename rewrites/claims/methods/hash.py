@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from smt_encodings.claims import Claim, Verdict
     from smt_encodings.discharge import Discharger
 
-__all__ = ["METHOD"]
-
 
 def _claim(mapping: TensorMapping, parameters: Parameters) -> Claim:
     from bmc.sums import claim_of

@@ -9,12 +9,12 @@ from typing import Any
 from ila_lang.text.portable import digest
 from reports.subjects import Refutation, Required, Subject
 from rewrites.bounds.bound_runs import Data, beyond, require_data, survey_bound
-from rewrites.bounds.catalogue import LEMMAS, RULES
+from rewrites.bounds.catalogue import LEMMAS
 from rewrites.bounds.derivations import flexasr, machines, norm
 from rewrites.bounds.derivations.calculus import Operator
 from rewrites.bounds.kernel.judgements import Rejected, Step, Theorem, text_of
 from rewrites.bounds.kernel.replay import replay
-from rewrites.bounds.lemmas.real_rules import ask_rule
+from rewrites.bounds.lemmas.real_rules import RULES, ask_rule
 from rewrites.claims.documents import document, read_document, value_json, value_of
 from rewrites.claims.sources import meaning_digest, place_of, text_digest
 from rewrites.claims.words import trust_lines
@@ -22,8 +22,6 @@ from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdic
 from smt_encodings.discharge import Discharger, NotDischarged, Requirements
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.runs import surviving
-
-__all__ = ["BoundSubject", "prove_bound", "read_steps", "written_steps"]
 
 _KEYS = ("law", "of", "lemmas", "names")
 

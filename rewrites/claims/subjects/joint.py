@@ -22,8 +22,6 @@ from smt_encodings.discharge import Discharger, NotDischarged
 
 from .tensor import TensorSubject
 
-__all__ = ["JointSubject"]
-
 
 class JointSubject(TensorSubject):
     """A joint under a name of its own."""

@@ -26,8 +26,6 @@ from rewrites.claims.verify import counterexample_of, regenerate, verify_with
 from smt_encodings.claims import Claim, Status, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 
-__all__ = ["MappingSubject"]
-
 
 class MappingSubject(Subject):
     """A mapping, proved for every size; or, where no method does that, at one ``shape``, with sums in any order."""

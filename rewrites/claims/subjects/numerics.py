@@ -19,8 +19,6 @@ from smt_encodings.claims import Claim, Runs, Status, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 from smt_encodings.runs import surviving
 
-__all__ = ["ErrorRuleSubject", "LemmaSubject"]
-
 
 class _Numerics(Subject):
     """What lemmas and rules have in common; false ones have no counterexample that the store keeps."""

@@ -14,7 +14,8 @@ from chc.scalar_rules.mutants import drawn_mutants
 from chc.scalar_rules.prove import proof_of, prove_rule, require_rule
 from chc.scalar_rules.rule import Counterexample, ScalarRule
 from chc.scalar_rules.search import find_among_all, find_counterexample, points, refutes_change
-from ir_semantics.scalars.terms import NotInterpreted, Scalar, Value, postorder
+from ir_semantics.scalars.formats import Value
+from ir_semantics.scalars.terms import NotInterpreted, Scalar, postorder
 from reports.subjects import Mutant, Refutation, Required, Subject
 from rewrites.claims.documents import document, read_document, value_json, value_of
 from rewrites.claims.sources import meaning_digest, place_of, text_digest
@@ -24,8 +25,6 @@ from rewrites.rules.scalar import hardware as hardware_rules
 from rewrites.rules.scalar import integers as integer_rules
 from smt_encodings.claims import Claim, Verdict
 from smt_encodings.discharge import Discharger, Requirements
-
-__all__ = ["ScalarSubject"]
 
 _LANGUAGES = ("ir_semantics", "accel_models", "ila_lang", "chc.scalar_rules.formats")
 """What says what operators and formats mean."""

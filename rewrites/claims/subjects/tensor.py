@@ -25,8 +25,6 @@ from rewrites.rules.tensor.catalogue import MODULES
 from smt_encodings.claims import Claim, Status, Verdict
 from smt_encodings.discharge import Discharger
 
-__all__ = ["TensorSubject"]
-
 
 class TensorSubject(Subject):
     """A rule on tensors of every size under a name of its own."""

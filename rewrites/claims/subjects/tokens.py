@@ -19,8 +19,6 @@ from rewrites.claims.words import named, trust_lines, with_name
 from smt_encodings.claims import Claim, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 
-__all__ = ["TokenSubject"]
-
 MOST_BLOCKS = 20
 """Blocks and rounds of products that are replayed."""
 

@@ -19,8 +19,6 @@ from ir_semantics.graph.types import MOST_RANK, Array
 
 from .errors import ArtefactError
 
-__all__ = ["Data", "arrays_of", "npz_bytes", "places_of"]
-
 Data = bytes | memoryview
 """The bytes of a file."""
 

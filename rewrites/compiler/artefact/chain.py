@@ -16,8 +16,6 @@ from rewrites.egraph.explanation import Chain, Congruence, Line
 from .errors import ArtefactError, field, items, natural, record, text
 from .graphs import attribute_json, attribute_value, attributes_json, attributes_value, type_json, type_value
 
-__all__ = ["MOST_TERMS", "chain_json", "chain_value"]
-
 MOST_TERMS = 1 << 22
 """Terms, and lines, of a chain that is read; a bound of this implementation."""
 

@@ -28,8 +28,6 @@ from .errors import ArtefactError
 from .model import Compiled
 from .sources.front_end import FRONT_ENDS
 
-__all__ = ["check_compiled"]
-
 
 def check_compiled(compiled: Compiled, entries: Mapping[str, Entry], proofs: Path) -> Iterator[Check]:
     """Checks a compiled model against the certificates in ``proofs``, part by part.

@@ -17,8 +17,6 @@ from rewrites.compiler.memory.plan_checker import PlanError, check_memory_plan
 from .model import Compiled
 from .summary import summary_text
 
-__all__ = ["Check", "check_contents"]
-
 
 @dataclass(frozen=True)
 class Check:

@@ -23,8 +23,6 @@ from ila_lang import canonical_text
 from .arrays import Data
 from .errors import ArtefactError, field, text
 
-__all__ = ["MODEL", "SCHEMA", "is_artefact", "may_write", "read_directory", "write_directory"]
-
 MODEL = "model.json"
 SCHEMA = "ilaverify-artefact-3"
 """Version of the format."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-__all__ = ["ArtefactError", "field", "items", "natural", "record", "text"]
-
 T = TypeVar("T")
 
 

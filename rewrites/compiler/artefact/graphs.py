@@ -16,17 +16,6 @@ from ir_semantics.graph.types import MOST_ELEMENTS, MOST_RANK, Array, GraphError
 
 from .errors import ArtefactError, field, items, natural, record, text
 
-__all__ = [
-    "attribute_json",
-    "attribute_value",
-    "attributes_json",
-    "attributes_value",
-    "graph_json",
-    "graph_value",
-    "type_json",
-    "type_value",
-]
-
 _DEPTH = 8  # how deep tuples of attributes are nested
 
 

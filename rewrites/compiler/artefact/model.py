@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ila_lang import canonical_text
-from ila_lang.templates.instance import InstanceError, Template
+from ila_lang.templates.instance import Template
+from ila_lang.templates.sites import InstanceError
 from ir_semantics.graph.ir import Graph, digest_of
 from rewrites.compiler.codegen import Implementation, Options, constants_of, implement
 from rewrites.compiler.memory.plan import DoesNotFit
@@ -40,8 +41,6 @@ from .sources.front_end import CONSTANTS, FRONT_ENDS, FrontEnd, Source
 
 if TYPE_CHECKING:
     from rewrites.egraph import Explanation
-
-__all__ = ["Certified", "Compiled", "OnHost", "read_compiled", "write_compiled"]
 
 
 @dataclass(frozen=True)

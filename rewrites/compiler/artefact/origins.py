@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ir_semantics.graph.ir import Graph
 
-__all__ = ["origin_text", "printable"]
-
 
 def origin_text(graph: Graph, number: int) -> str:
     """The origin of a node; for a node that rules introduced, that of the first later node that has one and depends on

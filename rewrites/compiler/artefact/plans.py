@@ -16,8 +16,6 @@ from rewrites.compiler.memory.problem import Buffer, MemoryPlan, MemoryProblem, 
 
 from .errors import ArtefactError, items, natural, record, text
 
-__all__ = ["plans_json", "plans_value"]
-
 _LARGEST = 1 << 62
 
 

@@ -18,8 +18,6 @@ from ir_semantics.graph.run import check_inputs
 from ir_semantics.graph.types import Array, GraphError
 from rewrites.compiler.codegen import Devices, Executed, Implementation
 
-__all__ = ["Ran", "run_compiled"]
-
 
 @dataclass(frozen=True, eq=False)
 class Ran:

@@ -17,8 +17,6 @@ from ir_semantics.graph.types import MOST_ELEMENTS, MOST_RANK, Array
 
 from .errors import ArtefactError, field, items, natural, text
 
-__all__ = ["shared_json", "shared_value"]
-
 LEAST_BYTES = 1024
 """Smaller constants are stored as they are."""
 

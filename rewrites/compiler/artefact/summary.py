@@ -10,8 +10,6 @@ from smt_encodings.claims import Equality
 from .model import Compiled
 from .origins import origin_text, printable
 
-__all__ = ["CAVEATS", "calibration_text", "equality_text", "summary_text"]
-
 CAVEATS = (
     "Simulators are derived from the same models as the proofs; that hardware behaves like them is not claimed.",
     "That the graph means what other runtimes compute is tested (ONNX backend tests), not proved.",

@@ -20,8 +20,6 @@ from rewrites.bounds.derivations.calculus import Bound
 from .formats import greatest, rounded_up
 from .interface import Bounds, Executed, Reals
 
-__all__ = ["bounds_of", "condition_text", "linear_change", "operand_error", "row_sum", "upward"]
-
 
 def upward(value: Fraction) -> float:
     """The least float64 that is not below the value."""

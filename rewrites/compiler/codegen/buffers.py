@@ -20,8 +20,6 @@ from rewrites.compiler.memory.problem import Buffer, MemoryPlan, MemoryProblem
 from .interface import Call
 from .operators import AcceleratorOperator
 
-__all__ = ["ALIGNMENT", "DeviceMemory", "device_memories", "host_plan", "host_problem"]
-
 ALIGNMENT = 64
 """Host tensors are aligned to this number of bytes: a cache line of common processors."""
 _EFFORT = 100_000  # of the search, a fraction of a second

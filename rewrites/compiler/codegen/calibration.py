@@ -21,8 +21,6 @@ from ir_semantics.graph.types import Array
 from .interface import Ranges
 from .operators import accelerator_operator
 
-__all__ = ["DRAWN", "Calibration", "calibrate", "drawn_inputs"]
-
 DRAWN = 2
 """How many inputs are drawn where none are given."""
 

@@ -12,17 +12,6 @@ import numpy as np
 
 from .interface import CannotOffload, Reals
 
-__all__ = [
-    "LARGEST_SCALE",
-    "SUMS",
-    "check_scale",
-    "greatest",
-    "power_above",
-    "range_of",
-    "rounded_up",
-    "unscale",
-]
-
 LARGEST_SCALE = 60
 """Scales are in -60 .. 60: with codes of at most 31 bits, results stay normal numbers of binary32 (2^-126 .. 2^127)."""
 _FLOAT64_POWERS = 1000

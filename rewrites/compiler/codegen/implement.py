@@ -10,8 +10,6 @@ from ir_semantics.graph.types import Array
 from .interface import CannotOffload, Implementation, Options, Quantisation, Ranges
 from .operators import accelerator_operator
 
-__all__ = ["constants_of", "implement", "implementable", "quantisation_of"]
-
 
 def _code(operator: str) -> type[Implementation]:
     accelerated = accelerator_operator(operator)

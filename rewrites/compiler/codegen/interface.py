@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chc.tensor_rules.rule import TensorRule
-from ila_lang.templates.instance import InstanceError, Template, run_columns
+from ila_lang.templates.instance import Template, run_columns
+from ila_lang.templates.sites import InstanceError
 from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.types import Array
 from rewrites.claims.names import slug
@@ -26,21 +27,6 @@ from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.programs import template_of
 
 from .programs import Columns, Devices
-
-__all__ = [
-    "Bounds",
-    "Call",
-    "CannotOffload",
-    "Choice",
-    "Executed",
-    "Implementation",
-    "Options",
-    "Part",
-    "Quantisation",
-    "Ranges",
-    "Reals",
-    "Tensors",
-]
 
 Reals = NDArray[np.float64]
 Tensors = Mapping[str, NDArray[Any]]

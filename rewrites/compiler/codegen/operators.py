@@ -27,19 +27,6 @@ if TYPE_CHECKING:
     from rewrites.claims.subjects.joint import JointSubject
     from rewrites.joints.joint import Joint
 
-__all__ = [
-    "AcceleratorOperator",
-    "Program",
-    "Regions",
-    "accelerator_operator",
-    "declared",
-    "joint_problem",
-    "joints_of",
-    "operator_of",
-    "require_fit",
-    "shapes_of",
-]
-
 Regions: TypeAlias = "Sequence[tuple[str, str, int, Mapping[str, tuple[int, int]]]]"
 """For each memory its name, its unit, how many there are, and the address and size of each region."""
 

@@ -11,8 +11,6 @@ from rewrites.compiler.memory.problem import Buffer, MemoryPlan, MemoryProblem
 
 from .interface import Reals
 
-__all__ = ["equal_parts", "padded", "placed_behind"]
-
 
 def equal_parts(count: int, most: int) -> list[tuple[int, int]]:
     """0 .. count - 1 in the fewest parts of one size, at most ``most``; the last one may end beyond ``count``.

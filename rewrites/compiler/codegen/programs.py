@@ -12,8 +12,6 @@ from ila_lang import Ila, Simulator
 from reports.certificate import semantics_of
 from rewrites.mappings.claim import MappingClaim
 
-__all__ = ["Columns", "Devices", "is_program_of"]
-
 Columns = Mapping[str, NDArray[Any]]
 """Commands as columns, for :class:`~ila_lang.streams.simulator.CommandStream`."""
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from ir_semantics.graph.operator import NAMES, OPERATORS
 from ir_semantics.graph.types import TensorType
-from ir_semantics.scalars.terms import BOOLEAN, Scalar, variables
+from ir_semantics.scalars.formats import BOOLEAN
+from ir_semantics.scalars.terms import Scalar, variables
 from rewrites.claims.sources import text_digest
 from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol
 from rewrites.egraph.graphs import typing
@@ -23,8 +24,6 @@ from rewrites.egraph.pattern import Maker
 
 from .patterns import is_number, scalar_operators
 from .tensor_rewrites import Classes, Constants, Types
-
-__all__ = ["Definition", "definitions"]
 
 T = TypeVar("T")
 

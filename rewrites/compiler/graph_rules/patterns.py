@@ -27,23 +27,6 @@ from ir_semantics.tensors.conditions import holds
 from ir_semantics.tensors.index import Index, index
 from ir_semantics.tensors.terms import Shape, Tensor
 
-__all__ = [
-    "Found",
-    "Instance",
-    "Literal",
-    "NoPattern",
-    "Pattern",
-    "Symbolic",
-    "View",
-    "build",
-    "fits",
-    "instances",
-    "is_number",
-    "pattern_of",
-    "scalar_operators",
-    "sides_of",
-]
-
 Symbolic: TypeAlias = "Index | bool | int | tuple[Symbolic, ...]"
 """An attribute that may depend on sizes."""
 

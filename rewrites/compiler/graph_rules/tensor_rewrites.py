@@ -27,8 +27,6 @@ from .patterns import Found, Instance, NoPattern, Pattern, build, fits, instance
 if TYPE_CHECKING:
     from rewrites.claims.gate import Admission
 
-__all__ = ["Classes", "Constants", "TensorRewrite", "Types", "claims_of", "rewrites_of", "unfit", "weakest_of"]
-
 T = TypeVar("T")
 
 

@@ -16,8 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Step", "live_intervals"]
-
 
 @dataclass(frozen=True)
 class Step:

@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from .problem import Buffer
 
-__all__ = ["ORDERS", "Fit", "best_fit", "first_fit", "free_gaps", "lower_bound", "neighbours", "place", "settle"]
-
 Span = tuple[int, int]
 """Cells ``begin <= cell < end``."""
 

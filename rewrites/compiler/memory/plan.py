@@ -15,8 +15,6 @@ from .plan_checker import check_memory_plan
 from .problem import Buffer, MemoryPlan, MemoryProblem, Minimality
 from .search import search
 
-__all__ = ["DEFAULT_EFFORT", "DoesNotFit", "plan_memory"]
-
 DEFAULT_EFFORT = 1_000_000
 """Buffers that the search may look at, over all groups: about a second of Python."""
 

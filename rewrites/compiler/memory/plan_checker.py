@@ -15,8 +15,6 @@ from itertools import combinations
 
 from .problem import MemoryPlan, MemoryProblem, Minimality
 
-__all__ = ["PlanError", "check_memory_plan"]
-
 
 class PlanError(Exception):
     """A plan that must not be used; the message names the buffers, their places and what must hold."""

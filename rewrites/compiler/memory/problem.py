@@ -17,8 +17,6 @@ from enum import Enum
 from itertools import combinations
 from types import MappingProxyType
 
-__all__ = ["Buffer", "MemoryPlan", "MemoryProblem", "Minimality"]
-
 
 def _demand_integer(owner: str, what: str, value: object, least: int, advice: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:

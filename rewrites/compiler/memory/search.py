@@ -26,8 +26,6 @@ from dataclasses import dataclass
 from .placement import first_fit, neighbours
 from .problem import Buffer
 
-__all__ = ["SearchResult", "search"]
-
 
 @dataclass(frozen=True)
 class SearchResult:

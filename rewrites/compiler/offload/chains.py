@@ -24,8 +24,6 @@ from .unfolding import meant
 if TYPE_CHECKING:
     from rewrites.claims.gate import Admission
 
-__all__ = ["ChainRewrite", "ChainRule", "Meaning", "chain_rewrites"]
-
 T = TypeVar("T")
 
 

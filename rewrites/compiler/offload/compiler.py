@@ -27,8 +27,6 @@ from .reasons import LeftOnHost, left_on_host
 from .rule_sets import RuleSet, rules_for
 from .settings import DEFAULTS, Settings
 
-__all__ = ["Offloaded", "RuleUse", "offload"]
-
 
 @dataclass(frozen=True)
 class RuleUse:

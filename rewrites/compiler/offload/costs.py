@@ -19,17 +19,6 @@ from rewrites.egraph import Cost, EGraph, ENode, Symbol
 
 from .backend import Backend
 
-__all__ = [
-    "COSTS",
-    "MOVEMENT",
-    "Fixed",
-    "Implementable",
-    "costs_for",
-    "multiply_accumulates",
-    "reduction_steps",
-    "scalar_operations",
-]
-
 Implementable: TypeAlias = Callable[[Node, Sequence[TensorType]], "str | None"]
 """Why code cannot be generated for a node with operands of these types; None where it can."""
 

@@ -18,8 +18,6 @@ from rewrites.egraph import EGraph, EGraphError, ENode, Rule, Substitution
 from rewrites.egraph.pattern import Maker
 from smt_encodings.claims import Equality
 
-__all__ = ["Directed", "Place", "Suggestion"]
-
 T = TypeVar("T")
 
 Suggestion: TypeAlias = "tuple[Mapping[str, int], Mapping[str, int]]"

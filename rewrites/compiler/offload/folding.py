@@ -6,8 +6,6 @@ from ir_semantics.graph.build import Builder
 from ir_semantics.graph.ir import Graph
 from rewrites.compiler.codegen import accelerator_operator
 
-__all__ = ["folded"]
-
 
 def folded(graph: Graph) -> Graph:
     """The graph with what depends on constants alone computed, in the arithmetic of the host.

@@ -28,8 +28,6 @@ from rewrites.rules.tensor.products import BATCH_AS_ONE_PRODUCT
 
 from .directed import Place, Suggestion
 
-__all__ = ["BIASED_PRODUCTS", "NORMALISATION", "PADS", "PRODUCTS", "WEIGHTS", "at", "has", "shape_of"]
-
 
 def shape_of(egraph: EGraph, number: int) -> tuple[int, ...]:
     """The shape of a class of tensors."""

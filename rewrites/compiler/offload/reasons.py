@@ -14,8 +14,6 @@ from .backend import Backend
 from .costs import MOVEMENT, reduction_steps
 from .settings import Settings
 
-__all__ = ["MOVEMENT_REASON", "LeftOnHost", "left_on_host"]
-
 MOVEMENT_REASON: Final = "data movement is the host's"
 """Why operators stay on the host that compute nothing."""
 

@@ -22,8 +22,6 @@ from .directed import Directed, Place
 from .rules import AcceleratorRewrite
 from .unfolding import Unfolding, Uniform
 
-__all__ = ["RuleSet", "is_rule_of", "rules_for"]
-
 
 @dataclass(frozen=True)
 class RuleSet:

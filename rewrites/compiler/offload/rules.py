@@ -33,8 +33,6 @@ from smt_encodings.claims import Equality
 
 from .unfolding import meant
 
-__all__ = ["AcceleratorRewrite", "AcceleratorRule"]
-
 T = TypeVar("T")
 
 

@@ -10,8 +10,6 @@ from rewrites.egraph.saturation import Limits
 
 from .costs import Implementable
 
-__all__ = ["DEFAULTS", "Settings"]
-
 LIMITS: Final = Limits(nodes=60_000, iterations=16, seconds=90.0, matches=4000)
 """The limits of saturation by default."""
 

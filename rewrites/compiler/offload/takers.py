@@ -11,8 +11,6 @@ from ir_semantics.graph.ir import Attribute, Node
 from ir_semantics.graph.types import TensorType
 from rewrites.compiler.codegen import AcceleratorOperator
 
-__all__ = ["Taken", "Taker", "as_product", "convolution_form"]
-
 Taken: TypeAlias = "tuple[Node, tuple[TensorType, ...]] | str | None"
 """A node as an accelerator operator would have it, with the types of its operands; why its form keeps it from the
 accelerator; or None, where neither is known."""

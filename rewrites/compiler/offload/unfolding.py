@@ -21,8 +21,6 @@ from rewrites.egraph import EGraph, EGraphError, ENode, Rule, Substitution, Symb
 from rewrites.egraph.graphs import typing
 from rewrites.egraph.pattern import Maker
 
-__all__ = ["Unfolding", "Uniform", "meant", "of_convolution"]
-
 T = TypeVar("T")
 
 

@@ -18,8 +18,9 @@ from accel_models.flexasr.functions import (
     exp,
 )
 from accel_models.flexasr.layout import LANES, SMALL_VECTORS, Region, Start
-from accel_models.flexasr.model import FlexAsrOptions, flexasr
+from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.numerics import describe_code
+from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.units.attention import MASKED, SOFTMAX
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, var
 from ila_lang.mapping import SizeError, TensorMapping
@@ -28,8 +29,6 @@ from ir_semantics.layers.layer import call
 
 from .buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
 from .linear import multiply_add
-
-__all__ = ["BIASES", "MOST_TIMESTEPS", "attention_fragment", "attention_mapping", "sizes_of"]
 
 MOST_TIMESTEPS = 1024
 """Of more, scores overwrite each other: the unit numbers vectors of four scores with 8 bits."""

@@ -21,8 +21,6 @@ from accel_models.flexasr.layout import (
 from ila_lang import Expr, Ila, Kernel, bv, const, false, load_bytes, mem, true, var
 from ila_lang.mapping import SizeError
 
-__all__ = ["BASE", "HOST_X", "HOST_Y", "LANE", "NV", "VECTOR", "T", "UnitProgram", "matrix_domain", "matrix_within"]
-
 T, NV, BASE = var("T", bv(32)), var("nv", bv(32)), var("base", bv(32))
 """Timesteps and vectors of the matrix, and where it begins in the large buffer."""
 HOST_X, HOST_Y = var("host_x", mem(32, 8)), var("host_y", mem(32, 8))

@@ -19,8 +19,9 @@ from functools import cache
 
 from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.layout import LANES, vector_address
-from accel_models.flexasr.model import FlexAsrOptions, flexasr
+from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.numerics import describe_code
+from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, true, var
 from ila_lang.mapping import SizeError, TensorMapping
 from ir_semantics.layers.copying import COPY_CODE, copy_ir
@@ -29,14 +30,6 @@ from ir_semantics.layers.pooling import POOL_CODES, tensor_ir
 
 from .buffers import BASE, HOST_X, HOST_Y, NV, T, UnitProgram, matrix_domain, matrix_within
 from .pooling import CELL_COLUMN, KINDS, pooling_lemma
-
-__all__ = [
-    "HOST_MID",
-    "chain_fragment",
-    "chain_mapping",
-    "chain_sizes",
-    "reload_mapping",
-]
 
 PARAMETERS = {"T": T, "nv": NV, "base": BASE}
 PARAMETER_TEXTS = {

@@ -16,8 +16,6 @@ from .padding import padding_mapping
 from .pooling import pooling_mapping, selection_mapping
 from .recurrent import recurrent_mapping
 
-__all__ = ["ATTENTION", "CHAINS", "CLAIMS", "LAYER_NORM", "LINEAR", "POOLS", "RECURRENT", "RELOAD"]
-
 POOLS: Final = {
     kind: MappingClaim(
         f"flexasr_{kind}pool",

@@ -10,8 +10,9 @@ from __future__ import annotations
 from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.functions import eadd, emul, inv_sqrt, norm_divide
 from accel_models.flexasr.layout import LANES, SMALL_VECTORS, Region, Start
-from accel_models.flexasr.model import FlexAsrOptions, flexasr
+from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.numerics import adpfloat_to_fixed, describe_code, fixed_to_adpfloat
+from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.units.layer_norm import BETA, GAMMA
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, primitive, var
 from ila_lang.mapping import TensorMapping
@@ -19,8 +20,6 @@ from ir_semantics.layers.layer import call
 from ir_semantics.layers.normalisation import NORM_CODE, NormOperator, layer_norm_ir
 
 from .buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
-
-__all__ = ["BIASES", "layer_norm_fragment", "layer_norm_mapping", "sizes_of"]
 
 BASE_GAMMA, BASE_BETA = var("base_gamma", bv(32)), var("base_beta", bv(32))
 BIASES = {n: var(n, bv(32)) for n in ("bias_x", "bias_beta", "bias_gamma")}

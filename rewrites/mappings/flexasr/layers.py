@@ -35,8 +35,6 @@ from accel_models.flexasr.layout import (
 from ila_lang import Expr, Ila, Kernel, bv, concat, const, false, load_bytes, mem, true, var
 from ila_lang.mapping import SizeError
 
-__all__ = ["BASE", "CELL", "CELL_COLUMN", "HOST_X", "HOST_Y", "NI", "NO", "Matrix", "T", "emit_layer", "sizes_within"]
-
 T, NI, NO, BASE = var("T", bv(32)), var("ni", bv(32)), var("no", bv(32)), var("base", bv(32))
 """Timesteps, vectors of the input, output vectors of a PE, and where the output begins in the large buffer."""
 HOST_X, HOST_Y = var("host_x", mem(32, 8)), var("host_y", mem(32, 8))

@@ -13,8 +13,9 @@ from __future__ import annotations
 from accel_models.flexasr import micro_programs as programs
 from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.functions import adpfloat_mul, pe_add_bias, pe_saturate, pe_shift, relu, sigmoid, tanh
-from accel_models.flexasr.model import FlexAsrOptions, flexasr
+from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.numerics import describe_code, fixed_to_adpfloat
+from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import (
     Expr,
     Fragment,
@@ -32,8 +33,6 @@ from ir_semantics.layers.dense import DENSE_CODE, DenseOperator, Order, dense_ir
 from ir_semantics.layers.layer import call
 
 from .layers import BASE, CELL, CELL_COLUMN, HOST_X, HOST_Y, NI, NO, Matrix, T, emit_layer, sizes_within
-
-__all__ = ["ACTIVATIONS", "linear_fragment", "linear_mapping", "sizes_of"]
 
 BIASES = {name: var(name, bv(32)) for name in ("bias_w", "bias_b", "bias_x", "bias_y")}
 PARAMETERS = {"T": T, "ni": NI, "no": NO, "base": BASE, **BIASES}

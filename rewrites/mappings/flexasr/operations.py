@@ -19,8 +19,6 @@ from rewrites.mappings.programs import DeviceProgram, filled
 
 from .claims import ATTENTION, LAYER_NORM, LINEAR, POOLS, RECURRENT
 
-__all__ = ["GATES", "attention", "layer_norm", "linear", "pool", "recurrent"]
-
 Program = DeviceProgram[Quantised]
 GATES: Final[Mapping[str, tuple[int, ...]]] = {"lstm": (0, 2, 1, 3), "gru": (0, 2, 1), "rnn": (0,)}
 """For each gate in the order in which FlexASR computes them (i, g, f, o; r, n, z), its place among the operands'."""

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.layout import LANES, Region, Start
-from accel_models.flexasr.model import FlexAsrOptions, flexasr
+from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.numerics import describe_code
+from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import Fragment, Ila, Kernel, bv, const, var
 from ila_lang.mapping import SizeError, TensorMapping
 from ir_semantics.layers.layer import call
 from ir_semantics.layers.padding import PADDING_CODE, padding_ir
 
 from .buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
-
-__all__ = ["padding_fragment", "padding_mapping", "sizes_of"]
 
 P = var("P", bv(32))
 PARAMETERS = {"T": T, "P": P, "nv": NV, "base": BASE}

@@ -15,7 +15,7 @@ from functools import cache
 from accel_models.flexasr.config import LARGE_MANAGER_WORD, UNIT_WORD
 from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.layout import LANES, Region, Start, large_axi_address, register_address, vector_address
-from accel_models.flexasr.model import FlexAsrOptions, flexasr
+from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.numerics import (
     adpfloat_add,
     adpfloat_max,
@@ -28,21 +28,11 @@ from accel_models.flexasr.numerics import (
     adpfloat_to_fixed,
     describe_code,
 )
+from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, const, false, ite, load_bytes, mem, primitive, true, var
 from ila_lang.mapping import Lemma, SizeError, TensorMapping
 from ir_semantics.layers.layer import call
 from ir_semantics.layers.pooling import POOL_CODES, PoolOperator, tensor_ir
-
-__all__ = [
-    "KINDS",
-    "ir_fragment",
-    "ir_model",
-    "pooling_fragment",
-    "pooling_lemma",
-    "pooling_mapping",
-    "selection_mapping",
-    "sizes_of",
-]
 
 T, NV, BASE = var("T", bv(32)), var("nv", bv(32)), var("base", bv(32))
 PARAMETERS = {"T": T, "nv": NV, "base": BASE}

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from accel_models.flexasr import micro_programs as programs
 from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.functions import eadd, emul, onex, pe_add_bias, pe_saturate, pe_shift, sigmoid, tanh
-from accel_models.flexasr.model import FlexAsrOptions, flexasr
+from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.numerics import adpfloat_to_fixed, describe_code, fixed_to_adpfloat
+from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, primitive, var
 from ila_lang.mapping import TensorMapping
 from ir_semantics.layers.layer import call
@@ -21,8 +22,6 @@ from ir_semantics.layers.recurrent import RECURRENT_CODE, RecurrentCell, recurre
 
 from .layers import BASE, CELL, CELL_COLUMN, HOST_X, HOST_Y, NI, NO, Matrix, T, emit_layer, sizes_within
 from .linear import SUMS, multiply_add
-
-__all__ = ["CELLS", "recurrent_mapping"]
 
 HOST_W, HOST_B, HOST_U, HOST_C = (var(n, mem(32, 8)) for n in ("host_w", "host_b", "host_u", "host_c"))
 BIASES = {n: var(n, bv(32)) for n in ("bias_w", "bias_x", "bias_b", "bias_u", "bias_c", "bias_h")}

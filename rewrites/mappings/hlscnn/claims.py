@@ -9,8 +9,6 @@ from rewrites.mappings.claim import MappingClaim
 from .convolution import convolution_mapping
 from .convolution_8bit import narrow_mapping
 
-__all__ = ["CLAIMS", "CONVOLUTIONS"]
-
 CONVOLUTIONS: Final = {
     16: MappingClaim("hlscnn_conv2d", "convolution with strides, bias and relu, on HLSCNN", convolution_mapping),
     8: MappingClaim("hlscnn_conv2d_8bit", "convolution with weights of 8 bits, on HLSCNN", narrow_mapping),

@@ -34,18 +34,6 @@ from ila_lang.mapping import Lemma, SizeError, TensorMapping
 from ir_semantics.layers.convolution import CONVOLUTION_CODE, ConvolutionOperator, convolution_ir
 from ir_semantics.layers.layer import call
 
-__all__ = [
-    "configure_start",
-    "convolution_fragment",
-    "convolution_mapping",
-    "emit_command",
-    "entry_address",
-    "load_result",
-    "sizes_of",
-    "store_entry",
-    "write_register",
-]
-
 _NAMES = ("k", "c", "h", "w", "oh", "ow", "kh", "kw", "sh", "sw")
 PARAMETERS = {n: var(n, bv(32)) for n in _NAMES} | {"bias": var("bias", bv(32)), "relu": var("relu", bv(32))}
 K, C, H, W, OH, OW, KH, KW, SH, SW, BIAS, RELU = PARAMETERS.values()

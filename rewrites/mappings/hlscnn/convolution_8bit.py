@@ -22,8 +22,6 @@ from ir_semantics.layers.convolution import ConvolutionOperator, convolution_ir
 from . import convolution as wide
 from .convolution import BLOCKS, GROUPS, HOST_X, HOST_Y, PARAMETERS, PIXELS, WEIGHTS, H, W
 
-__all__ = ["narrow_fragment", "narrow_mapping"]
-
 OPTIONS = HlscnnOptions()
 HOST_W = var("host_w", mem(32, 8))
 ENTRIES = (WEIGHTS + 1) >> 1

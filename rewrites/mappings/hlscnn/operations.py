@@ -13,8 +13,6 @@ from rewrites.mappings.programs import DeviceProgram, filled, signed_codes
 
 from .claims import CONVOLUTIONS
 
-__all__ = ["conv2d", "packed"]
-
 
 def conv2d(
     x: NDArray[np.integer],

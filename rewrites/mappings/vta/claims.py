@@ -13,8 +13,6 @@ from .elementwise import elementwise_mapping
 from .gemm import gemm_mapping
 from .padded import padded_mapping
 
-__all__ = ["CLAIMS", "DENSE", "ELEMENTWISE", "GEMM"]
-
 DENSE: Final = MappingClaim(
     "vta_dense", "a dense layer of bytes with bias and requantisation, on VTA's GEMM and ALU", dense_mapping
 )

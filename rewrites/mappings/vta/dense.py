@@ -22,8 +22,6 @@ from ir_semantics.layers.layer import call
 
 from .programs import ASSUMPTIONS, COLUMNS, DRAM_VECTORS, HOST_Y, IDLE, ROWS, Program, micro_op
 
-__all__ = ["DENSE", "DenseDetails", "dense_fragment", "dense_mapping"]
-
 DEPTH, SHIFT = var("inner", bv(32)), var("shift", bv(32))
 """Vectors of 16 input channels, and the number of bits by which sums are shifted right."""
 PARAMETERS = {"m": ROWS, "inner": DEPTH, "n": COLUMNS, "shift": SHIFT}

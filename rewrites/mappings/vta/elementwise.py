@@ -21,8 +21,6 @@ from ir_semantics.layers.layer import call
 
 from .programs import ASSUMPTIONS, COLUMNS, DRAM_VECTORS, HOST_Y, IDLE, ROWS, SHAPE, Program, micro_op
 
-__all__ = ["OPERATIONS", "Operation", "elementwise_mapping", "elementwise_program"]
-
 HOST_A, HOST_B = var("host_a", mem(32, 32)), var("host_b", mem(32, 32))
 IMM = var("imm", bv(32))
 CELL = (

@@ -25,8 +25,6 @@ from ir_semantics.layers.layer import call
 from .dense import DENSE, SUMS
 from .programs import ASSUMPTIONS, DRAM_VECTORS, HOST_Y, IDLE, Program, micro_op
 
-__all__ = ["GemmDetails", "gemm_fragment", "gemm_mapping"]
-
 M, N, K = (var(name, bv(32)) for name in ("m", "n", "kk"))
 """Rows, vectors of 16 output channels, and vectors of 16 input channels."""
 ROWS, OUTPUTS, INPUTS = (var(f"block_{name}", bv(32)) for name in ("m", "n", "k"))

@@ -21,8 +21,6 @@ from .claims import DENSE, ELEMENTWISE
 from .dense import SHIFT, DenseDetails, dense_mapping
 from .elementwise import OPERATIONS
 
-__all__ = ["dense", "elementwise"]
-
 Program = DeviceProgram[NDArray[np.int8]]
 _LOW_BYTES: Final = MappingClaim(
     DENSE.name,

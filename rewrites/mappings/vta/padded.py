@@ -21,8 +21,6 @@ from ir_semantics.layers.layer import call
 from .dense import DENSE, DEPTH, HOST_B, HOST_W, HOST_X, ROOM, SHIFT, require_vectors, write_operands
 from .programs import ASSUMPTIONS, COLUMNS, HOST_Y, IDLE, ROWS, Program, micro_op
 
-__all__ = ["PaddedDetails", "padded_fragment", "padded_mapping"]
-
 TOP, BOTTOM = var("above", bv(32)), var("below", bv(32))
 """Rows of zeros above x, and below."""
 TOTAL = ROWS + TOP + BOTTOM

@@ -15,8 +15,6 @@ from accel_models.vta.isa import STANDARD, UOP_FIELDS, AluOp, Field, MemoryId, O
 from accel_models.vta.model import CommandKind
 from ila_lang import Expr, Ila, Kernel, bv, concat, const, load_bytes, mem, var
 
-__all__ = ["ASSUMPTIONS", "COLUMNS", "DRAM_VECTORS", "HOST_Y", "IDLE", "ROWS", "SHAPE", "Program", "micro_op"]
-
 ROWS, COLUMNS = var("m", bv(32)), var("n", bv(32))
 """Rows of the output, and vectors of 16 columns in each."""
 SHAPE = {"m": ROWS, "n": COLUMNS}

@@ -13,8 +13,6 @@ from . import floats as float_rules
 from . import hardware as hardware_rules
 from . import integers as integer_rules
 
-__all__ = ["ROWS", "RULE_SET", "UNSTATED", "entries"]
-
 ROWS: tuple[RuleRow[ScalarRule], ...] = (*float_rules.ROWS, *integer_rules.ROWS, *hardware_rules.ROWS)
 """Every row on scalars: wrong rules with their repairs, and valid rules."""
 

@@ -11,11 +11,8 @@ import math
 
 from chc.scalar_rules.rule import RuleRow, ScalarRule, Unstated, control, row, rules_on
 from ir_semantics.scalars.concrete import evaluate
+from ir_semantics.scalars.formats import BINARY16, BINARY32, INTEGERS, REALS, integer
 from ir_semantics.scalars.terms import (
-    BINARY16,
-    BINARY32,
-    INTEGERS,
-    REALS,
     TRUE,
     Scalar,
     abs_,
@@ -26,7 +23,6 @@ from ir_semantics.scalars.terms import (
     constant,
     exp,
     fma,
-    integer,
     is_finite,
     is_nan,
     log,
@@ -40,8 +36,6 @@ from ir_semantics.scalars.terms import (
     trunc,
     variable,
 )
-
-__all__ = ["ROWS", "UNSTATED"]
 
 rule = rules_on(BINARY32)
 

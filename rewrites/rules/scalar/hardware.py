@@ -10,9 +10,8 @@ from __future__ import annotations
 from accel_models.hlscnn.options import HlscnnOptions
 from chc.scalar_rules.formats import hlscnn_output, hlscnn_product
 from chc.scalar_rules.rule import RuleRow, ScalarRule, Unstated, row, rules_on
-from ir_semantics.scalars.terms import INTEGERS, Scalar, all_of, cast, clamp, constant, divide_floor, integer, variable
-
-__all__ = ["ROWS", "UNSTATED"]
+from ir_semantics.scalars.formats import INTEGERS, integer
+from ir_semantics.scalars.terms import Scalar, all_of, cast, clamp, constant, divide_floor, variable
 
 INT8, INT16, INT32 = (integer(w) for w in (8, 16, 32))
 PAD = integer(4, signed=False)

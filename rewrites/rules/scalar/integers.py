@@ -11,11 +11,9 @@ from fractions import Fraction
 from accel_models.hlscnn.options import HlscnnOptions
 from chc.scalar_rules.formats import ADAPTIVFLOAT, hlscnn_output, hlscnn_psum
 from chc.scalar_rules.rule import RuleRow, ScalarRule, Unstated, control, row, rules_on
+from ir_semantics.scalars.formats import INTEGERS, REALS, Format, integer
 from ir_semantics.scalars.terms import (
-    INTEGERS,
-    REALS,
     TRUE,
-    Format,
     Scalar,
     abs_,
     all_of,
@@ -24,13 +22,10 @@ from ir_semantics.scalars.terms import (
     constant,
     divide_floor,
     divide_toward_zero,
-    integer,
     maximum,
     minimum,
     variable,
 )
-
-__all__ = ["ROWS", "UNSTATED"]
 
 INT2, INT8, INT16, INT32 = (integer(w) for w in (2, 8, 16, 32))
 UINT8, UINT16 = integer(8, signed=False), integer(16, signed=False)

@@ -13,8 +13,6 @@ from rewrites.rules.rule_set import RuleSet
 
 from . import convolution, hardware, layout, linear, matching, pooling, products, splitting, windows
 
-__all__ = ["MODULES", "RULES", "RULE_SET", "UNSTATED", "entries", "rule_named"]
-
 MODULES = (pooling, linear, convolution, products, layout, hardware, matching, windows, splitting)
 """The modules that define rules."""
 

@@ -48,13 +48,6 @@ from .inputs import (
 )
 from .words import add, at_least, bias, mul, scale, sub
 
-__all__ = [
-    "BATCHES_IN_PARTS",
-    "OUTPUTS_IN_PARTS",
-    "RULES",
-    "STRIDED_PIXELS",
-]
-
 
 def _spread_groups(w: Tensor) -> Tensor:
     """Kernels of t groups as kernels over all channels: zeros outside the group's own."""

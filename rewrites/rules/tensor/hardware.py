@@ -11,8 +11,6 @@ from ir_semantics.tensors.terms import Tensor, input_
 from .inputs import IMAGE, MET, REALS, SQUARE, K, P
 from .words import add, repaired, sub, wrong
 
-__all__ = ["RULES"]
-
 ZERO_POINT = input_("z")
 
 

@@ -21,45 +21,6 @@ from smt_encodings.claims import Equality
 
 from .words import add, at_least, div, mul, sizes, sub
 
-__all__ = [
-    "FIRST",
-    "GAIN",
-    "IMAGE",
-    "KERNEL",
-    "MASK",
-    "MATRIX",
-    "MET",
-    "ORDER",
-    "OUT",
-    "REALS",
-    "SECOND",
-    "SIGNAL",
-    "SQUARE",
-    "SYMMETRIC",
-    "TAPS",
-    "VECTOR",
-    "A",
-    "B",
-    "C",
-    "H",
-    "K",
-    "M",
-    "N",
-    "P",
-    "Q",
-    "S",
-    "T",
-    "W",
-    "along",
-    "composed",
-    "first",
-    "im2col",
-    "im2col_2d",
-    "masked",
-    "normalised",
-    "rest",
-]
-
 N, C, H, W, K, S, P, Q, T, OUT, M = sizes("n c h w k s p q t o m")
 IMAGE = input_("x", N, C, H, W)
 SIGNAL = input_("x", N, C, W)

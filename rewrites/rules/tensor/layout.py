@@ -24,8 +24,6 @@ from ir_semantics.tensors.terms import Tensor, input_
 from .inputs import first, rest
 from .words import add, at_least, largest, relu, repaired, sizes, wrong
 
-__all__ = ["RULES", "compositions"]
-
 N, C, H, W, K, S, P, Q, T = sizes("n c h w k s p q t")
 VECTOR, MATRIX, CUBE, IMAGE = input_("x", N), input_("x", N, C), input_("x", N, C, H), input_("x", N, C, H, W)
 OTHER, FULL = input_("y", N, Q), at_least(1, N, C, H, W)

@@ -54,8 +54,6 @@ from .inputs import (
 )
 from .words import add, at_least, bias, mul, relu, repaired, scale, wrong
 
-__all__ = ["RULES"]
-
 _WRONG = [
     wrong(
         "pad with any value into convolution",

@@ -20,32 +20,6 @@ from smt_encodings.claims import Equality
 from .inputs import first, rest
 from .words import add, at_least, bias, div, mul, relu, sizes, sub, wrong
 
-__all__ = [
-    "AXIS_DROPPED",
-    "BIASED_CONVOLUTION_AS_PRODUCT",
-    "BIASED_PIXELS_AS_PRODUCT",
-    "BIAS_AFTER_RESHAPE",
-    "CHANNELS_BROADCAST",
-    "CONVOLUTION_AS_PRODUCT",
-    "CONVOLUTION_PADS",
-    "EXCHANGED",
-    "FROM_ONNX",
-    "GRU_BIASES",
-    "GRU_GATES",
-    "LSTM_BIASES",
-    "LSTM_GATES",
-    "NORMALISATION_INTO_BIASED_CONVOLUTION",
-    "NORMALISATION_INTO_CONVOLUTION",
-    "PIXELS_AS_PRODUCT",
-    "RELU_AFTER_RESHAPE",
-    "RELU_OF_ROWS",
-    "RULES",
-    "SUMS_COMMUTE",
-    "TO_ONNX",
-    "TRANSPOSED_TWICE",
-    "VECTOR_IN_PARTS",
-]
-
 N, C, H, W, O, K, L, S, T, D, E = sizes("n c h w o k l s t d e")  # noqa: E741  # the number of outputs
 P, Q, R, M = sizes("p q r m")
 ORDER, REALS = Equality.UP_TO_REDUCTION_ORDER, Equality.OVER_REALS

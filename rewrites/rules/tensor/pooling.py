@@ -13,8 +13,6 @@ from ir_semantics.tensors.terms import input_
 from .inputs import IMAGE, MET, REALS, SIGNAL, SQUARE, C, H, K, N, P, Q, S, T, W
 from .words import add, at_least, bias, clip, div, largest, mul, relu, repaired, scale, wrong
 
-__all__ = ["RULES"]
-
 _WRONG = [
     wrong(
         "relu out of average pooling",

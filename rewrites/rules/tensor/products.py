@@ -24,12 +24,6 @@ from ir_semantics.tensors.terms import Tensor, input_
 from .inputs import GAIN, MATRIX, ORDER, OUT, REALS, VECTOR, A, B, H, K, M, N, P, Q, T, along, first, normalised, rest
 from .words import add, at_least, bias, div, largest, mul, relu, scale, sub
 
-__all__ = [
-    "BATCH_AS_ONE_PRODUCT",
-    "RULES",
-    "ZERO_BIAS",
-]
-
 
 def powers(x: Tensor) -> Tensor:
     """exp of every element."""

@@ -17,18 +17,6 @@ from ir_semantics.tensors.terms import Tensor, input_
 from .inputs import OUT, REALS, A, B, C, H, K, M, N, P, Q, S, T, W, along, first, rest
 from .words import at_least, bias, sub, wrong
 
-__all__ = [
-    "ACTIVATION_OF_PARTS",
-    "CONVOLUTION_ROWS",
-    "DENSE_OUTPUTS",
-    "DENSE_ROWS",
-    "POOLED_COLUMNS",
-    "POOLED_ROWS",
-    "PRODUCT_COLUMNS",
-    "PRODUCT_ROWS",
-    "RULES",
-]
-
 PAIRS = input_("x", 2 * M, N)
 IMAGE, KERNEL = input_("x", N, C, H, W), input_("w", OUT, C, K, T)
 ROWS, WEIGHTS, BIAS = input_("x", N, C), input_("w", OUT, C), input_("b", OUT)

@@ -14,19 +14,6 @@ from ir_semantics.tensors.terms import Tensor, input_
 from .inputs import IMAGE, REALS, C, H, K, M, N, P, Q, S, T, W
 from .words import at_least, wrong
 
-__all__ = [
-    "AVERAGE_POOL_AS_WINDOWS",
-    "MAXIMUM_BY_PAIRS",
-    "MAXIMUM_OF_ODD_ROWS",
-    "MAXIMUM_OF_PAIR",
-    "MAX_POOL_AS_WINDOWS",
-    "MEAN_BY_PAIRS",
-    "MEAN_OF_PAIR",
-    "RULES",
-    "WINDOWS_AS_MAXIMUM",
-    "WINDOWS_AS_MEAN",
-]
-
 STRIDES: dict[str, Any] = {"strides": [S, T]}
 WINDOWS = input_("x", N, C, K, Q, H, W)
 """Windows of k x q elements at h x w places."""

@@ -13,22 +13,6 @@ from ir_semantics.tensors.index import Index, size
 from ir_semantics.tensors.operators import broadcast, map_
 from ir_semantics.tensors.terms import Tensor
 
-__all__ = [
-    "add",
-    "at_least",
-    "bias",
-    "clip",
-    "div",
-    "largest",
-    "mul",
-    "relu",
-    "repaired",
-    "scale",
-    "sizes",
-    "sub",
-    "wrong",
-]
-
 _X, _Y = variable("x"), variable("y")
 
 wrong, repaired = partial(TensorRule, kind=Kind.WRONG), partial(TensorRule, kind=Kind.REPAIRED)

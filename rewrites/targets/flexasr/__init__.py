@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from accel_models.flexasr.model import RECORDED_SIMULATOR, FlexAsrOptions, flexasr
+from accel_models.flexasr.model import flexasr
+from accel_models.flexasr.options import RECORDED_SIMULATOR, FlexAsrOptions
 from accel_models.flexasr.program import parse_program, run
 from accel_models.mmio_program import format_reads
 from ila_lang import Simulator

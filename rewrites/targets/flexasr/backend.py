@@ -18,8 +18,6 @@ from .operators import LAYER_NORM, LAYER_OPTIONS, LINEAR, OPERATORS, POOLS, RECU
 from .places import EXACT, FLEXIBLE
 from .rules import CHAIN_RULES, RULES
 
-__all__ = ["BACKEND"]
-
 
 def _definitions(constants: Constants, flexible: bool) -> Iterator[Rewrite]:
     if flexible:

@@ -47,21 +47,6 @@ from .code import linear, pools
 from .code.recurrent import Recurrent
 from .code.rows import LayerNorm
 
-__all__ = [
-    "ACTIVATIONS",
-    "GATES",
-    "LAYER_NORM",
-    "LAYER_OPTIONS",
-    "LINEAR",
-    "LOAD",
-    "OPERATORS",
-    "POOLS",
-    "POOL_CHAINS",
-    "RECURRENT",
-    "STORE",
-    "STORED_POOLS",
-]
-
 ACTIVATIONS: Final = tuple(claims.LINEAR)
 """What ``flexasr.linear`` may apply to its result."""
 

@@ -35,8 +35,6 @@ from rewrites.rules.tensor.windows import (
     WINDOWS_AS_MEAN,
 )
 
-__all__ = ["EXACT", "FLEXIBLE", "MEAN_WINDOW_RULES", "WINDOW_RULES"]
-
 WINDOW_RULES: Final = (
     MAX_POOL_AS_WINDOWS,
     WINDOWS_AS_MAXIMUM,

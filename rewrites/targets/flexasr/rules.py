@@ -18,8 +18,6 @@ from rewrites.mappings.flexasr import claims
 
 from .operators import ACTIVATIONS, GATES, LAYER_NORM, LINEAR, LOAD, POOL_CHAINS, POOLS, RECURRENT, STORE, STORED_POOLS
 
-__all__ = ["CHAIN_RULES", "RULES"]
-
 
 def _shaped(rank: int, name: str = "shape") -> Bound:
     return Bound(name, lambda value: isinstance(value, tuple) and len(value) == rank)

@@ -19,8 +19,6 @@ from rewrites.egraph.rewrite import Rewrite
 from .code import WEIGHT_BITS
 from .operators import CONV2D
 
-__all__ = ["BACKEND"]
-
 
 def _stride(axis: int) -> Computed:
     def value(found: Bindings) -> Hashable:

@@ -50,8 +50,6 @@ from rewrites.rules.tensor.splitting import CONVOLUTION_ROWS
 
 from .tiling import Shape, Tiling, tile
 
-__all__ = ["RULES", "WEIGHT_BITS", "Convolution"]
-
 WEIGHT_BITS: Final = Choice("weight_bits", "weights", (8, 16), "bits of HLSCNN's weights; the recorded hardware has 8")
 _X, _Y = activation_format(), result_format()
 RULES: Final = {"images": BATCHES_IN_PARTS, "filters": OUTPUTS_IN_PARTS, "rows": CONVOLUTION_ROWS}

@@ -22,8 +22,6 @@ from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
 
 from .code import RULES, WEIGHT_BITS, Convolution
 
-__all__ = ["CONV2D"]
-
 
 def _conv2d(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     """Cross-correlation of images with filters, without pads, dilations, groups and bias."""

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from accel_models.hlscnn.layout import LANES
 from ila_lang.mapping import TensorMapping
 
-__all__ = ["Shape", "Tiling", "tile"]
-
 
 @dataclass(frozen=True)
 class Shape:

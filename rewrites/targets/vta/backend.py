@@ -18,8 +18,6 @@ from rewrites.egraph.rewrite import Rewrite
 
 from .operators import DENSE
 
-__all__ = ["BACKEND"]
-
 MOST_STEPS: Final = 512
 """Timesteps of recurrent layers that are written out for VTA, some thirty nodes each; a bound of this code."""
 

@@ -38,8 +38,6 @@ from rewrites.mappings.vta.claims import GEMM
 from rewrites.mappings.vta.gemm import ROOM
 from rewrites.rules.tensor.splitting import PRODUCT_COLUMNS, PRODUCT_ROWS
 
-__all__ = ["RULES", "Dense"]
-
 LANES = 16
 LARGEST = 127
 MOST_SHIFT = 15

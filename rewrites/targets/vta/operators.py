@@ -21,8 +21,6 @@ from rewrites.mappings.vta.gemm import ROOM, WEIGHTS
 
 from .code import RULES, Dense
 
-__all__ = ["DENSE"]
-
 
 def _dense(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     """x w^T."""

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accel_models.flexasr.model import FlexAsrOptions, flexasr
+from accel_models.flexasr.model import flexasr
+from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import Ila, Machine, Memory, Simulator, child_differs
 from tests.accel_models.flexasr import layer_oracle
 from tests.accel_models.flexasr.port import reset, write

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from accel_models.flexasr.config import pack_large_manager, pack_small_manager, pack_unit
 from accel_models.flexasr.functions import inv_sqrt
-from accel_models.flexasr.model import RECORDED_SIMULATOR, FlexAsrOptions, flexasr
+from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.numerics import encode, value_of
+from accel_models.flexasr.options import RECORDED_SIMULATOR, FlexAsrOptions
 from ila_lang import Machine, bv, child_differs, compile_function, compile_terms, run_vectorised, var
 from tests.accel_models.flexasr.port import LARGE, SMALL, read, recorded, replay, write
 

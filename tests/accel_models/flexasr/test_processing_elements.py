@@ -9,8 +9,10 @@ import pytest
 from accel_models.flexasr.config import ACT_MNGR_WORD, ACT_VECTOR_WORDS, MEM_MNGR_WORD, RNN_LAYER_SIZING_WORD
 from accel_models.flexasr.driver import setup_commands
 from accel_models.flexasr.layout import PeRegion, pe_register_address
-from accel_models.flexasr.model import RECORDED_SIMULATOR, FlexAsrOptions, flexasr
-from accel_models.flexasr.program import Program, ProgramCommand, ProgramError, parse_program, run, write_program
+from accel_models.flexasr.model import flexasr
+from accel_models.flexasr.options import RECORDED_SIMULATOR, FlexAsrOptions
+from accel_models.flexasr.program import parse_program, run, write_program
+from accel_models.mmio_program import Program, ProgramCommand, ProgramError
 from ila_lang import CommandError, Machine
 from tests.accel_models.flexasr.port import LARGE, SMALL, read, reset, write
 from tests.accel_models.flexasr.test_gb_control import linear

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from accel_models.flexasr.model import RECORDED_SIMULATOR, FlexAsrOptions, flexasr
+from accel_models.flexasr.model import flexasr
+from accel_models.flexasr.options import RECORDED_SIMULATOR, FlexAsrOptions
 from ila_lang import CommandError
 from tests.accel_models.flexasr.port import execute, recorded_programs
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_models.flexasr.config import pack_large_manager, pack_unit
-from accel_models.flexasr.model import RECORDED_SIMULATOR, FlexAsrOptions, flexasr
+from accel_models.flexasr.model import flexasr
+from accel_models.flexasr.options import RECORDED_SIMULATOR, FlexAsrOptions
 from ila_lang import Machine, child_differs, run_vectorised
 from tests.accel_models.flexasr.port import recorded, replay, write
 

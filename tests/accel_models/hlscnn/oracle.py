@@ -16,7 +16,8 @@ from math import floor
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_models.hlscnn.model import HlscnnOptions, hlscnn
+from accel_models.hlscnn.model import hlscnn
+from accel_models.hlscnn.options import HlscnnOptions
 from ila_lang import Machine
 
 SPAD0, SPAD1, SOC = 0x4000, 0x24000, 0x50000

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accel_models.hlscnn.model import MASTER, HlscnnOptions
-from accel_models.hlscnn.options import WGT_16BITS, Rounding
+from accel_models.hlscnn.options import MASTER, WGT_16BITS, HlscnnOptions, Rounding
 from tests.accel_models.hlscnn.oracle import Layer, convolve, run_layer, size_of, without_zeros
 
 READINGS = st.builds(

@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accel_models.hlscnn.model import MASTER, HlscnnOptions
 from accel_models.hlscnn.numerics import arithmetic
-from accel_models.hlscnn.options import WGT_16BITS, Rounding
+from accel_models.hlscnn.options import MASTER, WGT_16BITS, HlscnnOptions, Rounding
 from ila_lang import const, inline
 from rewrites.findings.finding import NotFound
 from rewrites.findings.hlscnn import (

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from accel_models.hlscnn.config import INPUT_SIZE, KERNEL_SIZE, channel_word
 from accel_models.hlscnn.layout import Register, register_address
-from accel_models.hlscnn.model import MASTER, HlscnnOptions, hlscnn, options_of
+from accel_models.hlscnn.model import hlscnn, options_of
+from accel_models.hlscnn.options import MASTER, HlscnnOptions
 from ila_lang import CommandError, Ila, child_differs, show_ila
 from smt_encodings.claims import Status
 from smt_encodings.wellformed import check_ila

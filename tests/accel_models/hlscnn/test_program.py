@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from accel_models.flexasr.model import flexasr
-from accel_models.hlscnn.model import MASTER, HlscnnOptions, hlscnn
-from accel_models.hlscnn.program import ProgramError, format_reads, parse_program, run, write_program
+from accel_models.hlscnn.model import hlscnn
+from accel_models.hlscnn.options import MASTER, HlscnnOptions
+from accel_models.hlscnn.program import parse_program, run, write_program
+from accel_models.mmio_program import ProgramError, format_reads
 from ila_lang import Machine
 
 SPAD0, SPAD1, SOC = 0x32004000, 0x32024000, 0x32050000

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accel_models.hlscnn.model import HlscnnOptions, hlscnn
-from accel_models.hlscnn.options import BY_WEIGHT_BITS, WGT_16BITS, Rounding
+from accel_models.hlscnn.model import hlscnn
+from accel_models.hlscnn.options import BY_WEIGHT_BITS, WGT_16BITS, HlscnnOptions, Rounding
 from accel_models.hlscnn.quantise import (
     FixedPoint,
     activation_format,

@@ -9,20 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accel_models.mmio_program import ProgramError, format_reads
 from accel_models.vta.assembly import assemble
 from accel_models.vta.model import vta
 from accel_models.vta.options import FSIM, HLS, VTA_ILA
 from accel_models.vta.products import dense
-from accel_models.vta.program import (
-    Program,
-    ProgramError,
-    format_program,
-    format_reads,
-    parse_program,
-    read_bytes,
-    run,
-    write_bytes,
-)
+from accel_models.vta.program import Program, format_program, parse_program, read_bytes, run, write_bytes
 from ila_lang import Machine, Simulator
 
 TEXT = """{

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from accel_models.mmio_program import ProgramError
 from accel_models.vta.assembly import assemble
 from accel_models.vta.isa import AluOp, Instruction, Unit, Uop, encode, encode_uop
 from accel_models.vta.model import vta
@@ -18,7 +19,7 @@ from accel_models.vta.options import CHISEL, FSIM, HLS, VTA_ILA, VtaOptions
 from accel_models.vta.order.hazards import Problem, check_tokens
 from accel_models.vta.order.schedule import Policy, fixed, run_instructions, shuffled
 from accel_models.vta.products import TensorProgram, dense_program, post_steps
-from accel_models.vta.program import ProgramError, write_bytes
+from accel_models.vta.program import write_bytes
 from accel_models.vta.tiling import Blocks
 from ila_lang import Machine
 from tests.accel_models.vta.elementwise import elementwise_program

@@ -26,8 +26,6 @@ from smt_encodings.discharge import Discharger
 from tests.chc.mapping import evaluator
 from tests.chc.mapping.random_claims import Claim, random_claim
 
-__all__ = ["Campaign", "campaign"]
-
 STEPS, SHORT, MOST_LONG = 40_000, 8_000, 4
 """Statements of one run; and of each after so many that were too long, as most are where an extent falls below 0."""
 

@@ -31,8 +31,6 @@ from ila_lang.mapping import TensorMapping
 from ila_lang.text.portable import functions_of
 from tests.chc.mapping.random_trees import Tree
 
-__all__ = ["Claim", "random_claim"]
-
 POOL = ["row", "column", "ir", "n", "m", "i", "j", "k", "x", "acc", "word", "src", "dst", "lane", "toy", "out"]
 MEMORY = mem(32, 8)
 

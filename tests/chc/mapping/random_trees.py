@@ -13,9 +13,6 @@ from typing import Protocol
 from ila_lang import Expr, Kernel, const, ite
 from ila_lang.language.expr import resize
 
-__all__ = ["Place", "Tree"]
-
-
 FAR = 0.06
 """How often something behaves in another way from 8 on, which the samples of a claim do not reach."""
 

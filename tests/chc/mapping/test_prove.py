@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from accel_models.flexasr.model import FlexAsrOptions
+from accel_models.flexasr.options import FlexAsrOptions
 from chc.mapping.horn import invariants as module
 from chc.mapping.prove import prove
 from ila_lang import Expr, Fragment, Kernel, const, load_bytes, true

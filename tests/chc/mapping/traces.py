@@ -32,8 +32,6 @@ from smt_encodings.environment import fresh, fresh_symbols
 from smt_encodings.naming import distinct
 from tests.chc.mapping.toy import TABLES, Body, mapping, with_tables
 
-__all__ = ["difference", "random_body"]
-
 SIZES = ({"n": 1, "m": 1}, {"n": 2, "m": 3}, {"n": 3, "m": 2}, {"n": 2, "m": 2})
 NotTraced = (Unsupported, NotDischarged)
 

@@ -17,20 +17,8 @@ from typing import Any
 
 from chc.scalar_rules.prove import interpretations_of, prove_rule, proved_by
 from chc.scalar_rules.rule import ScalarRule
-from ir_semantics.scalars.terms import (
-    BOOLEAN,
-    TRUE,
-    Format,
-    Scalar,
-    apply,
-    cast,
-    constant,
-    fixed_point,
-    float_format,
-    integer,
-    select,
-    variable,
-)
+from ir_semantics.scalars.formats import BOOLEAN, Format, fixed_point, float_format, integer
+from ir_semantics.scalars.terms import TRUE, Scalar, apply, cast, constant, select, variable
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 from tests.chc.scalar_rules.scalar_evaluator import NoValue, all_values, assignments, evaluate

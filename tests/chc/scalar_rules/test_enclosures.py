@@ -12,7 +12,8 @@ from chc.scalar_rules.enclosures import enclosed, replay_enclosed
 from chc.scalar_rules.prove import prove_rule
 from chc.scalar_rules.rule import Counterexample, ScalarRule
 from chc.scalar_rules.runs import survey
-from ir_semantics.scalars.terms import REALS, NotInterpreted, Scalar, abs_, exp, sqrt, variable
+from ir_semantics.scalars.formats import REALS
+from ir_semantics.scalars.terms import NotInterpreted, Scalar, abs_, exp, sqrt, variable
 from rewrites.rules.scalar import catalogue as scalar_rules
 from smt_encodings.claims import Status
 

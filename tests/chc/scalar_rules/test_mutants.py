@@ -6,7 +6,8 @@ from random import Random
 
 from chc.scalar_rules.mutants import drawn_mutants, mutants
 from chc.scalar_rules.rule import ScalarRule
-from ir_semantics.scalars.terms import REALS, apply, variable
+from ir_semantics.scalars.formats import REALS
+from ir_semantics.scalars.terms import apply, variable
 
 X, Y = variable("x"), variable("y")
 RULE = ScalarRule("twice", X - Y + X, X * 2 - Y, REALS, condition=X < Y)

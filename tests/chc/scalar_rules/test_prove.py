@@ -12,25 +12,8 @@ from chc.scalar_rules.mutants import mutants
 from chc.scalar_rules.prove import prove_rule
 from chc.scalar_rules.rule import Counterexample, ScalarRule
 from chc.scalar_rules.search import find_among_all, points, refutes_change, replay
-from ir_semantics.scalars.terms import (
-    BINARY16,
-    BINARY32,
-    BOOLEAN,
-    INTEGERS,
-    NUMBER,
-    REALS,
-    abs_,
-    cast,
-    constant,
-    exp,
-    integer,
-    log,
-    maximum,
-    pow_,
-    select,
-    sqrt,
-    variable,
-)
+from ir_semantics.scalars.formats import BINARY16, BINARY32, BOOLEAN, INTEGERS, NUMBER, REALS, integer
+from ir_semantics.scalars.terms import abs_, cast, constant, exp, log, maximum, pow_, select, sqrt, variable
 from smt_encodings.claims import Answer, Equality, Interpretation, Status
 from smt_encodings.discharge import Discharger
 from smt_encodings.solvers import cvc5 as solver_cvc5

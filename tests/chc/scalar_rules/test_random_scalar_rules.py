@@ -15,22 +15,16 @@ from chc.scalar_rules.prove import interpretations_of, prove_rule, proved_by
 from chc.scalar_rules.rule import ScalarRule, has_value
 from chc.scalar_rules.search import _special
 from ir_semantics.scalars.concrete import Concrete
+from ir_semantics.scalars.formats import BINARY32, INTEGERS, REALS, Format, code_format, float_format, integer
+from ir_semantics.scalars.operators import OPERATORS
 from ir_semantics.scalars.terms import (
-    BINARY32,
-    INTEGERS,
-    OPERATORS,
-    REALS,
     TRUE,
-    Format,
     NotInterpreted,
     Scalar,
     abs_,
     apply,
     cast,
-    code_format,
     exp,
-    float_format,
-    integer,
     interpret,
     log,
     pow_,

@@ -25,16 +25,10 @@ from chc.token_order import blocks
 from chc.token_order.accesses import Access, Accesses
 from chc.token_order.blocks import HALF, PART, kinds
 from chc.token_order.family import DOUBLE, MOST_HALVES, SINGLE, Span, TokenRules, between
+from chc.token_order.program import prove_program
 from chc.token_order.replay import Counterexample, replays, run_in_order, run_schedule
 from chc.token_order.runs import survey_program
-from chc.token_order.theorem import (
-    blocked_product,
-    prove_program,
-    prove_token_order,
-    retoken,
-    semantics,
-    token_order_claim,
-)
+from chc.token_order.theorem import blocked_product, prove_token_order, retoken, semantics, token_order_claim
 from ila_lang import bv, true, var
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger, Requirements

@@ -35,7 +35,8 @@ from ila_lang import (
     var,
 )
 from ila_lang.mapping import TensorMapping
-from ila_lang.templates.instance import InstanceError, Template, run_template
+from ila_lang.templates.instance import Template, run_template
+from ila_lang.templates.sites import InstanceError
 from ilaverify.catalogue import find_mapping, mappings
 
 Tensors = dict[str, NDArray[Any]]

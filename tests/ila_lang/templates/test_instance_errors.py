@@ -11,7 +11,8 @@ import pytest
 from accel_models.hlscnn.model import hlscnn
 from ila_lang import Expr, Ila, Kernel, Simulator, concat, const, false, ite, mem, true, var
 from ila_lang.language.fragment import Fragment
-from ila_lang.templates.instance import InstanceError, Template, run_columns, run_template
+from ila_lang.templates.instance import Template, run_columns, run_template
+from ila_lang.templates.sites import InstanceError
 from tests.ila_lang.templates.test_instance import SHORT, WIDE, N, X, Y, echo, fragment, get, put
 
 ADVICE = "; run it with run_fragment, or compute this on the host"

@@ -15,7 +15,8 @@ from chc.tensor_rules.rule import TensorRule
 from ila_lang import Expr, Kernel, const
 from ilaverify import cli
 from ilaverify.text import runs_text, show_verdict, verdict_json
-from ir_semantics.scalars.terms import REALS, variable
+from ir_semantics.scalars.formats import REALS
+from ir_semantics.scalars.terms import variable
 from ir_semantics.tensors.evaluate import IllFormed, evaluate
 from ir_semantics.tensors.operators import slice_
 from ir_semantics.tensors.terms import input_

@@ -23,8 +23,6 @@ from ir_semantics.graph import GraphError, run
 from ir_semantics.onnx import import_model
 from tests.ir_semantics.onnx.random_onnx import Case, random_case
 
-__all__ = ["KNOWN", "Class", "compared", "main"]
-
 Results = list[NDArray[Any]] | None
 """Outputs; None where there was an error."""
 

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
-__all__ = ["convolutional", "model", "node", "tensor"]
-
 node = helper.make_node
 
 

@@ -14,8 +14,6 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-__all__ = ["FAMILIES", "Case", "random_case"]
-
 Draw = np.random.Generator
 
 

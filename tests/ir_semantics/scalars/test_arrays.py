@@ -12,8 +12,10 @@ import pytest
 
 from ir_semantics.scalars.arrays import DTYPES, apply_to_arrays, literal_of, run_scalar
 from ir_semantics.scalars.concrete import evaluate, same_value
-from ir_semantics.scalars.terms import INTEGERS as INTEGERS_ALL
-from ir_semantics.scalars.terms import OPERATORS, REALS, NotInterpreted, apply, cast, constant, variable
+from ir_semantics.scalars.formats import INTEGERS as INTEGERS_ALL
+from ir_semantics.scalars.formats import REALS
+from ir_semantics.scalars.operators import OPERATORS
+from ir_semantics.scalars.terms import NotInterpreted, apply, cast, constant, variable
 
 X, Y = variable("x"), variable("y")
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from ila_lang import compile_terms
 from ir_semantics.scalars.concrete import evaluate, same_value, show_value, values_of
 from ir_semantics.scalars.floats import decode, encode, float_value, largest, round_to, smallest
-from ir_semantics.scalars.machine import MachineExpressions
-from ir_semantics.scalars.terms import (
+from ir_semantics.scalars.formats import (
     BINARY16,
     BINARY32,
     BINARY64,
@@ -24,14 +23,13 @@ from ir_semantics.scalars.terms import (
     REALS,
     Format,
     Value,
-    apply,
-    cast,
     code_format,
     fixed_point,
     float_format,
     integer,
-    variable,
 )
+from ir_semantics.scalars.machine import MachineExpressions
+from ir_semantics.scalars.terms import apply, cast, variable
 
 SMALL = float_format(3, 4)
 TYPES = {BINARY16: np.float16, BINARY32: np.float32, BINARY64: np.float64}

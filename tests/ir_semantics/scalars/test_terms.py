@@ -8,27 +8,29 @@ from fractions import Fraction
 import pytest
 
 from ir_semantics.scalars.concrete import Concrete, evaluate
-from ir_semantics.scalars.terms import (
+from ir_semantics.scalars.formats import (
     BINARY16,
     BINARY32,
     BOOLEAN,
     NUMBER,
-    OPERATORS,
-    TRUE,
     Format,
+    code_format,
+    fixed_point,
+    float_format,
+    integer,
+)
+from ir_semantics.scalars.operators import OPERATORS
+from ir_semantics.scalars.terms import (
+    TRUE,
     NotInterpreted,
     Scalar,
     all_of,
     apply,
     cast,
     clamp,
-    code_format,
     constant,
     divide_floor,
-    fixed_point,
-    float_format,
     fma,
-    integer,
     interpret,
     maximum,
     not_,

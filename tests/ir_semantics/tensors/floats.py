@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ir_semantics.scalars.terms import Literal
+from ir_semantics.scalars.formats import Literal
 from ir_semantics.tensors.numbers import Undefined
 
 

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ir_semantics.scalars.terms import REALS, cast, exp, maximum, variable
+from ir_semantics.scalars.formats import REALS
+from ir_semantics.scalars.terms import cast, exp, maximum, variable
 from ir_semantics.tensors.conditions import TruthOf, lt
 from ir_semantics.tensors.elements import Number
 from ir_semantics.tensors.evaluate import IllFormed, evaluate, shape_at

@@ -8,7 +8,7 @@ import pytest
 
 from ilaverify.catalogue import campaigns, find_campaign
 from ilaverify.cli import main
-from rewrites.bounds.catalogue import OPERATORS
+from rewrites.bounds.derivations.operators import OPERATORS
 from rewrites.campaigns.campaign import run_campaign
 from rewrites.campaigns.definition import Margin, compare
 from rewrites.campaigns.statistics import Margins, margins_of

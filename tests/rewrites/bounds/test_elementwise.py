@@ -11,10 +11,10 @@ import pytest
 from accel_models.flexasr.quantise import Quantised
 from rewrites.bounds import a_priori
 from rewrites.bounds.bound_runs import Data, _both, _drawn, _free, number
-from rewrites.bounds.catalogue import OPERATORS
 from rewrites.bounds.derivations.calculus import Derivation, Operator
 from rewrites.bounds.derivations.flexasr import LINEAR
 from rewrites.bounds.derivations.machines import CONVOLUTIONS
+from rewrites.bounds.derivations.operators import OPERATORS
 from rewrites.bounds.elementwise import Bounded, bound_elements, bound_ranges, evaluate
 from rewrites.bounds.kernel.formula import half_step, inverse_root, power_of_two, symbol
 from rewrites.bounds.kernel.judgements import Rejected, indices_of

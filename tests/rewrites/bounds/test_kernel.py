@@ -19,8 +19,9 @@ from accel_models.flexasr import numerics as flexasr_numerics
 from ila_lang import compile_terms
 from ir_semantics.scalars import intervals
 from rewrites.bounds.bound_runs import FRACTION_BITS, WIDTHS, Data, _Device, beyond, survey_bound
-from rewrites.bounds.catalogue import LEMMAS, OPERATORS, RULES
+from rewrites.bounds.catalogue import LEMMAS
 from rewrites.bounds.derivations.calculus import Operator
+from rewrites.bounds.derivations.operators import OPERATORS
 from rewrites.bounds.kernel import laws
 from rewrites.bounds.kernel import replay as kernel
 from rewrites.bounds.kernel.formula import Formula, constant, maximum, minimum, symbol
@@ -29,7 +30,7 @@ from rewrites.bounds.kernel.laws import AXIOMS
 from rewrites.bounds.kernel.readings import ANY, READINGS
 from rewrites.bounds.kernel.replay import LAWS, replay
 from rewrites.bounds.lemmas import real_rules
-from rewrites.bounds.lemmas.real_rules import prove_rule
+from rewrites.bounds.lemmas.real_rules import RULES, prove_rule
 from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
 from rewrites.mappings.flexasr.operations import linear
 from smt_encodings.claims import Status

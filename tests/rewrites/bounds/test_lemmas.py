@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from accel_models.flexasr import functions, numerics
 from ila_lang import Function, all_of, bv, compile_terms, const, ite, primitive, var
-from rewrites.bounds.catalogue import LEMMAS, RULES
+from rewrites.bounds.catalogue import LEMMAS
 from rewrites.bounds.kernel.constants import TANH_ERROR
 from rewrites.bounds.lemmas import enclosures
 from rewrites.bounds.lemmas.activations import _near
 from rewrites.bounds.lemmas.codes import encode_allowance
 from rewrites.bounds.lemmas.lemma import EVERY_ARGUMENT, Every, Lemma, Statement, prove_lemma
 from rewrites.bounds.lemmas.machine import _value
-from rewrites.bounds.lemmas.real_rules import RealRule, _r, _within, prove_rule
+from rewrites.bounds.lemmas.real_rules import RULES, RealRule, _r, _within, prove_rule
 from rewrites.claims.subjects.numerics import ErrorRuleSubject
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger

@@ -20,8 +20,9 @@ from accel_models.vta.model import vta
 from ila_lang.text.portable import kernel_to_json
 from ilaverify.catalogue import find_campaign
 from rewrites.bounds import a_priori
-from rewrites.bounds.catalogue import LEMMAS, OPERATORS, RULES
+from rewrites.bounds.catalogue import LEMMAS
 from rewrites.bounds.derivations.calculus import Bound, Derivation, Operator
+from rewrites.bounds.derivations.operators import OPERATORS
 from rewrites.bounds.derivations.recurrence import over_time
 from rewrites.bounds.document import DOCUMENT, updated
 from rewrites.bounds.kernel.formula import (
@@ -34,6 +35,7 @@ from rewrites.bounds.kernel.formula import (
     power_of_two,
     symbol,
 )
+from rewrites.bounds.lemmas.real_rules import RULES
 from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr, run_hlscnn, run_vta
 from rewrites.campaigns.campaign import CampaignResult, run_campaign
 from rewrites.campaigns.definition import Campaign

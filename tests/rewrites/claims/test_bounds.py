@@ -15,8 +15,8 @@ import pytest
 from reports.binding import binding_problems
 from reports.certificate import certificate_of, certificate_text, parse_certificate
 from rewrites.bounds import bound_runs
-from rewrites.bounds.catalogue import OPERATORS
 from rewrites.bounds.derivations.calculus import Operator
+from rewrites.bounds.derivations.operators import OPERATORS
 from rewrites.bounds.kernel import laws
 from rewrites.bounds.kernel.formula import constant
 from rewrites.bounds.kernel.judgements import Step

@@ -20,7 +20,8 @@ from reports.certificate import certificate_of, certificate_text, claim_json, pa
 from reports.checker import replay
 from reports.subjects import KINDS, Subject
 from rewrites.claims.documents import array_json, array_value, value_json, value_of
-from rewrites.claims.registry import entries, slug
+from rewrites.claims.names import slug
+from rewrites.claims.registry import entries
 from rewrites.claims.subjects.scalar import ScalarSubject
 from rewrites.claims.subjects.tensor import TensorSubject
 from smt_encodings.claims import Status

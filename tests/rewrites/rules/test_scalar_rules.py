@@ -11,7 +11,8 @@ import pytest
 from chc.scalar_rules.prove import interpretations_of, prove_rule, proved_by
 from chc.scalar_rules.rule import Counterexample, ScalarRule, TableEntry
 from chc.scalar_rules.search import find_counterexample, points, replay
-from ir_semantics.scalars.terms import BINARY32, Value, constant, is_finite, variable
+from ir_semantics.scalars.formats import BINARY32, Value
+from ir_semantics.scalars.terms import constant, is_finite, variable
 from rewrites.rules import table as rule_table
 from rewrites.rules.scalar import catalogue as scalar_rules
 from smt_encodings.claims import Interpretation, Status

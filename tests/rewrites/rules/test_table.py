@@ -8,7 +8,8 @@ import pytest
 
 from chc.scalar_rules.prove import prove_rule
 from chc.scalar_rules.rule import ScalarRule, TableEntry
-from ir_semantics.scalars.terms import BINARY32, exp, integer, log, variable
+from ir_semantics.scalars.formats import BINARY32, integer
+from ir_semantics.scalars.terms import exp, log, variable
 from rewrites.rules import table as rule_table
 from smt_encodings.claims import Interpretation, Status
 from smt_encodings.discharge import Discharger
@@ -34,7 +35,7 @@ def test_lines() -> None:
 
 
 def test_assumptions_stand_in_the_line() -> None:
-    from ir_semantics.scalars.terms import REALS
+    from ir_semantics.scalars.formats import REALS
 
     proved = entry(ScalarRule("log", log(exp(x)), x, REALS), False)
     assert "reals; assumed: exp is positive" in rule_table.line(proved, proved.prove(Discharger()))

@@ -10,7 +10,8 @@ import pytest
 from ilaverify.catalogue import find_backends, joint_entries, mapping_entries
 from ir_semantics.graph import Builder, Graph, TensorType, run
 from rewrites.claims.gate import Admission, Gate
-from rewrites.claims.registry import entries, slug
+from rewrites.claims.names import slug
+from rewrites.claims.registry import entries
 from rewrites.claims.subjects.tensor import TensorSubject
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants, claims_of, rewrites_of
 from rewrites.compiler.offload.chains import ChainRewrite, ChainRule, chain_rewrites

@@ -24,25 +24,9 @@ from ila_lang import BvSort, Expr, postorder
 from ila_lang.language.ops import VECTOR, template
 from ir_semantics.scalars.concrete import evaluate, same_value, values_of
 from ir_semantics.scalars.floats import float_value
+from ir_semantics.scalars.formats import BINARY16, BINARY32, BINARY64, Format, float_format, integer
 from ir_semantics.scalars.machine import MachineExpressions
-from ir_semantics.scalars.terms import (
-    BINARY16,
-    BINARY32,
-    BINARY64,
-    TRUE,
-    Format,
-    Scalar,
-    abs_,
-    all_of,
-    apply,
-    cast,
-    constant,
-    exp,
-    float_format,
-    integer,
-    interpret,
-    variable,
-)
+from ir_semantics.scalars.terms import TRUE, Scalar, abs_, all_of, apply, cast, constant, exp, interpret, variable
 from rewrites.rules.scalar.catalogue import ROWS
 from smt_encodings.claims import Interpretation
 from smt_encodings.discharge import Discharger

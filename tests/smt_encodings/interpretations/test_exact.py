@@ -8,10 +8,8 @@ from fractions import Fraction
 import pytest
 
 from ir_semantics.scalars.concrete import evaluate
+from ir_semantics.scalars.formats import INTEGERS, REALS, Format, integer
 from ir_semantics.scalars.terms import (
-    INTEGERS,
-    REALS,
-    Format,
     Scalar,
     abs_,
     apply,
@@ -21,7 +19,6 @@ from ir_semantics.scalars.terms import (
     divide_floor,
     exp,
     floor,
-    integer,
     interpret,
     log,
     maximum,

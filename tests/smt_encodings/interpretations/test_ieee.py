@@ -13,26 +13,9 @@ import pytest
 
 from ir_semantics.scalars.concrete import evaluate, values_of
 from ir_semantics.scalars.floats import decode, float_value, round_to
+from ir_semantics.scalars.formats import BINARY16, BINARY32, BINARY64, BOOLEAN, Format, Value, float_format, integer
 from ir_semantics.scalars.machine import MachineExpressions
-from ir_semantics.scalars.terms import (
-    BINARY16,
-    BINARY32,
-    BINARY64,
-    BOOLEAN,
-    Format,
-    Scalar,
-    Value,
-    apply,
-    cast,
-    constant,
-    exp,
-    float_format,
-    integer,
-    interpret,
-    log,
-    pow_,
-    variable,
-)
+from ir_semantics.scalars.terms import Scalar, apply, cast, constant, exp, interpret, log, pow_, variable
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.interpretations import AbstractFloats, CannotInterpret, IeeeFloats
 from smt_encodings.solvers import cvc5 as solver_cvc5

@@ -5,20 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ir_semantics.scalars.concrete import evaluate, values_of
+from ir_semantics.scalars.formats import BINARY32, REALS, Format, integer
 from ir_semantics.scalars.machine import MachineExpressions
-from ir_semantics.scalars.terms import (
-    BINARY32,
-    REALS,
-    Format,
-    Scalar,
-    cast,
-    constant,
-    integer,
-    interpret,
-    maximum,
-    select,
-    variable,
-)
+from ir_semantics.scalars.terms import Scalar, cast, constant, interpret, maximum, select, variable
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.interpretations import CannotInterpret, MachineBits, Symbols
 from smt_encodings.solvers import cvc5 as solver_cvc5

@@ -20,8 +20,6 @@ from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, Sk
 from rewrites.campaigns.distributions import REAL, draw_real
 from rewrites.mappings.flexasr.operations import attention
 
-__all__ = ["CAMPAIGNS", "MOST_WEIGHT", "WEIGHT_BIAS", "bounded", "make", "run", "weights_of"]
-
 Reals = NDArray[np.float64]
 
 WEIGHT_BIAS = 3

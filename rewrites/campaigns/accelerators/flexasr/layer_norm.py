@@ -18,8 +18,6 @@ from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, co
 from rewrites.campaigns.distributions import REAL, draw_real
 from rewrites.mappings.flexasr.operations import layer_norm
 
-__all__ = ["CAMPAIGNS", "EPSILON", "bounded", "run"]
-
 Reals = NDArray[np.float64]
 
 EPSILON = 1e-5

@@ -16,8 +16,6 @@ from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, co
 from rewrites.campaigns.distributions import HEAVY, NORMAL, UNIFORM, draw_real
 from rewrites.mappings.flexasr.operations import linear
 
-__all__ = ["CAMPAIGNS", "make"]
-
 Reals = NDArray[np.float64]
 
 

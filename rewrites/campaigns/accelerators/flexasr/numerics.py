@@ -14,8 +14,6 @@ from ila_lang import Function, compile_terms
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, first_violation, in_range
 from rewrites.campaigns.distributions import INTEGERS, draw_integers
 
-__all__ = ["CAMPAIGNS", "UNIT", "encoded"]
-
 UNIT = 2.0**-14
 """The last place of Q6.14."""
 

@@ -18,8 +18,6 @@ from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, co
 from rewrites.campaigns.distributions import REAL, draw_real
 from rewrites.mappings.flexasr.operations import pool
 
-__all__ = ["CAMPAIGNS", "PARAMETERS", "make_matrix", "pooling"]
-
 PARAMETERS = {"timesteps": range(2, 65, 2), "vectors": range(1, 9)}
 """Even numbers of timesteps, and vectors of 16 features in each."""
 

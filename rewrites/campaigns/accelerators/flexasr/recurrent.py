@@ -19,8 +19,6 @@ from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, co
 from rewrites.campaigns.distributions import NORMAL, UNIFORM, draw_real
 from rewrites.mappings.flexasr.operations import recurrent
 
-__all__ = ["CAMPAIGNS", "CELLS", "Cell", "inputs_of", "make_layer", "run_layer"]
-
 Reals = NDArray[np.float64]
 
 _NAMES = ("x", "w_input", "w_hidden", "b_input", "b_hidden")

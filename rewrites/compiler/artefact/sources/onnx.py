@@ -22,8 +22,6 @@ from .front_end import CONSTANTS, FrontEnd, Source
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-__all__ = ["FRONT_END", "OnnxSource"]
-
 SOURCE = "source.onnx"
 LEAST_BYTES = 1024
 """Smaller tensors stay in the model: naming them takes about a hundred bytes."""

@@ -12,8 +12,6 @@ from accel_models.flexasr.quantise import BIASES, Quantised, largest, quantise
 from rewrites.compiler.codegen.formats import power_above, unscale
 from rewrites.compiler.codegen.interface import Implementation, Options, Reals
 
-__all__ = ["AdaptiveImplementation", "adaptive_bias", "adaptive_scale"]
-
 
 class AdaptiveImplementation(Implementation):
     """An implementation whose operands are AdaptivFloat codes, each of a bias and a scale of its own."""

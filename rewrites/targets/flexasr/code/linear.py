@@ -28,8 +28,6 @@ from rewrites.rules.tensor.splitting import ACTIVATION_OF_PARTS, DENSE_OUTPUTS, 
 
 from .adaptive import AdaptiveImplementation, adaptive_bias, adaptive_scale
 
-__all__ = ["RULES", "Linear"]
-
 OUTPUTS = 64
 """Outputs come in vectors of 16 for each of four processing elements."""
 MOST_INPUT_VECTORS, MOST_OUTPUT_VECTORS, MOST_ROWS = 255, 63, 65535

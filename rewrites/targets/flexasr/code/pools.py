@@ -40,8 +40,6 @@ from rewrites.rules.tensor.splitting import POOLED_COLUMNS, POOLED_ROWS
 
 from .adaptive import AdaptiveImplementation, adaptive_bias, adaptive_scale
 
-__all__ = ["POOLS", "Pool", "PoolProgram"]
-
 
 @dataclass(frozen=True)
 class PoolProgram:

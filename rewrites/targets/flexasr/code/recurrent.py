@@ -30,8 +30,6 @@ from rewrites.mappings.flexasr.operations import GATES
 
 from .adaptive import AdaptiveImplementation, adaptive_bias, adaptive_scale
 
-__all__ = ["Recurrent"]
-
 FEATURES = 64
 _NOTHING = "rounding may change a state by 2 or more, and states lie in -1 .. 1"
 

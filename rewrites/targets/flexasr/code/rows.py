@@ -39,8 +39,6 @@ from rewrites.mappings.flexasr.claims import LAYER_NORM
 
 from .adaptive import AdaptiveImplementation, adaptive_bias
 
-__all__ = ["LayerNorm"]
-
 
 def _most_rows(node: Node, types: Sequence[TensorType]) -> int:
     """How many rows of x fit FlexASR's global buffer; raises CannotOffload where x is empty or a row does not fit."""

@@ -13,7 +13,8 @@ from ir_semantics.graph.ir import Graph
 from ir_semantics.graph.run import run
 from ir_semantics.graph.types import TensorType
 from rewrites.claims.gate import Admission
-from rewrites.claims.registry import entries, slug
+from rewrites.claims.names import slug
+from rewrites.claims.registry import entries
 from rewrites.compiler.graph_rules.definitions import definitions
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants, rewrites_of, weakest_of
 from rewrites.egraph import (

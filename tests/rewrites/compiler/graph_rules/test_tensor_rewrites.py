@@ -17,7 +17,8 @@ from ir_semantics.scalars.terms import exp, variable
 from ir_semantics.tensors.operators import fill, map_
 from ir_semantics.tensors.terms import Tensor, input_
 from rewrites.claims.gate import Admission
-from rewrites.claims.registry import entries, slug
+from rewrites.claims.names import slug
+from rewrites.claims.registry import entries
 from rewrites.claims.subjects.tensor import TensorSubject
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants, TensorRewrite, claims_of, rewrites_of, unfit
 from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol, check_explanation

@@ -11,7 +11,7 @@ import pytest
 
 import bmc.prove
 from accel_models.flexasr.layout import LANES, large_axi_address, vector_address
-from accel_models.flexasr.model import FlexAsrOptions
+from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import Expr, Fragment, Kernel, Machine, const, load_bytes, run_fragment
 from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from accel_models.hlscnn.model import HlscnnOptions, hlscnn
-from accel_models.hlscnn.options import BY_WEIGHT_BITS, WGT_16BITS
+from accel_models.hlscnn.model import hlscnn
+from accel_models.hlscnn.options import BY_WEIGHT_BITS, WGT_16BITS, HlscnnOptions
 from ila_lang import Machine, Simulator
 from ila_lang.mapping import SizeError
 from rewrites.mappings.hlscnn.operations import conv2d
