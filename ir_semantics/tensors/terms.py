@@ -19,7 +19,7 @@ from .notation import notation
 Shape = tuple[Index, ...]
 
 
-_OWN = ("ir_semantics.", "rewrites.joints.", "chc.tensor_rules.")
+_OWN = ("ir_semantics.", "rewrites.claims.joints.", "chc.tensor_rules.")
 """Modules whose tensor terms are ilaverify's own."""
 
 

@@ -20,6 +20,7 @@ from ir_semantics.tensors.index import size
 from ir_semantics.tensors.operators import fill
 from ir_semantics.tensors.terms import input_
 from rewrites.bounds.kernel.readings import ANY
+from rewrites.claims.joints.joint import Joint
 from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, unscale
 from rewrites.compiler.codegen.interface import (
     Bounds,
@@ -40,7 +41,6 @@ from rewrites.compiler.offload.places import PRODUCTS, WEIGHTS
 from rewrites.compiler.offload.rules import AcceleratorRule
 from rewrites.compiler.offload.takers import as_product
 from rewrites.egraph.pattern import operator
-from rewrites.joints.joint import Joint
 
 from .mapping import DENSE_LAYER, ir_requantise
 from .model import ELEMENTS

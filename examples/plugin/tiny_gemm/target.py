@@ -9,10 +9,13 @@ from rewrites.targets.target import Model, Target
 
 from .mapping import CLAIMS
 from .model import device
+from .rules import RULES
 
 if TYPE_CHECKING:
     from rewrites.campaigns.definition import Campaign
     from rewrites.compiler.offload.backend import Backend
+
+__all__ = ["RULES", "TARGET"]
 
 
 def _campaigns() -> tuple[Campaign, ...]:

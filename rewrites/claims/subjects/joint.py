@@ -11,12 +11,12 @@ from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.rule import TensorRule
 from ir_semantics.graph.operator import Operator
 from reports.subjects import Required, needed_by
+from rewrites.claims.joints.instruction import Unread
+from rewrites.claims.joints.joint import Joint
+from rewrites.claims.joints.readings import obligations
+from rewrites.claims.joints.runs import difference
 from rewrites.claims.sources import text_digest
 from rewrites.claims.words import with_name
-from rewrites.joints.instruction import Unread
-from rewrites.joints.joint import Joint
-from rewrites.joints.readings import obligations
-from rewrites.joints.runs import difference
 from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged
 

@@ -24,8 +24,8 @@ from .interface import Implementation, Options
 
 if TYPE_CHECKING:
     from rewrites.claims.gate import Gate
+    from rewrites.claims.joints.joint import Joint
     from rewrites.claims.subjects.joint import JointSubject
-    from rewrites.joints.joint import Joint
 
 Regions: TypeAlias = "Sequence[tuple[str, str, int, Mapping[str, tuple[int, int]]]]"
 """For each memory its name, its unit, how many there are, and the address and size of each region."""

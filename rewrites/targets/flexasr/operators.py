@@ -36,9 +36,9 @@ from ir_semantics.tensors.index import size
 from ir_semantics.tensors.terms import input_
 from rewrites.bounds.derivations import flexasr as bounds
 from rewrites.bounds.derivations import norm
+from rewrites.claims.joints.joint import Joint
 from rewrites.compiler.codegen.interface import Options
 from rewrites.compiler.codegen.operators import AcceleratorOperator, Program, Regions, require_fit, shapes_of
-from rewrites.joints.joint import Joint
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.flexasr import claims
 from rewrites.rules.tensor.splitting import ACTIVATION_OF_PARTS, POOLED_COLUMNS, POOLED_ROWS

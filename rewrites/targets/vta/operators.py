@@ -13,8 +13,8 @@ from ir_semantics.tensors.operators import fill
 from ir_semantics.tensors.terms import input_
 from rewrites.bounds.derivations import machines as bounds
 from rewrites.bounds.kernel.readings import ANY
+from rewrites.claims.joints.joint import Joint
 from rewrites.compiler.codegen.operators import AcceleratorOperator, Program, Regions, require_fit, shapes_of
-from rewrites.joints.joint import Joint
 from rewrites.mappings.vta import claims
 from rewrites.mappings.vta.dense import requantise
 from rewrites.mappings.vta.gemm import ROOM, WEIGHTS

@@ -23,13 +23,13 @@ from ir_semantics.tensors.operators import fill, pad, reshape
 from ir_semantics.tensors.terms import Tensor, input_
 from ir_semantics.tensors.terms import element_of as element_of_tensor
 from rewrites.bounds.kernel.readings import ANY, Term
+from rewrites.claims.joints import kernel as reading
+from rewrites.claims.joints.expansion import expanded
+from rewrites.claims.joints.instruction import Called, Unread
+from rewrites.claims.joints.joint import Joint
+from rewrites.claims.joints.kernel import KernelReading
+from rewrites.claims.joints.runs import difference
 from rewrites.claims.subjects.joint import JointSubject
-from rewrites.joints import kernel as reading
-from rewrites.joints.expansion import expanded
-from rewrites.joints.instruction import Called, Unread
-from rewrites.joints.joint import Joint
-from rewrites.joints.kernel import KernelReading
-from rewrites.joints.runs import difference
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.flexasr import claims as flexasr_claims
 from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
