@@ -6,14 +6,14 @@ of the language to both parameters, such as ``a + b``, is recognised wherever th
 another one only by its name.  A *sum* is a maximal chain of one operator; its *summands* are what the chain adds up.
 
 :func:`hash_script` asks whether two terms can differ, where a sum that is used as a value is a constant of which only
-this is known: sums with equal multisets of summands are equal.  The multisets are compared by hashes
-(:mod:`smt_encodings.sums.encode`), and everything around the sums by congruence.
-docs/explanation/reductions.md says why "unsat"
-then means that the terms are equal bit by bit.
+this is known: sums with equal multisets of summands are equal.  The multisets are compared by hashes, and everything
+around the sums by congruence.  docs/explanation/reductions.md says why "unsat" then means that the terms are equal bit
+by bit.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -25,7 +25,6 @@ from .bits import BitEncoding, variable_text
 from .direct import CannotPrint, differences, sort_name, term_lines
 from .discharge import Discharger, NotDischarged
 from .environment import fresh
-from .sums.encode import hash_sum, hash_width
 from .values import differ
 
 MOST_SUMMANDS = 100_000
@@ -266,3 +265,22 @@ class _Writer:
                 f"(assert (=> (not (= {texts[a.value]} {texts[b.value]})) (not (= {names[id(a)]} {names[id(b)]}))))"
             )
         return "\n".join([*lines, f"(assert {differences(pairs, texts)})", "(check-sat)"]) + "\n"
+
+
+def hash_width(sums: int, longest: int) -> int:
+    """Bits of a hash that tells ``sums`` sums of up to ``longest`` elements apart: log2(sums^2 * longest), at least 1.
+
+    ``longest`` counts elements after sums among them are opened: with the lengths as written, doubling a symbol k times
+    over by ``Sum((s, s))`` would wrap to the hash of -0.0.
+    """
+    return max(1, (sums * sums * longest - 1).bit_length())
+
+
+def hash_sum(hashes: Sequence[str], width: int) -> str:
+    """The text of the sum, modulo 2^width, of at least one hash.
+
+    What is added n times is multiplied by n, so that doubled sums stay small.
+    """
+    counts = Counter(hashes)
+    parts = [h if n == 1 else f"(bvmul (_ bv{n % (1 << width)} {width}) {h})" for h, n in counts.items()]
+    return parts[0] if len(parts) == 1 else f"(bvadd {' '.join(parts)})"

@@ -104,7 +104,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rewrites.rules.scalar": set(),
     "rewrites.rules.tensor": set(),
     "smt_encodings.solvers": set(),
-    "smt_encodings.sums": {"smt_encodings.solvers"},
     "smt_encodings.interpretations": set(),
     "reports.formats": set(),
     "reports.html": set(),

@@ -11,10 +11,9 @@ from ila_lang import Expr, Function, bv, const, ite, primitive, uninterpreted, v
 from ila_lang.mapping import Reduction
 from smt_encodings.discharge import Discharger
 from smt_encodings.environment import fresh_symbols
-from smt_encodings.reorder import LawFails, Sums, hash_script, prove_laws
+from smt_encodings.reorder import LawFails, Sums, hash_script, hash_width, prove_laws
 from smt_encodings.solvers import cvc5 as solver_cvc5
 from smt_encodings.solvers import z3 as solver_z3
-from smt_encodings.sums.encode import hash_width
 
 WORD = bv(16)
 A, B, C, X, Y = (var(n, WORD) for n in "abcxy")

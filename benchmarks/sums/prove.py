@@ -61,7 +61,7 @@ def prove_sums(
     ``details["decided_by"]`` says what decided it, where something did.
 
     * :data:`NORMAL_FORM`: with the method ``HASH``, both sides add up the same elements as often: PROVED, without
-      obligations, by ``details["derivation"]``, which :func:`smt_encodings.sums.replay.replay` accepted.  With ``ask``
+      obligations, by ``details["derivation"]``, which :func:`benchmarks.sums.replay.replay` accepted.  With ``ask``
       this is not tried, and a claim is proved by both solvers or not at all.
     * :data:`NUMBERS`: both sides were evaluated and differ (``details["counterexample"]``): REFUTED.  Numbers are tried
       before solvers are asked, because sums that differ are hard for solvers and easy for exact arithmetic.

@@ -8,11 +8,8 @@ from itertools import product as indices
 import numpy as np
 import pytest
 
-from smt_encodings.claims import Equality, Status
-from smt_encodings.solvers import cvc5 as solver_cvc5
-from smt_encodings.solvers import z3 as solver_z3
-from smt_encodings.sums.prove import Method
-from smt_encodings.sums.tensors import (
+from benchmarks.sums.prove import Method
+from benchmarks.sums.tensors import (
     Index,
     Tensor,
     TensorClaim,
@@ -23,7 +20,10 @@ from smt_encodings.sums.tensors import (
     matmul,
     prove_tensors,
 )
-from smt_encodings.sums.terms import Constant, Counterexample, Product, Sum, SumClaim, Symbol, Term, dot, evaluate
+from benchmarks.sums.terms import Constant, Counterexample, Product, Sum, SumClaim, Symbol, Term, dot, evaluate
+from smt_encodings.claims import Equality, Status
+from smt_encodings.solvers import cvc5 as solver_cvc5
+from smt_encodings.solvers import z3 as solver_z3
 
 A, B = inputs("a", 3, 5), inputs("b", 5, 4)
 X, W = inputs("x", 2, 7, 6), inputs("w", 3, 2, 3, 2)

@@ -9,14 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smt_encodings.claims import Answer, Equality, Status
-from smt_encodings.solvers import cvc5 as solver_cvc5
-from smt_encodings.solvers import z3 as solver_z3
-from smt_encodings.sums import encode as sums_encode
-from smt_encodings.sums import prove as sums_prove
-from smt_encodings.sums.encode import Data, Encoding, hash_width, script
-from smt_encodings.sums.prove import Method, prove_sums
-from smt_encodings.sums.terms import (
+from benchmarks.sums import encode as sums_encode
+from benchmarks.sums import prove as sums_prove
+from benchmarks.sums.encode import Data, Encoding, script
+from benchmarks.sums.prove import Method, prove_sums
+from benchmarks.sums.terms import (
     NEGATIVE_ZERO,
     Constant,
     Counterexample,
@@ -31,7 +28,11 @@ from smt_encodings.sums.terms import (
     evaluate,
     vector,
 )
-from tests.smt_encodings.sums.sums_oracle import (
+from smt_encodings.claims import Answer, Equality, Status
+from smt_encodings.reorder import hash_width
+from smt_encodings.solvers import cvc5 as solver_cvc5
+from smt_encodings.solvers import z3 as solver_z3
+from tests.benchmarks.sums.sums_oracle import (
     ATOMS,
     TERMS,
     UNIT,

@@ -5,7 +5,7 @@ in which hardware or a compiler may add its elements up, so ``Sum((a, Sum((b, c)
 Its unit is the literal -0.0, as in IEEE 754, where +0.0 is none (-0.0 + +0.0 = +0.0).  Products commute.  No other
 law is used: neither does a product distribute over a sum, nor are literals computed with.
 
-:mod:`smt_encodings.sums.encode` writes a claim as SMT-LIB, :mod:`smt_encodings.sums.prove` decides it.  This module
+:mod:`benchmarks.sums.encode` writes a claim as SMT-LIB, :mod:`benchmarks.sums.prove` decides it.  This module
 evaluates it on exact numbers, which is how a claim is refuted: integers and fractions with the two zeros told apart.
 
 Terms are compared and hashed by identity, so that a sum that is shared a thousand times costs no more than one; symbols

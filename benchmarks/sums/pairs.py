@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from smt_encodings.sums.terms import Constant, Sum, SumClaim, Symbol, Term, dot, vector
+from benchmarks.sums.terms import Constant, Sum, SumClaim, Symbol, Term, dot, vector
 
 Vector = list[Term]
 Claims = dict[str, Callable[[], SumClaim]]

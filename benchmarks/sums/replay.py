@@ -1,6 +1,6 @@
 """The kernel of cancellation: replays a derivation that both sides of a claim add up the same elements equally often.
 
-It counts nothing itself and imports nothing of what does (:mod:`smt_encodings.sums.cancel`).  A derivation says
+It counts nothing itself and imports nothing of what does (:mod:`benchmarks.sums.cancel`).  A derivation says
 
 * how much more often each sum stands on the left side than on the right one (:attr:`Cancellation.times`).  That is
   checked sum by sum: a side stands once on its side, and an element as often as the sums that it is an element of;

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.sums import prove as sums_prove
+from benchmarks.sums import replay as sums_replay
+from benchmarks.sums.cancel import cancellation
+from benchmarks.sums.prove import prove_sums
+from benchmarks.sums.replay import LAWS, Cancellation, Rejected, numbered, replay
+from benchmarks.sums.terms import Constant, Product, Sum, SumClaim, Symbol, Term
 from smt_encodings.claims import Status
-from smt_encodings.sums import prove as sums_prove
-from smt_encodings.sums import replay as sums_replay
-from smt_encodings.sums.cancel import cancellation
-from smt_encodings.sums.prove import prove_sums
-from smt_encodings.sums.replay import LAWS, Cancellation, Rejected, numbered, replay
-from smt_encodings.sums.terms import Constant, Product, Sum, SumClaim, Symbol, Term
-from tests.smt_encodings.sums.sums_oracle import TERMS, UNIT, ZERO, X, Y, Z, add, doubled, equal, regrouped
+from tests.benchmarks.sums.sums_oracle import TERMS, UNIT, ZERO, X, Y, Z, add, doubled, equal, regrouped
 
 
 def accepted(claim: SumClaim, derivation: Cancellation) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.sums_pairs import LENGTHS, TWINS
+from benchmarks.sums.pairs import LENGTHS, TWINS
 
 DECIDED = "decided"
 HASHES = ("z3 hash", "cvc5 hash")

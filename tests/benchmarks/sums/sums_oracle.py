@@ -7,7 +7,7 @@ from collections import Counter
 
 from hypothesis import strategies as st
 
-from smt_encodings.sums.terms import Constant, Product, Sum, SumClaim, Symbol, Term
+from benchmarks.sums.terms import Constant, Product, Sum, SumClaim, Symbol, Term
 
 X, Y, Z = Symbol("x"), Symbol("y"), Symbol("z")
 UNIT, ZERO = Constant(-0.0), Constant(0.0)

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from benchmarks.sums import COLUMNS, best, measure, repeated
-from benchmarks.sums_pairs import PAIRS, RIGHT, TWINS, dots_of_variables
-from benchmarks.sums_published import published
-from benchmarks.sums_report import DECIDED, HASHES, MULTISETS, markdown
+from benchmarks.sums.measure import COLUMNS, best, measure, repeated
+from benchmarks.sums.pairs import PAIRS, RIGHT, TWINS, dots_of_variables
+from benchmarks.sums.prove import NORMAL_FORM, prove_sums
+from benchmarks.sums.published import published
+from benchmarks.sums.report import DECIDED, HASHES, MULTISETS, markdown
+from benchmarks.sums.terms import Constant, Counterexample, Product, Sum, SumClaim, Symbol, dot, evaluate, vector
 from smt_encodings.claims import Status
 from smt_encodings.solvers import cvc5 as solver_cvc5
 from smt_encodings.solvers import z3 as solver_z3
-from smt_encodings.sums.prove import NORMAL_FORM, prove_sums
-from smt_encodings.sums.terms import Constant, Counterexample, Product, Sum, SumClaim, Symbol, dot, evaluate, vector
 
 SMALL = [pair for pair in PAIRS if not pair.endswith(("500", "5000"))]
 

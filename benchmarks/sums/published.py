@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
 
-from smt_encodings.sums.terms import (
+from benchmarks.sums.terms import (
     NEGATIVE_ZERO,
     Constant,
     NegativeZero,

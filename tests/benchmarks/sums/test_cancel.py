@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.sums.cancel import difference, sums_within
+from benchmarks.sums.encode import Data, Encoding, script
+from benchmarks.sums.prove import NORMAL_FORM, Method, prove_sums
+from benchmarks.sums.replay import Cancellation
+from benchmarks.sums.terms import Constant, Product, Sum, SumClaim, Symbol, Term, dot, vector
 from smt_encodings.claims import Status
 from smt_encodings.solvers import cvc5 as solver_cvc5
 from smt_encodings.solvers import z3 as solver_z3
-from smt_encodings.sums.cancel import difference, sums_within
-from smt_encodings.sums.encode import Data, Encoding, script
-from smt_encodings.sums.prove import NORMAL_FORM, Method, prove_sums
-from smt_encodings.sums.replay import Cancellation
-from smt_encodings.sums.terms import Constant, Product, Sum, SumClaim, Symbol, Term, dot, vector
-from tests.smt_encodings.sums.sums_oracle import (
+from tests.benchmarks.sums.sums_oracle import (
     ATOMS,
     TERMS,
     UNIT,

@@ -1,9 +1,9 @@
 """What is left of a claim about sums when what both sides add up is cancelled.
 
-The hash encoding collects, of a sum, the hashes of its elements (:mod:`smt_encodings.sums.encode`).  The difference of
+The hash encoding collects, of a sum, the hashes of its elements (:mod:`benchmarks.sums.encode`).  The difference of
 both sides is a linear combination of hashes ``h(e)`` with integer coefficients: how much more often the left side adds
 ``e`` up than the right side.  :func:`difference` gives it, with sums among elements opened and -0.0 left out;
-:func:`cancellation` writes down how it vanishes, for :mod:`smt_encodings.sums.replay`, on which a PROVED rests.
+:func:`cancellation` writes down how it vanishes, for :mod:`benchmarks.sums.replay`, on which a PROVED rests.
 Elements are the same where they must be the same values: symbols by name, literals by exact value, products of these in
 either order.  All other products, of sums or of products, are the same only where they are the same term; whether they
 are equal is a question about the values of sums, which is left to solvers.
@@ -84,7 +84,7 @@ def difference(claim: SumClaim) -> dict[Element, int]:
 
 
 def cancellation(claim: SumClaim) -> Cancellation | None:
-    """The derivation of a claim whose difference is empty; :func:`smt_encodings.sums.replay.replay` checks it."""
+    """The derivation of a claim whose difference is empty; :func:`benchmarks.sums.replay.replay` checks it."""
     times, places = _cancelled(claim)
     if any(sum(times[number] for number, _ in at) for at in places.values()):
         return None

@@ -1,12 +1,12 @@
 """Sums and dot products up to reduction order: the hash encoding against multisets, in z3 and cvc5.
 
-The pairs are those of mlir-tv's benchmark of this encoding (:mod:`benchmarks.sums_pairs`), with wrong twins of each.
+The pairs are those of mlir-tv's benchmark of this encoding (:mod:`benchmarks.sums.pairs`), with wrong twins of each.
 A cell is one process that builds the claim and has it decided, in one of these ways:
 
 * *decided*: ``prove_sums``, as it is called by default: equal hashes cancel, and the verdict is there;
 * *hash*: the full text of the hash encoding, put to one solver;
-* *multisets*: the text of the multisets of ``smt_encodings.sums.encode``, put to one solver;
-* *published*: the text of multisets as mlir-tv publishes them (:mod:`benchmarks.sums_published`), likewise.
+* *multisets*: the text of the multisets of ``benchmarks.sums.encode``, put to one solver;
+* *published*: the text of multisets as mlir-tv publishes them (:mod:`benchmarks.sums.published`), likewise.
 
 z3 is given multisets in two ways: with several attempts, as the product asks, which is the first way for the product's
 multisets, and once, with the tactics that z3 picks, which is the first for those of mlir-tv.  Where the first way
@@ -41,17 +41,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks.sums_pairs import LENGTHS, PAIRS, RIGHT, TWINS
-from benchmarks.sums_published import published
-from benchmarks.sums_report import DECIDED, MULTISETS, draw, markdown
+from benchmarks.sums.encode import Encoding, script
+from benchmarks.sums.pairs import LENGTHS, PAIRS, RIGHT, TWINS
+from benchmarks.sums.prove import prove_sums
+from benchmarks.sums.published import published
+from benchmarks.sums.report import DECIDED, MULTISETS, draw, markdown
+from benchmarks.sums.terms import SumClaim, evaluate
 from smt_encodings.claims import Answer, Status
 from smt_encodings.solvers import cvc5 as solver_cvc5
 from smt_encodings.solvers import z3 as solver_z3
-from smt_encodings.sums.encode import Encoding, script
-from smt_encodings.sums.prove import prove_sums
-from smt_encodings.sums.terms import SumClaim, evaluate
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parents[1] / "results"
 STORED = RESULTS / "sums.json"
 
 EMPTY = "(set-logic QF_UFBV)\n(declare-const p Bool)\n(assert (and p (not p)))\n(check-sat)\n"
@@ -270,7 +270,3 @@ def main(arguments: Sequence[str]) -> int:
             store(record | {"cells": {p: rows[p] for p in PAIRS if p in rows}})
         write(json.loads(STORED.read_text()))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -18,11 +18,12 @@ written directly, because building terms takes longer than solving them.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from fractions import Fraction
 from itertools import combinations
+
+from smt_encodings.reorder import hash_sum, hash_width
 
 from .terms import Constant, NegativeZero, Number, Product, Sum, SumClaim, Symbol, Term, flat_lengths, post_order
 
@@ -58,25 +59,6 @@ LOGIC = {
 
 MOST_ELEMENTS = 100_000
 """Most elements of a sum that a multiset encoding writes out."""
-
-
-def hash_width(sums: int, longest: int) -> int:
-    """Bits of a hash that tells ``sums`` sums of up to ``longest`` elements apart: log2(sums^2 * longest), at least 1.
-
-    ``longest`` counts elements after sums among them are opened: with the lengths as written, doubling a symbol k times
-    over by ``Sum((s, s))`` would wrap to the hash of -0.0.
-    """
-    return max(1, (sums * sums * longest - 1).bit_length())
-
-
-def hash_sum(hashes: Sequence[str], width: int) -> str:
-    """The text of the sum, modulo 2^width, of at least one hash.
-
-    What is added n times is multiplied by n, so that doubled sums stay small.
-    """
-    counts = Counter(hashes)
-    parts = [h if n == 1 else f"(bvmul (_ bv{n % (1 << width)} {width}) {h})" for h, n in counts.items()]
-    return parts[0] if len(parts) == 1 else f"(bvadd {' '.join(parts)})"
 
 
 def script(claim: SumClaim, encoding: Encoding = Encoding.HASH, data: Data = Data.UNINTERPRETED) -> str:
