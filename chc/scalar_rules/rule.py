@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
 from ir_semantics.scalars.concrete import show_value
 from ir_semantics.scalars.formats import BOOLEAN, NUMBER, REALS, Format, Value
 from ir_semantics.scalars.terms import FALSE, TRUE, Scalar, all_of, constant, is_finite, postorder, variables
 from ir_semantics.scalars.terms import unsigned_zero as _unsigned_zero
-from smt_encodings.claims import Equality, Interpretation, Verdict
-from smt_encodings.discharge import Discharger
+from smt_encodings.claims import Equality, Interpretation
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,55 +249,17 @@ def _side(value: Value | None) -> str:
     return "undefined" if value is None else show_value(value)
 
 
-class Statement(Protocol):
-    """What a row needs of a rule."""
-
-    @property
-    def name(self) -> str:
-        """A short name."""
-
-    @property
-    def text(self) -> str:
-        """The rule for people."""
-
-
-R_co = TypeVar("R_co", bound=Statement, covariant=True)
-
-
 @dataclass(frozen=True)
-class RuleRow(Generic[R_co]):
+class RuleRow:
     """A wrong rule with its repairs, or a control: a valid rule among the wrong ones (``wrong`` is None).
 
     ``still_wrong`` are repairs that look sufficient and are not.
     """
 
     row: str
-    wrong: R_co | None
-    repaired: tuple[R_co, ...] = ()
-    still_wrong: tuple[R_co, ...] = ()
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Unstated:
-    """A row that the language cannot state, and why."""
-
-    row: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class TableEntry:
-    """One line of the table of rules: what is claimed, over which numbers or sizes, and how to decide it.
-
-    ``wrong`` rules must be REFUTED, all others PROVED.
-    """
-
-    row: str
-    wrong: bool
-    rule: str
-    domain: str
-    prove: Callable[[Discharger], Verdict]
+    wrong: ScalarRule | None
+    repaired: tuple[ScalarRule, ...] = ()
+    still_wrong: tuple[ScalarRule, ...] = ()
     note: str = ""
 
 
@@ -329,11 +290,11 @@ def rules_on(usual: Format) -> RuleMaker:
     return rule
 
 
-def row(name: str, wrong: ScalarRule, *repaired: ScalarRule, note: str = "", **more: Any) -> RuleRow[ScalarRule]:
+def row(name: str, wrong: ScalarRule, *repaired: ScalarRule, note: str = "", **more: Any) -> RuleRow:
     """A wrong rule with its repairs."""
     return RuleRow(name, wrong, repaired, note=note, **more)
 
 
-def control(name: str, *rules: ScalarRule) -> RuleRow[ScalarRule]:
+def control(name: str, *rules: ScalarRule) -> RuleRow:
     """Valid rules among the wrong ones."""
     return RuleRow(name, None, rules)

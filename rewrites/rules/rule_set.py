@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from chc.scalar_rules.rule import RuleRow, ScalarRule
+from chc.scalar_rules.rule import RuleRow
 from chc.tensor_rules.rule import TensorRule
 from ila_lang.extensions import Door
 
@@ -21,7 +21,7 @@ class RuleSet:
     """
 
     name: str
-    scalar: tuple[RuleRow[ScalarRule], ...] = ()
+    scalar: tuple[RuleRow, ...] = ()
     tensor: tuple[TensorRule, ...] = ()
 
 

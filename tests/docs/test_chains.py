@@ -9,30 +9,30 @@ from dataclasses import replace
 import pytest
 
 from chc.tensor_rules.rule import Kind
+from docs import tables
 from ilaverify import catalogue
-from rewrites.rules.tensor.catalogue import rule_named
-from rewrites.targets import rule_kinds
 from rewrites.targets.flexasr.rules import CHAIN_RULES
+from tests.rewrites.rules.named import rule_named
 
 
 def test_the_example_runs_as_shown() -> None:
-    results = doctest.testfile(str(rule_kinds.DOCUMENT), module_relative=False)
+    results = doctest.testfile(str(tables.CHAINS_PAGE), module_relative=False)
     assert results.attempted > 20 and results.failed == 0
 
 
 def test_the_counts_are_current() -> None:
-    text = rule_kinds.DOCUMENT.read_text(encoding="utf-8")
-    assert text == rule_kinds.with_table(text, rule_kinds.table()), "run python -m rewrites.targets.rule_kinds"
-    found = rule_kinds.counts()
-    other = [replace(found[0], right=found[0].right + 1), *found[1:]]
-    assert text != rule_kinds.with_table(text, rule_kinds.table(other))
+    text = tables.CHAINS_PAGE.read_text(encoding="utf-8")
+    counts = tables.counts()
+    assert text == tables.with_table(text, "rules by kind", tables.by_kind(counts)), "run python -m docs.tables"
+    other = [replace(counts[0], right=counts[0].right + 1), *counts[1:]]
+    assert text != tables.with_table(text, "rules by kind", tables.by_kind(other))
     with pytest.raises(ValueError, match=r"^the document must have the lines '<!-- rules by kind"):
-        rule_kinds.with_table("# Chains", [])
+        tables.with_table("# Chains", "rules by kind", [])
 
 
 def test_there_are_enough_rules_of_each_kind() -> None:
     right = dict.fromkeys(("IR to IR", "IR to accelerator", "accelerator to accelerator"), 0)
-    for row in rule_kinds.counts():
+    for row in tables.counts():
         right[row.kind] += row.right
         assert row.right > 0 and row.wrong >= 0
     assert right["IR to IR"] >= 80 and right["IR to accelerator"] >= 9
@@ -40,7 +40,7 @@ def test_there_are_enough_rules_of_each_kind() -> None:
 
 
 def test_the_rules_that_cut_operators_are_right_ones() -> None:
-    text = rule_kinds.DOCUMENT.read_text(encoding="utf-8")
+    text = tables.CHAINS_PAGE.read_text(encoding="utf-8")
     cutting = text.partition("## Rules that cut")[2].partition("## Rules by kind")[0]
     names = [n for n in re.findall(r"`([^`]+)`", cutting) if " " in n and n != "mean pooling"]
     assert len(names) >= 15 and all(rule_named(n).kind is not Kind.WRONG for n in names)

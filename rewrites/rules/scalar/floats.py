@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from chc.scalar_rules.rule import RuleRow, ScalarRule, Unstated, control, row, rules_on
+from chc.scalar_rules.rule import RuleRow, ScalarRule, control, row, rules_on
 from ir_semantics.scalars.concrete import evaluate
 from ir_semantics.scalars.formats import BINARY16, BINARY32, INTEGERS, REALS, integer
 from ir_semantics.scalars.terms import (
@@ -93,7 +93,7 @@ _inner, _outer = minimum(maximum(x, a), b), maximum(minimum(x, b), a)
 _prelu, _prelu_max = select(x >= 0, x, a * x), maximum(x, a * x)
 _prelu_condition = (a <= 1) & is_finite(a) & is_finite(x)
 
-ROWS: tuple[RuleRow[ScalarRule], ...] = (
+ROWS: tuple[RuleRow, ...] = (
     row(
         "F1",
         rule("F1", x + 0, x, BINARY32, {"x": -0.0}),
@@ -229,5 +229,3 @@ ROWS: tuple[RuleRow[ScalarRule], ...] = (
         rule("control", (x - a) * (y - b), x * y - b * x - a * y + a * b, INTEGERS),
     ),
 )
-
-UNSTATED: tuple[Unstated, ...] = ()

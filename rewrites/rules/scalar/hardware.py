@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from accel_models.hlscnn.options import HlscnnOptions
 from chc.scalar_rules.formats import hlscnn_output, hlscnn_product
-from chc.scalar_rules.rule import RuleRow, ScalarRule, Unstated, row, rules_on
+from chc.scalar_rules.rule import RuleRow, row, rules_on
 from ir_semantics.scalars.formats import INTEGERS, integer
 from ir_semantics.scalars.terms import Scalar, all_of, cast, clamp, constant, divide_floor, variable
 
@@ -37,7 +37,7 @@ _kept = cast(_acc, INT8)
 _saturated = cast(cast(_acc, integer(8, overflow="saturate")), INT8)
 _immediate = _acc + cast(cast(_imm, INT16), INT32)
 
-ROWS: tuple[RuleRow[ScalarRule], ...] = (
+ROWS: tuple[RuleRow, ...] = (
     row(
         "H3",
         rule("H3", _kept, _saturated, INT32, {"acc": 200}),
@@ -95,18 +95,3 @@ ROWS: tuple[RuleRow[ScalarRule], ...] = (
     ),
 )
 """Wrong rules with their repairs."""
-
-UNSTATED: tuple[Unstated, ...] = (
-    Unstated(
-        "H1",
-        "It speaks of what instructions leave in memories, not of values of terms: the finding vta_stale refutes it on "
-        "the model with a program that replays, and the mappings of VTA's element-wise operators are the repaired form "
-        "(an ALU instruction between LOAD and STORE).",
-    ),
-    Unstated(
-        "H13",
-        "It speaks of what a scratchpad held before: the finding hlscnn_leak refutes it on the model with a program "
-        "that replays.",
-    ),
-)
-"""Rows that rules on terms cannot state."""

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from accel_models.hlscnn.options import HlscnnOptions
 from chc.scalar_rules.formats import ADAPTIVFLOAT, hlscnn_output, hlscnn_psum
-from chc.scalar_rules.rule import RuleRow, ScalarRule, Unstated, control, row, rules_on
+from chc.scalar_rules.rule import RuleRow, control, row, rules_on
 from ir_semantics.scalars.formats import INTEGERS, REALS, Format, integer
 from ir_semantics.scalars.terms import (
     TRUE,
@@ -81,7 +81,7 @@ _less, _moved = _i8 + _c1 < _c2, _i8 < _c2 - _c1
 _af, _ag, _ah = _typed("x y z", ADAPTIVFLOAT)
 _wide_clamp = cast(clamp(cast(_i8 + 10, INT16), 10, 137), INT8)
 
-ROWS: tuple[RuleRow[ScalarRule], ...] = (
+ROWS: tuple[RuleRow, ...] = (
     row(
         "I1",
         rule("I1", divide_toward_zero(_i8 * 2, 2), _i8, INT8, {"x": 64}),
@@ -247,5 +247,3 @@ ROWS: tuple[RuleRow[ScalarRule], ...] = (
     ),
     control("minimum and maximum absorb", rule("control", minimum(x, maximum(x, y)), x)),
 )
-
-UNSTATED: tuple[Unstated, ...] = ()

@@ -50,10 +50,11 @@ from ir_semantics.tensors.reductions import (
     softmax,
 )
 from ir_semantics.tensors.terms import Tensor, input_
-from rewrites.rules.tensor import catalogue as tensor_rules
+from rewrites.rules.tensor.catalogue import RULES
 from rewrites.rules.tensor.words import add, at_least, bias, clip, div, largest, mul, relu, scale, sizes, sub
 from smt_encodings.claims import Equality, Status
 from smt_encodings.discharge import Discharger
+from tests.rewrites.rules.named import rule_named
 
 N, C, W, K, S, P, Q, T, M = sizes("n c w k s p q t m")
 X, Y, MATRIX = input_("x", N), input_("y", N), input_("x", N, M)
@@ -362,7 +363,7 @@ HARD = ["max pooling k3s2 twice", "im2col", "batch normalisation into a convolut
     ["softmax of x plus a scalar", "concat associates", *(pytest.param(n, marks=pytest.mark.slow) for n in HARD)],
 )
 def test_mutants_of_a_proved_rule_are_not_proved(name: str) -> None:
-    for changed in decided_mutants(tensor_rules.rule_named(name)):
+    for changed in decided_mutants(rule_named(name)):
         refuted = find_counterexample(changed, 2.0) is not None
         assert refuted or not changed.name.endswith("(right side plus 1)")
         assert not refuted or prove_tensor_rule(changed, Discharger(timeout=1.0)).status is not Status.PROVED
@@ -384,7 +385,7 @@ def lenient(monkeypatch: pytest.MonkeyPatch) -> None:
 def attack(seed: int, count: int) -> tuple[int, list[str]]:
     """Random changes to random rules: how many were proved, and those that were also refuted."""
     draw = random.Random(seed)
-    rules = [r for r in tensor_rules.RULES if r.kind is not Kind.WRONG]
+    rules = [r for r in RULES if r.kind is not Kind.WRONG]
     proved, bad = 0, []
     for _ in range(count):
         try:
@@ -418,7 +419,7 @@ def test_many_random_changes_are_not_proved_and_refuted(seed: int) -> None:
 @pytest.mark.usefixtures("lenient")
 def test_the_attack_would_find_an_unsound_prover() -> None:
     """Of random changes most are wrong, and the search sees it."""
-    draw, rules = random.Random(5), [tensor_rules.rule_named("matmul in two blocks of the inner axis")]
+    draw, rules = random.Random(5), [rule_named("matmul in two blocks of the inner axis")]
     seen = [m for m in (mutant(rules[0], draw) for _ in range(8)) if m is not None]
     assert sum(find_counterexample(m, 2.0) is not None for m in seen) >= len(seen) / 2 > 2
 

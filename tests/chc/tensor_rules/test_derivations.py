@@ -19,9 +19,9 @@ from reports.binding import binding_problems
 from reports.certificate import certificate_of
 from reports.checker import replay
 from rewrites.claims.subjects.tensor import TensorSubject
-from rewrites.rules.tensor.catalogue import rule_named
 from smt_encodings.claims import Status
 from smt_encodings.runs import surviving
+from tests.rewrites.rules.named import rule_named
 
 RULES = ["relu commutes with max pooling", "average pooling is linear", "matmul in two blocks of the inner axis"]
 

@@ -14,9 +14,9 @@ from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.rule import Kind, TensorRule
 from ilaverify.catalogue import backends
 from ir_semantics.tensors.terms import input_
-from rewrites.rules.tensor.catalogue import rule_named
 from rewrites.rules.tensor.words import div, mul, sizes
 from smt_encodings.claims import Equality, Status
+from tests.rewrites.rules.named import rule_named
 
 USED = tuple(
     dict.fromkeys(r.name for load in backends().values() for rules in (load().exact, load().flexible) for r in rules)

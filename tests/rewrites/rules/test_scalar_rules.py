@@ -9,16 +9,16 @@ from dataclasses import replace
 import pytest
 
 from chc.scalar_rules.prove import interpretations_of, prove_rule, proved_by
-from chc.scalar_rules.rule import Counterexample, ScalarRule, TableEntry
+from chc.scalar_rules.rule import Counterexample, ScalarRule
 from chc.scalar_rules.search import find_counterexample, points, replay
+from docs.tables import RULES_PAGE, Entry, scalar_entries
 from ir_semantics.scalars.formats import BINARY32, Value
 from ir_semantics.scalars.terms import constant, is_finite, variable
-from rewrites.rules import table as rule_table
 from rewrites.rules.scalar import catalogue as scalar_rules
 from smt_encodings.claims import Interpretation, Status
 from smt_encodings.discharge import Discharger
 
-ENTRIES = scalar_rules.entries()
+ENTRIES = scalar_entries()
 WRONG = [r for row in scalar_rules.ROWS for r in [*([row.wrong] if row.wrong else []), *row.still_wrong]]
 REPAIRED = [(row.row, r) for row in scalar_rules.ROWS for r in row.repaired]
 SLOW = {"F23", "F25", "F29", "F31", "I7", "I13", "C1", "C19"}
@@ -34,8 +34,7 @@ STATED = [
 
 def test_every_row_on_scalars_is_stated_or_listed() -> None:
     stated = {row.row for row in scalar_rules.ROWS if row.wrong is not None}
-    assert set(STATED) <= stated | {u.row for u in scalar_rules.UNSTATED}
-    assert not stated & {u.row for u in scalar_rules.UNSTATED}
+    assert set(STATED) - stated == {"H1", "H13"}  # docs/reference/rules.md says why
     names = [r.name + str(r.condition) + str(r.number) + str(r.zero_signs) for r in WRONG]
     assert len(set(names)) == len(names)
 
@@ -49,16 +48,16 @@ def _parameters() -> list[object]:
 
 DOCUMENTED = [
     text
-    for text in rule_table.DOCUMENT.read_text(encoding="utf-8").splitlines()
+    for text in RULES_PAGE.read_text(encoding="utf-8").splitlines()
     if re.search(r"\| (PROVED|REFUTED|UNKNOWN|VACUOUS|ERROR) \|", text)
 ]
 
 
 @pytest.mark.parametrize("entry", _parameters())
-def test_verdicts_are_those_of_the_document(entry: TableEntry) -> None:
+def test_verdicts_are_those_of_the_document(entry: Entry) -> None:
     verdict = entry.prove(Discharger(timeout=60))
-    assert verdict.status is rule_table.expected(entry), (entry.rule, verdict.reason)
-    assert rule_table.line(entry, verdict) in DOCUMENTED, "run `python -m rewrites.rules.table --write`"
+    assert verdict.status is entry.expected, (entry.rule, verdict.reason)
+    assert entry.line(verdict) in DOCUMENTED, "run `python -m docs.tables --write`"
     if verdict.status is Status.REFUTED:
         assert isinstance(verdict.details["counterexample"], Counterexample)
     else:

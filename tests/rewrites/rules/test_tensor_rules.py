@@ -14,16 +14,17 @@ from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.prove import prove_tensor_rule
 from chc.tensor_rules.refute import Counterexample, find_counterexample, replay
 from chc.tensor_rules.rule import Kind, TensorRule
+from docs.tables import tensor_entries
 from ir_semantics.tensors.conditions import TruthOf
 from ir_semantics.tensors.evaluate import shape_at
 from ir_semantics.tensors.index import Index, size
 from ir_semantics.tensors.operators import fill, where
 from ir_semantics.tensors.terms import input_
-from rewrites.rules.tensor import catalogue as tensor_rules
 from rewrites.rules.tensor import layout as tensor_rules_layout
-from rewrites.rules.tensor.catalogue import RULES, entries, rule_named
+from rewrites.rules.tensor.catalogue import RULES
 from smt_encodings.claims import Equality, Status
 from smt_encodings.discharge import Discharger
+from tests.rewrites.rules.named import rule_named
 
 WRONG = [r.name for r in RULES if r.kind is Kind.WRONG]
 RIGHT = [r.name for r in RULES if r.kind is not Kind.WRONG]
@@ -55,18 +56,13 @@ def test_every_known_row_is_there_with_its_repair() -> None:
     assert {r.row for r in RULES if r.kind is Kind.WRONG and r.row} == ROWS
     assert {r.row for r in RULES if r.kind is Kind.REPAIRED} >= REPAIRED
     assert {r.name for r in RULES if r.kind is not Kind.WRONG} >= CONTROLS
-    assert tensor_rules.UNSTATED == ()
 
 
 def test_names_are_unique_and_rules_are_entries_of_the_table() -> None:
-    assert len({r.name for r in RULES}) == len(RULES) == len(entries())
+    entries = tensor_entries()
+    assert len({r.name for r in RULES}) == len(RULES) == len(entries)
     assert sum(r.kind is not Kind.WRONG for r in RULES) >= 80
-    assert [e.wrong for e in entries()].count(True) == len(WRONG)
-    wanted = (
-        rf"there is no tensor rule named 'pad as concatt'; the most similar names of {len(RULES)} are 'pad as concat', "
-    )
-    with pytest.raises(KeyError, match=wanted):
-        rule_named("pad as concatt")
+    assert [e.wrong for e in entries].count(True) == len(WRONG)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,8 @@ from rewrites.compiler.graph_rules.patterns import (
     pattern_of,
     sides_of,
 )
-from rewrites.rules.tensor.catalogue import RULES, rule_named
+from rewrites.rules.tensor.catalogue import RULES
+from tests.rewrites.rules.named import rule_named
 
 LARGEST = (4, 6, 9, 16)
 

@@ -7,18 +7,19 @@ from pathlib import Path
 import pytest
 
 from chc.scalar_rules.prove import prove_rule
-from chc.scalar_rules.rule import ScalarRule, TableEntry
+from chc.scalar_rules.rule import ScalarRule
+from docs import tables
+from docs.tables import RULES_PAGE, Entry, Table, decided, scalar_entries, tensor_entries, with_table
 from ir_semantics.scalars.formats import BINARY32, integer
 from ir_semantics.scalars.terms import exp, log, variable
-from rewrites.rules import table as rule_table
 from smt_encodings.claims import Interpretation, Status
 from smt_encodings.discharge import Discharger
 
 x, y = variable("x"), variable("y")
 
 
-def entry(rule: ScalarRule, wrong: bool, note: str = "") -> TableEntry:
-    return TableEntry("R1", wrong, rule.text, str(rule.number), lambda d: prove_rule(rule, d), note)
+def entry(rule: ScalarRule, wrong: bool, note: str = "") -> Entry:
+    return Entry("R1", wrong, rule.text, str(rule.number), lambda d: prove_rule(rule, d), note)
 
 
 REFUTED = entry(ScalarRule("minus", x - y, y - x, integer(8)), True, "It is antisymmetric.")
@@ -27,7 +28,7 @@ UNKNOWN = entry(ScalarRule("plus", x + y, y + x, BINARY32, interpretation=Interp
 
 
 def test_lines() -> None:
-    assert [rule_table.line(e, e.prove(Discharger())) for e in (REFUTED, PROVED, UNKNOWN)] == [
+    assert [e.line(e.prove(Discharger())) for e in (REFUTED, PROVED, UNKNOWN)] == [
         "| R1 | `x - y -> y - x` | int8 | REFUTED | `x = 0, y = 1: -1 vs 1`. It is antisymmetric. |",
         "| R1 | `x + y -> y + x` | int8 | PROVED | bits |",
         "| R1 | `x + y -> y + x` | binary32 | UNKNOWN | uninterpreted: not implied |",
@@ -38,36 +39,35 @@ def test_assumptions_stand_in_the_line() -> None:
     from ir_semantics.scalars.formats import REALS
 
     proved = entry(ScalarRule("log", log(exp(x)), x, REALS), False)
-    assert "reals; assumed: exp is positive" in rule_table.line(proved, proved.prove(Discharger()))
+    assert "reals; assumed: exp is positive" in proved.line(proved.prove(Discharger()))
 
 
 def test_the_table_replaces_what_stood_in_its_place() -> None:
-    before = rule_table.DOCUMENT.read_text(encoding="utf-8")
-    once = rule_table.with_table(before, "scalars", ["| one |"])
+    before = RULES_PAGE.read_text(encoding="utf-8")
+    once = with_table(before, "rules on scalars", ["| one |"])
     assert once.count("| one |") == 1
-    assert rule_table.with_table(once, "scalars", ["| two |"]).count("| one |") == 0
+    assert with_table(once, "rules on scalars", ["| two |"]).count("| one |") == 0
     head = before.partition("<!-- rules on scalars")[0]
     assert once.startswith(head)
-    tensors = rule_table.with_table(once, "tensors", ["| three |"])
+    tensors = with_table(once, "rules on tensors", ["| three |"])
     assert tensors.index("| one |") < tensors.index("## Rules on tensors") < tensors.index("| three |")
     with pytest.raises(ValueError, match="the document must have the lines '<!-- rules on scalars"):
-        rule_table.with_table("# Rules", "scalars", [])
+        with_table("# Rules", "rules on scalars", [])
 
 
 @pytest.mark.parametrize(("entries", "code"), [([REFUTED, PROVED], 0), ([REFUTED, UNKNOWN], 1)])
 def test_the_command(
-    entries: list[TableEntry],
+    entries: list[Entry],
     code: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     document = tmp_path / "rules.md"
-    empty = rule_table.with_table(rule_table.DOCUMENT.read_text(encoding="utf-8"), "scalars", [])
+    empty = with_table(RULES_PAGE.read_text(encoding="utf-8"), "rules on scalars", [])
     document.write_text(empty, encoding="utf-8")
-    monkeypatch.setattr(rule_table, "DOCUMENT", document)
-    monkeypatch.setattr(rule_table, "entries", lambda source: entries)
-    assert rule_table.main(["--write", "scalars"]) == code
+    monkeypatch.setitem(tables.TABLES, "rules on scalars", Table(document, lambda timeout: decided(entries, timeout)))
+    assert tables.main(["--write", "rules on scalars"]) == code
     said = capsys.readouterr().out.splitlines()
     assert said[-1] == f"2 rules, {code} with another verdict than expected"
     assert said[0].startswith("REFUTED ")
@@ -75,13 +75,14 @@ def test_the_command(
 
 
 def test_wrong_rules_must_be_refuted_and_others_proved() -> None:
-    assert rule_table.expected(REFUTED) is Status.REFUTED
-    assert rule_table.expected(PROVED) is Status.PROVED
-    assert {e.row for e in rule_table.entries("scalars")} >= {"F1", "I41", "C19"}
-    assert {e.row for e in rule_table.entries("tensors")} >= {"C7", "L39"}
+    assert REFUTED.expected is Status.REFUTED
+    assert PROVED.expected is Status.PROVED
+    assert {e.row for e in scalar_entries()} >= {"F1", "I41", "C19"}
+    assert {e.row for e in tensor_entries()} >= {"C7", "L39"}
 
 
 def test_an_unknown_table_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        rule_table.main(["vectors"])
-    assert capsys.readouterr().err.endswith("error: rules must be those on scalars or tensors, not on vectors\n")
+        tables.main(["vectors"])
+    said = "error: NAME must be one of rules by kind, rules on scalars, rules on tensors, not 'vectors'\n"
+    assert capsys.readouterr().err.endswith(said)
