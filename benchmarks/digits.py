@@ -103,7 +103,7 @@ def measure(name: str, proofs: Path, count: int | None = None) -> dict[str, Any]
     for image in images[:CHECKED]:
         given = {"image": image[None]}
         told = compare(
-            compiled.graph, compiled.implementations, given, devices=devices, certified=compiled.certificates
+            compiled.graph, compiled.implementations, given, devices=devices, certified=compiled.proof.certificates
         )
         nodes += told.nodes
     found = np.array(scores)
@@ -119,7 +119,7 @@ def measure(name: str, proofs: Path, count: int | None = None) -> dict[str, Any]
         "within_bound": sum(node.inside is True for node in nodes),
         "beyond_bound": sum(node.inside is False for node in nodes),
         "without_bound": sum(node.inside is None for node in nodes),
-        "claims": len(compiled.certificates),
+        "claims": len(compiled.proof.certificates),
         "compile_s": round(compiling, 1),
         "image_s": round(running / len(images), 3),
         "answers": "".join(map(str, answers)),

@@ -16,7 +16,6 @@ from ila_lang.mapping import TensorMapping
 
 from .catalogue import all_entries, find_campaign, find_mapping, find_simulator, find_subject, mappings
 from .checking import SOLVERS, Checked, check_file, check_model, files_in
-from .errors import UsageError
 
 if TYPE_CHECKING:
     from ir_semantics.graph.types import Array
@@ -121,8 +120,6 @@ def compile(
     _require("options", chosen, Options, "of the class Options")
     for name, array in (calibration or {}).items():
         _require(f"calibration data of {name}", array, np.ndarray, "an array")
-    if not Path(proofs).is_dir():
-        raise UsageError(f"proofs must be a directory of certificates, and {proofs} is none; ilaverify prove makes one")
     request = Request(Path(model), tuple(targets), Path(proofs), dimensions or {}, calibration, exact, options=chosen)
     compiled = compile_model(request, all_entries())
     if directory is not None:
@@ -150,7 +147,7 @@ def run(compiled: Compiled, inputs: Mapping[str, Array]) -> Comparison:
     from .comparison import compare
 
     _require("what is run", compiled, Compiled, "a compiled model, of compile() or load()")
-    return compare(compiled.graph, compiled.implementations, inputs, certified=compiled.certificates)
+    return compare(compiled.graph, compiled.implementations, inputs, certified=compiled.proof.certificates)
 
 
 def _require(what: str, value: object, kind: type | tuple[type, ...], text: str) -> None:

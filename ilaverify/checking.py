@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .errors import UsageError
+from .errors import UsageError, require_proofs
 
 SOLVERS = ("cvc5", "z3")
 
@@ -73,11 +73,7 @@ def check_model(path: Path, proofs: Path) -> tuple[Checked, list[Path]]:
 
     from .catalogue import all_entries, backends
 
-    if not proofs.is_dir():
-        raise UsageError(
-            f"--proofs must be a directory of certificates, and {proofs} is none; name the one that the model "
-            "was compiled with"
-        )
+    require_proofs(proofs)
     result = Checked(str(path))
     try:
         compiled = read_compiled(path, backends())
@@ -85,7 +81,7 @@ def check_model(path: Path, proofs: Path) -> tuple[Checked, list[Path]]:
         result.problems.append(str(error))
         return result, []
     guests = {
-        f"front end {compiled.front_end}": FRONT_ENDS.guest(compiled.front_end),
+        f"front end {compiled.model.front_end}": FRONT_ENDS.guest(compiled.model.front_end),
         **{f"target {name}": TARGETS.guest(name) for name in compiled.targets},
     }
     result.trusted += [
@@ -107,7 +103,7 @@ def check_model(path: Path, proofs: Path) -> tuple[Checked, list[Path]]:
             f"to check a compiled model needs the package {error.name}, which is not installed; "
             "pip install ilaverify[onnx]"
         ) from error
-    known = {name: entries[name].build() for name in compiled.certificates if name in entries}
+    known = {name: entries[name].build() for name in compiled.proof.certificates if name in entries}
     files = [proofs / certificate_name(name, subject.method) for name, subject in known.items()]
     return result, [file for file in files if file.exists()]
 

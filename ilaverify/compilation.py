@@ -18,7 +18,7 @@ import numpy as np
 from rewrites.claims.gate import Gate, open_gate
 from rewrites.claims.names import joint_name, slug
 from rewrites.claims.subjects.tensor import TensorSubject
-from rewrites.compiler.artefact.model import Certified, Compiled, OnHost
+from rewrites.compiler.artefact.model import Certified, Choices, Compiled, HostMemory, Imported, OnHost, Proof
 from rewrites.compiler.artefact.sources.front_end import FRONT_ENDS, front_end_of
 from rewrites.compiler.codegen import (
     Calibration,
@@ -44,7 +44,7 @@ from rewrites.compiler.offload.rule_sets import is_rule_of
 from rewrites.compiler.offload.settings import Settings
 
 from .catalogue import find_backends
-from .errors import UsageError
+from .errors import UsageError, require_proofs
 from .identity import prover_identity
 from .version import VERSION
 
@@ -97,8 +97,9 @@ def compile_model(
     """The compiled model; ``entries`` are all claims that are known, of which those needed pass the gate or do not.
 
     Raises ArtefactError where no front end reads such files, GraphError where the model cannot be imported, and
-    UsageError where calibration data do not fit.
+    UsageError where there are no proofs and where calibration data do not fit.
     """
+    require_proofs(request.proofs)
     targets, front_end = find_backends(request.targets), front_end_of(request.model)
     progress(f"reading {request.model}")
     graph, source = front_end.read(request.model, request.dimensions)
@@ -120,36 +121,40 @@ def compile_model(
         for number, implementation in implementations.items()
     }
     progress("planning memory")
-    problem, plan = host_problem(offloaded.graph), host_plan(offloaded.graph)
     formats = _finite_json(calibration)
     return Compiled(
-        source,
-        request.model.name,
-        dict(request.dimensions),
-        front_end.name,
-        FRONT_ENDS.guest(front_end.name),
-        targets,
-        {
-            "matching": "exact" if request.exact else "flexible",
-            "costs": request.costs,
-            "saturation": offloaded.saturation.stop.value,
-            "cheapest_of_what_was_found": offloaded.optimal,
-            "versions": {name: version(name) for name in ("numpy", *front_end.packages)},
-        },
-        request.options,
-        formats if formats["given"] else {**formats, "seed": SEED},
-        offloaded.graph,
-        offloaded.extracted,
-        offloaded.explanations,
-        offloaded.equality,
-        _certificates(offloaded, implementations.values(), gate),
-        dict(sorted(gate.left_out.items())),
-        (*refused, *(OnHost(h.operator, h.count, h.reason) for h in offloaded.host)),
-        implementations,
-        programs,
-        problem,
-        plan,
-        f"ilaverify {VERSION}",
+        model=Imported(
+            source=source,
+            name=request.model.name,
+            dimensions=dict(request.dimensions),
+            front_end=front_end.name,
+            package=FRONT_ENDS.guest(front_end.name),
+        ),
+        choices=Choices(
+            backends=targets,
+            settings={
+                "matching": "exact" if request.exact else "flexible",
+                "costs": request.costs,
+                "saturation": offloaded.saturation.stop.value,
+                "cheapest_of_what_was_found": offloaded.optimal,
+                "versions": {name: version(name) for name in ("numpy", *front_end.packages)},
+            },
+            options=request.options,
+            calibration=formats if formats["given"] else {**formats, "seed": SEED},
+        ),
+        proof=Proof(
+            rewritten=offloaded.extracted,
+            explanations=offloaded.explanations,
+            equality=offloaded.equality,
+            certificates=_certificates(offloaded, implementations.values(), gate),
+            left_out=dict(sorted(gate.left_out.items())),
+        ),
+        graph=offloaded.graph,
+        implementations=implementations,
+        programs=programs,
+        host=(*refused, *(OnHost(h.operator, h.count, h.reason) for h in offloaded.host)),
+        memory=HostMemory(host_problem(offloaded.graph), host_plan(offloaded.graph)),
+        tool=f"ilaverify {VERSION}",
     )
 
 

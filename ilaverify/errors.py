@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from smt_encodings.claims import Status
 
 EXIT_PROVED = 0
@@ -26,3 +28,11 @@ def exit_code(status: Status) -> int:
     if status is Status.PROVED:
         return EXIT_PROVED
     return EXIT_REFUTED if status is Status.REFUTED else EXIT_UNPROVED
+
+
+def require_proofs(proofs: Path) -> None:
+    """Raises UsageError where certificates are looked for in what is no directory."""
+    if not proofs.is_dir():
+        raise UsageError(
+            f"--proofs must be a directory of certificates, and {proofs} is none; ilaverify prove -o DIR makes one"
+        )

@@ -144,7 +144,7 @@ class TensorRule:
             names |= {v for v in frozenset().union(*variables) if "." not in v}  # names of bound variables have a dot
         return tuple(sorted(names))
 
-    @property
+    @cached_property
     def converse(self) -> TensorRule:
         """The rule with its sides exchanged, which is a claim of its own."""
         return replace(self, name=f"{self.name}, converse", left=self.right, right=self.left, row="")

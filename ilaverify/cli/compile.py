@@ -132,11 +132,6 @@ def _compile(options: argparse.Namespace) -> int:
     require_writable("-o", options.directory.parent, directory=True)
     if options.store is not None and options.no_store:
         raise UsageError("--store and --no-store exclude each other; leave one of them out")
-    if not options.proofs.is_dir():
-        raise UsageError(
-            f"--proofs must be a directory of certificates, and {options.proofs} is none; make one with "
-            f"ilaverify prove --target {options.target} -o {options.proofs}"
-        )
 
     from ilaverify.catalogue import all_entries
     from ilaverify.compilation import Request, compile_model
@@ -194,7 +189,7 @@ def _show(compiled: Compiled, digest: str, directory: Path) -> None:
         name = compiled.graph.nodes[number].operator
         on_device[name] = on_device.get(name, 0) + 1
     calls = sum(len(i.calls) for i in compiled.implementations.values())
-    print(f"{compiled.source_name} for {', '.join(compiled.targets)}")
+    print(f"{compiled.model.name} for {', '.join(compiled.targets)}")
     counts = ", ".join(f"{n} {name}" for name, n in sorted(on_device.items())) or "none"
     print(f"  accelerators  {counts}; {calls} programs")
     reasons = [h for h in compiled.host if h.reason != MOVEMENT_REASON]
@@ -205,13 +200,14 @@ def _show(compiled: Compiled, digest: str, directory: Path) -> None:
     if len(reasons) > MOST_REASONS:
         more = reasons[MOST_REASONS:]
         print(f"                {sum(h.count for h in more)} more, for {len(more)} other reasons: see SUMMARY.md")
-    print(f"  equality      {equality_text(compiled.equality)}")
-    print(f"  rests on      {len(compiled.certificates)} certificates: {', '.join(compiled.certificates) or 'none'}")
+    print(f"  equality      {equality_text(compiled.proof.equality)}")
+    certificates = compiled.proof.certificates
+    print(f"  rests on      {len(certificates)} certificates: {', '.join(certificates) or 'none'}")
     for name, package in _guests(compiled).items():
         print(f"  trusts        {package}: for what it says of {name}")
     for name, reason in declared(compiled.implementations.values()).items():
         print(f"  declared      {name}, not proved: {reason}")
-    for name, reason in compiled.left_out.items():
+    for name, reason in compiled.proof.left_out.items():
         print(f"  left out      {name}: {reason}")
     print(f"  formats       {calibration_text(compiled)}")
     print(f"written   {directory} ({digest[:12]})")
@@ -232,7 +228,7 @@ def _json(compiled: Compiled, digest: str, directory: Path) -> dict[str, Any]:
         "schema": RESULT_SCHEMA,
         "trusted": _guests(compiled),
         "declared": declared(compiled.implementations.values()),
-        "model": compiled.source_name,
+        "model": compiled.model.name,
         "targets": list(compiled.targets),
         "digest": digest,
         "directory": str(directory),
@@ -247,8 +243,8 @@ def _json(compiled: Compiled, digest: str, directory: Path) -> dict[str, Any]:
             for number, implementation in compiled.implementations.items()
         ],
         "host": [{"operator": h.operator, "count": h.count, "reason": h.reason} for h in compiled.host],
-        "equality": compiled.equality.value,
-        "certificates": {name: c.digest for name, c in compiled.certificates.items()},
-        "left_out": dict(compiled.left_out),
-        "calibrated": bool(compiled.calibration.get("given")),
+        "equality": compiled.proof.equality.value,
+        "certificates": {name: c.digest for name, c in compiled.proof.certificates.items()},
+        "left_out": dict(compiled.proof.left_out),
+        "calibrated": bool(compiled.choices.calibration.get("given")),
     }

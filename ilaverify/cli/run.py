@@ -95,10 +95,10 @@ def _run(options: argparse.Namespace) -> int:
     else:
         (inputs,) = drawn_inputs(compiled.graph, options.random, 1)
     try:
-        reference = None if options.reference == "host" else run_onnx(compiled.source.as_onnx(), inputs)
+        reference = None if options.reference == "host" else run_onnx(compiled.model.source.as_onnx(), inputs)
         devices = Devices()
         comparison = compare(
-            compiled.graph, compiled.implementations, inputs, reference, devices, certified=compiled.certificates
+            compiled.graph, compiled.implementations, inputs, reference, devices, certified=compiled.proof.certificates
         )
         again = [_seconds(compiled, inputs, devices) for _ in range(options.repeat or 0)]
     except (ArtefactError, GraphError) as error:
@@ -138,7 +138,7 @@ def _lines(
     from rewrites.compiler.artefact.summary import CAVEATS, equality_text
 
     targets = ", ".join(compiled.targets)
-    yield f"{printable(compiled.source_name)} on {targets}: {len(result.nodes)} operators on accelerators"
+    yield f"{printable(compiled.model.name)} on {targets}: {len(result.nodes)} operators on accelerators"
     yield ""
     yield from lines_of(result.nodes)
     yield ""
@@ -150,9 +150,9 @@ def _lines(
         yield f"again     {min(again):.2f} s, the fastest of {len(again)} more runs"
     yield ""
     yield f"{UNCHECKED}; ilaverify check {printable(str(options.directory))} does"
-    yield f"  equality  {equality_text(compiled.equality)}"
-    yield f"  rests on  {len(compiled.certificates)} certificates, by digest"
-    for name, c in compiled.certificates.items():
+    yield f"  equality  {equality_text(compiled.proof.equality)}"
+    yield f"  rests on  {len(compiled.proof.certificates)} certificates, by digest"
+    for name, c in compiled.proof.certificates.items():
         yield f"    {c.digest[:12]}  {name} ({c.kind}, {c.uses} uses)"
     yield "not claimed"
     yield from (f"  {text}" for text in CAVEATS)
@@ -195,7 +195,7 @@ def _json(
     outside = comparison.first_outside
     return {
         "schema": RESULT_SCHEMA,
-        "model": compiled.source_name,
+        "model": compiled.model.name,
         "digest": compiled.digest,
         "targets": list(compiled.targets),
         "reference": options.reference,
@@ -204,8 +204,8 @@ def _json(
         "first_outside": None if outside is None else outside.number,
         "as_the_directory_says": {
             "note": UNCHECKED,
-            "equality": compiled.equality.value,
-            "certificates": {name: c.digest for name, c in compiled.certificates.items()},
+            "equality": compiled.proof.equality.value,
+            "certificates": {name: c.digest for name, c in compiled.proof.certificates.items()},
         },
         "seconds": round(comparison.seconds, 4),
         "accelerator_seconds": round(comparison.device_seconds, 4),

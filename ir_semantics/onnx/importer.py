@@ -137,8 +137,6 @@ def _input_type(name: str, of: TypeProto, dimensions: Mapping[str, int], shape: 
         )
     if shape is not None:
         return TensorType(dtype, tuple(int(d) for d in shape))
-    if not of.tensor_type.HasField("shape"):
-        raise GraphError(f"the input {name} must have a shape; give it when importing")
     extents = []
     for axis, d in enumerate(of.tensor_type.shape.dim):
         if d.WhichOneof("value") == "dim_value":

@@ -252,6 +252,12 @@ def check_structure(model: ModelProto) -> None:
         names = [v.name for v in values]
         if len(set(names)) != len(names):
             raise GraphError(f"the {what} of a model must have different names; correct the model")
+        for value in values:
+            if value.type.WhichOneof("value") == "tensor_type" and not value.type.tensor_type.HasField("shape"):
+                raise GraphError(
+                    f"the {what} of a model must have shapes, and {value.name} has none; let "
+                    "onnx.shape_inference.infer_shapes write them into the model"
+                )
     try:
         checker.check_model(model)
     except checker.ValidationError as error:

@@ -37,7 +37,7 @@ def compiled_and_run(name: str, targets: tuple[str, ...], place: Path) -> tuple[
     assert [p for c in check_compiled(compiled, all_entries(), place / "proofs") for p in c.problems] == []
     (inputs,) = drawn_inputs(compiled.graph, 7, 1)
     pytest.importorskip("onnxruntime")
-    reference = run_onnx(compiled.source.as_onnx(), inputs)
+    reference = run_onnx(compiled.model.source.as_onnx(), inputs)
     return compiled, compare(compiled.graph, compiled.implementations, inputs, reference)
 
 
@@ -67,7 +67,7 @@ def test_weights_of_16_bits_are_another_mapping(tmp_path: Path) -> None:
     made = compile_model(request, all_entries())
     write_compiled(tmp_path / "made", made, summary_text(made))
     compiled = read_compiled(tmp_path / "made", backends())
-    assert set(names) <= set(compiled.certificates) and "hlscnn_conv2d_8bit" not in compiled.certificates
+    assert set(names) <= set(compiled.proof.certificates) and "hlscnn_conv2d_8bit" not in compiled.proof.certificates
     assert [p for c in check_compiled(compiled, all_entries(), tmp_path / "proofs") for p in c.problems] == []
-    found = compare(compiled.graph, compiled.implementations, image(), certified=compiled.certificates)
+    found = compare(compiled.graph, compiled.implementations, image(), certified=compiled.proof.certificates)
     assert [n.inside for n in found.nodes] == [True, True]

@@ -34,8 +34,8 @@ def check_compiled(compiled: Compiled, entries: Mapping[str, Entry], proofs: Pat
 
     ``entries`` are all claims that are known.
     """
-    unknown = [name for name in compiled.certificates if name not in entries]
-    gate = open_gate({n: entries[n] for n in compiled.certificates if n in entries}, proofs)
+    unknown = [name for name in compiled.proof.certificates if name not in entries]
+    gate = open_gate({n: entries[n] for n in compiled.proof.certificates if n in entries}, proofs)
     yield _certificates(compiled, gate, unknown)
     yield _chain(compiled, gate)
     yield _folding(compiled)
@@ -46,7 +46,7 @@ def _certificates(compiled: Compiled, gate: Gate, unknown: list[str]) -> Check:
     problems = [f"{name}: there is no claim of this name" for name in unknown]
     problems += [f"{name}: {reason}" for name, reason in gate.left_out.items()]
     for name, admission in gate.admitted.items():
-        quoted = compiled.certificates[name]
+        quoted = compiled.proof.certificates[name]
         if admission.digest != quoted.digest:
             problems.append(
                 f"{name}: the model rests on the certificate {quoted.digest[:12]}, and there is another one, "
@@ -64,7 +64,7 @@ def _certificates(compiled: Compiled, gate: Gate, unknown: list[str]) -> Check:
     needed = {name for i in compiled.implementations.values() for name in i.claims}.union(*joints)
     problems += [
         f"{name}: programs rest on it, and the model does not name its certificate"
-        for name in sorted(needed - set(compiled.certificates))
+        for name in sorted(needed - set(compiled.proof.certificates))
     ]
     implementations = compiled.implementations.values()
     programs = {
@@ -97,7 +97,7 @@ def _chain(compiled: Compiled, gate: Gate) -> Check:
     """Every output's explanation, from the model as it is imported now to the rewritten graph."""
     applied: dict[Rule, int] = {}
     try:
-        explanations = dict(compiled.explanations)
+        explanations = dict(compiled.proof.explanations)
     except ArtefactError as error:
         return Check("chain of rules", "explanations of all outputs", (str(error),))
     for explanation in explanations.values():
@@ -108,32 +108,32 @@ def _chain(compiled: Compiled, gate: Gate) -> Check:
     try:
         source = _imported(compiled)
         constants = Constants(source.constants)
-        constants.data |= compiled.rewritten.constants
+        constants.data |= compiled.proof.rewritten.constants
         rules = rules_for(
-            compiled.backends,
+            compiled.choices.backends,
             gate,
             constants,
-            flexible=compiled.settings.get("matching") != "exact",
-            options=compiled.options,
+            flexible=compiled.choices.settings.get("matching") != "exact",
+            options=compiled.choices.options,
         )
-        check_graphs(source, compiled.rewritten, explanations, sides_of(rules.rewrites))
+        check_graphs(source, compiled.proof.rewritten, explanations, sides_of(rules.rewrites))
     except (ArtefactError, EGraphError, GraphError) as error:
         return Check("chain of rules", summary, (str(error),))
     notions = [rules.equalities[rule.name] for rule in applied]
     weakest = weakest_of(notions)
-    if weakest is not compiled.equality:
-        problem = f"the equality must be that of the weakest rule, {weakest.value}, not {compiled.equality.value}"
+    if weakest is not compiled.proof.equality:
+        problem = f"the equality must be that of the weakest rule, {weakest.value}, not {compiled.proof.equality.value}"
         return Check("chain of rules", summary, (problem,))
     return Check("chain of rules", summary)
 
 
 def _imported(compiled: Compiled) -> Graph:
-    return FRONT_ENDS.all()[compiled.front_end].read_again(compiled.source, compiled.dimensions)
+    return FRONT_ENDS.all()[compiled.model.front_end].read_again(compiled.model.source, compiled.model.dimensions)
 
 
 def _folding(compiled: Compiled) -> Check:
     summary = "what depends on constants alone was computed, and nothing else was changed"
-    again = folded(compiled.rewritten)
+    again = folded(compiled.proof.rewritten)
     same = (
         again.nodes == compiled.graph.nodes
         and dict(again.inputs) == dict(compiled.graph.inputs)

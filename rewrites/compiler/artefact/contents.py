@@ -58,13 +58,12 @@ def _same(one: Template, other: Template) -> bool:
 
 
 def _plan(compiled: Compiled) -> Check:
-    summary = (
-        f"{len(compiled.plan.addresses)} host tensors have places in {compiled.plan.peak:,} bytes, and none overlap"
-    )
-    if host_problem(compiled.graph) != compiled.problem:
+    problem, plan = compiled.memory.problem, compiled.memory.plan
+    summary = f"{len(plan.addresses)} host tensors have places in {plan.peak:,} bytes, and none overlap"
+    if host_problem(compiled.graph) != problem:
         return Check("memory plan", summary, ("the plan must be one for the tensors of this graph; it is for others",))
     try:
-        check_memory_plan(compiled.problem, compiled.plan)
+        check_memory_plan(problem, plan)
     except PlanError as error:
         return Check("memory plan", summary, (str(error),))
     return Check("memory plan", summary)

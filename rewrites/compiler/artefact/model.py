@@ -65,37 +65,72 @@ class OnHost:
 
 
 @dataclass(frozen=True)
-class Compiled:
-    """A compiled model.
+class Imported:
+    """The model that was compiled: as its front end keeps it, its file's name, and its extents that were bound.
 
-    ``rewritten`` is the graph that ``explanations`` lead to from the imported ``source``; ``graph`` is the same with
-    its constant nodes folded, which reading does again.  ``implementations`` are those of the accelerator nodes of
-    ``graph``, with their constant operands, and ``programs`` the programs of their calls. ``front_end`` is the name of
-    the front end that read it, ``package`` the distribution or module that this one is from, empty for ours.
-    ``settings`` say how it was compiled, ``left_out`` which claims did not pass the gate and why.  ``summary`` is the
-    text of SUMMARY.md, ``digest`` covers everything: both are empty before writing.
+    ``front_end`` is the name of what read it, ``package`` the distribution or module that this one is from, empty for
+    ours.
     """
 
     source: Source = field(repr=False)
-    source_name: str
+    name: str
     dimensions: Mapping[str, int]
     front_end: str
     package: str
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How a model was compiled: for which accelerators, by which settings, and for which ranges of numbers."""
+
     backends: tuple[Backend, ...]
     settings: Mapping[str, Any]
     options: Options
     calibration: Mapping[str, Any]
-    graph: Graph
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Why a compiled graph equals the model.
+
+    ``rewritten`` is the graph that ``explanations`` lead to from the imported model, in the sense of ``equality``.
+    ``certificates`` are those of all claims that the compiled model rests on, ``left_out`` says which claims did not
+    pass the gate and why.
+    """
+
     rewritten: Graph
     explanations: Mapping[str, Explanation] = field(repr=False)
     equality: Equality
     certificates: Mapping[str, Certified]
     left_out: Mapping[str, str]
-    host: tuple[OnHost, ...]
+
+
+@dataclass(frozen=True)
+class HostMemory:
+    """The places of the host's tensors in one memory, and the problem that they solve."""
+
+    problem: MemoryProblem
+    plan: MemoryPlan
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled model.
+
+    ``graph`` is the rewritten graph with its constant nodes folded, which reading does again.  ``implementations`` are
+    those of its accelerator nodes, with their constant operands, and ``programs`` the programs of their calls; ``host``
+    says what stays and why.  ``summary`` is the text of SUMMARY.md, ``digest`` covers everything: both are empty before
+    writing.
+    """
+
+    model: Imported
+    choices: Choices
+    proof: Proof
+    graph: Graph
     implementations: Mapping[int, Implementation] = field(repr=False)
     programs: Mapping[int, tuple[Template, ...]] = field(repr=False)
-    problem: MemoryProblem = field(repr=False)
-    plan: MemoryPlan = field(repr=False)
+    host: tuple[OnHost, ...]
+    memory: HostMemory = field(repr=False)
     tool: str
     summary: str = field(default="", repr=False)
     digest: str = ""
@@ -103,7 +138,7 @@ class Compiled:
     @property
     def targets(self) -> tuple[str, ...]:
         """The names of the accelerators."""
-        return tuple(backend.name for backend in self.backends)
+        return tuple(backend.name for backend in self.choices.backends)
 
 
 LARGEST_PARAMETER = 4096
@@ -131,31 +166,32 @@ def write_compiled(directory: Path, compiled: Compiled, summary: str) -> str:
             files[name] = partial(_program_bytes, program)
             calls.append({**call.as_json(), "program": name})
         accelerated.append({"node": number, "quantisation": dict(implementation.quantisation), "calls": calls})
-    shared = shared_json(compiled.rewritten.constants, compiled.source.tensors)
-    constants = {name: array for name, array in compiled.rewritten.constants.items() if name not in shared}
-    data = npz_bytes({**compiled.source.tensors, **constants})
+    shared = shared_json(compiled.proof.rewritten.constants, compiled.model.source.tensors)
+    constants = {name: array for name, array in compiled.proof.rewritten.constants.items() if name not in shared}
+    data = npz_bytes({**compiled.model.source.tensors, **constants})
     files[CONSTANTS] = data
-    chain = {"rewritten": graph_json(compiled.rewritten), "explanations": chain_json(compiled.explanations)}
+    chain = {"rewritten": graph_json(compiled.proof.rewritten), "explanations": chain_json(compiled.proof.explanations)}
     files["chain.json"] = _json(chain)
-    files["plan.json"] = _json(plans_json(compiled.problem, compiled.plan, compiled.implementations))
-    files[FRONT_ENDS.all()[compiled.front_end].file_name] = compiled.source.placed(data)
+    files["plan.json"] = _json(plans_json(compiled.memory.problem, compiled.memory.plan, compiled.implementations))
+    files[FRONT_ENDS.all()[compiled.model.front_end].file_name] = compiled.model.source.placed(data)
     files["SUMMARY.md"] = summary.encode("utf-8")
-    options = compiled.options
+    model, choices, proof = compiled.model, compiled.choices, compiled.proof
+    options = choices.options
     content = {
         "tool": compiled.tool,
         "source": {
-            "name": compiled.source_name, "dimensions": dict(compiled.dimensions),
-            "front_end": compiled.front_end, "package": compiled.package,
+            "name": model.name, "dimensions": dict(model.dimensions),
+            "front_end": model.front_end, "package": model.package,
         },
         "targets": list(compiled.targets),
-        "settings": dict(compiled.settings),
+        "settings": dict(choices.settings),
         "options": {
-            **chosen(compiled.backends, options), "as_published": options.as_published, "headroom": options.headroom,
+            **chosen(choices.backends, options), "as_published": options.as_published, "headroom": options.headroom,
         },
-        "calibration": dict(compiled.calibration),
-        "equality": compiled.equality.value,
-        "certificates": {name: vars(c) for name, c in compiled.certificates.items()},
-        "left_out": dict(compiled.left_out),
+        "calibration": dict(choices.calibration),
+        "equality": proof.equality.value,
+        "certificates": {name: vars(c) for name, c in proof.certificates.items()},
+        "left_out": dict(proof.left_out),
         "host": [vars(h) for h in compiled.host],
         "graph": graph_json(compiled.graph),
         "shared": shared,
@@ -216,29 +252,34 @@ def read_compiled(directory: Path, known: Mapping[str, Callable[[], Backend]]) -
     certificates = typed(f"{where}: certificates", content["certificates"], dict, "an object of claims")
     left_out = typed(f"{where}: left_out", content["left_out"], dict, "an object of reasons")
     return Compiled(
-        front_end.kept(files[front_end.file_name], stored, files[CONSTANTS]),
-        text(f"{where}: source", source["name"]),
-        {name: natural(f"{where}: dimension {name}", extent, 1 << 31) for name, extent in dimensions.items()},
-        front_end.name,
-        text(f"{where}: source", source["package"]),
-        backends,
-        typed(f"{where}: settings", content["settings"], dict, "an object"),
-        options,
-        typed(f"{where}: calibration", content["calibration"], dict, "an object"),
-        graph,
-        rewritten,
-        _Explained(f"{directory / 'chain.json'}: explanations", chain["explanations"]),
-        _equality(where, content["equality"]),
-        {name: _certified(f"{where}: certificate of {name}", claim) for name, claim in certificates.items()},
-        {name: text(f"{where}: left_out", reason) for name, reason in left_out.items()},
-        tuple(_on_host(f"{where}: host", entry) for entry in items(f"{where}: host", content["host"])),
-        implementations,
-        programs,
-        problem,
-        plan,
-        text(f"{where}: tool", content["tool"]),
-        _summary(directory, files),
-        text(f"{where}: digest", content["digest"]),
+        model=Imported(
+            source=front_end.kept(files[front_end.file_name], stored, files[CONSTANTS]),
+            name=text(f"{where}: source", source["name"]),
+            dimensions={n: natural(f"{where}: dimension {n}", extent, 1 << 31) for n, extent in dimensions.items()},
+            front_end=front_end.name,
+            package=text(f"{where}: source", source["package"]),
+        ),
+        choices=Choices(
+            backends=backends,
+            settings=typed(f"{where}: settings", content["settings"], dict, "an object"),
+            options=options,
+            calibration=typed(f"{where}: calibration", content["calibration"], dict, "an object"),
+        ),
+        proof=Proof(
+            rewritten=rewritten,
+            explanations=_Explained(f"{directory / 'chain.json'}: explanations", chain["explanations"]),
+            equality=_equality(where, content["equality"]),
+            certificates={n: _certified(f"{where}: certificate of {n}", claim) for n, claim in certificates.items()},
+            left_out={n: text(f"{where}: left_out", reason) for n, reason in left_out.items()},
+        ),
+        graph=graph,
+        implementations=implementations,
+        programs=programs,
+        host=tuple(_on_host(f"{where}: host", entry) for entry in items(f"{where}: host", content["host"])),
+        memory=HostMemory(problem, plan),
+        tool=text(f"{where}: tool", content["tool"]),
+        summary=_summary(directory, files),
+        digest=text(f"{where}: digest", content["digest"]),
     )
 
 

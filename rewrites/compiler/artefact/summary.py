@@ -36,7 +36,7 @@ def equality_text(equality: Equality) -> str:
 
 def calibration_text(compiled: Compiled) -> str:
     """The source of the ranges; in capitals where they come from random numbers."""
-    calibration = compiled.calibration
+    calibration = compiled.choices.calibration
     if calibration.get("given") is not True:
         return (
             f"NO CALIBRATION DATA WERE GIVEN: ranges are those of {calibration.get('samples')} random inputs (seed "
@@ -52,16 +52,17 @@ def summary_text(compiled: Compiled) -> str:
 
 def _lines(compiled: Compiled) -> Iterator[str]:
     targets = ", ".join(compiled.targets)
-    yield f"# {_cell(compiled.source_name)}, compiled for {targets}"
+    yield f"# {_cell(compiled.model.name)}, compiled for {targets}"
     yield ""
-    if compiled.package:
-        yield f"Read by the front end {compiled.front_end} of {_cell(compiled.package)}, which is trusted as that is."
+    if compiled.model.package:
+        front_end, package = compiled.model.front_end, _cell(compiled.model.package)
+        yield f"Read by the front end {front_end} of {package}, which is trusted as that is."
         yield ""
     calls = sum(len(i.calls) for i in compiled.implementations.values())
     commands = sum(len(p) for programs in compiled.programs.values() for p in programs)
     yield (
         f"{len(compiled.implementations)} operators run on accelerators, by {calls} programs of {commands:,} commands; "
-        f"the graph equals the model in the sense of {equality_text(compiled.equality)}."
+        f"the graph equals the model in the sense of {equality_text(compiled.proof.equality)}."
     )
     yield ""
     yield "## What runs where"
@@ -82,20 +83,20 @@ def _lines(compiled: Compiled) -> Iterator[str]:
     yield ""
     yield "| claim | uses | certificate | what it says | sizes |"
     yield "|---|---|---|---|---|"
-    for name, c in compiled.certificates.items():
+    for name, c in compiled.proof.certificates.items():
         yield f"| {name} | {c.uses} | `{c.digest[:12]}` | {_cell(c.statement)} | {_cell(c.size_domain)} |"
     yield ""
     yield from _joints(compiled)
-    yield f"{len(compiled.left_out)} claims were left out" + (":" if compiled.left_out else ".")
+    yield f"{len(compiled.proof.left_out)} claims were left out" + (":" if compiled.proof.left_out else ".")
     yield ""
-    for name, reason in compiled.left_out.items():
+    for name, reason in compiled.proof.left_out.items():
         yield f"* {name}: {_cell(reason)}"
     yield ""
     yield "## Number formats"
     yield ""
     yield calibration_text(compiled) + "."
     yield ""
-    plan = compiled.plan
+    plan = compiled.memory.plan
     yield "## Memory of the host"
     yield ""
     yield (

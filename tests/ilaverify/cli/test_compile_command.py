@@ -94,10 +94,10 @@ def made(place: Path, tmp_path: Path) -> Path:
 
 def test_what_is_compiled_rests_on_its_certificates(place: Path) -> None:
     compiled = read_compiled(place / "made", backends())
-    assert set(compiled.certificates) == {*RESTS_ON, *BOUNDS}
+    assert set(compiled.proof.certificates) == {*RESTS_ON, *BOUNDS}
     operators = {compiled.graph.nodes[i].operator for i in compiled.implementations}
     assert operators == {"hlscnn.conv2d", "flexasr.linear"}
-    for name, certified in compiled.certificates.items():
+    for name, certified in compiled.proof.certificates.items():
         (file,) = (place / "proofs").glob(f"{name}.*.cert.json")
         assert certified.digest == json.loads(file.read_text())["digest"]
     assert [c.what for c in check_compiled(compiled, entries(), place / "proofs") if c.problems] == []
@@ -215,8 +215,8 @@ def test_without_any_one_certificate_the_compiled_model_is_another_and_says_so(
     damaged(tmp_path / "proofs", name, attack)
     before = read_compiled(place / "made", backends())
     after = compiled_with(tmp_path / "proofs", place / "small.onnx")
-    assert REASONS[attack] in after.left_out[name]
-    assert name not in after.certificates and set(after.certificates) < set(before.certificates)
+    assert REASONS[attack] in after.proof.left_out[name]
+    assert name not in after.proof.certificates and set(after.proof.certificates) < set(before.proof.certificates)
     calls = [[call.as_json() for i in c.implementations.values() for call in i.calls] for c in (before, after)]
     assert len(calls[1]) < len(calls[0])
     assert f"* {name}: " in summary_text(after)
@@ -229,8 +229,8 @@ def test_without_the_certificate_of_a_lemma_no_bound_is_stated(place: Path, tmp_
     shutil.copytree(place / "proofs", tmp_path / "proofs")
     damaged(tmp_path / "proofs", "lemma-hlscnn-requantise", "deleted")
     compiled = compiled_with(tmp_path / "proofs", place / "small.onnx")
-    assert "there is no certificate" in compiled.left_out["lemma-hlscnn-requantise"]
-    found = compare(compiled.graph, compiled.implementations, image(), certified=compiled.certificates)
+    assert "there is no certificate" in compiled.proof.left_out["lemma-hlscnn-requantise"]
+    found = compare(compiled.graph, compiled.implementations, image(), certified=compiled.proof.certificates)
     convolution, dense = found.nodes
     assert convolution.inside is None and dense.inside is True
     assert convolution.reason == "it would rest on lemma-hlscnn-requantise, which holds no certificate"
@@ -395,9 +395,8 @@ def test_arrays_are_stored_once(place: Path) -> None:
     compiled = read_compiled(place / "made", backends())
     stored = arrays_of("it", (place / "made" / "constants.npz").read_bytes())
     assert {a.shape for a in stored.values() if a.ndim == 2} == {(5, 144)}
-    assert {compiled.rewritten.constants[d].shape for d in set(compiled.rewritten.constants) - set(stored)} == {
-        (144, 5)
-    }
+    constants = compiled.proof.rewritten.constants
+    assert {constants[d].shape for d in set(constants) - set(stored)} == {(144, 5)}
     weights = next(a for a in stored.values() if a.ndim == 2).tobytes()
     holders = [p.name for p in (place / "made").rglob("*.*") if weights in p.read_bytes()]
     assert holders == ["constants.npz"]
@@ -410,7 +409,7 @@ def test_other_tools_read_the_source_where_it_lies(place: Path) -> None:
     original, source = onnx.load(place / "small.onnx"), onnx.load(place / "made" / "source.onnx")
     pairs = list(zip(original.graph.initializer, source.graph.initializer, strict=True))
     assert [t.raw_data for t, _ in pairs] == [t.raw_data for _, t in pairs]
-    assert onnx.load_from_string(compiled.source.as_onnx()).graph.node == original.graph.node
+    assert onnx.load_from_string(compiled.model.source.as_onnx()).graph.node == original.graph.node
 
 
 def tensor_elsewhere(directory: Path, **told: str) -> None:
@@ -439,7 +438,7 @@ def test_a_source_with_data_elsewhere_is_refused(told: dict[str, str], reason: s
     tensor_elsewhere(made, **told)
     compiled = read_compiled(made, backends())
     with pytest.raises(GraphError, match=reason):
-        compiled.source.as_onnx()
+        compiled.model.source.as_onnx()
     (chain,) = [c for c in check_compiled(compiled, entries(), place / "proofs") if c.what == "chain of rules"]
     assert chain.problems and reason in chain.problems[0]
 
@@ -467,7 +466,7 @@ def test_a_chain_is_read_when_it_is_looked_at(place: Path, made: Path) -> None:
     compiled = read_compiled(made, backends())
     assert compare(compiled.graph, compiled.implementations, image()).first_outside is None
     with pytest.raises(ArtefactError, match="must have exactly the keys"):
-        dict(compiled.explanations)
+        dict(compiled.proof.explanations)
     (chain,) = [c for c in check_compiled(compiled, entries(), place / "proofs") if c.what == "chain of rules"]
     assert "must have exactly the keys" in chain.problems[0]
 
@@ -633,8 +632,8 @@ def test_proofs_that_are_no_directory(
         assert run(capsys, "check", path, "--proofs", proofs) == (
             64,
             "",
-            f"ilaverify: --proofs must be a directory of certificates, and {proofs} is none; name the one that the "
-            "model was compiled with\n",
+            f"ilaverify: --proofs must be a directory of certificates, and {proofs} is none; ilaverify prove -o DIR "
+            "makes one\n",
         )
 
 
@@ -893,8 +892,7 @@ def test_bad_usage_of_compile(place: Path, tmp_path: Path, capsys: pytest.Captur
         ),
         (
             (model, "--target", "vta", "-o", out, "--proofs", tmp_path / "none"),
-            f"--proofs must be a directory of certificates, and {tmp_path / 'none'} is none; make one with ilaverify "
-            f"prove --target vta -o {tmp_path / 'none'}",
+            f"--proofs must be a directory of certificates, and {tmp_path / 'none'} is none; ilaverify prove -o DIR",
         ),
         (
             (model, "--target", "vta", "-o", tmp_path / "mine", "--proofs", proofs),
@@ -919,9 +917,9 @@ def test_a_certificate_that_asks_what_no_proof_asked_is_left_out(place: Path, tm
     key = key_of(subject, prover_identity(subject))
     request = Request(place / "small.onnx", TARGETS, place / "proofs", {}, store=store)
     store.put("another key", CERTIFICATE, name, "", "a digest")
-    assert name not in compile_model(request, all_entries()).left_out
+    assert name not in compile_model(request, all_entries()).proof.left_out
     store.put(key, CERTIFICATE, name, "", "a digest")
-    left_out = compile_model(request, all_entries()).left_out
+    left_out = compile_model(request, all_entries()).proof.left_out
     assert "must be those of a proof that the store knows" in left_out[name]
 
 
@@ -997,7 +995,7 @@ def test_ranges_that_are_not_finite_stay_on_the_host_and_are_told(place: Path) -
     compiled = compiled_with(place / "proofs", place / "small.onnx", calibration=huge)
     assert not compiled.implementations or len(compiled.implementations) == 1
     assert any("its calibrated range of" in h.reason for h in compiled.host)
-    assert "inf" in json.dumps(compiled.calibration, allow_nan=False)
+    assert "inf" in json.dumps(compiled.choices.calibration, allow_nan=False)
 
 
 def test_claims_for_targets() -> None:

@@ -67,6 +67,15 @@ def test_random_damage_is_refused_or_harmless(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["m.onnx"]
 
 
+@pytest.mark.parametrize("side", ["input", "output"])
+def test_tensors_without_a_shape_are_named(side: str) -> None:
+    given = convolutional()
+    (value, *_) = getattr(given.graph, side)
+    value.type.tensor_type.ClearField("shape")
+    said = f"the {side}s of a model must have shapes, and {value.name} has none; let onnx.shape_inference.infer_shapes "
+    assert refusal(lambda: import_model(given)).startswith(said)
+
+
 def test_files_that_are_no_models(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     assert refusal(lambda: read_model(path)) == (
