@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from reports.binding import binding_problems
 from reports.certificate import CertificateError, certificate_name, claim_json, read_certificate, written_by
@@ -36,12 +37,13 @@ Recheck = Iterable[str]
 
 @dataclass(frozen=True)
 class Admission:
-    """A claim that may be used, with the digest of the certificate that it rests on and the claim in full."""
+    """A claim that may be used: the claim in full, and digest and parameters of the certificate that it rests on."""
 
     name: str
     subject: Subject
     digest: str
     claim: Claim
+    parameters: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -123,4 +125,4 @@ def _admission(
             problems += replay(certificate, solver).problems
     if problems:
         return f"its certificate does not count: {problems[0]}"
-    return Admission(name, subject, str(certificate["digest"]), claim)
+    return Admission(name, subject, str(certificate["digest"]), claim, certificate["parameters"])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from ila_lang.extensions import ExtensionError
-from ila_lang.mapping import TensorMapping
+from ila_lang.mapping import SizeError, TensorMapping
 
 __all__ = ["MappingClaim"]
 
@@ -43,3 +43,13 @@ class MappingClaim:
     def mapping(self) -> TensorMapping:
         """The mapping itself, built once."""
         return self.instantiate()
+
+    def require(self, sizes: Mapping[str, int]) -> None:
+        """Raises SizeError where the claim says nothing about ``sizes``: outside the domain, or of another shape."""
+        self.mapping.require(sizes)
+        if self.shape is not None and dict(sizes) != self.mapping.sizes_for(self.shape):
+            given = ", ".join(f"{name} = {sizes[name]}" for name in self.mapping.parameters)
+            raise SizeError(
+                f"Sizes of mapping {self.name} must be those of {self.mapping.shape_text(self.shape)}, at which alone "
+                f"it is proved; given {given}"
+            )

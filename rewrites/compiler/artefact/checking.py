@@ -73,7 +73,7 @@ def _certificates(compiled: Compiled, gate: Gate, unknown: list[str]) -> Check:
     problems += [
         f"{name}: its programs must be those that the certificate is of; they are others"
         for name, mapping in sorted(programs.items())
-        if not is_program_of(mapping, gate.admitted[name].subject.semantics())
+        if not is_program_of(mapping, gate.admitted[name])
     ]
     problems += [
         f"{name}: a program is none of it: {why}" for reasons in joints for name, why in reasons.items() if why

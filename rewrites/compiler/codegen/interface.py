@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chc.tensor_rules.rule import TensorRule
+from ila_lang.mapping import SizeError
 from ila_lang.templates.instance import Template, run_columns
 from ila_lang.templates.sites import InstanceError
 from ir_semantics.graph import Node, TensorType
@@ -188,7 +189,10 @@ class Implementation(ABC):
         self.quantisation = dict(quantisation)
         self.calls: tuple[Call, ...] = tuple(self._calls())
         for call in self.calls:
-            call.mapping.mapping.require(call.sizes)
+            try:
+                call.mapping.require(call.sizes)
+            except SizeError as error:
+                raise CannotOffload(str(error)) from error
         self._bound: dict[str, _Operand] = {}
         self._programs: dict[int, Template] = {}
         self._columns: dict[int, Columns] = {}

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ila_lang import Ila, Simulator
 from reports.certificate import semantics_of
+from rewrites.claims.gate import Admission
 from rewrites.mappings.claim import MappingClaim
 
 Columns = Mapping[str, NDArray[Any]]
@@ -50,9 +51,10 @@ def _semantics(claim: MappingClaim) -> Mapping[str, str]:
     return semantics_of(claim.mapping)
 
 
-def is_program_of(claim: MappingClaim, semantics: Mapping[str, str]) -> bool:
-    """Whether a mapping is the one that a certificate is about, of which ``semantics`` are the digests.
+def is_program_of(claim: MappingClaim, admission: Admission) -> bool:
+    """Whether a mapping is the one that a certificate is about, at the shape that the certificate is about.
 
     A certificate is of a claim, and code is generated from a mapping; that they have one name is not enough.
     """
-    return _semantics(claim) == semantics
+    shape = None if claim.shape is None else list(claim.shape)
+    return shape == admission.parameters.get("shape") and _semantics(claim) == admission.subject.semantics()

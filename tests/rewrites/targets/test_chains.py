@@ -43,10 +43,10 @@ def admitted(*left_out: str) -> dict[str, Admission]:
     for name in CLAIMS:
         if name not in left_out:
             subject = known[name].build()
-            found[name] = Admission(name, subject, f"digest of {name}", subject.words())
+            found[name] = Admission(name, subject, f"digest of {name}", subject.words(), {})
             if isinstance(subject, TensorSubject) and subject.rule.needs_converse:  # proved in the tests of rules
                 of = TensorSubject(slug(subject.rule.converse.name), subject.rule.converse)
-                found[of.name] = Admission(of.name, of, f"digest of {of.name}", of.words())
+                found[of.name] = Admission(of.name, of, f"digest of {of.name}", of.words(), {})
     return found
 
 

@@ -15,9 +15,10 @@ from accel_models.hlscnn.options import WGT_16BITS, HlscnnOptions
 from accel_models.hlscnn.quantise import activation_format, result_format
 from ila_lang.text.portable import digest, functions_of
 from ilaverify.catalogue import all_entries
+from rewrites.claims.gate import Admission
 from rewrites.claims.names import slug
 from rewrites.claims.subjects.numerics import LemmaSubject
-from rewrites.compiler.codegen import Devices, Options, interface, is_program_of, programs
+from rewrites.compiler.codegen import CannotOffload, Devices, Options, interface, is_program_of, programs
 from rewrites.targets.flexasr.code import linear as flexasr_linear
 from rewrites.targets.flexasr.code import pools as flexasr_pools
 from rewrites.targets.hlscnn import code as hlscnn
@@ -286,6 +287,22 @@ def test_every_call_lies_in_its_mappings_domain(monkeypatch: pytest.MonkeyPatch)
         c.implementation()
 
 
+def test_a_claim_at_one_shape_has_no_calls_at_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = flexasr_pools.Pool._calls
+
+    def at_one_shape(self: Any) -> Any:
+        return [replace(call, mapping=replace(call.mapping, shape=(6, 64))) for call in right(self)]
+
+    monkeypatch.setattr(flexasr_pools.Pool, "_calls", at_one_shape)
+    case("flexasr.max_pool", (normal(1, 6, 64),)).implementation()
+    with pytest.raises(CannotOffload) as raised:
+        case("flexasr.max_pool", (normal(1, 8, 64),)).implementation()
+    assert str(raised.value) == (
+        "Sizes of mapping flexasr_maxpool must be those of input 6x64, at which alone it is proved; given T = 8, "
+        "nv = 4, base = 0"
+    )
+
+
 def test_columns_are_the_commands_of_a_run() -> None:
     c = convolution(images=1)
     implementation = c.implementation()
@@ -322,7 +339,12 @@ def test_rules_of_parts_are_claims_of_the_registry() -> None:
 
 @pytest.mark.parametrize("name", MAPPINGS)
 def test_programs_are_those_that_the_claims_are_about(name: str) -> None:
-    assert is_program_of(MAPPINGS[name][0], all_entries()[name].build().semantics())
+    claim, subject = MAPPINGS[name][0], all_entries()[name].build()
+    admission = Admission(name, subject, "digest", subject.words(), {})
+    assert is_program_of(claim, admission)
+    # neither a proof at one shape for a claim of every size, nor the other way round
+    assert not is_program_of(claim, replace(admission, parameters={"shape": [2, 64]}))
+    assert not is_program_of(replace(claim, shape=(2, 64)), admission)
 
 
 @pytest.mark.parametrize("name", MAPPINGS)

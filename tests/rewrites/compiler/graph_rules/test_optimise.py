@@ -45,7 +45,7 @@ def admitted(*left_out: str) -> dict[str, Admission]:
     for name in USED:
         if name not in left_out:
             subject = KNOWN[name].build()
-            found[name] = Admission(name, subject, f"digest of {name}", subject.words())
+            found[name] = Admission(name, subject, f"digest of {name}", subject.words(), {})
     return found
 
 

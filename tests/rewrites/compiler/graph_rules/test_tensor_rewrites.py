@@ -48,7 +48,7 @@ def admitted(*names: str) -> dict[str, Admission]:
         assert isinstance(subject, TensorSubject)
         for rule in (subject.rule, subject.rule.converse) if subject.rule.needs_converse else (subject.rule,):
             of = TensorSubject(slug(rule.name), rule)
-            found[of.name] = Admission(of.name, of, f"digest of {of.name}", of.words())
+            found[of.name] = Admission(of.name, of, f"digest of {of.name}", of.words(), {})
     return found
 
 
@@ -171,7 +171,7 @@ def quotient(*factors: str) -> TensorRule:
 
 def given(*rules: TensorRule) -> dict[str, Admission]:
     subjects = [TensorSubject(slug(rule.name), rule) for rule in rules]
-    return {s.name: Admission(s.name, s, "digest", s.words()) for s in subjects}
+    return {s.name: Admission(s.name, s, "digest", s.words(), {}) for s in subjects}
 
 
 def test_a_rule_that_holds_in_one_direction_only_is_no_rule_of_an_e_graph() -> None:

@@ -23,10 +23,10 @@ def gate(*without: str) -> Gate:
     admitted = {}
     for name in RULES:
         subject = KNOWN[name].build()
-        admitted[name] = Admission(name, subject, f"digest of {name}", subject.words())
+        admitted[name] = Admission(name, subject, f"digest of {name}", subject.words(), {})
     for name in MAPPINGS:
-        admitted[name] = Admission(name, cast(Subject, None), f"digest of {name}", cast(Claim, None))
+        admitted[name] = Admission(name, cast(Subject, None), f"digest of {name}", cast(Claim, None), {})
     for name, entry in joint_entries().items():
-        admitted[name] = Admission(name, entry.build(), f"digest of {name}", cast(Claim, None))
+        admitted[name] = Admission(name, entry.build(), f"digest of {name}", cast(Claim, None), {})
     left_out = dict.fromkeys(without, "there is no certificate")
     return Gate({n: a for n, a in admitted.items() if n not in without}, left_out)
