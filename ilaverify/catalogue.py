@@ -97,13 +97,13 @@ def joint_entries() -> dict[str, Entry]:
     """Joints of all operators that the compiler knows, by name; the others are declared."""
     from reports.subjects import Entry
 
-    found: dict[str, Entry] = {}
+    known: dict[str, Entry] = {}
     for backend in backends().values():
         for operator in backend().operators:
             for subject in filter(None, map(operator.joint, operator.mappings)):
                 summary = f"{operator.name} is what {subject.joint.mapping.name} computes"
-                found[subject.name] = Entry(summary, partial(_itself, subject), "joint")
-    return found
+                known[subject.name] = Entry(summary, partial(_itself, subject), "joint")
+    return known
 
 
 def _itself(subject: Subject) -> Subject:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Literal, get_args, get_origin, get_type_hints
+from dataclasses import dataclass
+from typing import Literal
+
+from accel_models.choices import require_choices
 
 Stride = Literal["manager", "unit"]
 
@@ -88,13 +90,7 @@ class FlexAsrOptions:
     unanswered: Literal["reserved", "ignored"] = "reserved"
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(FlexAsrOptions)
-        for field in fields(self):
-            hint, value = hints[field.name], getattr(self, field.name)
-            allowed = get_args(hint) if get_origin(hint) is Literal else (True, False)
-            # True is 1 and 5.0 is 5 to Python, but models are kept by their options
-            if not any(value == a and type(value) is type(a) for a in allowed):
-                raise ValueError(f"{field.name} must be {' or '.join(map(str, allowed))}, not {value!r}")
+        require_choices(self)
 
 
 RECORDED_SIMULATOR = FlexAsrOptions(

@@ -3,43 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
+
+from accel_models.choices import require_choices
 
 Rounding = Literal["truncate", "toward_zero", "half_up", "half_even"]
 """How bits beyond the last fraction bit are dropped: toward minus infinity, toward zero, or to the nearest number with
 ties toward plus infinity or to an even last bit (AC_TRN, AC_TRN_ZERO, AC_RND and AC_RND_CONV of ac_fixed types)."""
 
-_Coordinates = Literal["valid", "same"]
-_Outputs = Literal["blocked", "per_filter"]
-_Lanes = Literal["kept", "cleared"]
-_Source = Literal["soc", "spad1"]
-_Bits = Literal[8, 16]
-_ChannelWord = Literal["implemented", "wide", "documented"]
-_End = Literal["stride", "last"]
-_Start = Literal["checked", "unchecked"]
-_Bounds = Literal["signed", "unsigned"]
-_Overflow = Literal["wrap", "saturate"]
 
 _ROUNDED = {
     "truncate": "cut (toward minus infinity)",
     "toward_zero": "cut toward zero",
     "half_up": "rounded half up",
     "half_even": "rounded half to even",
-}
-
-_CHOICES = {
-    "coordinates": _Coordinates,
-    "outputs": _Outputs,
-    "other_lanes": _Lanes,
-    "activations": _Source,
-    "weight_bits": _Bits,
-    "channel_word": _ChannelWord,
-    "kernel_end": _End,
-    "kernel_start": _Start,
-    "bounds": _Bounds,
-    "tap_rounding": Rounding,
-    "store_rounding": Rounding,
-    "overflow": _Overflow,
 }
 
 
@@ -90,15 +67,15 @@ class HlscnnOptions:
     Raises ValueError on an unknown choice and on fractions that do not fit the words or each other.
     """
 
-    coordinates: _Coordinates = "same"
-    outputs: _Outputs = "blocked"
-    other_lanes: _Lanes = "kept"
-    activations: _Source = "soc"
-    weight_bits: _Bits = 8
-    channel_word: _ChannelWord = "implemented"
-    kernel_end: _End = "stride"
-    kernel_start: _Start = "checked"
-    bounds: _Bounds = "signed"
+    coordinates: Literal["valid", "same"] = "same"
+    outputs: Literal["blocked", "per_filter"] = "blocked"
+    other_lanes: Literal["kept", "cleared"] = "kept"
+    activations: Literal["soc", "spad1"] = "soc"
+    weight_bits: Literal[8, 16] = 8
+    channel_word: Literal["implemented", "wide", "documented"] = "implemented"
+    kernel_end: Literal["stride", "last"] = "stride"
+    kernel_start: Literal["checked", "unchecked"] = "checked"
+    bounds: Literal["signed", "unsigned"] = "signed"
     weight_fraction: int = 14
     activation_fraction: int = 7
     output_fraction: int = 7
@@ -106,13 +83,10 @@ class HlscnnOptions:
     psum_bits: int = 32
     tap_rounding: Rounding = "half_up"
     store_rounding: Rounding = "truncate"
-    overflow: _Overflow = "wrap"
+    overflow: Literal["wrap", "saturate"] = "wrap"
 
     def __post_init__(self) -> None:
-        for name, choices in _CHOICES.items():
-            value, allowed = getattr(self, name), get_args(choices)
-            if value not in allowed or type(value) is not type(allowed[0]):
-                raise ValueError(f"{name} must be {' or '.join(map(str, allowed))}, not {value!r}")
+        require_choices(self)
         least = 8 if self.weight_bits == 8 else 0
         for name, low, high in (
             ("weight_fraction", least, 15),

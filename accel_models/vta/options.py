@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Literal, get_args, get_type_hints
+from dataclasses import dataclass
+from typing import Literal
+
+from accel_models.choices import require_choices
 
 
 @dataclass(frozen=True)
@@ -83,12 +85,7 @@ class VtaOptions:
     acc_8bit: bool = False
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(VtaOptions)
-        for field in fields(self):
-            allowed = get_args(hints[field.name]) or (False, True)
-            if getattr(self, field.name) not in allowed:
-                choices = " or ".join(map(str, allowed))
-                raise ValueError(f"{field.name} must be {choices}, not {getattr(self, field.name)!r}")
+        require_choices(self)
 
 
 HLS = VtaOptions()

@@ -20,7 +20,9 @@ from ir_semantics.tensors.elements import (
     Read,
     Reader,
     Reduce,
+    parts_of,
     substitute_element,
+    with_parts,
 )
 from ir_semantics.tensors.index import Index, Names, index
 from ir_semantics.tensors.terms import Tensor, element_of, well_formed
@@ -66,14 +68,10 @@ def mutant(rule: TensorRule, draw: random.Random) -> TensorRule | None:
             match e:
                 case Read(name, where):
                     return of[order.index(name)](where)
-                case Apply(op, args):
-                    return Apply(op, tuple(map(copy, args)))
-                case Choice(condition, yes, no):
-                    return Choice(condition, copy(yes), copy(no))
                 case Reduce(op, variable, extent, body):
                     new = fresh.fresh("z")
                     return Reduce(op, new, extent, copy(substitute_element(body, {variable: Index({(new,): 1})})))
-            return e
+            return with_parts(e, list(map(copy, parts_of(e))))
 
         return copy(substitute_element(changed, dict(zip(subscripts, at, strict=True))))
 
@@ -85,33 +83,14 @@ def mutant(rule: TensorRule, draw: random.Random) -> TensorRule | None:
 
 def _places(element: Element, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Element]]:
     yield path, element
-    match element:
-        case Apply(_, args):
-            parts: tuple[Element, ...] = args
-        case Choice(_, yes, no):
-            parts = (yes, no)
-        case Reduce(_, _, _, body):
-            parts = (body,)
-        case _:
-            parts = ()
-    for j, part in enumerate(parts):
+    for j, part in enumerate(parts_of(element)):
         yield from _places(part, (*path, j))
 
 
 def _put(element: Element, path: tuple[int, ...], new: Element) -> Element:
     if not path:
         return new
-    match element:
-        case Apply(op, args):
-            return Apply(op, tuple(_put(a, path[1:], new) if j == path[0] else a for j, a in enumerate(args)))
-        case Choice(condition, yes, no):
-            first = path[0] == 0
-            return Choice(
-                condition, _put(yes, path[1:], new) if first else yes, no if first else _put(no, path[1:], new)
-            )
-        case Reduce(op, variable, extent, body):
-            return Reduce(op, variable, extent, _put(body, path[1:], new))
-    raise AssertionError(path)
+    return with_parts(element, [_put(p, path[1:], new) if j == path[0] else p for j, p in enumerate(parts_of(element))])
 
 
 def _changed(element: Element, draw: random.Random) -> Element | None:

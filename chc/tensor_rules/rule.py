@@ -19,6 +19,7 @@ from ir_semantics.tensors.elements import (
     Read,
     Reduce,
     indices_of_element,
+    subelements,
     truths_of_element,
 )
 from ir_semantics.tensors.index import Index, Names, size
@@ -219,16 +220,7 @@ def _at_least_one(count: Index, premise: Iterable[Condition]) -> bool:
 
 
 def _inputs_read(element: Element) -> set[str]:
-    match element:
-        case Read(name, _):
-            return {name}
-        case Apply(_, args):
-            return set().union(*map(_inputs_read, args))
-        case Choice(_, yes, no):
-            return _inputs_read(yes) | _inputs_read(no)
-        case Reduce(_, _, _, body):
-            return _inputs_read(body)
-    return set()
+    return {e.name for e in subelements(element) if isinstance(e, Read)}
 
 
 def _any_element(side: Tensor) -> Element:
@@ -274,14 +266,10 @@ def _is_natural(value: Index) -> bool:
 
 def _orders(element: Element) -> bool:
     """Whether a maximum or minimum occurs."""
-    match element:
-        case Apply(op, args):
-            return op in ("maximum", "minimum") or any(map(_orders, args))
-        case Choice(_, yes, no):
-            return _orders(yes) or _orders(no)
-        case Reduce(op, _, _, body):
-            return op != "sum" or _orders(body)
-    return False
+    return any(
+        (isinstance(e, Apply) and e.op in ("maximum", "minimum")) or (isinstance(e, Reduce) and e.op != "sum")
+        for e in subelements(element)
+    )
 
 
 def _parts(condition: Condition) -> Iterable[Condition]:

@@ -8,7 +8,7 @@ index range.  Nothing else exists; what an operator on tensors means is said by 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
@@ -133,33 +133,56 @@ def substitute_element(element: Element, values: Mapping[str, Index]) -> Element
             return Reduce(op, variable, extent.substitute(values), substitute_element(body, values))
 
 
+def parts_of(element: Element) -> tuple[Element, ...]:
+    """The elements that an element is made of."""
+    match element:
+        case Apply(_, args):
+            return args
+        case Choice(_, yes, no):
+            return yes, no
+        case Reduce(_, _, _, body):
+            return (body,)
+    return ()
+
+
+def with_parts(element: Element, parts: Sequence[Element]) -> Element:
+    """The element made of other parts."""
+    match element:
+        case Apply(op, _):
+            return Apply(op, tuple(parts))
+        case Choice(condition, _, _):
+            return Choice(condition, *parts)
+        case Reduce(op, variable, extent, _):
+            return Reduce(op, variable, extent, *parts)
+    return element
+
+
+def subelements(element: Element) -> Iterator[Element]:
+    """The element and all below it, itself first."""
+    yield element
+    for part in parts_of(element):
+        yield from subelements(part)
+
+
 def indices_of_element(element: Element) -> list[Index]:
     """Every index expression of an element: subscripts, extents, sides of conditions."""
-    match element:
-        case Read(_, at):
-            return list(at)
-        case Number():
-            return []
-        case IndexValue(value):
-            return [value]
-        case Apply(_, args):
-            return [i for a in args for i in indices_of_element(a)]
-        case Choice(condition, yes, no):
-            return [*indices_of(condition), *indices_of_element(yes), *indices_of_element(no)]
-        case Reduce(_, _, extent, body):
-            return [extent, *indices_of_element(body)]
+    indices: list[Index] = []
+    for e in subelements(element):
+        match e:
+            case Read(_, at):
+                indices += at
+            case IndexValue(value):
+                indices.append(value)
+            case Choice(condition, _, _):
+                indices += indices_of(condition)
+            case Reduce(_, _, extent, _):
+                indices.append(extent)
+    return indices
 
 
 def truths_of_element(element: Element) -> list[TruthOf]:
     """The elements of Boolean tensors that choices in an element read."""
-    match element:
-        case Apply(_, args):
-            return [t for a in args for t in truths_of_element(a)]
-        case Choice(condition, yes, no):
-            return [*truths_of(condition), *truths_of_element(yes), *truths_of_element(no)]
-        case Reduce(_, _, _, body):
-            return truths_of_element(body)
-    return []
+    return [t for e in subelements(element) if isinstance(e, Choice) for t in truths_of(e.condition)]
 
 
 class _Elements:

@@ -16,10 +16,10 @@ _FIELDS: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-def counterexample_text(found: Counterexample) -> str:
+def counterexample_text(counterexample: Counterexample) -> str:
     """A counterexample as canonical JSON, with every cell of its initial contents."""
-    cells = [[c.side, c.owner, c.address, value] for c, value in found.initial.items()]
-    content = {name: getattr(found, name) for name in _FIELDS}
+    cells = [[c.side, c.owner, c.address, value] for c, value in counterexample.initial.items()]
+    content = {name: getattr(counterexample, name) for name in _FIELDS}
     return canonical_text({**content, "initial": cells}) + "\n"
 
 

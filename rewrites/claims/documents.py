@@ -42,12 +42,12 @@ def value_of(value: object) -> bool | int | Fraction | float:
     if isinstance(value, bool | int):
         return value
     if isinstance(value, str):
-        found = _FLOAT.fullmatch(value)
+        match = _FLOAT.fullmatch(value)
         try:
             if _FRACTION.fullmatch(value):
                 return Fraction(value)
-            if found:
-                return float.fromhex(found["text"])
+            if match:
+                return float.fromhex(match["text"])
         except (ZeroDivisionError, OverflowError):
             pass
     raise ValueError(f"a counterexample's value must be a number, a fraction or a float, not {value!r:.60}")

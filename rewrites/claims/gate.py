@@ -55,8 +55,8 @@ class Gate:
 
     def lines(self) -> list[str]:
         """What was left out, for people, a line each; and how many claims were admitted."""
-        told = [f"left out: {name}: {reason}" for name, reason in self.left_out.items()]
-        return [*told, f"{len(self.admitted)} admitted, {len(self.left_out)} left out"]
+        lines = [f"left out: {name}: {reason}" for name, reason in self.left_out.items()]
+        return [*lines, f"{len(self.admitted)} admitted, {len(self.left_out)} left out"]
 
 
 def open_gate(
@@ -77,11 +77,11 @@ def open_gate(
     admitted: dict[str, Admission] = {}
     left_out: dict[str, str] = {}
     for name, entry in entries.items():
-        found = _admission(name, entry, directory, tuple(recheck), None if recheck else prover, store)
-        if isinstance(found, str):
-            left_out[name] = found
+        admission = _admission(name, entry, directory, tuple(recheck), None if recheck else prover, store)
+        if isinstance(admission, str):
+            left_out[name] = admission
         else:
-            admitted[name] = found
+            admitted[name] = admission
     return Gate(admitted, left_out)
 
 

@@ -29,12 +29,12 @@ def entries() -> Mapping[str, Entry]:
 
     A wrong rule must be refuted; a wrong rule on scalars has the name of its row, its repairs are numbered.
     """
-    found: dict[str, Entry] = {}
+    known: dict[str, Entry] = {}
     for name, entry in (*_scalars(), *_tensors(), *_lemmas(), *_theorems()):
-        if name in found:
+        if name in known:
             raise ExtensionError(f"two claims have the name {name}; rename one of them")
-        found[name] = entry
-    return found
+        known[name] = entry
+    return known
 
 
 def _entry(kind: str, summary: str, build: Callable[[], Subject], wrong: bool = False) -> Entry:

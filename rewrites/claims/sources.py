@@ -16,11 +16,11 @@ from reports.method_code import installed
 
 def text_digest(*texts: str) -> str:
     """SHA-256 of texts, each with its length."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for text in texts:
         data = text.encode()
-        found.update(f"{len(data)}\n".encode() + data)
-    return found.hexdigest()
+        digest.update(f"{len(data)}\n".encode() + data)
+    return digest.hexdigest()
 
 
 def meaning_digest(functions: Iterable[Callable[..., Any]], *packages: str) -> str:

@@ -60,16 +60,16 @@ def verify_with(mapping: TensorMapping, method: str, discharger: Discharger, **p
     verdict.details = {"parameters": values, **verdict.details, "package": METHODS.guest(chosen.name)}
     if verdict.status is Status.UNKNOWN and sizes is None:
         suspects: Any = verdict.details.get("suspects", ())
-        found = _difference(mapping, suspects, _operands(verdict))
-        if found is not None and replays(mapping, found):
-            verdict.details["counterexample"] = found
+        counterexample = _difference(mapping, suspects, _operands(verdict))
+        if counterexample is not None and replays(mapping, counterexample):
+            verdict.details["counterexample"] = counterexample
             verdict.details["unproved"] = verdict.reason
-            verdict.status, verdict.reason = Status.REFUTED, found.summary()
+            verdict.status, verdict.reason = Status.REFUTED, counterexample.summary()
         elif suspects:  # sizes at which an obligation is false refute nothing
             verdict.reason += "; no run at these sizes shows a difference"
     elif verdict.status is Status.REFUTED:
-        found = counterexample_of(verdict)
-        if found is None or not replays(mapping, found):
+        counterexample = counterexample_of(verdict)
+        if counterexample is None or not replays(mapping, counterexample):
             verdict.status, verdict.reason = Status.ERROR, "REFUTED needs a counterexample that replays; it has none"
     return surviving(verdict, lambda: survey(mapping, sizes, opinion=sizes is None))
 
@@ -88,17 +88,17 @@ def _difference(
 
     ``operands`` are among the data at small shapes.
     """
-    found = search(mapping, budget_seconds=10.0, operands=operands)
-    for sizes in suspects if found is None else ():
-        found = found or search_at(mapping, sizes, budget_seconds=10.0)
-    sampled = survey(mapping).difference if found is None else None
-    return sampled if isinstance(sampled, Counterexample) else found
+    counterexample = search(mapping, budget_seconds=10.0, operands=operands)
+    for sizes in suspects if counterexample is None else ():
+        counterexample = counterexample or search_at(mapping, sizes, budget_seconds=10.0)
+    sampled = survey(mapping).difference if counterexample is None else None
+    return sampled if isinstance(sampled, Counterexample) else counterexample
 
 
 def counterexample_of(verdict: Verdict) -> Counterexample | None:
     """The replayed counterexample of a REFUTED verdict, or the run that made a PROVED an ERROR."""
-    found: Any = verdict.details.get("counterexample")
-    return found if isinstance(found, Counterexample) else None
+    counterexample: Any = verdict.details.get("counterexample")
+    return counterexample if isinstance(counterexample, Counterexample) else None
 
 
 def regenerate(certificate: Mapping[str, Any], mapping: TensorMapping, requirements: Requirements) -> Verdict | str:

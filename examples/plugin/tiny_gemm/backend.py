@@ -124,11 +124,11 @@ class Dense(Implementation):
     # -- data before and after a call ------------------------------------------------------------------
 
     def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        found = {f"host_{name}": padded(c, *call.parts[name]).reshape(-1) for name, c in codes.items()}
+        tensors = {f"host_{name}": padded(c, *call.parts[name]).reshape(-1) for name, c in codes.items()}
         if "w" in codes:
             shift = self.quantisation["shift"]
-            found["host_b"] = np.full(call.sizes["n"], 1 << (shift - 1) if shift else 0, np.int32)
-        return found
+            tensors["host_b"] = np.full(call.sizes["n"], 1 << (shift - 1) if shift else 0, np.int32)
+        return tensors
 
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
         result = np.zeros(self.node.type.shape)

@@ -47,11 +47,11 @@ def _evaluate(example: Example) -> Outcome:
     x, w = (in_range(name, example.arrays[name], -128, 127) for name in "xw")
     b, shift = in_range("b", example.arrays["b"], -LARGEST_BIAS, LARGEST_BIAS), example.parameters["shift"]
     total = x.astype(np.float64) @ w.T.astype(np.float64) + b  # exact: integers far below 2^53
-    wanted = np.clip(np.floor(total / 2.0**shift), -128, 127)
+    ideal = np.clip(np.floor(total / 2.0**shift), -128, 127)
     got = run(x, w, b, shift).astype(np.float64)
-    violation = first_violation("bytes", got != wanted, lambda i: f"{got[i]:.0f}, not {wanted[i]:.0f}")
-    margin, _ = compare(got, wanted, np.zeros_like(wanted), Fraction(0))
-    return Outcome(wanted, got, None, violation, margin=margin)
+    violation = first_violation("bytes", got != ideal, lambda i: f"{got[i]:.0f}, not {ideal[i]:.0f}")
+    margin, _ = compare(got, ideal, np.zeros_like(ideal), Fraction(0))
+    return Outcome(ideal, got, None, violation, margin=margin)
 
 
 CAMPAIGN: Final = Campaign(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ila_lang.text.portable import digest
-from reports.subjects import Refutation, Required, Subject
+from reports.subjects import Refutation, Required
 from rewrites.bounds.bound_runs import Data, beyond, require_data, survey_bound
 from rewrites.bounds.catalogue import LEMMAS
 from rewrites.bounds.derivations import flexasr, machines, norm
@@ -17,11 +17,12 @@ from rewrites.bounds.kernel.replay import replay
 from rewrites.bounds.lemmas.real_rules import RULES, ask_rule
 from rewrites.claims.documents import document, read_document, value_json, value_of
 from rewrites.claims.sources import meaning_digest, place_of, text_digest
-from rewrites.claims.words import trust_lines
 from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged, Requirements
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.runs import surviving
+
+from .stated import StatedSubject
 
 _KEYS = ("law", "of", "lemmas", "names")
 
@@ -54,16 +55,20 @@ def _said(theorem: Theorem) -> tuple[str, str]:
 
 def _assumptions(theorem: Theorem) -> list[str]:
     """What a theorem assumes of leaves and ranges, and what it rests on."""
-    found = []
+    assumptions = []
     for leaf, (_, _, error, magnitude, *origin) in theorem.leaves.items():
         off = f", off by at most {error}" if error != "0" else ""
-        found.append(f"{leaf}: like {origin[0]}, ranges included" if origin else f"{leaf}: |.| <= {magnitude}{off}")
-    found += (f"values of {index}: {count}" for index, count in theorem.counts.items())
+        assumptions.append(
+            f"{leaf}: like {origin[0]}, ranges included" if origin else f"{leaf}: |.| <= {magnitude}{off}"
+        )
+    assumptions += (f"values of {index}: {count}" for index, count in theorem.counts.items())
     for name, terms in theorem.ranges.items():
         default = f"; by default {theorem.defaults[name]}" if name in theorem.defaults else ""
-        found.append(f"{name} {'is' if name == '0' else 'bounds'} {' and '.join(map(text_of, terms))}{default}")
-    found.append(f"lemmas, claims of their own: {', '.join(theorem.lemmas)}")
-    return [*found, f"axioms: {', '.join(theorem.axioms)} (docs/reference/numerics.md)"] if theorem.axioms else found
+        assumptions.append(f"{name} {'is' if name == '0' else 'bounds'} {' and '.join(map(text_of, terms))}{default}")
+    assumptions.append(f"lemmas, claims of their own: {', '.join(theorem.lemmas)}")
+    if theorem.axioms:
+        assumptions.append(f"axioms: {', '.join(theorem.axioms)} (docs/reference/numerics.md)")
+    return assumptions
 
 
 def _ask(theorem: Theorem, discharger: Discharger) -> None:
@@ -90,11 +95,12 @@ def prove_bound(operator: Operator, claim: Claim, discharger: Discharger) -> Ver
     return verdict
 
 
-class BoundSubject(Subject):
+class BoundSubject(StatedSubject):
     """That an accelerator's result lies within a bound of the real operator on its operands."""
 
     kind = "theorem"
     method = "bound"
+    evidence = dict
 
     def __init__(self, name: str, operator: Operator) -> None:
         self.name, self.operator = name, operator
@@ -107,10 +113,8 @@ class BoundSubject(Subject):
         """The kernel with its laws, and the runs."""
         return (prove_bound,)
 
-    def claim(self, parameters: Mapping[str, Any]) -> Claim:
-        """The theorem in words; proofs have no parameters."""
-        if parameters:
-            raise ValueError(f"a proof of {self.name} must have no parameters")
+    def stated(self) -> Claim:
+        """The theorem in words."""
         theorem = self.operator.theorem
         statement, conditions = _said(theorem)
         interpretations = (Interpretation.BITS, Interpretation.REALS)
@@ -127,10 +131,6 @@ class BoundSubject(Subject):
             "lemmas": text_digest(*(t for m in lemmas for t in (m.name, m.statement, m.domain, digest(m.function)))),
             "readings": meaning_digest([replay], "rewrites.bounds"),
         }
-
-    def trust(self, claim: Claim) -> str:
-        """Claim, conditions and assumptions."""
-        return trust_lines(claim)
 
     def prove(self, discharger: Discharger) -> Verdict:
         """As :func:`prove_bound`."""
@@ -151,10 +151,9 @@ class BoundSubject(Subject):
         _ask(theorem, requirements)
         return Required(self.claim(certificate["parameters"]), requirements.required, derived=True)
 
-    def refutation(self, verdict: Verdict) -> Refutation | None:
+    def shown(self, evidence: Mapping[str, Any]) -> Refutation:
         """The data of a run that a proof did not survive."""
-        found = verdict.details.get("counterexample")
-        return self._shown(found["data"], found["seen"]) if isinstance(found, dict) else None
+        return self._shown(evidence["data"], evidence["seen"])
 
     def replayed(self, document: str) -> Refutation | None:
         """Both sides run again on the document's data."""

@@ -47,13 +47,13 @@ class JointSubject(TensorSubject):
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
         """The claim of the rule, and what is assumed of numbers."""
         try:
-            found = super().claim(parameters)
+            stated = super().claim(parameters)
         except Unread as unread:
             statement = f"{self.operator.name} is what the IR side of {self.joint.mapping.name} computes"
             return Claim(
                 self.name, statement, f"none: {unread}", Equality.OVER_REALS, (Interpretation.UNINTERPRETED,), ()
             )
-        return replace(found, assumptions=(*found.assumptions, *self._assumptions()))
+        return replace(stated, assumptions=(*stated.assumptions, *self._assumptions()))
 
     def _assumptions(self) -> list[str]:
         mapping = self.joint.mapping.name
@@ -88,7 +88,7 @@ class JointSubject(TensorSubject):
             asked = discharger.obligations[mark:]
             verdict = with_name(decide_tensor_rule(self.rule, discharger), self.name)
             proved = verdict.status is Status.PROVED
-            found = difference(self.joint, self.operator, self.rule) if proved else ""
+            differs = difference(self.joint, self.operator, self.rule) if proved else ""
         except (NotDischarged, Unread, IndexError) as error:  # IndexError: a read outside of what lies in a memory
             reason = f"the kernel is not read: {error}" if isinstance(error, IndexError) else str(error)
             verdict = Verdict(Status.UNKNOWN, self.words(), self.method, 0.0, reason)
@@ -96,18 +96,18 @@ class JointSubject(TensorSubject):
             return verdict
         verdict.claim = self.words()
         verdict.obligations = [*asked, *verdict.obligations]
-        if found:
-            verdict.status, verdict.reason = Status.ERROR, f"the proof does not survive runs: {found}"
+        if differs:
+            verdict.status, verdict.reason = Status.ERROR, f"the proof does not survive runs: {differs}"
         return verdict
 
     def required(self, certificate: Mapping[str, Any]) -> Required | str:
         """Those of the derivation, and of readings of primitives; both readings are run again, which guards them."""
         try:
-            found = super().required(certificate)
+            needed = super().required(certificate)
             differs = difference(self.joint, self.operator, self.rule)
         except Unread as unread:
             return str(unread)
-        if isinstance(found, str) or differs:
-            return differs or found
-        asked = Verdict(Status.UNKNOWN, found.claim, self.method, 0.0, "", self._readings())
-        return replace(found, obligations=[*needed_by(asked), *found.obligations])
+        if isinstance(needed, str) or differs:
+            return differs or needed
+        asked = Verdict(Status.UNKNOWN, needed.claim, self.method, 0.0, "", self._readings())
+        return replace(needed, obligations=[*needed_by(asked), *needed.obligations])

@@ -103,8 +103,8 @@ class MappingSubject(Subject):
 
     def mutants(self, draw: Random) -> Iterator[Mutant]:
         """Mappings with one place of a program or model changed."""
-        for found in mutants(self.mapping, draw):
-            yield Mutant(found.what, partial(_differs, found.mapping), partial(self._proof_of, found.mapping))
+        for changed in mutants(self.mapping, draw):
+            yield Mutant(changed.what, partial(_differs, changed.mapping), partial(self._proof_of, changed.mapping))
 
     def _proof_of(self, mapping: TensorMapping, discharger: Discharger) -> tuple[Status, str]:
         verdict = METHODS.all()[self.method].regenerate(mapping, self._parameters, None, discharger)
@@ -121,37 +121,37 @@ class MappingSubject(Subject):
 
     def refutation(self, verdict: Verdict) -> Refutation | None:
         """The replayed run of both sides, with the device's program."""
-        found = counterexample_of(verdict)
-        return None if found is None else self._told(found)
+        counterexample = counterexample_of(verdict)
+        return None if counterexample is None else self._shown(counterexample)
 
     def replayed(self, document: str) -> Refutation | None:
         """Both sides run again on the document's data, which must show the same elements."""
-        found = counterexample_from_text(document)
+        counterexample = counterexample_from_text(document)
         mapping = self.mapping
-        stray = foreign(mapping, found.initial)
+        stray = foreign(mapping, counterexample.initial)
         if stray is not None:
             what = f"{stray.side} {stray.owner}" + ("" if stray.address is None else f"[{stray.address}]")
             raise ValueError(f"initial of a counterexample to {mapping.name} must be of its own cells, not {what}")
-        if set(found.sizes) != set(mapping.parameters) or not mapping.holds(found.sizes):
+        if set(counterexample.sizes) != set(mapping.parameters) or not mapping.holds(counterexample.sizes):
             return None
-        codes = mapping.show_element(found.device), mapping.show_element(found.ir)
-        if not replays(mapping, found) or not (found.error or found.shown == codes):
+        codes = mapping.show_element(counterexample.device), mapping.show_element(counterexample.ir)
+        if not replays(mapping, counterexample) or not (counterexample.error or counterexample.shown == codes):
             return None
-        sizes = {name: found.sizes[name] for name in mapping.parameters}  # in the order of words
-        return self._told(placed(mapping, replace(found, sizes=sizes)))
+        sizes = {name: counterexample.sizes[name] for name in mapping.parameters}  # in the order of words
+        return self._shown(placed(mapping, replace(counterexample, sizes=sizes)))
 
-    def _told(self, found: Counterexample) -> Refutation:
+    def _shown(self, counterexample: Counterexample) -> Refutation:
         program, notes = "", tuple[str, ...]()
         try:
-            program = write_program_file(self.mapping, found)
+            program = write_program_file(self.mapping, counterexample)
         except ValueError as error:
             notes = (f"no program file: {error}",)
-        return Refutation(found.summary(), counterexample_text(found), program, notes)
+        return Refutation(counterexample.summary(), counterexample_text(counterexample), program, notes)
 
 
 def _differs(mapping: TensorMapping, seconds: float) -> str | None:
-    found = search(mapping, budget_seconds=seconds)
-    return None if found is None or not replays(mapping, found) else found.summary()
+    counterexample = search(mapping, budget_seconds=seconds)
+    return None if counterexample is None or not replays(mapping, counterexample) else counterexample.summary()
 
 
 # -- where a mapping is built -------------------------------------------------------------------------

@@ -7,27 +7,26 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ila_lang.text.portable import digest
-from reports.subjects import Refutation, Required, Subject
+from reports.subjects import Refutation, Required
 from rewrites.bounds.lemmas import activations, codes, machine, real_rules
 from rewrites.bounds.lemmas.lemma import EVERY_ARGUMENT, Lemma, lemma_claim, prove_lemma
 from rewrites.bounds.lemmas.real_rules import RealRule, prove_rule, rule_claim
 from rewrites.bounds.lemmas.runs import operands_differ, survey_lemma, survey_rule, values_differ
 from rewrites.claims.documents import document, read_document, value_json, value_of
 from rewrites.claims.sources import code_digest, meaning_digest, place_of, text_digest
-from rewrites.claims.words import named, trust_lines, with_name
+from rewrites.claims.words import with_name
 from smt_encodings.claims import Claim, Runs, Status, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 from smt_encodings.runs import surviving
 
+from .stated import StatedSubject
 
-class _Numerics(Subject):
+
+class _Numerics(StatedSubject):
     """What lemmas and rules have in common; false ones have no counterexample that the store keeps."""
 
     kind = "lemma"
-
-    @abstractmethod
-    def _claim(self) -> Claim:
-        """The claim under the name that it has where it is written down."""
+    evidence = dict
 
     @abstractmethod
     def _proved(self, discharger: Discharger) -> Verdict:
@@ -40,16 +39,6 @@ class _Numerics(Subject):
     @abstractmethod
     def _differs(self, operands: Mapping[str, Any]) -> bool:
         """Whether these operands contradict it; raises ValueError where they are not its operands."""
-
-    def claim(self, parameters: Mapping[str, Any]) -> Claim:
-        """The claim; proofs have no parameters."""
-        if parameters:
-            raise ValueError(f"a proof of {self.name} must have no parameters")
-        return named(self._claim(), self.name)
-
-    def trust(self, claim: Claim) -> str:
-        """Claim, domain and assumptions."""
-        return trust_lines(claim)
 
     def prove(self, discharger: Discharger) -> Verdict:
         """On every argument, or by two solvers."""
@@ -65,21 +54,17 @@ class _Numerics(Subject):
         enumerations: Any = verdict.details.get("enumerations", [])
         return Required(self.claim(certificate["parameters"]), requirements.required, {}, enumerations)
 
-    def refutation(self, verdict: Verdict) -> Refutation | None:
-        """The operands that contradict it."""
-        found = verdict.details.get("counterexample")
-        return self._told(found) if isinstance(found, dict) else None
-
     def replayed(self, document: str) -> Refutation | None:
         """The lemma or rule evaluated again at the document's operands."""
         content = read_document(document, self.name, {"operands"})
         operands = {name: value_of(v) for name, v in content["operands"].items()}
-        return self._told(operands) if self._differs(operands) else None
+        return self.shown(operands) if self._differs(operands) else None
 
-    def _told(self, operands: Mapping[str, Any]) -> Refutation:
-        values = {name: value_json(v) for name, v in sorted(operands.items())}
-        shown = ", ".join(f"{name} = {value}" for name, value in sorted(operands.items()))
-        return Refutation(f"{shown}: outside of what is allowed", document(self.name, {"operands": values}))
+    def shown(self, evidence: Mapping[str, Any]) -> Refutation:
+        """The operands that contradict it."""
+        values = {name: value_json(v) for name, v in sorted(evidence.items())}
+        operands = ", ".join(f"{name} = {value}" for name, value in sorted(evidence.items()))
+        return Refutation(f"{operands}: outside of what is allowed", document(self.name, {"operands": values}))
 
 
 class LemmaSubject(_Numerics):
@@ -105,7 +90,8 @@ class LemmaSubject(_Numerics):
         """The proof with its runs, and what says of each argument how far off the primitive may be."""
         return prove_lemma, survey_lemma, self.lemma.proof
 
-    def _claim(self) -> Claim:
+    def stated(self) -> Claim:
+        """What the lemma says."""
         return lemma_claim(self.lemma)
 
     def _proved(self, discharger: Discharger) -> Verdict:
@@ -138,7 +124,8 @@ class ErrorRuleSubject(_Numerics):
         """The proof, and its runs."""
         return prove_rule, survey_rule
 
-    def _claim(self) -> Claim:
+    def stated(self) -> Claim:
+        """What the rule says."""
         return rule_claim(self.rule)
 
     def _proved(self, discharger: Discharger) -> Verdict:

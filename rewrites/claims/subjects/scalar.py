@@ -92,8 +92,8 @@ class ScalarSubject(Subject):
 
     def refutation(self, verdict: Verdict) -> Refutation | None:
         """The values that were evaluated."""
-        found = verdict.details.get("counterexample")
-        return self._told(found) if isinstance(found, Counterexample) else None
+        evidence = verdict.details.get("counterexample")
+        return self._shown(evidence) if isinstance(evidence, Counterexample) else None
 
     def replayed(self, document: str) -> Refutation | None:
         """Both sides evaluated again at the document's values."""
@@ -102,22 +102,22 @@ class ScalarSubject(Subject):
         if set(values) != set(self.rule.variables):
             raise ValueError(f"a counterexample to {self.name} must have values of its variables")
         try:
-            found = replay_enclosed(self.rule, values)
+            counterexample = replay_enclosed(self.rule, values)
         except NotInterpreted:
             return None
-        return None if found is None else self._told(found)
+        return None if counterexample is None else self._shown(counterexample)
 
-    def _told(self, found: Counterexample) -> Refutation:
-        found = replace(found, values=dict(sorted(found.values.items())))  # as they come out of a document
-        values = {name: value_json(v) for name, v in found.values.items()}
-        return Refutation(str(found), document(self.name, {"values": values}))
+    def _shown(self, counterexample: Counterexample) -> Refutation:
+        in_order = replace(counterexample, values=dict(sorted(counterexample.values.items())))  # as in a document
+        values = {name: value_json(v) for name, v in in_order.values.items()}
+        return Refutation(str(in_order), document(self.name, {"values": values}))
 
 
 def _differs(rule: ScalarRule, changed: ScalarRule, seconds: float) -> str | None:
     """Where a changed rule fails; the values that are tried are few and always the same."""
-    found = find_counterexample(changed, points(changed)) or find_among_all(changed)
-    if found is not None:
-        return str(found)
+    counterexample = find_counterexample(changed, points(changed)) or find_among_all(changed)
+    if counterexample is not None:
+        return str(counterexample)
     return refutes_change(rule, changed, list(points(rule))) if changed.right is not rule.right else None
 
 

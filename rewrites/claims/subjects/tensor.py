@@ -17,20 +17,23 @@ from chc.tensor_rules.mutants import mutants
 from chc.tensor_rules.prove import METHOD, prove_tensor_rule
 from chc.tensor_rules.refute import Counterexample, find_counterexample, replay
 from chc.tensor_rules.rule import TensorRule
-from reports.subjects import Mutant, Refutation, Required, Subject
+from reports.subjects import Mutant, Refutation, Required
 from rewrites.claims.documents import array_json, array_value, document, read_document
 from rewrites.claims.sources import meaning_digest, place_of, text_digest
-from rewrites.claims.words import named, trust_lines, with_name
+from rewrites.claims.words import with_name
 from rewrites.rules.tensor.catalogue import MODULES
 from smt_encodings.claims import Claim, Status, Verdict
 from smt_encodings.discharge import Discharger
 
+from .stated import StatedSubject
 
-class TensorSubject(Subject):
+
+class TensorSubject(StatedSubject):
     """A rule on tensors of every size under a name of its own."""
 
     kind = "rule"
     method = METHOD
+    evidence = Counterexample
 
     def __init__(self, name: str, rule: TensorRule) -> None:
         self.name, self.rule = name, rule
@@ -43,11 +46,9 @@ class TensorSubject(Subject):
         """The decision, and the kernel with its obligations."""
         return decide_tensor_rule, required_obligations
 
-    def claim(self, parameters: Mapping[str, Any]) -> Claim:
-        """The claim; proofs have no parameters."""
-        if parameters:
-            raise ValueError(f"a proof of {self.name} must have no parameters")
-        return named(self.rule.claim, self.name)
+    def stated(self) -> Claim:
+        """What the rule says."""
+        return self.rule.claim
 
     def semantics(self) -> dict[str, str]:
         """Digests of both sides, element by element, and of the texts that say what operators on elements mean."""
@@ -62,10 +63,6 @@ class TensorSubject(Subject):
             "relation": relation,
             "operators": meaning_digest(self.provers(self.method), "ir_semantics"),
         }
-
-    def trust(self, claim: Claim) -> str:
-        """Claim, domain and assumptions."""
-        return trust_lines(claim)
 
     def prove(self, discharger: Discharger) -> Verdict:
         """As :func:`chc.tensor_rules.decide.decide_tensor_rule`."""
@@ -86,11 +83,6 @@ class TensorSubject(Subject):
             return f"the kernel does not accept the derivation: {error}"
         return Required(self.claim(certificate["parameters"]), needed, derived=True)
 
-    def refutation(self, verdict: Verdict) -> Refutation | None:
-        """The sizes and data that were evaluated."""
-        found = verdict.details.get("counterexample")
-        return self._told(found) if isinstance(found, Counterexample) else None
-
     def replayed(self, document: str) -> Refutation | None:
         """Both sides evaluated again on the document's sizes and data."""
         content = read_document(document, self.name, {"sizes", "inputs"})
@@ -98,20 +90,21 @@ class TensorSubject(Subject):
         if set(sizes) != set(self.rule.sizes) or not all(type(n) is int and 0 <= n <= 1000 for n in sizes.values()):
             raise ValueError(f"a counterexample to {self.name} must have its sizes, as small natural numbers")
         inputs: dict[str, NDArray[np.object_]] = {n: array_value(a) for n, a in content["inputs"].items()}
-        found = replay(self.rule, sizes, inputs)
-        return None if found is None else self._told(found)
+        counterexample = replay(self.rule, sizes, inputs)
+        return None if counterexample is None else self.shown(counterexample)
 
-    def _told(self, found: Counterexample) -> Refutation:
-        inputs = {name: array_json(array) for name, array in sorted(found.inputs.items())}
-        return Refutation(str(found), document(self.name, {"sizes": dict(found.sizes), "inputs": inputs}))
+    def shown(self, evidence: Counterexample) -> Refutation:
+        """The sizes and data that were evaluated."""
+        inputs = {name: array_json(array) for name, array in sorted(evidence.inputs.items())}
+        return Refutation(str(evidence), document(self.name, {"sizes": dict(evidence.sizes), "inputs": inputs}))
 
 
 def _differs(rule: TensorRule, seconds: float) -> str | None:
     try:
-        found = find_counterexample(rule, seconds)
+        counterexample = find_counterexample(rule, seconds)
     except IndexError as error:  # which no rule that people state does
         return f"the right side reads outside of an operand: {error}"
-    return None if found is None else str(found)
+    return None if counterexample is None else str(counterexample)
 
 
 def _proof(rule: TensorRule, discharger: Discharger) -> tuple[Status, str]:

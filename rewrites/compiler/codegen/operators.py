@@ -101,8 +101,8 @@ class AcceleratorOperator(Operator):
 def _joint(operator: AcceleratorOperator, mapping: MappingClaim) -> JointSubject | None:
     from rewrites.claims.subjects.joint import JointSubject  # provers: what runs a compiled model needs none
 
-    found = operator.stated(mapping)
-    return None if found is None else JointSubject(joint_name(operator.name, mapping.name), found, operator)
+    joint = operator.stated(mapping)
+    return None if joint is None else JointSubject(joint_name(operator.name, mapping.name), joint, operator)
 
 
 def accelerator_operator(name: str) -> AcceleratorOperator | None:
@@ -136,15 +136,15 @@ def joint_problem(operator: AcceleratorOperator, mapping: MappingClaim, gate: Ga
 
 def joints_of(implementation: Implementation) -> dict[str, str]:
     """The joints that calls rest on, each with why a call is none of it; empty where it is one."""
-    operator, found = operator_of(implementation), dict[str, str]()
+    operator, problems = operator_of(implementation), dict[str, str]()
     attributes = dict(implementation.node.attributes)
     for call in implementation.calls:
         joint = operator.joint(call.mapping)
         if joint is not None:
             types = implementation.types
             problem = joint.joint.covers(operator, joint.rule, types, attributes, call.sizes)
-            found[joint.name] = found.get(joint.name, "") or problem
-    return found
+            problems[joint.name] = problems.get(joint.name, "") or problem
+    return problems
 
 
 def declared(implementations: Iterable[Implementation]) -> dict[str, str]:

@@ -21,8 +21,8 @@ from .operators import CONV2D
 
 
 def _stride(axis: int) -> Computed:
-    def value(found: Bindings) -> Hashable:
-        strides = found.values["strides"]
+    def value(bound: Bindings) -> Hashable:
+        strides = bound.values["strides"]
         assert isinstance(strides, tuple), "the pattern binds pairs"
         stride: Hashable = strides[axis]
         return stride
@@ -51,8 +51,8 @@ def _taken(node: Node, types: Sequence[TensorType]) -> Taken:
     pads, strides = pairs_of(attributes, "pads"), integers_of(attributes, "strides")
     height, width = (d + before + after for d, (before, after) in zip(types[0].shape[2:], pads, strict=True))
     padded = types[0].with_shape((*types[0].shape[:2], height, width))
-    made = Node(CONV2D.name, (), (("stride_h", strides[0]), ("stride_w", strides[1])), node.type)
-    return made, (padded, types[1])
+    convolution = Node(CONV2D.name, (), (("stride_h", strides[0]), ("stride_w", strides[1])), node.type)
+    return convolution, (padded, types[1])
 
 
 BACKEND: Final = Backend(

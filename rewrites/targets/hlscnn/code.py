@@ -128,9 +128,9 @@ class Convolution(Implementation):
         """
         x, w, magnitude = (range_of(ranges, name) for name in ("x", "w", "magnitude"))
         bits = WEIGHT_BITS.of(options)
-        found = {WEIGHT_BITS.name: bits, "scale_x": 0, "scale_w": 0}
+        unscaled = {WEIGHT_BITS.name: bits, "scale_x": 0, "scale_w": 0}
         if options.as_published or 0 in (x, w):
-            return found
+            return unscaled
         weights = _weights(bits)
         least_x, least_w = _least(x * options.margin, _X.largest), _least(w, weights.largest)
         room = max(_Y.largest - range_of(ranges, "error"), _Y.largest / 4)
@@ -140,7 +140,7 @@ class Convolution(Implementation):
         scale_w = min(max(round((total + steps) / 2), least_w), total - least_x)
         for scale, what in ((total - scale_w, "x"), (scale_w, "w"), (total, "the result")):
             check_scale(scale, what)
-        return {**found, "scale_x": total - scale_w, "scale_w": scale_w}
+        return {**unscaled, "scale_x": total - scale_w, "scale_w": scale_w}
 
     def _format(self, name: str) -> tuple[FixedPoint, int]:
         if name == "x":
@@ -167,13 +167,13 @@ class Convolution(Implementation):
     # -- execution ---------------------------------------------------------------------------------
 
     def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        found = {}
+        tensors = {}
         for name, tensor in codes.items():
             part = tensor[tuple(slice(first, end) for first, end in call.parts[name])]
             if name == "w" and call.mapping is CONVOLUTIONS[8]:
                 part = packed(part)
-            found[f"host_{name}"] = np.ascontiguousarray(part).reshape(-1)
-        return found
+            tensors[f"host_{name}"] = np.ascontiguousarray(part).reshape(-1)
+        return tensors
 
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
         result = np.zeros(self.node.type.shape)

@@ -156,7 +156,7 @@ def test_readings_are_checked() -> None:
     for name, value, message in (
         ("act_buffer_base", 8, "act_buffer_base must be 5 or 16, not 8"),
         ("act_buffer_base", 5.0, "act_buffer_base must be 5 or 16, not 5.0"),
-        ("pe_loads", 1, "pe_loads must be True or False, not 1"),
+        ("pe_loads", 1, "pe_loads must be False or True, not 1"),
         ("sigmoid", "C", "sigmoid must be A or B, not 'C'"),
         ("starts", "read", "starts must be any or write, not 'read'"),
     ):

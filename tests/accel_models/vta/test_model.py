@@ -50,6 +50,8 @@ def test_options_are_checked() -> None:
         VtaOptions(shr="signed")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"^acc_8bit must be False or True, not 'yes'$"):
         VtaOptions(acc_8bit="yes")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^write_latency must be 1 or 2 or 3 or 4, not True$"):
+        VtaOptions(write_latency=True)
 
 
 def test_instructions_of_the_readings() -> None:

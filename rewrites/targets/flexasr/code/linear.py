@@ -64,13 +64,13 @@ class Linear(AdaptiveImplementation):
         parts = equal_parts(-(-outputs // OUTPUTS), most)
         own = parts[0][1]
         groups = LARGE_VECTORS // (LANES * (vectors + 4 * own))
-        found = []
+        calls = []
         for first, last in equal_parts(rows, min(LANES * groups, MOST_ROWS)):
             for start, end in parts:
-                found.append(
+                calls.append(
                     ({"T": last - first, "ni": vectors, "no": own}, (first, last), (start * OUTPUTS, end * OUTPUTS))
                 )
-        return found
+        return calls
 
     def _calls(self) -> Sequence[Call]:
         activation = str(self.node.attribute("activation"))
@@ -96,8 +96,8 @@ class Linear(AdaptiveImplementation):
         """The ranges of a run on the host."""
         x, w, b = operands
         products = x @ w.T
-        found = {"x": x, "w": w, "b": b, "products": products, "sum": products + b, "y": result}
-        return {name: greatest(values) for name, values in found.items()}
+        tensors = {"x": x, "w": w, "b": b, "products": products, "sum": products + b, "y": result}
+        return {name: greatest(values) for name, values in tensors.items()}
 
     @staticmethod
     def choose(node: Node, ranges: Ranges, options: Options) -> dict[str, int]:

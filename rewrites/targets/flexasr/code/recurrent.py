@@ -132,15 +132,15 @@ class Recurrent(AdaptiveImplementation):
     def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         order = list(GATES[_kind(self.node)])
         host = {"x": "host_x", "w": "host_w", "u": "host_u", "b": "host_b", "d": "host_c"}
-        found = {}
+        tensors = {}
         for name, quantised in codes.items():
             stacked = quantised.codes
             if name != "x":
                 stacked = stacked.reshape(len(order), -1, *stacked.shape[1:])[order]
             extents = [end for _, end in call.parts[name]]
             missing = [(0, extent - own) for extent, own in zip(extents, stacked.shape, strict=True)]
-            found[host[name]] = np.pad(stacked, missing).reshape(-1)
-        return found
+            tensors[host[name]] = np.pad(stacked, missing).reshape(-1)
+        return tensors
 
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
         rows, hidden = self.node.type.shape
@@ -152,10 +152,10 @@ class Recurrent(AdaptiveImplementation):
         kind = _kind(self.node)
         codes = [executed.codes[name] for name in self.operands]
         states, _ = _exact(kind, [q.values for q in codes])
-        found = a_priori.recurrent(kind, codes, self.quantisation["bias_h"], states)
-        last = found[-1]
-        if len(found) < len(states) or last.value is None or last.value >= 2:
-            stated = sum(1 for b in found if b.value is not None and b.value < 2)
+        over_time = a_priori.recurrent(kind, codes, self.quantisation["bias_h"], states)
+        last = over_time[-1]
+        if len(over_time) < len(states) or last.value is None or last.value >= 2:
+            stated = sum(1 for b in over_time if b.value is not None and b.value < 2)
             why = condition_text(last) if last.value is None else _NOTHING
             return Bounds(None, None, f"from timestep {stated} on: {why}")
         change = recurrent_change(kind, executed)
