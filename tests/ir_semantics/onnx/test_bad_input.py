@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
+from docs.onnx_conformance import cases, run_case
 from ir_semantics.graph import GraphError
 from ir_semantics.graph.build import MOST_COMPUTED
 from ir_semantics.onnx import import_model, read_model
-from ir_semantics.onnx.conformance import cases, run_case
 from tests.ir_semantics.onnx.onnx_models import convolutional, model, node, tensor
 
 

@@ -19,9 +19,8 @@ import numpy as np
 from ir_semantics.graph.ir import Graph
 from ir_semantics.graph.run import run
 from ir_semantics.graph.types import Array, GraphError
-
-from .call import NeedsConstant
-from .importer import import_model
+from ir_semantics.onnx.call import NeedsConstant
+from ir_semantics.onnx.importer import import_model
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ def run_case(case: Any, *, by_definition: Sequence[bool] = (False, True)) -> Out
 def _array(name: str, value: Any) -> Array:
     from onnx import TensorProto
 
-    from .reading import tensor_value
+    from ir_semantics.onnx.reading import tensor_value
 
     if isinstance(value, TensorProto):
         return tensor_value(value, f"the input {name}")
