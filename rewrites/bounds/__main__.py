@@ -14,7 +14,6 @@ from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
 
 from .catalogue import LEMMAS
-from .document import DOCUMENT, updated
 from .lemmas.lemma import prove_lemma
 from .lemmas.real_rules import RULES, prove_rule
 
@@ -45,7 +44,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", metavar="NAME", nargs="*", help="lemmas or rules; default: all")
     parser.add_argument("--timeout", type=float, default=60.0, metavar="S", help="per solver and question; default: 60")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
-    parser.add_argument("--write", action="store_true", help=f"also renew the tables of docs/{DOCUMENT.name}")
     options = parser.parse_args(arguments)
     known = list(dict.fromkeys([*LEMMAS, *RULES]))
     unknown = [name for name in options.names if name not in known]
@@ -55,8 +53,6 @@ def main(arguments: list[str] | None = None) -> int:
     for name, verdict in _verdicts(options.names or known, options.timeout):
         failed += verdict.status is not Status.PROVED
         print(json.dumps(_record(name, verdict), sort_keys=True) if options.json else _line(name, verdict), flush=True)
-    if options.write:
-        DOCUMENT.write_text(updated(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")
     if failed:
         print(f"{failed} not proved", file=sys.stderr)
     return _UNPROVED if failed else 0

@@ -32,10 +32,10 @@ STEPS = 3
 
 FRACTION_BITS = {
     "fixed": 14, "sum": 14, "score": 20, "quotient": 20, "partial": 16, "total": 16, "word": 7, "weight": 14,
-    "byte weight": 14, "bias": 14, "byte": 0, "accumulator": 0, "immediate": 0,
+    "byte weight": 14, "bias": 14, "byte": 0, "accumulator": 0,
 }  # fmt: skip
 WIDTHS = {"code": 8, "word": 16, "weight": 16, "byte weight": 16, "bias": 16, "byte": 8, "accumulator": 32,
-          "immediate": 16, "fixed": 20}  # fmt: skip
+          "fixed": 20}  # fmt: skip
 
 
 @dataclass
@@ -128,7 +128,7 @@ def require_data(theorem: Theorem, data: Data) -> None:
     for leaf in leaves:
         _require_leaf(theorem, data, leaf)
     real = _Real(theorem, data)
-    for how, term in (*theorem.ranges.get("0", ()), *theorem.alike.get("0", ())):
+    for how, term in (t for t in theorem.ranges.get("0", ()) if isinstance(t, tuple)):
         signs = all(v.low >= 0 if how == "at most" else v.high <= 0 for v in _values(real, term))
         _need(signs, f"{text_of(term)} must be {'at least' if how == 'at most' else 'at most'} 0")
 
@@ -164,10 +164,10 @@ def _word(form: str, leaf: str, draw: random.Random, attempt: int) -> int:
     """Any word of a form; small ones where a large one is likely to leave its format."""
     width = WIDTHS[form]
     if leaf in ("by", "low", "high"):
-        return {"by": draw.randrange(16), "low": -draw.randrange(129) % 65536, "high": draw.randrange(128)}[leaf]
+        return {"by": draw.randrange(16), "low": -draw.randrange(129) % (1 << width), "high": draw.randrange(128)}[leaf]
     if form == "code" and leaf[0] in "wukqbd" and leaf[:4] != "beta":
         return draw.choice((0, 1, draw.randrange(64), 0x80 + draw.randrange(64)))
-    if form in ("accumulator", "immediate"):
+    if form == "accumulator":
         return draw.randint(-70, 70) % (1 << width)
     if form in ("weight", "word", "bias", "byte weight"):
         word = draw.choice(
@@ -389,7 +389,7 @@ def _measured(theorem: Theorem, data: Data) -> dict[str, Fraction]:
     for name, terms in theorem.ranges.items():
         if name == "0":  # signs, which the data have
             continue
-        for term in (*terms, *theorem.alike.get(name, ())):
+        for term in terms:
             least = isinstance(term, tuple) and term[0] == "at least"
             values = list(_values(real, term[1] if least else term))
             if least:

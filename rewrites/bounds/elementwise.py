@@ -6,7 +6,7 @@ every step of a derivation is evaluated by the kernel's law (:func:`~.kernel.rep
 second analysis of errors, and a bound here is at most the theorem's at ranges of all elements.
 
 Exact values are computed in float64.  Where that rounds, magnitudes and bounds are larger by
-:data:`~.a_priori.FLOAT_ERROR`.  A bound is infinite where a condition of the theorem fails.
+:data:`FLOAT_ERROR`.  A bound is infinite where a condition of the theorem fails.
 """
 
 from __future__ import annotations
@@ -20,14 +20,19 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .a_priori import FLOAT_ERROR
 from .derivations.calculus import Operator
 from .kernel.formula import Formula, symbol, symbols_of
-from .kernel.judgements import Condition, Step, renamed
+from .kernel.judgements import Condition, Step
 from .kernel.readings import READINGS, Term
 from .kernel.replay import alone
 
 Reals: TypeAlias = NDArray[np.float64]
+
+FLOAT_ERROR = 2.0**-34
+"""Above any error of a float64 reference here: under 2^12 operations of relative error 2^-53 on numbers below 2^6.
+
+It is part of the functions' errors.  Sums of products of codes need none: they are exact in float64.
+"""
 
 
 @dataclass(frozen=True)
@@ -96,8 +101,6 @@ _OVER_INDEX = {"repeated sum", "weighted sum", "average", "distance from the lar
 """Laws on all values of an index, the first of their names, of which each is within the largest one's error."""
 _LEAST = "least"
 
-_Renaming: TypeAlias = tuple[tuple[str, str], ...]
-
 
 @dataclass
 class _Elements:
@@ -110,7 +113,7 @@ class _Elements:
     axes: Mapping[str, int]
     sizes: tuple[int, ...]
     known: dict[Term, Reals] = field(default_factory=dict)
-    found: dict[tuple[int, _Renaming], Reals] = field(default_factory=dict)
+    found: dict[int, Reals] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.rounding = FLOAT_ERROR if _operations(self.operator.theorem.result.real) & _ROUNDED else 0.0
@@ -150,37 +153,32 @@ class _Elements:
     def result(self) -> Reals:
         """The errors of the last step, whose word must not have wrapped either."""
         theorem, last = self.operator.theorem, len(self.operator.steps)
-        error = self.error(last, {})
+        error = self.error(last)
         most = symbol("most")
         limits = [Condition(most, *limit) for limit in alone(theorem, self.operator.steps[-1])[0].limits]
         return _stated(error, limits, {"most": self.magnitude(theorem.result.real) + error}) + self.rounding
 
-    def error(self, number: int, names: Mapping[str, str]) -> Reals:
-        """The errors of a step, where leaves are renamed."""
-        key = number, tuple(sorted(names.items()))
-        if key not in self.found:
-            error = self._error(self.operator.steps[number - 1], names)
-            self.found[key] = np.where(np.isnan(error), np.inf, error)
-        return self.found[key]
+    def error(self, number: int) -> Reals:
+        """The errors of a step."""
+        if number not in self.found:
+            error = self._error(self.operator.steps[number - 1])
+            self.found[number] = np.where(np.isnan(error), np.inf, error)
+        return self.found[number]
 
-    def _error(self, step: Step, names: Mapping[str, str]) -> Reals:
-        match step.law:
-            case "given":
-                return self.errors[names.get(step.names[0], step.names[0])]
-            case "again":
-                pairs = zip(step.names[::2], step.names[1::2], strict=True)
-                return self.error(step.of[0], {**names, **{old: names.get(new, new) for old, new in pairs}})
-        error = self._by_law(step, names)
+    def _error(self, step: Step) -> Reals:
+        if step.law == "given":
+            return self.errors[step.names[0]]
+        error = self._by_law(step)
         if step.law == "lemma" and READINGS[step.lemmas[0]].kind == "code":
-            error = np.minimum(error, self._by_law(replace(step, names=(*step.names, _LEAST)), names))
+            error = np.minimum(error, self._by_law(replace(step, names=(*step.names, _LEAST))))
         return error
 
-    def _by_law(self, step: Step, names: Mapping[str, str]) -> Reals:
+    def _by_law(self, step: Step) -> Reals:
         """The law's formula, where its conditions hold."""
         theorem, known = self.operator.theorem, dict[str, Reals]()
         for k in step.of:
-            term = renamed(theorem.judgements[k - 1].real, names)
-            m, e = self.magnitude(term), self.error(k, names)
+            term = theorem.judgements[k - 1].real
+            m, e = self.magnitude(term), self.error(k)
             if step.law in _OVER_INDEX:
                 axis = self.axes[step.names[0]]
                 m, e = (a.max(axis=axis, keepdims=True) for a in np.broadcast_arrays(m, e))
@@ -188,20 +186,20 @@ class _Elements:
         judgement, conditions = alone(theorem, step)
         for name in symbols_of(judgement.error).union(*(symbols_of(c.left) | symbols_of(c.right) for c in conditions)):
             if name not in known:
-                known[name] = self._symbol(name, names)
+                known[name] = self._symbol(name)
         if step.law == "weighted sum":  # each term by the law 'multiple', all of them by the law 'sum'
             index, row, *_ = step.names
-            weights = np.abs(self.real(renamed(row, names)))
-            error = self._over("sum", self.axes[index], weights * self.error(step.of[0], names))
+            weights = np.abs(self.real(row))
+            error = self._over("sum", self.axes[index], weights * self.error(step.of[0]))
         else:
             error = evaluate(judgement.error, known)
         return _stated(error, conditions, known)
 
-    def _symbol(self, name: str, names: Mapping[str, str]) -> Reals:
+    def _symbol(self, name: str) -> Reals:
         """A bias, a number of values, or a range."""
         theorem = self.operator.theorem
         if name in theorem.ranges:
-            terms = [renamed(term, names) for term in theorem.ranges[name]]
+            terms = theorem.ranges[name]
             if terms[0][0] == "at least":
                 return self.real(terms[0][1]) - self.rounding
             return reduce(np.maximum, map(self.magnitude, terms))

@@ -11,8 +11,8 @@ from chc.token_order.family import DOUBLE, SINGLE
 from ila_lang.extensions import ExtensionError
 from reports.subjects import Entry, Subject
 from rewrites.bounds.catalogue import LEMMAS
-from rewrites.bounds.derivations.operators import OPERATORS
 from rewrites.bounds.lemmas.real_rules import RULES as ERROR_RULES
+from rewrites.claims.theorems.operators import OPERATORS
 from rewrites.rules.rule_set import RULE_SETS
 from smt_encodings.claims import Status
 

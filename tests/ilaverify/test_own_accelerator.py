@@ -20,7 +20,7 @@ from tests.ilaverify.compiled_models import pretended
 ROOT = Path(__file__).parents[2]
 
 MODULE = """
-from rewrites.bounds.derivations import machines
+from rewrites.claims.theorems import machines
 from rewrites.compiler.codegen import AcceleratorOperator, Choice, Program
 from rewrites.compiler.offload.backend import Backend
 from rewrites.compiler.offload.places import WEIGHTS

@@ -61,7 +61,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rewrites.findings": {"rewrites.mappings"},
     "rewrites.mappings": set(),
     "rewrites.rules": set(),
-    "rewrites.campaigns": {"rewrites.bounds", "rewrites.mappings"},
+    "rewrites.campaigns": {"rewrites.bounds", "rewrites.claims", "rewrites.mappings"},
     "rewrites.claims": {"rewrites.bounds", "rewrites.mappings", "rewrites.rules"},
     "rewrites.compiler": {
         "rewrites.bounds",
@@ -97,7 +97,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rewrites.mappings.vta": set(),
     "rewrites.claims.joints": set(),
     "rewrites.claims.methods": set(),
-    "rewrites.claims.subjects": {"rewrites.claims.joints"},
+    "rewrites.claims.theorems": {"rewrites.claims.joints"},
+    "rewrites.claims.subjects": {"rewrites.claims.joints", "rewrites.claims.theorems"},
     "rewrites.targets.flexasr": set(),
     "rewrites.targets.hlscnn": set(),
     "rewrites.targets.vta": set(),

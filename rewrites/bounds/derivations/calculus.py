@@ -1,14 +1,13 @@
 """Operators with bounds: a derivation as a list of steps, and the theorem that the kernel makes of it.
 
-A derivation (:class:`Derivation`) is written in the order of the unit's kernel.  It names laws, lemmas and ranges and
-states no formula: the bound, its conditions and the ranges' defaults are what
-:func:`rewrites.bounds.kernel.replay.replay` computes.
+A derivation is written from a kernel (:mod:`.writer`).  It names laws, lemmas and ranges and states no formula: the
+bound, its conditions and the ranges' defaults are what :func:`rewrites.bounds.kernel.replay.replay` computes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -16,25 +15,7 @@ from rewrites.bounds.kernel.formula import Formula, symbols_of
 from rewrites.bounds.kernel.judgements import Condition, Step, Theorem
 from rewrites.bounds.kernel.replay import alone, replay
 
-
-@dataclass
-class Derivation:
-    """Collects steps; methods return the number of the step that they add."""
-
-    steps: list[Step] = field(default_factory=list)
-
-    def __call__(self, law: str, *of: int, names: Sequence[str] = (), lemmas: Sequence[str] = ()) -> int:
-        """A step by a law."""
-        self.steps.append(Step(law, of, tuple(lemmas), tuple(names)))
-        return len(self.steps)
-
-    def lemma(self, name: str, of: int, *names: str) -> int:
-        """The primitive of a lemma in the place of the operation."""
-        return self("lemma", of, lemmas=[name], names=names)
-
-    def named(self, of: int, name: str) -> int:
-        """The same value, whose magnitude is a range's."""
-        return self("range", of, names=[name])
+from .names import Written
 
 
 @dataclass(frozen=True)
@@ -54,21 +35,41 @@ class Operator:
     """An operator with a derived bound.
 
     ``symbols`` has each size, range and bias with its meaning; symbols with a default (:attr:`defaults`) may be left
-    out.  ``example`` has an instance for documentation.  Raises Rejected where the kernel does not accept the steps,
-    and ValueError where a symbol has no meaning.
+    out.  ``example`` has an instance for documentation.  ``derivation`` gives the steps when they are first needed.
     """
 
     name: str
     summary: str
     symbols: Mapping[str, str]
-    steps: tuple[Step, ...]
+    derivation: Callable[[], Written]
     example: Mapping[str, Fraction | int]
     note: str = ""
 
     @cached_property
+    def written(self) -> Written:
+        """The derivation, with what it was written from."""
+        return self.derivation()
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Its steps."""
+        return self.written.steps
+
+    @cached_property
     def theorem(self) -> Theorem:
-        """What the steps prove."""
-        return replay(self.steps)
+        """What the steps prove.
+
+        Raises Rejected where the kernel does not accept them, and ValueError where a symbol has no meaning.
+        """
+        theorem = replay(self.steps)
+        used = symbols_of(theorem.result.error).union(
+            *(symbols_of(c.left) | symbols_of(c.right) for c in theorem.conditions)
+        )
+        used |= set().union(*(symbols_of(f) for f in theorem.defaults.values()))
+        missing = sorted(used - set(self.symbols))
+        if missing:
+            raise ValueError(f"symbols of {self.name} must all have a meaning; {', '.join(missing)} has none")
+        return theorem
 
     @property
     def error(self) -> Formula:
@@ -129,14 +130,6 @@ class Operator:
             return theorem.result.magnitude, theorem.result.error
         judgement, _ = alone(theorem, step)
         return judgement.magnitude, judgement.error
-
-    def __post_init__(self) -> None:
-        theorem = self.theorem
-        used = symbols_of(self.error).union(*(symbols_of(c.left) | symbols_of(c.right) for c in theorem.conditions))
-        used |= set().union(*(symbols_of(f) for f in self.defaults.values()))
-        missing = sorted(used - set(self.symbols))
-        if missing:
-            raise ValueError(f"symbols of {self.name} must all have a meaning; {', '.join(missing)} has none")
 
 
 def evaluate(error: Formula, conditions: Sequence[Condition], values: Mapping[str, Fraction]) -> Bound:

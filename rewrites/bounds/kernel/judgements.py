@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -62,17 +62,14 @@ class Judgement:
 class Theorem:
     """What a derivation proves: its last judgement, under the conditions.
 
-    ``leaves`` have form, bias, error and magnitude, and the leaf that they are renamed from; of
-    ``indices``, ``counts`` has how many values they have: a number, or the name of one.
-    ``ranges`` bound magnitudes of real terms by name; ``defaults`` are formulas that they never exceed (lower bounds
-    are never below them); ``alike`` has the terms of renamed leaves, to which ranges apply as well.  ``rules``,
-    ``lemmas`` and ``axioms`` are what it rests on.
+    ``leaves`` have form, bias, error and magnitude; of ``indices``, ``counts`` has how many values they have: a number,
+    or the name of one.  ``ranges`` bound magnitudes of real terms by name; ``defaults`` are formulas that they never
+    exceed (lower bounds are never below them).  ``rules``, ``lemmas`` and ``axioms`` are what it rests on.
     """
 
     judgements: list[Judgement] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
     ranges: dict[str, list[Term]] = field(default_factory=dict)
-    alike: dict[str, list[Term]] = field(default_factory=dict)
     defaults: dict[str, Formula] = field(default_factory=dict)
     leaves: dict[str, tuple[str, ...]] = field(default_factory=dict)
     indices: dict[str, None] = field(default_factory=dict)
@@ -163,11 +160,6 @@ def indices_of(leaf: str) -> tuple[str, ...]:
     ('t', 'f')
     """
     return tuple(leaf[leaf.index("[") + 1 : -1].split(",")) if "[" in leaf else ()
-
-
-def renamed(term: Term, names: Mapping[str, str]) -> Term:
-    """The term with other leaves."""
-    return names.get(term, term) if isinstance(term, str) else (term[0], *(renamed(p, names) for p in term[1:]))
 
 
 def operands_of(term: Term, operation: Term) -> tuple[Term, ...] | None:

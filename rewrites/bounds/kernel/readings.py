@@ -106,6 +106,5 @@ READINGS: Mapping[str, Reading] = {
     "VTA narrow": Reading(
         "narrow", ANY, ("accumulator",), "byte", limit=Fraction(128), reason="a byte wraps"
     ),
-    "VTA immediate": Reading("widen_imm", ANY, ("immediate",), "accumulator"),
 }  # fmt: skip
 """By the lemma's name.  Lemmas on division, roots and tails of exponentials are used by laws of their own."""

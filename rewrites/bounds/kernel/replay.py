@@ -19,8 +19,8 @@ from fractions import Fraction
 from . import laws
 from .constants import EXP_VANISHES, INV_SQRT_ERROR, LEAST_RADICAND
 from .formula import Formula, constant, half_step, inverse_root, maximum, minimum, power_of_two, symbol, symbols_of
-from .judgements import Condition, Judgement, Rejected, Step, Theorem, amount, need, operands_of, put, renamed
-from .readings import ANY, LARGEST_AT_0, READINGS, TINY_AT_0, UNIT, Reading, Term
+from .judgements import Condition, Judgement, Rejected, Step, Theorem, amount, need, operands_of, put
+from .readings import LARGEST_AT_0, READINGS, TINY_AT_0, UNIT, Reading, Term
 
 SLICE, QUOTIENT = Fraction(1, 16), Fraction(1, 256)
 """What the divider's operands lose at most, and what its quotient loses (lemmas 'divide slices' and 'divide')."""
@@ -34,16 +34,22 @@ def replay(steps: Sequence[Step]) -> Theorem:
     """The theorem of a derivation; raises Rejected where a step is no instance of its law."""
     theorem = Theorem()
     need(bool(steps), "a derivation must have a step")
-    for number, step in enumerate(steps, 1):
-        need(all(1 <= k < number for k in step.of), f"step {number} must be of steps before it")
-        operands = [theorem.judgements[k - 1] for k in step.of]
-        try:
-            theorem.judgements.append(_applied(theorem, step, operands))
-        except (ValueError, KeyError, IndexError, TypeError) as error:  # operands or names of another number or kind
-            raise Rejected(f"step {number}: {step.law} does not apply: {error}") from error
+    for step in steps:
+        extend(theorem, step)
     need(_is_word(theorem.result.device), "a derivation must end with a word")
     theorem.judgements[-1] = _used(theorem, theorem.result)
     return theorem
+
+
+def extend(theorem: Theorem, step: Step) -> None:
+    """Applies one more step; raises Rejected where it is no instance of its law."""
+    number = len(theorem.judgements) + 1
+    need(all(1 <= k < number for k in step.of), f"step {number} must be of steps before it")
+    operands = [theorem.judgements[k - 1] for k in step.of]
+    try:
+        theorem.judgements.append(_applied(theorem, step, operands))
+    except (ValueError, KeyError, IndexError, TypeError) as error:  # operands or names of another number or kind
+        raise Rejected(f"step {number}: {step.law} does not apply: {error}") from error
 
 
 def alone(theorem: Theorem, step: Step) -> tuple[Judgement, tuple[Condition, ...]]:
@@ -70,7 +76,7 @@ def _applied(theorem: Theorem, step: Step, operands: list[Judgement]) -> Judgeme
     return LAWS[step.law](theorem, step, *operands)
 
 
-_ON_REALS = ("range", "again", "weighted mean", "clip", "mean by shares")
+_ON_REALS = ("range", "weighted mean", "clip", "mean by shares")
 """Laws that leave the device's word as it is, so that it is not used yet."""
 _ON_OPERATIONS = ("lemma", "half")
 _OPERATIONS = ("+", "*", "max", "min", "half", "rectify", "complement", "shift")
@@ -189,12 +195,14 @@ def _shift(t: Theorem, step: Step, a: Judgement, by: Judgement) -> Judgement:
 
 
 def _clip(t: Theorem, step: Step, mixed: Judgement, a: Judgement) -> Judgement:
-    """Of max(min(a, high), low), where low <= 0 <= high."""
-    need(mixed.real[0] == "max" and mixed.real[1][:2] == ("min", a.real), "a clip must be of the operand")
-    need(mixed.error == constant(0), "a clip must be exact")
-    t.rest("clip")
-    t.ranges.setdefault("0", []).extend([("at most", mixed.real[1][2]), ("at least", mixed.real[2])])
-    return replace(mixed, magnitude=a.magnitude)
+    """Of max(min(a, high), low), or min(max(a, low), high), where low <= 0 <= high."""
+    match mixed.real:
+        case ("max", ("min", real, high), low) | ("min", ("max", real, low), high) if real == a.real:
+            need(mixed.error == constant(0), "a clip must be exact")
+            t.rest("clip")
+            t.ranges.setdefault("0", []).extend([("at most", high), ("at least", low)])
+            return replace(mixed, magnitude=a.magnitude)
+    raise Rejected("a clip must be of the operand")
 
 
 def _complement(t: Theorem, step: Step, z: Judgement) -> Judgement:
@@ -204,13 +212,13 @@ def _complement(t: Theorem, step: Step, z: Judgement) -> Judgement:
 
 
 def _weighted_mean(t: Theorem, step: Step, mixed: Judgement, a: Judgement, b: Judgement) -> Judgement:
-    """Of a (1 - z) + b z, where z is from 0 to 1."""
-    parts = operands_of(mixed.real, ("+", ("*", ANY, ANY), ("*", ANY, ANY)))
-    need(parts is not None, "a weighted mean must be a sum of products")
-    assert parts is not None
-    first, rest, second, z = parts
-    need((first, second) == (a.real, b.real), "a weighted mean must be of the operands")
-    need(rest == ("complement", z) and z[0] == "sigmoid", "the weights must add up to 1")
+    """Of a (1 - z) + b z, where z is from 0 to 1, in any order."""
+    need(mixed.real[0] == "+" and all(p[0] == "*" for p in mixed.real[1:]), "a weighted mean must be a sum of products")
+    weights = [z for p in mixed.real[1:] for z in p[1:] if z[0] == "sigmoid" and {b.real, z} == set(p[1:])]
+    need(bool(weights), "a weighted mean must be of the operands")
+    products = [{a.real, ("complement", weights[0])}, {b.real, weights[0]}]
+    parts = [set(p[1:]) for p in mixed.real[1:]]
+    need(products in (parts, parts[::-1]), "the weights must add up to 1")
     t.rest("weighted mean")
     return replace(mixed, magnitude=laws.of_weighted_mean(a.magnitude, b.magnitude))
 
@@ -231,18 +239,6 @@ def _range(t: Theorem, step: Step, a: Judgement) -> Judgement:
     """names: of the range; of sums, the range is of their parts, too."""
     (name,) = step.names
     return replace(a, magnitude=t.named(name, a.real, a.magnitude))
-
-
-def _again(t: Theorem, step: Step, a: Judgement) -> Judgement:
-    """names: leaves and new names for them, of which everything is assumed that is assumed of the leaves."""
-    pairs = dict(zip(step.names[::2], step.names[1::2], strict=True))
-    for old, new in pairs.items():
-        need(old in t.leaves, f"there is no leaf {old}")
-        t.leaf(new, *t.leaves[old][:4], old)
-    for name, terms in t.ranges.items():
-        known = [*terms, *t.alike.get(name, ())]
-        t.alike.setdefault(name, []).extend(r for x in known if (r := renamed(x, pairs)) not in known)
-    return replace(a, real=renamed(a.real, pairs), device=renamed(a.device, pairs))
 
 
 # -- primitives -----------------------------------------------------------------------------------------------
@@ -448,7 +444,6 @@ LAWS: Mapping[str, Callable[..., Judgement]] = {
     "weighted mean": _weighted_mean,
     "omission": _omission,
     "range": _range,
-    "again": _again,
     "lemma": _lemma,
     "nothing is cut": _uncut,
     "inverse root": _inverse_root,

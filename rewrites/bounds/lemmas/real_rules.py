@@ -146,7 +146,8 @@ def _rectify() -> Built:
 
 def _clip() -> Built:
     a, low, high, m = _r("a low high m")
-    return [_at_most(a, m), _le(low, 0), _le(0, high)], _at_most(maximum(minimum(a, high), low), m)
+    cut = maximum(minimum(a, high), low), minimum(maximum(a, low), high)
+    return [_at_most(a, m), _le(low, 0), _le(0, high)], smt.And(*(_at_most(c, m) for c in cut))
 
 
 def _shift() -> Built:
@@ -313,7 +314,7 @@ RULES: Mapping[str, RealRule] = {
             _average,
         ),
         RealRule("rectify", "|max(a, 0)| <= m, |max(a', 0) - max(a, 0)| <= e", _rectify),
-        RealRule("clip", "|max(min(a, h), l)| <= m for l <= 0 <= h", _clip),
+        RealRule("clip", "|max(min(a, h), l)| <= m and |min(max(a, l), h)| <= m for l <= 0 <= h", _clip),
         RealRule("shift", "|floor(a / d)| <= m for integers a and d >= 1", _shift),
         RealRule("complement", "|1 - z| <= 1, |(1 - z') - (1 - z)| <= e for 0 <= z <= 1", _complement),
         RealRule("weighted mean", "|(1 - z) a + z b| <= max(m, n) for 0 <= z <= 1", _convex),

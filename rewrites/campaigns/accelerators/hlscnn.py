@@ -11,11 +11,11 @@ from accel_models.hlscnn.layout import LANES
 from accel_models.hlscnn.options import BY_WEIGHT_BITS, HlscnnOptions
 from accel_models.hlscnn.quantise import activation_format, result_format, weight_format
 from ir_semantics import reference
-from rewrites.bounds import a_priori
-from rewrites.bounds.derivations.machines import CONVOLUTIONS
 from rewrites.bounds.elementwise import bound_ranges
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare
 from rewrites.campaigns.distributions import HEAVY, NORMAL, UNIFORM, draw_real
+from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems.machines import CONVOLUTIONS
 from rewrites.mappings.hlscnn.operations import conv2d
 
 from .device import run_hlscnn

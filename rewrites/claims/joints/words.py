@@ -23,7 +23,7 @@ from .readings import operands_of
 
 INTEGER = "integer"
 """The form of words that are signed integers in one unit."""
-_FORMS = dict.fromkeys(("byte", "accumulator", "immediate"), INTEGER)
+_FORMS = dict.fromkeys(("byte", "accumulator"), INTEGER)
 _ADDED = (INTEGER, "products", "partial")
 """Forms of which plain addition is addition of numbers; that it does not wrap is a condition of bounds."""
 _BIASED = ("code", "products")

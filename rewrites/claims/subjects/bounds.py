@@ -10,13 +10,13 @@ from ila_lang.text.portable import digest
 from reports.subjects import Refutation, Required
 from rewrites.bounds.bound_runs import Data, beyond, require_data, survey_bound
 from rewrites.bounds.catalogue import LEMMAS
-from rewrites.bounds.derivations import flexasr, machines, norm
 from rewrites.bounds.derivations.calculus import Operator
 from rewrites.bounds.kernel.judgements import Rejected, Step, Theorem, text_of
 from rewrites.bounds.kernel.replay import replay
 from rewrites.bounds.lemmas.real_rules import RULES, ask_rule
 from rewrites.claims.documents import document, read_document, value_json, value_of
 from rewrites.claims.sources import meaning_digest, place_of, text_digest
+from rewrites.claims.theorems import flexasr, machines
 from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged, Requirements
 from smt_encodings.environment import fresh_symbols
@@ -56,11 +56,8 @@ def _said(theorem: Theorem) -> tuple[str, str]:
 def _assumptions(theorem: Theorem) -> list[str]:
     """What a theorem assumes of leaves and ranges, and what it rests on."""
     assumptions = []
-    for leaf, (_, _, error, magnitude, *origin) in theorem.leaves.items():
-        off = f", off by at most {error}" if error != "0" else ""
-        assumptions.append(
-            f"{leaf}: like {origin[0]}, ranges included" if origin else f"{leaf}: |.| <= {magnitude}{off}"
-        )
+    for leaf, (_, _, error, magnitude) in theorem.leaves.items():
+        assumptions.append(f"{leaf}: |.| <= {magnitude}" + (f", off by at most {error}" if error != "0" else ""))
     assumptions += (f"values of {index}: {count}" for index, count in theorem.counts.items())
     for name, terms in theorem.ranges.items():
         default = f"; by default {theorem.defaults[name]}" if name in theorem.defaults else ""
@@ -69,6 +66,13 @@ def _assumptions(theorem: Theorem) -> list[str]:
     if theorem.axioms:
         assumptions.append(f"axioms: {', '.join(theorem.axioms)} (docs/reference/numerics.md)")
     return assumptions
+
+
+def _other_primitive(operator: Operator, theorem: Theorem) -> str:
+    """Why lemmas are not about the kernel's primitives, which have their names; empty where they are."""
+    about = {LEMMAS[name].function.name: digest(LEMMAS[name].function) for name in theorem.lemmas}
+    other = [f.name for f in operator.written.functions if about.get(f.name) != digest(f)]
+    return f"lemmas are about other primitives than {', '.join(other)} of the kernel" if other else ""
 
 
 def _ask(theorem: Theorem, discharger: Discharger) -> None:
@@ -82,8 +86,11 @@ def prove_bound(operator: Operator, claim: Claim, discharger: Discharger) -> Ver
     """Replays the derivation, and asks for the laws that its theorem rests on; then both sides are run."""
     start, mark = time.perf_counter(), len(discharger.obligations)
     try:
-        _ask(replay(operator.steps), discharger)
+        theorem = replay(operator.steps)
+        _ask(theorem, discharger)
         status, reason = discharger.conclude()
+        if other := _other_primitive(operator, theorem):
+            status, reason = Status.UNKNOWN, other
     except NotDischarged as failed:
         status, reason = Status.UNKNOWN, str(failed)
     details: dict[str, object] = {"derivation": {"steps": written_steps(operator.steps)}}
@@ -107,7 +114,7 @@ class BoundSubject(StatedSubject):
 
     def place(self) -> tuple[str, int]:
         """Where the derivation stands."""
-        return place_of((flexasr, norm, machines), self.operator.name)
+        return place_of((flexasr, machines), self.operator.name)
 
     def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
         """The kernel with its laws, and the runs."""
@@ -127,6 +134,7 @@ class BoundSubject(StatedSubject):
         theorem = self.operator.theorem
         lemmas = [LEMMAS[name] for name in theorem.lemmas]
         return {
+            "kernel": "" if (kernel := self.operator.written.kernel) is None else digest(kernel),
             "theorem": text_digest(*_said(theorem), *_assumptions(theorem)),
             "lemmas": text_digest(*(t for m in lemmas for t in (m.name, m.statement, m.domain, digest(m.function)))),
             "readings": meaning_digest([replay], "rewrites.bounds"),
@@ -142,6 +150,8 @@ class BoundSubject(StatedSubject):
             theorem = replay(read_steps(certificate["derivation"]))
         except Rejected as error:
             return f"the kernel does not accept the derivation: {error}"
+        if other := _other_primitive(self.operator, theorem):
+            return other
         if (_said(theorem), _assumptions(theorem)) != (
             _said(self.operator.theorem),
             _assumptions(self.operator.theorem),

@@ -34,9 +34,8 @@ from ir_semantics.graph.types import GraphError
 from ir_semantics.graph.words import expand, literal, reshape, take, transpose
 from ir_semantics.tensors.index import size
 from ir_semantics.tensors.terms import input_
-from rewrites.bounds.derivations import flexasr as bounds
-from rewrites.bounds.derivations import norm
 from rewrites.claims.joints.joint import Joint
+from rewrites.claims.theorems import flexasr as bounds
 from rewrites.compiler.codegen.interface import Options
 from rewrites.compiler.codegen.operators import AcceleratorOperator, Program, Regions, require_fit, shapes_of
 from rewrites.mappings.claim import MappingClaim
@@ -291,7 +290,7 @@ LAYER_NORM: Final = AcceleratorOperator(
     attributes=frozenset({"epsilon"}),
     mappings=(claims.LAYER_NORM,),
     code=LayerNorm,
-    programs={claims.LAYER_NORM: Program((norm.LAYER_NORM,), _norm)},
+    programs={claims.LAYER_NORM: Program((bounds.LAYER_NORM,), _norm)},
     unproved="its roots and quotients have no reading as operations on real numbers",
 )
 

@@ -13,8 +13,8 @@ from ir_semantics.graph.operator import Assembly
 from ir_semantics.tensors.index import IndexLike, size
 from ir_semantics.tensors.operators import pad, reshape, transpose
 from ir_semantics.tensors.terms import input_
-from rewrites.bounds.derivations import machines as bounds
 from rewrites.claims.joints.joint import Joint
+from rewrites.claims.theorems import machines as bounds
 from rewrites.compiler.codegen.interface import Options
 from rewrites.compiler.codegen.operators import AcceleratorOperator, Program, Regions, require_fit, shapes_of
 from rewrites.mappings.claim import MappingClaim

@@ -11,9 +11,9 @@ from ir_semantics.graph.words import transpose
 from ir_semantics.tensors.index import size
 from ir_semantics.tensors.operators import fill
 from ir_semantics.tensors.terms import input_
-from rewrites.bounds.derivations import machines as bounds
 from rewrites.bounds.kernel.readings import ANY
 from rewrites.claims.joints.joint import Joint
+from rewrites.claims.theorems import machines as bounds
 from rewrites.compiler.codegen.operators import AcceleratorOperator, Program, Regions, require_fit, shapes_of
 from rewrites.mappings.vta import claims
 from rewrites.mappings.vta.dense import requantise

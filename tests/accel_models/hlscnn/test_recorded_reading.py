@@ -28,8 +28,8 @@ from accel_models.hlscnn.program import parse_program, run
 from ila_lang import Machine
 from ila_lang.mapping import TensorMapping
 from ilaverify.cli import main
-from rewrites.bounds.derivations.machines import OPERATORS
 from rewrites.campaigns.accelerators.hlscnn import CAMPAIGNS
+from rewrites.claims.theorems.machines import OPERATORS
 from rewrites.mappings.hlscnn.convolution import convolution_mapping
 from rewrites.mappings.hlscnn.convolution_8bit import narrow_mapping
 

@@ -8,10 +8,10 @@ import pytest
 
 from ilaverify.catalogue import campaigns, find_campaign
 from ilaverify.cli import main
-from rewrites.bounds.derivations.operators import OPERATORS
 from rewrites.campaigns.campaign import run_campaign
 from rewrites.campaigns.definition import Margin, compare
 from rewrites.campaigns.statistics import Margins, margins_of
+from rewrites.claims.theorems.operators import OPERATORS
 
 IDEAL = np.array([1.0, 2.0, 3.0])
 

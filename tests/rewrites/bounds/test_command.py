@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from rewrites.bounds import __main__ as command
-from rewrites.bounds import document
 from rewrites.bounds.catalogue import LEMMAS
 from rewrites.bounds.lemmas.codes import LEMMAS as CODES
 from rewrites.bounds.lemmas.lemma import Lemma
@@ -46,15 +44,3 @@ def test_bad_names_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
         command.main(["tan"])
     assert stopped.value.code == 64
     assert capsys.readouterr().err.startswith(f"error: NAME must be one of {CODES[0].name}, ")
-
-
-def test_write_renews_the_tables(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    path = tmp_path / "numerics.md"
-    today = document.DOCUMENT.read_text(encoding="utf-8")
-    path.write_text(today.replace("| relu |", "| reru |"), encoding="utf-8")
-    monkeypatch.setattr(command, "DOCUMENT", path)
-    assert command.main(["decode", "--write"]) == 0
-    assert path.read_text(encoding="utf-8") == today
-    capsys.readouterr()

@@ -9,18 +9,19 @@ import numpy as np
 import pytest
 
 from accel_models.flexasr.quantise import Quantised
-from rewrites.bounds import a_priori
 from rewrites.bounds.bound_runs import Data, _both, _drawn, _free, number
-from rewrites.bounds.derivations.calculus import Derivation, Operator
-from rewrites.bounds.derivations.flexasr import LINEAR
-from rewrites.bounds.derivations.machines import CONVOLUTIONS
-from rewrites.bounds.derivations.operators import OPERATORS
+from rewrites.bounds.derivations.calculus import Operator
 from rewrites.bounds.elementwise import Bounded, bound_elements, bound_ranges, evaluate
 from rewrites.bounds.kernel.formula import half_step, inverse_root, power_of_two, symbol
 from rewrites.bounds.kernel.judgements import Rejected, indices_of
 from rewrites.bounds.kernel.readings import LARGEST_AT_0, TINY_AT_0
 from rewrites.bounds.kernel.replay import replay
 from rewrites.campaigns.accelerators.device import quantise_fitting
+from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems.flexasr import LINEAR
+from rewrites.claims.theorems.machines import CONVOLUTIONS
+from rewrites.claims.theorems.operators import OPERATORS
+from tests.rewrites.bounds.derivation import Derivation
 
 IN_STEPS = [n for n, o in OPERATORS.items() if o.steps[-1].law != "growth"]
 

@@ -16,13 +16,14 @@ from reports.binding import binding_problems
 from reports.certificate import certificate_of, certificate_text, parse_certificate
 from rewrites.bounds import bound_runs
 from rewrites.bounds.derivations.calculus import Operator
-from rewrites.bounds.derivations.operators import OPERATORS
+from rewrites.bounds.derivations.names import Written
 from rewrites.bounds.kernel import laws
 from rewrites.bounds.kernel.formula import constant
 from rewrites.bounds.kernel.judgements import Step
 from rewrites.claims.names import bound_name
 from rewrites.claims.registry import entries
 from rewrites.claims.subjects.bounds import BoundSubject
+from rewrites.claims.theorems.operators import OPERATORS
 from rewrites.mappings.flexasr import claims
 from rewrites.targets.flexasr import operators
 from smt_encodings.claims import Status
@@ -167,7 +168,7 @@ def test_data_outside_of_a_bound_are_refused(what: str) -> None:
 def test_a_shift_by_a_negative_number_is_outside_of_a_bound() -> None:
     theorem = OPERATORS["VTA shift"].theorem
     data = bound_runs._drawn(theorem, Random(0), 0)
-    data.words["by"], data.reals["by"] = {(): 0xFFFF}, {(): Fraction(-1)}
+    data.words["by"], data.reals["by"] = {(): 0xFFFF_FFFF}, {(): Fraction(-1)}
     with pytest.raises(ValueError, match=r"^data of a bound: by must be at least 0$"):
         bound_runs.require_data(theorem, data)
 
@@ -199,7 +200,7 @@ def test_a_bound_whose_conditions_no_data_meet_is_not_proved() -> None:
     word = Step("given", names=("y[i]", "fixed", "Y", "0", ""))
     large = replace(word, names=("z[i]", "fixed", "40", "0", ""))
     steps = (word, large, Step("sum", (1, 2)), Step("lemma", (3,), ("sum",)))
-    operator = Operator("never", "", {"Y": ""}, steps, {})
+    operator = Operator("never", "", {"Y": ""}, lambda: Written(steps), {})
     verdict = BoundSubject("bound-never", operator).prove(Discharger())
     assert (verdict.status, verdict.reason) == (Status.UNKNOWN, "no data that were tried meet the conditions")
     assert verdict.claim.size_domain == "Y + 40 < 32"
@@ -208,7 +209,9 @@ def test_a_bound_whose_conditions_no_data_meet_is_not_proved() -> None:
 def test_a_bound_says_how_many_terms_a_sum_has() -> None:
     assert "values of i: I" in subject().claim({}).assumptions
     word = Step("given", names=("y[i]", "fixed", "Y", "e", ""))
-    operator = Operator("sum", "", {"Y": "", "e": ""}, (word, Step("repeated sum", (1,), ("sum",), ("i", "1"))), {})
+    operator = Operator(
+        "sum", "", {"Y": "", "e": ""}, lambda: Written((word, Step("repeated sum", (1,), ("sum",), ("i", "1")))), {}
+    )
     claim = BoundSubject("bound-sum", operator).claim({})
     assert claim.statement == "|eadd over(i, y[i]) - sum(i, y[i])| <= e"
     assert "values of i: 1" in claim.assumptions
@@ -217,7 +220,7 @@ def test_a_bound_says_how_many_terms_a_sum_has() -> None:
 def test_a_law_that_is_wrong_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(laws, "of_rounding", lambda u, e: e)
     steps = OPERATORS[LINEAR].steps
-    operator = replace(OPERATORS[LINEAR], steps=(*steps,))
+    operator = replace(OPERATORS[LINEAR], derivation=lambda: Written(steps))
     verdict = BoundSubject("bound-wrong", operator).prove(Discharger(timeout=5))
     assert verdict.status is Status.UNKNOWN
     assert "round down" in verdict.reason

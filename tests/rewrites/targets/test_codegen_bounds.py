@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ir_semantics import reference
 from ir_semantics.graph import run
 from ir_semantics.graph.build import expansion
-from rewrites.bounds.derivations.operators import OPERATORS
+from rewrites.claims.theorems.operators import OPERATORS
 from rewrites.compiler.codegen import Options
 from rewrites.targets.flexasr.code.pools import POOLS
 from tests.rewrites.targets.nodes import DEVICES, Case, case, normal

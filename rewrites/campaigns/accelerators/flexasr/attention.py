@@ -12,12 +12,12 @@ from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.quantise import Quantised, dequantise
 from ila_lang import Simulator
 from ir_semantics import reference
-from rewrites.bounds import a_priori
-from rewrites.bounds.derivations.norm import ATTENTION
 from rewrites.bounds.elementwise import Bounded, bound_elements
 from rewrites.campaigns.accelerators.device import fitting_bias, quantise_fitting, run_flexasr
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, Skip, Violation, compare
 from rewrites.campaigns.distributions import REAL, draw_real
+from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems.flexasr import ATTENTION
 from rewrites.mappings.flexasr.operations import attention
 
 Reals = NDArray[np.float64]

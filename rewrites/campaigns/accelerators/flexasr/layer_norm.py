@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from accel_models.flexasr.layout import LANES
 from accel_models.flexasr.quantise import Quantised
 from ir_semantics import reference
-from rewrites.bounds import a_priori
-from rewrites.bounds.derivations.norm import LAYER_NORM
 from rewrites.bounds.elementwise import Bounded, bound_elements
 from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare
 from rewrites.campaigns.distributions import REAL, draw_real
+from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems.flexasr import LAYER_NORM
 from rewrites.mappings.flexasr.operations import layer_norm
 
 Reals = NDArray[np.float64]
@@ -50,8 +50,8 @@ def bounded(x: Quantised, gamma: Quantised, beta: Quantised) -> Bounded:
     """The IR's layer normalisation of x [T, F] with the proved bound of FlexASR's error."""
     leaves = {
         "x[v,i]": ("tvi", x.values.reshape(len(x.values), -1, LANES)),
-        "gamma": ("vi", gamma.values.reshape(-1, LANES)),
-        "beta": ("vi", beta.values.reshape(-1, LANES)),
+        "gamma[v,i]": ("vi", gamma.values.reshape(-1, LANES)),
+        "beta[v,i]": ("vi", beta.values.reshape(-1, LANES)),
         "epsilon": ("", np.array(EPSILON)),
     }
     biases = {"b": x.bias, "b_gamma": gamma.bias, "b_beta": beta.bias}

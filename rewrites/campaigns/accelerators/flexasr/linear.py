@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_semantics import reference
-from rewrites.bounds import a_priori
-from rewrites.bounds.derivations.flexasr import LINEAR
 from rewrites.bounds.elementwise import bound_elements
 from rewrites.campaigns.accelerators.device import fitting_bias, quantise_fitting, run_flexasr
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare
 from rewrites.campaigns.distributions import HEAVY, NORMAL, UNIFORM, draw_real
+from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems.flexasr import LINEAR
 from rewrites.mappings.flexasr.operations import linear
 
 Reals = NDArray[np.float64]

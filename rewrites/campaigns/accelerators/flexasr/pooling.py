@@ -10,12 +10,12 @@ import numpy as np
 
 from accel_models.flexasr.quantise import quantise
 from ir_semantics.reference import pool_over_time
-from rewrites.bounds import a_priori
-from rewrites.bounds.derivations.flexasr import POOLINGS
 from rewrites.bounds.elementwise import bound_elements
 from rewrites.campaigns.accelerators.device import run_flexasr
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare, first_violation
 from rewrites.campaigns.distributions import REAL, draw_real
+from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems.flexasr import POOLINGS
 from rewrites.mappings.flexasr.operations import pool
 
 PARAMETERS = {"timesteps": range(2, 65, 2), "vectors": range(1, 9)}

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.quantise import Quantised
 from ir_semantics import reference
-from rewrites.bounds import a_priori
-from rewrites.bounds.derivations.flexasr import STEPS
 from rewrites.bounds.elementwise import Bounded, Given, bound_elements
 from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare, first_violation
 from rewrites.campaigns.distributions import NORMAL, UNIFORM, draw_real
+from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems.flexasr import STEPS
 from rewrites.mappings.flexasr.operations import recurrent
 
 Reals = NDArray[np.float64]
@@ -38,9 +38,9 @@ class Cell:
 
 
 CELLS = {
-    "rnn": Cell("rnn", ("",), reference.rnn),
-    "gru": Cell("gru", ("r", "z", ""), reference.gru),
-    "lstm": Cell("lstm", ("i", "f", "", "o"), lambda *args: reference.lstm(*args)[0]),
+    "rnn": Cell("rnn", ("h",), reference.rnn),
+    "gru": Cell("gru", ("r", "z", "n"), reference.gru),
+    "lstm": Cell("lstm", ("i", "f", "g", "o"), lambda *args: reference.lstm(*args)[0]),
 }
 
 

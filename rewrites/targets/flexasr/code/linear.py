@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from accel_models.flexasr.layout import LANES, LARGE_VECTORS
 from accel_models.flexasr.quantise import BIASES, dequantise, largest
 from ir_semantics.graph import Node, TensorType
-from rewrites.bounds import a_priori
+from rewrites.claims.theorems import a_priori
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, unscale
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors

@@ -19,7 +19,7 @@ from accel_models.flexasr.layout import LANES, LARGE_VECTORS
 from accel_models.flexasr.quantise import dequantise
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
-from rewrites.bounds import a_priori
+from rewrites.claims.theorems import a_priori
 from rewrites.compiler.codegen.bounding import bounds_of, operand_error
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, unscale
 from rewrites.compiler.codegen.interface import (

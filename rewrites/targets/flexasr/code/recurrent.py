@@ -20,7 +20,8 @@ from accel_models.flexasr.layout import LANES, LARGE_VECTORS
 from accel_models.flexasr.quantise import dequantise
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
-from rewrites.bounds import a_priori
+from rewrites.bounds.elementwise import FLOAT_ERROR
+from rewrites.claims.theorems import a_priori
 from rewrites.compiler.codegen.bounding import bounds_of, condition_text, operand_error, row_sum
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, rounded_up
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
@@ -196,8 +197,8 @@ def recurrent_change(kind: str, executed: Executed) -> float:
     u = row_sum(rounded["u"])
     hidden, cells = _exact(kind, [given[name] for name in ("x", "w", "u", "b", "d")])
     before = np.vstack([np.zeros((1, hidden.shape[1])), hidden[:-1]])
-    largest_cell = greatest(cells) + a_priori.FLOAT_ERROR
-    largest_sum = greatest(before @ given["u"].T + given["d"]) + a_priori.FLOAT_ERROR
+    largest_cell = greatest(cells) + FLOAT_ERROR
+    largest_sum = greatest(before @ given["u"].T + given["d"]) + FLOAT_ERROR
     e = cell = 0.0
     for _ in range(len(hidden)):
         p = u * e + r

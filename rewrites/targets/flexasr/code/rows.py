@@ -19,8 +19,8 @@ from accel_models.flexasr.layout import LANES, LARGE_VECTORS, SMALL_VECTORS
 from accel_models.flexasr.quantise import dequantise, largest
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
-from rewrites.bounds import a_priori
 from rewrites.bounds.kernel.constants import LEAST_RADICAND
+from rewrites.claims.theorems import a_priori
 from rewrites.compiler.codegen.bounding import bounds_of, operand_error
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, rounded_up, unscale
 from rewrites.compiler.codegen.interface import (

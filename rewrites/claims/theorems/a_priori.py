@@ -16,20 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_models.flexasr.quantise import Quantised
+from rewrites.bounds.derivations.calculus import Bound
+from rewrites.bounds.elementwise import FLOAT_ERROR
 
-from .derivations.calculus import Bound
-from .derivations.flexasr import LINEAR, POOLINGS
-from .derivations.machines import CONVOLUTIONS
-from .derivations.norm import ATTENTION, LAYER_NORM
-from .derivations.recurrence import over_time
+from .flexasr import ATTENTION, LAYER_NORM, LINEAR, POOLINGS
+from .machines import CONVOLUTIONS
+from .recurrence import over_time
 
 Reals = NDArray[np.float64]
-
-FLOAT_ERROR = 2.0**-34
-"""Above any error of a float64 reference here: under 2^12 operations of relative error 2^-53 on numbers below 2^6.
-
-It is part of the functions' errors.  Sums of products of codes need none: they are exact in float64.
-"""
 
 
 def _largest(values: Reals) -> float:

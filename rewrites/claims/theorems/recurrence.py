@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from .calculus import Bound, evaluate
+from rewrites.bounds.derivations.calculus import Bound, evaluate
+
 from .flexasr import STEPS
 
 _ROUNDING = Fraction(1, 1 << 40)

@@ -7,18 +7,18 @@ from fractions import Fraction
 from pathlib import Path
 
 from ila_lang.text.portable import digest
+from rewrites.bounds.catalogue import LEMMAS
+from rewrites.bounds.derivations.calculus import Operator
+from rewrites.bounds.kernel.formula import number_text
+from rewrites.bounds.kernel.judgements import text_of
+from rewrites.bounds.kernel.laws import AXIOMS
+from rewrites.bounds.lemmas.real_rules import RULES
 
-from .catalogue import LEMMAS
-from .derivations.calculus import Operator
-from .derivations.flexasr import STEPS
-from .derivations.operators import OPERATORS
-from .derivations.recurrence import over_time
-from .kernel.formula import number_text
-from .kernel.judgements import text_of
-from .kernel.laws import AXIOMS
-from .lemmas.real_rules import RULES
+from .flexasr import STEPS
+from .operators import OPERATORS
+from .recurrence import over_time
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "numerics.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "numerics.md"
 _SHORT = 110
 _STEPS = 6
 
@@ -102,7 +102,7 @@ PARTS: Mapping[str, Callable[[], list[str]]] = {
 def updated(document: str) -> str:
     """The document with all generated parts renewed; raises ValueError where one has no place."""
     for name, lines in PARTS.items():
-        begin, end = f"<!-- {name}: written by python -m rewrites.bounds --write -->", f"<!-- end of {name} -->"
+        begin, end = f"<!-- {name}: written by python -m rewrites.claims.theorems -->", f"<!-- end of {name} -->"
         head, opened, rest = document.partition(begin)
         _, closed, tail = rest.partition(end)
         if not opened or not closed:
