@@ -75,7 +75,8 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	exit 1
 	@echo "Installing ilaverify into $(VENV)"
 	@$(PIP_INSTALL) setuptools
-	@$(PIP_INSTALL) --no-build-isolation --editable .
+	@$(PIP_INSTALL) --no-build-isolation --only-binary llvmlite --editable '.[native]' 2>/dev/null || \
+	  $(PIP_INSTALL) --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/installed-compare: $(VENV)/installed

@@ -5,7 +5,6 @@ scalar interpreter that gives them meaning.  This package trusts only Python and
 and imports no solver.  All other packages interpret what is written here.
 """
 
-from .arrays.vectorise import run_vectorised
 from .interpreter.compile import Memory, compile_function, compile_kernel, compile_terms
 from .interpreter.flatten import child_differs, child_ila, run_child
 from .interpreter.machine import CommandError, Machine, run_fragment
@@ -17,8 +16,9 @@ from .language.function import inline, inline_all, primitive, uninterpreted
 from .language.kernel import Command, ExtentError, For, Kernel, Let, Load, Statement, Store, walk
 from .language.model import Ila, Instruction
 from .language.sorts import BOOL, BoolSort, BvSort, MemSort, Sort, bv, mem
+from .native.arrays import ArrayMemory, run_on_arrays
 from .packages import require_packages
-from .streams.simulator import ArrayMemory, CommandStream, Simulator
+from .streams.simulator import CommandStream, Simulator
 from .text.listing import show_expr, show_ila, show_kernel, show_statements
 from .text.portable import canonical_text, digest, fragment_to_json, function_to_json, ila_to_json, kernel_to_json
 from .text.portable_read import PortableError, fragment_from_json, function_from_json, ila_from_json, kernel_from_json
@@ -83,7 +83,7 @@ __all__ = [
     "resize",
     "run_child",
     "run_fragment",
-    "run_vectorised",
+    "run_on_arrays",
     "show_expr",
     "show_ila",
     "show_kernel",

@@ -7,6 +7,8 @@ many more of them, at random.
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -16,6 +18,14 @@ from pysmt.environment import pop_env, push_env
 settings.register_profile("deterministic", derandomize=True, deadline=None)
 settings.register_profile("thorough", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "deterministic"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Native code that tests make is kept for the session, of all workers, and nothing in the user's cache."""
+    if not hasattr(config, "workerinput"):
+        directory = tempfile.mkdtemp()
+        config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
+        os.environ["XDG_CACHE_HOME"] = directory
 
 
 @pytest.fixture(autouse=True)

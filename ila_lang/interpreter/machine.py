@@ -244,11 +244,8 @@ def run_fragment(
     """
     machine = machine or Machine(fragment.ila)
     external = fragment.program.external_variables()
-    missing = [p for p in fragment.parameters if p not in sizes]
-    missing += [t for t in fragment.tensors if t in external and t not in tensors]
-    if missing:
-        raise ValueError(f"Fragment {fragment.name} must be given {', '.join(missing)}")
-    _check_sizes(fragment, sizes)
+    require_arguments(fragment, sizes, tensors)
+    check_sizes(fragment, sizes)
     _check_tensors(fragment, tensors)
 
     def issue(inputs: Mapping[str, int], note: str) -> None:
@@ -267,7 +264,17 @@ def run_fragment(
     return machine
 
 
-def _check_sizes(fragment: Fragment, sizes: Mapping[str, int]) -> None:
+def require_arguments(fragment: Fragment, sizes: Mapping[str, int], tensors: Mapping[str, object]) -> None:
+    """Raises ValueError where a size, or a host tensor that the program uses, is missing."""
+    external = fragment.program.external_variables()
+    missing = [p for p in fragment.parameters if p not in sizes]
+    missing += [t for t in fragment.tensors if t in external and t not in tensors]
+    if missing:
+        raise ValueError(f"Fragment {fragment.name} must be given {', '.join(missing)}")
+
+
+def check_sizes(fragment: Fragment, sizes: Mapping[str, int]) -> None:
+    """Raises ValueError or TypeError for what is no size of a fragment, or no number of its width."""
     for name, value in sizes.items():
         if name not in fragment.parameters:
             known = ", ".join(fragment.parameters) or "none"

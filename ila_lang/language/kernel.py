@@ -1,7 +1,7 @@
 """Kernels: structured bodies of multi-step operations.
 
 A kernel is a list of statements: counted loops, loads, stores, local registers and (in program fragments)
-commands to a device.  From this one text come the scalar interpreter, the vectorised reference, the unrolled
+commands to a device.  From this one text come the scalar interpreter, native code, the unrolled
 BMC terms, the Horn clauses, and the flat child-ILA.
 
 A loop runs its body ``extent`` times with its counter at 0, 1, ..., ``extent`` - 1.  The extent is read when the

@@ -46,6 +46,9 @@ SCALAR: dict[str, str] = {
     "sext": "((({0} ^ {s}) - {s}) & {rm})",
 }
 
+WIDEST = 62
+"""The widest number in an array of int64 on which the operators of :data:`VECTOR` are right."""
+
 VECTOR: dict[str, str] = SCALAR | {
     "not": "np.logical_not({0})",
     "and": "np.logical_and({0}, {1})",

@@ -1,1 +1,1 @@
-"""The simulator: a device that takes streams of commands, and runs its kernels on arrays."""
+"""The simulator: a device that takes streams of commands, as native code."""

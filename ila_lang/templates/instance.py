@@ -190,8 +190,8 @@ def run_columns(template: Template, simulator: Simulator, columns: Mapping[str, 
             f"Program {template.fragment} must run on {template.device}, not {name}; give it that device"
         )
     for state, value in template.idle.items():
-        words = simulator.memories[state].words if state in simulator.memories else simulator.values[state]
-        if not np.all(words == value):
+        memory = simulator.memories.get(state)
+        if not (memory.are(value).all() if memory is not None else simulator.values[state] == value):
             raise InstanceError(
                 f"State {state} of {name} must hold {value} when program {template.fragment} starts; use a new device"
             )

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ila_lang.arrays.values import WIDEST
 from ila_lang.interpreter.compile import compile_terms
 from ila_lang.language.build import const
 from ila_lang.language.expr import Expr, postorder, substitute, variables_of
 from ila_lang.language.fragment import Fragment
 from ila_lang.language.kernel import Command, For, Let, Load, Statement, Store
+from ila_lang.language.ops import WIDEST
 from ila_lang.language.sorts import BOOL, BvSort, MemSort
 
 MOST_ITERATIONS = 1 << 22

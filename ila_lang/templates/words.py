@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ila_lang.arrays.values import WIDEST
 from ila_lang.language.build import true
 from ila_lang.language.expr import Expr, postorder
 from ila_lang.language.fragment import Fragment
+from ila_lang.language.ops import WIDEST
 from ila_lang.language.sorts import BOOL, BvSort, MemSort
 
 from .sites import Site, evaluate, refuse

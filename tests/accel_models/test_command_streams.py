@@ -20,7 +20,7 @@ from accel_models.flexasr.model import flexasr
 from accel_models.vta.isa import encode
 from accel_models.vta.model import vta
 from ila_lang import CommandError, CommandStream, Ila, Machine
-from tests.accel_models.test_fast_simulation import RANDOMS, Pair, vta_instruction
+from tests.accel_models.test_fast_simulation import RANDOMS, Pair, always_native, vta_instruction  # noqa: F401
 
 PE_BUFFERS = [PeRegion.WEIGHT, PeRegion.INPUT, PeRegion.ACT_BUFFER]
 

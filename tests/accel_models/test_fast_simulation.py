@@ -43,6 +43,15 @@ from accel_models.vta.isa import (
 from accel_models.vta.model import vta
 from accel_models.vta.options import HLS, VtaOptions
 from ila_lang import CommandError, Ila, Machine, MemSort, Simulator
+from ila_lang.native import code, session
+
+
+@pytest.fixture(autouse=True)
+def always_native(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing here is too short to be compiled."""
+    monkeypatch.setattr(code, "TRIED", 0)
+    monkeypatch.setattr(session, "LONG", 0)
+
 
 #: A session makes too many choices to be drawn one by one.
 RANDOMS = st.integers(0, 1 << 32).map(Random)
@@ -65,7 +74,6 @@ class Pair:
         self.slow.memories[name].update(enumerate(words.tolist(), first))
         memory = self.fast.memories[name]
         memory.words[first : first + len(words)] = words
-        memory.touch()
 
     def randomise(self, random: Random, sizes: Mapping[str, int]) -> None:
         """Random words in the first places of each memory, in one of several distributions."""

@@ -14,10 +14,7 @@ from accel_models.hlscnn.model import hlscnn
 from accel_models.hlscnn.options import MASTER
 from accel_models.vta.model import vta
 from accel_models.vta.options import PRESETS
-from ila_lang import Expr, Function, Ila, const, var
-from ila_lang.arrays.lowering import lower
-from ila_lang.arrays.products import factors
-from ila_lang.arrays.ranges import Form
+from ila_lang import Expr, Function, Ila, Kernel, const, mem, run_on_arrays, var
 from ila_lang.interpreter.compile import compile_function
 from ila_lang.language.expr import postorder
 from ila_lang.language.kernel import terms, walk
@@ -64,60 +61,19 @@ def arguments_of(name: str, widths: list[int]) -> Any:
 
 @pytest.mark.parametrize("name", sorted(PRIMITIVES))
 def test_primitives_on_arrays(name: str) -> None:
-    """On all arguments where there are at most 2^16 of them, else on many; and as factors where these exist."""
+    """On all arguments where there are at most 2^16 of them, else on many: as NumPy's and as native code."""
     function = PRIMITIVES[name]
     widths = [p.width for p in function.params]
     grids = arguments_of(name, widths)
     scalar, vector = compile_function(function), compile_function(function, vector=True)
     expected = np.array([scalar(*arguments) for arguments in zip(*grids.tolist(), strict=True)])
     assert (np.broadcast_to(vector(*grids), expected.shape) == expected).all()
-    if len(widths) == 2:
-        # the same on a grid, where each argument has an axis of its own
-        some = [np.unique(grid)[-40:] for grid in grids]
-        values = vector(some[0].reshape(-1, 1), some[1].reshape(1, -1))
-        assert values.tolist() == [[scalar(a, b) for b in some[1].tolist()] for a in some[0].tolist()]
-        found = factors(function)
-        if found is not None:
-            sign = 1 << function.body.width - 1  # type: ignore[union-attr]
-            product = found[0][grids[0]] * found[1][grids[1]]
-            assert (product == (expected ^ sign) - sign).all()
-
-
-@pytest.mark.parametrize("name", sorted(PRIMITIVES))
-def test_primitives_with_few_and_narrow_operations(name: str) -> None:
-    """As recorded runs compute them: on words of a memory, on signed integers, and with parameters that are known."""
-    function = PRIMITIVES[name]
-    assert function.body is not None
-    widths = [p.width for p in function.params]
-    grids = arguments_of(name, widths)[:, ::7]
-    scalar = compile_function(function)
-    for known in (0, 1, 2):
-        # the last parameters are often configuration
-        grid = grids.copy()
-        for row in grid[len(widths) - known :] if known else ():
-            row[:] = row[len(name) % len(row)]
-        expected = [scalar(*arguments) for arguments in zip(*grid.tolist(), strict=True)]
-        arguments: list[Expr] = []
-        forms: list[tuple[str, Form]] = []
-        arrays = []
-        for i, (width, row) in enumerate(zip(widths, grid, strict=True)):
-            if i >= len(widths) - known:
-                arguments.append(const(int(row[0]), width))
-                continue
-            arguments.append(var(f"a{i}", function.params[i].sort))
-            sign, bits = 1 << width - 1, 32 if width <= 32 else 64
-            raw = (i + known) % 2 == 0
-            forms.append((f"a{i}", Form(64, 0, 2 * sign - 1, True) if raw else Form(bits, -sign, sign - 1)))
-            arrays.append(row if raw else ((row ^ sign) - sign).astype(f"int{bits}"))
-        if not arrays:
-            continue
-        for many in (False, True):
-            lowered = lower(function(*arguments), tuple(forms), True, many)
-            found = np.broadcast_to(lowered.function(*arrays), len(expected))
-            assert found.tolist() == expected, (known, many)
-
-
-def test_which_primitives_are_products() -> None:
-    """Sums of these become matrix products; a number of AdaptivFloat is a product of its code's and its bias's."""
-    found = {name for name, function in PRIMITIVES.items() if factors(function) is not None}
-    assert found == {"adpfloat_mul", "adpfloat_to_fixed", "multiply"}
+    size = len(expected)
+    bits = (size - 1).bit_length()
+    kernel = Kernel("every")
+    with kernel.loop("i", const(size, bits + 1)) as i:
+        given = [kernel.load(f"x{n}", var(f"m{n}", mem(bits, w)), i[bits - 1 : 0]) for n, w in enumerate(widths)]
+        kernel.store(var("out", mem(bits, function.result.width)), i[bits - 1 : 0], function(*given))  # type: ignore[union-attr]
+    arrays = {f"m{n}": grid.copy() for n, grid in enumerate(grids)} | {"out": np.zeros(size, np.int64)}
+    run_on_arrays(kernel, {}, arrays)
+    assert (arrays["out"] == expected).all()

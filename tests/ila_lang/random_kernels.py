@@ -1,4 +1,4 @@
-"""Random kernels that are hard for runs on arrays, and random machines to run them on.
+"""Random kernels that are hard for simulators, and random machines to run them on.
 
 They have what :func:`tests.ila_lang.oracle.kernels` does not: sums of products of extended operands and of tables,
 several stored memories (one of them small, so that words are used again), memories that steer, blocks under several
@@ -15,8 +15,8 @@ import numpy as np
 
 import ila_lang as il
 from ila_lang import BOOL, Expr, Kernel, bv, const, ite, mem, resize, var
-from ila_lang.arrays.vectorise import plan_of
 from ila_lang.language.expr import free_variables
+from tests.ila_lang.native.levels import wrong_levels
 from tests.ila_lang.oracle import run_kernel
 
 BYTE = bv(8)
@@ -292,10 +292,7 @@ def first_difference(kernel: Kernel, random: Random, runs: int, walk: bool = Fal
     """
     used = {n: v for n, v in kernel.external_variables().items() if n in MEMORIES}
     fast = {n: random_words(random, n).astype(np.uint8 if SHAPES[n][1] <= 8 else np.int64) for n in used}
-    versions = {n: i for i, n in enumerate(used)}
     values = [random_scalars(random), random_scalars(random)]
-    points = random.choice([2, 64, 1 << 19, 1 << 19, 1 << 19])
-    plan = plan_of(kernel)
     reference = il.compile_kernel(kernel)
     contents = {n: [random_words(random, n) for _ in range(2)] for n in used}
     for run in range(runs):
@@ -303,21 +300,19 @@ def first_difference(kernel: Kernel, random: Random, runs: int, walk: bool = Fal
         for name in used:
             if random.random() < 0.3:
                 fast[name][:] = random.choice(contents[name])
-                versions[name] = 100 * run + len(versions) + 7 * sorted(used).index(name)
         before = {n: dict(enumerate(a.tolist())) for n, a in fast.items()}
+        old = {n: dict(words) for n, words in before.items()}
         if walk:
             run_kernel(kernel, given, before)
         else:
             reference(given, before, None)
-        plan.run(given, fast, versions, points)
-        for name in plan.flow.stored:
-            versions[name] = 100_000 + 100 * run + sorted(used).index(name)
+        il.run_on_arrays(kernel, given, fast)
         for name, array in fast.items():
             for address, word in enumerate(array.tolist()):
                 if before[name][address] != word:
-                    return (
-                        f"run {run}: {name}[{address}] = {word}, not {before[name][address]}; {given}, {points} points"
-                    )
+                    expected = {n: [words[a] for a in range(len(words))] for n, words in before.items()}
+                    levels = "\n".join(wrong_levels(kernel, given, old, expected))
+                    return f"run {run}: {name}[{address}] = {word}, not {before[name][address]}; {given}\n{levels}"
     return ""
 
 

@@ -14,7 +14,7 @@ from accel_models.flexasr.functions import inv_sqrt
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.numerics import encode, value_of
 from accel_models.flexasr.options import RECORDED_SIMULATOR, FlexAsrOptions
-from ila_lang import Machine, bv, child_differs, compile_function, compile_terms, run_vectorised, var
+from ila_lang import Machine, bv, child_differs, compile_function, compile_terms, run_on_arrays, var
 from tests.accel_models.flexasr.port import LARGE, SMALL, read, recorded, replay, write
 
 PROGRAMS = recorded("layer_norm")
@@ -204,7 +204,7 @@ def test_flat_and_vectorised_forms_agree(timesteps: int, vectors: int) -> None:
     machine.values.update(values)
     for name, words in contents.items():
         machine.memories[name].update(words)
-    run_vectorised(ila.kernels["layer_norm"], machine.values, arrays)
+    run_on_arrays(ila.kernels["layer_norm"], machine.values, arrays)
     machine.step(inputs)
     large = machine.memories["gb_core_large_buffer"]
     assert [large[a] for a in range(16384)] == arrays["gb_core_large_buffer"][:16384].tolist()

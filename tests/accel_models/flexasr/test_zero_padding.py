@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from accel_models.flexasr.config import pack_large_manager, pack_unit
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.options import RECORDED_SIMULATOR, FlexAsrOptions
-from ila_lang import Machine, child_differs, run_vectorised
+from ila_lang import Machine, child_differs, run_on_arrays
 from tests.accel_models.flexasr.port import recorded, replay, write
 
 PROGRAMS = recorded("zero_padding")
@@ -125,7 +125,7 @@ def test_flat_and_vectorised_forms_agree(options: FlexAsrOptions | None) -> None
     machine = Machine(ila)
     machine.values.update(values)
     machine.memories[BUFFER].default = 1
-    run_vectorised(ila.kernels["zero_padding"], machine.values, {BUFFER: array})
+    run_on_arrays(ila.kernels["zero_padding"], machine.values, {BUFFER: array})
     machine.step(inputs)
     words = machine.memories[BUFFER]
     assert [words[a] for a in range(4096)] == array[:4096].tolist()

@@ -399,7 +399,7 @@ def test_a_run_on_arrays_is_of_the_kernel_as_it_is_now() -> None:
     kernel, memory = Kernel("k"), var("m", mem(2, 8))
     kernel.store(memory, 0, 1)
     words = np.zeros(4, np.int64)
-    il.run_vectorised(kernel, {}, {"m": words})
+    il.run_on_arrays(kernel, {}, {"m": words})
     kernel.store(memory, 1, 2)
-    il.run_vectorised(kernel, {}, {"m": words})
+    il.run_on_arrays(kernel, {}, {"m": words})
     assert words.tolist() == [1, 2, 0, 0]

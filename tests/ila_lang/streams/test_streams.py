@@ -1,43 +1,22 @@
-"""Streams of commands: decoding from a table, whole rows of words, and instructions in bulk."""
+"""Streams of commands: decoding, whole rows of words, and what commands do to each other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ila_lang import BOOL, CommandStream, Expr, Ila, Simulator, all_of, bv, compile_terms, concat, const, ite, var
-from ila_lang.streams import decoding
-from ila_lang.streams.decoding import DecodeTable, selection
-from ila_lang.streams.rows import row_load, row_store
-from tests.ila_lang.arrays.test_fast_simulation import same_as_steps
+from ila_lang import BOOL, CommandStream, Expr, Ila, Simulator, all_of, bv, concat, const, ite, var
+from tests.ila_lang.native.test_native_kernels import same_as_steps
 
 RANDOMS = st.integers(0, 1 << 32).map(Random)
 
 # -- decoding -----------------------------------------------------------------------------------------------
 
 ADDRESS, KIND, WRITE, READ = var("address", bv(32)), var("kind", bv(3)), var("write", BOOL), var("read", BOOL)
-
-
-def condition(random: Random, depth: int) -> Expr:
-    """What a decode may be: comparisons of parts of the inputs with constants, and Boolean operators."""
-    if depth == 0:
-        high = random.choice([31, 23, 15, 7, 3])
-        low = random.choice([0, 0, 2, 4]) if high > 4 else 0
-        part = random.choice([ADDRESS[high:low], ADDRESS[high:low] % 7, KIND, ADDRESS, ADDRESS - 0x4000])
-        value = const(random.choice([0, 1, 2, 3, 5, 7, (1 << part.width) - 1, 0x4000]) % (1 << part.width), part.width)
-        tests: list[Callable[[], Expr]] = [
-            lambda: part == value, lambda: part < value, lambda: part <= value, lambda: value < part,
-            lambda: value <= part, lambda: part != value, lambda: WRITE, lambda: READ,
-        ]  # fmt: skip
-        return random.choice(tests)()
-    a, b = condition(random, depth - 1), condition(random, depth - 1)
-    return random.choice([a & b, a & b, a | b, ~a, a ^ b, ite(a, b, ~b), a == b])
 
 
 def columns(random: Random, size: int) -> dict[str, Any]:
@@ -49,36 +28,12 @@ def columns(random: Random, size: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
-@given(RANDOMS)
-def test_decode_tables(random: Random) -> None:
-    """The table selects what the decodes themselves select, also where a column has no value of its input."""
-    terms = [condition(random, random.randint(0, 3)) for _ in range(random.randint(2, 7))]
-    numbers = np.array(random.sample(range(20), len(terms) - 2), np.int64)
-    parameters = [ADDRESS, KIND, WRITE, READ]
-    function = compile_terms(parameters, terms, vector=True)
-    try:
-        table = DecodeTable(terms, numbers)
-    except ValueError as error:
-        assert str(error).startswith("Decodes must not tell more than")
-        return
-    given_columns = columns(random, 80)
-    if random.random() < 0.3:
-        given_columns["kind"][random.randrange(80)] = random.choice([8, 200, -1])
-    if random.random() < 0.3:
-        given_columns["address"][random.randrange(80)] = random.choice([1 << 32, -1, 1 << 40])
-    found = table.select(given_columns, 80)
-    expected = selection(function(*(given_columns[p.name] for p in parameters)), 80, numbers)
-    assert found.tolist() == expected.tolist()
-
-
 @pytest.mark.parametrize(
     "term",
     [ADDRESS[2:0] == KIND, ADDRESS.slt(5), ite(WRITE, ADDRESS, ~ADDRESS) == 3, WRITE & (ADDRESS + KIND.zext(32) == 1)],
     ids=["two inputs", "signed", "a flag inside", "a sum"],
 )
-def test_what_a_table_cannot_tell(term: Expr) -> None:
-    """Such decodes are evaluated one by one, or get a table over what is compared: the answer is the same."""
+def test_decodes_of_any_form(term: Expr) -> None:
     ila = Ila("a")
     for variable in (ADDRESS, KIND, WRITE):
         ila.input(variable.name, variable.sort)
@@ -90,14 +45,6 @@ def test_what_a_table_cannot_tell(term: Expr) -> None:
         stream = columns(random, 30)
         del stream["read"]
         assert not same_as_steps(ila, stream)
-
-
-def test_too_many_classes_are_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    terms = [KIND == 1, ADDRESS == 5]
-    assert DecodeTable([WRITE, READ, *terms], np.array([0, 1])).table.size == 2 * 2 * 3 * 3
-    monkeypatch.setattr(decoding, "MOST_CLASSES", 35)
-    with pytest.raises(ValueError, match=r"^Decodes must not tell more than 35 classes of commands, not 36$"):
-        DecodeTable([WRITE, READ, *terms], np.array([0, 1]))
 
 
 # -- rows ---------------------------------------------------------------------------------------------------
@@ -127,10 +74,6 @@ FORMS = [(8, 8), (8, 16), (16, 4), (16, 8), (32, 2), (32, 4)]
 def test_rows(width: int, lanes: int, step: int) -> None:
     """Rows that rise, fall, leave gaps and come twice, in long and short runs."""
     ila = device(width, lanes, list(range(lanes)), step)
-    store, load = ila.instructions["store"].updates["memory"], ila.instructions["load"].updates["out"]
-    assert (row := row_store(store, "memory")) is not None
-    assert (row.lanes, row.size, row.wide) == (lanes, width // 8, "data")
-    assert row_load(load) is not None
     random = np.random.default_rng(step)
     for at in (range(16), [5], [3, 3], [7, 2, 9, 2], range(15, 0, -1), [0, 1, 2, 3, 4, 5, 8]):
         size = len(at)
@@ -144,35 +87,12 @@ def test_rows(width: int, lanes: int, step: int) -> None:
 
 
 @pytest.mark.parametrize(("width", "lanes"), FORMS)
-def test_lanes_in_another_order_are_no_rows(width: int, lanes: int) -> None:
+def test_lanes_in_another_order(width: int, lanes: int) -> None:
     for order in (list(reversed(range(lanes))), [0, *range(lanes - 1)]):
         ila = device(width, lanes, order)
-        assert row_store(ila.instructions["store"].updates["memory"], "memory") is None
-        assert row_load(ila.instructions["load"].updates["out"]) is None
         rows = np.arange(9 * width * lanes // 8, dtype=np.uint8).reshape(9, -1)
         stream = {"kind": np.array([0] * 6 + [1] * 3), "at": np.arange(9) % 6, "data": rows}
         assert not same_as_steps(ila, stream)
-
-
-def test_what_is_no_row() -> None:
-    """A guard, an address that is no base and a constant, another memory, a part of the input."""
-    ila = Ila("a")
-    at, data, flag = ila.input("at", 8), ila.input("data", 64), ila.input("flag", BOOL)
-    memory, other = ila.memory("memory", 8, 8, 0), ila.memory("other", 8, 8, 0)
-
-    def stored(base: Expr, places: list[Expr], count: int = 8) -> Expr:
-        for lane in range(count):
-            base = base.store(places[lane], data[8 * lane + 7 : 8 * lane])
-        return base
-
-    whole = [concat(at[4:0], const(lane, 3)) for lane in range(8)]
-    assert row_store(stored(memory, whole), "memory") is not None
-    assert row_store(stored(other, whole), "memory") is None
-    assert row_store(ite(flag, stored(memory, whole), memory), "memory") is None
-    assert row_store(stored(memory, [at + lane for lane in range(8)]), "memory") is None
-    assert row_store(stored(memory, whole, 4), "memory") is None
-    assert row_store(stored(memory, [*whole[:7], whole[6]]), "memory") is None
-    assert row_store(stored(memory, [*whole[:7], concat(at[7:3], const(7, 3))]), "memory") is None
 
 
 def test_an_instruction_that_loads_what_it_stores() -> None:

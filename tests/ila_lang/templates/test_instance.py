@@ -67,6 +67,19 @@ def interpreted(fragment: Fragment, sizes: dict[str, int], tensors: Tensors) -> 
     return commands, host
 
 
+def same_natively(fragment: Fragment, sizes: dict[str, int], tensors: Tensors, host: Any, simulator: Simulator) -> None:
+    """Runs the fragment as native code on arrays that are just long enough; ``host`` is what is expected of them."""
+    simulator.values.update(fragment.idle)
+    arrays: Tensors = {}
+    for name, memory in host.items():
+        given = tensors.get(name, np.zeros(0, np.uint8))
+        arrays[name] = np.zeros(max([len(given), *(address + 1 for address in memory)]), np.int64)
+        arrays[name][: len(given)] = given
+    simulator.run_fragment(fragment, sizes, arrays)
+    for name, memory in host.items():
+        assert arrays[name].tolist() == [memory[address] for address in range(len(arrays[name]))]
+
+
 def computed_by_ir(mapping: TensorMapping, sizes: dict[str, int], tensors: Tensors) -> list[int]:
     machine = Machine(mapping.ir.ila)
     for device, ir in mapping.inputs:
@@ -86,6 +99,7 @@ def check(mapping: TensorMapping, sizes: dict[str, int], seed: int, *, true_clai
     # one device for all programs: they start from whatever the one before has left
     simulator = SIMULATORS.setdefault(mapping.device.ila, Simulator(mapping.device.ila))
     outputs = run_template(template, simulator, tensors)
+    same_natively(mapping.device, sizes, tensors, host, simulator)
     written = mapping.output[0]
     assert outputs.keys() == {written}
     assert dict(enumerate(outputs[written].tolist())) == dict(host[written])
@@ -126,6 +140,18 @@ def test_programs_that_send_what_they_read_have_no_template(name: str) -> None:
     message = "must send only what is known before the program runs, not an element of host_[a-z]+ after a store to it"
     with pytest.raises(InstanceError, match=message):
         Template.of(mapping.device, mapping.sizes_for(shapes_of(name)[0]))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, claim in mappings().items() if claim.shape is None and sends_what_it_read(name)]
+)
+def test_programs_that_send_what_they_read_are_native_code(name: str) -> None:
+    mapping = find_mapping(name)
+    sizes = mapping.sizes_for(shapes_of(name)[0])
+    rng = np.random.default_rng(1)
+    tensors = {n: rng.integers(0, 256, 1 << 12, np.uint8) for n, _ in mapping.inputs}
+    _, host = interpreted(mapping.device, sizes, tensors)
+    same_natively(mapping.device, sizes, tensors, host, Simulator(mapping.device.ila))
 
 
 @pytest.mark.slow
@@ -190,6 +216,7 @@ def same_as_interpreter(toy: Fragment, sizes: dict[str, int], seed: int = 0) -> 
         assert {name: dict(enumerate(codes.tolist())) for name, codes in outputs.items()} == {
             name: dict(host[name]) for name in outputs
         }
+    same_natively(toy, sizes, tensors, host, Simulator(toy.ila))
     return template
 
 

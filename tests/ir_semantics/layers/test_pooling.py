@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accel_models.flexasr.numerics import value_of
-from ila_lang import Ila, Machine, run_vectorised
+from ila_lang import Ila, Machine, run_on_arrays
 from ir_semantics.layers.pooling import POOL_CODES
 from rewrites.mappings.flexasr.pooling import ir_model
 
@@ -27,7 +27,7 @@ def pool2d_reference(
     values = {"height": height, "width": width, "pool_y": pool_y, "pool_x": pool_x}
     values |= {"stride_y": stride_y, "stride_x": stride_x}
     memories = {"tensor_in": tensor.astype(np.int64).ravel(), "tensor_out": np.zeros(rows * columns, np.int64)}
-    run_vectorised(ila.kernels[name], values, memories)
+    run_on_arrays(ila.kernels[name], values, memories)
     return memories["tensor_out"].astype(tensor.dtype).reshape(rows, columns)
 
 

@@ -227,7 +227,6 @@ def test_regions_are_what_the_program_writes(name: str) -> None:
         for state, _ in STATES.values():
             if state in device.memories:
                 device.memories[state].words[:] = fill
-                device.memories[state].touch()
         columns = implementation.columns(0, c.operands)
         run_columns(implementation.program(0), device, dict(columns))
         for memory, (state, words) in STATES.items():

@@ -1,1 +1,0 @@
-"""Runs of kernels on arrays: terms compiled, iterations ordered, and runs recorded."""

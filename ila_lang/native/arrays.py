@@ -1,0 +1,246 @@
+"""Memories as arrays of words, and kernels that run on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ila_lang.interpreter.compile import Memory, compile_kernel
+from ila_lang.language.expr import Expr, variables_of
+from ila_lang.language.kernel import Command, Kernel, Statement, Store, walk
+from ila_lang.language.sorts import MemSort
+
+from .code import Calls, KernelCode, address_error
+from .kernels import BLOCK, ERROR, FIRST, POLL, KernelText
+from .layout import Layout
+from .terms import NotNative, bytes_of, scalars_and_memories
+
+Words = NDArray[Any]
+
+
+def new_words(sort: MemSort, size: int, default: int = 0) -> Words:
+    """An array of words: numbers of 8, 16, 32 or 64 bits, or rows of bytes, the least significant first."""
+    count = bytes_of(sort.data_width)
+    if count in (1, 2, 4, 8):
+        return np.full(size, default, f"uint{8 * count}") if default else np.zeros(size, f"uint{8 * count}")
+    words = np.zeros((size, count), np.uint8)
+    if default:
+        words[:] = np.frombuffer(default.to_bytes(count, "little"), np.uint8)
+    return words
+
+
+class ArrayMemory(MutableMapping[int, int]):
+    """A whole memory as an array of words (:func:`new_words`)."""
+
+    def __init__(self, sort: MemSort, default: int) -> None:
+        self.sort, self.default = sort, default
+        self._words = new_words(sort, 1 << sort.addr_width, default)
+
+    @property
+    def words(self) -> Words:
+        """The words, which may be written to."""
+        return self._words
+
+    def __getitem__(self, address: Any) -> Any:
+        found = self._words[address]
+        if self._words.ndim > 1:
+            return int.from_bytes(found.tobytes(), "little")
+        return found.astype(np.int64) if isinstance(found, np.ndarray) else int(found)
+
+    def __setitem__(self, address: Any, word: Any) -> None:
+        if self._words.ndim > 1:
+            word = np.frombuffer(int(word).to_bytes(self._words.shape[1], "little"), np.uint8)
+        self._words[address] = word
+
+    def __delitem__(self, address: int) -> None:
+        self[address] = self.default
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(np.flatnonzero(self._others()).tolist())
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self._others()))
+
+    def _others(self) -> Words:
+        """Of each word whether it is another one than the default."""
+        return ~self.are(self.default)
+
+    def are(self, word: int) -> Words:
+        """Of each word whether it is this one."""
+        if self._words.ndim == 1:
+            return np.asarray(self._words == word)
+        row = np.frombuffer(word.to_bytes(self._words.shape[1], "little"), np.uint8)
+        return np.asarray((self._words == row).all(axis=1))
+
+    def fill(self, contents: Mapping[int, int], default: int) -> None:
+        """Gives the memory other contents."""
+        self.default = default
+        self._words[:] = new_words(self.sort, 1, default)
+        self.update(contents)
+
+
+class Array(MutableMapping[int, int]):
+    """A host's array as a memory for the interpreter; addresses outside of it are errors."""
+
+    def __init__(self, name: str, words: Words) -> None:
+        self.name, self.array = name, words
+
+    def _check(self, address: int) -> None:
+        if not 0 <= address < len(self.array):
+            raise address_error(address, self.name, len(self.array))
+
+    def __getitem__(self, address: int) -> int:
+        self._check(address)
+        word = self.array[address]
+        return int.from_bytes(word.tobytes(), "little") if self.array.ndim > 1 else int(word)
+
+    def __setitem__(self, address: int, word: int) -> None:
+        self._check(address)
+        if self.array.ndim > 1:
+            self.array[address] = np.frombuffer(word.to_bytes(self.array.shape[1], "little"), np.uint8)
+        else:
+            self.array[address] = word
+
+    def __delitem__(self, address: int) -> None:
+        self[address] = 0
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.array)))
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+
+class Tensor(Memory):
+    """A host's array as a memory that a fragment is given; addresses outside of it are errors."""
+
+    def __init__(self, name: str, words: Words) -> None:
+        self.array = Array(name, words)
+        super().__init__(0, self.array)
+
+    def __missing__(self, address: int) -> int:
+        return self.array[address]
+
+    def __setitem__(self, address: int, word: int) -> None:
+        self.array[address] = word
+        super().__setitem__(address, word)
+
+
+def own_words(name: str, sort: MemSort, words: object, written: bool) -> Words:
+    """A copy of a host's array in the form of :func:`new_words`; ValueError where it does not fit its memory."""
+    rows = sort.data_width > 64
+    form = (np.uint8 if rows else np.integer, 2 if rows else 1)
+    if not isinstance(words, np.ndarray) or words.ndim != form[1] or not np.issubdtype(words.dtype, form[0]):
+        kind = f"rows of {bytes_of(sort.data_width)} bytes" if rows else "a one-dimensional array of integers"
+        raise ValueError(f"Memory {name} must be {kind}")
+    if len(words) > 1 << sort.addr_width:
+        raise ValueError(f"Memory {name} must have at most {1 << sort.addr_width} words, not {len(words)}")
+    largest = (1 << sort.data_width) - 1
+    if not rows:
+        if written and np.iinfo(words.dtype).max < largest:
+            raise ValueError(f"Array {name} must have a type for {sort.data_width} bits, not {words.dtype}")
+        if words.size and (int(words.min()) < 0 or int(words.max()) > largest):
+            raise ValueError(f"Words of {name} must lie in 0 .. {largest}")
+    elif words.shape[1] != bytes_of(sort.data_width) or (
+        words.size and sort.data_width % 8 and int(words[:, -1].max()) >> sort.data_width % 8
+    ):
+        raise ValueError(f"Words of {name} must be rows of {bytes_of(sort.data_width)} bytes in 0 .. {largest}")
+    own = new_words(sort, len(words))
+    own[:] = words
+    return own
+
+
+def stored_memories(kernel: Kernel) -> set[str]:
+    """The names of the memories that a kernel stores to."""
+    memories = (s.memory for s in walk(kernel.body) if isinstance(s, Store))
+    return {v.name for m in memories for v in variables_of(m) if isinstance(v.sort, MemSort)}
+
+
+_CODES: WeakKeyDictionary[Kernel, tuple[list[Statement], frozenset[str], KernelCode]] = WeakKeyDictionary()
+
+
+def _code_of(kernel: Kernel, short: frozenset[str], layout: Layout, memories: list[str]) -> KernelCode:
+    """The code of a kernel, which must be complete; a new one where it has other statements since."""
+    body, known, code = _CODES.get(kernel, ([], None, None))
+    if (
+        code is None
+        or known != short
+        or len(body) != len(kernel.body)
+        or any(one is not other for one, other in zip(body, kernel.body, strict=True))
+    ):
+        code = KernelCode(kernel, layout, memories, sorted(short))
+        _CODES[kernel] = list(kernel.body), short, code
+    return code
+
+
+def run_on_arrays(kernel: Kernel, values: Mapping[str, int], memories: Mapping[str, Words]) -> None:
+    """Runs a kernel on arrays of words, in place.
+
+    ``values`` gives the external scalars and ``memories`` an array of integers for each memory (rows of bytes for words
+    above 64 bits), which may stop short of the memory's last address.  Final values of states
+    (:attr:`Kernel.on_done`) are not applied.  Raises ValueError if the kernel issues commands; if an argument is
+    missing, or an array does not fit its memory; if an extent does not fit its counter; or if the run leaves an array.
+    Stored memories are unchanged then.
+    """
+    if any(isinstance(s, Command) for s in walk(kernel.body)):
+        raise ValueError(f"Kernel {kernel.name} must issue no commands to run on arrays")
+    scalars, known = scalars_and_memories(kernel.external_variables())
+    stored = stored_memories(kernel)
+    own: dict[str, Words] = {}
+    for name, variable in known.items():
+        assert isinstance(variable.sort, MemSort)
+        if name not in memories:
+            raise ValueError(f"Kernel {kernel.name} must be given the memory {name}")
+        own[name] = own_words(name, variable.sort, memories[name], name in stored)
+    missing = [name for name in scalars if name not in values]
+    if missing:
+        raise ValueError(f"Kernel {kernel.name} must be given the value {missing[0]}")
+    for name in sorted(stored):
+        for other in known:
+            if other != name and np.may_share_memory(memories[name], memories[other]):
+                raise ValueError(f"Memories {name} and {other} must be separate arrays")
+    short = frozenset(n for n, v in known.items() if len(own[n]) < 1 << v.sort.addr_width)  # type: ignore[union-attr]
+    _run(kernel, {name: int(values[name]) for name in scalars}, list(scalars.values()), own, short)
+    for name in stored:
+        memories[name][:] = own[name]
+
+
+def _run(
+    kernel: Kernel, values: Mapping[str, int], scalars: list[Expr], own: dict[str, Words], short: frozenset[str]
+) -> None:
+    arrays = {name: Array(name, words) for name, words in own.items()}
+    try:
+        layout = Layout(scalars)
+    except NotNative:
+        compile_kernel(kernel)(values, arrays, None)
+        return
+    code = _code_of(kernel, short, layout, list(own))
+    if not code.ready() and code.interpret(values, arrays, own):
+        return
+    if not code.ready():
+        raise AssertionError(f"Kernel {kernel.name} must have native code")
+    assert code.run is not None and code.text is not None
+    call(code.run, code.text, kernel.name, layout, values, own)
+
+
+def call(
+    run: Callable[..., int],
+    text: KernelText,
+    name: str,
+    layout: Layout,
+    values: Mapping[str, int],
+    own: Mapping[str, Words],
+) -> None:
+    """Runs a kernel's code on arrays in the form of :func:`new_words`, in the order of its memories."""
+    calls, block = Calls(), layout.block()
+    layout.pack(values, block)
+    lengths = [len(own[n]) for n in text.checked]
+    table = np.zeros(FIRST + len(own) + len(lengths), np.uint64)
+    table[BLOCK], table[ERROR], table[POLL] = block.ctypes.data, calls.record.ctypes.data, calls.poll
+    table[FIRST:] = [*(words.ctypes.data for words in own.values()), *lengths]
+    if run(table.ctypes.data):
+        calls.check(lambda _: (name, text.errors), {n: len(w) for n, w in own.items()})

@@ -1,0 +1,148 @@
+"""What native code needs beside its arguments: what it asks for during a run, and what its errors mean.
+
+Native code calls back now and then.  An exception in such a call, which may be the user's interrupt, ends the run, and
+is raised when the run has ended.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ila_lang.interpreter.compile import compile_kernel
+from ila_lang.language.kernel import ExtentError, Kernel
+
+from .build import available, compiled
+from .kernels import AddressFault, Fault, KernelText, kernel_text
+from .layout import Layout
+from .terms import WIDEST, NotNative
+
+Words = NDArray[Any]
+
+#: Iterations of a kernel that the interpreter is tried on before a kernel is compiled.
+TRIED = 20_000
+
+VALUE_BYTES = WIDEST // 8
+_POLL = ctypes.CFUNCTYPE(ctypes.c_int32)
+
+
+class TooLong(Exception):
+    """A trial on the interpreter has taken its iterations."""
+
+
+class Calls:
+    """The record of errors of runs, and the exceptions of calls during them."""
+
+    def __init__(self) -> None:
+        self.record = np.zeros(16 + VALUE_BYTES, np.uint8)
+        self.raised: list[BaseException] = []
+        self._kept: list[Any] = []
+        self.poll = self.function(_POLL, lambda _: 0, -1)
+
+    def function(self, kind: Any, answer: Callable[[Any], int], failed: int) -> int:
+        """The address of a function that answers a call, or says ``failed`` where it raises."""
+        answers = _answers(answer, failed, self.raised)
+        next(answers)
+        function = kind(answers.send if kind._argtypes_ else answers.__next__)
+        self._kept.append(function)
+        return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+    def check(self, errors: Callable[[int], tuple[str, Sequence[Fault]]], lengths: Mapping[str, int]) -> None:
+        """Raises what a run that failed has met; ``errors`` gives the name and the errors of a kernel by number."""
+        if self.raised:
+            error = self.raised[0]
+            self.raised.clear()
+            self.record[:] = 0
+            raise error
+        number = int(self.record[:8].view(np.uint64)[0])
+        value = int.from_bytes(self.record[8 : 8 + VALUE_BYTES].tobytes(), "little")
+        name, faults = errors(int(self.record[-8:].view(np.uint64)[0]))
+        self.record[:] = 0
+        fault = faults[number - 1]
+        if isinstance(fault, AddressFault):
+            raise address_error(value, fault.memory, lengths[fault.memory])
+        raise ExtentError(value, fault.counter, name)
+
+
+def _answers(answer: Callable[[Any], int], failed: int, raised: list[BaseException]) -> Generator[int, Any, None]:
+    """Answers calls, by ``failed`` where an answer raises.
+
+    A function would not do: an interrupt can come before its first line.  Here it comes after the ``yield``.
+    """
+    value = failed
+    while True:
+        try:
+            while True:
+                given = yield value
+                value = answer(given)
+        except GeneratorExit:
+            return
+        except BaseException as error:  # an interrupt, too
+            value = failed
+            raised.append(error)
+
+
+def address_error(address: int, memory: str, words: int) -> ValueError:
+    """The error of an address outside of an array."""
+    return ValueError(f"Address {address:#x} must lie in the array of {memory}, which has {words} words")
+
+
+class KernelCode:
+    """A kernel in native code, made when it is first needed.
+
+    Where there is no code for it in the cache, the interpreter is tried first: short kernels are not compiled.
+    """
+
+    def __init__(self, kernel: Kernel, layout: Layout, memories: Sequence[str], checked: Sequence[str] = ()) -> None:
+        self.kernel = kernel
+        self.text: KernelText | None = None
+        self.run: Callable[..., int] | None = None
+        self.address = 0
+        self._used = 0
+        self._checked = bool(checked)
+        self._scalar: Callable[..., None] | None = None
+        self._missed = False
+        if available():
+            with suppress(NotNative):
+                self.text = kernel_text(kernel, layout, memories, checked)
+
+    @property
+    def _long(self) -> bool:
+        """Whether it is compiled; the interpreter does not know which loads outside of an array do not matter."""
+        return self._checked or self._used >= TRIED
+
+    def ready(self) -> bool:
+        """Whether there is native code; makes it if it is known, or if the kernel was found to be long."""
+        if self.run is None and self.text is not None and (not self._missed or self._long):
+            code = compiled(self.text.text, known_only=not self._long)
+            self._missed = code is None
+            if code is not None:
+                self.run, self.address = code.function("run", ctypes.c_void_p), code.address("run")
+        return self.run is not None
+
+    def interpret(self, values: Mapping[str, int], memories: Mapping[str, Any], stored: Mapping[str, Words]) -> bool:
+        """Runs the kernel on the interpreter; false, with nothing done, where it is long and can be compiled."""
+        if self._scalar is None:
+            self._scalar = compile_kernel(self.kernel)
+        if self.text is None:
+            self._scalar(values, memories, None)
+            return True
+        kept = {name: words.copy() for name, words in stored.items()}
+        try:
+            self._scalar(values, memories, None, steps=self._steps)
+        except TooLong:
+            for name, words in kept.items():
+                stored[name][:] = words
+            return False
+        return True
+
+    def _steps(self, extent: int) -> range:
+        self._used += extent
+        if self._used >= TRIED:
+            raise TooLong
+        return range(extent)

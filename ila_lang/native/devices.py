@@ -1,0 +1,348 @@
+"""Whole devices as LLVM IR: one command, streams of them, and fragments that send them.
+
+``step`` takes the inputs of a command as a block and returns the number of the instruction that it was, or -1 where the
+run ends.  What has no native code here, and what no device accepts, goes to the interpreter by a call (``slow``): it
+executes the command, or refuses it with its own words.  Kernels are called by a table that is filled when a kernel is
+first started (``start``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ila_lang.interpreter.machine import store_plan
+from ila_lang.language.build import any_of, true
+from ila_lang.language.expr import Expr, variables_of
+from ila_lang.language.fragment import Fragment
+from ila_lang.language.kernel import Command
+from ila_lang.language.model import Ila, Instruction
+from ila_lang.language.sorts import MemSort
+
+from .kernels import (
+    BLOCK,
+    ERROR,
+    FIRST,
+    KERNELS,
+    POLL,
+    PROFILE,
+    SLOW,
+    START,
+    STEP,
+    AddressFault,
+    Fault,
+    Statements,
+    Table,
+)
+from .layout import Layout
+from .terms import WIDEST, Body, Module, NotNative, Place, Words, bits_of, bytes_of
+
+NOT_HERE, RAN_ALREADY = -2, 2
+"""What functions of instructions, and ``start``, return where the interpreter serves."""
+
+COPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+
+
+class Device:
+    """Where the state and the inputs of a model are, and its code.
+
+    Raises NotNative where a scalar or a decode has no native code.
+    """
+
+    def __init__(self, ila: Ila) -> None:
+        self.ila = ila
+        self.memories = {n: s for n, s in ila.states.items() if isinstance(s.sort, MemSort)}
+        self.layout = Layout(s for n, s in ila.states.items() if n not in self.memories)
+        self.inputs = Layout(ila.inputs.values())
+        self.names = list(self.memories)
+        self.instructions = list(ila.instructions.values())
+        self.kernels = list({i.kernel: None for i in self.instructions if i.kernel is not None})
+
+    def text(self) -> str:
+        """The functions ``step``, ``run`` and ``plain``."""
+        module = Module()
+        native = [k for k, i in enumerate(self.instructions) if self._instruction(module, k, i)]
+        self._decode(module)
+        self._plain(module)
+        cases = " ".join(f"i32 {k}, label %case{k}" for k in native)
+        calls = [
+            f"case{k}:\n  %r{k} = call i32 @i{k}(ptr %args, ptr %s, ptr %inputs)\n  br label %done" for k in native
+        ]
+        results = "".join(f"[ %r{k}, %case{k} ], " for k in native)
+        module.parts.append(f"""define i32 @step(ptr %args, ptr %inputs) nounwind {{
+  %s = load ptr, ptr %args
+  %which = call i32 @decode(ptr %args, ptr %s, ptr %inputs)
+  switch i32 %which, label %other [ {cases} ]
+{chr(10).join(calls)}
+other:
+  br label %done
+done:
+  %result = phi i32 {results}[ {NOT_HERE}, %other ]
+  %native = icmp ne i32 %result, {NOT_HERE}
+  br i1 %native, label %end, label %slow
+slow:
+  %place = getelementptr i64, ptr %args, i64 {SLOW}
+  %f = load ptr, ptr %place
+  %found = call i32 %f(ptr %inputs)
+  ret i32 %found
+end:
+  %failed = icmp slt i32 %result, 0
+  %number = select i1 %failed, i32 -1, i32 %which
+  ret i32 %number
+}}
+define i64 @run(ptr %args, ptr %rows, i64 %n, ptr %which, i64 %seen, ptr %places, ptr %out) nounwind {{
+start:
+  br label %head
+head:
+  %i = phi i64 [ 0, %start ], [ %next, %copied ]
+  %to = phi ptr [ %out, %start ], [ %at, %copied ]
+  %more = icmp ult i64 %i, %n
+  br i1 %more, label %one, label %end
+one:
+  %offset = mul i64 %i, {max(self.inputs.size, 8)}
+  %row = getelementptr i8, ptr %rows, i64 %offset
+  %found = call i32 @step(ptr %args, ptr %row)
+  %place = getelementptr i32, ptr %which, i64 %i
+  store i32 %found, ptr %place
+  %bad = icmp slt i32 %found, 0
+  br i1 %bad, label %end, label %copy
+copy:
+  %k = phi i64 [ 0, %one ], [ %knext, %word ]
+  %at = phi ptr [ %to, %one ], [ %atnext, %word ]
+  %left = icmp ult i64 %k, %seen
+  br i1 %left, label %word, label %copied
+word:
+  %s = load ptr, ptr %args
+  %p = getelementptr i64, ptr %places, i64 %k
+  %from = load i64, ptr %p
+  %source = getelementptr i8, ptr %s, i64 %from
+  %value = load i64, ptr %source
+  store i64 %value, ptr %at
+  %atnext = getelementptr i64, ptr %at, i64 1
+  %knext = add i64 %k, 1
+  br label %copy
+copied:
+  %next = add i64 %i, 1
+  br label %head
+end:
+  ret i64 %i
+}}""")
+        return f"{module.text}{PROFILE}\n{COPY}\n"
+
+    def _body(self, module: Module, state: bool = True) -> Body:
+        body = Body(module)
+        body.places.update(self.inputs.places("%inputs"))
+        if state:
+            body.places.update(self.layout.places("%s"))
+        return body
+
+    def _with_memories(self, body: Body, terms: Sequence[Expr]) -> None:
+        """Gives a body the memories that occur in terms."""
+        table = Table(body)
+        for variable in variables_of(*terms):
+            if isinstance(variable.sort, MemSort) and variable not in body.memories:
+                body.memories[variable] = Words(table.pointer(FIRST + self.names.index(variable.name)))
+
+    def _decode(self, module: Module) -> None:
+        """The number of the one instruction that a valid command selects, or -1."""
+        body = self._body(module)
+        conditions = [self.ila.valid, *(i.decode for i in self.instructions)]
+        self._with_memories(body, conditions)
+        _select(body, conditions, range(len(self.instructions)))
+        module.add("internal i32 @decode(ptr %args, ptr %s, ptr %inputs) nounwind", body)
+
+    def _plain(self, module: Module) -> None:
+        """As ``decode``, from the inputs alone; -1 where the state has a part in it."""
+        inputs = set(self.ila.inputs.values())
+
+        def of_inputs(term: Expr) -> bool:
+            return inputs.issuperset(variables_of(term))
+
+        def possible(term: Expr) -> Expr:
+            """What the inputs must satisfy for ``term`` to hold in some state, or less."""
+            if of_inputs(term):
+                return term
+            if term.op in ("and", "or"):
+                left, right = map(possible, term.args)
+                return left & right if term.op == "and" else left | right
+            return true
+
+        body = self._body(module, state=False)
+        decodes = [i.decode for i in self.instructions]
+        quick = [k for k, d in enumerate(decodes) if of_inputs(d)]
+        others = any_of([possible(d) for k, d in enumerate(decodes) if k not in quick])
+        valid = self.ila.valid & ~others if of_inputs(self.ila.valid) else ~true
+        _select(body, [valid, *(decodes[k] for k in quick)], quick)
+        module.add("internal i32 @select(ptr %inputs) nounwind", body)
+        module.parts.append(f"""define void @plain(ptr %rows, i64 %n, ptr %which) nounwind {{
+start:
+  br label %head
+head:
+  %i = phi i64 [ 0, %start ], [ %next, %one ]
+  %more = icmp ult i64 %i, %n
+  br i1 %more, label %one, label %end
+one:
+  %offset = mul i64 %i, {max(self.inputs.size, 8)}
+  %row = getelementptr i8, ptr %rows, i64 %offset
+  %found = call i32 @select(ptr %row)
+  %place = getelementptr i32, ptr %which, i64 %i
+  store i32 %found, ptr %place
+  %next = add i64 %i, 1
+  br label %head
+end:
+  ret void
+}}""")
+
+    def _instruction(self, module: Module, number: int, instruction: Instruction) -> bool:
+        """Adds the function of an instruction; false where the interpreter has to execute it."""
+        if instruction.reserved:
+            return False
+        body = self._body(module)
+        try:
+            self._update(body, instruction)
+            if instruction.kernel is not None:
+                self._start(body, instruction)
+        except ValueError:  # too wide, without a body, or a memory that no stores lead to
+            return False
+        body.line("ret i32 0")
+        module.add(f"internal i32 @i{number}(ptr %args, ptr %s, ptr %inputs) noinline nounwind", body)
+        return True
+
+    def _update(self, body: Body, instruction: Instruction) -> None:
+        """What the instruction sets, all computed before any of it is set."""
+        scalars = {n: t for n, t in instruction.updates.items() if n not in self.memories}
+        plans = {n: store_plan(t) for n, t in instruction.updates.items() if n in self.memories}
+        terms = [*scalars.values(), *(x for _, plan in plans.values() for entry in plan for x in entry)]
+        self._with_memories(body, [*terms, *(self.memories[n] for n in plans), *(base for base, _ in plans.values())])
+        values = {name: body.term(term) for name, term in scalars.items()}
+        stores = [
+            (name, entry[1], [body.term(x) for x in entry]) for name, (_, plan) in plans.items() for entry in plan
+        ]
+        copies = {name: base for name, (base, _) in plans.items() if base.name != name}
+        for name, base in copies.items():
+            inits = self.ila.inits
+            if base.name in copies or inits.get(base.name, 0) != inits.get(name, 0):
+                raise NotNative("Memories that change places have no native code")
+            to, source = body.memories[self.memories[name]].pointer, body.memories[base].pointer
+            sort = base.sort
+            assert isinstance(sort, MemSort)
+            size = bytes_of(sort.data_width) << sort.addr_width
+            body.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {size}, i1 false)")
+        for name, value in values.items():
+            body.write(body.places[self.ila.states[name]], bits_of(self.ila.states[name].sort), value)
+        for name, address, (guard, where, data) in stores:
+            if guard != "1":
+                inside, after = body.label(), body.label()
+                body.branch(guard, inside, after)
+            body.store(self.memories[name], address, where, data)
+            if guard != "1":
+                body.place(after)
+        body.forget(self.ila.states.values())
+
+    def _start(self, body: Body, instruction: Instruction) -> None:
+        kernel = instruction.kernel
+        assert kernel is not None
+        self._with_memories(body, [instruction.kernel_guard, *kernel.on_done.values()])
+        start, after = body.label(), body.label()
+        body.branch(body.term(instruction.kernel_guard), start, after)
+        number = self.kernels.index(kernel)
+        table = Table(body)
+        record = table.pointer(ERROR)
+        place = body.let(f"getelementptr i64, ptr {table.pointer(KERNELS)}, i64 {number}")
+        known, new, call, ran, failed, done = (body.label() for _ in range(6))
+        body.branch(body.let(f"icmp ne ptr {body.let(f'load ptr, ptr {place}')}, null"), known, new)
+        body.line(f"br label %{call}")
+        body.lines.append(f"{new}:")
+        answer = body.let(f"call i32 {table.pointer(START)}(i32 {number})")
+        body.line(f"switch i32 {answer}, label %{failed} [ i32 0, label %{call} i32 {RAN_ALREADY}, label %{done} ]")
+        body.lines.append(f"{call}:")
+        body.line(f"br label %{ran}")
+        body.lines.append(f"{ran}:")
+        result = body.let(f"call i32 {body.let(f'load ptr, ptr {place}')}(ptr %args)")
+        body.line(f"br i1 {body.let(f'icmp eq i32 {result}, 0')}, label %{done}, label %{failed}")
+        body.lines.append(f"{failed}:")
+        body.line(f"store i64 {number + 1}, ptr {body.let(f'getelementptr i8, ptr {record}, i64 {8 + WIDEST // 8}')}")
+        body.line("ret i32 -1")
+        body.lines.append(f"{done}:")
+        body.forget([*self.ila.states.values()])
+        ends = {name: body.term(term) for name, term in kernel.on_done.items()}
+        for name, value in ends.items():
+            body.write(body.places[self.ila.states[name]], bits_of(self.ila.states[name].sort), value)
+        body.place(after)
+
+
+def _select(body: Body, conditions: Sequence[Expr], numbers: Sequence[int]) -> None:
+    """Returns the number of the one condition, after a first one that must hold, that does; else -1."""
+    valid = body.term(conditions[0])
+    count, chosen = "0", "0"
+    for condition, number in zip(conditions[1:], numbers, strict=True):
+        hit = body.term(condition)
+        count = body.let(f"add i32 {count}, {body.let(f'zext i1 {hit} to i32')}")
+        chosen = body.let(f"or i32 {chosen}, {body.let(f'select i1 {hit}, i32 {number}, i32 0')}")
+    one = body.let(f"icmp eq i32 {count}, 1")
+    accepted = body.let(f"and i1 {valid}, {one}")
+    body.line(f"ret i32 {body.let(f'select i1 {accepted}, i32 {chosen}, i32 -1')}")
+
+
+@dataclass(frozen=True)
+class FragmentText:
+    """The code of a fragment as the function ``fragment`` of a table.
+
+    Behind the device's memories the table has the block of sizes, the host tensors, and how many words these have.
+    Behind the inputs of a command stands its number in :attr:`commands`, the names that it gives.
+    """
+
+    text: str
+    sizes: Layout
+    tensors: tuple[str, ...]
+    commands: tuple[tuple[str, ...], ...]
+    errors: tuple[Fault, ...]
+
+
+def fragment_text(fragment: Fragment, device: Device) -> FragmentText:
+    """The code of a fragment on its device; raises NotNative where the interpreter has to serve."""
+    module = Module()
+    body = Body(module)
+    table = Table(body)
+    sizes = Layout(fragment.parameters.values())
+    external = fragment.program.external_variables()
+    tensors = tuple(n for n, v in external.items() if fragment.tensors.get(n) is v)
+    own = {*fragment.parameters.values(), *fragment.tensors.values()}
+    volatile = {v for v in external.values() if v not in own}
+    state, step = table.pointer(BLOCK), table.pointer(STEP)
+    error, poll = table.pointer(ERROR), table.pointer(POLL)
+    first = FIRST + len(device.names)
+    body.places.update({v: p for v, p in device.layout.places(state).items() if v in volatile})
+    body.places.update(sizes.places(table.pointer(first)))
+    for variable in volatile:
+        if isinstance(variable.sort, MemSort):
+            body.memories[variable] = Words(table.pointer(FIRST + device.names.index(variable.name)))
+    block = body.fresh()
+    body.entry.append(f"  {block} = alloca [{device.inputs.size + 8} x i8], align 8")
+    number = Place(block, 64, device.inputs.size)
+    commands: list[tuple[str, ...]] = []
+    places = device.inputs.places(block)
+
+    def issue(command: Command) -> None:
+        given = {name: body.term(value) for name, value in command.inputs}
+        for variable, place in places.items():
+            body.write(place, bits_of(variable.sort), given.get(variable.name, "0"))
+        body.write(number, 64, str(len(commands)))
+        commands.append(tuple(given))
+        failed = body.let(f"icmp slt i32 {body.let(f'call i32 {step}(ptr %args, ptr {block})')}, 0")
+        stop, on = body.label(), body.label()
+        body.branch(failed, stop, on)
+        body.line("ret i32 1")
+        body.lines.append(f"{on}:")
+
+    statements = Statements(body, error, poll, issue=issue, volatile=volatile)
+    for i, name in enumerate(tensors):
+        body.memories[fragment.tensors[name]] = Words(
+            table.pointer(first + 1 + i),
+            table.length(first + 1 + len(tensors) + i),
+            statements.fault(AddressFault(name)),
+        )
+    statements.block(fragment.program.body)
+    statements.end()
+    module.add("i32 @fragment(ptr %args) nounwind", body)
+    return FragmentText(module.text + PROFILE + "\n", sizes, tensors, tuple(commands), tuple(statements.errors))

@@ -1,0 +1,347 @@
+"""Kernels as LLVM IR: loops, registers, loads and stores, and how a run ends before its end.
+
+A function returns 0, or 1 with what went wrong in the record of errors: its number in :attr:`KernelText.errors` and a
+value.  Loops ask now and then (:data:`FUEL`) whether they shall go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ila_lang.language.expr import Expr, postorder, variables_of
+from ila_lang.language.kernel import Command, For, Kernel, Let, Load, Statement, Store, terms, walk
+from ila_lang.language.sorts import MemSort
+
+from .layout import Layout
+from .terms import WIDEST, Body, Module, NotNative, Place, Words, bits_of
+
+#: Iterations between two questions whether to go on.
+FUEL = 1 << 20
+#: Loops whose inner ones make at most so many iterations together do not ask inside.
+LEAF = 64
+#: Loops of more iterations are cut into parts of so many.
+PART = 1 << 18
+
+# places in the table of addresses that every function is given
+BLOCK, ERROR, POLL, SLOW, START, KERNELS, STEP, FIRST = range(8)
+
+ASK = "i32 {}() nounwind memory(inaccessiblemem: readwrite)"
+
+
+@dataclass(frozen=True)
+class ExtentFault:
+    """The value is an extent that does not fit a counter."""
+
+    counter: str
+
+
+@dataclass(frozen=True)
+class AddressFault:
+    """The value is an address outside of the array of a memory."""
+
+    memory: str
+
+
+Fault = ExtentFault | AddressFault
+
+
+class Statements:
+    """Statements in the body of a function that returns an i32, 0 at the end and ``failed`` at an error.
+
+    ``issue`` emits a command.
+    """
+
+    def __init__(
+        self,
+        body: Body,
+        error: str,
+        poll: str,
+        failed: int = 1,
+        issue: Callable[[Command], None] | None = None,
+        volatile: Set[Expr] = frozenset(),
+    ) -> None:
+        self.body, self.error, self.poll, self.failed, self.issue = body, error, poll, failed, issue
+        self.volatile = volatile
+        self.errors: list[Fault] = []
+        self.fuel = body.local(64)
+        body.entry.append(f"  store i64 {FUEL}, ptr {self.fuel}")
+        body.fail = self.fail
+        self._asks = True
+
+    def fail(self, condition: str, number: int, value: str, bits: int) -> None:
+        """Ends the run with an error if a condition holds."""
+        body = self.body
+        bad, good = body.label(), body.label()
+        body.lines.append(f"  br i1 {condition}, label %{bad}, label %{good}, !prof !0")
+        body.lines.append(f"{bad}:")
+        body.line(f"store i64 {number + 1}, ptr {self.error}")
+        at = body.let(f"getelementptr i8, ptr {self.error}, i64 8")
+        body.line(f"store i{WIDEST} {body.extended('zext', value, bits, WIDEST)}, ptr {at}")
+        body.line(f"ret i32 {self.failed}")
+        body.lines.append(f"{good}:")
+
+    def fault(self, fault: Fault) -> int:
+        """The number of an error."""
+        if fault not in self.errors:
+            self.errors.append(fault)
+        return self.errors.index(fault)
+
+    def end(self) -> None:
+        """Ends the function."""
+        self.body.line("ret i32 0")
+
+    def block(self, body: Sequence[Statement]) -> None:
+        """Emits statements."""
+        b = self.body
+        for statement in body:
+            match statement:
+                case For():
+                    self._loop(statement)
+                case Let(target=target, value=value, update=update):
+                    self._register(target, b.term(value), update)
+                case Load(target=target, memory=memory, address=address):
+                    self._register(target, b.term(memory.load(address)), False)
+                case Store(memory=memory, address=address, value=value):
+                    where, word = b.term(address), b.term(value)
+                    b.store(memory, address, where, word)
+                    b.forget(v for v in variables_of(memory) if isinstance(v.sort, MemSort))
+                case Command():
+                    if self.issue is None:
+                        raise NotNative("A command has no native code here")
+                    self._charge("256")
+                    self.issue(statement)
+                    b.forget(self.volatile)
+
+    def _register(self, target: Expr, value: str, update: bool) -> None:
+        b = self.body
+        width = bits_of(target.sort)
+        if not update:
+            b.places[target] = Place(b.local(width), width)
+        b.forget([target])
+        b.write(b.places[target], width, value)
+        b.memo[target] = value
+
+    def _loop(self, loop: For) -> None:
+        b = self.body
+        width, counter_bits = bits_of(loop.extent.sort), bits_of(loop.counter.sort)
+        limit = b.term(loop.extent)
+        if width > counter_bits:
+            large = b.let(f"icmp ugt i{width} {limit}, {1 << counter_bits}")
+            self.fail(large, self.fault(ExtentFault(loop.counter.name)), limit, width)
+        # from the second iteration on, these do not hold what they held before the loop
+        changed = set(_changed(loop.body))
+        if any(isinstance(s, Command) for s in walk(loop.body)):
+            changed |= self.volatile
+        b.forget(changed)
+        self._hoist(loop.body, changed)
+        if width == 1:
+            inside, after = b.label(), b.label()
+            b.branch(limit, inside, after)
+            with self._scope(loop.counter, "0"):
+                self.block(loop.body)
+            b.place(after)
+            b.forget(changed)
+            return
+        n = max(64, width + 1)
+        end = b.extended("zext", limit, width, n)
+        inner = _inner(loop.body)
+        if inner is None:
+            with self._counted(loop.counter, "0", end, n):
+                self._charge("1")
+                self.block(loop.body)
+        else:
+            asks = self._asks
+            self._leaf(loop, end, n, inner)
+            self._asks = asks
+        b.forget(changed)
+
+    def _hoist(self, body: tuple[Statement, ...], changed: set[Expr]) -> None:
+        """Divides before a loop what does not change in it; LLVM does not, for it does not know that it may."""
+        b = self.body
+        known = {v for scope in b.memo.maps for v in scope if v.op == "var"} | b.places.keys()
+        for statement in walk(body):
+            for node in postorder(terms(statement)):
+                variables = variables_of(node) if node.op in ("bvudiv", "bvurem") else ()
+                if variables and known.issuperset(variables) and changed.isdisjoint(variables):
+                    b.term(node)
+
+    def _leaf(self, loop: For, end: str, n: int, inner: int) -> None:
+        """A loop that does not ask inside, in parts where it may be long."""
+        b = self.body
+        if _most_bits(loop.extent) <= PART.bit_length():
+            cost = b.let(f"mul i64 {b.extended('trunc', end, n, 64)}, {inner}")
+            self._charge(b.let(f"add i64 {cost}, 1"))
+            self._asks = False
+            with self._counted(loop.counter, "0", end, n):
+                self.block(loop.body)
+            return
+        parts = b.let(f"add i{n} {end}, {PART - 1}")
+        count = b.let(f"lshr i{n} {parts}, {PART.bit_length() - 1}")
+        with self._counted(None, "0", count, n) as part:
+            self._charge(str(PART * inner))
+            self._asks = False
+            first = b.let(f"shl i{n} {part}, {PART.bit_length() - 1}")
+            most = b.let(f"add i{n} {first}, {PART}")
+            less = b.let(f"icmp ult i{n} {most}, {end}")
+            last = b.let(f"select i1 {less}, i{n} {most}, i{n} {end}")
+            with self._counted(loop.counter, first, last, n):
+                self.block(loop.body)
+
+    @contextmanager
+    def _counted(self, counter: Expr | None, first: str, end: str, n: int) -> Iterator[str]:
+        """A loop from ``first`` to before ``end``, numbers of ``n`` bits whose signed value is the same."""
+        b = self.body
+        head, inside, after = b.label(), b.label(), b.label()
+        place = b.local(n)
+        b.line(f"store i{n} {first}, ptr {place}")
+        b.place(head)
+        at = b.let(f"load i{n}, ptr {place}")
+        b.branch(b.let(f"icmp ult i{n} {at}, {end}"), inside, after)
+        with self._scope(counter, at, n):
+            yield at
+        b.line(f"store i{n} {b.let(f'add nuw nsw i{n} {at}, 1')}, ptr {place}")
+        b.line(f"br label %{head}")
+        b.lines.append(f"{after}:")
+
+    @contextmanager
+    def _scope(self, counter: Expr | None, at: str, n: int = 0) -> Iterator[None]:
+        """What is computed in a block is not known after it."""
+        b = self.body
+        b.memo = b.memo.new_child()
+        if counter is not None:
+            width = bits_of(counter.sort)
+            how = "zext" if width > n else "trunc"
+            b.memo[counter] = b.extended(how, at, n, width) if n else at
+        yield
+        b.memo = b.memo.parents
+
+    def _charge(self, cost: str) -> None:
+        """Counts iterations, and asks whether to go on when there were many."""
+        if not self._asks:
+            return
+        b = self.body
+        left = b.let(f"sub i64 {b.let(f'load i64, ptr {self.fuel}')}, {cost}")
+        b.line(f"store i64 {left}, ptr {self.fuel}")
+        ask, stop, on = b.label(), b.label(), b.label()
+        empty = b.let(f"icmp slt i64 {left}, 0")
+        b.lines.append(f"  br i1 {empty}, label %{ask}, label %{on}, !prof !0")
+        b.lines.append(f"{ask}:")
+        b.line(f"store i64 {FUEL}, ptr {self.fuel}")
+        answer = b.let("call " + ASK.format(self.poll))
+        again = b.let(f"icmp eq i32 {answer}, 0")
+        b.line(f"br i1 {again}, label %{on}, label %{stop}")
+        b.lines.append(f"{stop}:")
+        b.line(f"ret i32 {self.failed}")
+        b.lines.append(f"{on}:")
+
+
+def _changed(body: tuple[Statement, ...]) -> Iterator[Expr]:
+    """Registers that a body sets and memories that it stores to."""
+    for statement in walk(body):
+        match statement:
+            case Let(target=target) | Load(target=target):
+                yield target
+            case Store(memory=memory):
+                yield from (v for v in variables_of(memory) if isinstance(v.sort, MemSort))
+
+
+def _inner(body: Sequence[Statement]) -> int | None:
+    """How many iterations the loops in a body make at most, at least 1; None where that is not known, or too many."""
+    total = 1
+    for statement in body:
+        if isinstance(statement, Command):
+            return None
+        if isinstance(statement, For):
+            inner = _inner(statement.body)
+            extent = (
+                1
+                if bits_of(statement.extent.sort) == 1
+                else statement.extent.value
+                if statement.extent.is_const
+                else None
+            )
+            if inner is None or extent is None:
+                return None
+            total += inner * extent
+    return total if total <= LEAF else None
+
+
+def _most_bits(extent: Expr) -> int:
+    """Bits above which an extent has none."""
+    if extent.is_const:
+        return extent.value.bit_length()
+    if extent.op == "zext":
+        return _most_bits(extent.args[0])
+    if extent.op == "ite":
+        return max(map(_most_bits, extent.args[1:]))
+    return extent.width
+
+
+class Table:
+    """The table of addresses that native functions are given, and what they read from it at their beginning."""
+
+    def __init__(self, body: Body, argument: str = "%args") -> None:
+        self.body, self.argument = body, argument
+
+    def pointer(self, number: int) -> str:
+        """The address with a number."""
+        return self._read(number, "ptr")
+
+    def length(self, number: int) -> str:
+        """The number of words of an array that is checked."""
+        return self._read(number, "i64")
+
+    def _read(self, number: int, kind: str) -> str:
+        at = self.body.let(f"getelementptr inbounds i64, ptr {self.argument}, i64 {number}")
+        return self.body.let(f"load {kind}, ptr {at}")
+
+
+PROFILE = '!0 = !{!"branch_weights", i32 1, i32 1048576}'
+
+
+@dataclass(frozen=True)
+class KernelText:
+    """The code of a kernel as the function ``run`` of a table, and what its errors mean."""
+
+    text: str
+    errors: tuple[Fault, ...]
+    checked: tuple[str, ...]
+
+
+def kernel_text(kernel: Kernel, layout: Layout, memories: Sequence[str], checked: Sequence[str] = ()) -> KernelText:
+    """The code of a kernel that issues no commands.
+
+    ``layout`` says where its scalars are; ``memories`` are the arrays in the table, in order, and behind them the
+    lengths of those that are ``checked``.  Raises NotNative where the interpreter has to serve.
+    """
+    module = Module()
+    external = kernel.external_variables()
+    used = {n: v for n, v in external.items() if isinstance(v.sort, MemSort)}
+    inner, body = Body(module), Body(module)
+    table = Table(body)
+    fixed = {"%s": BLOCK, "%error": ERROR, "%poll": POLL}
+    given = [f"ptr {table.pointer(number)}" for number in fixed.values()]
+    parameters = [f"ptr {'noalias ' * (name != '%poll')}{name}" for name in fixed]
+    statements = Statements(inner, "%error", "%poll")
+    places = layout.places("%s")
+    # read at the beginning, for in a loop they would be read again and again
+    for variable in (v for v in external.values() if v in places):
+        inner.memo[variable] = inner.read(places[variable], bits_of(variable.sort))
+    for i, (name, memory) in enumerate(used.items()):
+        number = FIRST + memories.index(name)
+        given.append(f"ptr {table.pointer(number)}")
+        parameters.append(f"ptr noalias %m{i}")
+        length, error = "", 0
+        if name in checked:
+            given.append(f"i64 {table.length(FIRST + len(memories) + checked.index(name))}")
+            parameters.append(f"i64 %n{i}")
+            length, error = f"%n{i}", statements.fault(AddressFault(name))
+        inner.memories[memory] = Words(f"%m{i}", length, error)
+    statements.block(kernel.body)
+    statements.end()
+    module.add(f"internal i32 @kernel({', '.join(parameters)}) noinline nounwind", inner)
+    body.line("ret i32 " + body.let(f"call i32 @kernel({', '.join(given)})"))
+    module.add("i32 @run(ptr %args) nounwind", body)
+    return KernelText(module.text + PROFILE + "\n", tuple(statements.errors), tuple(checked))

@@ -1,0 +1,256 @@
+"""The state of one device in native code: its table of addresses, and runs of kernels, streams and fragments on it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from operator import is_
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ila_lang.language.fragment import Fragment
+from ila_lang.language.kernel import Kernel, Statement
+from ila_lang.language.model import Ila, Instruction
+
+from .arrays import ArrayMemory, stored_memories
+from .build import Code, available, compiled
+from .code import Calls, KernelCode
+from .devices import RAN_ALREADY, Device, FragmentText, fragment_text
+from .kernels import BLOCK, ERROR, FIRST, KERNELS, POLL, SLOW, START, STEP, Fault
+from .terms import NotNative
+
+Words = NDArray[Any]
+
+#: So many commands of a model are executed one by one before it is compiled.
+LONG = 4_000
+#: Commands that native code executes before the interpreter's turn comes.
+PART = 1 << 14
+
+_SLOW = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+_START = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32)
+_POINTER, _LONG = ctypes.c_void_p, ctypes.c_int64
+
+
+class Host(Protocol):
+    """The machine that a session belongs to."""
+
+    values: dict[str, int]
+    memories: dict[str, ArrayMemory]
+
+    def step(self, inputs: Mapping[str, int]) -> Instruction:
+        """Executes a command on the interpreter."""
+
+
+class DeviceCode:
+    """The native code of a model, for all its machines; raises NotNative where it has none."""
+
+    def __init__(self, ila: Ila) -> None:
+        if not available():
+            raise NotNative("There is no compiler")
+        self.device = Device(ila)
+        self.kernels: dict[Kernel, KernelCode] = {}
+        self.fragments: dict[Kernel, tuple[Fragment, list[Statement], FragmentText, Callable[..., int]]] = {}
+        self.code: Code | None = None
+        self._text: str | None = None
+        self._is_new = True
+        self._used = 0
+        self.numbers = {instruction.name: k for k, instruction in enumerate(self.device.instructions)}
+
+    def kernel(self, kernel: Kernel) -> KernelCode:
+        """A kernel of the model."""
+        if kernel not in self.kernels:
+            self.kernels[kernel] = KernelCode(kernel, self.device.layout, self.device.names)
+        return self.kernels[kernel]
+
+    def ready(self, commands: int) -> bool:
+        """Whether there is code for so many commands; makes it if it is known, or when there were many in all."""
+        self._used += commands
+        if self.code is None and (self._is_new or self._used >= LONG):
+            if self._text is None:
+                self._text = self.device.text()
+            self.code = compiled(self._text, known_only=self._used < LONG, vectors=False)
+            self._is_new = False
+            if self.code is not None:
+                self.step = self.code.address("step")
+                self.run = self.code.function(
+                    "run", _POINTER, _POINTER, _LONG, _POINTER, _LONG, _POINTER, _POINTER, result=_LONG
+                )
+                self.plain = self.code.function("plain", _POINTER, _LONG, _POINTER, result=None)
+        return self.code is not None
+
+    def fragment(self, fragment: Fragment) -> tuple[FragmentText, Callable[..., int]]:
+        """A fragment on the model; raises NotNative where the interpreter has to serve."""
+        self.ready(LONG)
+        known = self.fragments.get(fragment.program)
+        if known is None or known[0] is not fragment or not _same(known[1], fragment.program.body):
+            text = fragment_text(fragment, self.device)
+            code = compiled(text.text)
+            assert code is not None
+            known = fragment, list(fragment.program.body), text, code.function("fragment", _POINTER)
+            self.fragments[fragment.program] = known
+        return known[2:]
+
+
+def _same(body: list[Statement], other: list[Statement]) -> bool:
+    return len(body) == len(other) and all(map(is_, body, other))
+
+
+class Session:
+    """One device."""
+
+    def __init__(self, code: DeviceCode, host: Callable[[], Host]) -> None:
+        self.code, self.device = code, code.device
+        self._host = host
+        self.block = self.device.layout.block()
+        self.calls = Calls()
+        self._pointers = np.zeros(max(len(self.device.kernels), 1), np.uint64)
+        self._arrays: list[ArrayMemory | None] = [None] * len(self.device.names)
+        self._inputs: Callable[[int], Mapping[str, int]] = lambda _: {}
+        self.table = np.zeros(FIRST + len(self.device.names), np.uint64)
+        self.table[BLOCK], self.table[ERROR] = self.block.ctypes.data, self.calls.record.ctypes.data
+        self.table[POLL], self.table[KERNELS] = self.calls.poll, self._pointers.ctypes.data
+        self.table[SLOW] = self.calls.function(_SLOW, self._slow, -1)
+        self.table[START] = self.calls.function(_START, self._start, 1)
+
+    # -- what native code asks for ------------------------------------------------------------
+
+    def _slow(self, place: int) -> int:
+        """Executes a command on the interpreter, which may refuse it."""
+        host = self._host()
+        self.device.layout.unpack(self.block, host.values)
+        try:
+            return self.code.numbers[host.step(self._inputs(place)).name]
+        finally:
+            self.device.layout.pack(host.values, self.block)
+
+    def _start(self, number: int) -> int:
+        """Makes a kernel's native code, or runs it on the interpreter."""
+        kernel, host = self.device.kernels[number], self._host()
+        code = self.code.kernel(kernel)
+        if not code.ready():
+            self.device.layout.unpack(self.block, host.values)
+            if self._interpreted(code, host):
+                return RAN_ALREADY
+            code.ready()
+        self._pointers[number] = code.address
+        return 0
+
+    def _interpreted(self, code: KernelCode, host: Host) -> bool:
+        words = {name: host.memories[name].words for name in stored_memories(code.kernel)}
+        return code.interpret(host.values, host.memories, words)
+
+    # -- runs ---------------------------------------------------------------------------------
+
+    def run_kernel(self, kernel: Kernel) -> None:
+        """Runs a kernel on the present state; values that it sets when it ends are not set."""
+        code, host = self.code.kernel(kernel), self._host()
+        if not code.ready() and (self._interpreted(code, host) or not code.ready()):
+            return
+        assert code.run is not None
+        self.device.layout.pack(host.values, self.block)
+        self._refresh()
+        if code.run(self.table.ctypes.data):
+            self._failed(self.device.kernels.index(kernel) + 1)
+
+    def execute(
+        self, columns: Mapping[str, Words], size: int, command: Callable[[int], Mapping[str, int]], seen: Sequence[str]
+    ) -> tuple[Words, Words]:
+        """Executes commands; the numbers of their instructions, and the ``seen`` states after each, side by side.
+
+        ``command`` gives the inputs of a command by its number.
+        """
+        host, layout = self._host(), self.device.layout
+        places = np.array(
+            [at for n in seen for at in range(layout.offsets[n], layout.offsets[n] + 8 * -(-layout.bits[n] // 64), 8)],
+            np.int64,
+        )
+        which, out = np.empty(size, np.int32), np.empty((size, len(places)), np.uint64)
+        self._enter(host)
+        try:
+            for first in range(0, size, PART):
+                last = min(first + PART, size)
+                rows = self.device.inputs.rows(columns, first, last)
+                base, length = rows.ctypes.data, rows.shape[1]
+                self._inputs = lambda place: command(first + (place - base) // length)  # noqa: B023
+                done = self.code.run(
+                    self.table.ctypes.data, base, last - first, which[first:].ctypes.data,
+                    len(places), places.ctypes.data, out[first:].ctypes.data,
+                )  # fmt: skip
+                if done < last - first:
+                    self._failed(0)
+        finally:
+            layout.unpack(self.block, host.values)
+        return which, out
+
+    def plain(self, columns: Mapping[str, Words], size: int) -> Words:
+        """The number of the instruction of each command, or -1 where the state has a part in it."""
+        which = np.empty(size, np.int32)
+        for first in range(0, size, PART):
+            rows = self.device.inputs.rows(columns, first, min(first + PART, size))
+            self.code.plain(rows.ctypes.data, len(rows), which[first:].ctypes.data)
+        return which
+
+    def run_fragment(self, fragment: Fragment, sizes: Mapping[str, int], tensors: Mapping[str, Words]) -> None:
+        """Runs a fragment with host tensors in the form of words of memories."""
+        host, layout = self._host(), self.device.layout
+        text, run = self.code.fragment(fragment)
+        block = text.sizes.block()
+        text.sizes.pack(sizes, block)
+        arrays = [tensors[name] for name in text.tensors]
+        self._enter(host)
+        more = [block.ctypes.data, *(a.ctypes.data for a in arrays), *map(len, arrays)]
+        table = np.concatenate([self.table, np.array(more, np.uint64)])
+        inputs = self.device.inputs
+
+        def command(place: int) -> Mapping[str, int]:
+            found: MutableMapping[str, int] = {}
+            size = inputs.size + 8
+            content = np.ctypeslib.as_array(ctypes.cast(place, ctypes.POINTER(ctypes.c_uint8)), (size,))
+            inputs.unpack(content, found)
+            given = text.commands[int(content[inputs.size :].view(np.uint64)[0])]
+            return {name: found[name] for name in given}
+
+        self._inputs = command
+        try:
+            if run(table.ctypes.data):
+                self._failed(0, fragment.program.name, text.errors, {n: len(tensors[n]) for n in text.tensors})
+        finally:
+            layout.unpack(self.block, host.values)
+
+    def _enter(self, host: Host) -> None:
+        """Makes the table ready for commands."""
+        self.device.layout.pack(host.values, self.block)
+        self.table[STEP] = self.code.step
+        for number, kernel in enumerate(self.device.kernels):
+            if not self._pointers[number] and kernel in self.code.kernels:
+                self._pointers[number] = self.code.kernels[kernel].address
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Memories that have been exchanged for others lie elsewhere."""
+        memories = self._host().memories
+        for number, name in enumerate(self.device.names):
+            memory = memories[name]
+            if self._arrays[number] is not memory:
+                if not isinstance(memory, ArrayMemory) or memory.sort != self.device.memories[name].sort:
+                    raise TypeError(f"Memory {name} of {self.device.ila.name} must be an ArrayMemory of its sort")
+                self._arrays[number] = memory
+                self.table[FIRST + number] = memory.words.ctypes.data
+
+    def _failed(
+        self, known: int, name: str = "", faults: Sequence[Fault] = (), lengths: Mapping[str, int] | None = None
+    ) -> None:
+        """Raises what a run has met, in the kernel with a number from 1 on; 0 where the record has it."""
+
+        def errors(recorded: int) -> tuple[str, Sequence[Fault]]:
+            number = known or recorded
+            if not number:
+                return name, faults
+            kernel = self.device.kernels[number - 1]
+            text = self.code.kernels[kernel].text
+            assert text is not None
+            return kernel.name, text.errors
+
+        self.calls.check(errors, lengths or {})
