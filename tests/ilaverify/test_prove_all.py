@@ -450,25 +450,25 @@ def test_an_interrupted_run_keeps_what_it_has(number: int, tmp_path: Path) -> No
 
 @pytest.mark.proof
 def test_end_to_end(tmp_path: Path) -> None:
-    process = command("flexasr_maxpool", "-o", "out", "--json", cwd=tmp_path)
+    process = command("vta_relu", "-o", "out", "--json", cwd=tmp_path)
     output, errors = process.communicate(timeout=300)
     assert (process.returncode, errors) == (0, ""), output
     (mapping,) = json.loads(output)["claims"]
     assert (mapping["status"], mapping["as_expected"], mapping["origin"]) == ("PROVED", True, "this run")
-    assert mapping["location"]["file"] == "rewrites/mappings/flexasr/pooling.py" and mapping["obligations"] > 50
+    assert mapping["location"]["file"] == "rewrites/mappings/vta/elementwise.py" and mapping["obligations"] > 50
     asked_for = ["--junit", "j.xml", "--sarif", "s.sarif", "--markdown", "deep/m.md", "--trust", "t.txt"]
-    process = command("flexasr_maxpool", "-o", "again", *asked_for, cwd=tmp_path)
+    process = command("vta_relu", "-o", "again", *asked_for, cwd=tmp_path)
     output, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "") and ", from store" in output
     for name in ("j.xml", "s.sarif", "deep/m.md", "t.txt", "again/proofs.intoto.json"):
-        assert f"written   {name}\n" in output and "flexasr_maxpool" in (tmp_path / name).read_text().replace("\\", "")
-    name = "flexasr_maxpool.chc.cert.json"
+        assert f"written   {name}\n" in output and "vta_relu" in (tmp_path / name).read_text().replace("\\", "")
+    name = "vta_relu.chc.cert.json"
     certificates = [(tmp_path / directory / name).read_bytes() for directory in ("out", "again")]
     assert certificates[0] == certificates[1]
     statement = json.loads((tmp_path / "again" / "proofs.intoto.json").read_text())
     digest = hashlib.sha256(certificates[0]).hexdigest()
     assert statement["subject"] == [{"name": name, "digest": {"sha256": digest}}]
-    process = command("flexasr_maxpool", "--recheck", cwd=tmp_path)
+    process = command("vta_relu", "--recheck", cwd=tmp_path)
     output, errors = process.communicate(timeout=120)
     assert (process.returncode, errors) == (0, "") and ", from store" in output
 
