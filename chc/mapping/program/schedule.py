@@ -282,8 +282,9 @@ class _Builder:
 
     def _loop(self, loop: For, known: Known, scope: _Scope) -> None:
         if scope.label == _Scope.label:
-            note = next((s.note for s in walk(loop.body) if isinstance(s, Command) and s.note), scope.label)
-            scope = replace(scope, label=note)
+            notes = list(dict.fromkeys(s.note for s in walk(loop.body) if isinstance(s, Command) and s.note))
+            if notes:
+                scope = replace(scope, label=notes[0] if len(notes) == 1 else f"{notes[0]} .. {notes[-1]}")
         # an extent is read once, before what the body writes
         extent = substitute(loop.extent, known)
         extent = self._with_snapshots(loop.counter.name, extent, self._written(loop, extent), scope)
