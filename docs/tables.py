@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,27 +27,10 @@ from rewrites.targets.vta.backend import BACKEND as VTA
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
 
+from .markdown_tables import head, row, with_table
+from .numerics import PARTS
+
 DOCS = Path(__file__).parent
-
-
-def row(*cells: object) -> str:
-    """A line of a table."""
-    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
-
-
-def head(*names: str) -> list[str]:
-    """The first two lines of a table."""
-    return [row(*names), "|---" * len(names) + "|"]
-
-
-def with_table(document: str, name: str, lines: Iterable[str]) -> str:
-    """The document with the table of that name replaced; raises ValueError where it has no place for it."""
-    first, last = f"<!-- {name}: written by python -m docs.tables -->", f"<!-- end of {name} -->"
-    before, begin, rest = document.partition(first)
-    _, end, after = rest.partition(last)
-    if not begin or not end:
-        raise ValueError(f"the document must have the lines {first!r} and {last!r} around its table")
-    return "\n".join([before + begin, *lines, end + after])
 
 
 # -- rules with their verdicts ------------------------------------------------------------------------------
@@ -216,10 +199,12 @@ class Table:
 
 
 RULES_PAGE, CHAINS_PAGE = DOCS / "reference" / "rules.md", DOCS / "explanation" / "chains.md"
+NUMERICS_PAGE = DOCS / "reference" / "numerics.md"
 TABLES: dict[str, Table] = {
     "rules by kind": Table(CHAINS_PAGE, lambda _: (by_kind(counts()), 0)),
     "rules on scalars": Table(RULES_PAGE, lambda timeout: decided(scalar_entries(), timeout)),
     "rules on tensors": Table(RULES_PAGE, lambda timeout: decided(tensor_entries(), timeout)),
+    **{name: Table(NUMERICS_PAGE, lambda _, lines=lines: (["", *lines(), ""], 0)) for name, lines in PARTS.items()},
 }
 
 

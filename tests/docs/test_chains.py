@@ -10,6 +10,7 @@ import pytest
 
 from chc.tensor_rules.rule import Kind
 from docs import tables
+from docs.markdown_tables import with_table
 from ilaverify import catalogue
 from rewrites.targets.flexasr.rules import CHAIN_RULES
 from tests.rewrites.rules.named import rule_named
@@ -23,11 +24,11 @@ def test_the_example_runs_as_shown() -> None:
 def test_the_counts_are_current() -> None:
     text = tables.CHAINS_PAGE.read_text(encoding="utf-8")
     counts = tables.counts()
-    assert text == tables.with_table(text, "rules by kind", tables.by_kind(counts)), "run python -m docs.tables"
+    assert text == with_table(text, "rules by kind", tables.by_kind(counts)), "run python -m docs.tables"
     other = [replace(counts[0], right=counts[0].right + 1), *counts[1:]]
-    assert text != tables.with_table(text, "rules by kind", tables.by_kind(other))
+    assert text != with_table(text, "rules by kind", tables.by_kind(other))
     with pytest.raises(ValueError, match=r"^the document must have the lines '<!-- rules by kind"):
-        tables.with_table("# Chains", "rules by kind", [])
+        with_table("# Chains", "rules by kind", [])
 
 
 def test_there_are_enough_rules_of_each_kind() -> None:

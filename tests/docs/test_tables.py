@@ -9,7 +9,8 @@ import pytest
 from chc.scalar_rules.prove import prove_rule
 from chc.scalar_rules.rule import ScalarRule
 from docs import tables
-from docs.tables import RULES_PAGE, Entry, Table, decided, scalar_entries, tensor_entries, with_table
+from docs.markdown_tables import with_table
+from docs.tables import RULES_PAGE, Entry, Table, decided, scalar_entries, tensor_entries
 from ir_semantics.scalars.formats import BINARY32, integer
 from ir_semantics.scalars.terms import exp, log, variable
 from smt_encodings.claims import Interpretation, Status
@@ -84,5 +85,5 @@ def test_wrong_rules_must_be_refuted_and_others_proved() -> None:
 def test_an_unknown_table_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         tables.main(["vectors"])
-    said = "error: NAME must be one of rules by kind, rules on scalars, rules on tensors, not 'vectors'\n"
+    said = f"error: NAME must be one of {', '.join(tables.TABLES)}, not 'vectors'\n"
     assert capsys.readouterr().err.endswith(said)

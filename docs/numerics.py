@@ -1,10 +1,9 @@
-"""The generated parts of docs/reference/numerics.md: tables of lemmas, rules and operators, and the derivations."""
+"""The tables of docs/reference/numerics.md, lemmas, laws and bounds, and the derivations: see :mod:`docs.tables`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from pathlib import Path
 
 from ila_lang.text.portable import digest
 from rewrites.bounds.catalogue import LEMMAS
@@ -13,37 +12,32 @@ from rewrites.bounds.kernel.formula import number_text
 from rewrites.bounds.kernel.judgements import text_of
 from rewrites.bounds.kernel.laws import AXIOMS
 from rewrites.bounds.lemmas.real_rules import RULES
+from rewrites.claims.theorems.flexasr import STEPS
+from rewrites.claims.theorems.operators import OPERATORS
+from rewrites.claims.theorems.recurrence import over_time
 
-from .flexasr import STEPS
-from .operators import OPERATORS
-from .recurrence import over_time
+from .markdown_tables import head, row
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "numerics.md"
 _SHORT = 110
 _STEPS = 6
 
 
-def _row(*cells: str) -> str:
-    return "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"
-
-
 def _lemmas() -> list[str]:
-    lines = [_row("lemma", "primitive", "statement", "for", "proved by", "body"), "|---|---|---|---|---|---|"]
+    lines = head("lemma", "primitive", "statement", "for", "proved by", "body")
     for lemma in LEMMAS.values():
         constants = ", ".join(f"{n} = {number_text(v)} (about {float(v):.3g})" for n, v in lemma.constants.items())
         statement = lemma.statement + (f"; {constants}" if constants else "")
-        said = lemma.name, f"`{lemma.function.name}`", statement, lemma.domain
-        lines.append(_row(*said, lemma.method, digest(lemma.function)[:12]))
+        words = lemma.name, f"`{lemma.function.name}`", statement, lemma.domain
+        lines.append(row(*words, lemma.method, digest(lemma.function)[:12]))
     return lines
 
 
-def _rules() -> list[str]:
-    lines = [_row("law", "statement"), "|---|---|"]
-    return lines + [_row(rule.name, rule.statement) for rule in RULES.values()]
+def _laws() -> list[str]:
+    return head("law", "statement") + [row(rule.name, rule.statement) for rule in RULES.values()]
 
 
 def _axioms() -> list[str]:
-    return [_row("axiom", "statement"), "|---|---|"] + [_row(name, text) for name, text in AXIOMS.items()]
+    return head("axiom", "statement") + [row(name, text) for name, text in AXIOMS.items()]
 
 
 def _number(value: Fraction | None) -> str:
@@ -51,22 +45,21 @@ def _number(value: Fraction | None) -> str:
 
 
 def _operators() -> list[str]:
-    head = _row("operator", "against", "bound", "example", "bound there")
-    lines = [head, "|---|---|---|---|---|"]
+    lines = head("operator", "against", "bound", "example", "bound there")
     for o in OPERATORS.values():
         formula = str(o.error)
         shown = f"`{formula}`" if len(formula) <= _SHORT else f"e{len(o.steps)} of its derivation"
         example = ", ".join(f"{n} = {number_text(Fraction(v))}" for n, v in o.example.items())
-        lines.append(_row(o.name, o.summary, shown, example, _number(o.bound(o.example).value)))
+        lines.append(row(o.name, o.summary, shown, example, _number(o.bound(o.example).value)))
     return lines
 
 
 def _growth() -> list[str]:
-    lines = [_row("layer", *(f"after {t}" for t in range(1, _STEPS + 1))), "|---" * (_STEPS + 1) + "|"]
+    lines = head("layer", *(f"after {t}" for t in range(1, _STEPS + 1)))
     for kind, operators in STEPS.items():
         example = {n: v for n, v in operators[0].example.items() if n not in ("e_h", "e_c", "C")}
         values = [_number(b.value) for b in over_time(kind, example, _STEPS)]
-        lines.append(_row(kind.upper(), *(values + ["none"] * (_STEPS - len(values)))))
+        lines.append(row(kind.upper(), *(values + ["none"] * (_STEPS - len(values)))))
     return lines
 
 
@@ -90,22 +83,10 @@ def _derivations() -> list[str]:
 
 PARTS: Mapping[str, Callable[[], list[str]]] = {
     "lemmas": _lemmas,
-    "rules": _rules,
+    "laws": _laws,
     "axioms": _axioms,
-    "operators": _operators,
-    "growth": _growth,
+    "bounds": _operators,
+    "growth of bounds": _growth,
     "derivations": _derivations,
 }
 """The generated parts by name; each gives its lines."""
-
-
-def updated(document: str) -> str:
-    """The document with all generated parts renewed; raises ValueError where one has no place."""
-    for name, lines in PARTS.items():
-        begin, end = f"<!-- {name}: written by python -m rewrites.claims.theorems -->", f"<!-- end of {name} -->"
-        head, opened, rest = document.partition(begin)
-        _, closed, tail = rest.partition(end)
-        if not opened or not closed:
-            raise ValueError(f"the document must have the lines {begin!r} and {end!r}")
-        document = "\n".join([head + begin, "", *lines(), "", closed + tail])
-    return document
