@@ -1,4 +1,4 @@
-"""The reference operators against loops over single numbers, written from the operators' definitions."""
+"""Reference layers against loops over single numbers, written from definitions; the product's are the same numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_semantics import reference as ref
+from ir_semantics import reference
+from tests.ir_semantics import reference_layers as ref
 
 seeds = st.integers(0, 10_000)
 small = st.integers(1, 4)
@@ -239,6 +240,42 @@ def test_alu(a: int, b: int, amount: int) -> None:
     assert {name: ref.alu_int32(name, [a], [b]).tolist()[0] for name in wanted} == wanted  # type: ignore[arg-type]
     assert ref.alu_int32("shr", [a, a], amount).tolist() == [math.floor(a / 2**amount)] * 2
     assert ref.truncate_int8([a]).tolist() == [wrap(a, 8)]
+
+
+# -- those of the product --------------------------------------------------------------------------------
+
+
+@given(small, small, small, seeds)
+def test_layers_of_the_product_are_the_same(timesteps: int, inputs: int, hidden: int, seed: int) -> None:
+    x = numbers(seed, timesteps, inputs)
+    for name, gates in (("rnn", 1), ("gru", 3), ("lstm", 4)):
+        layer = (x, *parameters(seed, gates, inputs, hidden))
+        np.testing.assert_array_equal(getattr(reference, name)(*layer), getattr(ref, name)(*layer))
+    w, b = numbers(seed, hidden, inputs), numbers(seed, hidden)
+    np.testing.assert_array_equal(reference.dense(x, w, b), ref.dense(x, w, b))
+    np.testing.assert_array_equal(
+        reference.layer_norm(x, w[0], w[-1], eps=0.5), ref.layer_norm(x, w[0], w[-1], eps=0.5)
+    )
+    np.testing.assert_array_equal(reference.attention(x, w[0]), ref.attention(x, w[0]))
+    if timesteps > 1:
+        for kind in ("max", "mean", "add"):
+            np.testing.assert_array_equal(reference.pool_over_time(x, kind), ref.pool_over_time(x, kind))
+    image, kernels = numbers(seed, 1, inputs, timesteps + 2, 5), numbers(seed, hidden, inputs, 2, 3)
+    for stride in ((1, 1), (2, 1)):
+        expected = ref.conv2d(image, kernels, stride=stride)
+        np.testing.assert_array_equal(reference.conv2d(image, kernels, stride=stride), expected)
+
+
+@given(words, words, st.integers(0, 31), seeds)
+def test_integers_of_the_product_are_the_same(a: int, b: int, amount: int, seed: int) -> None:
+    left, right = np.array([a, b], np.int32), np.array([b, b], np.int32)
+    for name in ("add", "mul", "min", "max"):
+        assert reference.alu_int32(name, left, right).tolist() == ref.alu_int32(name, left, right).tolist()
+    assert reference.alu_int32("shr", left, amount).tolist() == ref.alu_int32("shr", left, amount).tolist()
+    assert reference.truncate_int8(left).tolist() == ref.truncate_int8(left).tolist()
+    rng = np.random.default_rng(seed)
+    x, w = rng.integers(-128, 128, (3, 4), np.int8), rng.integers(-128, 128, (2, 4), np.int8)
+    assert reference.dense_int8(x, w, right).tolist() == ref.dense_int8(x, w, right).tolist()
 
 
 # -- messages ---------------------------------------------------------------------------------------------

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from ilaverify.references import in_double
-from ir_semantics import reference
 from ir_semantics.graph import OPERATORS, Builder, Graph, GraphError, TensorType, expansion, meaning, run, steps, words
 from ir_semantics.graph.build import MOST_FOLDED
 from ir_semantics.graph.types import MOST_ELEMENTS
 from ir_semantics.tensors.elements import Reduce
 from ir_semantics.tensors.index import Names, index
 from ir_semantics.tensors.terms import element_of
+from tests.ir_semantics import reference_layers as reference
 
 F = "float32"
 

@@ -11,7 +11,6 @@ import pytest
 from accel_models.flexasr.numerics import fixed_to_adpfloat
 from accel_models.flexasr.quantise import Quantised, dequantise, largest, quantise
 from ilaverify.catalogue import campaigns, find_campaign
-from ir_semantics import reference
 from rewrites.bounds.derivations.calculus import Operator
 from rewrites.bounds.derivations.names import Written
 from rewrites.bounds.elementwise import Bounded, bound_elements
@@ -26,6 +25,7 @@ from rewrites.campaigns.accelerators.flexasr import recurrent as flexasr_recurre
 from rewrites.campaigns.accelerators.flexasr.numerics import UNIT, encoded
 from rewrites.campaigns.campaign import CampaignResult, run_campaign
 from rewrites.campaigns.definition import Example, Skip
+from tests.ir_semantics import reference_layers as reference
 from tests.rewrites.bounds.derivation import Derivation, plus, times
 
 FLAWS = {"flexasr_encode_sign", "flexasr_attention_sum", "flexasr_lstm_pre2022"}

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_semantics import reference
 from ir_semantics.graph import run
 from ir_semantics.graph.build import expansion
 from rewrites.claims.theorems.operators import OPERATORS
 from rewrites.compiler.codegen import Options
 from rewrites.targets.flexasr.code.pools import POOLS
+from tests.ir_semantics import reference_layers as reference
 from tests.rewrites.targets.nodes import DEVICES, Case, case, normal
 
 

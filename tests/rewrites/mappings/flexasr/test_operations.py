@@ -15,10 +15,10 @@ from accel_models.flexasr.quantise import Quantised, quantise
 from benchmarks.simulators import looked_up
 from ila_lang import Machine, Simulator
 from ila_lang.mapping import SizeError
-from ir_semantics import reference
 from rewrites.mappings.flexasr.operations import attention, layer_norm, linear, pool, recurrent
 from rewrites.mappings.programs import DeviceProgram
 from tests.accel_models.flexasr import tensor_oracle as oracle
+from tests.ir_semantics import reference_layers as reference
 
 biases = st.integers(0, 7)
 seeds = st.integers(0, 10_000)
