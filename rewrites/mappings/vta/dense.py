@@ -9,7 +9,7 @@ have been updated since the last time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from accel_models.vta.isa import AluOp, MemoryId
 from accel_models.vta.model import vta
@@ -82,22 +82,8 @@ DENSE = DenseOperator(multiply_add, requantise, {"shift": 4}, accumulate)
 """The IR's element types: int8 operands, int32 sums that wrap around, int8 results."""
 
 
-@dataclass(frozen=True)
-class DenseDetails:
-    """The details of a program that variants change; the defaults are those of the proved program."""
-
-    clear: bool = True
-    clear_once: bool = False
-    rounds: Expr = DEPTH
-    src_factor: Expr | int = 1
-    row_factor: Expr | int = DEPTH
-    wgt_factor: int = 1
-    bias_at: Expr = ROWS
-    micro_ops: tuple[Expr, ...] = (micro_op(), micro_op(src=ROWS))
-    cells: Expr = ROWS
-    steps: tuple[tuple[AluOp, Expr | int], ...] = ((AluOp.SHR, SHIFT), (AluOp.MAX, -128), (AluOp.MIN, 127))
-    stride: Expr = COLUMNS
-    twice: bool = False
+STEPS: tuple[tuple[AluOp, Expr | int], ...] = ((AluOp.SHR, SHIFT), (AluOp.MAX, -128), (AluOp.MIN, 127))
+"""What the ALU does with a vector's sums."""
 
 
 def write_operands(program: Program) -> tuple[Expr, Expr, Expr]:
@@ -115,34 +101,23 @@ def write_operands(program: Program) -> tuple[Expr, Expr, Expr]:
     return bias, x, x + ROWS * DEPTH
 
 
-def dense_fragment(ila: Ila, details: DenseDetails | None = None) -> Fragment:
+def dense_fragment(ila: Ila, steps: Sequence[tuple[AluOp, Expr | int]] = STEPS) -> Fragment:
     """The program of a dense layer."""
-    d = details or DenseDetails()
     kernel = Kernel("vta_dense")
     program = Program(kernel, ila)
     bias, x, output = write_operands(program)
-    program.write_micro_ops(*d.micro_ops)
+    program.write_micro_ops(micro_op(), micro_op(src=ROWS))
     program.load(MemoryId.INP, dram=x, columns=DEPTH, y_size=ROWS, x_stride=DEPTH)
-    if d.clear_once:
-        program.gemm(reset=True, iter_out=1, iter_in=ROWS, dst_factor_in=1)
     with kernel.loop("vector", COLUMNS) as vector:
         program.load(MemoryId.WGT, dram=vector * DEPTH + 1, columns=DEPTH)
-        if d.clear and not d.clear_once:
-            program.gemm(reset=True, iter_out=1, iter_in=ROWS, dst_factor_in=1)
-        for _ in range(2 if d.twice else 1):
-            program.gemm(
-                iter_out=d.rounds,
-                iter_in=d.cells,
-                dst_factor_in=1,
-                src_factor_out=d.src_factor,
-                src_factor_in=d.row_factor,
-                wgt_factor_out=d.wgt_factor,
-            )
-        program.load(MemoryId.ACC, sram=d.bias_at, dram=bias + vector, columns=1)
+        program.gemm(reset=True, iter_out=1, iter_in=ROWS, dst_factor_in=1)
+        program.gemm(iter_out=DEPTH, iter_in=ROWS, dst_factor_in=1, src_factor_out=1, src_factor_in=DEPTH,
+                     wgt_factor_out=1)  # fmt: skip
+        program.load(MemoryId.ACC, sram=ROWS, dram=bias + vector, columns=1)
         program.alu(AluOp.ADD, None, ROWS, uop=1, src_factor_in=0)
-        for operation, imm in d.steps:
+        for operation, imm in steps:
             program.alu(operation, imm, ROWS)
-        program.store(dram=output + vector, columns=1, y_size=ROWS, x_stride=d.stride)
+        program.store(dram=output + vector, columns=1, y_size=ROWS, x_stride=COLUMNS)
     program.finish()
     program.read(ROWS, COLUMNS, output)
     tensors = {t.name: t for t in (HOST_X, HOST_W, HOST_B, HOST_Y)}
@@ -178,14 +153,16 @@ def sizes_of(rows: int, features_in: int, features_out: int) -> dict[str, int]:
 
 
 def dense_mapping(
-    options: VtaOptions | None = None, details: DenseDetails | None = None, order: Order = Order.FORWARD
+    options: VtaOptions | None = None,
+    order: Order = Order.FORWARD,
+    steps: Sequence[tuple[AluOp, Expr | int]] = STEPS,
 ) -> TensorMapping:
     """The mapping ``vta_dense``; ``options`` select another reading of VTA, and ``order`` that of the IR's sums."""
     after = "" if order is Order.FORWARD else f", the IR summing {order.words}"
     return TensorMapping(
         name="vta_dense" if order is Order.FORWARD else f"vta_dense_{order.value}",
         ir=ir_fragment(order),
-        device=dense_fragment(vta(options), details),
+        device=dense_fragment(vta(options), steps),
         parameters=PARAMETERS,
         parameter_texts=PARAMETER_TEXTS,
         domain=DOMAIN,

@@ -136,24 +136,8 @@ OPERATIONS: Mapping[str, Operation] = {
 """The operators by name; all of them narrow the result to its low byte, as STORE does."""
 
 
-@dataclass(frozen=True)
-class Details:
-    """The details of a program that variants change; the defaults are those of the proved program."""
-
-    micro_ops: tuple[Expr, ...] = (micro_op(), micro_op(src=COLUMNS))
-    dst_factor: int = 1
-    src_factor: int = 1
-    cells: Expr = COLUMNS
-    second_at: Expr = COLUMNS
-    stride: Expr = COLUMNS
-    loaded: Expr = COLUMNS
-    stored: Expr = COLUMNS
-    steps: tuple[Step, ...] | None = None
-
-
-def elementwise_program(ila: Ila, operation: Operation, details: Details | None = None) -> Fragment:
+def elementwise_program(ila: Ila, operation: Operation) -> Fragment:
     """The program of an operator."""
-    d = details or Details()
     kernel = Kernel("vta_elementwise")
     program, second = Program(kernel, ila), operation.second
     first = const(4, 32)  # vectors of 16 bytes; accumulators are aligned to four of these
@@ -165,18 +149,17 @@ def elementwise_program(ila: Ila, operation: Operation, details: Details | None 
         rows = ROWS if second == "matrix" else const(1, 32)
         program.write_words(HOST_B, rows, COLUMNS, behind)
         output = behind + rows * COLUMNS * 4
-    program.write_micro_ops(*d.micro_ops[: 1 if second is None else 2])
+    program.write_micro_ops(micro_op(), *([] if second is None else [micro_op(src=COLUMNS)]))
     if second == "row":
-        program.load(MemoryId.ACC, sram=d.second_at, dram=behind >> 2, columns=COLUMNS)
+        program.load(MemoryId.ACC, sram=COLUMNS, dram=behind >> 2, columns=COLUMNS)
     with kernel.loop("row", ROWS) as row:
-        at = row * d.stride
-        program.load(MemoryId.ACC, dram=at + 1, columns=d.loaded)
+        at = row * COLUMNS
+        program.load(MemoryId.ACC, dram=at + 1, columns=COLUMNS)
         if second == "matrix":
-            program.load(MemoryId.ACC, sram=d.second_at, dram=(behind >> 2) + at, columns=COLUMNS)
-        for step, imm in operation.steps if d.steps is None else d.steps:
-            uop = 0 if imm is not None else 1
-            program.alu(step, imm, d.cells, uop=uop, dst_factor_in=d.dst_factor, src_factor_in=d.src_factor)
-        program.store(dram=output + at, columns=d.stored)
+            program.load(MemoryId.ACC, sram=COLUMNS, dram=(behind >> 2) + at, columns=COLUMNS)
+        for step, imm in operation.steps:
+            program.alu(step, imm, COLUMNS, uop=0 if imm is not None else 1)
+        program.store(dram=output + at, columns=COLUMNS)
     program.finish()
     program.read(ROWS, COLUMNS, output)
     tensors = {t.name: t for t in (HOST_A, *([HOST_B] if second else []), HOST_Y)}
@@ -222,7 +205,7 @@ def ir_fragment(operation: Operation) -> Fragment:
 SAMPLES = ((1, 16), (1, 48), (2, 32), (3, 16), (3, 64), (4, 48), (5, 80))
 
 
-def elementwise_mapping(name: str, options: VtaOptions | None = None, details: Details | None = None) -> TensorMapping:
+def elementwise_mapping(name: str, options: VtaOptions | None = None) -> TensorMapping:
     """The mapping ``vta_{name}`` of an operator of :data:`OPERATIONS`; ``options`` select another reading of VTA."""
     operation = OPERATIONS[name]
     second = (("host_b", "tensor_second"),) if operation.second else ()
@@ -241,7 +224,7 @@ def elementwise_mapping(name: str, options: VtaOptions | None = None, details: D
     mapping = TensorMapping(
         name=f"vta_{name}",
         ir=ir_fragment(operation),
-        device=elementwise_program(vta(options), operation, details),
+        device=elementwise_program(vta(options), operation),
         parameters=_parameters(operation),
         parameter_texts={name: PARAMETER_TEXTS[name] for name in _parameters(operation)},
         domain=domain,

@@ -10,9 +10,6 @@ is added to all rows of the block, and the ALU shifts and bounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from accel_models.vta.isa import AluOp, MemoryId
 from accel_models.vta.model import vta
 from accel_models.vta.numerics import multiply
@@ -81,30 +78,8 @@ DOMAIN: tuple[tuple[str, Expr], ...] = (
 )
 
 
-BIAS_OP = micro_op(src=ROWS * OUTPUTS)
-"""The micro-op that adds the bias, which lies behind the block's accumulators."""
-
-
-@dataclass(frozen=True)
-class GemmDetails:
-    """The details of a program that variants change; the defaults are those of the proved program."""
-
-    clear: str = "each block"
-    entry: Callable[[Expr], Expr] = lambda column: micro_op(dst=column, wgt=column * INPUTS)
-    bias_op: Expr = BIAS_OP
-    table: Expr = OUTPUTS
-    table_offset: int = 1
-    round_blocks: Expr = INPUT_BLOCKS
-    input_stride: Expr = K
-    weight_stride: Expr = K
-    output_stride: Expr = N
-    row_step: Expr = INPUTS
-    one_more: int = 0
-
-
-def gemm_fragment(ila: Ila, details: GemmDetails | None = None) -> Fragment:
+def gemm_fragment(ila: Ila) -> Fragment:
     """The program of a dense layer in blocks."""
-    d = details or GemmDetails()
     kernel = Kernel("vta_gemm")
     program = Program(kernel, ila)
     weights = const(WEIGHTS, 32)
@@ -115,45 +90,37 @@ def gemm_fragment(ila: Ila, details: GemmDetails | None = None) -> Fragment:
     program.write_tiles(HOST_W, N, K, weights)
     program.write_words(HOST_B, const(1, 32), N, bias << 2)
     program.write_bytes(HOST_X, M, K, x)
-    with kernel.loop("column", d.table) as column:
-        program.write("write the table", column + 1, d.entry(column).zext(128))
-    program.write_micro_ops(micro_op(), d.bias_op, sram=1)
-
-    def clear() -> None:
-        program.gemm(uop=1, reset=True, iter_out=ROWS, iter_in=OUTPUTS, dst_factor_out=OUTPUTS, dst_factor_in=1)
+    with kernel.loop("column", OUTPUTS) as column:
+        program.write("write the table", column + 1, micro_op(dst=column, wgt=column * INPUTS).zext(128))
+    program.write_micro_ops(micro_op(), micro_op(src=ROWS * OUTPUTS), sram=1)  # the bias lies behind accumulators
 
     def columnwise(operation: AluOp, imm: Expr | int | None, uop: int = 1) -> None:
         program.alu(operation, imm, OUTPUTS, uop=uop, iter_out=ROWS, dst_factor_out=OUTPUTS)
 
-    if d.clear == "once":
-        clear()
     with kernel.loop("row_block", ROW_BLOCKS) as row_block, kernel.loop("block", OUTPUT_BLOCKS) as block:
-        if d.clear == "each block":
-            clear()
-        with kernel.loop("round", d.round_blocks) as k_block:
-            if d.clear == "each round":
-                clear()
+        program.gemm(uop=1, reset=True, iter_out=ROWS, iter_in=OUTPUTS, dst_factor_out=OUTPUTS, dst_factor_in=1)
+        with kernel.loop("round", INPUT_BLOCKS) as k_block:
             inputs = row_block * ROWS * K + k_block * INPUTS
-            program.load(MemoryId.INP, dram=x + inputs, columns=INPUTS, y_size=ROWS, x_stride=d.input_stride)
+            program.load(MemoryId.INP, dram=x + inputs, columns=INPUTS, y_size=ROWS, x_stride=K)
             tiles = block * OUTPUTS * K + k_block * INPUTS + (WEIGHTS >> 4)
-            program.load(MemoryId.WGT, dram=tiles, columns=INPUTS, y_size=OUTPUTS, x_stride=d.weight_stride)
+            program.load(MemoryId.WGT, dram=tiles, columns=INPUTS, y_size=OUTPUTS, x_stride=K)
             with kernel.loop("vector", OUTPUTS) as vector:
-                program.load(MemoryId.UOP, dram=(vector + d.table_offset) << 2, columns=1)
+                program.load(MemoryId.UOP, dram=(vector + 1) << 2, columns=1)
                 program.gemm(
                     iter_out=INPUTS,
                     iter_in=ROWS,
                     dst_factor_in=OUTPUTS,
                     src_factor_out=1,
-                    src_factor_in=d.row_step,
+                    src_factor_in=INPUTS,
                     wgt_factor_out=1,
                 )
         program.load(MemoryId.ACC, sram=ROWS * OUTPUTS, dram=bias + block * OUTPUTS, columns=OUTPUTS)
         columnwise(AluOp.ADD, None, 2)
-        columnwise(AluOp.SHR, SHIFT + d.one_more)
+        columnwise(AluOp.SHR, SHIFT)
         columnwise(AluOp.MAX, -128)
         columnwise(AluOp.MIN, 127)
         place = output + row_block * ROWS * N + block * OUTPUTS
-        program.store(dram=place, columns=OUTPUTS, y_size=ROWS, x_stride=d.output_stride)
+        program.store(dram=place, columns=OUTPUTS, y_size=ROWS, x_stride=N)
     program.finish()
     program.read(M, N, output)
     tensors = {t.name: t for t in (HOST_X, HOST_W, HOST_B, HOST_Y)}
@@ -210,12 +177,12 @@ def sizes_of(rows: int, inputs: int, outputs: int, block_rows: int, block_in: in
     }
 
 
-def gemm_mapping(options: VtaOptions | None = None, details: GemmDetails | None = None) -> TensorMapping:
+def gemm_mapping(options: VtaOptions | None = None) -> TensorMapping:
     """The mapping ``vta_gemm``; ``options`` select another reading of VTA."""
     return TensorMapping(
         name="vta_gemm",
         ir=ir_fragment(),
-        device=gemm_fragment(vta(options), details),
+        device=gemm_fragment(vta(options)),
         parameters=PARAMETERS,
         parameter_texts=PARAMETER_TEXTS,
         domain=DOMAIN,

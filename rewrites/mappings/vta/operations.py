@@ -18,14 +18,14 @@ from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.programs import DeviceProgram, filled, signed_codes
 
 from .claims import DENSE, ELEMENTWISE
-from .dense import SHIFT, DenseDetails, dense_mapping
+from .dense import SHIFT, dense_mapping
 from .elementwise import OPERATIONS
 
 Program = DeviceProgram[NDArray[np.int8]]
 _LOW_BYTES: Final = MappingClaim(
     DENSE.name,
     "the program of a dense layer without its bounds: no claim is made of it",
-    partial(dense_mapping, None, DenseDetails(steps=((AluOp.SHR, SHIFT),))),
+    partial(dense_mapping, steps=((AluOp.SHR, SHIFT),)),
 )
 
 

@@ -7,8 +7,6 @@ IR side: ``top`` rows of zeros, x [m, 16*inner] and ``bottom`` rows of zeros are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from accel_models.vta.isa import AluOp, MemoryId
 from accel_models.vta.model import vta
 from accel_models.vta.numerics import multiply
@@ -56,27 +54,13 @@ DOMAIN: tuple[tuple[str, Expr], ...] = (
 )
 
 
-@dataclass(frozen=True)
-class PaddedDetails:
-    """The details of a program that variants change; the defaults are those of the proved program."""
-
-    top: Expr = TOP
-    bottom: Expr = BOTTOM
-    left: int = 0
-    sram: int = 0
-    size: Expr = ROWS
-    first: int = 0
-
-
-def padded_fragment(ila: Ila, details: PaddedDetails | None = None) -> Fragment:
+def padded_fragment(ila: Ila) -> Fragment:
     """The program of a dense layer on padded rows."""
-    d = details or PaddedDetails()
     kernel = Kernel("vta_padded")
     program = Program(kernel, ila)
     bias, x, output = write_operands(program)
     program.write_micro_ops(micro_op(), micro_op(src=TOTAL))
-    program.load(MemoryId.INP, sram=d.sram, dram=x + d.first, columns=DEPTH, y_size=d.size, x_stride=DEPTH,
-                 y_pad_0=d.top, y_pad_1=d.bottom, x_pad_0=d.left)  # fmt: skip
+    program.load(MemoryId.INP, dram=x, columns=DEPTH, y_size=ROWS, x_stride=DEPTH, y_pad_0=TOP, y_pad_1=BOTTOM)
     with kernel.loop("vector", COLUMNS) as vector:
         program.load(MemoryId.WGT, dram=vector * DEPTH + 1, columns=DEPTH)
         program.gemm(reset=True, iter_out=1, iter_in=TOTAL, dst_factor_in=1)
@@ -122,12 +106,12 @@ def sizes_of(rows: int, features_in: int, features_out: int, above: int, below: 
     return sizes | {"shift": 9}
 
 
-def padded_mapping(options: VtaOptions | None = None, details: PaddedDetails | None = None) -> TensorMapping:
+def padded_mapping(options: VtaOptions | None = None) -> TensorMapping:
     """The mapping ``vta_padded``; ``options`` select another reading of VTA."""
     return TensorMapping(
         name="vta_padded",
         ir=ir_fragment(),
-        device=padded_fragment(vta(options), details),
+        device=padded_fragment(vta(options)),
         parameters=PARAMETERS,
         parameter_texts=PARAMETER_TEXTS,
         domain=DOMAIN,

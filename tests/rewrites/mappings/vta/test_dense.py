@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,48 +14,62 @@ from accel_models.vta.isa import AluOp
 from accel_models.vta.model import vta
 from accel_models.vta.products import dense
 from accel_models.vta.program import run
-from ila_lang import Machine, const
-from ila_lang.mapping import SizeError
-from rewrites.mappings.vta.dense import DEPTH, SHIFT, DenseDetails, dense_mapping
+from ila_lang import Expr, Machine, const
+from ila_lang.mapping import SizeError, TensorMapping
+from rewrites.mappings.vta import dense as dense_module
+from rewrites.mappings.vta.dense import DEPTH, SHIFT, dense_mapping
 from rewrites.mappings.vta.programs import ROWS, micro_op
 from smt_encodings.claims import Status
 from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.vta.faults import Change, Faulty, faulty, given, left_out, micro_ops, twice
 from tests.rewrites.mappings.vta.test_elementwise import ran
 
 SHIFTED = (AluOp.SHR, SHIFT)
-FAULTS = {
-    "accumulators are not cleared": DenseDetails(clear=False),
-    "accumulators are cleared before the first vector only": DenseDetails(clear_once=True),
-    "the last input vector is left out": DenseDetails(rounds=DEPTH - 1),
-    "every round has the same input vector": DenseDetails(src_factor=0),
-    "rows of the input are too close together": DenseDetails(row_factor=1),
-    "every round has the same weights": DenseDetails(wgt_factor=0),
-    "all products count twice": DenseDetails(twice=True),
-    "the bias overwrites the last row's sum": DenseDetails(bias_at=ROWS - 1),
-    "the first micro-op names another accumulator": DenseDetails(micro_ops=(micro_op(dst=1), micro_op(src=ROWS))),
-    "the bias is one further on": DenseDetails(micro_ops=(micro_op(), micro_op(src=ROWS + 1))),
-    "the first tile of weights is left out": DenseDetails(micro_ops=(micro_op(wgt=1), micro_op(src=ROWS))),
-    "the last row is not computed": DenseDetails(cells=ROWS - 1),
-    "one bit more is shifted out": DenseDetails(
-        steps=((AluOp.SHR, SHIFT + 1), (AluOp.MAX, -128), (AluOp.MIN, 127)),
-    ),
-    "the lower bound is one too large": DenseDetails(steps=(SHIFTED, (AluOp.MAX, -127), (AluOp.MIN, 127))),
-    "there is no upper bound": DenseDetails(steps=(SHIFTED, (AluOp.MAX, -128))),
-    "bounds come before the shift": DenseDetails(steps=((AluOp.MAX, -128), (AluOp.MIN, 127), SHIFTED)),
-    "rows of the output are too close together": DenseDetails(stride=const(1, 32)),
+CLEAR = "clear accumulators"
+
+
+def _cleared_once(program: Faulty, issue: Callable[..., None], fields: dict[str, Any]) -> None:
+    issue(**fields)
+    program.clear(uop_bgn=0, uop_end=1, iter_out=1, iter_in=ROWS, dst_factor_in=1)
+
+
+CHANGES: dict[str, dict[str, Change]] = {
+    "accumulators are not cleared": {CLEAR: left_out},
+    "accumulators are cleared before the first vector only": {CLEAR: left_out, "load INP": _cleared_once},
+    "the last input vector is left out": {"GEMM": given(iter_out=DEPTH - 1)},
+    "every round has the same input vector": {"GEMM": given(src_factor_out=0)},
+    "rows of the input are too close together": {"GEMM": given(src_factor_in=1)},
+    "every round has the same weights": {"GEMM": given(wgt_factor_out=0)},
+    "all products count twice": {"GEMM": twice},
+    "the bias overwrites the last row's sum": {"load ACC": given(sram_base=ROWS - 1)},
+    "the first micro-op names another accumulator": {"write micro-ops": micro_ops(micro_op(dst=1), micro_op(src=ROWS))},
+    "the bias is one further on": {"write micro-ops": micro_ops(micro_op(), micro_op(src=ROWS + 1))},
+    "the first tile of weights is left out": {"write micro-ops": micro_ops(micro_op(wgt=1), micro_op(src=ROWS))},
+    "the last row is not computed": {"GEMM": given(iter_in=ROWS - 1)},
+    "rows of the output are too close together": {"store OUT": given(x_stride=const(1, 32))},
+}
+WRONG_STEPS: dict[str, tuple[tuple[AluOp, Expr | int], ...]] = {
+    "one bit more is shifted out": ((AluOp.SHR, SHIFT + 1), (AluOp.MAX, -128), (AluOp.MIN, 127)),
+    "the lower bound is one too large": (SHIFTED, (AluOp.MAX, -127), (AluOp.MIN, 127)),
+    "there is no upper bound": (SHIFTED, (AluOp.MAX, -128)),
+    "bounds come before the shift": ((AluOp.MAX, -128), (AluOp.MIN, 127), SHIFTED),
+}
+FAULTS: dict[str, Callable[[], TensorMapping]] = {
+    **{name: partial(faulty, dense_mapping, dense_module, changes) for name, changes in CHANGES.items()},
+    **{name: partial(dense_mapping, steps=steps) for name, steps in WRONG_STEPS.items()},
 }
 QUICK = ("accumulators are not cleared", "the first micro-op names another accumulator")
 
 
 @pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
 def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
-    require_refuted(dense_mapping(None, FAULTS[name]))
+    require_refuted(FAULTS[name]())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
-    require_unproved(dense_mapping(None, FAULTS[name]))
+    require_unproved(FAULTS[name]())
 
 
 @pytest.mark.slow

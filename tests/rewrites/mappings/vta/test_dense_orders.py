@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 import bmc.sums
 from bmc.counterexample import Counterexample, replays
 from ila_lang import const
 from ir_semantics.layers.dense import Order
-from rewrites.mappings.vta.dense import DenseDetails, dense_mapping
+from rewrites.mappings.vta import dense as dense_module
+from rewrites.mappings.vta.dense import dense_mapping
 from smt_encodings.claims import Equality, Status
+from tests.rewrites.mappings.vta.faults import Change, faulty, given, left_out, twice
 
 SHAPE = (1, 32, 16)
 
@@ -30,11 +34,13 @@ def test_any_order_is_proved(order: Order) -> None:
     assert all(len(o.answers) == 2 and o.discharged for o in verdict.obligations)
 
 
-FAULTS = {
-    "accumulators are not cleared": DenseDetails(clear=False),
-    "each product is added twice": DenseDetails(twice=True),
-    "the bias lands on the sums": DenseDetails(bias_at=const(0, 32)),
+CHANGES: dict[str, dict[str, Change]] = {
+    "accumulators are not cleared": {"clear accumulators": left_out},
+    "each product is added twice": {"GEMM": twice},
+    "the bias lands on the sums": {"load ACC": given(sram_base=const(0, 32))},
 }
+BACKWARD = partial(dense_mapping, order=Order.BACKWARD)
+FAULTS = {name: partial(faulty, BACKWARD, dense_module, changes) for name, changes in CHANGES.items()}
 
 
 @pytest.mark.proof
@@ -42,7 +48,7 @@ FAULTS = {
     "name", [n if n.startswith("each") else pytest.param(n, marks=pytest.mark.slow) for n in FAULTS]
 )
 def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
-    mapping = dense_mapping(details=FAULTS[name], order=Order.BACKWARD)
+    mapping = FAULTS[name]()
     assert bmc.sums.prove(mapping, SHAPE, search_seconds=0).status is Status.UNKNOWN
     verdict = bmc.sums.prove(mapping, SHAPE)
     assert verdict.status is Status.REFUTED, verdict.reason

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,14 +13,16 @@ import pytest
 import bmc.prove
 import chc.mapping.prove
 from accel_models.vta.isa import AluOp
-from ila_lang import Machine, run_fragment
+from ila_lang import Expr, Machine, run_fragment, substitute
 from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import SizeError, TensorMapping
-from rewrites.mappings.vta.elementwise import IMM, OPERATIONS, Details, elementwise_mapping
+from rewrites.mappings.vta import elementwise
+from rewrites.mappings.vta.elementwise import IMM, OPERATIONS, elementwise_mapping
 from rewrites.mappings.vta.programs import COLUMNS, micro_op
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.vta.faults import Change, Faulty, faulty, given, micro_ops, where
 
 WRONG_STEPS: dict[str, tuple[tuple[AluOp, object], ...]] = {
     "relu": ((AluOp.MAX, 1),),
@@ -35,31 +39,48 @@ WRONG_STEPS: dict[str, tuple[tuple[AluOp, object], ...]] = {
 """For each operator steps that are wrong in one place: another operation, bound, amount, or one step too many."""
 
 
-def _faults(name: str) -> dict[str, Details]:
-    found = {
-        "the micro-op names another accumulator": Details(micro_ops=(micro_op(dst=1), micro_op(dst=1, src=COLUMNS))),
-        "the last vector is not computed": Details(cells=COLUMNS - 1),
-        "the destination stays where it is": Details(dst_factor=0),
-        "the last vector is not loaded": Details(loaded=COLUMNS - 1),
-        "rows are too far apart": Details(stride=COLUMNS + 1),
-        "wrong steps": Details(steps=WRONG_STEPS[name]),  # type: ignore[arg-type]
+def _rows_too_far_apart(program: Faulty, issue: Callable[..., None], fields: dict[str, Any]) -> None:
+    row = program.counters.get("row")
+    at = fields["dram_base"]
+    issue(**fields | ({} if row is None else {"dram_base": substitute(at, {row * COLUMNS: row * (COLUMNS + 1)})}))
+
+
+def _with_wrong_steps(name: str) -> TensorMapping:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(OPERATIONS, name, replace(OPERATIONS[name], steps=WRONG_STEPS[name]))  # type: ignore[misc]
+        return elementwise_mapping(name)
+
+
+def _changes(name: str) -> dict[str, dict[str, Change]]:
+    second = OPERATIONS[name].second is not None
+    words = [micro_op(dst=1), *([micro_op(dst=1, src=COLUMNS)] if second else [])]
+    changes: dict[str, dict[str, Change]] = {
+        "the micro-op names another accumulator": {"write micro-ops": micro_ops(*words)},
+        "the last vector is not computed": {"ALU": given(iter_in=COLUMNS - 1)},
+        "the destination stays where it is": {"ALU": given(dst_factor_in=0)},
+        "the last vector is not loaded": {
+            "load ACC": where(lambda fields: isinstance(fields["sram_base"], int), given(x_size=COLUMNS - 1))
+        },
+        "rows are too far apart": {"load ACC": _rows_too_far_apart, "store OUT": _rows_too_far_apart},
     }
-    if OPERATIONS[name].second is not None:
-        found |= {
-            "the second operand's index stays where it is": Details(src_factor=0),
-            "the micro-op's second operand is one further on": Details(
-                micro_ops=(micro_op(), micro_op(src=COLUMNS + 1))
-            ),
-            "the second operand overwrites the first one's end": Details(second_at=COLUMNS - 1),
+    if second:
+        changes |= {
+            "the second operand's index stays where it is": {"ALU": given(src_factor_in=0)},
+            "the micro-op's second operand is one further on": {
+                "write micro-ops": micro_ops(micro_op(), micro_op(src=COLUMNS + 1))
+            },
+            "the second operand overwrites the first one's end": {
+                "load ACC": where(lambda fields: isinstance(fields["sram_base"], Expr), given(sram_base=COLUMNS - 1))
+            },
         }
-    return found
+    return changes
 
 
 FAULTS: dict[str, Callable[[], TensorMapping]] = {
-    f"{name}: {what}": lambda name=name, details=details: elementwise_mapping(name, None, details)  # type: ignore[misc]
+    f"{name}: {what}": partial(faulty, partial(elementwise_mapping, name), elementwise, changes)
     for name in OPERATIONS
-    for what, details in _faults(name).items()
-}
+    for what, changes in _changes(name).items()
+} | {f"{name}: wrong steps": partial(_with_wrong_steps, name) for name in OPERATIONS}
 QUICK = (
     "relu: the micro-op names another accumulator",
     "requantise: wrong steps",

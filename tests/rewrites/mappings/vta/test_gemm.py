@@ -2,46 +2,84 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import numpy as np
 import pytest
 
 import bmc.prove
+from ila_lang import Expr
 from ila_lang.mapping import SizeError
-from rewrites.mappings.vta.gemm import INPUT_BLOCKS, INPUTS, OUTPUTS, ROWS, GemmDetails, gemm_mapping
+from rewrites.mappings.vta import gemm
+from rewrites.mappings.vta.gemm import INPUT_BLOCKS, INPUTS, OUTPUTS, ROWS, gemm_mapping
 from rewrites.mappings.vta.programs import micro_op
 from smt_encodings.claims import Status
 from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.vta.faults import Change, Faulty, faulty, given, left_out, micro_ops
 from tests.rewrites.mappings.vta.test_elementwise import ran
 
-FAULTS = {
-    "accumulators are never cleared": GemmDetails(clear=""),
-    "accumulators are cleared before the first block only": GemmDetails(clear="once"),
-    "accumulators are cleared in every round": GemmDetails(clear="each round"),
-    "micro-ops name the next accumulator": GemmDetails(entry=lambda c: micro_op(dst=c + 1, wgt=c * INPUTS)),
-    "micro-ops name the tile after the next": GemmDetails(entry=lambda c: micro_op(dst=c, wgt=c * INPUTS + 1)),
-    "all micro-ops name one accumulator": GemmDetails(entry=lambda c: micro_op(wgt=c * INPUTS)),
-    "the last micro-op is not written": GemmDetails(table=OUTPUTS - 1),
-    "micro-ops are loaded from one place before": GemmDetails(table_offset=0),
-    "the last round is left out": GemmDetails(round_blocks=INPUT_BLOCKS - 1),
-    "rows of a block of inputs are as far apart as in the block": GemmDetails(input_stride=INPUTS),
-    "rows of a block of weights are as far apart as in the block": GemmDetails(weight_stride=INPUTS),
-    "rows of a block of outputs are as far apart as in the block": GemmDetails(output_stride=OUTPUTS),
-    "rows of inputs are as far apart as outputs": GemmDetails(row_step=OUTPUTS),
-    "the bias is that of the vector before": GemmDetails(bias_op=micro_op(src=ROWS * OUTPUTS - 1)),
-    "one bit more is shifted out": GemmDetails(one_more=1),
+CLEAR = "clear accumulators"
+BLOCK: dict[str, Any] = {"iter_out": ROWS, "iter_in": OUTPUTS, "dst_factor_out": OUTPUTS, "dst_factor_in": 1}
+
+
+def _cleared_in_every_round(program: Faulty, issue: Callable[..., None], fields: dict[str, Any]) -> None:
+    program.clear(uop_bgn=1, uop_end=2, **BLOCK)
+    issue(**fields)
+
+
+def _cleared_once(program: Faulty, issue: Callable[..., None], fields: dict[str, Any]) -> None:
+    issue(**fields)
+    if not isinstance(fields["dram_base"], Expr):
+        program.clear(uop_bgn=1, uop_end=2, **BLOCK)
+
+
+def _table(entry: Callable[[Expr], Expr]) -> dict[str, Change]:
+    def change(program: Faulty, issue: Callable[..., None], fields: dict[str, Any]) -> None:
+        issue(fields["vector"], entry(program.counters["column"]).zext(128))
+
+    return {"write the table": change}
+
+
+def _table_from_the_start(program: Faulty, issue: Callable[..., None], fields: dict[str, Any]) -> None:
+    of_table = isinstance(fields["dram_base"], Expr)
+    issue(**fields | ({"dram_base": program.counters["vector"] << 2} if of_table else {}))
+
+
+CHANGES: dict[str, dict[str, Change]] = {
+    "accumulators are never cleared": {CLEAR: left_out},
+    "accumulators are cleared before the first block only": {CLEAR: left_out, "load UOP": _cleared_once},
+    "accumulators are cleared in every round": {CLEAR: left_out, "load INP": _cleared_in_every_round},
+    "micro-ops name the next accumulator": _table(lambda c: micro_op(dst=c + 1, wgt=c * INPUTS)),
+    "micro-ops name the tile after the next": _table(lambda c: micro_op(dst=c, wgt=c * INPUTS + 1)),
+    "all micro-ops name one accumulator": _table(lambda c: micro_op(wgt=c * INPUTS)),
+    "micro-ops are loaded from one place before": {"load UOP": _table_from_the_start},
+    "rows of a block of inputs are as far apart as in the block": {"load INP": given(x_stride=INPUTS)},
+    "rows of a block of weights are as far apart as in the block": {"load WGT": given(x_stride=INPUTS)},
+    "rows of a block of outputs are as far apart as in the block": {"store OUT": given(x_stride=OUTPUTS)},
+    "rows of inputs are as far apart as outputs": {"GEMM": given(src_factor_in=OUTPUTS)},
+    "the bias is that of the vector before": {
+        "write micro-ops": micro_ops(micro_op(), micro_op(src=ROWS * OUTPUTS - 1))
+    },
+    "one bit more is shifted out": {"ALU SHR": given(imm=lambda shift: shift + 1)},
+}
+FAULTS = {name: partial(faulty, gemm_mapping, gemm, changes) for name, changes in CHANGES.items()} | {
+    "the last micro-op is not written": partial(faulty, gemm_mapping, gemm, {}, column=OUTPUTS - 1),
+    "the last round is left out": partial(faulty, gemm_mapping, gemm, {}, round=INPUT_BLOCKS - 1),
 }
 QUICK = ("micro-ops name the next accumulator",)
 
 
 @pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
 def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
-    require_refuted(gemm_mapping(None, FAULTS[name]))
+    require_refuted(FAULTS[name]())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
-    require_unproved(gemm_mapping(None, FAULTS[name]))
+    require_unproved(FAULTS[name]())
 
 
 @pytest.mark.slow

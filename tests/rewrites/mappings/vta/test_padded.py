@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import bmc.prove
 from ila_lang import const
 from ila_lang.mapping import SizeError
-from rewrites.mappings.vta.padded import BOTTOM, TOP, PaddedDetails, padded_mapping
+from rewrites.mappings.vta import padded
+from rewrites.mappings.vta.padded import BOTTOM, TOP, padded_mapping
 from rewrites.mappings.vta.programs import ROWS
 from smt_encodings.claims import Status
 from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.vta.faults import faulty, given
 from tests.rewrites.mappings.vta.test_elementwise import ran
 
 NONE = const(0, 32)
-FAULTS = {
-    "there are no zeros above": PaddedDetails(top=NONE),
-    "there are no zeros below": PaddedDetails(bottom=NONE),
-    "zeros above and below change places": PaddedDetails(top=BOTTOM, bottom=TOP),
-    "there is one row of zeros less above": PaddedDetails(top=TOP - 1),
-    "there is a column of zeros": PaddedDetails(left=1),
-    "the input begins one vector further on": PaddedDetails(sram=1),
-    "the first vector of x is left out": PaddedDetails(first=1),
-    "the last row of x is left out": PaddedDetails(size=ROWS - 1),
+CHANGES = {
+    "there are no zeros above": given(y_pad_0=NONE),
+    "there are no zeros below": given(y_pad_1=NONE),
+    "zeros above and below change places": given(y_pad_0=BOTTOM, y_pad_1=TOP),
+    "there is one row of zeros less above": given(y_pad_0=TOP - 1),
+    "there is a column of zeros": given(x_pad_0=1),
+    "the input begins one vector further on": given(sram_base=1),
+    "the first vector of x is left out": given(dram_base=lambda first: first + 1),
+    "the last row of x is left out": given(y_size=ROWS - 1),
 }
+"""Changes of the LOAD that pads."""
+FAULTS = {name: partial(faulty, padded_mapping, padded, {"load INP": change}) for name, change in CHANGES.items()}
 QUICK = ("there are no zeros above",)
 
 
 @pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
 def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
-    require_refuted(padded_mapping(None, FAULTS[name]))
+    require_refuted(FAULTS[name]())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
-    require_unproved(padded_mapping(None, FAULTS[name]))
+    require_unproved(FAULTS[name]())
 
 
 @pytest.mark.slow
