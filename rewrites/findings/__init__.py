@@ -25,14 +25,7 @@ FINDERS: dict[str, Callable[[], Finding]] = {
     "hlscnn_leak": hlscnn.leak,
     "hlscnn_border": hlscnn.borders,
     "hlscnn_faults": hlscnn.faults,
-    "vta_stale": vta.stale,
-    "vta_reset": vta.reset,
-    "vta_shr": vta.shift,
-    "vta_mul": vta.multiplication,
-    "vta_zero": vta.zero_iterations,
-    "vta_rows": vta.padded_rows,
-    "vta_late": vta.late_results,
-    "vta_index": vta.indices,
+    **vta.FINDERS,
 }
 """The functions that find them, by name."""
 

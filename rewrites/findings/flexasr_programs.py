@@ -397,6 +397,3 @@ def _count(setup: Setup) -> str:
 
 def _plural(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-FINDERS: tuple[Callable[[], Finding], ...] = (stride, odd_timesteps, backward, padding_vectors)

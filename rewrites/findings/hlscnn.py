@@ -359,6 +359,3 @@ def faults() -> Finding:
             table(["fault", "layer", "activations and weights", "right", "wrong"], rows),
         ),
     )
-
-
-FINDERS: tuple[Callable[[], Finding], ...] = (order, leak, borders, faults)
