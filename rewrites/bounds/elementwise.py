@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .derivations.calculus import Operator
+from .derivations.calculus import Bound, Operator
 from .kernel.formula import Formula, symbol, symbols_of
 from .kernel.judgements import Condition, Step
 from .kernel.readings import READINGS, Term
@@ -53,6 +53,38 @@ def bound_elements(operator: Operator, axes: str, leaves: Mapping[str, Given], b
     ``axes`` are those of the result.  An axis is one letter: an index of the theorem, or of what it is applied to for
     each element.  Raises KeyError where a leaf or bias is missing, and for a theorem over time.
     """
+    instance, letters = _instance(operator, leaves, biases)
+    sizes = instance.sizes
+    with np.errstate(all="ignore"):  # what is undefined breaks a condition
+        value, error = instance.real(operator.theorem.result.real), instance.result()
+    shape = [sizes[letters.index(letter)] if letter in axes else 1 for letter in letters]
+    kept = [letter for letter in letters if letter in axes]
+
+    def taken(array: Reals) -> Reals:
+        spread = np.broadcast_to(array, shape).reshape([sizes[letters.index(letter)] for letter in kept])
+        return np.transpose(spread, [kept.index(letter) for letter in axes])
+
+    return Bounded(taken(value), taken(error))
+
+
+def bound_whole(operator: Operator, leaves: Mapping[str, Given], biases: Mapping[str, int]) -> Bound:
+    """The theorem's bound at the ranges of all elements, which is one number; see :func:`bound_elements`."""
+    bound = operator.bound(ranges_of(operator, leaves, biases))
+    rounded = bool(_operations(operator.theorem.result.real) & _ROUNDED)
+    return replace(bound, value=bound.value + Fraction(FLOAT_ERROR)) if rounded and bound.value is not None else bound
+
+
+def ranges_of(operator: Operator, leaves: Mapping[str, Given], biases: Mapping[str, int]) -> dict[str, float]:
+    """The symbols of a theorem as arrays have them, but for ranges of what a leaf that is missing stands in."""
+    with np.errstate(all="ignore"):
+        ranges = _instance(operator, leaves, biases)[0].ranges()
+    return {name: value for name, value in ranges.items() if name in operator.symbols}
+
+
+def _instance(
+    operator: Operator, leaves: Mapping[str, Given], biases: Mapping[str, int]
+) -> tuple[_Elements, list[str]]:
+    """A theorem on arrays, and the letters of their axes."""
     indices = operator.theorem.indices
     letters = [*dict.fromkeys("".join(given for given, _ in leaves.values()))]
     letters += [i for i in indices if i not in letters]
@@ -68,17 +100,7 @@ def bound_elements(operator: Operator, axes: str, leaves: Mapping[str, Given], b
         values[leaf] = placed(given, bounded.value)
         errors[leaf] = placed(given, np.broadcast_to(bounded.error, bounded.value.shape))
     sizes = np.broadcast_shapes(*(v.shape for v in values.values()))
-    instance = _Elements(operator, values, errors, biases, {i: letters.index(i) for i in indices}, sizes)
-    with np.errstate(all="ignore"):  # what is undefined breaks a condition
-        value, error = instance.real(operator.theorem.result.real), instance.result()
-    shape = [sizes[letters.index(letter)] if letter in axes else 1 for letter in letters]
-    kept = [letter for letter in letters if letter in axes]
-
-    def taken(array: Reals) -> Reals:
-        spread = np.broadcast_to(array, shape).reshape([sizes[letters.index(letter)] for letter in kept])
-        return np.transpose(spread, [kept.index(letter) for letter in axes])
-
-    return Bounded(taken(value), taken(error))
+    return _Elements(operator, values, errors, biases, {i: letters.index(i) for i in indices}, sizes), letters
 
 
 def bound_ranges(operator: Operator, ranges: Mapping[str, Reals | float]) -> Reals:
@@ -115,9 +137,6 @@ class _Elements:
     known: dict[Term, Reals] = field(default_factory=dict)
     found: dict[int, Reals] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.rounding = FLOAT_ERROR if _operations(self.operator.theorem.result.real) & _ROUNDED else 0.0
-
     # -- exact values ------------------------------------------------------------------------------------------
 
     def real(self, term: Term) -> Reals:
@@ -130,6 +149,8 @@ class _Elements:
         if isinstance(term, str):
             return np.asarray(float(Fraction(term))) if term[:1].isdigit() else self.values[term]
         match term:
+            case ("sum", str() as index, ("*", first, second)):
+                return self._product(self.axes[index], self.real(first), self.real(second))
             case ("sum" | "average" | "max over" | "from the largest" | "zeros of", str() as index, body):
                 return self._over(str(term[0]), self.axes[index], self.real(body))
         return _FUNCTIONS[str(term[0])](*map(self.real, term[1:]))
@@ -144,9 +165,48 @@ class _Elements:
         total: Reals = terms.sum(axis=axis, keepdims=True)
         return total / (16 * count) if operation == "average" else total
 
+    def _product(self, axis: int, a: Reals, b: Reals) -> Reals:
+        """The sum of products over an axis."""
+        if a.shape[axis] == 1:  # a factor that all terms have
+            return a * self._over("sum", axis, b)
+        if b.shape[axis] == 1:
+            return b * self._over("sum", axis, a)
+        shape = [1 if k == axis else n for k, n in enumerate(np.broadcast_shapes(a.shape, b.shape))]
+        places = ["".join(chr(97 + k) for k, n in enumerate(each) if n > 1) for each in (a.shape, b.shape, shape)]
+        total: Reals = np.einsum(f"{places[0]},{places[1]}->{places[2]}", np.squeeze(a), np.squeeze(b), optimize=True)
+        return total.reshape(shape)
+
+    def rounding(self, term: Term) -> float:
+        """At least the error of a term's value in float64: sums and products of codes have none."""
+        inexact = any(self.operator.theorem.leaves[n][2] != "0" for n in _leaves(term))
+        return FLOAT_ERROR if inexact or _operations(term) & _ROUNDED else 0.0
+
     def magnitude(self, term: Term) -> Reals:
         """At least the magnitude of a term's exact value."""
-        return np.abs(self.real(term)) + self.rounding
+        return np.abs(self.real(term)) + self.rounding(term)
+
+    def least(self, term: Term) -> Reals:
+        """At most a term's exact value."""
+        return self.real(term) - self.rounding(term)
+
+    def ranges(self) -> dict[str, float]:
+        """What symbols are for all elements."""
+        theorem = self.operator.theorem
+        found: dict[str, float] = {**self.biases}
+        found |= {count: self.sizes[self.axes[index]] for index, count in theorem.counts.items()}
+        for leaf, (_, _, error, magnitude) in theorem.leaves.items():
+            if leaf in self.values:
+                for name, values in ((magnitude, self.values[leaf]), (error, self.errors[leaf])):
+                    found[name] = max(found.get(name, 0.0), float(np.abs(values).max(initial=0.0)))
+        for name, terms in theorem.ranges.items():
+            if set().union(*map(_leaves, terms)) <= self.values.keys():
+                lower = terms[0][0] == "at least"
+                found[name] = (
+                    float(self.least(terms[0][1]).min())
+                    if lower
+                    else max(float(self.magnitude(t).max(initial=0.0)) for t in terms)
+                )
+        return found
 
     # -- errors ------------------------------------------------------------------------------------------------
 
@@ -156,7 +216,8 @@ class _Elements:
         error = self.error(last)
         most = symbol("most")
         limits = [Condition(most, *limit) for limit in alone(theorem, self.operator.steps[-1])[0].limits]
-        return _stated(error, limits, {"most": self.magnitude(theorem.result.real) + error}) + self.rounding
+        real = theorem.result.real
+        return _stated(error, limits, {"most": self.magnitude(real) + error}) + self.rounding(real)
 
     def error(self, number: int) -> Reals:
         """The errors of a step."""
@@ -182,7 +243,7 @@ class _Elements:
             if step.law in _OVER_INDEX:
                 axis = self.axes[step.names[0]]
                 m, e = (a.max(axis=axis, keepdims=True) for a in np.broadcast_arrays(m, e))
-            known |= {f"m{k}": m, f"e{k}": e, _LEAST: np.abs(self.real(term)) - self.rounding}
+            known |= {f"m{k}": m, f"e{k}": e, _LEAST: np.abs(self.real(term)) - self.rounding(term)}
         judgement, conditions = alone(theorem, step)
         for name in symbols_of(judgement.error).union(*(symbols_of(c.left) | symbols_of(c.right) for c in conditions)):
             if name not in known:
@@ -201,12 +262,19 @@ class _Elements:
         if name in theorem.ranges:
             terms = theorem.ranges[name]
             if terms[0][0] == "at least":
-                return self.real(terms[0][1]) - self.rounding
+                return self.least(terms[0][1])
             return reduce(np.maximum, map(self.magnitude, terms))
         for index, count in theorem.counts.items():
             if count == name:
                 return np.asarray(float(self.sizes[self.axes[index]]))
         return np.asarray(float(self.biases[name]))
+
+
+def _leaves(term: Term) -> set[str]:
+    if isinstance(term, str):
+        return set() if term[:1].isdigit() else {term}
+    indexed = term[0] in ("sum", "average", "max over", "from the largest", "zeros of")
+    return set().union(*map(_leaves, term[2:] if indexed else term[1:]))
 
 
 def _operations(term: Term) -> set[str]:

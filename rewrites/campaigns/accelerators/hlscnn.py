@@ -7,14 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_models.hlscnn.layout import LANES
 from accel_models.hlscnn.options import BY_WEIGHT_BITS, HlscnnOptions
 from accel_models.hlscnn.quantise import activation_format, result_format, weight_format
 from ir_semantics import reference
-from rewrites.bounds.elementwise import bound_ranges
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare
 from rewrites.campaigns.distributions import HEAVY, NORMAL, UNIFORM, draw_real
-from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems import applied
 from rewrites.claims.theorems.machines import CONVOLUTIONS
 from rewrites.mappings.hlscnn.operations import conv2d
 
@@ -62,12 +60,9 @@ def _campaign(name: str, weight_bits: int) -> Campaign:
         result, ideal, q_x, q_w = _convolve(x, w, stride, options)
         steps = (stride, stride)
         magnitude = reference.conv2d(np.abs(q_x)[None], np.abs(q_w), stride=steps)[0]  # of every partial sum at most
-        taps = w.shape[2] * w.shape[3] * -(-w.shape[1] // LANES)
-        ranges = {"n": taps, "x": np.abs(q_x).max(), "w": np.abs(q_w).max(), "M": magnitude}
-        bound = bound_ranges(CONVOLUTIONS[weight_bits], ranges)
-        limit = a_priori.convolution(q_x, q_w, magnitude, weight_bits).value
+        bound, limit = applied.convolution(q_x, q_w, magnitude, weight_bits)
         whole = reference.conv2d(x[None], w, stride=steps)[0]
-        margin, violation = compare(result, ideal, bound, limit)
+        margin, violation = compare(result, ideal, bound, limit.value)
         return Outcome(whole, result, ideal, violation, float(np.isfinite(bound).mean()), margin)
 
     return Campaign(

@@ -28,7 +28,7 @@ from ila_lang.mapping import SizeError
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.ir import integer_of
-from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
 from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, unscale
 from rewrites.compiler.codegen.interface import (
@@ -190,7 +190,7 @@ class Convolution(Implementation):
         q = self.quantisation
         x, w = unscale(executed.quantised["x"], -q["scale_x"]), unscale(executed.quantised["w"], -q["scale_w"])
         magnitude = _convolve(self.node, np.abs(x), np.abs(w))
-        bound = a_priori.convolution(x, w, magnitude, q["weight_bits"])
+        _, bound = applied.convolution(x, w, magnitude, q["weight_bits"])
         return bounds_of(bound, linear_change(executed), self._scale)
 
 

@@ -8,16 +8,23 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from accel_models.flexasr.quantise import Quantised
 from rewrites.bounds.bound_runs import Data, _both, _drawn, _free, number
 from rewrites.bounds.derivations.calculus import Operator
-from rewrites.bounds.elementwise import Bounded, bound_elements, bound_ranges, evaluate
+from rewrites.bounds.elementwise import (
+    FLOAT_ERROR,
+    Bounded,
+    _Elements,
+    bound_elements,
+    bound_ranges,
+    evaluate,
+    ranges_of,
+)
 from rewrites.bounds.kernel.formula import half_step, inverse_root, power_of_two, symbol
 from rewrites.bounds.kernel.judgements import Rejected, indices_of
 from rewrites.bounds.kernel.readings import LARGEST_AT_0, TINY_AT_0
 from rewrites.bounds.kernel.replay import replay
 from rewrites.campaigns.accelerators.device import quantise_fitting
-from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems import applied
 from rewrites.claims.theorems.flexasr import LINEAR
 from rewrites.claims.theorems.machines import CONVOLUTIONS
 from rewrites.claims.theorems.operators import OPERATORS
@@ -52,7 +59,7 @@ def test_the_devices_words_are_within_the_bounds_of_elements(name: str) -> None:
         stated += 1
         device, real, _ = _both(operator.theorem, data)
         assert float(max(real.high - device, device - real.low)) <= found.error + 2.0**-40
-        assert float(real.low) == pytest.approx(found.value[0], abs=a_priori.FLOAT_ERROR)
+        assert float(real.low) == pytest.approx(found.value[0], abs=FLOAT_ERROR)
         if stated == 12:
             break
     assert stated >= 3
@@ -65,20 +72,45 @@ def test_of_time_there_is_no_bound_of_elements() -> None:
         first_element(operator, data)
 
 
-def of_linear(x: Quantised, w: Quantised, b: Quantised) -> np.ndarray:
-    leaves = {"x[i]": ("ti", x.values), "w[i]": ("oi", w.values), "b": ("o", b.values)}
-    biases = {"b_x": x.bias, "b_w": w.bias, "b_b": b.bias, "b_y": 3}
-    return bound_elements(LINEAR["none"], "to", leaves, biases).error
-
-
 def test_elements_are_bound_by_what_holds_of_all_of_them() -> None:
     generator = np.random.default_rng(1)
     x, w, b = (quantise_fitting(generator.uniform(-1, 1, shape)) for shape in ((3, 16), (5, 16), (5,)))
-    ideal = x.values @ w.values.T + b.values
-    whole, error = a_priori.linear(x, w, b, ideal, 3).value, of_linear(x, w, b)
+    theorem = applied.linear(x, w, b, 3)
+    whole, error = theorem.whole().value, theorem.elements().error
     assert whole is not None
     assert error.max() == float(whole)  # the largest element has the ranges of all
     assert error.min() < error.max()
+
+
+def test_ranges_are_those_of_all_elements_that_are_given() -> None:
+    generator = np.random.default_rng(2)
+    x, w, b = (quantise_fitting(generator.uniform(-1, 1, shape)) for shape in ((3, 16), (5, 16), (5,)))
+    theorem = applied.linear(x, w, b, 3)
+    found = ranges_of(theorem.operator, theorem.leaves, theorem.biases)
+    sums = x.values @ w.values.T
+    assert found == {
+        "W": np.abs(w.values).sum(axis=1).max(), "X": np.abs(x.values).max(), "B": np.abs(b.values).max(),
+        "S": np.abs(sums).max(), "Y": np.abs(sums + b.values).max(), "I": 16, "w": np.abs(w.values).max(),
+        "b_w": w.bias, "b_x": x.bias, "b_y": 3,
+    }  # fmt: skip
+    without = {leaf: given for leaf, given in theorem.leaves.items() if leaf != "b"}
+    assert found.keys() - ranges_of(theorem.operator, without, theorem.biases).keys() == {"B", "Y"}
+
+
+def test_sums_of_products_are_those_of_their_terms() -> None:
+    generator = np.random.default_rng(3)
+    shapes = (
+        ((2, 1, 5), (1, 4, 5)),
+        ((2, 4, 5), (2, 4, 5)),
+        ((2, 1, 5), (1, 4, 1)),
+        ((1, 1, 1), (2, 1, 5)),
+        ((1,) * 3,) * 2,
+    )
+    for first, second in shapes:
+        a, b = generator.integers(-9, 9, first) / 4, generator.integers(-9, 9, second) / 8
+        elements = _Elements(LINEAR["none"], {}, {}, {}, {}, (2, 4, 5))
+        terms = np.broadcast_to(a * b, (*np.broadcast_shapes(first, second)[:2], 5))
+        assert np.array_equal(elements._product(2, a, b), terms.sum(axis=2, keepdims=True))
 
 
 def test_an_element_is_transposed_as_its_axes_say() -> None:

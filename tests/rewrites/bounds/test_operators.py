@@ -39,7 +39,7 @@ from rewrites.bounds.lemmas.real_rules import RULES
 from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr, run_hlscnn, run_vta
 from rewrites.campaigns.campaign import CampaignResult, run_campaign
 from rewrites.campaigns.definition import Campaign
-from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems import applied
 from rewrites.claims.theorems.operators import OPERATORS
 from rewrites.claims.theorems.recurrence import over_time
 from rewrites.mappings.flexasr.operations import attention
@@ -195,17 +195,18 @@ def test_ranges_are_at_most_their_defaults(name: str, monkeypatch: pytest.Monkey
 # -- bounds that are a little too small are refuted --------------------------------------------------------
 
 # The part of the bound above which an example must be found: the closer to 1, the sharper the bound.
-SHARP = {
-    "flexasr_meanpool": ("pooling", 0.99),
-    "flexasr_addpool": ("pooling", 0.99),
-    "flexasr_linear": ("linear", 0.98),
-    "flexasr_layernorm": ("layer_norm", 0.85),
-    "flexasr_rnn": ("recurrent", 0.4),
-    "flexasr_gru": ("recurrent", 0.25),
-    "flexasr_lstm": ("recurrent", 0.1),
-    "flexasr_attention": ("attention", 0.08),
-    "hlscnn_conv2d": ("convolution", 0.85),
-    "hlscnn_conv2d_8bit": ("convolution", 0.8),
+WHOLE = (applied.Applied, "whole")
+SHARP: Mapping[str, tuple[tuple[Any, str], float]] = {
+    "flexasr_meanpool": (WHOLE, 0.99),
+    "flexasr_addpool": (WHOLE, 0.99),
+    "flexasr_linear": (WHOLE, 0.98),
+    "flexasr_layernorm": (WHOLE, 0.85),
+    "flexasr_rnn": ((applied, "recurrent"), 0.4),
+    "flexasr_gru": ((applied, "recurrent"), 0.25),
+    "flexasr_lstm": ((applied, "recurrent"), 0.1),
+    "flexasr_attention": (WHOLE, 0.08),
+    "hlscnn_conv2d": ((applied, "convolution"), 0.85),
+    "hlscnn_conv2d_8bit": ((applied, "convolution"), 0.8),
 }
 LONG = {"flexasr_gru", "flexasr_lstm", "flexasr_rnn", "flexasr_attention", "hlscnn_conv2d_8bit"}
 
@@ -214,19 +215,21 @@ LONG = {"flexasr_gru", "flexasr_lstm", "flexasr_rnn", "flexasr_attention", "hlsc
 def test_a_bound_that_is_too_small_is_refuted_by_an_example_that_replays(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    function, part = SHARP[name]
-    right = getattr(a_priori, function)
+    (place, function), part = SHARP[name]
+    right = getattr(place, function)
 
-    def less(bound: Bound) -> Bound:
+    def less(bound: Any) -> Any:
+        if not isinstance(bound, Bound):
+            return bound
         return replace(bound, value=None if bound.value is None else bound.value * Fraction(part))
 
-    def smaller(*args: Any) -> Bound | list[Bound]:
-        bound = right(*args)
-        return [less(b) for b in bound] if isinstance(bound, list) else less(bound)
+    def smaller(*args: Any) -> Any:
+        found = right(*args)
+        return less(found) if isinstance(found, Bound) else type(found)(map(less, found))
 
     campaign = find_campaign(name)
     assert with_few(campaign).finding is None
-    monkeypatch.setattr(a_priori, function, smaller)
+    monkeypatch.setattr(place, function, smaller)
     finding = with_few(campaign).finding
     assert finding is not None
     assert finding.violation.name == "within the a-priori bound"
@@ -274,7 +277,7 @@ def test_bytes_wrap_where_the_condition_fails() -> None:
 def run_attention(timesteps: int) -> tuple[np.ndarray, float]:
     """The result for equal keys of 1, which is 1 for every number of them."""
     keys, query = quantise_fitting(np.ones((timesteps, 16))), quantise_fitting(np.full(16, 0.25))
-    bound = a_priori.attention(keys, query, np.ones(16), 3, 6).value
+    bound = applied.attention(keys, query, 3, 6).whole().value
     result = run_flexasr(attention(keys, query, output_bias=6, weight_bias=3)).values
     return result, math.inf if bound is None else float(bound)
 
@@ -312,7 +315,7 @@ def test_a_score_that_is_rounded_down_to_0_is_not_taken_for_less() -> None:
         k, q = quantise(np.stack([first, keys[1]]), 0), quantise(query, 0)
         scores = k.values @ q.values
         assert scores[0] == (2.0**-28 if counts == 2 else 0) and scores[1] > 2.0**-20
-        bound = a_priori.attention(k, q, np.zeros(16), 3, 0)
+        bound = applied.attention(k, q, 3, 0).whole()
         reasons = [c.reason for c in bound.unmet]
         assert ("the unit takes a score of exactly 0 for -64" in reasons) is (counts == 1)
         result = run_flexasr(attention(k, q, output_bias=0, weight_bias=3)).values

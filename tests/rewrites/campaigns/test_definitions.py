@@ -25,6 +25,7 @@ from rewrites.campaigns.accelerators.flexasr import recurrent as flexasr_recurre
 from rewrites.campaigns.accelerators.flexasr.numerics import UNIT, encoded
 from rewrites.campaigns.campaign import CampaignResult, run_campaign
 from rewrites.campaigns.definition import Example, Skip
+from rewrites.claims.theorems import applied
 from tests.ir_semantics import reference_layers as reference
 from tests.rewrites.bounds.derivation import Derivation, plus, times
 
@@ -262,7 +263,7 @@ def test_the_bounded_layer_follows_the_reference(kind: str) -> None:
     make = flexasr_recurrent.make_layer(cell)
     arrays = make({"timesteps": 3, "input_vectors": 1, "hidden_vectors": 2}, "uniform", np.random.default_rng(1))
     inputs = [quantise_fitting(a) for a in arrays.values()]
-    bounded = flexasr_recurrent.bounded_layer(cell, inputs, 3)
+    bounded = applied.recurrent_elements(cell.name, inputs, 3)
     np.testing.assert_allclose(bounded.value, cell.reference(*(q.values for q in inputs)), atol=1e-12)
     assert np.isfinite(bounded.error[0]).all()
     assert (bounded.error[0] < 0.2).all()

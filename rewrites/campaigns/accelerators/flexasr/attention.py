@@ -12,11 +12,11 @@ from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.quantise import Quantised, dequantise
 from ila_lang import Simulator
 from ir_semantics import reference
-from rewrites.bounds.elementwise import Bounded, bound_elements
+from rewrites.bounds.elementwise import Bounded
 from rewrites.campaigns.accelerators.device import fitting_bias, quantise_fitting, run_flexasr
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, Skip, Violation, compare
 from rewrites.campaigns.distributions import REAL, draw_real
-from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems import applied
 from rewrites.claims.theorems.flexasr import ATTENTION
 from rewrites.mappings.flexasr.operations import attention
 
@@ -55,15 +55,13 @@ def run(example: Example) -> tuple[Reals, Reals, Reals, Quantised, Quantised, in
 
 def bounded(keys: Quantised, query: Quantised, output_bias: int) -> Bounded:
     """The IR's attention on the quantised inputs, with the proved bound of FlexASR's error."""
-    leaves = {"k[t,f]": ("tf", keys.values), "q[f]": ("f", query.values)}
-    biases = {"b_k": keys.bias, "b_q": query.bias, "b_p": WEIGHT_BIAS, "b_y": output_bias}
-    return bound_elements(ATTENTION, "f", leaves, biases)
+    return applied.attention(keys, query, WEIGHT_BIAS, output_bias).elements()
 
 
 def _evaluate(example: Example) -> Outcome:
     whole, result, ideal, keys, query, output_bias = run(example)
     bound = bounded(keys, query, output_bias).error
-    limit = a_priori.attention(keys, query, ideal, WEIGHT_BIAS, output_bias).value
+    limit = applied.attention(keys, query, WEIGHT_BIAS, output_bias).whole().value
     margin, violation = compare(result, ideal, bound, limit)
     return Outcome(whole, result, ideal, violation, float(np.isfinite(bound).mean()), margin)
 

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_models.flexasr.layout import LANES
 from accel_models.flexasr.quantise import Quantised
 from ir_semantics import reference
-from rewrites.bounds.elementwise import Bounded, bound_elements
+from rewrites.bounds.elementwise import Bounded
 from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare
 from rewrites.campaigns.distributions import REAL, draw_real
-from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems import applied
 from rewrites.claims.theorems.flexasr import LAYER_NORM
 from rewrites.mappings.flexasr.operations import layer_norm
 
@@ -48,21 +47,14 @@ def run(example: Example) -> tuple[Reals, Reals, Reals, tuple[Quantised, Quantis
 
 def bounded(x: Quantised, gamma: Quantised, beta: Quantised) -> Bounded:
     """The IR's layer normalisation of x [T, F] with the proved bound of FlexASR's error."""
-    leaves = {
-        "x[v,i]": ("tvi", x.values.reshape(len(x.values), -1, LANES)),
-        "gamma[v,i]": ("vi", gamma.values.reshape(-1, LANES)),
-        "beta[v,i]": ("vi", beta.values.reshape(-1, LANES)),
-        "epsilon": ("", np.array(EPSILON)),
-    }
-    biases = {"b": x.bias, "b_gamma": gamma.bias, "b_beta": beta.bias}
-    bounds = bound_elements(LAYER_NORM, "tvi", leaves, biases)
+    bounds = applied.layer_norm(x, gamma, beta, EPSILON).elements()
     return Bounded(bounds.value.reshape(x.shape), bounds.error.reshape(x.shape))
 
 
 def _evaluate(example: Example) -> Outcome:
     whole, result, ideal, (x, gamma, beta) = run(example)
     bound = bounded(x, gamma, beta)
-    limit = a_priori.layer_norm(x, gamma, beta, ideal, EPSILON).value
+    limit = applied.layer_norm(x, gamma, beta, EPSILON).whole().value
     margin, violation = compare(result, ideal, bound.error, limit)
     return Outcome(whole, result, ideal, violation, float(np.isfinite(bound.error).mean()), margin)
 

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_semantics import reference
-from rewrites.bounds.elementwise import bound_elements
 from rewrites.campaigns.accelerators.device import fitting_bias, quantise_fitting, run_flexasr
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare
 from rewrites.campaigns.distributions import HEAVY, NORMAL, UNIFORM, draw_real
-from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems import applied
 from rewrites.claims.theorems.flexasr import LINEAR
 from rewrites.mappings.flexasr.operations import linear
 
@@ -38,11 +37,9 @@ def evaluate(example: Example) -> Outcome:
     output_bias = fitting_bias(whole)
     result = run_flexasr(linear(q_x, q_w, q_b, output_bias=output_bias)).values
     ideal = reference.dense(q_x.values, q_w.values, q_b.values)
-    leaves = {"x[i]": ("ti", q_x.values), "w[i]": ("oi", q_w.values), "b": ("o", q_b.values)}
-    biases = {"b_x": q_x.bias, "b_w": q_w.bias, "b_b": q_b.bias, "b_y": output_bias}
-    bound = bound_elements(LINEAR["none"], "to", leaves, biases).error
-    limit = a_priori.linear(q_x, q_w, q_b, ideal, output_bias).value
-    margin, violation = compare(result, ideal, bound, limit)
+    theorem = applied.linear(q_x, q_w, q_b, output_bias)
+    bound = theorem.elements().error
+    margin, violation = compare(result, ideal, bound, theorem.whole().value)
     return Outcome(whole, result, ideal, violation, float(np.isfinite(bound).mean()), margin)
 
 

@@ -10,11 +10,10 @@ import numpy as np
 
 from accel_models.flexasr.quantise import quantise
 from ir_semantics.reference import pool_over_time
-from rewrites.bounds.elementwise import bound_elements
 from rewrites.campaigns.accelerators.device import run_flexasr
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare, first_violation
 from rewrites.campaigns.distributions import REAL, draw_real
-from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems import applied
 from rewrites.claims.theorems.flexasr import POOLINGS
 from rewrites.mappings.flexasr.operations import pool
 
@@ -48,9 +47,8 @@ def pooling(kind: Literal["mean", "add"]) -> Campaign:
         q = quantise(x)
         result = run_flexasr(pool(kind, q)).values
         ideal = pool_over_time(q.values, kind)
-        pair = {"x0": ("tf", q.values[::2]), "x1": ("tf", q.values[1::2])}
-        bound = bound_elements(POOLINGS[kind], "tf", pair, {"b": q.bias}).error
-        margin, violation = compare(result, ideal, bound, a_priori.pooling(kind, q, ideal).value)
+        theorem = applied.pooling(kind, q)
+        margin, violation = compare(result, ideal, theorem.elements().error, theorem.whole().value)
         return Outcome(pool_over_time(x, kind), result, ideal, violation, margin=margin)
 
     return Campaign(

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.quantise import Quantised
 from ir_semantics import reference
-from rewrites.bounds.elementwise import Bounded, Given, bound_elements
 from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare, first_violation
 from rewrites.campaigns.distributions import NORMAL, UNIFORM, draw_real
-from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems import applied
 from rewrites.claims.theorems.flexasr import STEPS
 from rewrites.mappings.flexasr.operations import recurrent
 
@@ -27,20 +26,16 @@ UNSCALED = "unscaled"
 
 @dataclass(frozen=True)
 class Cell:
-    """One kind of layer: the names of its gates' rows in its theorems, in the order of the weights, and the IR's side.
-
-    A name is what stands behind the first letter of a leaf's name.
-    """
+    """One kind of layer and the IR's side."""
 
     name: str
-    gates: tuple[str, ...]
     reference: Callable[..., Reals]
 
 
 CELLS = {
-    "rnn": Cell("rnn", ("h",), reference.rnn),
-    "gru": Cell("gru", ("r", "z", "n"), reference.gru),
-    "lstm": Cell("lstm", ("i", "f", "g", "o"), lambda *args: reference.lstm(*args)[0]),
+    "rnn": Cell("rnn", reference.rnn),
+    "gru": Cell("gru", reference.gru),
+    "lstm": Cell("lstm", lambda *args: reference.lstm(*args)[0]),
 }
 
 
@@ -49,7 +44,7 @@ def make_layer(cell: Cell) -> Callable[[Mapping[str, int], str, np.random.Genera
 
     def make(parameters: Mapping[str, int], distribution: str, generator: np.random.Generator) -> Arrays:
         inputs, hidden = 16 * parameters["input_vectors"], 16 * parameters["hidden_vectors"]
-        rows = len(cell.gates) * hidden
+        rows = len(applied.GATES[cell.name]) * hidden
         kind = UNIFORM if distribution == UNSCALED else distribution
         scale = 1.0 if distribution == UNSCALED else float(hidden) ** -0.5
         return {
@@ -73,39 +68,16 @@ def run_layer(cell: Cell, inputs: list[Quantised], state_bias: int, options: Fle
     return run_flexasr(recurrent(cell.name, *inputs, state_bias=state_bias), options)
 
 
-def bounded_layer(cell: Cell, inputs: list[Quantised], state_bias: int) -> Bounded:
-    """The hidden states [T, H] of the IR on the quantised inputs, with the proved bound of FlexASR's error.
-
-    The first timestep starts from exact zeros; each later one from the states of the one before, with their errors.
-    """
-    x, w_input, w_hidden, b_input, b_hidden = inputs
-    rows = {"w{}[i]": ("oi", w_input), "u{}[j]": ("oj", w_hidden), "b{}": ("o", b_input), "d{}": ("o", b_hidden)}
-    weights: dict[str, Given] = {
-        leaf.format(gate): (axes, values)
-        for leaf, (axes, q) in rows.items()
-        for gate, values in zip(cell.gates, np.split(q.values, len(cell.gates)), strict=True)
-    }
-    biases = {"b_x": x.bias, "b_w": w_input.bias, "b_u": w_hidden.bias, "b_h": state_bias}
-    zero = np.zeros(w_hidden.shape[1])
-    states, over_time = [Bounded(zero, zero)] * len(STEPS[cell.name]), []
-    for now in x.values:
-        hidden, kept = states[0], states[-1]
-        leaves = {**weights, "x[i]": ("i", now), "h[j]": ("j", hidden), "h": ("o", hidden), "c": ("o", kept)}
-        states = [bound_elements(operator, "o", leaves, biases) for operator in STEPS[cell.name]]
-        over_time.append(states[0])
-    return Bounded(np.stack([h.value for h in over_time]), np.stack([h.error for h in over_time]))
-
-
 def _evaluate(cell: Cell) -> Callable[[Example], Outcome]:
     def evaluate(example: Example) -> Outcome:
         inputs, state_bias = inputs_of(example), example.parameters["state_bias"]
         result = run_layer(cell, inputs, state_bias).values
         ideal = cell.reference(*(q.values for q in inputs))
         # the magnitude of both sides is at most 1, so nothing is said where the bound is not below 2
-        error = bounded_layer(cell, inputs, state_bias).error
+        error = applied.recurrent_elements(cell.name, inputs, state_bias).error
         stated = error < 2
         violation = first_violation("at most 1", np.abs(result) > 1, lambda i: f"{float(result[i])!r}")
-        values = (bound.value for bound in a_priori.recurrent(cell.name, inputs, state_bias, ideal))
+        values = (bound.value for bound in applied.recurrent(cell.name, inputs, state_bias, ideal))
         limits = [value for value in values if value is not None and value < 2]
         limit = limits[-1] if limits else None  # they grow
         margin, outside = compare(result, ideal, np.where(stated, error, np.inf), limit, len(limits))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from accel_models.flexasr.layout import LANES, LARGE_VECTORS
 from accel_models.flexasr.quantise import BIASES, dequantise, largest
 from ir_semantics.graph import Node, TensorType
-from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, unscale
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
@@ -160,10 +160,7 @@ class Linear(AdaptiveImplementation):
         """The bound of the dense layer, plus what rounding x, w and b may change in front of the activation."""
         activation = str(self.node.attribute("activation"))
         x, w, b = (executed.codes[name] for name in self.operands)
-        sums = x.values @ w.values.T + b.values
-        bound = a_priori.linear(
-            x, w, b, sums, self.quantisation["bias_y"], None if activation == "none" else activation
-        )
+        bound = applied.linear(x, w, b, self.quantisation["bias_y"], activation).whole()
         change = _SLOPES[activation] * linear_change(executed)
         return bounds_of(bound, change, self._scale("y"))
 

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from accel_models.flexasr.layout import LANES, LARGE_VECTORS
 from accel_models.flexasr.quantise import dequantise
-from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
-from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, operand_error
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, unscale
 from rewrites.compiler.codegen.interface import (
@@ -128,8 +127,7 @@ class Pool(AdaptiveImplementation):
     def bounds(self, executed: Executed) -> Bounds:
         """The bound of all poolings, plus the largest change of an element of x: neither kind enlarges it."""
         x, program = executed.codes["x"], POOLS[self.node.operator]
-        ideal = reference.pool_over_time(x.values, program.kind)
-        bound = a_priori.pooling(program.kind, x, ideal, program.steps)
+        bound = applied.pooled(program.kind, x, program.steps)
         return bounds_of(bound, operand_error(executed, "x"), self.quantisation["scale"])
 
 

@@ -21,7 +21,7 @@ from accel_models.flexasr.quantise import dequantise
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from rewrites.bounds.elementwise import FLOAT_ERROR
-from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, condition_text, operand_error, row_sum
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, rounded_up
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
@@ -153,7 +153,7 @@ class Recurrent(AdaptiveImplementation):
         kind = _kind(self.node)
         codes = [executed.codes[name] for name in self.operands]
         states, _ = _exact(kind, [q.values for q in codes])
-        over_time = a_priori.recurrent(kind, codes, self.quantisation["bias_h"], states)
+        over_time = applied.recurrent(kind, codes, self.quantisation["bias_h"], states)
         last = over_time[-1]
         if len(over_time) < len(states) or last.value is None or last.value >= 2:
             stated = sum(1 for b in over_time if b.value is not None and b.value < 2)

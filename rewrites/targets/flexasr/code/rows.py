@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from accel_models.flexasr.layout import LANES, LARGE_VECTORS, SMALL_VECTORS
 from accel_models.flexasr.quantise import dequantise, largest
-from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from rewrites.bounds.kernel.constants import LEAST_RADICAND
-from rewrites.claims.theorems import a_priori
+from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, operand_error
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, rounded_up, unscale
 from rewrites.compiler.codegen.interface import (
@@ -157,8 +156,7 @@ class LayerNorm(AdaptiveImplementation):
             return Bounds(None, None, reason)
         if x.values.var(axis=1).min() + inner <= float(LEAST_RADICAND):  # no condition of the theorem can hold
             return Bounds(None, None, "a row's variance is so small that the inverse root may wrap")
-        ideal = reference.layer_norm(x.values, gamma.values, beta.values, eps=inner)
-        bound = a_priori.layer_norm(x, gamma, beta, ideal, inner)
+        bound = applied.layer_norm(x, gamma, beta, inner).whole()
         return bounds_of(bound, norm_change(executed, epsilon), self.quantisation["scale_y"])
 
 

@@ -1,0 +1,150 @@
+"""Theorems on the quantised operands of a run: the bound of each element of its result, or one for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from accel_models.flexasr.layout import LANES
+from accel_models.flexasr.quantise import Quantised
+from rewrites.bounds.derivations.calculus import Bound, Operator
+from rewrites.bounds.elementwise import (
+    FLOAT_ERROR,
+    Bounded,
+    Given,
+    Reals,
+    bound_elements,
+    bound_ranges,
+    bound_whole,
+    ranges_of,
+)
+
+from .flexasr import ATTENTION, LAYER_NORM, LINEAR, POOLINGS, STEPS
+from .machines import CONVOLUTIONS
+from .recurrence import over_time
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A theorem on arrays: the axes of its result, and what its leaves stand for (see :mod:`rewrites.bounds`)."""
+
+    operator: Operator
+    axes: str
+    leaves: Mapping[str, Given]
+    biases: Mapping[str, int]
+
+    def elements(self) -> Bounded:
+        """The exact results, and a bound for each."""
+        return bound_elements(self.operator, self.axes, self.leaves, self.biases)
+
+    def whole(self) -> Bound:
+        """The bound of all elements, from sizes, ranges and biases alone."""
+        return bound_whole(self.operator, self.leaves, self.biases)
+
+
+def linear(x: Quantised, w: Quantised, b: Quantised, output_bias: int, activation: str = "none") -> Applied:
+    """The dense layer of x [T, I], w [O, I] and b [O]."""
+    leaves = {"x[i]": ("ti", x.values), "w[i]": ("oi", w.values), "b": ("o", b.values)}
+    return Applied(LINEAR[activation], "to", leaves, {"b_x": x.bias, "b_w": w.bias, "b_b": b.bias, "b_y": output_bias})
+
+
+def pooling(kind: str, x: Quantised) -> Applied:
+    """The maximum, mean or sum ("max", "mean" or "add") of pairs of rows of x [T, F]."""
+    return Applied(POOLINGS[kind], "tf", {"x0": ("tf", x.values[::2]), "x1": ("tf", x.values[1::2])}, {"b": x.bias})
+
+
+def pooled(kind: str, x: Quantised, steps: int) -> Bound:
+    """The bound of maxima or means of pairs of rows, taken ``steps`` times.
+
+    Each time adds an error of its own, at the range of what the accelerator then has, and enlarges no earlier one,
+    because neither a maximum nor a mean of two numbers changes by more than the numbers do.  That is no theorem.
+    """
+    first = pooling(kind, x)
+    given: dict[str, float | Fraction] = {**ranges_of(first.operator, first.leaves, first.biases)}
+    total = again = first.operator.bound(given)
+    for _ in range(steps - 1):
+        if total.value is None or again.value is None:
+            break
+        if kind == "mean":
+            given["X"] = given["Y"] = Fraction(given["Y"]) + again.value
+        again = first.operator.bound(given)
+        total = Bound(None if again.value is None else total.value + again.value, again.unmet)
+    return total
+
+
+def layer_norm(x: Quantised, gamma: Quantised, beta: Quantised, epsilon: float) -> Applied:
+    """Layer normalisation of x [T, F]; the result has the axes of rows, vectors, and features of a vector."""
+    leaves = {
+        "x[v,i]": ("tvi", x.values.reshape(len(x.values), -1, LANES)),
+        "gamma[v,i]": ("vi", gamma.values.reshape(-1, LANES)),
+        "beta[v,i]": ("vi", beta.values.reshape(-1, LANES)),
+        "epsilon": ("", np.array(epsilon)),
+    }
+    return Applied(LAYER_NORM, "tvi", leaves, {"b": x.bias, "b_gamma": gamma.bias, "b_beta": beta.bias})
+
+
+def attention(keys: Quantised, query: Quantised, weight_bias: int, output_bias: int) -> Applied:
+    """Attention of one query [F] to keys [T, F]."""
+    biases = {"b_k": keys.bias, "b_q": query.bias, "b_p": weight_bias, "b_y": output_bias}
+    return Applied(ATTENTION, "f", {"k[t,f]": ("tf", keys.values), "q[f]": ("f", query.values)}, biases)
+
+
+def convolution(x: Reals, w: Reals, magnitude: Reals, weight_bits: int) -> tuple[Reals, Bound]:
+    """Bounds of elements, and of all, of HLSCNN's convolution without bias of x [..., C, H, W] and w [F, C, K, L].
+
+    ``magnitude`` are the sums of magnitudes of the results' products, which no partial sum exceeds.
+    """
+    taps = w.shape[2] * w.shape[3] * -(-w.shape[1] // 8)
+    given = {"n": taps, "x": float(np.abs(x).max(initial=0.0)), "w": float(np.abs(w).max(initial=0.0))}
+    operator = CONVOLUTIONS[weight_bits]
+    whole = operator.bound({**given, "M": float(magnitude.max(initial=0.0))})
+    return bound_ranges(operator, {**given, "M": magnitude}), whole
+
+
+GATES: Mapping[str, tuple[str, ...]] = {"rnn": ("h",), "gru": ("r", "z", "n"), "lstm": ("i", "f", "g", "o")}
+"""The gates of recurrent layers, in the order in which operands stack them."""
+
+
+def _layer(kind: str, inputs: Sequence[Quantised], state_bias: int) -> tuple[dict[str, Given], dict[str, int]]:
+    """The weights of a recurrent layer, in the order of the gates that operands have, and biases."""
+    _, w, u, b, d = inputs
+    gates = GATES[kind]
+    rows = {"w{}[i]": ("oi", w), "u{}[j]": ("oj", u), "b{}": ("o", b), "d{}": ("o", d)}
+    leaves: dict[str, Given] = {
+        leaf.format(gate): (axes, values)
+        for leaf, (axes, q) in rows.items()
+        for gate, values in zip(gates, np.split(q.values, len(gates)), strict=True)
+    }
+    return leaves, {"b_x": inputs[0].bias, "b_w": w.bias, "b_u": u.bias, "b_h": state_bias}
+
+
+def recurrent_elements(kind: str, inputs: Sequence[Quantised], state_bias: int) -> Bounded:
+    """The hidden states [T, H] of a layer ("rnn", "gru" or "lstm") on x, w, u, b and d, with the bound of each.
+
+    The first timestep starts from exact zeros; each later one from the states of the one before, with their errors.
+    """
+    weights, biases = _layer(kind, inputs, state_bias)
+    zero = np.zeros(inputs[2].shape[1])
+    states, steps = [Bounded(zero, zero)] * len(STEPS[kind]), []
+    for now in inputs[0].values:
+        hidden, kept = states[0], states[-1]
+        leaves = {**weights, "x[i]": ("i", now), "h[j]": ("j", hidden), "h": ("o", hidden), "c": ("o", kept)}
+        states = [bound_elements(operator, "o", leaves, biases) for operator in STEPS[kind]]
+        steps.append(states[0])
+    return Bounded(np.stack([h.value for h in steps]), np.stack([h.error for h in steps]))
+
+
+def recurrent(kind: str, inputs: Sequence[Quantised], state_bias: int, states: Reals) -> list[Bound]:
+    """A bound of all elements for each timestep of a layer with the exact states [T, H].
+
+    They grow; the list ends with the first timestep of which there is none any more.
+    """
+    weights, biases = _layer(kind, inputs, state_bias)
+    before = np.vstack([np.zeros((1, states.shape[1])), states[:-1]])
+    leaves = {**weights, "x[i]": ("ti", inputs[0].values), "h[j]": ("tj", before), "h": ("to", before)}
+    given = ranges_of(STEPS[kind][0], leaves, biases)
+    bounds = over_time(kind, given, len(states))
+    return [b if b.value is None else Bound(b.value + Fraction(FLOAT_ERROR), b.unmet, b.theorem) for b in bounds]
