@@ -10,7 +10,6 @@ is about these.  What that means for real numbers stands in docs/reference/numer
 
 from __future__ import annotations
 
-from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.functions import (
     attention_compress,
     attention_shift,
@@ -19,7 +18,6 @@ from accel_models.flexasr.functions import (
 )
 from accel_models.flexasr.layout import LANES, SMALL_VECTORS, Region, Start
 from accel_models.flexasr.model import flexasr
-from accel_models.flexasr.numerics import describe_code
 from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.units.attention import MASKED, SOFTMAX
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, var
@@ -29,6 +27,7 @@ from ir_semantics.layers.layer import call
 
 from .buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
 from .linear import multiply_add
+from .mapping import ASSUMPTIONS, flexasr_mapping
 
 MOST_TIMESTEPS = 1024
 """Of more, scores overwrite each other: the unit numbers vectors of four scores with 8 bits."""
@@ -145,7 +144,7 @@ def attention_fragment(ila: Ila) -> Fragment:
 
 def attention_mapping(options: FlexAsrOptions | None = None) -> TensorMapping:
     """The mapping ``flexasr_attention``; ``options`` select another reading of the hardware."""
-    return TensorMapping(
+    return flexasr_mapping(
         name="flexasr_attention",
         ir=ir_fragment(),
         device=attention_fragment(flexasr(options)),
@@ -155,20 +154,14 @@ def attention_mapping(options: FlexAsrOptions | None = None) -> TensorMapping:
         rows=const(1, 32),
         columns=NV << 4,
         inputs=(("host_x", "tensor_in"), ("host_query", "tensor_query")),
-        output=("host_y", "tensor_out"),
-        lemmas=(),
         abstract=frozenset(ABSTRACT),
         sizes_of=sizes_of,
         statement="FlexASR's Attention program computes the quantised softmax(x q) x for one query q",
         doc="Configure managers and unit, store the tiled matrix and the query, start, load",
         assumptions=(
-            "commands arrive one at a time, and the host waits for the interrupt after the start",
-            "buffers, registers and host memory hold arbitrary values before the program",
+            *ASSUMPTIONS,
             "x is padded to a multiple of 16 rows, which count like all others: the score of a row of zeros is -64",
         ),
-        show_element=describe_code,
-        program_file=program_file,
-        setup_commands=setup_commands,
         sample_shapes=((1, 16), (2, 32), (17, 48), (33, 16), (20, 32), (50, 16)),
         shape_parameters=frozenset({"T", "nv"}),
         cell=CELL,

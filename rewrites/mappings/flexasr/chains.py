@@ -17,10 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 
-from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.layout import LANES, vector_address
 from accel_models.flexasr.model import flexasr
-from accel_models.flexasr.numerics import describe_code
 from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, true, var
 from ila_lang.mapping import SizeError, TensorMapping
@@ -29,6 +27,7 @@ from ir_semantics.layers.layer import call
 from ir_semantics.layers.pooling import POOL_CODES, tensor_ir
 
 from .buffers import BASE, HOST_X, HOST_Y, NV, T, UnitProgram, matrix_domain, matrix_within
+from .mapping import flexasr_mapping
 from .pooling import CELL_COLUMN, KINDS, pooling_lemma
 
 PARAMETERS = {"T": T, "nv": NV, "base": BASE}
@@ -117,7 +116,7 @@ def chain_mapping(
     _, _, reduce, operator = KINDS[kind]
     moved = ", with intermediate results moved to the host and back," if reloaded else ""
     figure = "d" if reloaded else "f"
-    return TensorMapping(
+    return flexasr_mapping(
         name=f"flexasr_{kind}pool_x{steps}{'_reloaded' if reloaded else ''}",
         ir=ir_chain(kind, steps),
         device=chain_fragment(kind, steps, flexasr(options), reloaded=reloaded),
@@ -131,7 +130,6 @@ def chain_mapping(
         columns=NV << 4,
         cell=((ROW, T >> steps), *CELL_COLUMN),
         inputs=(("host_x", "tensor_in"),),
-        output=("host_y", "tensor_out"),
         lemmas=(pooling_lemma(kind),),
         abstract=frozenset({reduce.name, operator.first.name, operator.step.name, operator.finish.name}),
         sizes_of=lambda rows, columns: chain_sizes(steps, rows, columns),
@@ -139,9 +137,6 @@ def chain_mapping(
         f"(2, 1) and stride (2, 1) {steps} times",
         doc=f"Store to the tiled buffer, configure and start {steps} times in place, load (D2A figure 7{figure})",
         assumptions=ASSUMPTIONS,
-        show_element=describe_code,
-        program_file=program_file,
-        setup_commands=setup_commands,
         sample_shapes=tuple((r << steps, c) for r, c in ((1, 16), (2, 32), (3, 48), (5, 16), (9, 32), (17, 16))),
         shape_parameters=frozenset({"T", "nv"}),
     )
@@ -170,7 +165,7 @@ def reload_mapping(what: str = "matrix", options: FlexAsrOptions | None = None) 
     parameters = PARAMETERS | part.parameters
     tensors = {t.name: t for t in (HOST_X, HOST_MID, HOST_Y)}
     rows, features = (T, NV << 4) if part.place is None else (const(1, 32), const(LANES, 32))
-    return TensorMapping(
+    return flexasr_mapping(
         name=program.name,
         ir=ir_copy(rows, features, parameters),
         device=Fragment(program.name, host.ila, parameters, tensors, program),
@@ -181,17 +176,12 @@ def reload_mapping(what: str = "matrix", options: FlexAsrOptions | None = None) 
         columns=features,
         cell=((ROW, T), *CELL_COLUMN) if part.place is None else (),
         inputs=(("host_x", "tensor_in"),),
-        output=("host_y", "tensor_out"),
-        lemmas=(),
         abstract=frozenset(),
         sizes_of=part.sizes_of,
         statement=f"{part.statement} in FlexASR's large buffer is what it was after {part.matrix} is loaded to the "
         "host and stored again at the same place",
         doc="Store, load the matrix to the host, store it from there, load (D2A figure 7e)",
         assumptions=ASSUMPTIONS,
-        show_element=describe_code,
-        program_file=program_file,
-        setup_commands=setup_commands,
         sample_shapes=((1, 16), (2, 32), (5, 48), (17, 16), (18, 32), (30, 32)),
         shape_parameters=frozenset({"T", "nv"}),
     )

@@ -7,11 +7,10 @@ buffer, gamma and beta to the small one, the unit works in place, and x's place 
 
 from __future__ import annotations
 
-from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.functions import eadd, emul, inv_sqrt, norm_divide
 from accel_models.flexasr.layout import LANES, SMALL_VECTORS, Region, Start
 from accel_models.flexasr.model import flexasr
-from accel_models.flexasr.numerics import adpfloat_to_fixed, describe_code, fixed_to_adpfloat
+from accel_models.flexasr.numerics import adpfloat_to_fixed, fixed_to_adpfloat
 from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.units.layer_norm import BETA, GAMMA
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, primitive, var
@@ -20,6 +19,7 @@ from ir_semantics.layers.layer import call
 from ir_semantics.layers.normalisation import NORM_CODE, NormOperator, layer_norm_ir
 
 from .buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
+from .mapping import ASSUMPTIONS, flexasr_mapping
 
 BASE_GAMMA, BASE_BETA = var("base_gamma", bv(32)), var("base_beta", bv(32))
 BIASES = {n: var(n, bv(32)) for n in ("bias_x", "bias_beta", "bias_gamma")}
@@ -127,7 +127,7 @@ def layer_norm_fragment(ila: Ila) -> Fragment:
 
 def layer_norm_mapping(options: FlexAsrOptions | None = None) -> TensorMapping:
     """The mapping ``flexasr_layernorm``; ``options`` select another reading of the hardware."""
-    return TensorMapping(
+    return flexasr_mapping(
         name="flexasr_layernorm",
         ir=ir_fragment(),
         device=layer_norm_fragment(flexasr(options)),
@@ -137,19 +137,11 @@ def layer_norm_mapping(options: FlexAsrOptions | None = None) -> TensorMapping:
         rows=T,
         columns=NV << 4,
         inputs=(("host_x", "tensor_in"), ("host_gamma", "tensor_gamma"), ("host_beta", "tensor_beta")),
-        output=("host_y", "tensor_out"),
-        lemmas=(),
         abstract=frozenset(ABSTRACT),
         sizes_of=sizes_of,
         statement="FlexASR's LayerNorm program computes the quantised layer normalisation of each timestep",
         doc="Configure managers and unit, store gamma, beta and the tiled matrix, start, load",
-        assumptions=(
-            "commands arrive one at a time, and the host waits for the interrupt after the start",
-            "buffers, registers and host memory hold arbitrary values before the program",
-        ),
-        show_element=describe_code,
-        program_file=program_file,
-        setup_commands=setup_commands,
+        assumptions=ASSUMPTIONS,
         sample_shapes=((1, 16), (2, 32), (3, 48), (17, 32), (18, 48), (5, 80), (33, 16)),
         shape_parameters=frozenset({"T", "nv"}),
         cell=CELL,

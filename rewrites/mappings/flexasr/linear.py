@@ -11,10 +11,9 @@ PE p computes the vectors p*no .. p*no + no - 1 of the output.
 from __future__ import annotations
 
 from accel_models.flexasr import micro_programs as programs
-from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.functions import adpfloat_mul, pe_add_bias, pe_saturate, pe_shift, relu, sigmoid, tanh
 from accel_models.flexasr.model import flexasr
-from accel_models.flexasr.numerics import describe_code, fixed_to_adpfloat
+from accel_models.flexasr.numerics import fixed_to_adpfloat
 from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import (
     Expr,
@@ -33,6 +32,7 @@ from ir_semantics.layers.dense import DENSE_CODE, DenseOperator, Order, dense_ir
 from ir_semantics.layers.layer import call
 
 from .layers import BASE, CELL, CELL_COLUMN, HOST_X, HOST_Y, NI, NO, Matrix, T, emit_layer, sizes_within
+from .mapping import ASSUMPTIONS, flexasr_mapping
 
 BIASES = {name: var(name, bv(32)) for name in ("bias_w", "bias_b", "bias_x", "bias_y")}
 PARAMETERS = {"T": T, "ni": NI, "no": NO, "base": BASE, **BIASES}
@@ -127,7 +127,7 @@ def linear_mapping(
     after = f", then {activation}" if activation else ""
     if order is not Order.FORWARD:
         suffix, after = f"{suffix}_{order.value}", f"{after}, the IR summing {order.words}"
-    return TensorMapping(
+    return flexasr_mapping(
         name=f"flexasr_linear{suffix}",
         ir=ir_fragment(activation, order),
         device=linear_fragment(activation, flexasr(options)),
@@ -137,20 +137,14 @@ def linear_mapping(
         rows=T,
         columns=NO << 6,
         inputs=(("host_x", "tensor_in"), ("host_w", "tensor_weights"), ("host_b", "tensor_bias")),
-        output=("host_y", "tensor_out"),
-        lemmas=(),
         abstract=frozenset(f.name for f in functions),
         sizes_of=sizes_of,
         statement=f"FlexASR's linear program computes the quantised dense layer x w^T + b{after}",
         doc="Configure all PEs, store weights, biases and input, run GBControl, load",
         assumptions=(
-            "commands arrive one at a time, and the host waits for the interrupt after the start",
-            "buffers, registers and host memory hold arbitrary values before the program",
+            *ASSUMPTIONS,
             "inputs are padded to 16 features and outputs to 64; weights of padding may be anything",
         ),
-        show_element=describe_code,
-        program_file=program_file,
-        setup_commands=setup_commands,
         shape_names=("rows", "features_in", "features_out"),
         sample_shapes=SAMPLES,
         shape_parameters=frozenset({"T", "ni", "no"}),

@@ -6,10 +6,8 @@ clears the timesteps T .. P - 1, and P timesteps are read.
 
 from __future__ import annotations
 
-from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.layout import LANES, Region, Start
 from accel_models.flexasr.model import flexasr
-from accel_models.flexasr.numerics import describe_code
 from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import Fragment, Ila, Kernel, bv, const, var
 from ila_lang.mapping import SizeError, TensorMapping
@@ -17,6 +15,7 @@ from ir_semantics.layers.layer import call
 from ir_semantics.layers.padding import PADDING_CODE, padding_ir
 
 from .buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
+from .mapping import flexasr_mapping
 
 P = var("P", bv(32))
 PARAMETERS = {"T": T, "P": P, "nv": NV, "base": BASE}
@@ -50,7 +49,7 @@ def padding_fragment(ila: Ila) -> Fragment:
 
 def padding_mapping(options: FlexAsrOptions | None = None) -> TensorMapping:
     """The mapping ``flexasr_zeropad``; ``options`` select another reading of the hardware."""
-    return TensorMapping(
+    return flexasr_mapping(
         name="flexasr_zeropad",
         ir=ir_fragment(),
         device=padding_fragment(flexasr(options)),
@@ -60,8 +59,6 @@ def padding_mapping(options: FlexAsrOptions | None = None) -> TensorMapping:
         rows=P,
         columns=NV << 4,
         inputs=(("host_x", "tensor_in"),),
-        output=("host_y", "tensor_out"),
-        lemmas=(),
         abstract=frozenset(),
         sizes_of=sizes_of,
         statement="FlexASR's ZeroPadding program appends rows of zeros",
@@ -70,9 +67,6 @@ def padding_mapping(options: FlexAsrOptions | None = None) -> TensorMapping:
             "commands arrive one at a time, and the host waits for the interrupt after the start",
             "the buffer, registers and host memory hold arbitrary values before the program",
         ),
-        show_element=describe_code,
-        program_file=program_file,
-        setup_commands=setup_commands,
         shape_names=("rows", "columns", "rows_out"),
         sample_shapes=((1, 16, 2), (2, 32, 5), (3, 48, 18), (15, 32, 17), (17, 16, 35), (18, 48, 20), (2, 80, 3)),
         shape_parameters=frozenset({"T", "P", "nv"}),

@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import cache
 
 from accel_models.flexasr.config import LARGE_MANAGER_WORD, UNIT_WORD
-from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.layout import LANES, Region, Start, large_axi_address, register_address, vector_address
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.numerics import (
@@ -26,13 +25,14 @@ from accel_models.flexasr.numerics import (
     adpfloat_pool_max_step,
     adpfloat_pool_mean_finish,
     adpfloat_to_fixed,
-    describe_code,
 )
 from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, const, false, ite, load_bytes, mem, primitive, true, var
 from ila_lang.mapping import Lemma, SizeError, TensorMapping
 from ir_semantics.layers.layer import call
 from ir_semantics.layers.pooling import POOL_CODES, PoolOperator, tensor_ir
+
+from .mapping import flexasr_mapping
 
 T, NV, BASE = var("T", bv(32)), var("nv", bv(32)), var("base", bv(32))
 PARAMETERS = {"T": T, "nv": NV, "base": BASE}
@@ -139,7 +139,7 @@ def pooling_lemma(kind: str) -> Lemma:
 def pooling_mapping(kind: str, options: FlexAsrOptions | None = None) -> TensorMapping:
     """The mapping ``flexasr_{kind}pool``; ``options`` select another reading of the hardware."""
     _, _, reduce, operator = KINDS[kind]
-    return TensorMapping(
+    return flexasr_mapping(
         name=f"flexasr_{kind}pool",
         ir=ir_fragment(kind),
         device=pooling_fragment(kind, flexasr(options)),
@@ -160,9 +160,6 @@ def pooling_mapping(kind: str, options: FlexAsrOptions | None = None) -> TensorM
             "commands arrive one at a time, and the host waits for the interrupt after the start",
             "the buffer, registers and host memory hold arbitrary values before the program",
         ),
-        show_element=describe_code,
-        program_file=program_file,
-        setup_commands=setup_commands,
     )
 
 

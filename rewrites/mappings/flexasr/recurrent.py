@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from accel_models.flexasr import micro_programs as programs
-from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.functions import eadd, emul, onex, pe_add_bias, pe_saturate, pe_shift, sigmoid, tanh
 from accel_models.flexasr.model import flexasr
-from accel_models.flexasr.numerics import adpfloat_to_fixed, describe_code, fixed_to_adpfloat
+from accel_models.flexasr.numerics import adpfloat_to_fixed, fixed_to_adpfloat
 from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, primitive, var
 from ila_lang.mapping import TensorMapping
@@ -22,6 +21,7 @@ from ir_semantics.layers.recurrent import RECURRENT_CODE, RecurrentCell, recurre
 
 from .layers import BASE, CELL, CELL_COLUMN, HOST_X, HOST_Y, NI, NO, Matrix, T, emit_layer, sizes_within
 from .linear import SUMS, multiply_add
+from .mapping import ASSUMPTIONS, flexasr_mapping
 
 HOST_W, HOST_B, HOST_U, HOST_C = (var(n, mem(32, 8)) for n in ("host_w", "host_b", "host_u", "host_c"))
 BIASES = {n: var(n, bv(32)) for n in ("bias_w", "bias_x", "bias_b", "bias_u", "bias_c", "bias_h")}
@@ -155,7 +155,7 @@ def recurrent_mapping(kind: str, options: FlexAsrOptions | None = None) -> Tenso
         what = f"a FlexASR {kind} mapping"
         return sizes_within(what, rows, features_in, features, len(gates), 2) | dict.fromkeys(BIASES, 0)
 
-    return TensorMapping(
+    return flexasr_mapping(
         name=f"flexasr_{kind}",
         ir=ir_fragment(kind),
         device=recurrent_fragment(kind, flexasr(options)),
@@ -171,20 +171,14 @@ def recurrent_mapping(kind: str, options: FlexAsrOptions | None = None) -> Tenso
             ("host_u", "tensor_hidden_weights"),
             ("host_c", "tensor_hidden_bias"),
         ),
-        output=("host_y", "tensor_out"),
-        lemmas=(),
         abstract=frozenset(ABSTRACT),
         sizes_of=sizes_of,
         statement=f"FlexASR's {kind} program computes the quantised {kind} layer from a state of zeros, every timestep",
         doc="Configure all PEs, store weights, biases and input, run GBControl, load",
         assumptions=(
-            "commands arrive one at a time, and the host waits for the interrupt after the start",
-            "buffers, registers and host memory hold arbitrary values before the program",
+            *ASSUMPTIONS,
             "inputs are padded to 16 features, states to 64 (with weights of zero where padding must have no effect)",
         ),
-        show_element=describe_code,
-        program_file=program_file,
-        setup_commands=setup_commands,
         shape_names=("rows", "features_in", "features"),
         sample_shapes=((1, 16, 64), (2, 32, 64), (3, 16, 128), (17, 48, 128), (18, 32, 192), (2, 48, 64)),
         shape_parameters=frozenset({"T", "ni", "no"}),
