@@ -15,14 +15,17 @@ from itertools import product
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from accel_models.flexasr import numerics as flexasr_numerics
 from ila_lang.interpreter.compile import compile_function
-from ir_semantics.scalars.intervals import Interval, exp, inverse_root, point
+from ir_semantics.scalars.intervals import Interval, point
 from smt_encodings.claims import Runs
 
 from .derivations.calculus import Operator
 from .kernel.judgements import Judgement, Theorem, amount, indices_of, text_of
 from .kernel.readings import READINGS, Term
+from .values import INTERVALS, Values
 
 RUNS, MOST_TRIES = 12, 60
 EXTENTS = (1, 2, 3)
@@ -127,7 +130,7 @@ def require_data(theorem: Theorem, data: Data) -> None:
     _need(set(data.reals) == set(leaves), "reals must be of the leaves")
     for leaf in leaves:
         _require_leaf(theorem, data, leaf)
-    real = _Real(theorem, data)
+    real = _reals(theorem, data)
     for how, term in (t for t in theorem.ranges.get("0", ()) if isinstance(t, tuple)):
         signs = all(v.low >= 0 if how == "at most" else v.high <= 0 for v in _values(real, term))
         _need(signs, f"{text_of(term)} must be {'at least' if how == 'at most' else 'at most'} 0")
@@ -207,10 +210,9 @@ def _both(theorem: Theorem, data: Data) -> tuple[Fraction, Interval, dict[str, F
     result = theorem.result
     if isinstance(result.real, tuple) and result.real[0] == "steps":
         return _over_time(theorem, result, data)
-    first = dict.fromkeys(data.extents, 0)  # all elements of a result are alike
-    word, form, bias = _Device(theorem, data).word(result.device, first)
+    word, form, bias = _Device(theorem, data).word(result.device, dict.fromkeys(data.extents, 0))
     assert form == result.forms[0]
-    return _number(word, form, bias), _Real(theorem, data).value(result.real, first), _measured(theorem, data)
+    return _number(word, form, bias), _first(_reals(theorem, data), result.real), _measured(theorem, data)
 
 
 def _number(word: int, form: str, bias: int) -> Fraction:
@@ -225,84 +227,29 @@ def _over_time(theorem: Theorem, result: Judgement, data: Data) -> tuple[Fractio
     for _ in range(STEPS):
         ranges = {n: max(v, ranges.get(n, v)) for n, v in _measured(theorem, data).items()}
         word, _, _ = _Device(theorem, data).word(result.device[1], {})
-        real = _Real(theorem, data).value(result.real[1], {})
+        real = _first(_reals(theorem, data), result.real[1])
         state = number(word, "code", bias)
         data.words["h[j]"], data.reals["h[j]"] = {(0,): word}, {(0,): real.low}
     factor = ranges["U"]
     return state, real, {**ranges, "G": sum((factor**t for t in range(STEPS)), Fraction(0))}
 
 
-@dataclass
-class _Real:
-    """The real side, in intervals."""
-
-    theorem: Theorem
-    data: Data
-    known: dict[tuple[Term, tuple[int, ...]], Interval] = field(default_factory=dict)
-
-    def value(self, term: Term, at: Mapping[str, int]) -> Interval:
-        """Of a term at values of indices."""
-        key = term, tuple(at.get(i, -1) for i in self.data.extents)
-        if key not in self.known:
-            self.known[key] = self._value(term, at)
-        return self.known[key]
-
-    def _value(self, term: Term, at: Mapping[str, int]) -> Interval:
-        if isinstance(term, str):
-            if term[:1].isdigit():
-                return point(Fraction(term))
-            return point(self.data.reals[term][tuple(at[i] for i in indices_of(term))])
-        match term:
-            case ("sum" | "average", str() as index, body):
-                at = {i: k for i, k in at.items() if i != index}
-                terms = [self.value(body, {**at, index: k}) for k in range(self.data.extents[index])]
-                total = sum(terms, point(0))
-                return total / point(16 * len(terms)) if term[0] == "average" else total
-            case ("max over", str() as index, body):
-                return _largest([self.value(body, {**at, index: k}) for k in range(self.data.extents[index])])
-            case ("from the largest", index, body):
-                others = {i: k for i, k in at.items() if i != index}
-                return self.value(body, at) - self.value(("max over", index, body), others)
-            case ("zeros of", str() as index, body):
-                scores = [self.value(body, {**at, index: k}) for k in range(self.data.extents[index])]
-                return point(sum(score == point(0) for score in scores))
-        a, *rest = (self.value(p, at) for p in term[1:])
-        one = point(1)
-        match term[0], rest:
-            case "+", [b]:
-                return a + b
-            case "-", [b]:
-                return a - b
-            case "*", [b]:
-                return a * b
-            case "/", [b]:
-                return a / b
-            case "max", [b]:
-                return _largest([a, b])
-            case "min", [b]:
-                return -_largest([-a, -b])
-            case "shift", [b]:
-                return point(a.low // 2 ** int(b.low))
-            case "relu", _:
-                return _largest([a, point(0)])
-            case "magnitude", _:
-                return _largest([a, -a])
-            case "complement", _:
-                return one - a
-            case "exp", _:
-                return exp(a)
-            case "sigmoid", _:
-                return one / (one + exp(-a))
-            case "tanh", _:
-                power = exp(-(a + a))
-                return (one - power) / (one + power)
-            case "1/sqrt", _:
-                return inverse_root(a)
-        raise KeyError(term[0])
+def _reals(theorem: Theorem, data: Data) -> Values:
+    """The real side, in intervals; the first axis is for what has no index."""
+    axes, leaves = {index: k for k, index in enumerate(data.extents, 1)}, {}
+    for leaf, values in data.reals.items():
+        indices = indices_of(leaf)
+        leaves[leaf] = np.empty([1, *(n if i in indices else 1 for i, n in data.extents.items())], object)
+        for place, value in values.items():
+            at = dict(zip(indices, place, strict=True))
+            leaves[leaf][(0, *(at.get(i, 0) for i in data.extents))] = point(value)
+    return Values(leaves, axes, (1, *data.extents.values()), INTERVALS)
 
 
-def _largest(values: list[Interval]) -> Interval:
-    return Interval(max(v.low for v in values), max(v.high for v in values))
+def _first(values: Values, term: Term) -> Interval:
+    """A term's value at the first element: all elements of a result are alike."""
+    found: Interval = values.of(term).flat[0]
+    return found
 
 
 _PARAMETERS = {"pe_shift": 2, "pe_add_bias": 1, "attention_shift": 2, "adpfloat_to_fixed": 1, "fixed_to_adpfloat": 1,
@@ -385,7 +332,7 @@ def _measured(theorem: Theorem, data: Data) -> dict[str, Fraction]:
                 for k, v in data.reals[leaf].items()
             )
             measured[error] = max([*off, measured.get(error, Fraction(0))])
-    real = _Real(theorem, data)
+    real = _reals(theorem, data)
     for name, terms in theorem.ranges.items():
         if name == "0":  # signs, which the data have
             continue
@@ -399,25 +346,10 @@ def _measured(theorem: Theorem, data: Data) -> dict[str, Fraction]:
     return measured
 
 
-def _values(real: _Real, term: Term) -> Iterator[Interval]:
+def _values(real: Values, term: Term) -> Iterator[Interval]:
     """A term's values at all values of its free indices; of a sum, also those of its parts from the first term on."""
-    free = sorted(_free(term))
-    for place in product(*(range(real.data.extents[i]) for i in free)):
-        at = dict(zip(free, place, strict=True))
-        if isinstance(term, tuple) and term[0] == "sum":
-            total, index = point(0), str(term[1])
-            for k in range(real.data.extents[index]):
-                total = total + real.value(term[2], {**at, index: k})
-                yield total
-        else:
-            yield real.value(term, at)
-
-
-def _free(term: Term) -> set[str]:
-    if isinstance(term, str):
-        return set(indices_of(term))
-    if term[0] in ("sum", "average", "max over", "zeros of"):
-        return _free(term[2]) - {str(term[1])}
-    if term[0] == "from the largest":
-        return _free(term[2])
-    return set().union(*map(_free, term[1:]))
+    if isinstance(term, tuple) and term[0] == "sum":
+        axis = real.axes[str(term[1])]
+        yield from INTERVALS["+"].accumulate(real.spread(axis, real.of(term[2])), axis=axis).flat
+    else:
+        yield from real.of(term).flat

@@ -11,7 +11,7 @@ Exact values are computed in float64.  Where that rounds, magnitudes and bounds 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
@@ -25,6 +25,7 @@ from .kernel.formula import Formula, symbol, symbols_of
 from .kernel.judgements import Condition, Step
 from .kernel.readings import READINGS, Term
 from .kernel.replay import alone
+from .values import FLOATS, INDEXED, Values
 
 Reals: TypeAlias = NDArray[np.float64]
 
@@ -54,9 +55,9 @@ def bound_elements(operator: Operator, axes: str, leaves: Mapping[str, Given], b
     each element.  Raises KeyError where a leaf or bias is missing, and for a theorem over time.
     """
     instance, letters = _instance(operator, leaves, biases)
-    sizes = instance.sizes
+    sizes = instance.values.sizes
     with np.errstate(all="ignore"):  # what is undefined breaks a condition
-        value, error = instance.real(operator.theorem.result.real), instance.result()
+        value, error = instance.values.of(operator.theorem.result.real), instance.result()
     shape = [sizes[letters.index(letter)] if letter in axes else 1 for letter in letters]
     kept = [letter for letter in letters if letter in axes]
 
@@ -100,7 +101,8 @@ def _instance(
         values[leaf] = placed(given, bounded.value)
         errors[leaf] = placed(given, np.broadcast_to(bounded.error, bounded.value.shape))
     sizes = np.broadcast_shapes(*(v.shape for v in values.values()))
-    return _Elements(operator, values, errors, biases, {i: letters.index(i) for i in indices}, sizes), letters
+    real = Values(values, {i: letters.index(i) for i in indices}, sizes, FLOATS)
+    return _Elements(operator, real, errors, biases), letters
 
 
 def bound_ranges(operator: Operator, ranges: Mapping[str, Reals | float]) -> Reals:
@@ -129,52 +131,16 @@ class _Elements:
     """A theorem at the elements of arrays that have an axis for every index."""
 
     operator: Operator
-    values: Mapping[str, Reals]
+    values: Values
     errors: Mapping[str, Reals]
     biases: Mapping[str, int]
-    axes: Mapping[str, int]
-    sizes: tuple[int, ...]
-    known: dict[Term, Reals] = field(default_factory=dict)
     found: dict[int, Reals] = field(default_factory=dict)
 
     # -- exact values ------------------------------------------------------------------------------------------
 
-    def real(self, term: Term) -> Reals:
-        """The exact value of a term."""
-        if term not in self.known:
-            self.known[term] = self._real(term)
-        return self.known[term]
-
-    def _real(self, term: Term) -> Reals:
-        if isinstance(term, str):
-            return np.asarray(float(Fraction(term))) if term[:1].isdigit() else self.values[term]
-        match term:
-            case ("sum", str() as index, ("*", first, second)):
-                return self._product(self.axes[index], self.real(first), self.real(second))
-            case ("sum" | "average" | "max over" | "from the largest" | "zeros of", str() as index, body):
-                return self._over(str(term[0]), self.axes[index], self.real(body))
-        return _FUNCTIONS[str(term[0])](*map(self.real, term[1:]))
-
-    def _over(self, operation: str, axis: int, body: Reals) -> Reals:
-        count = self.sizes[axis]
-        each = np.broadcast_to(body, [count if k == axis else n for k, n in enumerate(body.shape)])
-        if operation in ("max over", "from the largest"):
-            largest: Reals = each.max(axis=axis, keepdims=True)
-            return largest if operation == "max over" else body - largest
-        terms = (each == 0).astype(np.float64) if operation == "zeros of" else each
-        total: Reals = terms.sum(axis=axis, keepdims=True)
-        return total / (16 * count) if operation == "average" else total
-
-    def _product(self, axis: int, a: Reals, b: Reals) -> Reals:
-        """The sum of products over an axis."""
-        if a.shape[axis] == 1:  # a factor that all terms have
-            return a * self._over("sum", axis, b)
-        if b.shape[axis] == 1:
-            return b * self._over("sum", axis, a)
-        shape = [1 if k == axis else n for k, n in enumerate(np.broadcast_shapes(a.shape, b.shape))]
-        places = ["".join(chr(97 + k) for k, n in enumerate(each) if n > 1) for each in (a.shape, b.shape, shape)]
-        total: Reals = np.einsum(f"{places[0]},{places[1]}->{places[2]}", np.squeeze(a), np.squeeze(b), optimize=True)
-        return total.reshape(shape)
+    def count(self, index: str) -> int:
+        """How many values an index has."""
+        return self.values.sizes[self.values.axes[index]]
 
     def rounding(self, term: Term) -> float:
         """At least the error of a term's value in float64: sums and products of codes have none."""
@@ -183,23 +149,23 @@ class _Elements:
 
     def magnitude(self, term: Term) -> Reals:
         """At least the magnitude of a term's exact value."""
-        return np.abs(self.real(term)) + self.rounding(term)
+        return np.abs(self.values.of(term)) + self.rounding(term)
 
     def least(self, term: Term) -> Reals:
         """At most a term's exact value."""
-        return self.real(term) - self.rounding(term)
+        return self.values.of(term) - self.rounding(term)
 
     def ranges(self) -> dict[str, float]:
         """What symbols are for all elements."""
         theorem = self.operator.theorem
         found: dict[str, float] = {**self.biases}
-        found |= {count: self.sizes[self.axes[index]] for index, count in theorem.counts.items()}
+        found |= {count: self.count(index) for index, count in theorem.counts.items()}
         for leaf, (_, _, error, magnitude) in theorem.leaves.items():
-            if leaf in self.values:
-                for name, values in ((magnitude, self.values[leaf]), (error, self.errors[leaf])):
+            if leaf in self.values.leaves:
+                for name, values in ((magnitude, self.values.leaves[leaf]), (error, self.errors[leaf])):
                     found[name] = max(found.get(name, 0.0), float(np.abs(values).max(initial=0.0)))
         for name, terms in theorem.ranges.items():
-            if set().union(*map(_leaves, terms)) <= self.values.keys():
+            if set().union(*map(_leaves, terms)) <= self.values.leaves.keys():
                 lower = terms[0][0] == "at least"
                 found[name] = (
                     float(self.least(terms[0][1]).min())
@@ -241,17 +207,17 @@ class _Elements:
             term = theorem.judgements[k - 1].real
             m, e = self.magnitude(term), self.error(k)
             if step.law in _OVER_INDEX:
-                axis = self.axes[step.names[0]]
+                axis = self.values.axes[step.names[0]]
                 m, e = (a.max(axis=axis, keepdims=True) for a in np.broadcast_arrays(m, e))
-            known |= {f"m{k}": m, f"e{k}": e, _LEAST: np.abs(self.real(term)) - self.rounding(term)}
+            known |= {f"m{k}": m, f"e{k}": e, _LEAST: np.abs(self.values.of(term)) - self.rounding(term)}
         judgement, conditions = alone(theorem, step)
         for name in symbols_of(judgement.error).union(*(symbols_of(c.left) | symbols_of(c.right) for c in conditions)):
             if name not in known:
                 known[name] = self._symbol(name)
         if step.law == "weighted sum":  # each term by the law 'multiple', all of them by the law 'sum'
             index, row, *_ = step.names
-            weights = np.abs(self.real(row))
-            error = self._over("sum", self.axes[index], weights * self.error(step.of[0]))
+            weights = np.abs(self.values.of(row))
+            error = self.values.over("sum", self.values.axes[index], weights * self.error(step.of[0]))
         else:
             error = evaluate(judgement.error, known)
         return _stated(error, conditions, known)
@@ -266,37 +232,18 @@ class _Elements:
             return reduce(np.maximum, map(self.magnitude, terms))
         for index, count in theorem.counts.items():
             if count == name:
-                return np.asarray(float(self.sizes[self.axes[index]]))
+                return np.asarray(float(self.count(index)))
         return np.asarray(float(self.biases[name]))
 
 
 def _leaves(term: Term) -> set[str]:
     if isinstance(term, str):
         return set() if term[:1].isdigit() else {term}
-    indexed = term[0] in ("sum", "average", "max over", "from the largest", "zeros of")
-    return set().union(*map(_leaves, term[2:] if indexed else term[1:]))
+    return set().union(*map(_leaves, term[2:] if term[0] in INDEXED else term[1:]))
 
 
 def _operations(term: Term) -> set[str]:
     return set() if isinstance(term, str) else {str(term[0])}.union(*map(_operations, term[1:]))
-
-
-_FUNCTIONS: Mapping[str, Callable[..., Reals]] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "/": np.divide,
-    "max": np.maximum,
-    "min": np.minimum,
-    "shift": lambda a, by: np.floor(np.ldexp(a, -by.astype(np.int64))),
-    "relu": lambda a: np.maximum(a, 0.0),
-    "magnitude": np.abs,
-    "complement": lambda a: 1.0 - a,
-    "exp": np.exp,
-    "sigmoid": lambda a: (1 + np.tanh(a / 2)) / 2,
-    "tanh": np.tanh,
-    "1/sqrt": lambda a: 1 / np.sqrt(a),
-}
 
 
 def evaluate(f: Formula, values: Mapping[str, Reals]) -> Reals:

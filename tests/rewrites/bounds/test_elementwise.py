@@ -8,12 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rewrites.bounds.bound_runs import Data, _both, _drawn, _free, number
+from rewrites.bounds.bound_runs import Data, _both, _drawn, number
 from rewrites.bounds.derivations.calculus import Operator
 from rewrites.bounds.elementwise import (
     FLOAT_ERROR,
     Bounded,
-    _Elements,
     bound_elements,
     bound_ranges,
     evaluate,
@@ -21,14 +20,24 @@ from rewrites.bounds.elementwise import (
 )
 from rewrites.bounds.kernel.formula import half_step, inverse_root, power_of_two, symbol
 from rewrites.bounds.kernel.judgements import Rejected, indices_of
-from rewrites.bounds.kernel.readings import LARGEST_AT_0, TINY_AT_0
+from rewrites.bounds.kernel.readings import LARGEST_AT_0, TINY_AT_0, Term
 from rewrites.bounds.kernel.replay import replay
+from rewrites.bounds.values import FLOATS, Values
 from rewrites.campaigns.accelerators.device import quantise_fitting
 from rewrites.claims.theorems import applied
-from rewrites.claims.theorems.flexasr import LINEAR
 from rewrites.claims.theorems.machines import CONVOLUTIONS
 from rewrites.claims.theorems.operators import OPERATORS
 from tests.rewrites.bounds.derivation import Derivation
+
+
+def free(term: Term) -> set[str]:
+    """The indices that a term's value depends on."""
+    if isinstance(term, str):
+        return set(indices_of(term))
+    if term[0] in ("sum", "average", "max over", "zeros of"):
+        return free(term[2]) - {str(term[1])}
+    return set().union(*map(free, term[2:] if term[0] == "from the largest" else term[1:]))
+
 
 IN_STEPS = [n for n, o in OPERATORS.items() if o.steps[-1].law != "growth"]
 
@@ -44,7 +53,7 @@ def first_element(operator: Operator, data: Data) -> Bounded:
             if form:
                 error[place] = float(abs(real - number(data.words[leaf][place], form, data.biases.get(bias, 0))))
         leaves[leaf] = "".join(indices), Bounded(value, error)
-    found = bound_elements(operator, "".join(sorted(_free(theorem.result.real))), leaves, data.biases)
+    found = bound_elements(operator, "".join(sorted(free(theorem.result.real))), leaves, data.biases)
     return Bounded(found.value.ravel()[:1], found.error.ravel()[:1])
 
 
@@ -108,9 +117,9 @@ def test_sums_of_products_are_those_of_their_terms() -> None:
     )
     for first, second in shapes:
         a, b = generator.integers(-9, 9, first) / 4, generator.integers(-9, 9, second) / 8
-        elements = _Elements(LINEAR["none"], {}, {}, {}, {}, (2, 4, 5))
+        values = Values({"a": a, "b": b}, {"i": 2}, (2, 4, 5), FLOATS)
         terms = np.broadcast_to(a * b, (*np.broadcast_shapes(first, second)[:2], 5))
-        assert np.array_equal(elements._product(2, a, b), terms.sum(axis=2, keepdims=True))
+        assert np.array_equal(values.of(("sum", "i", ("*", "a", "b"))), terms.sum(axis=2, keepdims=True))
 
 
 def test_an_element_is_transposed_as_its_axes_say() -> None:
