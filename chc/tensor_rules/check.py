@@ -35,8 +35,9 @@ def replay_rule(rule: TensorRule, derivation: Derivation, ask: Callable[[Hypothe
 
 @dataclass
 class _Once(ABC):
-    """Obligations that are not among their hypotheses, each once, with numbers as names."""
+    """Obligations that are not among their hypotheses, each once, with numbers as names, in a group."""
 
+    group: str = GROUP
     asked: set[Question] = field(default_factory=set)
 
     def __call__(self, hypotheses: Hypotheses, goal: Condition, meaning: str) -> None:
@@ -66,13 +67,15 @@ class Asking(_Once):
         known = self.answered.get(question)
         if known is not None:
             body = known.smtlib[known.smtlib.index("(set-logic") :]
-            text = f"; {GROUP}: {name}\n; {meaning}\n{body}"
-            self.discharger.obligations.append(replace(known, name=name, group=GROUP, meaning=meaning, smtlib=text))
+            text = f"; {self.group}: {name}\n; {meaning}\n{body}"
+            self.discharger.obligations.append(
+                replace(known, name=name, group=self.group, meaning=meaning, smtlib=text)
+            )
             return
         facts, lemmas = assertions(*question)
         for more in [lemmas, []] if lemmas else [[]]:
             try:
-                self.discharger.ask(GROUP, name, [*facts, *more], meaning)
+                self.discharger.ask(self.group, name, [*facts, *more], meaning)
             except NotDischarged:
                 self.discharger.obligations.pop()
             else:
@@ -81,7 +84,7 @@ class Asking(_Once):
 
 
 @dataclass
-class _Writing(_Once):
+class Writing(_Once):
     """Writes obligations down; a certificate may leave out hypotheses and lemmas."""
 
     required: list[Requirement] = field(default_factory=list)
@@ -89,8 +92,8 @@ class _Writing(_Once):
     def new(self, question: Question, name: str, meaning: str) -> None:
         """Notes what must be asked."""
         facts, lemmas = assertions(*question)
-        text = script([*facts, *lemmas], comment=f"{GROUP}: {name}\n{meaning}")
-        self.required.append(Requirement(GROUP, name, "unsat", text, False, meaning))
+        text = script([*facts, *lemmas], comment=f"{self.group}: {name}\n{meaning}")
+        self.required.append(Requirement(self.group, name, "unsat", text, False, meaning))
 
 
 def written(derivation: Derivation, example: Mapping[str, int]) -> dict[str, Any]:
@@ -105,7 +108,7 @@ def required_obligations(rule: TensorRule, content: Mapping[str, Any]) -> list[R
         raise Rejected("the derivation must have sizes that satisfy the premise")
     if not set(example) <= set(rule.sizes):
         raise Rejected("the derivation must be about the rule's sizes")
-    writing = _Writing()
+    writing = Writing()
     with fresh_symbols():
         text = script(example_script(extended((), rule.premise), example), comment=f"health: satisfiable\n{EXAMPLE}")
         writing.required.append(Requirement("health", "satisfiable", "sat", text, True, EXAMPLE))

@@ -126,7 +126,7 @@ class TensorRule:
         """Both sides, and their condition, but not that sizes are positive."""
         conditions = [f"{name} > 0" for name in sorted(self.positive)]
         conditions += [str(p) for p in _parts(self.domain) if not (_natural(p) or _positive(p))]
-        return _floors(" if ".join([f"{self.left} = {self.right}", *filter(None, [" and ".join(conditions)])]))
+        return floors(" if ".join([f"{self.left} = {self.right}", *filter(None, [" and ".join(conditions)])]))
 
     @cached_property
     def elements(self) -> tuple[Element, Element]:
@@ -168,7 +168,7 @@ class TensorRule:
         parts = dict.fromkeys([*_parts(self.domain), *_parts(well_formed(self.left))])
         well = All(tuple(p for p in parts if not _natural(p)))
         conditions = f"; {well}" if well.parts else ""
-        return _floors(f"all natural numbers {', '.join(self.sizes) or '(none)'}; {shapes}{conditions}")
+        return floors(f"all natural numbers {', '.join(self.sizes) or '(none)'}; {shapes}{conditions}")
 
     @cached_property
     def claim(self) -> Claim:
@@ -178,7 +178,7 @@ class TensorRule:
             assumptions.append("maximum and minimum are those of IEEE 754-2019, with one NaN")
         return Claim(
             subject=self.name,
-            statement=_floors(f"{self.left} = {self.right}"),
+            statement=floors(f"{self.left} = {self.right}"),
             size_domain=self.size_domain,
             equality=self.equality,
             interpretations=(Interpretation.UNINTERPRETED,),
@@ -228,10 +228,10 @@ def _any_element(side: Tensor) -> Element:
     return element_of(side, [Index({(names.fresh("o"),): 1}) for _ in side.shape], names)
 
 
-def _floors(text: str) -> str:
+def floors(text: str) -> str:
     """A text with quotients as people write them.
 
-    >>> _floors("1 <= ((h - 1) // (s)) + 1 and ((((n) // (2)) + 1) // (2*k)) <= m")
+    >>> floors("1 <= ((h - 1) // (s)) + 1 and ((((n) // (2)) + 1) // (2*k)) <= m")
     '1 <= floor((h - 1)/s) + 1 and floor((floor(n/2) + 1)/(2*k)) <= m'
     """
 

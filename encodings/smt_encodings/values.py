@@ -27,9 +27,7 @@ def prove_lemmas(discharger: Discharger, lemmas: Iterable[Lemma], *, background:
     With ``background`` the second solver's answer is waited for by ``discharger.settle()``.
     """
     for lemma in lemmas:
-        meaning = lemma.doc or lemma.name
-        text = script([differ(BitEncoding(), lemma.left, lemma.right)], comment=f"lemmas: {lemma.name}\n{meaning}")
-        obligation = Obligation(lemma.name, "lemmas", text, "unsat", meaning)
+        obligation = lemma_obligation(lemma)
         try:
             if background:
                 discharger.ask_in_background(obligation)
@@ -37,6 +35,13 @@ def prove_lemmas(discharger: Discharger, lemmas: Iterable[Lemma], *, background:
                 discharger.ask_text(obligation)
         except NotDischarged as error:
             raise NotDischarged(error.obligation, _where_false(lemma, error.obligation)) from None
+
+
+def lemma_obligation(lemma: Lemma) -> Obligation:
+    """That both sides are equal, bit by bit; not yet asked."""
+    meaning = lemma.doc or lemma.name
+    text = script([differ(BitEncoding(), lemma.left, lemma.right)], comment=f"lemmas: {lemma.name}\n{meaning}")
+    return Obligation(lemma.name, "lemmas", text, "unsat", meaning)
 
 
 def _where_false(lemma: Lemma, failed: Obligation) -> str:

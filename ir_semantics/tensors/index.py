@@ -64,6 +64,12 @@ class Index:
     def __hash__(self) -> int:
         return self._hash
 
+    def __bool__(self) -> bool:
+        """Whether it is not 0; raises TypeError where that depends on variables."""
+        if self.constant is None:
+            raise TypeError(f"whether {self} is 0 depends on sizes")
+        return bool(self.constant)
+
     def __add__(self, other: IndexLike) -> Index:
         total = dict(self.terms)
         for monomial, coefficient in index(other).terms:

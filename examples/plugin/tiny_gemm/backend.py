@@ -163,7 +163,7 @@ X, W = input_("x", ROWS, INPUTS), input_("w", OUTPUTS, INPUTS)
 JOINT: Final = Joint(
     DENSE_LAYER,
     operands=(X, W),
-    memories={"tensor_in": X, "tensor_weights": W, "tensor_bias": fill(0, OUTPUTS)},
+    tensors={"host_x": X, "host_w": W, "host_b": fill(0, OUTPUTS)},
     readings={ir_requantise: ("+", ANY, ANY)},
 )
 """How the mapping is called for the operator: ilaverify proves that it computes what the operator means, above."""

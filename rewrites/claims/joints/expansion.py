@@ -16,7 +16,7 @@ import numpy as np
 
 from ir_semantics.graph.ir import Attribute, Graph
 from ir_semantics.graph.operator import NAMES, Operator, lookup
-from ir_semantics.graph.types import Array, GraphError, TensorType
+from ir_semantics.graph.types import Array, TensorType
 from ir_semantics.tensors.index import Index, IndexLike, index, product
 from ir_semantics.tensors.operators import fill, map_
 from ir_semantics.tensors.terms import Tensor
@@ -25,6 +25,9 @@ from .instruction import Unread
 
 Structure: TypeAlias = "tuple[Any, ...]"
 """A node: its operator, the structures of its operands, and attributes; inputs by position, constants by value."""
+
+FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What may be raised by an operator of somebody else's."""
 
 _undecided: list[str] = []
 """What was asked of sizes that has no answer, while ``expand`` runs: it may catch that it was refused."""
@@ -148,7 +151,7 @@ def expanded(
         result = operator.expand(assembly, numbers, named)
     except Unread:
         raise
-    except (GraphError, TypeError, ValueError, AttributeError) as error:
+    except FAULTS as error:
         raise Unread(f"what {operator.name} stands for cannot be read: {error}") from error
     if _undecided:
         raise Unread(_undecided[0])

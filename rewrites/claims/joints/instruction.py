@@ -1,12 +1,16 @@
-"""The one instruction of the tensor-IR ILA that a mapping's IR side runs, and its operands in terms of sizes."""
+"""The instructions of the tensor-IR ILA that a mapping's IR side runs, and their operands in terms of sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
-from ila_lang import Expr, Fragment, Kernel, substitute
-from ila_lang.language.kernel import Command
+from ila_lang import Expr, Fragment, Kernel, postorder, substitute
+from ila_lang.language.kernel import Command, Store, walk
+
+BEYOND = "beyond"
+"""The input that words beyond what lies in a memory are read from: of these nothing is known."""
 
 
 class Unread(ValueError):
@@ -15,22 +19,46 @@ class Unread(ValueError):
 
 @dataclass(frozen=True)
 class Called:
-    """A kernel, the memories and operands (states) that it may use, and the operands' values by the mapping's sizes."""
+    """A kernel, the memories and operands (states) that it may use, and the operands' values by the mapping's sizes.
+
+    ``names`` are those of the operands as sizes.
+    """
 
     name: str
     kernel: Kernel
     memories: Mapping[str, Expr]
     operands: Mapping[Expr, Expr]
+    names: Mapping[Expr, str]
+
+    @cached_property
+    def output(self) -> str:
+        """The one memory that the kernel stores to; raises Unread where there are others."""
+        stored = {s.memory.name for s in walk(self.kernel.body) if isinstance(s, Store)}
+        if len(stored) != 1:
+            names = ", ".join(sorted(stored)) or "none"
+            raise Unread(f"the kernel {self.kernel.name} must store to one memory, not to {names}")
+        return min(stored)
 
 
-def called(fragment: Fragment) -> Called:
-    """What a fragment of one command runs; raises Unread where it is another fragment."""
+def called(fragment: Fragment) -> tuple[Called, ...]:
+    """What the commands of a fragment run, one after the other; raises Unread where there is anything but commands.
+
+    Operands of the second command are sizes of the name that they have and ``_2``, and so on.
+    """
+    found: list[Called] = []
+    for number, statement in enumerate(fragment.program.body, start=1):
+        if not isinstance(statement, Command):
+            raise Unread(f"the IR side {fragment.name} must consist of commands")
+        found.append(_called(fragment, dict(statement.inputs), f"_{number}" if number > 1 else ""))
+    names = [name for each in found for name in each.names.values()]
+    if not found or len(set(names)) < len(names):
+        raise Unread(f"the IR side {fragment.name} must be commands with operands of different names")
+    return tuple(found)
+
+
+def _called(fragment: Fragment, given: Mapping[str, Expr], suffix: str) -> Called:
     ila = fragment.ila
-    match fragment.program.body:
-        case [Command(inputs=given)]:
-            inputs = {ila.inputs[name]: value for name, value in given}
-        case _:
-            raise Unread(f"the IR side {fragment.name} must be one command")
+    inputs = {ila.inputs[name]: value for name, value in given.items()}
     chosen = []
     for instruction in ila.instructions.values():
         decoded = substitute(ila.valid & instruction.decode, inputs)
@@ -38,11 +66,14 @@ def called(fragment: Fragment) -> Called:
             raise Unread(f"whether {fragment.name} runs {instruction.name} must not depend on sizes")
         chosen += [instruction] if decoded.value else []
     if len(chosen) != 1 or chosen[0].kernel is None or not chosen[0].kernel_guard.is_const:
-        raise Unread(f"{fragment.name} must run one kernel, whatever the sizes are")
+        raise Unread(f"{fragment.name} must run one kernel for each command, whatever the sizes are")
     (instruction,) = chosen
     if not instruction.kernel_guard.value:
         raise Unread(f"{instruction.name} must start its kernel")
     updates = {ila.states[name]: substitute(value, inputs) for name, value in instruction.updates.items()}
+    if not {n for n in postorder(updates.values()) if n.op == "var"} <= set(fragment.parameters.values()):
+        raise Unread(f"operands of {instruction.name} must be said by sizes, not by what earlier commands left")
     memories = {name: state for name, state in ila.states.items() if state not in updates}
     assert instruction.kernel is not None
-    return Called(instruction.name, instruction.kernel, memories, updates)
+    names = {state: state.name + suffix for state in updates}
+    return Called(instruction.name, instruction.kernel, memories, updates, names)

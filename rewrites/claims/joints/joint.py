@@ -1,14 +1,15 @@
 """What is said of an operator and a mapping so that it can be proved that they mean the same.
 
-The operator's meaning is its graph (``expand``), the mapping's the kernel of its IR side.  Both are read as tensor
-terms over the real numbers, of sizes that are left open: operands of the IR's instruction.
+The operator's meaning is its graph (``expand``), the mapping's the kernels of its IR side.  Both are read as tensor
+terms over the real numbers, of sizes that are left open: operands of the IR's instructions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING
 
 from chc.tensor_rules.rule import TensorRule
@@ -17,16 +18,17 @@ from ir_semantics.graph.build import expansion
 from ir_semantics.graph.ir import Attribute, attributes_of
 from ir_semantics.graph.operator import Operator
 from ir_semantics.graph.types import TensorType
-from ir_semantics.tensors.conditions import both, holds
+from ir_semantics.tensors.conditions import TRUE, Condition, both, holds
 from ir_semantics.tensors.evaluate import shape_at
-from ir_semantics.tensors.index import Index, IndexLike
-from ir_semantics.tensors.terms import Tensor, well_formed
+from ir_semantics.tensors.index import Index, IndexLike, index
+from ir_semantics.tensors.terms import Tensor, input_, operands_of, well_formed
 from rewrites.bounds.kernel.readings import Term
 from rewrites.mappings.claim import MappingClaim
 from smt_encodings.claims import Equality
 
-from .expansion import expanded, structure_of, valued
-from .instruction import Called, called
+from .expansion import FAULTS, Structure, expanded, structure_of, valued
+from .indices import Obligation
+from .instruction import BEYOND, Called, Unread, called
 
 if TYPE_CHECKING:
     from .kernel import KernelReading
@@ -34,13 +36,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """How the host calls a mapping's IR instruction in the place of an operator.
+    """How the host calls a mapping's IR instructions in the place of an operator.
 
-    ``operands`` are the operator's, as inputs of symbolic shapes, and ``memories`` what lies in the IR's memories for
-    it, row-major: the operands themselves, padded or moved, or zeros.  Sizes are the instruction's operands by their
-    names.  ``given`` are values of some of these, as numbers or in terms of the others; programs that have others are
-    none of the operator.  ``attributes`` are those of the operator.  ``exponents`` are those of numbers in
-    memories, the result's included, where codes have a bias; in others they are 0.
+    ``operands`` are the operator's, as inputs of symbolic shapes, and ``tensors`` what the host puts for it into
+    tensors of the device's program, row-major: the operands themselves, padded or moved, or zeros.  They lie in the
+    IR's memories that the mapping pairs with these.  Sizes are the instruction's operands by their names; those of a
+    second instruction have ``_2`` after them, and so on.  ``given`` are values of some of these, as numbers or in terms
+    of the others, and ``domain`` is a condition on sizes; programs that have others are none of the operator.
+    ``attributes`` are those of the operator.  ``exponents`` are those of numbers in tensors, the result's included,
+    where codes have a bias; in others they are 0.
 
     ``readings`` are operations of the mapping's own primitives on signed integers.  A last parameter that the operation
     does not take is a number of bits by which the result is shifted right: it is in coarser units, rounded down.
@@ -48,39 +52,108 @@ class Joint:
 
     mapping: MappingClaim
     operands: tuple[Tensor, ...]
-    memories: Mapping[str, Tensor]
+    tensors: Mapping[str, Tensor]
     given: Mapping[str, IndexLike] = field(default_factory=dict)
     attributes: Mapping[str, Attribute | Index] = field(default_factory=dict)
     exponents: Mapping[str, IndexLike] = field(default_factory=dict)
     readings: Mapping[Function, Term] = field(default_factory=dict)
+    domain: Condition = TRUE
+    _expansions: dict[Operator, tuple[Tensor, Structure]] = field(default_factory=dict, init=False, repr=False)
 
     def rule(self, name: str, operator: Operator) -> TensorRule:
         """The claim as a rule on tensors, the graph on the left; raises Unread where a side cannot be read."""
-        left, _ = expanded(operator, self.operands, self.attributes)
-        right = self.reading.tensor(tuple(self.memories.values()), left.shape)
-        premise = both(self.reading.premise, well_formed(*self.memories.values()))
-        return TensorRule(name, left, right, premise, Equality.OVER_REALS)
+        self._require_names()
+        left, _ = self._expanded(operator)
+        memories, beyond = dict(self.memories), input_(BEYOND, 0)
+        for step in self.steps:
+            like = left.shape if step is self.steps[-1] else None
+            memories[step.called.output] = step.tensor([*(memories[m] for m in step.shapes), beyond], like)
+        premise = both(
+            self.domain,
+            *(step.run.premise for step in self.steps),
+            well_formed(*self.memories.values()),
+        )
+        rule = TensorRule(name, left, memories[self.mapping.mapping.output[1]], premise, Equality.OVER_REALS)
+        try:
+            strange = set(rule.sizes) - self._open
+        except FAULTS as error:
+            raise error if isinstance(error, Unread) else Unread(f"{operator.name} cannot be read: {error}") from error
+        if strange:
+            raise Unread(f"{min(strange)} must be an operand of the mapping's instructions that nothing is said of")
+        return rule
+
+    @property
+    def _open(self) -> set[str]:
+        """The operands of instructions of which no value is given."""
+        return {name for called in self.called for name in called.names.values()} - set(self.given)
+
+    def _require_names(self) -> None:
+        names = [dict(t.attributes)["name"] if t.operator == "input" else "" for t in self.operands]
+        sizes = {name for called in self.called for name in called.names.values()}
+        if len({*names, *sizes, "", BEYOND}) < len(names) + len(sizes) + 2:
+            raise Unread(f"operands must be inputs of names of their own, which neither sizes have nor {BEYOND}")
+        inputs = {t for t in operands_of(*self.memories.values()) if t.operator == "input"}
+        if not inputs <= set(self.operands):
+            raise Unread("what lies in memories must be made of the operands")
+        values = {name: index(value) for name, value in self.given.items()}
+        if not set(values) <= sizes or not {n for v in values.values() for n in v.variables} <= self._open:
+            raise Unread("what is given must be operands of the mapping's instructions, in terms of the others")
 
     @cached_property
-    def called(self) -> Called:
-        """The IR's instruction that the mapping runs."""
-        return called(self.mapping.mapping.ir)
+    def memories(self) -> dict[str, Tensor]:
+        """What lies in the IR's memories."""
+        return {self._partner(name): term for name, term in self.tensors.items()}
+
+    def _partner(self, name: str) -> str:
+        mapping = self.mapping.mapping
+        partners = [memory for tensor, memory in (*mapping.inputs, mapping.output) if tensor == name]
+        if len(partners) != 1:
+            raise Unread(f"{name} must be a tensor that {mapping.name} compares with one of the IR's")
+        return partners[0]
 
     @cached_property
-    def reading(self) -> KernelReading:
-        """Its kernel, as it is read."""
+    def called(self) -> tuple[Called, ...]:
+        """The IR's instructions that the mapping runs."""
+        found = called(self.mapping.mapping.ir)
+        if found[-1].output != self.mapping.mapping.output[1]:
+            raise Unread(f"the last command must store to {self.mapping.mapping.output[1]}")
+        return found
+
+    @cached_property
+    def steps(self) -> tuple[KernelReading, ...]:
+        """Their kernels, as they are read: each finds in memories what the host put there, and what others stored."""
         from .kernel import KernelReading  # needs lemmas, and so solvers, which whoever states a joint does not
 
         shapes = {name: term.shape for name, term in self.memories.items()}
-        return KernelReading(self.called, self.mapping.mapping, shapes, self.given, self.exponents, self.readings)
+        lemmas, found = self.mapping.mapping.lemmas, list[KernelReading]()
+        exponents = {self._partner(name): exponent for name, exponent in self.exponents.items()}
+        for each in self.called:
+            given = {name: v for name, v in self.given.items() if name in each.names.values()}
+            found.append(KernelReading(each, dict(shapes), given, exponents, self.readings, lemmas))
+            shapes[each.output] = found[-1].shape
+        return tuple(found)
+
+    @property
+    def fits(self) -> Condition:
+        """That every tensor lies in its memory, which programs must satisfy besides the premise of the rule."""
+        return both(*(step.fits for step in self.steps))
+
+    @property
+    def obligations(self) -> list[Obligation]:
+        """What must hold so that the kernels are as they are read, under the premise of the rule."""
+        return [
+            replace(obligation, hypotheses=(step.words, *obligation.hypotheses))
+            for step in self.steps
+            for obligation in step.run.obligations
+        ]
 
     def sizes(self, parameters: Mapping[str, int]) -> dict[str, int]:
-        """The instruction's operands at sizes of the mapping."""
+        """The instructions' operands at sizes of the mapping."""
         mapping = self.mapping.mapping
-        values: list[Expr] = list(self.called.operands.values())
-        run = compile_terms(list(mapping.parameters.values()), values)
+        values: dict[str, Expr] = {c.names[state]: v for c in self.called for state, v in c.operands.items()}
+        run = compile_terms(list(mapping.parameters.values()), list(values.values()))
         found = run(*(parameters[name] for name in mapping.parameters))
-        return dict(zip((state.name for state in self.called.operands), map(int, found), strict=True))
+        return dict(zip(values, map(int, found), strict=True))
 
     def covers(
         self,
@@ -92,24 +165,58 @@ class Joint:
     ) -> str:
         """Why a program at sizes of the mapping is none of a node; empty where it is one.
 
-        The node's operands have these types, of which only the number of axes counts: programs may compute parts.  What
-        the operator stands for at the program's sizes must be the graph that was read.
+        The node's operands have these types; the program's may be parts of them.  What the operator stands for, at the
+        shapes of both, must be the graph that was read.
         """
-        sizes = self.sizes(parameters)
-        stated = tuple(TensorType("float32", shape_at(t, sizes)) for t in self.operands)
-        if [(t.dtype, t.rank) for t in types] != [(t.dtype, t.rank) for t in stated]:
-            return f"operands must be such as {', '.join(map(str, stated))}, not {', '.join(map(str, types))}"
-        for name, attribute in attributes.items():
-            if (expected := valued(self.attributes[name], sizes)) != attribute:
-                return f"{name} must be {expected}, not {attribute}"
+        try:
+            sizes = self.sizes(parameters)
+            differs = self._differs(operator, rule, types, attributes, sizes)
+            compared = prod(self.mapping.mapping.output_extents(parameters))
+            if not differs and compared != (elements := prod(shape_at(rule.left, sizes))):
+                return f"{self.mapping.name} is about {compared} elements, not {elements}"
+            return differs
+        except FAULTS as error:
+            return f"{operator.name} cannot be looked at: {error}"
+
+    def _differs(
+        self,
+        operator: Operator,
+        rule: TensorRule,
+        types: Sequence[TensorType],
+        attributes: Mapping[str, Attribute],
+        sizes: Mapping[str, int],
+    ) -> str:
         for name, given in self.given.items():
             if (expected := valued(given, sizes)) != sizes[name]:
                 return f"{name} must be {expected}, not {sizes[name]}"
-        if not holds(rule.premise, {name: sizes[name] for name in rule.sizes}):
-            return f"its sizes must satisfy {rule.premise}"
-        _, structure = expanded(operator, self.operands, self.attributes)
-        if structure_of(expansion(operator.name, stated, attributes_of(attributes))) != valued(structure, sizes):
-            return (
-                f"what {operator.name} stands for at {', '.join(map(str, stated))} is not what was read for all sizes"
-            )
+        domain = both(rule.premise, self.fits)
+        if not holds(domain, sizes):
+            return f"its sizes must satisfy {domain}"
+        stated = tuple(TensorType("float32", shape_at(t, sizes)) for t in self.operands)
+        if [(t.dtype, t.rank) for t in types] != [(t.dtype, t.rank) for t in stated]:
+            return f"operands must be such as {', '.join(map(str, stated))}, not {', '.join(map(str, types))}"
+        for of, at in ((stated, sizes), (types, self._sizes_of(types, sizes))):
+            for name, attribute in attributes.items():
+                if name not in self.attributes or (expected := valued(self.attributes[name], at)) != attribute:
+                    return f"{name} must be {expected if name in self.attributes else 'no attribute'}, not {attribute}"
+            _, structure = self._expanded(operator)
+            graph = expansion(operator.name, tuple(of), attributes_of(attributes))
+            if structure_of(graph) != valued(structure, at):
+                shown = ", ".join(map(str, of))
+                return f"what {operator.name} stands for at {shown} is not what was read for all sizes"
         return ""
+
+    def _expanded(self, operator: Operator) -> tuple[Tensor, Structure]:
+        """The graph that the operator stands for, which is expanded once: what is proved of it is what is covered."""
+        if operator not in self._expansions:
+            self._expansions[operator] = expanded(operator, self.operands, self.attributes)
+        return self._expansions[operator]
+
+    def _sizes_of(self, types: Sequence[TensorType], sizes: Mapping[str, int]) -> dict[str, int]:
+        """Sizes at which operands have these types, and those of a program where the types do not say them."""
+        found = dict(sizes)
+        for term, given in zip(self.operands, types, strict=True):
+            for extent, number in zip(term.shape, given.shape, strict=True):
+                if len(extent.variables) == 1:  # of 2 (n // 2) it is a solution, too, where there is one
+                    found[min(extent.variables)] = number
+        return found

@@ -7,62 +7,82 @@ integer.  A primitive stands for the real operation that its lemma is about (:mo
 that the joint names; another function is its body.  What has no such meaning raises :class:`.instruction.Unread`: words
 of two forms that are added, a comparison of data, a store that another load may read.
 
-Indices are read as integers.  That they do not wrap is an obligation of the mapping's own proof.
+A word at an address is an element of what lies in the memory if the address's subscripts lie inside of its extents, and
+of nothing known (BEYOND) otherwise, so that a proof shows that it is read inside.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from ila_lang import Expr, Function, bv, const, substitute
+from ila_lang import Expr, Function, MemSort, bv, const, substitute
 from ila_lang.language.expr import private_var
 from ila_lang.language.kernel import For, Let, Load, Statement, Store, walk
-from ila_lang.mapping import TensorMapping
-from ir_semantics.tensors.conditions import Condition, both, le, lt
+from ila_lang.mapping import Lemma
+from ir_semantics.tensors.conditions import Condition, both, equal, inside, le
 from ir_semantics.tensors.elements import Apply, Choice, Element, Read, Reader, Reduce, substitute_element
-from ir_semantics.tensors.index import Index, IndexLike, Names, index, size
+from ir_semantics.tensors.index import Index, IndexLike, Names, index, product, size
 from ir_semantics.tensors.terms import Shape, Tensor, make
 from rewrites.bounds.kernel.readings import Term
 
 from .indices import digits
-from .instruction import Called, Unread
+from .instruction import BEYOND, Called, Unread
 from .words import ZERO, Data, Words, added
 
 MOST_WRITTEN_OUT = 64
-BEYOND = "beyond"
-"""The input that words beyond what lies in a memory are read from: of these nothing is known."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KernelReading:
-    """A kernel with what it is read by; see :class:`.joint.Joint`."""
+    """A kernel with what it is read by, as in :class:`.joint.Joint`; ``shapes`` are those of what lies in memories."""
 
     called: Called
-    mapping: TensorMapping
-    memories: Mapping[str, Shape]
-    given: Mapping[str, IndexLike]
-    exponents: Mapping[str, IndexLike]
-    readings: Mapping[Function, Term]
+    shapes: Mapping[str, Shape]
+    given: Mapping[str, IndexLike] = field(default_factory=dict)
+    exponents: Mapping[str, IndexLike] = field(default_factory=dict)
+    readings: Mapping[Function, Term] = field(default_factory=dict)
+    lemmas: Sequence[Lemma] = ()
 
     def __post_init__(self) -> None:
-        names = {state.name for state in self.called.operands}
-        for name in (*self.memories, *self.given):
-            if name not in (names if name in self.given else self.called.memories):
-                raise Unread(f"{name} must be a memory or an operand of the instruction {self.called.name}")
-        if self.mapping.output[1] in self.memories:
-            raise Unread(f"{self.mapping.output[1]} must hold the result alone")
+        for name in self.shapes:
+            if name not in self.called.memories:
+                raise Unread(f"{name} must be a memory of the instruction {self.called.name}")
+        if self.called.output in self.shapes:
+            raise Unread(f"{self.called.output} must hold the result alone")
 
     @cached_property
-    def premise(self) -> Condition:
-        """What the sizes must satisfy so that conditional extents are as they are read."""
-        return self._run(Names(), [lambda at, m=m: Read(m, tuple(at)) for m in self.memories]).premise  # type: ignore[misc]
+    def run(self) -> Run:
+        """The kernel, executed once."""
+        return self._run(Names(), [lambda at, m=m: Read(m, tuple(at)) for m in (*self.shapes, BEYOND)])  # type: ignore[misc]
 
-    def tensor(self, operands: Sequence[Tensor], like: Shape) -> Tensor:
-        """The result over flat memories, with as many axes as ``like``: those of one element have no loop."""
-        first = self._run(Names(), [lambda at, m=m: Read(m, tuple(at)) for m in self.memories])  # type: ignore[misc]
-        extents, missing = [extent for _, extent in first.axes], len(like) - len(first.axes)
+    @property
+    def shape(self) -> Shape:
+        """The extents of the loops around the store."""
+        return tuple(extent for _, extent in self.run.axes)
+
+    @cached_property
+    def fits(self) -> Condition:
+        """Every tensor lies in its memory."""
+        shapes = {**self.shapes, self.called.output: self.shape}
+        found: list[Condition] = []
+        for name, shape in shapes.items():
+            sort = self.called.memories[name].sort
+            assert isinstance(sort, MemSort)
+            found.append(le(product(shape), 1 << sort.addr_width))
+        return both(*found)
+
+    @cached_property
+    def words(self) -> Condition:
+        """What is known of the instruction's operands: they are words."""
+        return both(*(inside(value, 1 << s.width) for s in self.called.operands for value in self.run.operands(s)))
+
+    def tensor(self, operands: Sequence[Tensor], like: Shape | None = None) -> Tensor:
+        """The result over memories (and BEYOND), with as many axes as ``like``: those of one element have no loop."""
+        extents = self.shape
+        like = extents if like is None else like
+        missing = len(like) - len(extents)
         kept: list[int] = []
         for axis, extent in enumerate(like):
             if missing and extent == index(1):
@@ -86,11 +106,13 @@ class KernelReading:
         return make("kernel", operands, shape, rule, name=self.called.kernel.name)
 
     def _run(self, names: Names, of: Sequence[Reader]) -> Run:
-        run = Run(self, names, dict(zip(self.memories, of, strict=True)))
-        run.block(self.called.kernel.body, dict(run.fixed))
+        run = Run(self, names, dict(zip((*self.shapes, BEYOND), of, strict=True)))
+        try:
+            run.block(self.called.kernel.body, dict(run.fixed))
+        except RecursionError:
+            raise Unread(f"the kernel {self.called.kernel.name} is nested too deeply to be read") from None
         if run.stored is None:
             raise Unread(f"the kernel {self.called.kernel.name} must store a result")
-        run.require_exact()
         return run
 
 
@@ -98,77 +120,101 @@ class Run(Words):
     """A symbolic execution of a kernel: registers are expressions over counters, sizes and *leaves*, which are data."""
 
     def __init__(self, of: KernelReading, names: Names, readers: Mapping[str, Reader]) -> None:
-        super().__init__(names, of.readings, of.mapping.lemmas)
+        super().__init__(names, of.readings, of.lemmas)
         self.of, self.readers = of, readers
         self.fixed: dict[Expr, Expr] = {}
         self.axes: list[tuple[str, Index]] = []
         self.stored: Element | None = None
         for state, value in of.called.operands.items():
-            told = of.given.get(state.name)
-            if isinstance(told, int) or value.is_const:
-                self.fixed[state] = const(told if isinstance(told, int) else value.value, state.width)
+            name = of.called.names[state]
+            given = index(of.given[name]) if name in of.given else None
+            literal = given.constant if given is not None else value.value if value.is_const else None
+            if literal is None:
+                self.indices[state] = size(name) if given is None else given
+            elif not 0 <= literal < 1 << state.width:
+                raise Unread(f"{name} must be a number of {state.width} bits, not {literal}")
             else:
-                self.indices[state] = size(state.name) if told is None else index(told)
+                self.fixed[state] = const(literal, state.width)
+
+    def operands(self, state: Expr) -> tuple[Index, ...]:
+        """The value of an operand that is no literal, as a tuple of one."""
+        return (self.indices[state],) if state in self.indices else ()
 
     # -- statements ------------------------------------------------------------------------------------------
 
-    def block(self, body: Iterable[Statement], env: dict[Expr, Expr], inside: bool = False) -> None:
-        """Statements, which change the registers of ``env``; ``inside`` of folds nothing is stored."""
+    def block(self, body: Iterable[Statement], env: dict[Expr, Expr], in_fold: bool = False) -> None:
+        """Statements, which change the registers of ``env``; nothing is stored ``in_fold``."""
         for statement in body:
+            self.step()
             match statement:
                 case Let(target=target, value=value):
                     env[target] = substitute(value, env)
                 case Load(target=target, memory=memory, address=address):
-                    env[target] = self.load(memory, self.addressed(substitute(address, env)), target.width)
+                    env[target] = self.load(memory, self.index(substitute(address, env)), target.width)
                 case Store(memory=memory, address=address, value=value):
-                    if inside or self.stored is not None or memory.name != self.of.mapping.output[1]:
-                        raise Unread(f"the kernel must store once, to {self.of.mapping.output[1]}, and not in a fold")
+                    if in_fold or self.stored is not None:
+                        raise Unread(f"the kernel must store once, to {memory.name}, and not in a fold")
                     place = index(0)
                     for name, extent in self.axes:
                         place = place * extent + Index({(name,): 1})
-                    at = self.addressed(substitute(address, env))
-                    if at != place:
-                        raise Unread(f"the result must be stored row-major, at {place}, not at {at}")
+                    at = self.index(substitute(address, env))
+                    self.require(equal(at, place), f"the result is stored row-major, at {place}, which {at} is")
                     result = self.data(substitute(value, env))
                     self.use(result, "", self.exponent(memory))
-                    self.stored = result.element
+                    self.stored, self.places[memory.name] = (
+                        result.element,
+                        (self.known(result)[0], self.exponent(memory)),
+                    )
                 case For() if any(isinstance(s, Store) for s in walk(statement.body)):
-                    self.axis(statement, env, inside)
+                    self.axis(statement, env, in_fold)
                 case For():
                     self.loop(statement, env)
                 case _:
                     raise Unread(f"a kernel must issue no commands, such as {statement}")
 
-    def axis(self, loop: For, env: dict[Expr, Expr], inside: bool) -> None:
+    def axis(self, loop: For, env: dict[Expr, Expr], in_fold: bool) -> None:
         """A loop around the store: one axis of the result."""
-        extent = self.addressed(substitute(loop.extent, env))
-        if inside or any(extent.variables & {name for name, _ in self.axes}):
+        extent = self.extent(loop, env)
+        if in_fold or any(extent.variables & {name for name, _ in self.axes}):
             raise Unread(f"the loop {loop.counter.name} around the store must be no part of a fold, of one extent")
-        self.axes.append((self.names.fresh("o"), extent))
-        inner = {**env, loop.counter: self.counter(loop, Index({(self.axes[-1][0],): 1}))}
-        self.block(loop.body, inner)
+        name = self.names.fresh("o")
+        self.axes.append((name, extent))
+        inner = {**env, loop.counter: self.counter(loop, Index({(name,): 1}))}
+        with self.under(inside(Index({(name,): 1}), extent)):
+            self.block(loop.body, inner)
         if any(inner[register] is not env[register] for register in env if register is not loop.counter):
             raise Unread(f"registers must not be kept from one iteration of {loop.counter.name} to the next")
+
+    def extent(self, loop: For, env: Mapping[Expr, Expr]) -> Index:
+        """How many iterations a loop has, of which its counter has a word for each."""
+        extent = self.exact(substitute(loop.extent, env))
+        if loop.counter.width < loop.extent.width:
+            most = 1 << loop.counter.width
+            self.require(
+                le(extent, most), f"the counter {loop.counter.name} of {loop.counter.width} bits does not wrap"
+            )
+        return extent
 
     def loop(self, loop: For, env: dict[Expr, Expr]) -> None:
         """A fold, or where it is none and the number of iterations is known, these."""
         extent = substitute(loop.extent, env)
-        before, premise = dict(env), self.premise
+        before, premise, obligations = dict(env), self.premise, list(self.obligations)
         try:
-            self.fold(loop, extent, env)
+            self.fold(loop, env)
         except Unread:
-            if not extent.is_const or extent.value > MOST_WRITTEN_OUT:
+            if not extent.is_const or extent.value > min(MOST_WRITTEN_OUT, 1 << loop.counter.width):
                 raise
-            self.premise = premise
+            self.premise, self.obligations = premise, obligations
+            self.forget()
             for iteration in range(extent.value):
                 inner = {**before, loop.counter: const(iteration, loop.counter.width)}
-                self.block(loop.body, inner, inside=True)
+                self.block(loop.body, inner, in_fold=True)
                 before |= {register: inner[register] for register in before}
             env |= before
 
-    def fold(self, loop: For, extent: Expr, env: dict[Expr, Expr]) -> None:
+    def fold(self, loop: For, env: dict[Expr, Expr]) -> None:
         """Registers that keep a sum or a maximum; what an iteration adds must not depend on them."""
-        bound, count = self.names.fresh("k"), self.addressed(extent)
+        bound, count = self.names.fresh("k"), self.extent(loop, env)
         inner = {**env, loop.counter: self.counter(loop, Index({(bound,): 1}))}
         written = dict.fromkeys(
             s.target for s in walk(loop.body) if isinstance(s, Let) and s.update and s.target in env
@@ -179,9 +225,10 @@ class Run(Words):
             place = object()
             inner[register] = self.leaf(register.width, Data(Read(f"register {len(self.leaves)}", ()), place=place))
         kept = {register: self.leaves[inner[register]] for register in written}
-        self.block(loop.body, inner, inside=True)
-        for register in written:
-            ended = self.data(inner[register])
+        with self.under(inside(Index({(bound,): 1}), count)):
+            self.block(loop.body, inner, in_fold=True)
+            ends = {register: self.data(inner[register]) for register in written}
+        for register, ended in ends.items():
             op, part = _added(ended.element, kept[register].element)
             if any(_occurs(k.element, part) for k in kept.values()):
                 raise Unread(f"what {loop.counter.name} adds to {register.name} must not depend on what it keeps")
@@ -198,7 +245,7 @@ class Run(Words):
 
     def counter(self, loop: For, value: Index) -> Expr:
         """A loop's counter as a variable of its own, whatever others are called."""
-        counter = private_var(f"counter {len(self.indices)}", bv(loop.counter.width))
+        counter = private_var(f"{loop.counter.name} {len(self.indices)}", bv(loop.counter.width))
         self.indices[counter] = value
         return counter
 
@@ -206,12 +253,10 @@ class Run(Words):
         """The word of a memory at an address."""
         if memory.name not in self.readers:
             raise Unread(f"what lies in {memory.name} must be said")
-        shape = self.of.memories[memory.name]
+        shape = self.of.shapes[memory.name]
         places = digits(memory.name, at, shape)
-        element = self.readers[memory.name](places)
-        if not isinstance(element, Read):  # what is made of operands says nothing of words beyond it
-            inside = [c for p, extent in zip(places, shape, strict=True) for c in (le(0, p), lt(p, extent))]
-            element = Choice(both(*inside), element, Read(BEYOND, (at,)))
+        within = both(*(inside(place, extent) for place, extent in zip(places, shape, strict=True)))
+        element = Choice(within, self.readers[memory.name](places), self.readers[BEYOND]([at]))
         return self.leaf(width, Data(element, "", self.exponent(memory), memory.name))
 
     def exponent(self, memory: Expr) -> Index:

@@ -7,9 +7,11 @@ evaluated, and compared with the term that was read for every size.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -25,18 +27,20 @@ from ir_semantics.graph.ir import attributes_of
 from ir_semantics.graph.operator import Operator
 from ir_semantics.graph.terms import terms_of
 from ir_semantics.graph.types import TensorType
-from ir_semantics.tensors.elements import Element, Number
+from ir_semantics.tensors.conditions import holds
+from ir_semantics.tensors.elements import Apply, Choice, Element, Number, Reduce, substitute_element
 from ir_semantics.tensors.evaluate import evaluate, shape_at
-from ir_semantics.tensors.index import Index, Names
-from ir_semantics.tensors.numbers import Undefined, apart
-from ir_semantics.tensors.terms import Tensor, make
+from ir_semantics.tensors.index import Index, Names, index
+from ir_semantics.tensors.numbers import Reals, Undefined, apart
 
 from .instruction import Unread
 from .joint import Joint
-from .kernel import Run
+from .kernel import KernelReading, Run
 from .words import Data
 
-POINTS, MOST_ELEMENTS = 6, 600
+POINTS, MOST_ELEMENTS = 6, 200
+MOST_STEPS = 10**6
+REALS = Reals()
 Arrays = Mapping[str, NDArray[np.object_]]
 
 
@@ -50,7 +54,10 @@ def difference(joint: Joint, operator: Operator, rule: TensorRule) -> str:
     if not points:
         raise Unread("no sizes are small enough to run it")
     for sizes in draw.sample(points, min(len(points), POINTS)):
-        data = {n: _filled(shape_at(t, sizes), draw) for n, t in rule.inputs.items()}
+        operands = {name for called in joint.called for name in called.names.values()}
+        sizes |= {name: draw.randint(0, 1) for name in sorted(operands - set(sizes))}  # of which the claim says nothing
+        inputs = {**rule.inputs, **{dict(t.attributes)["name"]: t for t in joint.operands}}
+        data = {n: _filled(shape_at(t, sizes), draw) for n, t in inputs.items()}
         for what, term, found in (
             ("the kernel", rule.right, _executed(joint, sizes, data)),
             ("the operator's graph", rule.left, _graph(joint, operator, sizes, data)),
@@ -67,7 +74,7 @@ def _points(joint: Joint, rule: TensorRule, draw: random.Random) -> Iterator[dic
     near = [p for most in (2, 3) for p in sizes_within(rule.sizes, rule.premise, 200, most)]
     for sizes in (*near, *(p for most in (4, 9, 17) for p in sizes_drawn(rule.sizes, rule.premise, 20, most, draw))):
         counts = [int(np.prod(shape_at(t, sizes), dtype=object)) for t in (*joint.operands, rule.left)]
-        if all(counts) and max(counts) <= MOST_ELEMENTS:
+        if all(counts) and max(counts) <= MOST_ELEMENTS and holds(joint.fits, sizes):
             yield sizes
 
 
@@ -87,26 +94,36 @@ def _graph(joint: Joint, operator: Operator, sizes: Mapping[str, int], data: Arr
 
 
 def _executed(joint: Joint, sizes: Mapping[str, int], data: Arrays) -> NDArray[np.object_]:
-    memories = {n: evaluate(t, sizes, data).reshape(-1) for n, t in joint.memories.items()}
-    return _Execution(joint, sizes, memories).result()
+    memories = {n: list(evaluate(t, sizes, data).reshape(-1)) for n, t in joint.memories.items()}
+    for step in joint.steps:
+        memories[step.called.output] = _Execution(step, sizes, memories).result()
+    return np.array([*memories[joint.mapping.mapping.output[1]], None], dtype=object)[:-1]
 
 
 class _Execution(Run):
     """A kernel executed: registers are expressions of data without variables."""
 
-    def __init__(self, joint: Joint, sizes: Mapping[str, int], memories: Arrays) -> None:
-        super().__init__(joint.reading, Names(), {})
-        self.memories, self.written = memories, dict[int, Any]()
-        self.output = joint.mapping.mapping.output[1]
-        for state, index in ((s, i) for s, i in self.indices.items() if i.variables <= set(sizes)):
-            self.fixed[state] = const(index.value(sizes), state.width)
+    def __init__(self, step: KernelReading, sizes: Mapping[str, int], memories: Mapping[str, Sequence[Any]]) -> None:
+        super().__init__(step, Names(), {})
+        self.sizes, self.memories, self.most = sizes, memories, MOST_STEPS
+        self.written, self.values = dict[int, Any](), dict[int, tuple[Element, Any]]()
+        self.fixed |= {state: const(value.value(sizes), state.width) for state, value in self.indices.items()}
 
-    def result(self) -> NDArray[np.object_]:
+    def result(self) -> list[Any]:
         self.execute(self.of.called.kernel.body, dict(self.fixed))
-        found = np.empty(len(self.written), dtype=object)
-        for at, value in self.written.items():
-            found[at] = value
-        return found
+        if set(self.written) != set(range(len(self.written))):
+            raise Unread(f"the kernel {self.of.called.kernel.name} must store a result without gaps")
+        return [self.written[at] for at in range(len(self.written))]
+
+    def _data(self, of: Expr) -> Data:
+        """As a number."""
+        found = super()._data(of)
+        value = self.number(found.element)
+        return replace(found, element=Number(value)) if isinstance(value, Fraction) else found  # no literal encloses
+
+    def exponent(self, memory: Expr) -> Index:
+        """As a number."""
+        return index(super().exponent(memory).value(self.sizes))
 
     def execute(self, body: Sequence[Statement], env: dict[Expr, Expr]) -> None:
         for statement in body:
@@ -117,8 +134,10 @@ class _Execution(Run):
                     words, at = self.memories[memory.name], substitute(address, env).value
                     word = words[at] if at < len(words) else Fraction(12345)  # beyond an operand there may be anything
                     env[target] = self.leaf(target.width, Data(Number(word), "", self.exponent(memory), memory.name))
-                case Store(memory=memory, address=address, value=value) if memory.name == self.output:
-                    self.written[substitute(address, env).value] = _number(self.data(substitute(value, env)).element)
+                case Store(address=address, value=value):
+                    self.written[substitute(address, env).value] = self.number(
+                        self.data(substitute(value, env)).element
+                    )
                 case For(counter=counter, extent=extent, body=inner):
                     for iteration in range(substitute(extent, env).value):
                         env[counter] = const(iteration, counter.width)
@@ -126,7 +145,21 @@ class _Execution(Run):
                 case _:
                     raise Undefined(f"{statement} is not executed on numbers")
 
+    def number(self, element: Element) -> Any:
+        """The value of an element without variables, each computed once."""
+        if id(element) not in self.values:
+            self.values[id(element)] = element, self._number(element)
+        return self.values[id(element)][1]
 
-def _number(element: Element) -> Any:
-    term: Tensor = make("value", (), (), lambda at, of, names: element)
-    return evaluate(term, {}, {})[()]
+    def _number(self, element: Element) -> Any:
+        match element:
+            case Number(value):
+                return value
+            case Apply(op, args):
+                return REALS.apply(op, [self.number(a) for a in args])
+            case Choice(condition, yes, no):
+                return self.number(yes if holds(condition, {}) else no)
+            case Reduce("max", variable, extent, body):
+                each = [substitute_element(body, {variable: index(i)}) for i in range(extent.value({}))]
+                return functools.reduce(lambda a, b: REALS.apply("maximum", [a, b]), map(self.number, each))
+        raise Undefined(f"{element} is not executed on numbers")

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 
-from ila_lang import Expr, Function, bv, substitute
+from ila_lang import Expr, Function, bv, const, substitute
 from ila_lang.language.expr import private_var
 from ila_lang.mapping import Lemma
 from ir_semantics.graph.operator import lookup
-from ir_semantics.tensors.conditions import equal
+from ir_semantics.tensors.conditions import Condition, equal, negation
 from ir_semantics.tensors.elements import Apply, Choice, Element, Number, Reduce, apply_scalar
 from ir_semantics.tensors.index import Index, Names, index
 from rewrites.bounds.catalogue import LEMMAS
@@ -29,6 +29,7 @@ _ADDED = (INTEGER, "products", "partial")
 _BIASED = ("code", "products")
 """Forms of which a bias is a part, so that exponents are theirs."""
 ZERO = Number(Fraction(0))
+MOST_PARTS = 5_000
 
 
 @cache
@@ -99,12 +100,20 @@ class Words(Indices):
         self.names, self.readings, self.lemmas = names, readings, lemmas
         self.leaves: dict[Expr, Data] = {}
         self.places: dict[object, tuple[str, Index | None]] = {}
+        self.used: dict[str, Lemma] = {}
+        self._read: dict[tuple[Expr, tuple[Condition, ...]], Data] = {}
+        self._counted: dict[int, tuple[int, Element]] = {}
 
     def leaf(self, width: int, data: Data) -> Expr:
         """A variable that stands for data."""
         leaf = private_var(f"data {len(self.leaves)}", bv(width))
         self.leaves[leaf] = data
         return leaf
+
+    def forget(self) -> None:
+        """What was read is read again, with its obligations."""
+        self._congruent.clear()
+        self._read.clear()
 
     # -- how words stand for numbers -------------------------------------------------------------------------
 
@@ -145,6 +154,24 @@ class Words(Indices):
         """The number that a word stands for."""
         if of in self.leaves:
             return self.leaves[of]
+        if (of, self.path) not in self._read:
+            self.step()
+            found = self._data(of)
+            if self._parts(found.element) > MOST_PARTS:
+                raise Unread(f"a number of more than {MOST_PARTS} operations is too large to be read")
+            self._read[of, self.path] = found
+        return self._read[of, self.path]
+
+    def _parts(self, element: Element) -> int:
+        """How many elements it consists of, where those that occur twice count twice."""
+        if id(element) not in self._counted:
+            parts = element.args if isinstance(element, Apply) else ()
+            parts = (element.yes, element.no) if isinstance(element, Choice) else parts
+            parts = (element.body,) if isinstance(element, Reduce) else parts
+            self._counted[id(element)] = 1 + sum(map(self._parts, parts)), element
+        return self._counted[id(element)][0]
+
+    def _data(self, of: Expr) -> Data:
         match of.op:
             case "const" if of.value == 0:
                 return Data(ZERO)
@@ -164,20 +191,22 @@ class Words(Indices):
                 inner = self.data(of.args[0])
                 self.use(inner, INTEGER, index(0))
                 return Data(inner.element, INTEGER, index(0))
-            case "concat" if of.args[1].is_const and of.args[1].value == 0:  # HLSCNN's byte, the high half of a weight
+            case "concat" if of.args[1] is const(0, 8) and of.args[0].width == 8:  # HLSCNN's byte, a weight's high half
                 inner = self.data(of.args[0])
                 self.use(inner, "byte weight", index(0))
                 return Data(inner.element, "weight", index(0))
             case "ite":
-                yes, no = self.data(of.args[1]), self.data(of.args[2])
+                condition = self.condition(of.args[0])
+                with self.under(condition):
+                    yes = self.data(of.args[1])
+                with self.under(negation(condition)):
+                    no = self.data(of.args[2])
                 if yes == no:
                     return yes
                 form, exponent = self.alike((yes, no))
                 if yes.element == no.element:
                     return Data(yes.element, form, exponent)
-                return Data(
-                    Choice(self.condition(of.args[0]), yes.element, no.element), form, exponent, yes.place or no.place
-                )
+                return Data(Choice(condition, yes.element, no.element), form, exponent, yes.place or no.place)
         raise Unread(f"{of.describe()} on data has no real number")
 
     def applied(self, function: Function, of: Expr) -> Data:
@@ -186,7 +215,7 @@ class Words(Indices):
             term = self.readings[function]
             r = Reading(function.name, term, (INTEGER,) * operands_of(term), INTEGER)
             for shift in of.args[len(r.takes) :]:  # of another unit, so that it cannot be added to others
-                bits = self.index(shift)
+                bits = self.exact(shift)
                 if any("." in name for name in bits.variables):
                     raise Unread(f"{function.name} must shift all results by the same number of bits, not by {bits}")
                 r = replace(r, gives=f"result of {function.name} by {bits}")
@@ -196,6 +225,7 @@ class Words(Indices):
             for lemma in self.lemmas:
                 bound = _matched(lemma, of)
                 if bound is not None:
+                    self.used[lemma.name] = lemma
                     return self.data(substitute(lemma.left, bound))
             if function.body is None:
                 raise Unread(f"the function {function.name} has no reading")
@@ -216,10 +246,11 @@ class Words(Indices):
             exponents = [self.known(a)[1] for a in args]
             for arg, form, own in zip(args, r.takes, exponents, strict=True):
                 self.use(arg, form, own)
-            return None if None in exponents else sum(filter(None, exponents), index(0))
+            known = [e for e in exponents if e is not None]
+            return sum(known, index(0)) if len(known) == len(exponents) else None
         given: Index | None = None
         if r.biases:
-            given = sum((self.index(e) for e in formats[: r.biases]), index(0))
+            given = sum((self.exact(e) for e in formats[: r.biases]), index(0))
         elif r.kind != "code" or not formats:
             exponent = next((e for _, e in map(self.known, args) if e is not None), None)
             for arg, form in zip(args, r.takes, strict=True):
@@ -229,7 +260,7 @@ class Words(Indices):
             return exponent
         for arg, form in zip(args, r.takes, strict=True):
             self.use(arg, form, given if given is not None and form in ("code", "products") else index(0))
-        return index(0) if given is not None else self.index(formats[0])
+        return index(0) if given is not None else self.exact(formats[0])
 
 
 def added(first: Element, second: Element) -> Element:
@@ -238,7 +269,7 @@ def added(first: Element, second: Element) -> Element:
 
 
 def _matched(lemma: Lemma, of: Expr) -> dict[Expr, Expr] | None:
-    """What a lemma's variables are, so that its right side is the term; the mapping's certificate has the lemma."""
+    """What a lemma's variables are, so that its right side is the term; the lemma is an obligation."""
     found: dict[Expr, Expr] = {}
     variables = {a for a in lemma.left.args if a.op == "var"}
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from chc.tensor_rules.check import Asking, Question, Writing
 from chc.tensor_rules.decide import decide_tensor_rule
-from chc.tensor_rules.rule import TensorRule
+from chc.tensor_rules.kernel.steps import Rejected
+from chc.tensor_rules.obligations import Hypotheses, extended
+from chc.tensor_rules.rule import TensorRule, floors
 from ir_semantics.graph.operator import Operator
+from ir_semantics.tensors.conditions import Condition
+from ir_semantics.tensors.index import index
 from reports.subjects import Required, needed_by
-from rewrites.claims.joints.instruction import Unread
+from rewrites.claims.joints.indices import near
+from rewrites.claims.joints.instruction import BEYOND, Unread
 from rewrites.claims.joints.joint import Joint
 from rewrites.claims.joints.readings import obligations
 from rewrites.claims.joints.runs import difference
@@ -19,8 +25,29 @@ from rewrites.claims.sources import text_digest
 from rewrites.claims.words import with_name
 from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged
+from smt_encodings.environment import fresh_symbols
+from smt_encodings.values import lemma_obligation
 
 from .tensor import TensorSubject
+
+GROUP = "kernels"
+UNREAD = (Unread, IndexError, RecursionError, SyntaxError)  # the last two of terms that are nested too deeply
+_PLACE = {
+    IndexError: "the kernel reads outside of what lies in a memory: ",
+    RecursionError: "it is nested too deeply: ",
+}
+
+
+class _Asking(Asking):
+    """Leaves out hypotheses where these are not needed."""
+
+    def new(self, question: Question, name: str, meaning: str) -> None:
+        """Raises Rejected unless both solvers say that it holds."""
+        hypotheses, goal = question
+        try:
+            super().new((near(hypotheses, goal), goal), name, meaning)
+        except Rejected:
+            super().new(question, name, meaning)
 
 
 class JointSubject(TensorSubject):
@@ -42,32 +69,58 @@ class JointSubject(TensorSubject):
 
     def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
         """Those of a rule, and what reads both sides."""
-        return *super().provers(method), Joint.rule, obligations, difference
+        return *super().provers(method), Joint.rule, obligations, difference, _Asking, Writing
 
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
         """The claim of the rule, and what is assumed of numbers."""
         try:
             stated = super().claim(parameters)
+            statement = floors(f"{self._left()} = {self.rule.left} is {self._right()}")
+            assumptions = self._assumptions()
         except Unread as unread:
-            statement = f"{self.operator.name} is what the IR side of {self.joint.mapping.name} computes"
-            return Claim(
-                self.name, statement, f"none: {unread}", Equality.OVER_REALS, (Interpretation.UNINTERPRETED,), ()
+            statement, nothing = (
+                f"{self._left()} is what the IR side of {self.joint.mapping.name} computes",
+                f"none: {unread}",
             )
-        return replace(stated, assumptions=(*stated.assumptions, *self._assumptions()))
+            return Claim(self.name, statement, nothing, Equality.OVER_REALS, (Interpretation.UNINTERPRETED,), ())
+        return replace(
+            stated,
+            statement=statement,
+            size_domain=floors(f"{stated.size_domain.replace(f'{BEYOND}[0], ', '')}; {self.joint.fits}"),
+            assumptions=(*stated.assumptions, *assumptions),
+        )
+
+    def _left(self) -> str:
+        operands = ", ".join(map(str, self.joint.operands))
+        attributes = ", ".join(f"{name} = {value}" for name, value in self.joint.attributes.items())
+        return f"{self.operator.name}({operands}{f'; {attributes}' if attributes else ''})"
+
+    def _right(self) -> str:
+        laid = ", ".join(f"{name} = {term}" for name, term in self.joint.tensors.items())
+        given = ", ".join(f"{name} = {value}" for name, value in self.joint.given.items())
+        kernels = ", then ".join(called.kernel.name for called in self.joint.called)
+        return f"{kernels} of {self.joint.mapping.name} where {laid}{f'; {given}' if given else ''}"
 
     def _assumptions(self) -> list[str]:
-        mapping = self.joint.mapping.name
-        laid = ", ".join(f"{name} = {term}" for name, term in self.joint.memories.items())
-        given = ", ".join(f"{name} = {value}" for name, value in self.joint.given.items())
+        mapping = self.joint.mapping
         return [
-            f"the host calls {mapping} with {laid}{f'; {given}' if given else ''}",
-            f"indices of the kernel do not wrap, and its lemmas hold: obligations of the proof of {mapping}",
-            "words stand for numbers; how far rounding, saturation and overflow lie from these, bounds say",
+            f"the host calls {mapping.name} in this way, which compares {mapping.mapping.compared}",
+            "every tensor lies in its memory, and operands of instructions are words",
+            "words stand for numbers, and how far rounding, saturation and overflow lie from these, bounds say: "
+            + ", ".join(self._words()),
             *(
                 f"{function.name} stands for the operation {term}, in the unit of its result"
                 for function, term in self.joint.readings.items()
             ),
         ]
+
+    def _words(self) -> Iterator[str]:
+        """In which form words of each memory stand for numbers."""
+        for step in self.joint.steps:
+            for memory in (*step.shapes, step.called.output):
+                form, exponent = step.run.places.get(memory, ("", None))
+                scaled = f" times 2^({exponent})" if exponent is not None and exponent != index(0) else ""
+                yield f"{memory} {form or 'as they lie there'}{scaled}"
 
     def semantics(self) -> dict[str, str]:
         """As of a rule, and the readings of primitives as questions."""
@@ -76,8 +129,18 @@ class JointSubject(TensorSubject):
         except Unread as unread:
             return {"unread": text_digest(str(unread))}
 
-    def _readings(self) -> list[Any]:
-        return list(obligations(self.joint.readings))
+    def _readings(self) -> Iterator[Any]:
+        yield from obligations(self.joint.readings)
+        used = {name: lemma for step in self.joint.steps for name, lemma in step.run.used.items()}
+        yield from map(lemma_obligation, used.values())
+
+    def _conditions(self, ask: Callable[[Hypotheses, Condition, str], None]) -> None:
+        for obligation in self.joint.obligations:
+            ask(
+                extended((), self.rule.premise, self.joint.fits, *obligation.hypotheses),
+                obligation.goal,
+                obligation.meaning,
+            )
 
     def prove(self, discharger: Discharger) -> Verdict:
         """Readings of primitives, then the rule; then both readings are run beside what they are readings of."""
@@ -85,13 +148,14 @@ class JointSubject(TensorSubject):
         try:
             for obligation in self._readings():
                 discharger.ask_text(obligation)
+            with fresh_symbols():
+                self._conditions(_Asking(GROUP, discharger=discharger))
             asked = discharger.obligations[mark:]
             verdict = with_name(decide_tensor_rule(self.rule, discharger), self.name)
             proved = verdict.status is Status.PROVED
             differs = difference(self.joint, self.operator, self.rule) if proved else ""
-        except (NotDischarged, Unread, IndexError) as error:  # IndexError: a read outside of what lies in a memory
-            reason = f"the kernel is not read: {error}" if isinstance(error, IndexError) else str(error)
-            verdict = Verdict(Status.UNKNOWN, self.words(), self.method, 0.0, reason)
+        except (NotDischarged, Rejected, *UNREAD) as error:
+            verdict = Verdict(Status.UNKNOWN, self.words(), self.method, 0.0, f"{_PLACE.get(type(error), '')}{error}")
             verdict.obligations = discharger.obligations[mark:]
             return verdict
         verdict.claim = self.words()
@@ -105,9 +169,14 @@ class JointSubject(TensorSubject):
         try:
             needed = super().required(certificate)
             differs = difference(self.joint, self.operator, self.rule)
-        except Unread as unread:
-            return str(unread)
+        except UNREAD as error:
+            return f"{_PLACE.get(type(error), '')}{error}"
         if isinstance(needed, str) or differs:
             return differs or needed
-        asked = Verdict(Status.UNKNOWN, needed.claim, self.method, 0.0, "", self._readings())
-        return replace(needed, obligations=[*needed_by(asked), *needed.obligations])
+        asked, writing = (
+            Verdict(Status.UNKNOWN, needed.claim, self.method, 0.0, "", [*self._readings()]),
+            Writing(GROUP),
+        )
+        with fresh_symbols():
+            self._conditions(writing)
+        return replace(needed, obligations=[*needed_by(asked), *writing.required, *needed.obligations])

@@ -34,7 +34,7 @@ def derived(
     """
 
     def derivation() -> Written:
-        run = called(fragment())
+        (run,) = called(fragment())
         found = derivation_of(run.kernel, run.operands, result, names, lemmas=lemmas, alike=bool(growth))
         last = (Step("growth", (len(found.steps),), (), tuple(growth)),) if growth else ()
         return replace(found, steps=found.steps + last)

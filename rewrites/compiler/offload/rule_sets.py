@@ -9,7 +9,7 @@ from chc.tensor_rules.rule import TensorRule
 from rewrites.claims.gate import Admission, Gate
 from rewrites.claims.names import slug
 from rewrites.claims.subjects.tensor import TensorSubject
-from rewrites.compiler.codegen import Options, joint_problem
+from rewrites.compiler.codegen import Options, accelerator_operator, joint_problem
 from rewrites.compiler.graph_rules.definitions import definitions as named_definitions
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants, claims_of, rewrites_of, unfit
 from rewrites.egraph import Rule
@@ -110,6 +110,11 @@ def rules_for(
             joints |= {} if joint is None else {to.name: joint.name}
     for backend in backends if flexible else ():
         for chain in chain_rewrites(backend.chains, gate.admitted).values():
+            target = accelerator_operator(getattr(chain.claim.right, "operator", ""))
+            problem = None if target is None else joint_problem(target, chain.claim.mapping, gate)
+            if problem is not None:
+                missing |= dict([problem])
+                continue
             use(chain, chain.equality, chain.claim.mapping.name)
         missing |= {
             r.mapping.name: _reason(gate, r.mapping.name) for r in backend.chains if r.mapping.name not in gate.admitted

@@ -32,6 +32,7 @@ from ir_semantics.graph.ir import Attributes
 from ir_semantics.graph.operator import Assembly
 from ir_semantics.graph.types import GraphError
 from ir_semantics.graph.words import expand, literal, reshape, take, transpose
+from ir_semantics.tensors.conditions import both, equal, le
 from ir_semantics.tensors.index import size
 from ir_semantics.tensors.terms import input_
 from rewrites.claims.joints.joint import Joint
@@ -175,8 +176,19 @@ def _by_activation(attributes: Mapping[str, object], options: Options) -> tuple[
 
 _ROWS, _INPUTS, _OUTPUTS = map(size, ("rows", "features_in", "features_out"))
 _X, _W, _B = input_("x", _ROWS, _INPUTS), input_("w", _OUTPUTS, _INPUTS), input_("b", _OUTPUTS)
-_EXPONENTS = {f"tensor_{n}": size(f"bias_{b}") for n, b in (("in", "x"), ("weights", "w"), ("bias", "b"), ("out", "y"))}
-_PAIRS = input_("x", size("height") // 2 * 2, size("width"))
+_EXPONENTS = {f"host_{n}": size(f"bias_{n}") for n in ("x", "w", "b", "y")}
+
+
+def _pool_joint(mapping: MappingClaim, steps: int) -> Joint:
+    """That pairs of rows are pooled so many times, each time half as many."""
+    height, width = size("height"), size("width")
+    rows = height // (1 << steps) * (1 << steps)
+    x = input_("x", rows, width)
+    later = {f"height_{n + 1}": height // (1 << n) for n in range(1, steps)}
+    given = {**later, **{f"width_{n + 1}": width for n in range(1, steps)}}
+    tensors = {"host_in" if steps == 1 else "host_x": x}
+    return Joint(mapping, (x,), tensors, given, domain=both(equal(height, rows), le(1 << steps, height)))
+
 
 LINEAR: Final = AcceleratorOperator(
     "flexasr.linear",
@@ -193,7 +205,7 @@ LINEAR: Final = AcceleratorOperator(
         Joint(
             mapping,
             (_X, _W, _B),
-            {"tensor_in": _X, "tensor_weights": _W, "tensor_bias": _B},
+            {"host_x": _X, "host_w": _W, "host_b": _B},
             attributes={"activation": activation},
             exponents=_EXPONENTS,
         )
@@ -220,7 +232,7 @@ _REDUCTIONS: Final = {"max": "reduce_max", "mean": "mean"}
 
 
 def _pool_operator(
-    name: str, doc: str, expand: Callable[[Assembly, Sequence[int], Attributes], int], *, once: bool = False
+    name: str, doc: str, expand: Callable[[Assembly, Sequence[int], Attributes], int], steps: int = 1
 ) -> AcceleratorOperator:
     program = pools.POOLS[name]
     return AcceleratorOperator(
@@ -232,8 +244,7 @@ def _pool_operator(
         code=pools.Pool,
         programs={program.mapping: Program((bounds.POOLINGS[program.kind],), _rows)},
         splits=(POOLED_ROWS[program.kind], POOLED_COLUMNS[program.kind]),
-        joints=(Joint(program.mapping, (_PAIRS,), {"tensor_in": _PAIRS}),) if once else (),
-        unproved="a program of several instructions is not read as one tensor term",
+        joints=(_pool_joint(program.mapping, steps),),
     )
 
 
@@ -242,7 +253,6 @@ POOLS: Final = {
         f"flexasr.{kind}_pool",
         f"FlexASR's {kind} pooling: the {text} of the rows 2 t and 2 t + 1.",
         _pool(_REDUCTIONS[kind], f"flexasr.{kind}_pool"),
-        once=True,
     )
     for kind, text in (("max", "maximum"), ("mean", "mean"))
 }
@@ -277,6 +287,7 @@ POOL_CHAINS: Final = {
         f"flexasr.{kind}_pool_x{steps}",
         f"FlexASR's {kind} pooling {steps} times, between one store and one load.",
         _pools(_REDUCTIONS[kind], f"flexasr.{kind}_pool_x{steps}", steps),
+        steps,
     )
     for kind, steps in claims.CHAINS
 }

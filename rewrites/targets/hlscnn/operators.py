@@ -10,6 +10,7 @@ from typing import Final
 from accel_models.hlscnn.layout import LANES, SOC_ENTRIES, SPAD_ENTRIES
 from ir_semantics.graph.ir import Attributes, integer_of
 from ir_semantics.graph.operator import Assembly
+from ir_semantics.tensors.conditions import lt
 from ir_semantics.tensors.index import IndexLike, size
 from ir_semantics.tensors.operators import pad, reshape, transpose
 from ir_semantics.tensors.terms import input_
@@ -64,17 +65,19 @@ BLOCKS = (C + LANES - 1) // LANES
 IMAGE, FILTERS = input_("x", 1, C, H, W), input_("w", F, C, KH, KW)
 PADS: Final[Sequence[IndexLike]] = [0, BLOCKS * LANES - C, 0, 0]
 PACKED = reshape(pad(FILTERS, [0] * 4, PADS), F, BLOCKS, LANES, KH, KW)
-MEMORIES: Final = {
-    16: {"tensor_in": IMAGE, "tensor_weights": FILTERS},
-    8: {"tensor_in": pad(IMAGE, [0] * 4, PADS), "tensor_weights": transpose(PACKED, [0, 1, 3, 4, 2])},
+TENSORS: Final = {
+    16: {"host_x": IMAGE, "host_w": FILTERS},
+    8: {"host_x": pad(IMAGE, [0] * 4, PADS), "host_w": transpose(PACKED, [0, 1, 3, 4, 2])},
 }
-"""What lies in the IR's memories: with weights of 8 bits whole blocks of channels, a tap's beside each other."""
+"""What the host puts into tensors: with weights of 8 bits whole blocks of channels, a tap's beside each other."""
 GIVEN: Final[Mapping[str, IndexLike]] = {
     "bias": 0,
     "relu": 0,
     "rows": (H - KH) // SH + 1,
     "columns": (W - KW) // SW + 1,
 }
+DOMAIN: Final = lt(C + LANES - 1, 1 << 32)
+"""Blocks of channels can be counted in words."""
 
 CONV2D: Final = AcceleratorOperator(
     "hlscnn.conv2d",
@@ -86,7 +89,7 @@ CONV2D: Final = AcceleratorOperator(
     selected=_by_width,
     code=Convolution,
     joints=tuple(
-        Joint(m, (IMAGE, FILTERS), MEMORIES[bits], GIVEN, {"stride_h": SH, "stride_w": SW})
+        Joint(m, (IMAGE, FILTERS), TENSORS[bits], GIVEN, {"stride_h": SH, "stride_w": SW}, domain=DOMAIN)
         for bits, m in CONVOLUTIONS.items()
     ),
     programs={m: Program((bounds.CONVOLUTIONS[bits],), _regions(bits)) for bits, m in CONVOLUTIONS.items()},

@@ -41,7 +41,7 @@ def _regions(sizes: Mapping[str, int]) -> Regions:
 
 ROWS, INPUTS, OUTPUTS = map(size, ("rows", "features_in", "features_out"))
 X, W = input_("x", ROWS, INPUTS), input_("w", OUTPUTS, INPUTS)
-MEMORIES = {"tensor_in": X, "tensor_weights": W, "tensor_bias": fill(0, OUTPUTS)}
+TENSORS = {"host_x": X, "host_w": W, "host_b": fill(0, OUTPUTS)}
 
 DENSE: Final = AcceleratorOperator(
     "vta.dense",
@@ -53,7 +53,7 @@ DENSE: Final = AcceleratorOperator(
     programs={claims.GEMM: Program((bounds.DENSE,), _regions)},
     splits=RULES,
     joints=tuple(
-        Joint(mapping, (X, W), MEMORIES, readings={requantise: ("+", ANY, ANY)})
+        Joint(mapping, (X, W), TENSORS, readings={requantise: ("+", ANY, ANY)})
         for mapping in (claims.GEMM, claims.DENSE)
     ),
 )

@@ -60,7 +60,7 @@ def test_the_kernel_is_the_one_that_a_mapping_is_about() -> None:
     }.items():
         kernel = OPERATORS[name].written.kernel
         assert kernel is not None
-        assert digest(kernel) == digest(called(claim.mapping.ir).kernel)
+        assert digest(kernel) == digest(called(claim.mapping.ir)[0].kernel)
         assert BoundSubject("bound", OPERATORS[name]).semantics()["kernel"] == digest(kernel)
 
 
@@ -144,7 +144,7 @@ def keep_over_rows(s: Statement) -> list[Statement]:
 
 @pytest.mark.parametrize("change", [begin_with_1, store_elsewhere, keep_over_rows])
 def test_another_kernel_is_refused(change: Callable[[Statement], list[Statement]]) -> None:
-    run = called(linear.ir_fragment(None))
+    (run,) = called(linear.ir_fragment(None))
     kernel = body_of(run.kernel, change)
     with pytest.raises(Unread):
         derivation_of(kernel, run.operands, "tensor_out", NAMES)

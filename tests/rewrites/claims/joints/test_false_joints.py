@@ -1,0 +1,427 @@
+"""Joints that are false, each by one thing that a reading could overlook: none is proved, and calls are refused."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel_models.flexasr.numerics import adpfloat_to_fixed, fixed_to_adpfloat
+from ila_lang import Expr, Kernel, bv, concat, const, ite, primitive, var
+from ila_lang.mapping import Lemma
+from ilaverify.catalogue import joint_entries
+from ir_semantics.graph.ir import Attributes
+from ir_semantics.graph.operator import Assembly, Operator, register
+from ir_semantics.graph.types import TensorType
+from ir_semantics.graph.words import transpose
+from ir_semantics.layers.layer import Layer, call
+from ir_semantics.tensors.index import size
+from ir_semantics.tensors.operators import broadcast, fill, slice_
+from ir_semantics.tensors.terms import input_
+from rewrites.bounds.kernel.readings import ANY
+from rewrites.claims.joints.joint import Joint
+from rewrites.claims.subjects.joint import JointSubject
+from smt_encodings.claims import Status, Verdict
+from smt_encodings.discharge import Discharger
+
+M, N = size("m"), size("n")
+X = input_("x", N)
+_numbers = itertools.count()
+
+Body = Callable[[Kernel, Any, Any], None]
+
+
+def mapping(widths: Mapping[str, int], memories: Mapping[str, int], write: Body, lemmas: Sequence[Lemma] = ()) -> Any:
+    """A mapping of which only the IR side counts: a kernel with operands and memories of so many bits."""
+    kernel = Kernel("tried")
+    layer = Layer("tried", 77, kernel, widths)
+    tensors = {f"tensor_{n}": layer.tensor(n, width, "") for n, width in memories.items()}
+    write(kernel, SimpleNamespace(**layer.states), SimpleNamespace(**tensors))
+    sizes = {f"p_{n}": var(f"p_{n}", bv(width)) for n, width in widths.items()}
+    ir = call("tried", "", 77, layer.finished(), sizes, dict(zip(widths, sizes.values(), strict=True)))
+    of = SimpleNamespace(ir=ir, output=("tensor_out", "tensor_out"), lemmas=lemmas, parameters=sizes, name="tried")
+    of.inputs = tuple((name, name) for name in tensors if name != "tensor_out")
+    of.compared = ""
+    of.output_extents = lambda parameters: (
+        parameters.get("p_rows", 1),
+        parameters.get("p_outputs", parameters.get("p_n")),
+    )
+    return SimpleNamespace(name="tried", mapping=of)
+
+
+def operator(expand: Callable[[Assembly, Sequence[int], Attributes], int], arity: int = 1) -> Operator:
+    return register(
+        Operator(
+            f"tried.operator_{next(_numbers)}",
+            "",
+            range(arity, arity + 1),
+            frozenset({"float"}),
+            lambda types, attributes: "float32",
+            expand=expand,
+        )
+    )
+
+
+def decided(joint: Joint, of: Operator) -> Verdict:
+    return JointSubject("the-joint", joint, of).prove(Discharger(timeout=8.0))
+
+
+def unchanged(b: Assembly, of: Sequence[int], a: Attributes) -> int:
+    return b.add("neg", b.add("neg", of[0]))
+
+
+def copied(address: Callable[[Expr, Expr], Expr], width: int = 32) -> Any:
+    """Word i is that at an address of i and n."""
+
+    def write(k: Kernel, s: Any, t: Any) -> None:
+        with k.loop("i", s.n) as i:
+            k.store(t.tensor_out, i.zext(32), k.load("word", t.tensor_in, address(i, s.n).zext(32)))
+
+    return mapping({"n": width}, {"in": 8, "out": 8}, write)
+
+
+def test_a_copy_is_proved() -> None:
+    verdict = decided(Joint(copied(lambda i, n: i), (X,), {"tensor_in": X}), operator(unchanged))
+    assert verdict.status is Status.PROVED, verdict.reason
+
+
+LATER = copied(lambda i, n: i + (n >> 10))
+"""The word n / 1024 further on, which at the sizes of runs is the same."""
+
+
+def sliced(b: Assembly, of: Sequence[int], a: Attributes) -> int:
+    n = b.shape(of[0])[0] // 2
+    return b.add("slice", of[0], start=(n // 1024,), stop=(n // 1024 + n,), stride=(1,))
+
+
+def zeros_first(b: Assembly, of: Sequence[int], a: Attributes) -> int:
+    n = b.shape(of[0])[0] // 2
+    zeros = b.add("broadcast", b.constant(np.zeros((), np.float32)), axes=(), shape=(n,))
+    both = b.add("concat", zeros, b.add("slice", of[0], start=(n,), stop=(2 * n,), stride=(1,)), axis=0)
+    return b.add("slice", both, start=(n // 1024,), stop=(n // 1024 + n,), stride=(1,))
+
+
+def rows_broadcast(k: Kernel, s: Any, t: Any) -> None:
+    with k.loop("i", s.m) as i, k.loop("j", s.n) as j:
+        x = k.load("x", t.tensor_in, i * s.n + j + (s.n >> 10)).sext(32)
+        k.store(t.tensor_out, i * s.n + j, x + k.load("y", t.tensor_c, j).sext(32))
+
+
+def outer_sum(b: Assembly, of: Sequence[int], a: Attributes) -> int:
+    shape = (b.shape(of[0])[0], b.shape(of[1])[0])
+    one, other = (b.add("broadcast", of[axis], axes=(axis,), shape=shape) for axis in (0, 1))
+    return b.add("add", one, other)
+
+
+def twice(k: Kernel, s: Any, t: Any) -> None:
+    with k.loop("i", s.n) as i:
+        a = k.load("a", t.tensor_a, i).sext(32)
+        k.store(t.tensor_out, i, a + a)
+
+
+def summed(condition: Callable[[Expr], Expr], *, never: bool = False) -> Any:
+    """The sum of a row's elements for which a condition holds."""
+
+    def write(k: Kernel, s: Any, t: Any) -> None:
+        with k.loop("i", s.m) as i:
+            acc = k.let("acc", const(0, 32))
+            with k.loop("j", s.n) as j:
+                if never:
+                    with k.loop("never", const(0, 32)):
+                        k.load("z", t.tensor_in, j << 26)
+                x = k.load("x", t.tensor_in, i * s.n + j).sext(32)
+                k.assign(acc, ite(condition(j), acc + x, acc))
+            k.store(t.tensor_out, i, acc)
+
+    return mapping({"n": 32, "m": 32}, {"in": 8, "out": 32}, write)
+
+
+def of_rows(b: Assembly, of: Sequence[int], a: Attributes) -> int:
+    return b.add("reduce_sum", of[0], axes=(1,))
+
+
+def narrow(k: Kernel, s: Any, t: Any) -> None:
+    with k.loop("i", s.n, width=4) as i:
+        k.store(t.tensor_out, i.zext(32), k.load("x", t.tensor_in, i.zext(32)))
+
+
+def shifted(k: Kernel, s: Any, t: Any) -> None:
+    with k.loop("i", s.n) as i:
+        k.store(t.tensor_out, i, concat(k.load("a", t.tensor_in, i), const(0, 3)))
+
+
+def small_words(k: Kernel, s: Any, t: Any) -> None:
+    """Addresses of 8 bits."""
+    with k.loop("i", s.m) as i, k.loop("j", s.n) as j:
+        place = i.zext(32) * s.n.zext(32) + j.zext(32)
+        k.store(t.tensor_out, place, k.load("a", t.tensor_in, (i * s.n + j).zext(32)))
+
+
+def divided(k: Kernel, s: Any, t: Any) -> None:
+    with k.loop("i", s.n) as i:
+        word = k.load("x", t.tensor_in, i)
+        k.store(t.tensor_out, i, ite(i // s.m <= i, word, const(0, 8)))
+
+
+def recoded(k: Kernel, s: Any, t: Any) -> None:
+    """A code of the exponent b + 1 as one of the exponent 7; b has 3 bits."""
+    with k.loop("i", s.n) as i:
+        number = adpfloat_to_fixed(k.load("x", t.tensor_in, i), s.b + 1)
+        k.store(t.tensor_out, i, fixed_to_adpfloat(number, const(7, 3)))
+
+
+def dropped(b: Assembly, of: Sequence[int], a: Attributes) -> int:
+    window: Any = {"kernel": (1,), "strides": (1,), "pads": ((0, 0),), "dilations": (1,)}
+    include = 1 - b.shape(of[0])[0] // 1024
+    x = b.add("reshape", of[0], shape=(1, 1, b.shape(of[0])[0]))
+    return b.add("reshape", b.add("avg_pool", x, count_include_pad=include, **window), shape=b.shape(of[0]))
+
+
+B, C, ROWS, BEYOND = input_("b", M), input_("c", N), input_("x", M, N), input_("beyond", 2 * N)
+SAME_NAME = input_("n", N)
+TWO = input_("x", 2 * N)
+MEMORIES = {"a": 8, "b": 8, "out": 32}
+FALSE: dict[str, tuple[Joint, Operator, str]] = {
+    "beyond a broadcast": (
+        Joint(
+            mapping({"m": 32, "n": 32}, {"in": 8, "c": 8, "out": 32}, rows_broadcast),
+            (B, C),
+            {"tensor_in": broadcast(B, (M, N), [0]), "tensor_c": C},
+        ),
+        operator(outer_sum, 2),
+        "were not matched",
+    ),
+    "beyond a slice": (Joint(LATER, (TWO,), {"tensor_in": slice_(TWO, [0], [N])}), operator(sliced), "not matched"),
+    "beyond an input": (Joint(LATER, (X,), {"tensor_in": X}), operator(unchanged), "were not matched"),
+    "an input called beyond": (
+        Joint(LATER, (BEYOND,), {"tensor_in": fill(0, N)}),
+        operator(zeros_first),
+        "names of their own",
+    ),
+    "two inputs of one name": (
+        Joint(mapping({"n": 32}, MEMORIES, twice), (X, X), {"tensor_a": X, "tensor_b": X}),
+        operator(lambda b, of, a: b.add("add", of[0], of[1]), 2),
+        "names of their own",
+    ),
+    "an input called as a size": (
+        Joint(copied(lambda i, n: i), (SAME_NAME,), {"tensor_in": SAME_NAME}),
+        operator(unchanged),
+        "names of their own",
+    ),
+    "an input that is no operand": (
+        Joint(copied(lambda i, n: i), (X,), {"tensor_in": input_("x", N)}),
+        operator(unchanged),
+        "must be made of the operands",
+    ),
+    "an operand that is no input": (
+        Joint(copied(lambda i, n: i), (fill(1, N),), {"tensor_in": fill(1, N)}),
+        operator(unchanged),
+        "operands must be inputs",
+    ),
+    "a condition on a word that wraps": (
+        Joint(summed(lambda j: (j << 26) >> 26 == j), (ROWS,), {"tensor_in": ROWS}),
+        operator(of_rows),
+        "does not wrap",
+    ),
+    "the same word in an address that is never reached": (
+        Joint(summed(lambda j: (j << 26) >> 26 == j, never=True), (ROWS,), {"tensor_in": ROWS}),
+        operator(of_rows),
+        "does not wrap",
+    ),
+    "a counter that wraps": (
+        Joint(mapping({"n": 32}, {"in": 8, "out": 8}, narrow), (X,), {"tensor_in": X}),
+        operator(unchanged),
+        "the counter i of 4 bits does not wrap",
+    ),
+    "an address that wraps before it is widened": (
+        Joint(mapping({"m": 8, "n": 8}, {"in": 8, "out": 8}, small_words), (ROWS,), {"tensor_in": ROWS}),
+        operator(unchanged),
+        "does not wrap",
+    ),
+    "a divisor that may be 0": (
+        Joint(mapping({"n": 32, "m": 32}, {"in": 8, "out": 8}, divided), (X,), {"tensor_in": X}),
+        operator(unchanged),
+        "m is not 0, by which i",
+    ),
+    "a choice by a size that is not 0": (
+        Joint(copied(lambda i, n: i), (X,), {"tensor_in": X}),
+        operator(dropped),
+        "is 0 depends on sizes",
+    ),
+    "words that are shifted": (
+        Joint(mapping({"n": 32}, {"in": 8, "out": 11}, shifted), (X,), {"tensor_in": X}),
+        operator(unchanged),
+        "has no real number",
+    ),
+    "an exponent that wraps": (
+        Joint(
+            mapping({"n": 32, "b": 3}, {"in": 8, "out": 8}, recoded),
+            (X,),
+            {"tensor_in": X},
+            exponents={"tensor_in": size("b") + 1, "tensor_out": 7},
+        ),
+        operator(unchanged),
+        "b + 0x1 does not wrap",
+    ),
+    "an operand beyond its width": (
+        Joint(copied(lambda i, n: i), (X,), {"tensor_in": X}, given={"n": 1 << 40}),
+        operator(unchanged),
+        "must be a number of 32 bits",
+    ),
+    "an operand in terms of itself": (
+        Joint(copied(lambda i, n: i), (X,), {"tensor_in": X}, given={"n": N + 1}),
+        operator(unchanged),
+        "in terms of the others",
+    ),
+    "a size that no instruction has": (
+        Joint(
+            copied(lambda i, n: i), (input_("x", N), unknown := input_("c", size("unknown"))), {"tensor_in": unknown}
+        ),
+        operator(unchanged, 2),
+        "unknown",
+    ),
+    "a cast": (
+        Joint(copied(lambda i, n: i), (X,), {"tensor_in": X}),
+        operator(lambda b, of, a: b.add("cast", of[0], to="int32")),
+        "cannot be read",
+    ),
+    "no node": (
+        Joint(copied(lambda i, n: i), (X,), {"tensor_in": X}),
+        operator(lambda b, of, a: [][0]),
+        "cannot be read",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_what_is_false_is_not_proved(name: str) -> None:
+    joint, of, reason = FALSE[name]
+    verdict = decided(joint, of)
+    assert verdict.status is Status.UNKNOWN and reason in verdict.reason, (verdict.status, verdict.reason)
+
+
+def test_operands_that_only_have_a_shape_and_sizes_of_nothing_are_run() -> None:
+    def idle(k: Kernel, s: Any, t: Any) -> None:
+        with k.loop("i", s.n) as i:
+            acc = k.let("acc", const(0, 32))
+            with k.loop("j", s.m):
+                k.assign(acc, acc + k.load("d", t.tensor_in, i).sext(32))
+            k.store(t.tensor_out, i, k.load("x", t.tensor_in, i))
+
+    other = input_("c", N)
+    joint = Joint(mapping({"n": 32, "m": 32}, {"in": 8, "out": 8}, idle), (X, other), {"tensor_in": X})
+    verdict = decided(joint, operator(unchanged, 2))
+    assert verdict.status is Status.PROVED, verdict.reason
+
+
+def test_words_that_are_read_again_and_again_are_no_tree() -> None:
+    """It took a minute at 18 doublings."""
+
+    def doubled(k: Kernel, s: Any, t: Any) -> None:
+        with k.loop("i", s.n) as i:
+            acc = k.load("x", t.tensor_in, i).sext(32)
+            for _ in range(40):
+                acc = acc + acc
+            k.store(t.tensor_out, i, acc)
+
+    verdict = decided(
+        Joint(mapping({"n": 32}, {"in": 8, "out": 32}, doubled), (X,), {"tensor_in": X}), operator(unchanged)
+    )
+    assert verdict.status is Status.UNKNOWN and "too large" in verdict.reason
+
+
+def test_conditions_that_are_read_again_and_again_are_too_many_steps() -> None:
+    """No time limit covers what is read."""
+
+    def nested(k: Kernel, s: Any, t: Any) -> None:
+        with k.loop("i", s.n) as i:
+            c = i < 5
+            for _ in range(20):
+                c = (c & (i < 7)) | (~c & (i < 9))
+            k.store(t.tensor_out, i, ite(c, k.load("x", t.tensor_in, i), const(0, 8)))
+
+    verdict = decided(
+        Joint(mapping({"n": 32}, {"in": 8, "out": 8}, nested), (X,), {"tensor_in": X}), operator(unchanged)
+    )
+    assert verdict.status is Status.UNKNOWN and verdict.reason.endswith("steps to read is too large"), verdict.reason
+
+
+def test_a_claim_says_what_words_are() -> None:
+    """A byte above zeros is HLSCNN's weight; of integers it would be 256 times the number."""
+
+    def stored(k: Kernel, s: Any, t: Any) -> None:
+        with k.loop("i", s.n) as i:
+            k.store(t.tensor_out, i, concat(k.load("a", t.tensor_in, i), const(0, 8)))
+
+    joint = Joint(mapping({"n": 32}, {"in": 8, "out": 16}, stored), (X,), {"tensor_in": X})
+    claim = JointSubject("the-joint", joint, operator(unchanged)).words()
+    assert any("tensor_in byte weight, tensor_out weight" in text for text in claim.assumptions)
+
+
+@primitive(a=bv(8), b=bv(8))
+def product(a: Expr, b: Expr) -> Expr:
+    return a.sext(32) * b.sext(32)
+
+
+def test_a_node_that_is_executed_in_parts_is_the_graph_that_was_read() -> None:
+    """Of its parts, of 60 rows each, nothing shows that 120 rows are another graph."""
+
+    def write(k: Kernel, s: Any, t: Any) -> None:
+        with k.loop("r", s.rows) as r, k.loop("o", s.outputs) as o:
+            acc = k.let("acc", const(0, 32))
+            with k.loop("i", s.inputs) as i:
+                x, w = k.load("a", t.tensor_x, r * s.inputs + i), k.load("b", t.tensor_w, o * s.inputs + i)
+                k.assign(acc, acc + product(x, w))
+            k.store(t.tensor_out, r * s.outputs + o, acc)
+
+    def graph(b: Assembly, of: Sequence[int], a: Attributes) -> int:
+        y = b.add("matmul", of[0], transpose(b, of[1], [1, 0]))
+        rows = b.shape(of[0])[0]
+        return b.add("relu", y) if isinstance(rows, int) and rows > 100 else y
+
+    x, w = input_("x", size("rows"), size("inputs")), input_("w", size("outputs"), size("inputs"))
+    dense = mapping({"rows": 32, "inputs": 32, "outputs": 32}, {"x": 8, "w": 8, "out": 32}, write)
+    joint, of = (
+        Joint(dense, (x, w), {"tensor_x": x, "tensor_w": w}, readings={product: ("*", ANY, ANY)}),
+        operator(graph, 2),
+    )
+    rule = joint.rule("the-joint", of)
+    for rows, parts, covered in ((60, 60, True), (90, 30, True), (120, 120, False), (120, 60, False)):
+        types = (TensorType("float32", (rows, 2)), TensorType("float32", (1, 2)))
+        told = joint.covers(of, rule, types, {}, {"p_rows": parts, "p_inputs": 2, "p_outputs": 1})
+        assert (told == "") is covered and (covered or "is not what was read" in told), told
+
+
+def test_obligations_are_in_certificates() -> None:
+    """Those of the kernel's words, and of the mapping's lemma; without one of them a certificate is refused."""
+    for name, groups in (
+        ("hlscnn-conv2d-hlscnn-conv2d", {"kernels"}),
+        ("flexasr-max-pool-flexasr-maxpool", {"lemmas", "kernels"}),
+    ):
+        subject = joint_entries()[f"joint-{name}"].build()
+        verdict = subject.prove(Discharger(timeout=20.0))
+        assert groups <= {o.group for o in verdict.obligations}
+        required = subject.required({"derivation": verdict.details["derivation"], "parameters": {}})
+        assert not isinstance(required, str)
+        assert {(o.group, o.name) for o in verdict.obligations} == {(o.group, o.name) for o in required.obligations}
+
+
+def test_a_program_computes_all_elements() -> None:
+    joint, of = Joint(copied(lambda i, n: i), (X,), {"tensor_in": X}), operator(unchanged)
+    rule = joint.rule("the-joint", of)
+    assert str(joint.fits) == "n <= 4294967296"
+    assert joint.covers(of, rule, (TensorType("float32", (3,)),), {}, {"p_n": 3}) == ""
+    joint.mapping.mapping.output_extents = lambda parameters: (1, 1)
+    told = joint.covers(of, rule, (TensorType("float32", (3,)),), {}, {"p_n": 3})
+    assert told == "tried is about 1 elements, not 3"
+
+
+def test_memories_must_be_the_devices_too() -> None:
+    joint, of = Joint(copied(lambda i, n: i), (X,), {"tensor_in": X}), operator(unchanged)
+    joint.mapping.mapping.inputs = ()
+    verdict = decided(joint, of)
+    assert verdict.status is Status.UNKNOWN and "tensor_in must be a tensor that tried compares" in verdict.reason
