@@ -6,13 +6,15 @@ has the value of the graph that it builds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from ir_semantics.scalars.arrays import run_scalar
+from ir_semantics.tensors.arrays import DataError, Program
+from ir_semantics.tensors.comprehension import by_definition as defined
+from ir_semantics.tensors.terms import Tensor
 
-from .comprehension import comprehend
 from .ir import Attribute, Attributes, Graph, Node, attributes_of, digest_of, integer_of, integers_of, remembered
 from .operator import NAMES, Operator, lookup, meaning
 from .types import Array, GraphError, TensorType, type_of
@@ -81,6 +83,10 @@ def _check_kinds(operator: Operator, types: Sequence[TensorType]) -> None:
 
 MOST_COMPUTED = 1 << 26
 """Elements of all constants together that are computed while a graph is built."""
+
+MOST_PROGRAMS = 4096
+"""Operators with attributes and operands' types for which the way to run them is kept."""
+_programs: dict[Hashable, Program] = {}
 
 MOST_NODES = 1 << 16
 """Nodes of a graph; a bound of this implementation, against layers of absurdly many steps."""
@@ -276,18 +282,37 @@ def run_node(node: Node, operands: Sequence[Array], *, by_definition: bool = Fal
         result = np.broadcast_to(result, node.type.shape)
     elif operator.expand is not None:
         result = _run_composite(operator, node, operands, by_definition)
-    elif operator.term is not None and (by_definition or operator.kernel is None):
-        types = [TensorType(str(o.dtype), o.shape) for o in operands]
-        result = comprehend(meaning(operator, types, dict(node.attributes)), operands, node.type.dtype)
+    elif operator.term is not None:
+        result = _run_tensor(node, operands, by_definition)
     else:
-        assert operator.kernel is not None, "an operator has a meaning"
+        assert operator.function is not None, "an operator has a meaning"
         with np.errstate(all="ignore"):
-            result = np.asarray(operator.kernel(operands, dict(node.attributes), node.type))
+            result = np.asarray(operator.function(operands, dict(node.attributes), node.type))
     if (str(result.dtype), result.shape) != (node.type.dtype, node.type.shape):
         raise GraphError(
             f"{node.operator} must give {node.type}, not {result.dtype}{list(result.shape)}; this is a bug"
         )
     return result
+
+
+def _run_tensor(node: Node, operands: Sequence[Array], given: bool) -> Array:
+    if given:
+        return defined(_meaning(node.operator, operands, node.attributes), operands, node.type.dtype)
+    key = node.operator, node.written, node.type.dtype, *((o.dtype, o.shape) for o in operands)
+    program = _programs.get(key)
+    if program is None:
+        if len(_programs) >= MOST_PROGRAMS:
+            _programs.clear()
+        term = _meaning(node.operator, operands, node.attributes)
+        program = _programs[key] = Program(term, len(operands), node.type.dtype)
+    try:
+        return program(operands)
+    except DataError as error:
+        raise GraphError(str(error)) from error
+
+
+def _meaning(name: str, operands: Sequence[Array], attributes: tuple[tuple[str, Attribute], ...]) -> Tensor:
+    return meaning(lookup(name), [TensorType(str(o.dtype), o.shape) for o in operands], dict(attributes))
 
 
 def _run_composite(operator: Operator, node: Node, operands: Sequence[Array], by_definition: bool) -> Array:

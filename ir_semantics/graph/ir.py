@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, wraps
+from functools import cached_property, lru_cache, wraps
 from typing import TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
@@ -38,6 +38,11 @@ class Node:
     def attribute(self, name: str) -> Attribute:
         """The attribute of that name; raises KeyError where there is none."""
         return dict(self.attributes)[name]
+
+    @cached_property
+    def written(self) -> str:
+        """The attributes as they are written: in Python -0.0 equals 0.0, and 1 and 1.0 equal True."""
+        return repr(self.attributes)
 
     def __str__(self) -> str:
         inner = [f"%{i}" for i in self.operands]
@@ -94,7 +99,7 @@ R = TypeVar("R")
 def remembered(most: int) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Keeps the results of a function of operator, types, attributes and what may follow: at most ``most`` of them.
 
-    Attributes are distinguished by how they are written: in Python -0.0 equals 0.0, and 1 and 1.0 equal True.
+    Attributes are distinguished by how they are written (see :attr:`Node.written`).
     """
 
     def keeping(function: Callable[..., R]) -> Callable[..., R]:

@@ -25,7 +25,7 @@ NAMES: Final = ("x", "y", "z")
 """Variables of scalar operators, in the order of the operands."""
 
 Types = Sequence[TensorType]
-Kernel = Callable[[Sequence[Array], Attributes, TensorType], Array]
+Function = Callable[[Sequence[Array], Attributes, TensorType], Array]
 
 
 class Assembly(Protocol):
@@ -46,12 +46,11 @@ class Assembly(Protocol):
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator: exactly one of ``scalar``, ``term``, ``expand`` and ``kernel`` (of a host operator) is its meaning.
+    """An operator: exactly one of ``scalar``, ``term``, ``expand`` and ``function`` is its meaning.
 
     ``attributes`` are the names of its attributes; a node has all of them and no others.
     ``kinds`` are the kinds of element (bool, int, float) of the operands that must agree in type.  ``dtype`` is the
-    rule for the result's element type.  ``kernel`` of a tensor operator is a faster way to the same result; tests
-    compare it with the comprehension.
+    rule for the result's element type.
     """
 
     name: str
@@ -63,7 +62,7 @@ class Operator:
     term: Callable[[Sequence[Tensor], Attributes], Tensor] | None = None
     expand: Callable[[Assembly, Sequence[int], Attributes], int] | None = None
     shape: Callable[[Types, Attributes], Sequence[int]] | None = None
-    kernel: Kernel | None = None
+    function: Function | None = None
     attributes: frozenset[str] = frozenset()
 
     @property
@@ -147,12 +146,11 @@ def tensor(
     attributes: str = "",
     doc: str,
     dtype: Callable[[Types, Attributes], str] = _same_as_operand,
-    kernel: Kernel | None = None,
 ) -> Operator:
     """Registers a tensor operator; ``attributes`` are names with spaces in between."""
     count = arity if isinstance(arity, range) else range(arity, arity + 1)
     named = frozenset(attributes.split())
-    return register(Operator(name, doc, count, _KINDS[kinds], dtype, term=term, kernel=kernel, attributes=named))
+    return register(Operator(name, doc, count, _KINDS[kinds], dtype, term=term, attributes=named))
 
 
 def composite(
@@ -172,7 +170,7 @@ def composite(
 
 def host(
     name: str,
-    kernel: Kernel,
+    function: Function,
     shape: Callable[[Types, Attributes], Sequence[int]],
     *,
     arity: int | range = 1,
@@ -184,7 +182,7 @@ def host(
     """Registers a host operator, with attributes as for a tensor operator."""
     count = arity if isinstance(arity, range) else range(arity, arity + 1)
     named = frozenset(attributes.split())
-    return register(Operator(name, doc, count, _KINDS[kinds], dtype, shape=shape, kernel=kernel, attributes=named))
+    return register(Operator(name, doc, count, _KINDS[kinds], dtype, shape=shape, function=function, attributes=named))
 
 
 def meaning(operator: Operator, types: Types, attributes: Attributes) -> Tensor:

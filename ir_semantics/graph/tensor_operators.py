@@ -5,8 +5,7 @@ Attributes are named as the parameters there.  All of them are static: extents, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ir_semantics.tensors.operators import broadcast, concat, pad, reshape, reverse, slice_, transpose
 from ir_semantics.tensors.reductions import avg_pool, conv, cumsum, matmul, max_pool, mean, patches, reduce
@@ -14,8 +13,7 @@ from ir_semantics.tensors.selection import arg_extremum, gather, gather_elements
 from ir_semantics.tensors.terms import Tensor
 
 from .ir import Attributes, integer_of, integers_of, pairs_of
-from .kernels import KERNELS
-from .operator import Operator, Types, tensor
+from .operator import Types, tensor
 from .types import GraphError
 
 Operands = Sequence[Tensor]
@@ -70,37 +68,32 @@ def _alike(types: Types, attributes: Attributes) -> str:
     return types[0].dtype
 
 
-def _tensor(name: str, term: Callable[[Operands, Attributes], Tensor], **more: Any) -> Operator:
-    """A tensor operator that runs as the kernel of its name."""
-    return tensor(name, term, kernel=KERNELS[name], **more)
-
-
 TENSOR_OPERATORS = (
-    _tensor(
+    tensor(
         "broadcast",
         lambda of, a: broadcast(of[0], integers_of(a, "shape"), integers_of(a, "axes")),
         attributes="axes shape",
         doc="Repeats the operand along new axes: its axis number j becomes axis axes[j] of shape.",
     ),
-    _tensor(
+    tensor(
         "reshape",
         lambda of, a: reshape(of[0], *integers_of(a, "shape")),
         attributes="shape",
         doc="The same elements in row-major order under another shape.",
     ),
-    _tensor(
+    tensor(
         "transpose",
         lambda of, a: transpose(of[0], integers_of(a, "permutation")),
         attributes="permutation",
         doc="Axis number j of the result is axis permutation[j] of the operand.",
     ),
-    _tensor(
+    tensor(
         "slice",
         lambda of, a: slice_(of[0], integers_of(a, "start"), integers_of(a, "stop"), integers_of(a, "stride")),
         attributes="start stop stride",
         doc="Elements start, start + stride, ... before stop along every axis.",
     ),
-    _tensor(
+    tensor(
         "concat",
         lambda of, a: concat(integer_of(a, "axis"), *of),
         arity=range(1, 1 << 16),
@@ -108,7 +101,7 @@ TENSOR_OPERATORS = (
         attributes="axis",
         doc="The operands one after the other along an axis.",
     ),
-    _tensor(
+    tensor(
         "pad",
         _pad,
         arity=2,
@@ -116,13 +109,13 @@ TENSOR_OPERATORS = (
         attributes="before after",
         doc="before and after elements around every axis, equal to the scalar that is the second operand.",
     ),
-    _tensor(
+    tensor(
         "reverse",
         lambda of, a: reverse(of[0], *integers_of(a, "axes")),
         attributes="axes",
         doc="The elements in opposite order along axes.",
     ),
-    _tensor(
+    tensor(
         "gather",
         lambda of, a: gather(of[0], of[1], integer_of(a, "axis")),
         arity=2,
@@ -130,7 +123,7 @@ TENSOR_OPERATORS = (
         attributes="axis",
         doc="The parts along an axis at indices, which must lie in 0 .. extent - 1.",
     ),
-    _tensor(
+    tensor(
         "gather_elements",
         lambda of, a: gather_elements(of[0], of[1], integer_of(a, "axis")),
         arity=2,
@@ -139,7 +132,7 @@ TENSOR_OPERATORS = (
         doc="The elements whose subscript along an axis is replaced by an index, which must lie in 0 .. extent - 1.",
     ),
     *(
-        _tensor(
+        tensor(
             f"reduce_{op}",
             lambda of, a, op=op: reduce(op, of[0], integers_of(a, "axes")),  # type: ignore[misc]
             kinds="number" if op == "sum" else "any",
@@ -148,14 +141,14 @@ TENSOR_OPERATORS = (
         )
         for op, unit in (("sum", "0"), ("max", "the least value"), ("min", "the greatest value"))
     ),
-    _tensor(
+    tensor(
         "mean",
         lambda of, a: mean(of[0], integers_of(a, "axes")),
         kinds="float",
         attributes="axes",
         doc="The sum along axes, which disappear, divided by the number of elements.",
     ),
-    _tensor(
+    tensor(
         "cumsum",
         lambda of, a: cumsum(of[0], integer_of(a, "axis")),
         kinds="number",
@@ -163,7 +156,7 @@ TENSOR_OPERATORS = (
         doc="The sum of all elements up to and including this one along an axis.",
     ),
     *(
-        _tensor(
+        tensor(
             f"arg_{op}",
             lambda of, a, op=op: arg_extremum(op, of[0], integer_of(a, "axis"), bool(a["last"])),  # type: ignore[misc]
             kinds="number",
@@ -173,7 +166,7 @@ TENSOR_OPERATORS = (
         )
         for op in ("max", "min")
     ),
-    _tensor(
+    tensor(
         "matmul",
         lambda of, a: matmul(*of),
         arity=2,
@@ -181,7 +174,7 @@ TENSOR_OPERATORS = (
         dtype=_alike,
         doc="The product of matrices, for every index of the axes before the last two.",
     ),
-    _tensor(
+    tensor(
         "conv",
         _conv,
         arity=2,
@@ -191,21 +184,21 @@ TENSOR_OPERATORS = (
         doc="Cross-correlation of images [batch, channels, ...] with kernels [outputs, channels / groups, ...], with "
         "strides, dilations, groups, and pads of zeros.",
     ),
-    _tensor(
+    tensor(
         "patches",
         _patches,
         kinds="number",
         attributes="kernel strides pads dilations",
         doc="Every window of images: [batch, channels, kernel ..., windows ...]; pads are zeros.",
     ),
-    _tensor(
+    tensor(
         "max_pool",
         _max_pool,
         kinds="number",
         attributes="kernel strides pads dilations",
         doc="The maximum of every window; pads are not counted.",
     ),
-    _tensor(
+    tensor(
         "avg_pool",
         _avg_pool,
         kinds="float",

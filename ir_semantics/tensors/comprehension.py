@@ -13,77 +13,132 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ir_semantics.scalars.arrays import apply_to_arrays, literal_of
-from ir_semantics.tensors.conditions import All, AtLeastZero, Condition, IsZero, OneOf, TruthOf
-from ir_semantics.tensors.elements import Apply, Choice, Element, IndexValue, Number, Read, Reader, Reduce
-from ir_semantics.tensors.index import Index, Names
-from ir_semantics.tensors.terms import Tensor, operands_of
 
-from .types import Array
+from .conditions import All, AtLeastZero, Condition, IsZero, OneOf, TruthOf
+from .elements import Apply, Choice, Element, IndexValue, Number, Read, Reader, Reduce
+from .index import Index, Names
+from .terms import Tensor, operands_of
 
+Array = NDArray[Any]
 _BINARY = {"sum": "add", "max": "maximum", "min": "minimum"}
 _UNIT: Mapping[str, Fraction | float] = {"sum": Fraction(0), "max": float("-inf"), "min": float("inf")}
 
 
-def comprehend(term: Tensor, operands: Sequence[Array], dtype: str) -> Array:
+def by_definition(term: Tensor, operands: Sequence[Array], dtype: str) -> Array:
     """The value of a term of static shape over inputs ``x0``, ``x1``, ...; its numbers are of the type ``dtype``.
 
     Raises IndexError where an operator reads outside of an operand.
     """
-    done: dict[int, Array] = {}
+    values = list(operands)
+    for part, places in steps(term, len(operands)):
+        values.append(_operator(part, [values[j] for j in places], dtype))
+    return values[-1]
+
+
+def steps(term: Tensor, inputs: int) -> list[tuple[Tensor, tuple[int, ...]]]:
+    """The operators of a term over inputs ``x0``, ``x1``, ... in order, with the places of their operands among the
+    values of the inputs and those of the steps before.
+    """
+    places: dict[int, int] = {}
+    result: list[tuple[Tensor, tuple[int, ...]]] = []
     for part in operands_of(term):
         if part.operator == "input":
-            done[id(part)] = operands[int(dict(part.attributes)["name"][1:])]
+            places[id(part)] = int(dict(part.attributes)["name"][1:])
         else:
-            done[id(part)] = _operator(part, [done[id(o)] for o in part.operands], dtype)
-    return done[id(term)]
+            places[id(part)] = inputs + len(result)
+            result.append((part, tuple(places[id(o)] for o in part.operands)))
+    return result
 
 
 def _operator(term: Tensor, operands: Sequence[Array], dtype: str) -> Array:
-    extents = tuple(_static(d) for d in term.shape)
+    element, subscripts, _ = written(term)
+    extents = extents_of(term)
+    if 0 in extents:
+        return np.zeros(extents, result_dtype(element, operands, dtype))
+    everywhere = dict(zip(subscripts, map(range, extents), strict=True))
+    value = Elements(operands, dtype, grid_of(everywhere), np.bool_(True)).value(element)
+    return np.array(np.broadcast_to(typed(value, dtype), extents), order="C")
+
+
+def written(term: Tensor) -> tuple[Element, list[str], Names]:
+    """The operator's element at variable subscripts, their names, and names for others; operands are #0, #1, ..."""
     names = Names()
-    subscripts = [names.fresh("o") for _ in extents]
+    subscripts = [names.fresh("o") for _ in term.shape]
 
     def reader(position: int) -> Reader:
         return lambda at: Read(f"#{position}", tuple(at))
 
-    element = term.rule([Index({(s,): 1}) for s in subscripts], [reader(j) for j in range(len(operands))], names)
-    grid = {
-        s: np.arange(d, dtype=np.int64).reshape([-1 if a == axis else 1 for a in range(len(extents))])
-        for axis, (s, d) in enumerate(zip(subscripts, extents, strict=True))
+    element = term.rule([Index({(s,): 1}) for s in subscripts], [reader(j) for j in range(len(term.operands))], names)
+    return element, subscripts, names
+
+
+def extents_of(term: Tensor) -> tuple[int, ...]:
+    """The shape of a term of static shape."""
+    extents = tuple(d.constant for d in term.shape if d.constant is not None)
+    assert len(extents) == term.rank, "a term of static shape"
+    return extents
+
+
+def grid_of(box: Mapping[str, range]) -> dict[str, Any]:
+    """The values of subscripts, each along an axis of its own."""
+    return {
+        name: np.arange(values.start, values.stop, dtype=np.int64).reshape(
+            [-1 if a == axis else 1 for a in range(len(box))]
+        )
+        for axis, (name, values) in enumerate(box.items())
     }
-    if 0 in extents:
-        return np.zeros(extents, _result_dtype(element, operands, dtype))
-    value = _Elements(operands, dtype, grid, np.bool_(True)).strong(element)
-    return np.array(np.broadcast_to(value, extents), order="C")
 
 
-def _result_dtype(element: Element, operands: Sequence[Array], dtype: str) -> Any:
+def result_dtype(element: Element, operands: Sequence[Array], dtype: str) -> Any:
+    """The type of an element of a tensor without any."""
     match element:
         case Read(name):
             return operands[int(name[1:])].dtype
         case Apply("lt" | "le" | "eq" | "same" | "is_nan" | "is_finite" | "and" | "or" | "not"):
             return np.dtype(bool)
         case Choice(_, yes, _):
-            return _result_dtype(yes, operands, dtype)
+            return result_dtype(yes, operands, dtype)
     return np.dtype(dtype)
 
 
-def _static(value: Index) -> int:
-    assert value.constant is not None, "a term of static shape"
-    return value.constant
-
-
 @dataclass(frozen=True)
-class _Weak:
+class Weak:
     """A number that takes the type of what it is combined with: a literal, or an index as a number."""
 
     value: Any
 
 
+def typed(value: Any, dtype: str) -> Any:
+    """A value in a type of its own, which is ``dtype`` where it takes any."""
+    if not isinstance(value, Weak):
+        return value
+    if _literal(value):
+        return np.asarray(literal_of(value.value, dtype))
+    return np.asarray(value.value).astype(dtype)
+
+
+def applied(op: str, args: Sequence[Any], number: str) -> Any:
+    """A scalar operator on values; ``number`` is the type of numbers where all take any."""
+    numbers = args[1:] if op == "select" else args
+    dtype = next((str(a.dtype) for a in numbers if not isinstance(a, Weak)), None)
+    if dtype is None and op == "select":
+        dtype = "int64" if any(not _literal(a) for a in numbers) else number
+        chosen = apply_to_arrays(op, [args[0], *(typed(a, dtype) for a in numbers)])
+        return Weak(chosen) if dtype == "int64" else chosen
+    own = dtype or number
+    wide = "int64" if op in ("eq", "lt", "le") and "int" in own else own  # an index may not fit into the other's type
+    return apply_to_arrays(op, [typed(a, own if isinstance(a, Weak) and _literal(a) else wide) for a in args])
+
+
+def _literal(number: Weak) -> bool:
+    return isinstance(number.value, Fraction | float)
+
+
 @dataclass(frozen=True)
-class _Elements:
+class Elements:
     """Evaluates elements where ``mask`` holds; elsewhere results are arbitrary."""
 
     operands: Sequence[Array]
@@ -92,6 +147,7 @@ class _Elements:
     mask: Any
 
     def index(self, value: Index) -> Any:
+        """An index."""
         total: Any = 0
         for monomial, coefficient in value.terms:
             factor: Any = coefficient
@@ -107,6 +163,7 @@ class _Elements:
         return total
 
     def condition(self, condition: Condition) -> Any:
+        """Where a condition holds."""
         match condition:
             case AtLeastZero(value):
                 return np.asarray(self.index(value)) >= 0
@@ -125,26 +182,17 @@ class _Elements:
             case TruthOf():
                 raise ValueError(f"operators of graphs have no conditions on data such as {condition}")
 
-    def strong(self, element: Element) -> Any:
-        return self._typed(self.value(element), self.dtype)
-
-    def _typed(self, value: Any, dtype: str) -> Any:
-        if not isinstance(value, _Weak):
-            return value
-        if isinstance(value.value, Fraction | float):
-            return np.asarray(literal_of(value.value, dtype))
-        return np.asarray(value.value).astype(dtype)
-
     def value(self, element: Element) -> Any:
+        """An element."""
         match element:
             case Read(name, at):
                 return self._read(self.operands[int(name[1:])], [self.index(i) for i in at], element)
             case Number(value):
-                return _Weak(value)
+                return Weak(value)
             case IndexValue(value):
-                return _Weak(np.asarray(self.index(value), np.int64))
+                return Weak(np.asarray(self.index(value), np.int64))
             case Apply(op, args):
-                return self._apply(op, [self.value(a) for a in args])
+                return applied(op, [self.value(a) for a in args], self.dtype)
             case Choice(condition, yes, no):
                 return self._choice(self.condition(condition), yes, no)
             case Reduce(op, variable, extent, body):
@@ -161,15 +209,6 @@ class _Elements:
             return np.zeros(np.broadcast_shapes(*(np.shape(i) for i in at)), operand.dtype)
         return operand[tuple(clipped)]
 
-    def _apply(self, op: str, args: list[Any]) -> Any:
-        numbers = args[1:] if op == "select" else args
-        dtype = next((str(a.dtype) for a in numbers if not isinstance(a, _Weak)), None)
-        if dtype is None and op == "select":
-            dtype = "int64" if any(not isinstance(a.value, Fraction | float) for a in numbers) else self.dtype
-            chosen = apply_to_arrays(op, [args[0], *(self._typed(a, dtype) for a in numbers)])
-            return _Weak(chosen) if dtype == "int64" else chosen
-        return apply_to_arrays(op, [self._typed(a, dtype or self.dtype) for a in args])
-
     def _choice(self, condition: Any, yes: Element, no: Element) -> Any:
         if np.all(condition):
             return self.value(yes)
@@ -179,20 +218,20 @@ class _Elements:
             replace(self, mask=np.logical_and(self.mask, condition)).value(yes),
             replace(self, mask=np.logical_and(self.mask, np.logical_not(condition))).value(no),
         )
-        dtype = next((str(s.dtype) for s in sides if not isinstance(s, _Weak)), self.dtype)
-        return np.where(condition, self._typed(sides[0], dtype), self._typed(sides[1], dtype))
+        dtype = next((str(s.dtype) for s in sides if not isinstance(s, Weak)), self.dtype)
+        return np.where(condition, typed(sides[0], dtype), typed(sides[1], dtype))
 
     def _reduce(self, op: str, variable: str, extent: Any, body: Element) -> Any:
         """Combined in increasing order of the variable; where the extent is not the same everywhere, under a mask."""
-        unit = _Weak(_UNIT[op])
+        unit = Weak(_UNIT[op])
         total: Any = None
         for k in range(int(np.max(extent))):
             inside = np.asarray(k) < extent
             part = replace(self, grid={**self.grid, variable: k}, mask=np.logical_and(self.mask, inside)).value(body)
-            dtype = self.dtype if isinstance(part, _Weak) else str(part.dtype)
-            strong = self._typed(part, dtype)
+            dtype = self.dtype if isinstance(part, Weak) else str(part.dtype)
+            strong = typed(part, dtype)
             if total is None:
-                total = strong if np.all(inside) else np.where(inside, strong, self._typed(unit, dtype))
+                total = strong if np.all(inside) else np.where(inside, strong, typed(unit, dtype))
             else:
                 both = apply_to_arrays(_BINARY[op], [total, strong])
                 total = both if np.all(inside) else np.where(inside, both, total)
