@@ -45,9 +45,14 @@ def _result_type(name: str, types: tuple[TensorType, ...], attributes: tuple[tup
     _check_kinds(operator, types)
     if operator.shape is not None:
         return TensorType(dtype, tuple(operator.shape(types, named)))
-    extents = [d.constant for d in meaning(operator, types, named).shape]
+    extents = [d.constant for d in _meaning(name, types, attributes).shape]
     assert None not in extents, "static operands have results of static shape"
     return TensorType(dtype, tuple(d for d in extents if d is not None))
+
+
+@remembered(4096)
+def _meaning(name: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...]) -> Tensor:
+    return meaning(lookup(name), types, dict(attributes))
 
 
 def _check_attributes(operator: Operator, named: Attributes) -> None:
@@ -59,8 +64,8 @@ def _check_attributes(operator: Operator, named: Attributes) -> None:
 
 
 def _check_axes(name: str, types: Sequence[TensorType], named: Attributes) -> None:
-    if name == "broadcast" or not named.keys() & {"axis", "axes"}:
-        return  # the axes of a broadcast are those of its result
+    if "shape" in named or not named.keys() & {"axis", "axes"}:
+        return  # axes beside a shape, as those of a broadcast, are the result's
     axes = integers_of(named, "axes") if "axes" in named else (integer_of(named, "axis"),)
     rank = len(types[0].shape)
     if len(set(axes)) < len(axes) or not all(0 <= axis < rank for axis in axes):
@@ -297,13 +302,13 @@ def run_node(node: Node, operands: Sequence[Array], *, by_definition: bool = Fal
 
 def _run_tensor(node: Node, operands: Sequence[Array], given: bool) -> Array:
     if given:
-        return defined(_meaning(node.operator, operands, node.attributes), operands, node.type.dtype)
+        return defined(_meaning(node.operator, _types(operands), node.attributes), operands, node.type.dtype)
     key = node.operator, node.written, node.type.dtype, *((o.dtype, o.shape) for o in operands)
     program = _programs.get(key)
     if program is None:
         if len(_programs) >= MOST_PROGRAMS:
             _programs.clear()
-        term = _meaning(node.operator, operands, node.attributes)
+        term = _meaning(node.operator, _types(operands), node.attributes)
         program = _programs[key] = Program(term, len(operands), node.type.dtype)
     try:
         return program(operands)
@@ -311,14 +316,13 @@ def _run_tensor(node: Node, operands: Sequence[Array], given: bool) -> Array:
         raise GraphError(str(error)) from error
 
 
-def _meaning(name: str, operands: Sequence[Array], attributes: tuple[tuple[str, Attribute], ...]) -> Tensor:
-    return meaning(lookup(name), [TensorType(str(o.dtype), o.shape) for o in operands], dict(attributes))
+def _types(operands: Sequence[Array]) -> tuple[TensorType, ...]:
+    return tuple(TensorType(str(o.dtype), o.shape) for o in operands)
 
 
 def _run_composite(operator: Operator, node: Node, operands: Sequence[Array], by_definition: bool) -> Array:
     assert operator.expand is not None
-    types = tuple(TensorType(str(o.dtype), o.shape) for o in operands)
-    graph = expansion(node.operator, types, node.attributes)
+    graph = expansion(node.operator, _types(operands), node.attributes)
     given = {graph.inputs[f"x{i}"]: o for i, o in enumerate(operands)}
     results = evaluate(graph.nodes, range(len(graph.nodes)), graph.constants, given, by_definition=by_definition)
     return next(value for i, value in results if i == graph.outputs["y"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from ir_semantics.scalars.formats import BOOLEAN, NUMBER
@@ -139,18 +140,24 @@ class _Ones(dict[str, float]):
 
 def tensor(
     name: str,
-    term: Callable[[Sequence[Tensor], Attributes], Tensor],
+    definition: Callable[..., Tensor],
     *,
     arity: int | range = 1,
     kinds: str = "any",
-    attributes: str = "",
+    attributes: Mapping[str, Callable[[Attributes, str], object]] = MappingProxyType({}),
     doc: str,
     dtype: Callable[[Types, Attributes], str] = _same_as_operand,
 ) -> Operator:
-    """Registers a tensor operator; ``attributes`` are names with spaces in between."""
+    """Registers a tensor operator: a function of tensors, and of attributes as keyword arguments.
+
+    ``attributes`` says how each is read, such as :func:`~ir_semantics.graph.ir.integers_of`.
+    """
     count = arity if isinstance(arity, range) else range(arity, arity + 1)
-    named = frozenset(attributes.split())
-    return register(Operator(name, doc, count, _KINDS[kinds], dtype, term=term, attributes=named))
+
+    def term(operands: Sequence[Tensor], given: Attributes) -> Tensor:
+        return definition(*operands, **{key: read(given, key) for key, read in attributes.items()})
+
+    return register(Operator(name, doc, count, _KINDS[kinds], dtype, term=term, attributes=frozenset(attributes)))
 
 
 def composite(
@@ -162,7 +169,7 @@ def composite(
     attributes: str = "",
     doc: str,
 ) -> Operator:
-    """Registers a composite operator, with attributes as for a tensor operator; its type is that of its graph."""
+    """Registers a composite operator, whose type is that of its graph; ``attributes`` are names, spaces in between."""
     count = arity if isinstance(arity, range) else range(arity, arity + 1)
     named = frozenset(attributes.split())
     return register(Operator(name, doc, count, _KINDS[kinds], _same_as_operand, expand=expand, attributes=named))
@@ -179,7 +186,7 @@ def host(
     doc: str,
     dtype: Callable[[Types, Attributes], str] = _same_as_operand,
 ) -> Operator:
-    """Registers a host operator, with attributes as for a tensor operator."""
+    """Registers a host operator, with attributes as for a composite."""
     count = arity if isinstance(arity, range) else range(arity, arity + 1)
     named = frozenset(attributes.split())
     return register(Operator(name, doc, count, _KINDS[kinds], dtype, shape=shape, function=function, attributes=named))

@@ -1,11 +1,12 @@
 """Tensor operators of the graph IR: the operators of :mod:`ir_semantics.tensors` that rules are proved about.
 
-Attributes are named as the parameters there.  All of them are static: extents, axes, steps.
+Attributes are named as the parameters there, and given to them.  All of them are static: extents, axes, steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from ir_semantics.tensors.operators import broadcast, concat, pad, reshape, reverse, slice_, transpose
 from ir_semantics.tensors.reductions import avg_pool, conv, cumsum, matmul, max_pool, mean, patches, reduce
@@ -16,40 +17,18 @@ from .ir import Attributes, integer_of, integers_of, pairs_of
 from .operator import Types, tensor
 from .types import GraphError
 
-Operands = Sequence[Tensor]
 
-
-def _pad(of: Operands, a: Attributes) -> Tensor:
-    if of[1].rank:
+def _pad(x: Tensor, value: Tensor, before: Sequence[int], after: Sequence[int]) -> Tensor:
+    if value.rank:
         raise GraphError("the second operand of pad must be a scalar, with which it fills")
-    return pad(of[0], integers_of(a, "before"), integers_of(a, "after"), of[1])
+    return pad(x, before, after, value)
 
 
-def _conv(of: Operands, a: Attributes) -> Tensor:
-    strides, dilations = integers_of(a, "strides"), integers_of(a, "dilations")
-    pads, groups = pairs_of(a, "pads"), integer_of(a, "groups")
-    return conv(of[0], of[1], strides=strides, pads=pads, dilations=dilations, groups=groups)
+_WINDOWS = {"strides": integers_of, "pads": pairs_of, "dilations": integers_of}
 
 
-def _max_pool(of: Operands, a: Attributes) -> Tensor:
-    strides, dilations = integers_of(a, "strides"), integers_of(a, "dilations")
-    return max_pool(of[0], integers_of(a, "kernel"), strides=strides, pads=pairs_of(a, "pads"), dilations=dilations)
-
-
-def _avg_pool(of: Operands, a: Attributes) -> Tensor:
-    return avg_pool(
-        of[0],
-        integers_of(a, "kernel"),
-        strides=integers_of(a, "strides"),
-        pads=pairs_of(a, "pads"),
-        dilations=integers_of(a, "dilations"),
-        count_include_pad=bool(a.get("count_include_pad")),
-    )
-
-
-def _patches(of: Operands, a: Attributes) -> Tensor:
-    strides, dilations = integers_of(a, "strides"), integers_of(a, "dilations")
-    return patches(of[0], integers_of(a, "kernel"), strides=strides, pads=pairs_of(a, "pads"), dilations=dilations)
+def _truth_of(attributes: Attributes, name: str) -> bool:
+    return bool(attributes.get(name))
 
 
 def _index(types: Types, attributes: Attributes) -> str:
@@ -71,34 +50,34 @@ def _alike(types: Types, attributes: Attributes) -> str:
 TENSOR_OPERATORS = (
     tensor(
         "broadcast",
-        lambda of, a: broadcast(of[0], integers_of(a, "shape"), integers_of(a, "axes")),
-        attributes="axes shape",
+        lambda x, shape, axes: broadcast(x, shape, axes),
+        attributes={"shape": integers_of, "axes": integers_of},
         doc="Repeats the operand along new axes: its axis number j becomes axis axes[j] of shape.",
     ),
     tensor(
         "reshape",
-        lambda of, a: reshape(of[0], *integers_of(a, "shape")),
-        attributes="shape",
+        lambda x, shape: reshape(x, *shape),
+        attributes={"shape": integers_of},
         doc="The same elements in row-major order under another shape.",
     ),
     tensor(
         "transpose",
-        lambda of, a: transpose(of[0], integers_of(a, "permutation")),
-        attributes="permutation",
+        transpose,
+        attributes={"permutation": integers_of},
         doc="Axis number j of the result is axis permutation[j] of the operand.",
     ),
     tensor(
         "slice",
-        lambda of, a: slice_(of[0], integers_of(a, "start"), integers_of(a, "stop"), integers_of(a, "stride")),
-        attributes="start stop stride",
+        slice_,
+        attributes=dict.fromkeys(("start", "stop", "stride"), integers_of),
         doc="Elements start, start + stride, ... before stop along every axis.",
     ),
     tensor(
         "concat",
-        lambda of, a: concat(integer_of(a, "axis"), *of),
+        lambda *parts, axis: concat(axis, *parts),
         arity=range(1, 1 << 16),
         dtype=_alike,
-        attributes="axis",
+        attributes={"axis": integer_of},
         doc="The operands one after the other along an axis.",
     ),
     tensor(
@@ -106,69 +85,69 @@ TENSOR_OPERATORS = (
         _pad,
         arity=2,
         dtype=_alike,
-        attributes="before after",
+        attributes={"before": integers_of, "after": integers_of},
         doc="before and after elements around every axis, equal to the scalar that is the second operand.",
     ),
     tensor(
         "reverse",
-        lambda of, a: reverse(of[0], *integers_of(a, "axes")),
-        attributes="axes",
+        lambda x, axes: reverse(x, *axes),
+        attributes={"axes": integers_of},
         doc="The elements in opposite order along axes.",
     ),
     tensor(
         "gather",
-        lambda of, a: gather(of[0], of[1], integer_of(a, "axis")),
+        gather,
         arity=2,
         dtype=_indexed,
-        attributes="axis",
+        attributes={"axis": integer_of},
         doc="The parts along an axis at indices, which must lie in 0 .. extent - 1.",
     ),
     tensor(
         "gather_elements",
-        lambda of, a: gather_elements(of[0], of[1], integer_of(a, "axis")),
+        gather_elements,
         arity=2,
         dtype=_indexed,
-        attributes="axis",
+        attributes={"axis": integer_of},
         doc="The elements whose subscript along an axis is replaced by an index, which must lie in 0 .. extent - 1.",
     ),
     *(
         tensor(
             f"reduce_{op}",
-            lambda of, a, op=op: reduce(op, of[0], integers_of(a, "axes")),  # type: ignore[misc]
+            partial(reduce, op),
             kinds="number" if op == "sum" else "any",
-            attributes="axes",
+            attributes={"axes": integers_of},
             doc=f"The {op} along axes, which disappear; of nothing, {unit}.",
         )
         for op, unit in (("sum", "0"), ("max", "the least value"), ("min", "the greatest value"))
     ),
     tensor(
         "mean",
-        lambda of, a: mean(of[0], integers_of(a, "axes")),
+        mean,
         kinds="float",
-        attributes="axes",
+        attributes={"axes": integers_of},
         doc="The sum along axes, which disappear, divided by the number of elements.",
     ),
     tensor(
         "cumsum",
-        lambda of, a: cumsum(of[0], integer_of(a, "axis")),
+        cumsum,
         kinds="number",
-        attributes="axis",
+        attributes={"axis": integer_of},
         doc="The sum of all elements up to and including this one along an axis.",
     ),
     *(
         tensor(
             f"arg_{op}",
-            lambda of, a, op=op: arg_extremum(op, of[0], integer_of(a, "axis"), bool(a["last"])),  # type: ignore[misc]
+            partial(arg_extremum, op),
             kinds="number",
             dtype=_index,
-            attributes="axis last",
+            attributes={"axis": integer_of, "last": _truth_of},
             doc=f"The first (with last: the last) position of the {op} along an axis, which disappears.",
         )
         for op in ("max", "min")
     ),
     tensor(
         "matmul",
-        lambda of, a: matmul(*of),
+        matmul,
         arity=2,
         kinds="number",
         dtype=_alike,
@@ -176,33 +155,33 @@ TENSOR_OPERATORS = (
     ),
     tensor(
         "conv",
-        _conv,
+        conv,
         arity=2,
         kinds="number",
         dtype=_alike,
-        attributes="strides pads dilations groups",
+        attributes=_WINDOWS | {"groups": integer_of},
         doc="Cross-correlation of images [batch, channels, ...] with kernels [outputs, channels / groups, ...], with "
         "strides, dilations, groups, and pads of zeros.",
     ),
     tensor(
         "patches",
-        _patches,
+        patches,
         kinds="number",
-        attributes="kernel strides pads dilations",
+        attributes=_WINDOWS | {"kernel": integers_of},
         doc="Every window of images: [batch, channels, kernel ..., windows ...]; pads are zeros.",
     ),
     tensor(
         "max_pool",
-        _max_pool,
+        max_pool,
         kinds="number",
-        attributes="kernel strides pads dilations",
+        attributes=_WINDOWS | {"kernel": integers_of},
         doc="The maximum of every window; pads are not counted.",
     ),
     tensor(
         "avg_pool",
-        _avg_pool,
+        avg_pool,
         kinds="float",
-        attributes="kernel strides pads dilations count_include_pad",
+        attributes=_WINDOWS | {"kernel": integers_of, "count_include_pad": _truth_of},
         doc="The mean of every window; pads are counted (as zeros) only with count_include_pad.",
     ),
 )

@@ -29,8 +29,9 @@ from .comprehension import (
     written,
 )
 from .conditions import AtLeastZero
-from .elements import Apply, Choice, Element, IndexValue, Number, Read, Reduce, indices_of_element, substitute_element
+from .elements import Apply, Choice, Element, IndexValue, Reduce, indices_of_element, reads, substitute_element
 from .index import Index, Names
+from .selection import taken
 from .terms import Tensor
 from .views import Access, Array, Box, Run, access, affine, decided
 
@@ -189,7 +190,7 @@ class _Forms:
             return Elements(operands, number, grid, np.bool_(True)).value(element)
 
         involved = frozenset[str]().union(*(i.variables for i in indices_of_element(element)))
-        if _reads(element) or math.prod(len(box[a]) for a in axes if a in involved) > MOST_KEPT:
+        if reads(element) or math.prod(len(box[a]) for a in axes if a in involved) > MOST_KEPT:
             return run
         kept = run(())
         return lambda _: kept
@@ -198,19 +199,18 @@ class _Forms:
 
     def chosen(self, element: Reduce, axes: Sequence[str], box: Box) -> Run | None:
         k, extent = element.variable, element.extent.constant
+        chosen = taken(element)
+        inner = {**box, k: range(extent or 1)}
         match element.body:
-            case Apply("select", (Apply("eq", (position, IndexValue(at))), Read() as body, Number(least))) if (
-                (element.op, least) == ("max", float("-inf")) and at.variable == k and extent
-            ):
-                where, within = self.access(position, box), self.access(body, {**box, k: range(extent)})
+            case _ if chosen and extent:
+                where, within = self.access(chosen[0], box), self.access(chosen[2], inner)
                 if where and within and "int" in self.dtypes[where.operand]:
                     return self._taken(where, within, k, extent, axes, box)
             case Apply("select", (Apply("eq", (x, Reduce(op, j, n, y))), IndexValue(at), IndexValue(none))) if (
                 op != "sum" and n == element.extent and at.variable == k and extent
-                and x == substitute_element(y, {j: at})
+                and x == substitute_element(y, {j: at}) and all(k not in i.variables for i in indices_of_element(y))
                 and (element.op, none.constant) in (("min", extent), ("max", -1))
             ):  # fmt: skip
-                inner = {**box, k: range(extent)}
                 within = self.access(x, inner)
                 return self._extremal(op, within, k, element.op == "max", axes, inner) if within else None
         return None
@@ -332,19 +332,6 @@ class _Forms:
 
 def _divides(divisor: int, extent: int) -> bool:
     return divisor < extent and extent % divisor == 0
-
-
-def _reads(element: Element) -> bool:
-    match element:
-        case Read():
-            return True
-        case Apply(_, args):
-            return any(map(_reads, args))
-        case Choice(_, yes, no):
-            return _reads(yes) or _reads(no)
-        case Reduce(_, _, _, body):
-            return _reads(body)
-    return False
 
 
 def _trailing(names: Sequence[str], wanted: Sequence[str]) -> list[str]:

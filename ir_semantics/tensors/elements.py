@@ -180,6 +180,20 @@ def indices_of_element(element: Element) -> list[Index]:
     return indices
 
 
+def reads(element: Element) -> bool:
+    """Whether an element depends on data."""
+    match element:
+        case Read():
+            return True
+        case Apply(_, args):
+            return any(map(reads, args))
+        case Choice(_, yes, no):
+            return reads(yes) or reads(no)
+        case Reduce(_, _, _, body):
+            return reads(body)
+    return False
+
+
 def truths_of_element(element: Element) -> list[TruthOf]:
     """The elements of Boolean tensors that choices in an element read."""
     return [t for e in subelements(element) if isinstance(e, Choice) for t in truths_of(e.condition)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .conditions import le
-from .elements import Apply, Element, IndexValue, Number, Reader, Reduce
+from .elements import Apply, Element, IndexValue, Number, Reader, Reduce, indices_of_element
 from .index import Index, Names
 from .terms import Tensor, make, require_axes
 
@@ -28,6 +28,17 @@ def _chosen(
     k = names.fresh("k")
     here = Apply("eq", (position, IndexValue(_variable(k))))
     return Reduce("max", k, extent, Apply("select", (here, read([*around[0], _variable(k), *around[1]]), LEAST)))
+
+
+def taken(element: Element) -> tuple[Element, str, Element] | None:
+    """Of an element at a position that is data: the position, the variable that is compared with it, and the element
+    at that variable.
+    """
+    match element:
+        case Reduce("max", k, _, Apply("select", (Apply("eq", (position, IndexValue(at))), body, Number() as least))):
+            fixed = all(k not in i.variables for i in indices_of_element(position))
+            return (position, k, body) if at.variable == k and least == LEAST and fixed else None
+    return None
 
 
 def gather(x: Tensor, indices: Tensor, axis: int) -> Tensor:

@@ -14,18 +14,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 
 from chc.tensor_rules.rule import TensorRule
-from ir_semantics.graph.ir import Attribute
+from ir_semantics.graph.ir import Attribute, Attributes
 from ir_semantics.graph.operator import NAMES, OPERATORS
 from ir_semantics.graph.types import Array, TensorType
 from ir_semantics.scalars.terms import Scalar
 from ir_semantics.tensors.conditions import holds
 from ir_semantics.tensors.index import Index, index
-from ir_semantics.tensors.terms import Shape, Tensor
+from ir_semantics.tensors.terms import Shape, Tensor, input_
 
 Symbolic: TypeAlias = "Index | bool | int | tuple[Symbolic, ...]"
 """An attribute that may depend on sizes."""
@@ -118,7 +118,7 @@ class _Lowering:
             fill = values.pop("value")
             assert isinstance(fill, Fraction | int | float)
             operands_of += (_filled(fill, ()),)
-        return Pattern(tensor.operator, operands_of, tensor.shape, _attributes(tensor, values))
+        return Pattern(tensor.operator, operands_of, tensor.shape, _attributes(tensor, operands_of, values))
 
     def _scalar(self, term: Scalar, operands: Mapping[str, Pattern], shape: Shape) -> Pattern:
         """A scalar term as graph operators of one scalar operator each."""
@@ -138,23 +138,22 @@ def _filled(value: Literal | int, shape: Shape) -> Pattern:
     return scalar if not shape else Pattern("broadcast", (scalar,), shape, (("axes", ()), ("shape", shape)))
 
 
-def _attributes(tensor: Tensor, values: dict[str, object]) -> tuple[tuple[str, Symbolic], ...]:
+def _attributes(
+    tensor: Tensor, operands: Sequence[Pattern], values: dict[str, object]
+) -> tuple[tuple[str, Symbolic], ...]:
     """The attributes of the graph operator of that name; raises NoPattern where it has no such operator."""
     operator = OPERATORS.get(tensor.operator)
     if operator is None or operator.term is None:
         raise NoPattern(f"graphs have no operator {tensor.operator}")
-    rank = tensor.operands[0].rank if tensor.operands else 0
-    if tensor.operator in ("conv", "patches", "max_pool", "avg_pool"):
-        values.setdefault("dilations", [1] * (rank - 2))
-    if tensor.operator == "conv":
-        values.pop("kernel")
-        if values.pop("correlate") is not True:
-            raise NoPattern("graphs have no convolution with a reversed kernel")
-    if tensor.operator == "max_pool" and "outside" in values:
-        raise NoPattern("graphs have no maximum pooling with a number outside")
-    if tensor.operator.startswith("reduce_") and values.pop("initial") != "none":
-        raise NoPattern("graphs have no reduction with an initial number")
-    return tuple(sorted((name, _symbolic(value)) for name, value in values.items()))
+    given = {name: _symbolic(value) for name, value in values.items() if name in operator.attributes}
+    if "dilations" in operator.attributes:  # which terms do not show where they are 1
+        given.setdefault("dilations", (1,) * (len(operands[0].shape) - 2))
+    inputs = [input_(f"x{j}", *o.shape) for j, o in enumerate(operands)]
+    meant = dict(operator.term(inputs, cast(Attributes, given)).attributes)
+    other = [f"{name} = {value}" for name, value in tensor.attributes if name in values and meant.get(name) != value]
+    if other:
+        raise NoPattern(f"graphs have no {tensor.operator} with {' and '.join(other)}")
+    return tuple(sorted(given.items()))
 
 
 def _symbolic(value: object) -> Symbolic:

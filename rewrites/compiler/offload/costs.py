@@ -6,14 +6,14 @@ is computed when a model is compiled.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
 from ir_semantics.graph.build import expansion
 from ir_semantics.graph.ir import Attribute, Node, remembered
-from ir_semantics.graph.operator import OPERATORS
+from ir_semantics.graph.operator import OPERATORS, meaning
 from ir_semantics.graph.types import TensorType
+from ir_semantics.tensors.work import Work, work_of
 from rewrites.compiler.codegen import accelerator_operator
 from rewrites.egraph import Cost, EGraph, ENode, Symbol
 
@@ -24,12 +24,6 @@ Implementable: TypeAlias = Callable[[Node, Sequence[TensorType]], "str | None"]
 
 VIEWS: Final = frozenset({"input", "constant", "reshape", "broadcast"})
 """What moves no data: inputs are there, and NumPy reads repeated and reshaped elements where they are."""
-
-
-MOVEMENT: Final = frozenset(
-    {"broadcast", "concat", "gather", "pad", "patches", "reshape", "reverse", "slice", "transpose"}
-)
-"""Operators that move data and compute nothing."""
 
 
 class Fixed:
@@ -45,32 +39,36 @@ class Fixed:
 
 
 @remembered(10_000)
+def _work_of(
+    operator: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...]
+) -> Work | None:
+    """What a tensor operator does, by its definition."""
+    of = OPERATORS.get(operator)
+    return None if of is None or of.term is None else work_of(meaning(of, types, dict(attributes)))
+
+
+def moves_data(operator: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...]) -> bool:
+    """Whether an operator computes nothing: every element of its result is one of an operand."""
+    work = _work_of(operator, types, attributes)
+    return work is not None and work.moves
+
+
+@remembered(10_000)
 def reduction_steps(
     operator: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...], result: TensorType
 ) -> int:
     """How many elements a node adds up, or takes extrema of: multiply-accumulates of products and convolutions."""
-    match operator:
-        case "matmul":
-            return result.elements * types[0].shape[-1]
-        case "conv":
-            return result.elements * math.prod(types[1].shape[1:])
-        case "max_pool" | "avg_pool":
-            kernel = dict(attributes)["kernel"]
-            assert isinstance(kernel, tuple), "kernels have an extent for each axis"
-            return result.elements * math.prod(k for k in kernel if isinstance(k, int))
-        case "reduce_sum" | "reduce_max" | "reduce_min" | "mean" | "cumsum" | "arg_max" | "arg_min":
-            return types[0].elements
-    return _within(reduction_steps, operator, types, attributes)
+    work = _work_of(operator, types, attributes)
+    return _within(reduction_steps, operator, types, attributes) if work is None else work.steps
 
 
 @remembered(10_000)
 def multiply_accumulates(
     operator: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...], result: TensorType
 ) -> int:
-    """The reduction steps of products of matrices and of convolutions."""
-    if operator in ("matmul", "conv"):
-        return reduction_steps(operator, types, attributes, result)
-    return _within(multiply_accumulates, operator, types, attributes)
+    """The reduction steps of sums of products, such as products of matrices and convolutions."""
+    work = _work_of(operator, types, attributes)
+    return _within(multiply_accumulates, operator, types, attributes) if work is None else work.products
 
 
 @remembered(10_000)
@@ -139,7 +137,9 @@ def moved(egraph: EGraph, node: ENode) -> int:
 
 def rearranged(egraph: EGraph, node: ENode) -> int:
     """Elements read and written by the host for nothing but their places."""
-    return _traffic(egraph, node) if node.symbol.operator in MOVEMENT else 0
+    types, _ = _typed(egraph, node)
+    moves = types and moves_data(node.symbol.operator, types, _attributes(node.symbol))
+    return _traffic(egraph, node) if moves else 0
 
 
 def transferred(egraph: EGraph, node: ENode) -> int:

@@ -11,7 +11,7 @@ from ir_semantics.graph.types import TensorType
 from rewrites.compiler.codegen import accelerator_operator
 
 from .backend import Backend
-from .costs import MOVEMENT, reduction_steps
+from .costs import moves_data, reduction_steps
 from .settings import Settings
 
 MOVEMENT_REASON: Final = "data movement is the host's"
@@ -54,7 +54,7 @@ def _reason(
     missing: Mapping[str, str],
     settings: Settings,
 ) -> str:
-    if node.operator in MOVEMENT:
+    if moves_data(node.operator, tuple(types), node.attributes):
         return MOVEMENT_REASON
     takers = [b.takers[node.operator] for b in backends if node.operator in b.takers]
     if not takers:

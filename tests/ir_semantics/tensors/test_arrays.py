@@ -15,7 +15,17 @@ from ir_semantics.tensors import arrays
 from ir_semantics.tensors.arrays import DataError, Program
 from ir_semantics.tensors.comprehension import by_definition
 from ir_semantics.tensors.conditions import both, inside, le, lt
-from ir_semantics.tensors.elements import Apply, Choice, Element, IndexValue, Number, Reader, Reduce
+from ir_semantics.tensors.elements import (
+    Apply,
+    Choice,
+    Element,
+    IndexValue,
+    Number,
+    Read,
+    Reader,
+    Reduce,
+    substitute_element,
+)
 from ir_semantics.tensors.index import Index, Names, index
 from ir_semantics.tensors.operators import concat, pad, reshape, slice_, transpose, upsample, where
 from ir_semantics.tensors.reductions import conv, cumsum, dot, matmul, max_pool, reduce
@@ -115,13 +125,13 @@ def terms(draw: Draw) -> tuple[Tensor, list[np.ndarray], str]:
 
     names = Names()  # the rule draws, so that it must be asked once
     free = [names.fresh("o") for _ in extents]
-    readers: list[Reader] = [lambda at, j=j: arrays.Read(f"#{j}", tuple(at)) for j in range(2)]  # type: ignore[misc]
+    readers: list[Reader] = [lambda at, j=j: Read(f"#{j}", tuple(at)) for j in range(2)]  # type: ignore[misc]
     element = rule([Index({(v,): 1}) for v in free], readers, names)
 
     def again(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
         for _ in range(5):
             names.fresh("k")
-        return arrays.substitute_element(element, dict(zip(free, at, strict=True)))
+        return substitute_element(element, dict(zip(free, at, strict=True)))
 
     operands = [input_(f"x{j}", *shape) for j, shape in enumerate(shapes)]
     seed = draw(st.integers(0, 1 << 16))
@@ -178,6 +188,24 @@ def roll(x: Tensor, shift: int, axis: int) -> Tensor:
 def test_operators(term: Tensor, dtype: str) -> None:
     shapes = [tuple(d.constant or 0 for d in o.shape) for o in term.operands]
     compare(term, [numbers(s, dtype, j) for j, s in enumerate(shapes)], dtype, signs=False)
+
+
+def test_what_resembles_a_selection_is_none() -> None:
+    """A position that moves with the variable, and an extremum that does."""
+    x, k, j = numbers((4, 4), "int64", 5), Index({("k.7",): 1}), Index({("k.8",): 1})
+    least = Number(float("-inf"))
+
+    def fixed_points(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
+        here = Apply("eq", (of[0]([at[0], k]), IndexValue(k)))
+        return Reduce("max", "k.7", index(4), Apply("select", (here, of[0]([k, at[0]]), least)))
+
+    def moving(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
+        extremum = Reduce("max", "k.8", index(2), of[0]([at[0], j + k]))
+        here = Apply("eq", (of[0]([at[0], 2 * k]), extremum))
+        return Reduce("min", "k.7", index(2), Apply("select", (here, IndexValue(k), IndexValue(index(2)))))
+
+    for rule in (fixed_points, moving):
+        compare(make("test.like", [input_("x0", 4, 4)], [4], rule), [x], "int64")
 
 
 def test_operators_on_operators() -> None:

@@ -19,6 +19,8 @@ from rewrites.egraph import from_graph
 from rewrites.targets.flexasr.operators import LINEAR
 from rewrites.targets.vta.operators import DENSE
 
+WINDOWS = (("dilations", (1, 1)), ("pads", ((0, 0), (0, 0))), ("strides", (1, 1)))
+
 
 def f32(*shape: int) -> TensorType:
     return TensorType("float32", shape)
@@ -29,9 +31,12 @@ def f32(*shape: int) -> TensorType:
     [
         ("matmul", (f32(2, 3), f32(3, 5)), (), f32(2, 5), 30, 30, 0),
         ("matmul", (f32(4, 2, 3), f32(4, 3, 5)), (), f32(4, 2, 5), 120, 120, 0),
-        ("conv", (f32(1, 4, 5, 5), f32(6, 2, 3, 3)), (("groups", 2),), f32(1, 6, 3, 3), 54 * 18, 54 * 18, 0),
-        ("max_pool", (f32(1, 2, 4, 4),), (("kernel", (2, 2)),), f32(1, 2, 2, 2), 32, 0, 0),
+        ("conv", (f32(1, 4, 5, 5), f32(6, 2, 3, 3)), (*WINDOWS, ("groups", 2)), f32(1, 6, 3, 3), 54 * 18, 54 * 18, 0),
+        ("max_pool", (f32(1, 2, 4, 4),), (*WINDOWS, ("kernel", (2, 2))), f32(1, 2, 3, 3), 18 * 4, 0, 0),
         ("mean", (f32(3, 4),), (("axes", (1,)),), f32(3), 12, 0, 0),
+        ("arg_max", (f32(3, 4),), (("axis", 1), ("last", False)), f32(3), 24, 0, 0),
+        ("cumsum", (f32(3, 4),), (("axis", 1),), f32(3, 4), 12, 0, 0),
+        ("gather", (f32(3, 4), TensorType("int64", (2,))), (("axis", 0),), f32(2, 4), 0, 0, 0),
         ("relu", (f32(3, 4),), (), f32(3, 4), 0, 0, 12),
         ("transpose", (f32(3, 4),), (("permutation", (1, 0)),), f32(4, 3), 0, 0, 0),
         # max, subtraction, exp, sum, division
