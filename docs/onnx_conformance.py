@@ -3,7 +3,7 @@
 Each case is a model of one operator (or of the operators that define it) with inputs and expected outputs, which stem
 from implementations that share nothing with this one.  A case passes if every output has the expected element type
 and shape, and values within the case's own tolerances (integers and Booleans: equal), both by the index comprehensions
-and by the faster NumPy functions.
+and in the fast forms of them.
 """
 
 from __future__ import annotations

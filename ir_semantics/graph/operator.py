@@ -2,8 +2,9 @@
 
 A **scalar** operator is a term over its operands' elements (:mod:`ir_semantics.scalars.terms`), on tensors of one
 shape.  A **tensor** operator is a term of :mod:`ir_semantics.tensors`: an index comprehension, from which its shape
-follows.  A **composite** operator is a graph of other operators.  A **host** operator has no meaning but a NumPy
-function: its result depends on the data in ways that comprehensions do not express (sorting, writing at indices).
+follows, and how it runs.  A **composite** operator is a graph of other operators.  A **host** operator has no meaning
+but a NumPy function: its result depends on the data in ways that comprehensions do not express (sorting, writing at
+indices).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ def run(graph: Graph, inputs: Mapping[str, Array], *, by_definition: bool = Fals
     """The outputs of a graph by name.
 
     With ``by_definition`` every tensor operator is evaluated as its index comprehension says, element by element and
-    sums in increasing order of their variable; otherwise by NumPy functions that are tested to agree.  Floating-point
+    sums in increasing order of their variable; otherwise in whichever form of it NumPy is fast at.  Floating-point
     sums of the two differ by the order of additions, and in the sign of zero.
 
     Raises GraphError where an input is missing, unknown, or of another type.
