@@ -28,8 +28,8 @@ imported, and operands that decide shapes (of Reshape, Slice, TopK ...) must be 
 constant, and the column *bound* counts how many cases needed it.
 
 A case passes if every output has the expected element type and shape, and values within the case's own tolerances
-(integers and Booleans: equal), evaluated twice: by the index comprehensions that define the operators, and in the forms of
-these that NumPy is fast at. What the columns say:
+(integers and Booleans: equal), evaluated twice: by the index comprehensions that define the operators, and in the
+forms of these that NumPy is fast at. What the columns say:
 
 * *becomes*: the operators of the tensor IR in the graphs of the passing cases. **Bold** ones run on the host: they are
   no index comprehensions, and nothing is proved about them. *constants* means that the results were computed when the
