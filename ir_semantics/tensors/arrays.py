@@ -3,8 +3,9 @@
 Reads are views (:mod:`.views`).  A sum of products of two reads is a product of matrices, which BLAS computes; other
 reductions of a read are NumPy's, or run over the windows' taps; a choice by a subscript cuts the result into parts; an
 element at a position that is data is taken at once.  What has no such form is evaluated by :mod:`.comprehension`.  The
-result is the same, but for sums of floats: they are added in another order, and a sum that is zero may have another
-sign.  Positions that are data must lie inside, and extrema whose position is looked for must be numbers: DataError.
+result is the same, but for sums of floats: they are added in another order, those of binary16 with fewer roundings,
+and a sum that is zero may have another sign.  Positions that are data must lie inside, and extrema whose position is
+looked for must be numbers: DataError otherwise.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ MOST_TAPS: Final = 4096
 """Steps of a reduction that runs in a loop over whole arrays."""
 FEW_TAPS: Final = 256
 """Steps up to which a product of windows and a vector runs in such a loop: its columns need not be copied."""
-MOST_KEPT: Final = 1 << 16
+MOST_KEPT: Final = 1 << 14
 """Elements of a value without data, such as how many elements a window has, that is computed once."""
 _UFUNCS: Final[dict[str, Any]] = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 
@@ -184,10 +185,10 @@ class _Forms:
 
     def general(self, element: Element, axes: Sequence[str], box: Box) -> Run:
         """By the definition."""
-        grid, number = grid_of({a: box[a] for a in axes}), self.dtype
+        own, number = {a: box[a] for a in axes}, self.dtype
 
         def run(operands: Sequence[Array]) -> Any:
-            return Elements(operands, number, grid, np.bool_(True)).value(element)
+            return Elements(operands, number, grid_of(own), np.bool_(True)).value(element)
 
         involved = frozenset[str]().union(*(i.variables for i in indices_of_element(element)))
         if reads(element) or math.prod(len(box[a]) for a in axes if a in involved) > MOST_KEPT:
@@ -219,6 +220,8 @@ class _Forms:
         along = [v for _, slopes in within.subscripts for v in slopes]
         if extent == 1:
             along = [k, *along]
+        if k not in along:
+            return None
         before, after = along[: along.index(k)], along[along.index(k) + 1 :]
         inner = {**box, k: range(extent)}
         at = [a for a in axes if a in where.variables]
@@ -227,8 +230,7 @@ class _Forms:
         at_once = order == [a for a in axes if a in order]
         values = within.view([*before, k, *after] if at_once else [*axes, k], inner)
         positions = where.view(at if at_once else axes, box)
-        grid = [np.arange(len(box[a]) if a in along else 1) for a in axes]
-        mesh = np.ix_(*grid)
+        extents = [len(box[a]) if a in along else 1 for a in axes]
 
         def run(operands: Sequence[Array]) -> Array:
             index = positions(operands)
@@ -238,7 +240,7 @@ class _Forms:
             index = index.astype(np.int64)
             if at_once:
                 return np.asarray(np.take(values(operands), index, axis=len(before)))[new]
-            return np.asarray(values(operands)[(*mesh, index)])
+            return np.asarray(values(operands)[(*np.ix_(*map(np.arange, extents)), index)])
 
         return run
 
@@ -265,6 +267,8 @@ class _Forms:
         body = self.access(element.body, inner)
         if body is None or end in body.variables or (k not in body.variables and len(box[end]) > 1):
             return None
+        if self.dtypes[body.operand] == "bool":
+            return None  # truth values have no sum
         values, axis = body.view([k if a == end else a for a in axes], inner), axes.index(end)
 
         def run(operands: Sequence[Array]) -> Array:
@@ -288,10 +292,11 @@ class _Forms:
             case _:
                 reads = [self.access(body, inner)]
         known = [r for r in reads if r is not None]
-        if len(known) < len(reads) or len({self.dtypes[r.operand] for r in known}) > 1 or any(
-            not r.variables.issuperset(bound) for r in known
-        ):  # fmt: skip
+        kinds = {self.dtypes[r.operand] for r in known}
+        if len(known) < len(reads) or len(kinds) > 1 or not all(r.variables.issuperset(bound) for r in known):
             return None
+        if element.op == "sum" and kinds == {"bool"}:
+            return None  # truth values have none
         if len(known) == 2:
             return self._product(known[0], known[1], bound, axes, inner)
         if known[0].shared.isdisjoint(bound):

@@ -191,7 +191,7 @@ def test_operators(term: Tensor, dtype: str) -> None:
 
 
 def test_what_resembles_a_selection_is_none() -> None:
-    """A position that moves with the variable, and an extremum that does."""
+    """A position that moves with the variable, an extremum that does, and an element that does not."""
     x, k, j = numbers((4, 4), "int64", 5), Index({("k.7",): 1}), Index({("k.8",): 1})
     least = Number(float("-inf"))
 
@@ -204,7 +204,11 @@ def test_what_resembles_a_selection_is_none() -> None:
         here = Apply("eq", (of[0]([at[0], 2 * k]), extremum))
         return Reduce("min", "k.7", index(2), Apply("select", (here, IndexValue(k), IndexValue(index(2)))))
 
-    for rule in (fixed_points, moving):
+    def constant(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
+        here = Apply("eq", (of[0]([at[0], index(0)]), IndexValue(k)))
+        return Reduce("max", "k.7", index(4), Apply("select", (here, of[0]([index(1), at[0]]), least)))
+
+    for rule in (fixed_points, moving, constant):
         compare(make("test.like", [input_("x0", 4, 4)], [4], rule), [x], "int64")
 
 
