@@ -146,17 +146,29 @@ class _Writer(Words):
             for iteration in range(extent.value):
                 self.block(loop.body, self.inside(loop, env, const(iteration, counter.width)))
         elif found is None and extent.op == "ite" and counter.width == 1:
-            # of a condition, which is taken to hold: registers are 0 otherwise, as they are for words of zeros
-            for register in _updated(loop.body, env):
-                if not env[register].is_const or env[register].value:
-                    raise Unread(f"{register.name} must be 0 where {counter.name} is not reached")
+            # of a condition, which is taken to hold: registers are 0 otherwise, and so they are for words of zeros
+            if any(isinstance(s, Store) for s in walk(loop.body)):
+                raise Unread(f"what is stored must not depend on {counter.name}")
+            registers = _updated(loop.body, env)
+            before = [env[register] for register in registers]
             self.block(loop.body, self.inside(loop, env, const(0, 1)))
+            for register, value in zip(registers, before, strict=True):
+                if not (self.vanishes(value) and self.vanishes(env[register])):
+                    raise Unread(f"{register.name} must be 0 where {counter.name} is not reached, and for words of 0")
         elif found is None:
             if _updated(loop.body, env):
                 raise Unread(f"registers must not be kept from one iteration of {counter.name} to the next")
             self.block(loop.body, self.inside(loop, env, private_var(f"element {counter.name}", counter.sort)))
         else:
             self.fold(loop, found, env)
+
+    def vanishes(self, term: Expr) -> bool:
+        """Whether a word is 0 where all words of leaves are: a sum of products is."""
+        if term in self.known:
+            real = self.judgement(self.known[term]).real
+            return real[0] == "sum" and real[2][0] == "*"
+        word = inline(substitute(term, {leaf: const(0, leaf.width) for leaf in self.leaves}))
+        return word.is_const and word.value == 0
 
     def inside(self, loop: For, env: dict[Expr, Expr], value: Expr) -> dict[Expr, Expr]:
         env[loop.counter] = value

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from accel_models.flexasr.functions import adpfloat_mul, pe_add_bias, pe_saturate, pe_shift, relu
-from accel_models.flexasr.numerics import fixed_to_adpfloat
+from accel_models.flexasr.functions import adpfloat_mul, pe_add_bias, pe_saturate, pe_shift, relu, sigmoid
+from accel_models.flexasr.numerics import adpfloat_to_fixed, fixed_to_adpfloat
 from ila_lang import Expr, Kernel, bv, const, ite, mem, primitive, var
 from ila_lang.language.kernel import For, Let, Statement, Store
 from ila_lang.text.portable import digest
 from ir_semantics.layers.dense import Order, dense_ir
+from ir_semantics.layers.recurrent import recurrent_ir
 from rewrites.bounds.derivations.names import Leaf, Names, Unread, Written
 from rewrites.bounds.derivations.writer import derivation_of
 from rewrites.bounds.kernel.judgements import Rejected
@@ -22,7 +23,7 @@ from rewrites.claims.subjects.bounds import BoundSubject
 from rewrites.claims.theorems import flexasr
 from rewrites.claims.theorems.operators import OPERATORS
 from rewrites.mappings.flexasr import claims as flexasr_claims
-from rewrites.mappings.flexasr import linear
+from rewrites.mappings.flexasr import linear, recurrent
 from rewrites.mappings.hlscnn import claims as hlscnn_claims
 from rewrites.mappings.vta import claims as vta_claims
 from smt_encodings.claims import Status
@@ -142,12 +143,37 @@ def keep_over_rows(s: Statement) -> list[Statement]:
     return [] if isinstance(s, Let) and not s.update and s.target.name == "acc" else [s]
 
 
-@pytest.mark.parametrize("change", [begin_with_1, store_elsewhere, keep_over_rows])
+def store_at_times(s: Statement) -> list[Statement]:
+    often = ite(var("rows", bv(32)) == 1, const(1, 1), const(0, 1))
+    return [For(var("when", bv(1)), often, (s,))] if isinstance(s, Store) else [s]
+
+
+@pytest.mark.parametrize("change", [begin_with_1, store_elsewhere, keep_over_rows, store_at_times])
 def test_another_kernel_is_refused(change: Callable[[Statement], list[Statement]]) -> None:
     (run,) = called(linear.ir_fragment(None))
     kernel = body_of(run.kernel, change)
     with pytest.raises(Unread):
         derivation_of(kernel, run.operands, "tensor_out", NAMES)
+
+
+def test_a_state_that_is_not_0_at_first_is_refused() -> None:
+    """The first timestep has no state: its register is 0, and so must be what a word of 0 gives."""
+    operands = {name: bv(3) for name in ("bias",)}
+    started = primitive(bv(20), name="started", code=bv(8), **operands)(
+        lambda code, bias: sigmoid(adpfloat_to_fixed(code, bias))
+    )
+    for widen in (adpfloat_to_fixed, started):
+        ila = recurrent_ir(replace(recurrent.cell_of("gru"), widen=widen))
+        (instruction,) = ila.instructions.values()
+        assert instruction.kernel is not None
+        states = {s: s for n, s in ila.states.items() if n.startswith("bias")}
+        names = flexasr._recurrent_names("gru")
+        if widen is started:
+            with pytest.raises(Unread, match=r"^state must be 0 where state_later is not reached"):
+                derivation_of(instruction.kernel, states, "tensor_out", names)
+        else:
+            steps = derivation_of(instruction.kernel, states, "tensor_out", names).steps
+            assert steps == OPERATORS["FlexASR GRU step"].steps
 
 
 @pytest.mark.parametrize(
