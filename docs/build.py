@@ -36,14 +36,14 @@ class Doctests(Extension):
 
 class _Fences(Preprocessor):
     def run(self, lines: list[str]) -> list[str]:
-        found, fenced, session = list[str](), False, False
+        fenced_lines, fenced, session = list[str](), False, False
         for line in [*lines, ""]:
             fenced ^= line.lstrip().startswith("```")
             if session != (not fenced and (line.startswith(">>>") or (session and line != ""))):
                 session = not session
-                found.append("```pycon" if session else "```")
-            found.append(line)
-        return found
+                fenced_lines.append("```pycon" if session else "```")
+            fenced_lines.append(line)
+        return fenced_lines
 
 
 def on_config(config: Any) -> Any:
@@ -97,14 +97,14 @@ def prose(text: str) -> Iterator[tuple[bool, str]]:
 
 def links(path: str, text: str) -> list[str]:
     """The files that a document links to; raises PluginError where one does not exist."""
-    found = []
+    files = []
     for is_prose, part in prose(text):
         for target in LINK.findall(part) if is_prose else ():
             file = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
             if not (ROOT / file).is_file():
                 raise PluginError(f"{path} links to {target}, which is no file")
-            found.append(file)
-    return found
+            files.append(file)
+    return files
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:

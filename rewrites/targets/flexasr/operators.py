@@ -85,8 +85,8 @@ def _recurrent(kind: str) -> Callable[[Assembly, Sequence[int], Attributes], int
         stacked, hidden = u
         fits = stacked == len(order) * hidden and w == (stacked, features) and bias == other == (stacked,)
         gates = f"{len(order)}H" if len(order) > 1 else "H"
-        wanted = f"x [T, I], w [{gates}, I], u [{gates}, H], b [{gates}] and d [{gates}]"
-        require_fit(b, name, of, fits, wanted)
+        shapes = f"x [T, I], w [{gates}, I], u [{gates}, H], b [{gates}] and d [{gates}]"
+        require_fit(b, name, of, fits, shapes)
 
         def reordered(x: int) -> int:
             parts = [take(b, x, 0, j * hidden, (j + 1) * hidden) for j in order]

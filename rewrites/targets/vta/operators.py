@@ -31,12 +31,12 @@ def _dense(b: Assembly, of: Sequence[int], a: Attributes) -> int:
 
 def _regions(sizes: Mapping[str, int]) -> Regions:
     m, n, k = sizes["m"], sizes["n"], sizes["kk"]
-    found: dict[str, tuple[int, int]] = {}
+    regions: dict[str, tuple[int, int]] = {}
     address = 0
     for name, length in (("micro-ops", WEIGHTS), ("w", 16 * n * k), ("bias", 4 * n), ("x", m * k), ("y", m * n)):
-        found[name] = address, length
+        regions[name] = address, length
         address += length
-    return [("VTA DRAM", "vectors of 16 bytes", ROOM + WEIGHTS, found)]
+    return [("VTA DRAM", "vectors of 16 bytes", ROOM + WEIGHTS, regions)]
 
 
 ROWS, INPUTS, OUTPUTS = map(size, ("rows", "features_in", "features_out"))
